@@ -1,0 +1,194 @@
+#ifndef ORRERY_SIMULATOR_PROGRAM_H_
+#define ORRERY_SIMULATOR_PROGRAM_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "support/id.h"
+#include "support/id_table.h"
+#include "support/units.h"
+
+// A Program is what is left of a model once it is lowered: tasks on streams, with durations, bytes
+// and dependencies as numbers. It knows no operator; the engine that plays it knows nothing else.
+//
+// A rank has streams, and a stream runs its tasks in the order in which they were added, as a GPU
+// stream does. A task starts when the task before it on each of its streams has finished and when
+// all tasks that it depends on have; a task on several streams is a rendezvous (a collective, a
+// send) and occupies all of them from the same start to the same finish.
+
+namespace orrery::simulator {
+
+ORRERY_DEFINE_ID(TaskId, "task");
+ORRERY_DEFINE_ID(StreamId, "stream");
+ORRERY_DEFINE_ID(RankClassId, "rank");
+ORRERY_DEFINE_ID(LabelId, "label");
+ORRERY_DEFINE_ID(FlowId, "flow");
+
+enum class StreamKind : uint8_t {
+  kCompute,
+  kHorizontal,  // the communicator of the hp axis
+  kData,        // the communicator of the dp axis
+  kSendNext,    // activations to the next stage
+  kReceivePrevious,
+  kSendPrevious,  // gradients to the previous stage
+  kReceiveNext,
+  kHost,  // copies between host and device
+};
+inline constexpr int kStreamKindCount = 8;
+
+enum class TaskKind : uint8_t { kCompute, kCollective, kSend };
+
+/// What a piece of memory holds; the report splits the peak by these.
+enum class MemoryKind : uint8_t {
+  kParameters,
+  kGradients,
+  kOptimizer,
+  kActivations,
+  kBuffers,
+  kOther,
+};
+inline constexpr int kMemoryKindCount = 6;
+
+/// The phase of the training step that a task belongs to.
+enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+
+absl::string_view ToString(StreamKind kind);
+absl::string_view ToString(TaskKind kind);
+absl::string_view ToString(MemoryKind kind);
+absl::string_view ToString(Phase phase);
+
+/// Ranks that do the same at the same time: one of them is simulated, for all `members`.
+struct RankClass {
+  std::string name;              // "dp0 hp0 pp1"
+  std::vector<int32_t> members;  // global ranks, ascending; the first one is the representative
+  int32_t stage = 0;
+  Bytes capacity;  // device memory; 0 when there is no limit
+};
+
+struct Stream {
+  RankClassId rank;
+  StreamKind kind = StreamKind::kCompute;
+};
+
+/// What a task is, for traces and reports; shared by the same task of all microbatches.
+struct TaskLabel {
+  std::string name;  // "MatMul y0", "AllReduce dwA (dp)"
+  TaskKind kind = TaskKind::kCompute;
+  Phase phase = Phase::kForward;
+  int32_t stage = 0;
+  Flops flops;  // a rank
+  Bytes bytes;  // moved to and from memory, or the tensor that is sent or reduced, a rank
+};
+
+/// A message over the network, whose time the network model tells.
+struct Flow {
+  Bytes size;
+  Bandwidth rate;    // of the narrowest link of its path
+  Duration latency;  // of the path
+};
+
+/// A task as it is added. Exactly one of `duration` and `flow` says how long it takes.
+struct Task {
+  Duration duration;
+  FlowId flow;  // invalid: `duration` holds
+  LabelId label;
+  int32_t microbatch = -1;  // -1: once a step
+};
+
+/// Memory that rank `rank` takes when `task` starts (bytes > 0) or gives back when it has finished
+/// (bytes < 0).
+struct MemoryEvent {
+  TaskId task;
+  RankClassId rank;
+  MemoryKind kind = MemoryKind::kOther;
+  int64_t bytes = 0;
+};
+
+/// See the top of this file. Arrays indexed by dense ids; rows of participants and dependencies are
+/// compressed (one offset array, one pool).
+class Program {
+ public:
+  RankClassId AddRank(RankClass rank);
+  StreamId AddStream(RankClassId rank, StreamKind kind);
+  LabelId AddLabel(TaskLabel label);
+  FlowId AddFlow(Flow flow);
+
+  /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
+  TaskId AddTask(StreamId stream, const Task& task, std::span<const TaskId> after = {});
+  /// Appends a rendezvous of all `streams` (at least one, no two the same).
+  TaskId AddRendezvous(std::span<const StreamId> streams, const Task& task,
+                       std::span<const TaskId> after = {});
+  /// Memory that `rank` holds during the whole step.
+  void AddResident(RankClassId rank, MemoryKind kind, Bytes size);
+  /// Events of one rank must be added in the order of its tasks.
+  void AddMemoryEvent(const MemoryEvent& event);
+  /// Makes room for that many tasks, to save reallocation.
+  void Reserve(int32_t tasks);
+
+  int32_t task_count() const { return static_cast<int32_t>(durations_.size()); }
+  int32_t stream_count() const { return streams_.size(); }
+  int32_t rank_count() const { return ranks_.size(); }
+  const RankClass& rank(RankClassId id) const { return ranks_[id]; }
+  const Stream& stream(StreamId id) const { return streams_[id]; }
+  const TaskLabel& label(LabelId id) const { return labels_[id]; }
+  int32_t label_count() const { return labels_.size(); }
+  const Flow& flow(FlowId id) const { return flows_[id]; }
+  int32_t flow_count() const { return flows_.size(); }
+
+  Duration duration(TaskId id) const { return durations_[Row(id)]; }
+  /// The flow that times the task, or an invalid id when its duration does.
+  FlowId flow_of(TaskId id) const { return task_flows_.empty() ? FlowId() : task_flows_[Row(id)]; }
+  LabelId label_of(TaskId id) const { return task_labels_[Row(id)]; }
+  int32_t microbatch_of(TaskId id) const { return microbatches_[Row(id)]; }
+  std::span<const StreamId> streams_of(TaskId id) const {
+    return std::span(stream_pool_)
+        .subspan(stream_begin_[Row(id)], stream_begin_[Row(id) + 1] - stream_begin_[Row(id)]);
+  }
+  std::span<const TaskId> dependencies_of(TaskId id) const {
+    return std::span(dependency_pool_)
+        .subspan(dependency_begin_[Row(id)],
+                 dependency_begin_[Row(id) + 1] - dependency_begin_[Row(id)]);
+  }
+  Bytes resident(RankClassId rank, MemoryKind kind) const {
+    return residents_[rank][static_cast<size_t>(kind)];
+  }
+  const std::vector<MemoryEvent>& memory_events() const { return memory_events_; }
+
+  /// Whether every dependency names an earlier task. Then the order of the ids is an order in which
+  /// the tasks can run, nothing can deadlock, and the longest path is one sweep.
+  bool ordered() const { return ordered_; }
+
+  /// Checks what a hand-written program can get wrong: ids out of range, a stream twice in a
+  /// rendezvous, negative durations, a cycle of dependencies and stream orders (printed with the
+  /// tasks on it).
+  absl::Status Verify() const;
+
+ private:
+  using ResidentRow = std::array<Bytes, kMemoryKindCount>;
+  static size_t Row(TaskId id) { return static_cast<size_t>(id.index()); }
+
+  IdTable<RankClassId, RankClass> ranks_;
+  IdTable<RankClassId, ResidentRow> residents_;
+  IdTable<StreamId, Stream> streams_;
+  IdTable<LabelId, TaskLabel> labels_;
+  IdTable<FlowId, Flow> flows_;
+  std::vector<Duration> durations_;
+  std::vector<FlowId> task_flows_;  // empty while no task has a flow
+  std::vector<LabelId> task_labels_;
+  std::vector<int32_t> microbatches_;
+  std::vector<uint32_t> stream_begin_ = {0};
+  std::vector<StreamId> stream_pool_;
+  std::vector<uint32_t> dependency_begin_ = {0};
+  std::vector<TaskId> dependency_pool_;
+  std::vector<MemoryEvent> memory_events_;
+  bool ordered_ = true;
+};
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_PROGRAM_H_

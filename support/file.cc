@@ -1,0 +1,63 @@
+#include "support/file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace orrery {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+absl::Status CannotWrite(const std::string& path, absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", why));
+}
+
+absl::Status WriteInto(const std::string& path, absl::string_view contents) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  out.flush();
+  return out.good() ? absl::OkStatus() : CannotWrite(path, "the stream failed");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  if (fs::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream contents;
+  contents << in.rdbuf();
+  if (!in.good() && !in.eof()) return absl::DataLossError(absl::StrCat(path, ": cannot be read"));
+  return std::move(contents).str();
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view contents) {
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+    return WriteInto(path, contents);  // a pipe or /dev/stdout: there is nothing to rename over
+  }
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".partial");
+  if (!WriteInto(temporary, contents).ok()) {
+    fs::remove(temporary, error);
+    return CannotWrite(path, "no space, no permission, or no such folder");
+  }
+  fs::rename(temporary, path, error);
+  if (!error) return absl::OkStatus();
+  const std::string why = error.message();
+  fs::remove(temporary, error);
+  return CannotWrite(path, why);
+}
+
+}  // namespace orrery
