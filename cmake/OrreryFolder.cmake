@@ -4,6 +4,8 @@ add_library(orrery_options INTERFACE)
 target_compile_features(orrery_options INTERFACE cxx_std_20)
 target_compile_options(orrery_options INTERFACE
   -Wall -Wextra -Wconversion -Werror
+  # g++ 12 sees the unused inline storage of a moved absl::InlinedVector as a read of it.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
   # Fused multiply-add would round differently from one machine to the next.
   -ffp-contract=off)
 if(ORRERY_SANITIZE)

@@ -1,0 +1,205 @@
+#include "simulator/program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/task_order.h"
+#include "support/check.h"
+#include "support/status.h"
+
+namespace orrery::simulator {
+namespace {
+
+absl::Status Wrong(absl::string_view where, absl::string_view found, absl::string_view wanted,
+                   absl::string_view advice) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("program: ", where, ": ", found, ", wanted ", wanted, "; try ", advice));
+}
+
+template <typename IdType>
+bool InRange(IdType id, int32_t count) {
+  return id.valid() && id.index() < count;
+}
+
+template <typename IdType>
+absl::Status OutOfRange(const std::string& where, IdType id, int32_t count) {
+  return Wrong(where, absl::StrCat("names ", ToString(id)),
+               absl::StrCat("one of the ", count, " that there are"), "adding it first");
+}
+
+absl::Status VerifyStreamsOf(const Program& program, TaskId task) {
+  const std::span<const StreamId> streams = program.streams_of(task);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (!InRange(streams[i], program.stream_count())) {
+      return OutOfRange(ToString(task), streams[i], program.stream_count());
+    }
+    if (std::find(streams.begin(), streams.begin() + static_cast<ptrdiff_t>(i), streams[i]) !=
+        streams.begin() + static_cast<ptrdiff_t>(i)) {
+      return Wrong(ToString(task), absl::StrCat(ToString(streams[i]), " twice in a rendezvous"),
+                   "different streams", "naming each stream once");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyTask(const Program& program, TaskId task) {
+  ORRERY_RETURN_IF_ERROR(VerifyStreamsOf(program, task));
+  if (!InRange(program.label_of(task), program.label_count())) {
+    return OutOfRange(ToString(task), program.label_of(task), program.label_count());
+  }
+  const FlowId flow = program.flow_of(task);
+  if (flow.valid() && !InRange(flow, program.flow_count())) {
+    return OutOfRange(ToString(task), flow, program.flow_count());
+  }
+  if (program.duration(task) < Duration(0)) {
+    return Wrong(ToString(task),
+                 absl::StrCat("a duration of ", program.duration(task).picoseconds(), " ps"),
+                 "0 ps or more", "checking the cost model that made it");
+  }
+  for (const TaskId before : program.dependencies_of(task)) {
+    if (!InRange(before, program.task_count())) {
+      return OutOfRange(ToString(task), before, program.task_count());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyMemory(const Program& program) {
+  for (const MemoryEvent& event : program.memory_events()) {
+    const std::string where = "memory event";
+    if (!InRange(event.task, program.task_count())) {
+      return OutOfRange(where, event.task, program.task_count());
+    }
+    if (!InRange(event.rank, program.rank_count())) {
+      return OutOfRange(where, event.rank, program.rank_count());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyRanks(const Program& program) {
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const std::vector<int32_t>& members = program.rank(RankClassId(i)).members;
+    const bool ascending =
+        std::adjacent_find(members.begin(), members.end(), std::greater_equal<>()) == members.end();
+    if (members.empty() || members.front() < 0 || !ascending) {
+      return Wrong(ToString(RankClassId(i)),
+                   members.empty() ? "no members" : "members out of order or negative",
+                   "at least one global rank, ascending", "listing the ranks that it stands for");
+    }
+  }
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    const RankClassId rank = program.stream(StreamId(i)).rank;
+    if (!InRange(rank, program.rank_count())) {
+      return OutOfRange(ToString(StreamId(i)), rank, program.rank_count());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyFlows(const Program& program) {
+  for (int32_t i = 0; i < program.flow_count(); ++i) {
+    const Flow& flow = program.flow(FlowId(i));
+    if (flow.size < Bytes(0) || flow.rate <= Bandwidth(0) || flow.latency < Duration(0)) {
+      return Wrong(ToString(FlowId(i)), "a negative size or latency, or no rate",
+                   "size >= 0, rate > 0, latency >= 0", "checking the link that it crosses");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::string_view ToString(StreamKind kind) {
+  static constexpr std::array<absl::string_view, kStreamKindCount> kNames = {
+      "compute",          "horizontal",    "data",         "send-next",
+      "receive-previous", "send-previous", "receive-next", "host"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::string_view ToString(TaskKind kind) {
+  static constexpr std::array<absl::string_view, kTaskKindCount> kNames = {"compute", "collective",
+                                                                           "send"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::string_view ToString(MemoryKind kind) {
+  static constexpr std::array<absl::string_view, kMemoryKindCount> kNames = {
+      "parameters", "gradients", "optimizer", "activations", "buffers", "other"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+absl::string_view ToString(Phase phase) {
+  static constexpr std::array<absl::string_view, kPhaseCount> kNames = {"forward", "backward",
+                                                                        "update"};
+  return kNames[static_cast<size_t>(phase)];
+}
+
+RankClassId Program::AddRank(RankClass rank) {
+  residents_.push_back({});
+  return ranks_.push_back(std::move(rank));
+}
+
+StreamId Program::AddStream(RankClassId rank, StreamKind kind) {
+  return streams_.push_back({.rank = rank, .kind = kind});
+}
+
+LabelId Program::AddLabel(TaskLabel label) { return labels_.push_back(std::move(label)); }
+
+FlowId Program::AddFlow(Flow flow) { return flows_.push_back(flow); }
+
+TaskId Program::AddTask(StreamId stream, const Task& task, std::span<const TaskId> after) {
+  return AddRendezvous(std::span(&stream, 1), task, after);
+}
+
+TaskId Program::AddRendezvous(std::span<const StreamId> streams, const Task& task,
+                              std::span<const TaskId> after) {
+  const TaskId id(task_count());
+  ORRERY_DCHECK(!streams.empty()) << id;
+  durations_.push_back(task.duration);
+  task_labels_.push_back(task.label);
+  microbatches_.push_back(task.microbatch);
+  if (task.flow.valid() || !task_flows_.empty()) {
+    task_flows_.resize(Row(id));  // the tasks so far have none
+    task_flows_.push_back(task.flow);
+  }
+  // One stream and no dependency or a few is the usual task: push_back beats insert there.
+  for (const StreamId stream : streams) stream_pool_.push_back(stream);
+  stream_begin_.push_back(static_cast<uint32_t>(stream_pool_.size()));
+  for (const TaskId before : after) {
+    dependency_pool_.push_back(before);
+    // As unsigned, the id that names nothing is late too.
+    ordered_ &= static_cast<uint32_t>(before.index()) < static_cast<uint32_t>(id.index());
+  }
+  dependency_begin_.push_back(static_cast<uint32_t>(dependency_pool_.size()));
+  return id;
+}
+
+void Program::AddResident(RankClassId rank, MemoryKind kind, Bytes size) {
+  residents_[rank][static_cast<size_t>(kind)] += size;
+}
+
+void Program::AddMemoryEvent(const MemoryEvent& event) { memory_events_.push_back(event); }
+
+void Program::Reserve(int32_t tasks) {
+  const size_t count = static_cast<size_t>(tasks);
+  durations_.reserve(count);
+  task_labels_.reserve(count);
+  microbatches_.reserve(count);
+  stream_begin_.reserve(count + 1);
+  stream_pool_.reserve(count);
+  dependency_begin_.reserve(count + 1);
+  dependency_pool_.reserve(count);
+  memory_events_.reserve(count);
+}
+
+absl::Status Program::Verify() const {
+  ORRERY_RETURN_IF_ERROR(VerifyRanks(*this));
+  ORRERY_RETURN_IF_ERROR(VerifyFlows(*this));
+  for (int32_t i = 0; i < task_count(); ++i) ORRERY_RETURN_IF_ERROR(VerifyTask(*this, TaskId(i)));
+  ORRERY_RETURN_IF_ERROR(VerifyMemory(*this));
+  return VerifyAcyclic(*this);
+}
+
+}  // namespace orrery::simulator

@@ -42,6 +42,7 @@ enum class StreamKind : uint8_t {
 inline constexpr int kStreamKindCount = 8;
 
 enum class TaskKind : uint8_t { kCompute, kCollective, kSend };
+inline constexpr int kTaskKindCount = 3;
 
 /// What a piece of memory holds; the report splits the peak by these.
 enum class MemoryKind : uint8_t {
@@ -56,6 +57,7 @@ inline constexpr int kMemoryKindCount = 6;
 
 /// The phase of the training step that a task belongs to.
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+inline constexpr int kPhaseCount = 3;
 
 absl::string_view ToString(StreamKind kind);
 absl::string_view ToString(TaskKind kind);
@@ -64,47 +66,48 @@ absl::string_view ToString(Phase phase);
 
 /// Ranks that do the same at the same time: one of them is simulated, for all `members`.
 struct RankClass {
-  std::string name;              // "dp0 hp0 pp1"
-  std::vector<int32_t> members;  // global ranks, ascending; the first one is the representative
+  std::string name = {};              // "dp0 hp0 pp1"
+  std::vector<int32_t> members = {};  // global ranks, ascending; the first represents them
   int32_t stage = 0;
-  Bytes capacity;  // device memory; 0 when there is no limit
+  Bytes capacity = {};  // device memory; 0 when there is no limit
 };
 
 struct Stream {
-  RankClassId rank;
+  RankClassId rank = {};
   StreamKind kind = StreamKind::kCompute;
 };
 
 /// What a task is, for traces and reports; shared by the same task of all microbatches.
 struct TaskLabel {
-  std::string name;  // "MatMul y0", "AllReduce dwA (dp)"
+  std::string name = {};  // "MatMul y0", "AllReduce dwA (dp)"
   TaskKind kind = TaskKind::kCompute;
   Phase phase = Phase::kForward;
   int32_t stage = 0;
-  Flops flops;  // a rank
-  Bytes bytes;  // moved to and from memory, or the tensor that is sent or reduced, a rank
+  Flops flops = {};  // a rank
+  Bytes bytes = {};  // moved to and from memory, or the tensor that is sent or reduced, a rank
+  int32_t collectives = 1;  // how many collectives, of as many groups, a folded task stands for
 };
 
 /// A message over the network, whose time the network model tells.
 struct Flow {
-  Bytes size;
-  Bandwidth rate;    // of the narrowest link of its path
-  Duration latency;  // of the path
+  Bytes size = {};
+  Bandwidth rate = {};    // of the narrowest link of its path
+  Duration latency = {};  // of the path
 };
 
 /// A task as it is added. Exactly one of `duration` and `flow` says how long it takes.
 struct Task {
-  Duration duration;
-  FlowId flow;  // invalid: `duration` holds
-  LabelId label;
+  Duration duration = {};
+  FlowId flow = {};  // invalid: `duration` holds
+  LabelId label = {};
   int32_t microbatch = -1;  // -1: once a step
 };
 
 /// Memory that rank `rank` takes when `task` starts (bytes > 0) or gives back when it has finished
 /// (bytes < 0).
 struct MemoryEvent {
-  TaskId task;
-  RankClassId rank;
+  TaskId task = {};
+  RankClassId rank = {};
   MemoryKind kind = MemoryKind::kOther;
   int64_t bytes = 0;
 };
@@ -143,6 +146,8 @@ class Program {
   Duration duration(TaskId id) const { return durations_[Row(id)]; }
   /// The flow that times the task, or an invalid id when its duration does.
   FlowId flow_of(TaskId id) const { return task_flows_.empty() ? FlowId() : task_flows_[Row(id)]; }
+  /// Whether any task is timed by a flow.
+  bool has_flows() const { return !task_flows_.empty(); }
   LabelId label_of(TaskId id) const { return task_labels_[Row(id)]; }
   int32_t microbatch_of(TaskId id) const { return microbatches_[Row(id)]; }
   std::span<const StreamId> streams_of(TaskId id) const {
@@ -154,6 +159,14 @@ class Program {
         .subspan(dependency_begin_[Row(id)],
                  dependency_begin_[Row(id) + 1] - dependency_begin_[Row(id)]);
   }
+  /// The rows of `streams_of` and `dependencies_of` as they lie: row t of a pool goes from offset t
+  /// to offset t+1. For loops that run once a task.
+  std::span<const Duration> durations() const { return durations_; }
+  std::span<const LabelId> task_labels() const { return task_labels_; }
+  std::span<const uint32_t> stream_offsets() const { return stream_begin_; }
+  std::span<const StreamId> stream_pool() const { return stream_pool_; }
+  std::span<const uint32_t> dependency_offsets() const { return dependency_begin_; }
+  std::span<const TaskId> dependency_pool() const { return dependency_pool_; }
   Bytes resident(RankClassId rank, MemoryKind kind) const {
     return residents_[rank][static_cast<size_t>(kind)];
   }

@@ -1,0 +1,87 @@
+#include "ir/attributes.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/text.h"
+
+namespace orrery::ir {
+namespace {
+
+// The shortest text that reads back as the same double, always with a point, an exponent or a name,
+// so that it cannot be read as an integer.
+std::string PrintDouble(double value) {
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  std::string text(buffer, end);
+  if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+struct Printer {
+  std::string operator()(int64_t value) const { return absl::StrCat(value); }
+  std::string operator()(double value) const { return PrintDouble(value); }
+  std::string operator()(const std::string& value) const { return Quote(value); }
+  std::string operator()(const std::vector<int64_t>& values) const {
+    return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+  }
+  // An empty list of floats is told from an empty list of integers by its mark.
+  std::string operator()(const std::vector<double>& values) const {
+    if (values.empty()) return "[f]";
+    return absl::StrCat("[",
+                        absl::StrJoin(values, ", ",
+                                      [](std::string* out, double value) {
+                                        absl::StrAppend(out, PrintDouble(value));
+                                      }),
+                        "]");
+  }
+};
+
+}  // namespace
+
+const Attribute* AttributeSet::Find(absl::string_view name) const {
+  const auto found = attributes_.find(std::string(name));
+  return found == attributes_.end() ? nullptr : &found->second;
+}
+
+int64_t AttributeSet::Int(absl::string_view name, int64_t fallback) const {
+  const Attribute* attribute = Find(name);
+  const int64_t* value = attribute == nullptr ? nullptr : std::get_if<int64_t>(attribute);
+  return value == nullptr ? fallback : *value;
+}
+
+std::string AttributeSet::String(absl::string_view name, absl::string_view fallback) const {
+  const Attribute* attribute = Find(name);
+  const std::string* value = attribute == nullptr ? nullptr : std::get_if<std::string>(attribute);
+  return value == nullptr ? std::string(fallback) : *value;
+}
+
+std::vector<int64_t> AttributeSet::Ints(absl::string_view name) const {
+  const Attribute* attribute = Find(name);
+  const auto* value =
+      attribute == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(attribute);
+  return value == nullptr ? std::vector<int64_t>() : *value;
+}
+
+std::string ToString(const AttributeSet& attributes) {
+  if (attributes.empty()) return "";
+  std::string text = "{";
+  for (const auto& [name, value] : attributes.attributes()) {
+    absl::StrAppend(&text, text.size() == 1 ? "" : ", ", name, "=", std::visit(Printer(), value));
+  }
+  return absl::StrCat(text, "}");
+}
+
+AttributesId AttributeTable::Intern(const AttributeSet& set) {
+  if (set.empty()) return AttributesId(0);
+  const auto found = ids_.find(set);
+  if (found != ids_.end()) return found->second;
+  const AttributesId id(static_cast<int32_t>(sets_.size()));
+  sets_.push_back(set);
+  ids_.emplace(set, id);
+  return id;
+}
+
+}  // namespace orrery::ir

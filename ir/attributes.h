@@ -1,0 +1,73 @@
+#ifndef ORRERY_IR_ATTRIBUTES_H_
+#define ORRERY_IR_ATTRIBUTES_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "support/id.h"
+
+namespace orrery::ir {
+
+ORRERY_DEFINE_ID(AttributesId, "attributes");
+
+/// What an attribute holds. Prints as 8, 0.5, "sum", [1, 0], [0.5, 1.0].
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+
+/// The attributes of one op, by name, in the order of the names.
+class AttributeSet {
+ public:
+  AttributeSet() = default;
+  AttributeSet(std::initializer_list<std::pair<const std::string, Attribute>> list)
+      : attributes_(list) {}
+
+  bool empty() const { return attributes_.empty(); }
+  void Set(absl::string_view name, Attribute value) {
+    attributes_.insert_or_assign(std::string(name), std::move(value));
+  }
+  /// The attribute, or null when there is none of that name.
+  const Attribute* Find(absl::string_view name) const;
+  /// The attribute as one type; `fallback` when it is absent or of another type.
+  int64_t Int(absl::string_view name, int64_t fallback) const;
+  std::string String(absl::string_view name, absl::string_view fallback) const;
+  std::vector<int64_t> Ints(absl::string_view name) const;
+
+  const std::map<std::string, Attribute, std::less<>>& attributes() const { return attributes_; }
+  friend bool operator==(const AttributeSet&, const AttributeSet&) = default;
+  friend bool operator<(const AttributeSet& a, const AttributeSet& b) {
+    return a.attributes_ < b.attributes_;
+  }
+
+ private:
+  std::map<std::string, Attribute, std::less<>> attributes_;
+};
+
+/// "{axis=0, lr=0.5}"; nothing for the empty set.
+std::string ToString(const AttributeSet& attributes);
+
+/// Each distinct set once, under a dense id; id 0 is the empty set.
+class AttributeTable {
+ public:
+  AttributeTable() : sets_(1) {}
+
+  AttributesId Intern(const AttributeSet& set);
+  const AttributeSet& operator[](AttributesId id) const {
+    return sets_[static_cast<size_t>(id.index())];
+  }
+
+ private:
+  std::deque<AttributeSet> sets_;
+  std::map<AttributeSet, AttributesId> ids_;
+};
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_ATTRIBUTES_H_

@@ -1,0 +1,97 @@
+#include "ir/builder.h"
+
+#include "absl/strings/str_cat.h"
+#include "support/check.h"
+#include "support/status.h"
+
+namespace orrery::ir {
+namespace {
+
+std::string Where(const Function& function, OpKind kind, std::span<const absl::string_view> names) {
+  std::string where = absl::StrCat(function.name(), ": ", GetOpInfo(kind).name);
+  if (!names.empty() && !names[0].empty()) absl::StrAppend(&where, " '", names[0], "'");
+  return where;
+}
+
+}  // namespace
+
+ValueId Builder::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
+  if (!status_.ok()) return ValueId();
+  for (const int64_t dim : type.dims) {
+    if (dim > 0) continue;
+    Fail(absl::InvalidArgumentError(absl::StrCat(function_.name(), ": input '", name, "' is ",
+                                                 ToString(type, function_.mesh()),
+                                                 "; wanted dimensions of at least 1")));
+    return ValueId();
+  }
+  return function_.AddInput(name, type, role);
+}
+
+OpId Builder::Ops(OpKind kind, std::span<const ValueId> operands,
+                  std::span<const absl::string_view> names, const AttributeSet& attributes) {
+  if (!status_.ok()) return OpId();
+  absl::InlinedVector<const TensorType*, 4> types;
+  for (const ValueId operand : operands) {
+    ORRERY_CHECK(operand.valid()) << Where(function_, kind, names) << ": operand " << operand;
+    types.push_back(&function_.type(operand));
+  }
+  absl::Status status =
+      InferTypes(kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()},
+                 scratch_);
+  if (!status.ok()) {
+    Fail(Annotate(status, Where(function_, kind, names)));
+    return OpId();
+  }
+  return function_.AddOp(kind, operands, function_.InternAttributes(attributes), scratch_, names);
+}
+
+ValueId Builder::Op(OpKind kind, std::span<const ValueId> operands, absl::string_view name,
+                    const AttributeSet& attributes) {
+  const OpId op = Ops(kind, operands, std::span(&name, 1), attributes);
+  return op.valid() ? function_.result(op) : ValueId();
+}
+
+std::pair<ValueId, ValueId> Builder::MatMulGrad(ValueId x, ValueId w, ValueId dy,
+                                                absl::string_view dx_name,
+                                                absl::string_view dw_name) {
+  const ValueId operands[] = {x, w, dy};
+  const absl::string_view names[] = {dx_name, dw_name};
+  const OpId op = Ops(OpKind::kMatMulGrad, operands, names);
+  if (!op.valid()) return {};
+  return {function_.result(op, 0), function_.result(op, 1)};
+}
+
+void Builder::Return(ValueId value, OutputRole role, ValueId of) {
+  if (status_.ok()) function_.AddOutput({.value = value, .role = role, .of = of});
+}
+
+void Builder::Fail(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+TensorType Builder::type(ValueId value) const {
+  return value.valid() ? function_.type(value) : TensorType();
+}
+
+absl::StatusOr<Function> Builder::Finalize() && {
+  if (!status_.ok()) return status_;
+  return std::move(function_);
+}
+
+GradientContext::GradientContext(Builder& builder, OpId op,
+                                 std::span<const ValueId> result_gradients,
+                                 const IdTable<ValueId, char>& needed)
+    : builder_(builder),
+      op_(op),
+      result_gradients_(result_gradients),
+      needed_(needed),
+      operand_gradients_(builder.function().operands(op).size()) {}
+
+std::string GradientContext::GradientName(int i) const {
+  const absl::string_view name = builder_.function().value_name(operand(i));
+  if (name.empty()) return "";
+  const std::string gradient = absl::StrCat("d", name);
+  return builder_.function().names().Find(gradient).valid() ? "" : gradient;
+}
+
+}  // namespace orrery::ir

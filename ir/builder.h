@@ -1,0 +1,125 @@
+#ifndef ORRERY_IR_BUILDER_H_
+#define ORRERY_IR_BUILDER_H_
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/function.h"
+
+namespace orrery::ir {
+
+/// Builds a function op by op; types are inferred. The first error sticks: later calls return an
+/// invalid value and do nothing, and Finalize reports it. So a model reads as one straight text.
+///
+///   Builder b("layer");
+///   const ValueId x = b.Data("x", {DType::kF32, {64, 16}});
+///   const ValueId w = b.Parameter("w", {DType::kF32, {16, 16}});
+///   b.Return(b.Relu(b.MatMul(x, w, "y"), "a"));
+///   absl::StatusOr<Function> layer = std::move(b).Finalize();
+class Builder {
+ public:
+  explicit Builder(absl::string_view name, Mesh mesh = Mesh()) : function_(name, std::move(mesh)) {}
+
+  /// A batch of samples or labels; dimension 0 is the batch.
+  ValueId Data(absl::string_view name, const TensorType& type) {
+    return AddInput(name, type, InputRole::kData);
+  }
+  ValueId Parameter(absl::string_view name, const TensorType& type) {
+    return AddInput(name, type, InputRole::kParameter);
+  }
+  ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role);
+
+  /// Appends an op of any kind with one result.
+  ValueId Op(OpKind kind, std::span<const ValueId> operands, absl::string_view name = "",
+             const AttributeSet& attributes = {});
+  ValueId Op(OpKind kind, std::initializer_list<ValueId> operands, absl::string_view name = "",
+             const AttributeSet& attributes = {}) {
+    return Op(kind, std::span(operands.begin(), operands.size()), name, attributes);
+  }
+  /// Appends an op of any kind; `names` is empty or has one name a result. Returns the op; invalid
+  /// after an error.
+  OpId Ops(OpKind kind, std::span<const ValueId> operands,
+           std::span<const absl::string_view> names = {}, const AttributeSet& attributes = {});
+
+  // The ops that models are written with.
+  ValueId MatMul(ValueId x, ValueId w, absl::string_view name = "") {
+    return Op(OpKind::kMatMul, {x, w}, name);
+  }
+  ValueId Add(ValueId x, ValueId y, absl::string_view name = "") {
+    return Op(OpKind::kAdd, {x, y}, name);
+  }
+  ValueId Relu(ValueId x, absl::string_view name = "") { return Op(OpKind::kRelu, {x}, name); }
+  ValueId ReluGrad(ValueId x, ValueId dy, absl::string_view name = "") {
+    return Op(OpKind::kReluGrad, {x, dy}, name);
+  }
+  /// Gradients of MatMul(x, w): of x and of w.
+  std::pair<ValueId, ValueId> MatMulGrad(ValueId x, ValueId w, ValueId dy,
+                                         absl::string_view dx_name = "",
+                                         absl::string_view dw_name = "");
+  /// Squared error of each element over `batch`, and its gradient.
+  ValueId Loss(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "") {
+    return Op(OpKind::kLoss, {prediction, target}, name, {{"batch", batch}});
+  }
+  ValueId LossGrad(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "") {
+    return Op(OpKind::kLossGrad, {prediction, target}, name, {{"batch", batch}});
+  }
+
+  void Return(ValueId value, OutputRole role = OutputRole::kResult, ValueId of = ValueId());
+  void ReturnGradient(ValueId gradient, ValueId of) { Return(gradient, OutputRole::kGradient, of); }
+
+  /// Makes the error stick, for callers that find one themselves.
+  void Fail(const absl::Status& status);
+  const absl::Status& status() const { return status_; }
+  /// The function so far; what a pass that continues it reads.
+  const Function& function() const { return function_; }
+  Function& function() { return function_; }
+  TensorType type(ValueId value) const;
+
+  /// The function, or the first error: "mlp: MatMul 'y0': inner dimensions differ; got 64 and 96".
+  absl::StatusOr<Function> Finalize() &&;
+
+ private:
+  Function function_;
+  absl::Status status_;
+  TypeList scratch_;
+};
+
+/// What a gradient rule works with: one op of the function that is being continued, and the
+/// gradients of its results.
+class GradientContext {
+ public:
+  GradientContext(Builder& builder, OpId op, std::span<const ValueId> result_gradients,
+                  const IdTable<ValueId, char>& needed);
+
+  Builder& builder() { return builder_; }
+  const AttributeSet& attributes() const { return builder_.function().attributes(op_); }
+  ValueId operand(int i) const { return builder_.function().operands(op_)[static_cast<size_t>(i)]; }
+  ValueId result(int i = 0) const { return builder_.function().result(op_, i); }
+  TensorType operand_type(int i) const { return builder_.type(operand(i)); }
+  /// The gradient of result i; invalid when nothing depends on that result.
+  ValueId result_gradient(int i = 0) const { return result_gradients_[static_cast<size_t>(i)]; }
+  /// Whether anyone wants the gradient of operand i.
+  bool needs(int i) const { return needed_[operand(i)] != 0; }
+  /// "dw": the name for the gradient of operand i.
+  std::string GradientName(int i) const;
+  void SetOperandGradient(int i, ValueId gradient) {
+    operand_gradients_[static_cast<size_t>(i)] = gradient;
+  }
+  const std::vector<ValueId>& operand_gradients() const { return operand_gradients_; }
+
+ private:
+  Builder& builder_;
+  OpId op_;
+  std::span<const ValueId> result_gradients_;
+  const IdTable<ValueId, char>& needed_;
+  std::vector<ValueId> operand_gradients_;
+};
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_BUILDER_H_

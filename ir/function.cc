@@ -1,0 +1,89 @@
+#include "ir/function.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "ir/text.h"
+#include "support/check.h"
+
+namespace orrery::ir {
+
+absl::string_view ToString(InputRole role) {
+  constexpr std::array<absl::string_view, 5> kNames = {"data", "parameter", "state", "saved",
+                                                       "accumulator"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+absl::string_view ToString(OutputRole role) {
+  constexpr std::array<absl::string_view, 6> kNames = {"result",  "loss",  "gradient",
+                                                       "updated", "saved", "accumulator"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+ValueId Function::AddValue(absl::string_view name, TypeId type, OpId producer) {
+  value_names_.push_back(name.empty() ? StringId(0) : names_.Intern(name));
+  value_producers_.push_back(producer);
+  return value_types_.push_back(type);
+}
+
+ValueId Function::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
+  const ValueId value = AddValue(name, types_.Intern(type), OpId());
+  inputs_.push_back({.value = value, .role = role});
+  return value;
+}
+
+OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+                     std::span<const TensorType> types, std::span<const absl::string_view> names) {
+  ORRERY_CHECK(names.empty() || names.size() == types.size()) << GetOpInfo(kind).name;
+  const OpId op = op_kinds_.push_back(kind);
+  op_operands_.push_back({.begin = static_cast<uint32_t>(operand_pool_.size()),
+                          .count = static_cast<uint32_t>(operands.size())});
+  for (const ValueId operand : operands) {
+    ORRERY_CHECK(operand.valid() && operand.index() < value_limit())
+        << op << " " << GetOpInfo(kind).name << " uses " << operand;
+    operand_pool_.push_back(operand);
+  }
+  op_results_.push_back({.first = ValueId(value_limit()), .count = static_cast<int32_t>(types.size())});
+  op_attributes_.push_back(attributes);
+  for (size_t i = 0; i < types.size(); ++i) {
+    AddValue(names.empty() ? absl::string_view() : names[i], types_.Intern(types[i]), op);
+  }
+  order_.push_back(op);
+  return op;
+}
+
+void Function::Reserve(int32_t ops, int32_t values) {
+  op_kinds_.reserve(ops);
+  op_operands_.reserve(ops);
+  op_results_.reserve(ops);
+  op_attributes_.reserve(ops);
+  order_.reserve(static_cast<size_t>(ops));
+  value_types_.reserve(values);
+  value_names_.reserve(values);
+  value_producers_.reserve(values);
+}
+
+InputRole Function::input_role(ValueId value) const {
+  for (const Input& input : inputs_) {
+    if (input.value == value) return input.role;
+  }
+  ORRERY_CHECK(false) << value << " is no input of " << name_;
+  return InputRole::kData;
+}
+
+std::string PrintValue(const Function& function, ValueId value) {
+  const absl::string_view name = function.value_name(value);
+  if (name.empty()) return absl::StrCat("%", value.index());
+  return absl::StrCat("%", IsPlainName(name) ? std::string(name) : Quote(name));
+}
+
+IdTable<ValueId, int32_t> CountUses(const Function& function) {
+  IdTable<ValueId, int32_t> uses(function.value_limit(), 0);
+  for (const OpId op : function.order()) {
+    for (const ValueId operand : function.operands(op)) ++uses[operand];
+  }
+  for (const Output& output : function.outputs()) ++uses[output.value];
+  return uses;
+}
+
+}  // namespace orrery::ir

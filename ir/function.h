@@ -1,0 +1,161 @@
+#ifndef ORRERY_IR_FUNCTION_H_
+#define ORRERY_IR_FUNCTION_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ir/attributes.h"
+#include "ir/mesh.h"
+#include "ir/op_info.h"
+#include "ir/type.h"
+#include "support/id.h"
+#include "support/id_table.h"
+#include "support/string_pool.h"
+
+// A function is a list of ops over typed values, as structure of arrays: each op is a row of a few
+// parallel arrays, its operands a range of one pool, its results consecutive values. The order in
+// which ops run stands apart from the ops.
+
+namespace orrery::ir {
+
+ORRERY_DEFINE_ID(OpId, "op");
+ORRERY_DEFINE_ID(ValueId, "value");
+
+/// What an input of a function is to the training step.
+enum class InputRole : uint8_t {
+  kData,         // a batch of samples, or their labels; dimension 0 is the batch
+  kParameter,    // trained, or at least resident
+  kState,        // of the optimizer: moments
+  kSaved,        // left by the forward of the same microbatch
+  kAccumulator,  // what earlier microbatches have added up
+};
+
+/// What an output of a function is to the training step.
+enum class OutputRole : uint8_t {
+  kResult,
+  kLoss,
+  kGradient,     // of the input that it names
+  kUpdated,      // the next value of the input that it names
+  kSaved,        // for the backward of the same microbatch
+  kAccumulator,  // the next value of the accumulator that it names
+};
+
+struct Input {
+  ValueId value;
+  InputRole role = InputRole::kData;
+
+  friend bool operator==(const Input&, const Input&) = default;
+};
+
+struct Output {
+  ValueId value;
+  OutputRole role = OutputRole::kResult;
+  ValueId of;  // the input that a gradient, an update or an accumulation belongs to
+
+  friend bool operator==(const Output&, const Output&) = default;
+};
+
+absl::string_view ToString(InputRole role);
+absl::string_view ToString(OutputRole role);
+
+/// See the top of this file. Values are numbered in order of creation; a name is optional.
+class Function {
+ public:
+  explicit Function(absl::string_view name = "main", Mesh mesh = Mesh())
+      : name_(name), mesh_(std::move(mesh)) {}
+
+  const std::string& name() const { return name_; }
+  const Mesh& mesh() const { return mesh_; }
+
+  // Building. Nothing here checks types: `ir::Builder` infers them and `ir::Verify` checks them.
+
+  ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role);
+  /// Appends an op at the end of the order and makes its results, one for each of `types`; `names`
+  /// is empty or as long.
+  OpId AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+             std::span<const TensorType> types, std::span<const absl::string_view> names = {});
+  AttributesId InternAttributes(const AttributeSet& set) { return attributes_.Intern(set); }
+  void AddOutput(const Output& output) { outputs_.push_back(output); }
+  void SetOutputs(std::vector<Output> outputs) { outputs_ = std::move(outputs); }
+  /// Replaces the order; ops that it leaves out are gone as far as anyone can tell.
+  void SetOrder(std::vector<OpId> order) { order_ = std::move(order); }
+  void SetName(ValueId value, absl::string_view name) { value_names_[value] = names_.Intern(name); }
+  void Reserve(int32_t ops, int32_t values);
+
+  // Reading.
+
+  const std::vector<Input>& inputs() const { return inputs_; }
+  const std::vector<Output>& outputs() const { return outputs_; }
+  /// The ops in the order in which they run.
+  const std::vector<OpId>& order() const { return order_; }
+  /// One more than the largest op or value number: the size of a side table.
+  int32_t op_limit() const { return op_kinds_.size(); }
+  int32_t value_limit() const { return value_types_.size(); }
+
+  OpKind kind(OpId op) const { return op_kinds_[op]; }
+  const OpInfo& info(OpId op) const { return GetOpInfo(kind(op)); }
+  AttributesId attributes_id(OpId op) const { return op_attributes_[op]; }
+  const AttributeSet& attributes(OpId op) const { return attributes_[op_attributes_[op]]; }
+  std::span<const ValueId> operands(OpId op) const {
+    return std::span(operand_pool_).subspan(op_operands_[op].begin, op_operands_[op].count);
+  }
+  int32_t result_count(OpId op) const { return op_results_[op].count; }
+  ValueId result(OpId op, int32_t i = 0) const {
+    return ValueId(op_results_[op].first.index() + i);
+  }
+  /// The op that makes `value`; invalid for an input.
+  OpId producer(ValueId value) const { return value_producers_[value]; }
+
+  TypeId type_id(ValueId value) const { return value_types_[value]; }
+  const TensorType& type(ValueId value) const { return types_[value_types_[value]]; }
+  const TypeTable& types() const { return types_; }
+  /// The name, or "" when it has none.
+  absl::string_view value_name(ValueId value) const { return names_[value_names_[value]]; }
+  StringId value_name_id(ValueId value) const { return value_names_[value]; }
+  const StringPool& names() const { return names_; }
+
+  /// The role of the input that `value` is; aborts when it is none.
+  InputRole input_role(ValueId value) const;
+
+ private:
+  struct Range {
+    uint32_t begin = 0;
+    uint32_t count = 0;
+  };
+  struct Results {
+    ValueId first;
+    int32_t count = 0;
+  };
+  ValueId AddValue(absl::string_view name, TypeId type, OpId producer);
+
+  std::string name_;
+  Mesh mesh_;
+  StringPool names_;
+  TypeTable types_;
+  AttributeTable attributes_;
+  IdTable<OpId, OpKind> op_kinds_;
+  IdTable<OpId, Range> op_operands_;
+  IdTable<OpId, Results> op_results_;
+  IdTable<OpId, AttributesId> op_attributes_;
+  std::vector<ValueId> operand_pool_;
+  IdTable<ValueId, TypeId> value_types_;
+  IdTable<ValueId, StringId> value_names_;
+  IdTable<ValueId, OpId> value_producers_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<OpId> order_;
+};
+
+/// How a value prints: "%y0", `%"a b"` when the name has other characters than names usually have,
+/// "%7" without a name.
+std::string PrintValue(const Function& function, ValueId value);
+
+/// How often each value is used by ops and outputs.
+IdTable<ValueId, int32_t> CountUses(const Function& function);
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_FUNCTION_H_

@@ -1,0 +1,36 @@
+#include "ir/models/mlp.h"
+
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+
+namespace orrery::ir {
+
+absl::StatusOr<Function> Mlp(const MlpShape& shape) {
+  const auto layers = static_cast<size_t>(shape.layers);
+  const TensorType activation{shape.dtype, {shape.batch, shape.dim}, {}};
+  Builder b("mlp");
+  b.function().Reserve(static_cast<int32_t>(4 * layers + 2), static_cast<int32_t>(6 * layers + 4));
+  std::vector<ValueId> w(layers), y(layers), a = {b.Data("x", activation)};
+  const ValueId z = b.Data("z", activation);
+  for (size_t i = 0; i < layers; ++i) {
+    w[i] = b.Parameter(absl::StrCat("w", i), {shape.dtype, {shape.dim, shape.dim}, {}});
+  }
+  for (size_t i = 0; i < layers; ++i) {
+    y[i] = b.MatMul(a[i], w[i], absl::StrCat("y", i));
+    a.push_back(b.Relu(y[i], absl::StrCat("a", i)));
+  }
+  b.Return(b.Loss(a.back(), z, shape.batch, "l"), OutputRole::kLoss);
+  ValueId dy = b.LossGrad(a.back(), z, shape.batch, "dl"), dw;
+  for (size_t i = layers; i-- > 0;) {
+    const ValueId da = b.ReluGrad(y[i], dy, absl::StrCat("da", i));
+    std::tie(dy, dw) = b.MatMulGrad(a[i], w[i], da, absl::StrCat("dy", i), absl::StrCat("dw", i));
+    if (i == 0) b.Return(dy);
+    b.ReturnGradient(dw, w[i]);
+  }
+  return std::move(b).Finalize();
+}
+
+}  // namespace orrery::ir

@@ -1,0 +1,152 @@
+#include "ir/op_info.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "support/check.h"
+
+namespace orrery::ir {
+
+#define ORRERY_OP(name, file) extern const OpInfo k##name##Op;
+#include "ir/ops.def"
+#undef ORRERY_OP
+
+namespace {
+
+constexpr const OpInfo* kOps[] = {
+#define ORRERY_OP(name, file) &k##name##Op,
+#include "ir/ops.def"
+#undef ORRERY_OP
+};
+
+// Which axes split each factor, as the operands have it; null while no operand said.
+struct FactorAxes {
+  std::array<AxisList, 32> axes;
+  std::array<bool, 32> known = {};
+  std::array<int, 32> operand = {};  // who said it first, for the message
+};
+
+absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor, FactorAxes& bound) {
+  const AxisList axes = op.operands[static_cast<size_t>(operand)]->sharding.at(dim);
+  if (factor == kNoFactor) {
+    if (axes.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " of operand ", operand,
+                                                   " is split over ", op.mesh.Names(axes),
+                                                   "; it must be whole"));
+  }
+  const auto f = static_cast<size_t>(factor);
+  if (!bound.known[f]) {
+    bound.known[f] = true;
+    bound.axes[f] = axes;
+    bound.operand[f] = operand;
+    return absl::OkStatus();
+  }
+  if (bound.axes[f] == axes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("operands ", bound.operand[f], " and ", operand,
+                   " run over one dimension that is split over '", op.mesh.Names(bound.axes[f]),
+                   "' in the one and over '", op.mesh.Names(axes), "' in the other"));
+}
+
+absl::Status BindFactors(const OpTypes& op, const ShardingRule& rule, FactorAxes& bound) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    for (size_t d = 0; d < rule.operands[i].size(); ++d) {
+      ORRERY_CHECK(rule.operands[i][d] < static_cast<int>(bound.axes.size()));
+      absl::Status status = BindFactor(op, static_cast<int>(i), d, rule.operands[i][d], bound);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The axes over which all operands are partial: for a linear op these pass through.
+absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& partial) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const AxisList& axes = op.operands[i]->sharding.partial;
+    if (i == 0) partial = axes;
+    if (axes == partial && (info.linear || axes.empty())) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "operand ", axes.empty() ? 0 : i, " is partial over ",
+        op.mesh.Names(axes.empty() ? partial : axes), "; it must be reduced first"));
+  }
+  return absl::OkStatus();
+}
+
+void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound, AxisList partial,
+                  TensorType& result) {
+  std::array<bool, 32> present = {};
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d] == kNoFactor) continue;
+    const auto f = static_cast<size_t>(factors[d]);
+    present[f] = true;
+    result.sharding.Set(d, result.dims.size(), bound.axes[f]);
+  }
+  result.sharding.partial = partial;
+  for (size_t f = 0; f < bound.axes.size(); ++f) {
+    if (present[f]) continue;
+    for (const AxisIndex axis : bound.axes[f].axes()) result.sharding.partial.push_back(axis);
+  }
+}
+
+absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& results) {
+  if (info.infer_sharding != nullptr) return info.infer_sharding(op, results);
+  const bool spread = std::any_of(op.operands.begin(), op.operands.end(),
+                                  [](const TensorType* t) { return !t->sharding.replicated(); });
+  if (!spread) return absl::OkStatus();
+  if (info.sharding == nullptr) {
+    return absl::InvalidArgumentError("cannot be split; all its operands must be whole");
+  }
+  const ShardingRule rule = info.sharding(op, results);
+  FactorAxes bound;
+  if (absl::Status status = BindFactors(op, rule, bound); !status.ok()) return status;
+  AxisList partial;
+  if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
+  for (size_t j = 0; j < results.size(); ++j) {
+    SpreadResult(rule.results[j], bound, partial, results[j]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const OpInfo& GetOpInfo(OpKind kind) { return *kOps[static_cast<size_t>(kind)]; }
+
+int OpKindCount() { return static_cast<int>(std::size(kOps)); }
+
+std::optional<OpKind> FindOp(absl::string_view name) {
+  for (size_t i = 0; i < std::size(kOps); ++i) {
+    if (kOps[i]->name == name) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results) {
+  const OpInfo& info = GetOpInfo(kind);
+  if (info.operands != OpInfo::kVariadic && op.operands.size() != static_cast<size_t>(info.operands)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", op.operands.size(), " operands; wanted ", info.operands));
+  }
+  ORRERY_CHECK(info.infer != nullptr) << info.name << " has no type of its own accord";
+  results.clear();
+  if (absl::Status status = info.infer(op, results); !status.ok()) return status;
+  return InferShardings(info, op, results);
+}
+
+ShardingRule ElementwiseRule(const OpTypes& op, const TypeList& results) {
+  const size_t rank = results[0].dims.size();
+  const auto factors = [&](const Dims& dims) {
+    ShardingRule::Factors row(dims.size(), kNoFactor);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const size_t aligned = rank - dims.size() + d;
+      if (dims[d] == results[0].dims[aligned]) row[d] = static_cast<int8_t>(aligned);
+    }
+    return row;
+  };
+  ShardingRule rule;
+  for (const TensorType* operand : op.operands) rule.operands.push_back(factors(operand->dims));
+  for (const TensorType& result : results) rule.results.push_back(factors(result.dims));
+  return rule;
+}
+
+}  // namespace orrery::ir

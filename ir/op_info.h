@@ -1,0 +1,109 @@
+#ifndef ORRERY_IR_OP_INFO_H_
+#define ORRERY_IR_OP_INFO_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ir/attributes.h"
+#include "ir/mesh.h"
+#include "ir/type.h"
+#include "support/units.h"
+
+// The one record of an op kind: all that a new op needs, besides its line in ops.def. Parser,
+// printer, verifier, differentiation, sharding and the cost models read these records.
+
+namespace orrery::ir {
+
+/// The op kinds, one a line of ops.def.
+enum class OpKind : uint8_t {
+#define ORRERY_OP(name, file) k##name,
+#include "ir/ops.def"
+#undef ORRERY_OP
+};
+
+/// How an op is carried out, as far as anything outside its record must know.
+enum class OpClass : uint8_t {
+  kCompute,     // a kernel
+  kView,        // no work: its result is its first operand under another type or name
+  kOptimizer,   // a kernel that updates parameters, once a step
+  kCollective,  // among the ranks along some mesh axes
+  kSend,        // to another pipeline stage
+  kReceive,     // from another pipeline stage
+};
+
+using TypeList = absl::InlinedVector<TensorType, 2>;
+
+/// One application of an op, as its record sees it: attributes, and the types of its operands.
+struct OpTypes {
+  const AttributeSet& attributes;
+  std::span<const TensorType* const> operands;
+  const Mesh& mesh;
+};
+
+/// For each dimension of each operand and result, the factor of the computation that it runs over;
+/// kNoFactor for a dimension that must not be split. A matrix product has factors m, k and n, its
+/// operands are (m k) and (k n), its result is (m n). Dimensions of one factor are split alike; a
+/// factor that a result lacks leaves that result partial over the axes that split it.
+struct ShardingRule {
+  using Factors = absl::InlinedVector<int8_t, 4>;
+  absl::InlinedVector<Factors, 4> operands;
+  absl::InlinedVector<Factors, 2> results;
+};
+inline constexpr int8_t kNoFactor = -1;
+
+class GradientContext;
+
+struct OpInfo {
+  static constexpr int kVariadic = -1;
+
+  absl::string_view name;
+  absl::string_view summary;  // one line of meaning, with shapes
+  OpClass op_class = OpClass::kCompute;
+  int operands = 1;  // or kVariadic
+  int results = 1;   // or kVariadic
+
+  /// Appends dtype and global dims of each result, or says what is wrong with the operands. Needs
+  /// not look at shardings.
+  absl::Status (*infer)(const OpTypes& op, TypeList& results) = nullptr;
+  /// Floating-point operations, from the shapes that one rank holds. Null: none.
+  double (*flops)(const OpTypes& op, const TypeList& results) = nullptr;
+  /// How the op may be split. Null: it may not.
+  ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
+  /// In place of `sharding`, for ops that change a sharding: sets it on each result.
+  absl::Status (*infer_sharding)(const OpTypes& op, TypeList& results) = nullptr;
+  /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
+  absl::Status (*gradient)(GradientContext& context) = nullptr;
+  /// Result i is written over operand `in_place_from + i`; negative: a new tensor.
+  int in_place_from = -1;
+  /// The result of partial operands is the partial result: f(a + b) = f(a) + f(b).
+  bool linear = false;
+  /// Starts the backward phase: what depends on its result is backward.
+  bool seeds_backward = false;
+};
+
+/// The record of `kind`.
+const OpInfo& GetOpInfo(OpKind kind);
+
+/// Number of op kinds; kinds are 0 … OpKindCount() - 1.
+int OpKindCount();
+
+/// The kind of that name; nothing for an unknown name.
+std::optional<OpKind> FindOp(absl::string_view name);
+
+/// Types of the results of `kind`, shardings included; the message of an error says what was found
+/// and what was wanted, without saying where.
+absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results);
+
+/// Sharding rule of an op whose operands and results all run over the same dimensions, aligned at
+/// the last one as broadcasting does.
+ShardingRule ElementwiseRule(const OpTypes& op, const TypeList& results);
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_OP_INFO_H_

@@ -1,0 +1,61 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/builder.h"
+#include "ir/op_info.h"
+
+// Losses, one value an element: (prediction - target)^2 / batch. `batch` is the global batch, so that
+// gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
+
+namespace orrery::ir {
+namespace {
+
+absl::Status InferLoss(const OpTypes& op, TypeList& results) {
+  const TensorType &prediction = *op.operands[0], &target = *op.operands[1];
+  if (prediction.dims != target.dims) {
+    return absl::InvalidArgumentError(absl::StrCat("prediction and target differ in shape; got [",
+                                                   absl::StrJoin(prediction.dims, ","), "] and [",
+                                                   absl::StrJoin(target.dims, ","), "]"));
+  }
+  if (op.attributes.Int("batch", 0) <= 0) {
+    return absl::InvalidArgumentError("the attribute batch is missing; wanted the global batch size");
+  }
+  results.push_back({.dtype = prediction.dtype, .dims = prediction.dims, .sharding = {}});
+  return absl::OkStatus();
+}
+
+double LossFlops(const OpTypes&, const TypeList& results) {
+  return static_cast<double>(ElementCount(results[0].dims));
+}
+
+// The seed of the backward phase: the gradient of the summed loss is 1, so nothing comes in.
+absl::Status LossGradient(GradientContext& c) {
+  if (c.needs(1)) return absl::UnimplementedError("no gradient of a loss with respect to its target");
+  const int64_t batch = c.attributes().Int("batch", 1);
+  c.SetOperandGradient(
+      0, c.builder().LossGrad(c.operand(0), c.operand(1), batch, c.GradientName(0)));
+  return c.builder().status();
+}
+
+}  // namespace
+
+extern const OpInfo kLossOp = {
+    .name = "Loss",
+    .summary = "squared error of each element over the global `batch`",
+    .operands = 2,
+    .infer = InferLoss,
+    .flops = LossFlops,
+    .sharding = ElementwiseRule,
+    .gradient = LossGradient,
+};
+
+extern const OpInfo kLossGradOp = {
+    .name = "LossGrad",
+    .summary = "gradient of Loss(x, z) with respect to x: 2(x - z)/batch",
+    .operands = 2,
+    .infer = InferLoss,
+    .flops = LossFlops,
+    .sharding = ElementwiseRule,
+    .seeds_backward = true,
+};
+
+}  // namespace orrery::ir

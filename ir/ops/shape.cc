@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/builder.h"
+#include "ir/op_info.h"
+
+// Ops that make, rename, move or sum elements.
+
+namespace orrery::ir {
+namespace {
+
+absl::Status InferIdentity(const OpTypes& op, TypeList& results) {
+  results.push_back({.dtype = op.operands[0]->dtype, .dims = op.operands[0]->dims, .sharding = {}});
+  return absl::OkStatus();
+}
+
+absl::Status IdentityGradient(GradientContext& c) {
+  c.SetOperandGradient(0, c.result_gradient());
+  return absl::OkStatus();
+}
+
+// Where each result dimension of a Transpose comes from; all reversed when `perm` is absent.
+std::vector<int64_t> Permutation(const AttributeSet& attributes, size_t rank) {
+  std::vector<int64_t> perm = attributes.Ints("perm");
+  if (!perm.empty() || attributes.Find("perm") != nullptr) return perm;
+  for (size_t d = rank; d > 0; --d) perm.push_back(static_cast<int64_t>(d) - 1);
+  return perm;
+}
+
+absl::Status InferTranspose(const OpTypes& op, TypeList& results) {
+  const TensorType& x = *op.operands[0];
+  const std::vector<int64_t> perm = Permutation(op.attributes, x.dims.size());
+  std::vector<int64_t> sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  bool permutes = sorted.size() == x.dims.size();
+  for (size_t d = 0; permutes && d < sorted.size(); ++d) permutes = sorted[d] == static_cast<int64_t>(d);
+  if (!permutes) {
+    return absl::InvalidArgumentError(absl::StrCat("perm=[", absl::StrJoin(perm, ","),
+                                                   "] does not permute ", x.dims.size(),
+                                                   " dimensions"));
+  }
+  Dims dims;
+  for (const int64_t from : perm) dims.push_back(x.dims[static_cast<size_t>(from)]);
+  results.push_back({.dtype = x.dtype, .dims = std::move(dims), .sharding = {}});
+  return absl::OkStatus();
+}
+
+ShardingRule TransposeSharding(const OpTypes& op, const TypeList&) {
+  ShardingRule::Factors from, to;
+  for (const int64_t dim : Permutation(op.attributes, op.operands[0]->dims.size())) {
+    from.push_back(static_cast<int8_t>(from.size()));
+    to.push_back(static_cast<int8_t>(dim));
+  }
+  return {.operands = {from}, .results = {to}};
+}
+
+absl::Status TransposeGradient(GradientContext& c) {
+  const std::vector<int64_t> perm =
+      Permutation(c.attributes(), c.operand_type(0).dims.size());
+  std::vector<int64_t> inverse(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d) {
+    inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
+  }
+  c.SetOperandGradient(0, c.builder().Op(OpKind::kTranspose, {c.result_gradient()},
+                                         c.GradientName(0), {{"perm", inverse}}));
+  return c.builder().status();
+}
+
+bool Reduces(const std::vector<int64_t>& axes, size_t dim) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(dim)) != axes.end();
+}
+
+absl::Status InferReduceSum(const OpTypes& op, TypeList& results) {
+  const TensorType& x = *op.operands[0];
+  const std::vector<int64_t> axes = op.attributes.Ints("axes");
+  for (const int64_t axis : axes) {
+    if (axis >= 0 && axis < static_cast<int64_t>(x.dims.size())) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("axis ", axis, " is none of the ", x.dims.size(), " dimensions"));
+  }
+  Dims dims;
+  for (size_t d = 0; d < x.dims.size(); ++d) {
+    if (!Reduces(axes, d)) dims.push_back(x.dims[d]);
+  }
+  results.push_back({.dtype = x.dtype, .dims = std::move(dims), .sharding = {}});
+  return absl::OkStatus();
+}
+
+double ReduceSumFlops(const OpTypes& op, const TypeList&) {
+  return static_cast<double>(ElementCount(op.operands[0]->dims));
+}
+
+ShardingRule ReduceSumSharding(const OpTypes& op, const TypeList&) {
+  const std::vector<int64_t> axes = op.attributes.Ints("axes");
+  ShardingRule::Factors all, kept;
+  for (size_t d = 0; d < op.operands[0]->dims.size(); ++d) {
+    all.push_back(static_cast<int8_t>(d));
+    if (!Reduces(axes, d)) kept.push_back(static_cast<int8_t>(d));
+  }
+  return {.operands = {all}, .results = {kept}};
+}
+
+}  // namespace
+
+// Its type is the one that its text or its builder gives: data is optional.
+extern const OpInfo kConstantOp = {
+    .name = "Constant",
+    .summary = "a tensor known beforehand; `values` lists its elements when they matter",
+    .op_class = OpClass::kView,
+    .operands = 0,
+};
+
+extern const OpInfo kIdentityOp = {
+    .name = "Identity",
+    .summary = "x under another name",
+    .op_class = OpClass::kView,
+    .operands = 1,
+    .infer = InferIdentity,
+    .sharding = ElementwiseRule,
+    .gradient = IdentityGradient,
+    .in_place_from = 0,
+    .linear = true,
+};
+
+extern const OpInfo kTransposeOp = {
+    .name = "Transpose",
+    .summary = "dimension d of the result is dimension perm[d] of x; all reversed without perm",
+    .operands = 1,
+    .infer = InferTranspose,
+    .sharding = TransposeSharding,
+    .gradient = TransposeGradient,
+    .linear = true,
+};
+
+extern const OpInfo kReduceSumOp = {
+    .name = "ReduceSum",
+    .summary = "the sum of x over the dimensions `axes`, which vanish",
+    .operands = 1,
+    .infer = InferReduceSum,
+    .flops = ReduceSumFlops,
+    .sharding = ReduceSumSharding,
+    .linear = true,
+};
+
+}  // namespace orrery::ir

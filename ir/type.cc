@@ -1,0 +1,115 @@
+#include "ir/type.h"
+
+#include <array>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "support/check.h"
+
+namespace orrery::ir {
+namespace {
+
+struct DTypeRow {
+  DType dtype;
+  absl::string_view name;
+  int64_t size;
+  bool is_float;
+};
+
+constexpr std::array<DTypeRow, 9> kDTypes = {{{DType::kBool, "bool", 1, false},
+                                              {DType::kF8, "f8", 1, true},
+                                              {DType::kF16, "f16", 2, true},
+                                              {DType::kBF16, "bf16", 2, true},
+                                              {DType::kF32, "f32", 4, true},
+                                              {DType::kF64, "f64", 8, true},
+                                              {DType::kI8, "i8", 1, false},
+                                              {DType::kI32, "i32", 4, false},
+                                              {DType::kI64, "i64", 8, false}}};
+
+const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
+
+}  // namespace
+
+int64_t SizeOf(DType dtype) { return Row(dtype).size; }
+absl::string_view ToString(DType dtype) { return Row(dtype).name; }
+bool IsFloat(DType dtype) { return Row(dtype).is_float; }
+
+std::optional<DType> ParseDType(absl::string_view name) {
+  for (const DTypeRow& row : kDTypes) {
+    if (row.name == name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+int64_t ElementCount(const Dims& dims) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  return count;
+}
+
+void Sharding::Set(size_t dim, size_t rank, AxisList axes) {
+  if (split.empty()) {
+    if (axes.empty()) return;
+    split.resize(rank);
+  }
+  split[dim] = axes;
+  for (const AxisList& list : split) {
+    if (!list.empty()) return;
+  }
+  split.clear();
+}
+
+bool Sharding::Uses(AxisIndex axis) const {
+  for (const AxisList& list : split) {
+    if (list.contains(axis)) return true;
+  }
+  return partial.contains(axis);
+}
+
+TensorType LocalType(const TensorType& type, const Mesh& mesh) {
+  TensorType local{.dtype = type.dtype, .dims = type.dims, .sharding = {}};
+  for (size_t d = 0; d < type.sharding.split.size(); ++d) {
+    const int64_t parts = mesh.size(type.sharding.split[d]);
+    ORRERY_CHECK(local.dims[d] % parts == 0) << ToString(type, mesh);
+    local.dims[d] /= parts;
+  }
+  return local;
+}
+
+Bytes SizeOf(const TensorType& type) { return Bytes(ElementCount(type.dims) * SizeOf(type.dtype)); }
+
+std::string ToString(const TensorType& type, const Mesh& mesh) {
+  std::string text = absl::StrCat(ToString(type.dtype), "[");
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    absl::StrAppend(&text, d == 0 ? "" : ",", type.dims[d]);
+    const AxisList axes = type.sharding.at(d);
+    if (!axes.empty()) absl::StrAppend(&text, "@", mesh.Names(axes));
+  }
+  absl::StrAppend(&text, "]");
+  if (!type.sharding.partial.empty()) {
+    absl::StrAppend(&text, " partial(", mesh.Names(type.sharding.partial), ")");
+  }
+  return text;
+}
+
+TypeTable::TypeTable(const TypeTable& other) {
+  for (const TensorType& type : other.types_) Intern(type);
+}
+
+TypeTable& TypeTable::operator=(const TypeTable& other) {
+  if (this != &other) *this = TypeTable(other);
+  return *this;
+}
+
+TypeId TypeTable::Intern(const TensorType& type) {
+  auto& ids = by_hash_[absl::Hash<TensorType>()(type)];
+  for (const TypeId id : ids) {
+    if ((*this)[id] == type) return id;
+  }
+  const TypeId id(size());
+  types_.push_back(type);
+  ids.push_back(id);
+  return id;
+}
+
+}  // namespace orrery::ir

@@ -1,0 +1,99 @@
+#ifndef ORRERY_IR_TYPE_H_
+#define ORRERY_IR_TYPE_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "ir/mesh.h"
+#include "support/id.h"
+#include "support/units.h"
+
+// The type of a value: element type, global shape, and how the value is spread over a mesh.
+
+namespace orrery::ir {
+
+ORRERY_DEFINE_ID(TypeId, "type");
+
+enum class DType : uint8_t { kBool, kF8, kF16, kBF16, kF32, kF64, kI8, kI32, kI64 };
+
+/// Bytes an element.
+int64_t SizeOf(DType dtype);
+/// "f32".
+absl::string_view ToString(DType dtype);
+/// The inverse of ToString; nothing for an unknown name.
+std::optional<DType> ParseDType(absl::string_view name);
+bool IsFloat(DType dtype);
+
+using Dims = absl::InlinedVector<int64_t, 4>;
+
+/// Number of elements; 1 for a scalar.
+int64_t ElementCount(const Dims& dims);
+
+/// For each dimension of a tensor the ordered mesh axes that split it (the first one outermost), and
+/// the axes over which the value is still partial: the true value is the sum over them.
+struct Sharding {
+  absl::InlinedVector<AxisList, 4> split;  // empty: nothing is split; else one a dimension
+  AxisList partial;
+
+  bool replicated() const { return split.empty() && partial.empty(); }
+  /// The axes that split dimension `dim`.
+  AxisList at(size_t dim) const { return split.empty() ? AxisList() : split[dim]; }
+  /// Sets what splits dimension `dim` of `rank`, keeping the form in which nothing split is empty.
+  void Set(size_t dim, size_t rank, AxisList axes);
+  bool Uses(AxisIndex axis) const;
+
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Sharding& s) {
+    return H::combine(std::move(h), s.split, s.partial);
+  }
+};
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  Dims dims;          // global: of the whole tensor
+  Sharding sharding;
+
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const TensorType& t) {
+    return H::combine(std::move(h), t.dtype, t.dims, t.sharding);
+  }
+};
+
+/// The part of `type` that one rank of `mesh` holds. Aborts unless each split divides.
+TensorType LocalType(const TensorType& type, const Mesh& mesh);
+
+/// Bytes of the tensor as its dims say, without regard to sharding.
+Bytes SizeOf(const TensorType& type);
+
+/// "f32[8192@dp,512@hp] partial(hp)".
+std::string ToString(const TensorType& type, const Mesh& mesh);
+
+/// Each distinct type once, under a dense id.
+class TypeTable {
+ public:
+  TypeTable() = default;
+  TypeTable(const TypeTable& other);
+  TypeTable& operator=(const TypeTable& other);
+  TypeTable(TypeTable&&) = default;
+  TypeTable& operator=(TypeTable&&) = default;
+
+  TypeId Intern(const TensorType& type);
+  const TensorType& operator[](TypeId id) const { return types_[static_cast<size_t>(id.index())]; }
+  int32_t size() const { return static_cast<int32_t>(types_.size()); }
+
+ private:
+  std::deque<TensorType> types_;  // references to a type stay good
+  absl::flat_hash_map<size_t, absl::InlinedVector<TypeId, 1>> by_hash_;
+};
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_TYPE_H_

@@ -1,0 +1,22 @@
+#ifndef ORRERY_SIMULATOR_EVENT_QUEUE_H_
+#define ORRERY_SIMULATOR_EVENT_QUEUE_H_
+
+#include "absl/status/statusor.h"
+#include "simulator/network_model.h"
+#include "simulator/program.h"
+#include "simulator/trace.h"
+
+namespace orrery::simulator {
+
+/// Plays `program` event by event: tasks start as streams and dependencies set them free, and
+/// `network`, which must be fresh, times the flows. The outcome depends on nothing but the two;
+/// where there are no flows, it is that of `RunLongestPath`, picosecond for picosecond.
+///
+/// A task that occupies several streams waits in all of them until it is at the head of each.
+/// Flows that arrive at a moment finish before the tasks that do, those in the order in which they
+/// started. A deadlock is an error that names the tasks that wait for each other and on what.
+absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network);
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_EVENT_QUEUE_H_

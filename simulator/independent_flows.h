@@ -1,0 +1,40 @@
+#ifndef ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_
+#define ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "simulator/network_model.h"
+
+namespace orrery::simulator {
+
+/// Time of a message that has its path to itself: latency + size / rate (the Hockney model, 1994),
+/// rounded up.
+Duration TimeAlone(const Flow& flow);
+
+/// Each message as if it were alone: no sharing, so a lower bound of every other network model.
+class IndependentFlows : public NetworkModel {
+ public:
+  void Start(TaskId message, const Flow& flow) override;
+  std::optional<Time> NextCompletion(Time now) override;
+  std::span<const TaskId> Advance(Time to) override;
+
+ private:
+  struct Arrival {
+    Time time;
+    int64_t sequence = 0;  // of the start: decides ties
+    TaskId message;
+  };
+  static bool Later(const Arrival& a, const Arrival& b);
+
+  Time now_;
+  int64_t started_ = 0;
+  std::vector<Arrival> active_;  // a heap, the next arrival first
+  std::vector<TaskId> arrived_;
+};
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_

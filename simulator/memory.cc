@@ -1,0 +1,139 @@
+#include "simulator/memory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "support/check.h"
+
+namespace orrery::simulator {
+namespace {
+
+// An event with the moment at which it happens.
+struct TimedEvent {
+  Time time;
+  Bytes bytes;
+  MemoryKind kind;
+};
+
+Time TimeOf(const MemoryEvent& event, const Trace& trace) {
+  return event.bytes > 0 ? trace.start_of(event.task) : trace.finish_of(event.task);
+}
+
+MemoryUse Resident(const Program& program, RankClassId rank) {
+  MemoryUse use;
+  for (int kind = 0; kind < kMemoryKindCount; ++kind) {
+    const Bytes bytes = program.resident(rank, static_cast<MemoryKind>(kind));
+    use.by_kind[static_cast<size_t>(kind)] = bytes;
+    use.total += bytes;
+  }
+  return use;
+}
+
+void Apply(const TimedEvent& event, MemoryUse& use) {
+  use.time = event.time;
+  use.total += event.bytes;
+  use.by_kind[static_cast<size_t>(event.kind)] += event.bytes;
+}
+
+// The events of all ranks, one rank after the other, each in time order. The order of the program
+// decides ties: both sorts are stable.
+struct EventRows {
+  std::vector<uint32_t> begin;  // rank r goes from begin[r] to begin[r + 1]
+  std::vector<TimedEvent> events;
+
+  std::span<const TimedEvent> of(int32_t rank) const {
+    const size_t row = static_cast<size_t>(rank);
+    return std::span(events).subspan(begin[row], begin[row + 1] - begin[row]);
+  }
+};
+
+EventRows SortByRankAndTime(const Program& program, const Trace& trace) {
+  EventRows rows{.begin = std::vector<uint32_t>(static_cast<size_t>(program.rank_count()) + 2),
+                 .events = std::vector<TimedEvent>(program.memory_events().size())};
+  const auto row_of = [](const MemoryEvent& event) {
+    return static_cast<size_t>(event.rank.index());
+  };
+  // Counted two places on: filling row r moves begin[r + 1] from where it starts to where it ends.
+  for (const MemoryEvent& event : program.memory_events()) ++rows.begin[row_of(event) + 2];
+  std::partial_sum(rows.begin.begin(), rows.begin.end(), rows.begin.begin());
+  for (const MemoryEvent& event : program.memory_events()) {
+    rows.events[rows.begin[row_of(event) + 1]++] = {TimeOf(event, trace), Bytes(event.bytes),
+                                                    event.kind};
+  }
+  rows.begin.pop_back();
+  const auto earlier = [](const TimedEvent& a, const TimedEvent& b) { return a.time < b.time; };
+  for (size_t rank = 0; rank + 1 < rows.begin.size(); ++rank) {
+    const auto first = rows.events.begin() + rows.begin[rank];
+    const auto last = rows.events.begin() + rows.begin[rank + 1];
+    if (!std::is_sorted(first, last, earlier)) std::stable_sort(first, last, earlier);
+  }
+  return rows;
+}
+
+MemoryUse PeakOf(std::span<const TimedEvent> events, MemoryUse use) {
+  MemoryUse peak = use;
+  for (const TimedEvent& event : events) {
+    Apply(event, use);
+    if (use.total > peak.total) peak = use;
+  }
+  return peak;
+}
+
+// The peaks by one pass over the events as they lie, without copying or sorting any: right as long
+// as each rank's events come in time order, which is so unless its streams overlap. False when some
+// do not.
+bool PeaksInOrder(const Program& program, const Trace& trace,
+                  IdTable<RankClassId, MemoryUse>& peaks) {
+  IdTable<RankClassId, MemoryUse> uses = peaks;
+  for (const MemoryEvent& event : program.memory_events()) {
+    MemoryUse& use = uses[event.rank];
+    const Time time = TimeOf(event, trace);
+    if (time < use.time) return false;
+    Apply({time, Bytes(event.bytes), event.kind}, use);
+    if (use.total > peaks[event.rank].total) peaks[event.rank] = use;
+  }
+  return true;
+}
+
+IdTable<RankClassId, MemoryUse> Residents(const Program& program) {
+  IdTable<RankClassId, MemoryUse> residents;
+  for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
+    residents.push_back(Resident(program, RankClassId(rank)));
+  }
+  return residents;
+}
+
+}  // namespace
+
+IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& trace) {
+  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
+      << "the trace is of another program";
+  const IdTable<RankClassId, MemoryUse> residents = Residents(program);
+  IdTable<RankClassId, MemoryUse> peaks = residents;
+  if (PeaksInOrder(program, trace, peaks)) return peaks;
+  const EventRows rows = SortByRankAndTime(program, trace);
+  for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
+    peaks[RankClassId(rank)] = PeakOf(rows.of(rank), residents[RankClassId(rank)]);
+  }
+  return peaks;
+}
+
+IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& program,
+                                                            const Trace& trace) {
+  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
+      << "the trace is of another program";
+  const EventRows rows = SortByRankAndTime(program, trace);
+  IdTable<RankClassId, std::vector<MemoryUse>> timelines(program.rank_count());
+  for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
+    std::vector<MemoryUse>& timeline = timelines[RankClassId(rank)];
+    timeline.push_back(Resident(program, RankClassId(rank)));
+    for (const TimedEvent& event : rows.of(rank)) {
+      timeline.push_back(timeline.back());
+      Apply(event, timeline.back());
+    }
+  }
+  return timelines;
+}
+
+}  // namespace orrery::simulator

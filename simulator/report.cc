@@ -1,0 +1,152 @@
+#include "simulator/report.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "simulator/activity.h"
+#include "support/check.h"
+
+namespace orrery::simulator {
+namespace {
+
+// Sums of one stream, in picoseconds.
+struct StreamSums {
+  int64_t computing = 0;
+  int64_t communicating = 0;
+  Time finish;
+};
+
+// What the label of a task adds to the report, looked up once a label and not once a task.
+struct LabelFacts {
+  double flops = 0;  // of each rank that takes part
+  int64_t bytes_sent = 0;
+  int64_t bytes_reduced = 0;
+  bool communicates = false;
+};
+
+std::vector<LabelFacts> FactsOfLabels(const Program& program) {
+  std::vector<LabelFacts> facts;
+  facts.reserve(static_cast<size_t>(program.label_count()));
+  for (int32_t i = 0; i < program.label_count(); ++i) {
+    const TaskLabel& label = program.label(LabelId(i));
+    const int64_t bytes = label.bytes.count();
+    facts.push_back(
+        {.flops = label.flops.count(),
+         .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
+         .bytes_reduced = label.kind == TaskKind::kCollective ? bytes * label.collectives : 0,
+         .communicates = label.kind != TaskKind::kCompute});
+  }
+  return facts;
+}
+
+std::vector<int64_t> MembersByStream(const Program& program) {
+  std::vector<int64_t> members;
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    const RankClass& rank = program.rank(program.stream(StreamId(i)).rank);
+    members.push_back(static_cast<int64_t>(rank.members.size()));
+  }
+  return members;
+}
+
+// The pass over the tasks.
+std::vector<StreamSums> SumStreams(const Program& program, const Trace& trace, Report& report) {
+  const std::vector<LabelFacts> facts = FactsOfLabels(program);
+  const std::vector<int64_t> members = MembersByStream(program);
+  std::vector<StreamSums> sums(static_cast<size_t>(program.stream_count()));
+  int64_t bytes_sent = 0;
+  int64_t bytes_reduced = 0;
+  double flops = 0;
+  const std::span<const LabelId> labels = program.task_labels();
+  for (int32_t task = 0; task < program.task_count(); ++task) {
+    const size_t row = static_cast<size_t>(task);
+    const LabelFacts& fact = facts[static_cast<size_t>(labels[row].index())];
+    const std::span<const StreamId> streams = program.streams_of(TaskId(task));
+    const int64_t duration = (trace.finish[row] - trace.start[row]).picoseconds();
+    for (const StreamId stream : streams) {
+      StreamSums& sum = sums[static_cast<size_t>(stream.index())];
+      (fact.communicates ? sum.communicating : sum.computing) += duration;
+      sum.finish = std::max(sum.finish, trace.finish[row]);
+      flops += fact.flops * static_cast<double>(members[static_cast<size_t>(stream.index())]);
+    }
+    bytes_sent += fact.bytes_sent * members[static_cast<size_t>(streams.front().index())];
+    bytes_reduced += fact.bytes_reduced;
+  }
+  report.bytes_sent = Bytes(bytes_sent);
+  report.bytes_reduced = Bytes(bytes_reduced);
+  report.flops = Flops(flops);
+  return sums;
+}
+
+void SumRanks(const Program& program, const std::vector<StreamSums>& sums, Report& report) {
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    const StreamSums& sum = sums[static_cast<size_t>(i)];
+    RankReport& rank = report.ranks[program.stream(StreamId(i)).rank];
+    rank.finish = std::max(rank.finish, sum.finish);
+    rank.busy += Duration(sum.computing + sum.communicating);
+    rank.communication += Duration(sum.communicating);
+  }
+}
+
+void AddActivity(const Program& program, const Trace& trace, Report& report) {
+  const IdTable<RankClassId, Activity> activities = ActivityOfRanks(program, trace);
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const Activity& activity = activities[RankClassId(i)];
+    RankReport& rank = report.ranks[RankClassId(i)];
+    rank.exposed_communication = activity.active - activity.computing;
+    rank.idle = report.step_time - activity.active;
+  }
+}
+
+void AddMemory(const Program& program, const Trace& trace, Report& report) {
+  const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankClassId id(i);
+    RankReport& rank = report.ranks[id];
+    rank.memory = peaks[id];
+    const Bytes capacity = program.rank(id).capacity;
+    rank.fits = capacity == Bytes(0) || rank.memory.total <= capacity;
+    report.fits &= rank.fits;
+    report.peak_memory = std::max(report.peak_memory, rank.memory.total);
+  }
+}
+
+// Ratios over all ranks; in doubles, as a sum over many ranks leaves 64 bits of picoseconds.
+void AddRatios(const Program& program, Report& report) {
+  double busy_s = 0;
+  double communication_s = 0;
+  double exposed_s = 0;
+  double idle_s = 0;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankReport& rank = report.ranks[RankClassId(i)];
+    const size_t members = program.rank(RankClassId(i)).members.size();
+    report.rank_count += static_cast<int64_t>(members);
+    busy_s += rank.busy.seconds() * static_cast<double>(members);
+    communication_s += rank.communication.seconds() * static_cast<double>(members);
+    exposed_s += rank.exposed_communication.seconds() * static_cast<double>(members);
+    idle_s += rank.idle.seconds() * static_cast<double>(members);
+  }
+  const double ranks = static_cast<double>(report.rank_count);
+  if (report.rank_count > 0) report.exposed_communication_s = exposed_s / ranks;
+  if (busy_s > 0) report.communication_overhead = communication_s / busy_s;
+  const double step_s = report.step_time.seconds();
+  if (step_s > 0) report.bubble_fraction = idle_s / (ranks * step_s);
+}
+
+}  // namespace
+
+Report Summarize(const Program& program, const Trace& trace) {
+  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
+      << "the trace is of another program";
+  Report report;
+  report.step_time = trace.makespan;
+  report.simulated_tasks = program.task_count();
+  report.ranks.resize(program.rank_count());
+  const std::vector<StreamSums> sums = SumStreams(program, trace, report);
+  SumRanks(program, sums, report);
+  AddActivity(program, trace, report);
+  AddMemory(program, trace, report);
+  AddRatios(program, report);
+  return report;
+}
+
+}  // namespace orrery::simulator

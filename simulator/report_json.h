@@ -1,0 +1,27 @@
+#ifndef ORRERY_SIMULATOR_REPORT_JSON_H_
+#define ORRERY_SIMULATOR_REPORT_JSON_H_
+
+#include <string>
+
+#include "simulator/program.h"
+#include "simulator/report.h"
+
+namespace orrery::simulator {
+
+/// The figures of a report that only who knows the model and the hardware can tell.
+struct ModelFigures {
+  double throughput_samples_per_s = 0;
+  double tokens_per_s = 0;
+  double mfu = 0;          // model flops over peak flops; without what is recomputed
+  double hfu = 0;          // hardware flops over peak flops; with it
+  double wall_time_s = 0;  // that the simulation itself took
+};
+
+/// The report as one JSON object, two spaces a level, a newline at its end. One entry of `devices`
+/// a global rank, by rank; what the members of a class share is repeated. Doubles have 17
+/// significant digits, and read back as the same number.
+std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures);
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_REPORT_JSON_H_

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "transforms/schedules/registry.h"
+
+namespace orrery::transforms {
+namespace {
+
+std::vector<ScheduleStep> StageOrder(const PipelineShape& shape, int32_t stage) {
+  const int32_t warm_up = std::min(shape.stages - 1 - stage, shape.microbatches);
+  std::vector<ScheduleStep> order;
+  order.reserve(2 * static_cast<size_t>(shape.microbatches));
+  for (int32_t forward = 0; forward < shape.microbatches + warm_up; ++forward) {
+    if (forward < shape.microbatches) {
+      order.push_back({.kind = StepKind::kForward, .microbatch = forward});
+    }
+    if (forward >= warm_up) {
+      order.push_back({.kind = StepKind::kBackward, .microbatch = forward - warm_up});
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+StageOrders OneForwardOneBackwardOrders(const PipelineShape& shape) {
+  StageOrders orders;
+  for (int32_t stage = 0; stage < shape.stages; ++stage) {
+    orders.push_back(StageOrder(shape, stage));
+  }
+  AssignSlots(orders);
+  return orders;
+}
+
+constinit const PipelineSchedule kOneForwardOneBackwardSchedule = {
+    .name = "1f1b",
+    .summary = "One forward, one backward, with a flush: at most p-k microbatches live on stage k.",
+    .source = "Narayanan et al., PipeDream-Flush, ICML 2021; as in Megatron-LM and torch",
+    .orders = OneForwardOneBackwardOrders,
+    .weight_versions = OneWeightVersion,
+};
+
+}  // namespace orrery::transforms
