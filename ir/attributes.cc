@@ -69,19 +69,19 @@ std::string ToString(const AttributeSet& attributes) {
   if (attributes.empty()) return "";
   std::string text = "{";
   for (const auto& [name, value] : attributes.attributes()) {
-    absl::StrAppend(&text, text.size() == 1 ? "" : ", ", name, "=", std::visit(Printer(), value));
+    absl::StrAppend(&text, text.size() == 1 ? "" : ", ", IsPlainName(name) ? name : Quote(name), "=",
+                    std::visit(Printer(), value));
   }
   return absl::StrCat(text, "}");
 }
 
 AttributesId AttributeTable::Intern(const AttributeSet& set) {
   if (set.empty()) return AttributesId(0);
-  const auto found = ids_.find(set);
-  if (found != ids_.end()) return found->second;
-  const AttributesId id(static_cast<int32_t>(sets_.size()));
-  sets_.push_back(set);
-  ids_.emplace(set, id);
-  return id;
+  // By text, not by value: 0.0 and -0.0 are equal but not the same, and NaN equals nothing.
+  const AttributesId next(static_cast<int32_t>(sets_.size()));
+  const auto [found, is_new] = ids_.emplace(ToString(set), next);
+  if (is_new) sets_.push_back(set);
+  return found->second;
 }
 
 }  // namespace orrery::ir

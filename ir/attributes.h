@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "support/id.h"
 
@@ -65,7 +66,7 @@ class AttributeTable {
 
  private:
   std::deque<AttributeSet> sets_;
-  std::map<AttributeSet, AttributesId> ids_;
+  absl::flat_hash_map<std::string, AttributesId> ids_;  // by how the set prints
 };
 
 }  // namespace orrery::ir

@@ -51,6 +51,13 @@ ValueId Builder::Op(OpKind kind, std::span<const ValueId> operands, absl::string
   return op.valid() ? function_.result(op) : ValueId();
 }
 
+OpId Builder::TypedOp(OpKind kind, std::span<const ValueId> operands, const TensorType& type,
+                      absl::string_view name, const AttributeSet& attributes) {
+  if (!status_.ok()) return OpId();
+  return function_.AddOp(kind, operands, function_.InternAttributes(attributes),
+                         std::span(&type, 1), std::span(&name, 1));
+}
+
 std::pair<ValueId, ValueId> Builder::MatMulGrad(ValueId x, ValueId w, ValueId dy,
                                                 absl::string_view dx_name,
                                                 absl::string_view dw_name) {

@@ -24,6 +24,8 @@ namespace orrery::ir {
 class Builder {
  public:
   explicit Builder(absl::string_view name, Mesh mesh = Mesh()) : function_(name, std::move(mesh)) {}
+  /// Continues a function that stands already.
+  explicit Builder(Function function) : function_(std::move(function)) {}
 
   /// A batch of samples or labels; dimension 0 is the batch.
   ValueId Data(absl::string_view name, const TensorType& type) {
@@ -68,6 +70,10 @@ class Builder {
   ValueId LossGrad(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "") {
     return Op(OpKind::kLossGrad, {prediction, target}, name, {{"batch", batch}});
   }
+
+  /// Appends an op whose results have the types that are given: for kinds that infer none.
+  OpId TypedOp(OpKind kind, std::span<const ValueId> operands, const TensorType& type,
+               absl::string_view name, const AttributeSet& attributes);
 
   void Return(ValueId value, OutputRole role = OutputRole::kResult, ValueId of = ValueId());
   void ReturnGradient(ValueId gradient, ValueId of) { Return(gradient, OutputRole::kGradient, of); }

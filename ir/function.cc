@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "ir/text.h"
 #include "support/check.h"
@@ -38,7 +39,9 @@ OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesI
   const OpId op = op_kinds_.push_back(kind);
   op_operands_.push_back({.begin = static_cast<uint32_t>(operand_pool_.size()),
                           .count = static_cast<uint32_t>(operands.size())});
-  for (const ValueId operand : operands) {
+  // `operands` may be those of another op, in the very pool that grows here.
+  const absl::InlinedVector<ValueId, 8> copy(operands.begin(), operands.end());
+  for (const ValueId operand : copy) {
     ORRERY_CHECK(operand.valid() && operand.index() < value_limit())
         << op << " " << GetOpInfo(kind).name << " uses " << operand;
     operand_pool_.push_back(operand);
@@ -73,8 +76,18 @@ InputRole Function::input_role(ValueId value) const {
 
 std::string PrintValue(const Function& function, ValueId value) {
   const absl::string_view name = function.value_name(value);
-  if (name.empty()) return absl::StrCat("%", value.index());
-  return absl::StrCat("%", IsPlainName(name) ? std::string(name) : Quote(name));
+  if (!name.empty()) return absl::StrCat("%", IsPlainName(name) ? std::string(name) : Quote(name));
+  int32_t place = 0;
+  for (const Input& input : function.inputs()) {
+    if (input.value == value) return absl::StrCat("%", place);
+    ++place;
+  }
+  for (const OpId op : function.order()) {
+    const int32_t i = value.index() - function.result(op).index();
+    if (i >= 0 && i < function.result_count(op)) return absl::StrCat("%", place + i);
+    place += function.result_count(op);
+  }
+  return absl::StrCat("%<", ToString(value), ">");  // in use no more: a text that reads as nothing
 }
 
 IdTable<ValueId, int32_t> CountUses(const Function& function) {

@@ -2,11 +2,25 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/check.h"
 
 namespace orrery::ir {
+namespace {
+
+// No point, which joins axes in "dp.hp", and nothing else that the text form would read otherwise.
+bool IsAxisName(absl::string_view name) {
+  const auto fits = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  };
+  const auto digit = [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); };
+  return std::all_of(name.begin(), name.end(), fits) &&
+         !std::all_of(name.begin(), name.end(), digit);
+}
+
+}  // namespace
 
 bool AxisList::contains(AxisIndex axis) const {
   const auto list = axes();
@@ -27,11 +41,19 @@ AxisList AxisList::Without(AxisIndex axis) const {
 }
 
 Mesh::Mesh(std::vector<Axis> axes) : axes_(std::move(axes)) {
-  ORRERY_CHECK(axes_.size() <= kMaxAxes) << axes_.size() << " axes";
-  for (size_t i = 0; i < axes_.size(); ++i) {
-    ORRERY_CHECK(axes_[i].size >= 1) << axes_[i].name;
-    ORRERY_CHECK(Find(axes_[i].name) == static_cast<AxisIndex>(i)) << axes_[i].name << " twice";
+  ORRERY_CHECK(Fits(axes_)) << ToString(*this);
+}
+
+bool Mesh::Fits(const std::vector<Axis>& axes) {
+  if (axes.size() > kMaxAxes) return false;
+  int64_t ranks = 1;
+  for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
+    if (!IsAxisName(axis->name) || axis->size < 1 || axis->size > kMaxRanks / ranks) return false;
+    ranks *= axis->size;
+    const auto same = [&](const Axis& other) { return other.name == axis->name; };
+    if (std::any_of(axes.begin(), axis, same)) return false;
   }
+  return true;
 }
 
 int64_t Mesh::size() const {

@@ -18,6 +18,8 @@ namespace orrery::ir {
 /// An axis of a mesh, by its place in it. A mesh has at most kMaxAxes.
 using AxisIndex = uint8_t;
 inline constexpr int kMaxAxes = 7;
+/// The most ranks that a mesh may have: no product of axis sizes overflows.
+inline constexpr int64_t kMaxRanks = int64_t{1} << 40;
 
 /// Some axes in an order that matters: eight bytes, compared as values.
 class AxisList {
@@ -56,8 +58,11 @@ struct Axis {
 class Mesh {
  public:
   Mesh() = default;
-  /// Aborts on more than kMaxAxes axes, a size below 1, or a name twice.
+  /// Aborts unless `Fits(axes)`.
   explicit Mesh(std::vector<Axis> axes);
+  /// Whether `axes` make a mesh: at most kMaxAxes of sizes of at least 1, at most kMaxRanks ranks,
+  /// and names that differ, of letters, digits, _ and -, not all digits.
+  static bool Fits(const std::vector<Axis>& axes);
 
   const std::vector<Axis>& axes() const { return axes_; }
   bool empty() const { return axes_.empty(); }

@@ -100,6 +100,9 @@ std::optional<OpKind> FindOp(absl::string_view name);
 /// and what was wanted, without saying where.
 absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results);
 
+/// Axes that the attribute `axes` of a collective names; an error for one that the mesh lacks.
+absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisList& axes);
+
 /// Sharding rule of an op whose operands and results all run over the same dimensions, aligned at
 /// the last one as broadcasting does.
 ShardingRule ElementwiseRule(const OpTypes& op, const TypeList& results);

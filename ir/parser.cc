@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -121,12 +122,11 @@ class Parser {
       ORRERY_ASSIGN_OR_RETURN(axis.name, Word("the name of an axis"));
       ORRERY_RETURN_IF_ERROR(Mark('='));
       ORRERY_ASSIGN_OR_RETURN(axis.size, Integer("the size of the axis"));
-      const bool twice = Mesh(axes).Find(axis.name).has_value();
-      if (twice || axis.size < 1 || axis.size > 1 << 24 || axes.size() >= kMaxAxes) {
+      axes.push_back(std::move(axis));
+      if (!Mesh::Fits(axes)) {
         token_ = at;
-        return Expected("up to 7 axes, each once, of sizes 1 to 16777216");
+        return Expected("up to 7 axes of letters, digits, _ and -, each once, and up to 2^40 ranks");
       }
-      axes.push_back(axis);
       if (!TakeMark(',') && !IsMark(')')) return Expected("',' or ')'");
     }
     return Mesh(std::move(axes));
@@ -216,13 +216,12 @@ class Parser {
   absl::Status OneOp() {
     std::vector<Token> results;
     std::vector<TensorType> types;
+    absl::flat_hash_set<std::string> keys;
     if (token_.kind != TokenKind::kWord) {
       do {
         ORRERY_ASSIGN_OR_RETURN(Token result, NewValue());
+        if (!keys.insert(Key(result)).second) return Expected("results of different names before this");
         ORRERY_ASSIGN_OR_RETURN(TensorType type, Type());
-        for (const Token& other : results) {
-          if (Key(other) == Key(result)) return Expected("results of different names");
-        }
         results.push_back(std::move(result));
         types.push_back(std::move(type));
       } while (TakeMark(','));
@@ -258,12 +257,12 @@ class Parser {
     AttributeSet attributes;
     if (!TakeMark('{')) return attributes;
     while (!TakeMark('}')) {
-      const Token at = token_;
-      ORRERY_ASSIGN_OR_RETURN(const std::string name, Word("the name of an attribute"));
-      if (attributes.Find(name) != nullptr) {
-        token_ = at;
-        return Expected("an attribute that is not set yet");
+      if (token_.kind != TokenKind::kWord && token_.kind != TokenKind::kString) {
+        return Expected("the name of an attribute");
       }
+      const std::string name = token_.text;
+      if (attributes.Find(name) != nullptr) return Expected("an attribute that is not set yet");
+      Advance();
       ORRERY_RETURN_IF_ERROR(Mark('='));
       ORRERY_ASSIGN_OR_RETURN(Attribute value, OneAttribute());
       attributes.Set(name, std::move(value));
@@ -293,8 +292,8 @@ class Parser {
     }
     if (int64_t whole = 0; absl::SimpleAtoi(text, &whole)) return Attribute(whole);
     double real = 0;
-    if (absl::SimpleAtod(text, &real) && real == real &&
-        text.find_first_of(".enf") != std::string::npos) {
+    if (text.find_first_of(".enf") != std::string::npos &&
+        text.find_first_of("xX") == std::string::npos && absl::SimpleAtod(text, &real)) {
       return Attribute(real);
     }
     token_ = at;

@@ -1,5 +1,6 @@
 #include <cctype>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/text.h"
@@ -44,12 +45,10 @@ class Printer {
  private:
   void AppendValue(ValueId value) {
     const absl::string_view name = function_.value_name(value);
-    if (name.empty()) {
+    if (name.empty() && places_[value] >= 0) {
       absl::StrAppend(&text_, "%", places_[value]);
-    } else if (IsPlainName(name)) {
-      absl::StrAppend(&text_, "%", name);
     } else {
-      absl::StrAppend(&text_, "%", Quote(name));
+      absl::StrAppend(&text_, PrintValue(function_, value));
     }
   }
 
@@ -110,6 +109,7 @@ std::string Print(const std::vector<Function>& functions) {
 }
 
 bool IsPlainName(absl::string_view name) {
+  if (absl::StartsWith(name, "//")) return false;  // a comment, where no '%' stands before it
   bool digits_only = true;
   for (const char c : name) {
     if (!IsNameCharacter(c)) return false;

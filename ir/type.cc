@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/hash/hash.h"
@@ -25,6 +26,8 @@ constexpr std::array<DTypeRow, 9> kDTypes = {{{DType::kBool, "bool", 1, false},
                                               {DType::kI8, "i8", 1, false},
                                               {DType::kI32, "i32", 4, false},
                                               {DType::kI64, "i64", 8, false}}};
+
+constexpr int32_t kScanned = 6;
 
 const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
@@ -102,6 +105,10 @@ TypeTable& TypeTable::operator=(const TypeTable& other) {
 }
 
 TypeId TypeTable::Intern(const TensorType& type) {
+  // Most functions have a handful of types: comparing with the first few beats hashing.
+  for (int32_t i = 0; i < std::min(size(), kScanned); ++i) {
+    if ((*this)[TypeId(i)] == type) return TypeId(i);
+  }
   auto& ids = by_hash_[absl::Hash<TensorType>()(type)];
   for (const TypeId id : ids) {
     if ((*this)[id] == type) return id;

@@ -1,28 +1,31 @@
 #include "ir/verifier.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::ir {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
+constexpr size_t kMaxRank = 30;  // a sharding rule has 32 factors, a product two more than its rank
 
 class Verifier {
  public:
   explicit Verifier(const Function& function)
       : function_(function),
         defined_(function.value_limit(), 0),
+        input_roles_(function.value_limit(), nullptr),
         seen_(function.op_limit(), 0),
         checked_types_(function.types().size(), 0) {}
 
   absl::Status Run() {
     for (const Input& input : function_.inputs()) ORRERY_RETURN_IF_ERROR(Define(input.value));
-    for (const OpId op : function_.order()) {
-      absl::Status status = CheckOp(op);
-      if (!status.ok()) return Annotate(status, Describe(op));
-    }
+    for (const Input& input : function_.inputs()) input_roles_[input.value] = &input.role;
+    for (const OpId op : function_.order()) ORRERY_RETURN_IF_ERROR(CheckOp(op));
     ORRERY_RETURN_IF_ERROR(Outputs());
     return DeadOps();
   }
@@ -52,14 +55,44 @@ class Verifier {
     if (checked != 0) return absl::OkStatus();
     checked = 1;
     const TensorType& type = function_.type(value);
+    ORRERY_RETURN_IF_ERROR(CheckAxes(value, type));
     int64_t bytes = SizeOf(type.dtype);
     for (const int64_t dim : type.dims) {
       if (dim < 1 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMaxBytes) {
-        return Broken(value, absl::StrCat("is ", ToString(type, function_.mesh()),
-                                          "; wanted dimensions of at least 1 and at most 2^60 bytes"));
+        return Broken(value,
+                      absl::StrCat("is ", ToString(type, function_.mesh()),
+                                   "; wanted dimensions of at least 1 and at most 2^60 bytes"));
       }
     }
+    if (type.dims.size() > kMaxRank) {
+      return Broken(
+          value, absl::StrCat("has ", type.dims.size(), " dimensions; wanted at most ", kMaxRank));
+    }
     return CheckSharding(value, type);
+  }
+
+  // First of all, because a type of unknown axes cannot even be printed.
+  absl::Status CheckAxes(ValueId value, const TensorType& type) const {
+    const Sharding& sharding = type.sharding;
+    if (sharding.replicated()) return absl::OkStatus();
+    const auto known = [this](const AxisList& list) {
+      return std::all_of(list.axes().begin(), list.axes().end(),
+                         [this](AxisIndex axis) { return axis < function_.mesh().axes().size(); });
+    };
+    if (!known(sharding.partial) ||
+        !std::all_of(sharding.split.begin(), sharding.split.end(), known)) {
+      return Broken(
+          value, absl::StrCat("is spread over axes that ", ToString(function_.mesh()), " lacks"));
+    }
+    const bool whole = std::all_of(sharding.split.begin(), sharding.split.end(),
+                                   [](const AxisList& list) { return list.empty(); });
+    if (sharding.split.empty() || (!whole && sharding.split.size() == type.dims.size())) {
+      return absl::OkStatus();
+    }
+    return Broken(value,
+                  absl::StrCat("has ", type.dims.size(), " dimensions and a sharding of ",
+                               sharding.split.size(),
+                               "; wanted one split a dimension, or none where all are whole"));
   }
 
   absl::Status CheckSharding(ValueId value, const TensorType& type) const {
@@ -74,16 +107,29 @@ class Verifier {
       }
       const int64_t parts = function_.mesh().size(type.sharding.split[d]);
       if (type.dims[d] % parts == 0) continue;
-      return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                               .detail = absl::StrCat(function_.name(), ": ",
-                                                      PrintValue(function_, value), ": dimension ", d,
-                                                      " of ", type.dims[d],
-                                                      " does not divide into ", parts, " parts")});
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kDivisibility,
+           .detail =
+               absl::StrCat(function_.name(), ": ", PrintValue(function_, value), ": dimension ", d,
+                            " of ", type.dims[d], " does not divide into ", parts, " parts")});
     }
     return absl::OkStatus();
   }
 
   absl::Status CheckOp(OpId op) {
+    if (absl::Status status = CheckUse(op); !status.ok()) return Annotate(status, Describe(op));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      ORRERY_RETURN_IF_ERROR(CheckAxes(result, function_.type(result)));
+    }
+    if (absl::Status status = CheckInferred(op); !status.ok()) return Annotate(status, Describe(op));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      ORRERY_RETURN_IF_ERROR(Define(function_.result(op, i)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckUse(OpId op) {
     if (seen_[op] != 0) return absl::InvalidArgumentError("stands twice in the order");
     seen_[op] = 1;
     for (const ValueId operand : function_.operands(op)) {
@@ -92,12 +138,7 @@ class Verifier {
             absl::StrCat("uses ", PrintValue(function_, operand), " before it is defined"));
       }
     }
-    ORRERY_RETURN_IF_ERROR(CheckArity(op));
-    ORRERY_RETURN_IF_ERROR(CheckInferred(op));
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      ORRERY_RETURN_IF_ERROR(Define(function_.result(op, i)));
-    }
-    return absl::OkStatus();
+    return CheckArity(op);
   }
 
   absl::Status CheckArity(OpId op) const {
@@ -125,16 +166,16 @@ class Verifier {
                         .mesh = function_.mesh()};
     ORRERY_RETURN_IF_ERROR(InferTypes(function_.kind(op), types, inferred_));
     if (static_cast<size_t>(function_.result_count(op)) != inferred_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("got ", function_.result_count(op),
-                                                     " results; wanted ", inferred_.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("got ", function_.result_count(op), " results; wanted ", inferred_.size()));
     }
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const TensorType& declared = function_.type(function_.result(op, i));
       const TensorType& inferred = inferred_[static_cast<size_t>(i)];
       if (declared == inferred) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "result ", i, " is declared ", ToString(declared, function_.mesh()),
-          " but its operands make it ", ToString(inferred, function_.mesh())));
+      return absl::InvalidArgumentError(
+          absl::StrCat("result ", i, " is declared ", ToString(declared, function_.mesh()),
+                       " but its operands make it ", ToString(inferred, function_.mesh())));
     }
     return absl::OkStatus();
   }
@@ -142,23 +183,41 @@ class Verifier {
   absl::Status Outputs() const {
     absl::flat_hash_set<std::pair<ValueId, OutputRole>> returned;
     for (const Output& output : function_.outputs()) {
+      ORRERY_CHECK(output.value.index() < function_.value_limit() &&
+                   output.of.index() < function_.value_limit())
+          << function_.name() << " returns " << output.value << " of " << output.of;
+      if (!output.value.valid()) {
+        return absl::InvalidArgumentError(absl::StrCat(function_.name(), ": returns no value as ",
+                                                       ToString(output.role), "; wanted one"));
+      }
       if (defined_[output.value] == 0) return Broken(output.value, "is returned but not defined");
       if (!returned.insert({output.value, output.role}).second) {
         return Broken(output.value, absl::StrCat("is returned twice as ", ToString(output.role)));
       }
-      const bool belongs = output.role == OutputRole::kGradient ||
-                           output.role == OutputRole::kUpdated ||
-                           output.role == OutputRole::kAccumulator;
-      const bool is_input = output.of.valid() && defined_[output.of] != 0 &&
-                            !function_.producer(output.of).valid();
-      if (belongs != output.of.valid() || (belongs && !is_input)) {
-        return Broken(output.value,
-                      absl::StrCat("is returned as ", ToString(output.role),
-                                   belongs ? "; wanted the input that it belongs to, as in gradient(%w)"
-                                           : "; that role belongs to no input"));
-      }
+      ORRERY_RETURN_IF_ERROR(CheckOwner(output));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CheckOwner(const Output& output) const {
+    const InputRole* owner = output.of.valid() ? input_roles_[output.of] : nullptr;
+    absl::string_view trouble;
+    switch (output.role) {
+      case OutputRole::kGradient:
+      case OutputRole::kUpdated:
+        if (owner == nullptr) trouble = "wanted the input that it belongs to, as in gradient(%w)";
+        break;
+      case OutputRole::kAccumulator:
+        if (owner == nullptr || *owner != InputRole::kAccumulator) {
+          trouble = "wanted the input accumulator that it belongs to, as in accumulator(%sum)";
+        }
+        break;
+      default:
+        if (output.of.valid()) trouble = "that role belongs to no input";
+    }
+    if (trouble.empty()) return absl::OkStatus();
+    return Broken(output.value,
+                  absl::StrCat("is returned as ", ToString(output.role), "; ", trouble));
   }
 
   absl::Status DeadOps() const {
@@ -178,6 +237,7 @@ class Verifier {
 
   const Function& function_;
   IdTable<ValueId, char> defined_;
+  IdTable<ValueId, const InputRole*> input_roles_;  // null for what an op makes
   IdTable<OpId, char> seen_;
   IdTable<TypeId, char> checked_types_;
   absl::flat_hash_set<StringId> names_;

@@ -11,7 +11,7 @@
 //  3. Types. The types of an op's results, shardings included, are those that its record infers.
 //  4. Shardings. A mesh axis splits at most one dimension of a value, or the value is partial over
 //     it; what splits a dimension divides it. Only a function with a mesh has shardings.
-//  5. Sizes. Dimensions are at least 1, and a tensor has at most 2^60 bytes.
+//  5. Sizes. Dimensions are at least 1, and a tensor has at most 30 of them and 2^60 bytes.
 //  6. Names. No two values that are in use have the same name.
 //  7. No dead ops. Each op has a result that something uses, or sends.
 //  8. Outputs. Each is a value in use, stands once in a role, and names the input that it belongs to

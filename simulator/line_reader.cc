@@ -4,8 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
@@ -13,7 +14,7 @@ namespace {
 
 // The length of the word that `text` starts with.
 size_t WordSize(absl::string_view text) {
-  if (text.empty() || text.front() != '"') return std::min(text.find(' '), text.size());
+  if (text.empty() || text.front() != '"') return std::min(text.find_first_of(" \t"), text.size());
   for (size_t i = 1; i < text.size(); ++i) {
     if (text[i] == '"') return i + 1;
     if (text[i] == '\\') ++i;

@@ -7,11 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 
 namespace orrery::simulator {
 
@@ -20,7 +18,10 @@ namespace orrery::simulator {
 /// error that names the line, the word, and what was wanted.
 class LineReader {
  public:
-  LineReader(absl::string_view line, int number) : rest_(line), number_(number) { Next(); }
+  LineReader(absl::string_view line, int number)
+      : rest_(absl::StripAsciiWhitespace(line)), number_(number) {
+    Next();
+  }
 
   int number() const { return number_; }
   /// The word at hand; empty at the end.

@@ -1,6 +1,7 @@
 #include "simulator/program.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,7 +79,8 @@ absl::Status VerifyMemory(const Program& program) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyRanks(const Program& program) {
+absl::Status VerifyMembers(const Program& program) {
+  std::vector<int32_t> all;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const std::vector<int32_t>& members = program.rank(RankClassId(i)).members;
     const bool ascending =
@@ -88,7 +90,16 @@ absl::Status VerifyRanks(const Program& program) {
                    members.empty() ? "no members" : "members out of order or negative",
                    "at least one global rank, ascending", "listing the ranks that it stands for");
     }
+    all.insert(all.end(), members.begin(), members.end());
   }
+  std::sort(all.begin(), all.end());
+  const auto twice = std::adjacent_find(all.begin(), all.end());
+  if (twice == all.end()) return absl::OkStatus();
+  return Wrong("ranks", absl::StrCat("global rank ", *twice, " in two classes"),
+               "each in one class", "leaving it out of one of them");
+}
+
+absl::Status VerifyStreams(const Program& program) {
   for (int32_t i = 0; i < program.stream_count(); ++i) {
     const RankClassId rank = program.stream(StreamId(i)).rank;
     if (!InRange(rank, program.rank_count())) {
@@ -195,7 +206,8 @@ void Program::Reserve(int32_t tasks) {
 }
 
 absl::Status Program::Verify() const {
-  ORRERY_RETURN_IF_ERROR(VerifyRanks(*this));
+  ORRERY_RETURN_IF_ERROR(VerifyMembers(*this));
+  ORRERY_RETURN_IF_ERROR(VerifyStreams(*this));
   ORRERY_RETURN_IF_ERROR(VerifyFlows(*this));
   for (int32_t i = 0; i < task_count(); ++i) ORRERY_RETURN_IF_ERROR(VerifyTask(*this, TaskId(i)));
   ORRERY_RETURN_IF_ERROR(VerifyMemory(*this));

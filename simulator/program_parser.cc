@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -228,7 +230,7 @@ absl::StatusOr<Program> ParseProgram(absl::string_view text) {
     }
     ORRERY_RETURN_IF_ERROR(parser.ParseLine(reader));
   }
-  if (!opened) return absl::InvalidArgumentError("line 1: found nothing, wanted \"program\"");
+  if (!opened) return absl::InvalidArgumentError("line 1: found nothing, wanted 'program'");
   ORRERY_RETURN_IF_ERROR(parser.Finish());
   return program;
 }

@@ -1,6 +1,8 @@
-#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "simulator/program_text.h"

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace orrery {
@@ -19,8 +20,15 @@ absl::Status CannotWrite(const std::string& path, absl::string_view why) {
   return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", why));
 }
 
+// What stands for something that is open already. It may be a regular file ("> report.json"), and
+// is still nothing to rename over.
+bool IsStream(absl::string_view path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" || absl::StartsWith(path, "/dev/fd/") ||
+         absl::StartsWith(path, "/proc/");
+}
+
 absl::Status WriteInto(const std::string& path, absl::string_view contents) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  std::ofstream out(path, std::ios::binary | (IsStream(path) ? std::ios::app : std::ios::trunc));
   out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
   out.flush();
   return out.good() ? absl::OkStatus() : CannotWrite(path, "the stream failed");
@@ -45,7 +53,10 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   std::error_code error;
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty()) fs::create_directories(folder, error);
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+  if (fs::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
+  }
+  if (IsStream(path) || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {
     return WriteInto(path, contents);  // a pipe or /dev/stdout: there is nothing to rename over
   }
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".partial");

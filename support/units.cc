@@ -46,7 +46,9 @@ std::optional<int64_t> ParseScaled(absl::string_view text, const std::array<Scal
     absl::string_view number = text;
     if (!absl::ConsumeSuffix(&number, scale.unit)) continue;
     double value = 0;
-    if (!absl::SimpleAtod(number, &value) || !(value >= 0) || value * scale.factor >= 9e18) {
+    const bool hexadecimal = number.find_first_of("xX") != absl::string_view::npos;
+    if (hexadecimal || !absl::SimpleAtod(number, &value) || !(value >= 0) ||
+        value * scale.factor >= 9e18) {
       return std::nullopt;
     }
     return std::llround(value * scale.factor);
@@ -54,8 +56,10 @@ std::optional<int64_t> ParseScaled(absl::string_view text, const std::array<Scal
   return std::nullopt;
 }
 
+// Three figures of `value` after rounding: 9.996 is "10.0".
 std::string Scaled(double value, absl::string_view unit) {
-  return absl::StrFormat("%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, unit);
+  const double size = std::abs(value);
+  return absl::StrFormat("%.*f %s", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, value, unit);
 }
 
 }  // namespace
@@ -81,10 +85,12 @@ Duration TransferTime(Bytes size, int64_t numerator, int64_t denominator, Bandwi
                numerator >= 0)
       << size << " at " << ToString(rate);
   using Wide = unsigned __int128;
-  const Wide dividend = static_cast<Wide>(size.count()) * static_cast<Wide>(numerator) *
-                        static_cast<Wide>(kPicosecondsPerSecond);
+  constexpr auto kPicoseconds = static_cast<Wide>(kPicosecondsPerSecond);
+  const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(numerator);
+  ORRERY_CHECK(moved <= ~Wide{0} / kPicoseconds) << size << " times " << numerator;
+  const Wide dividend = moved * kPicoseconds;
   const Wide divisor = static_cast<Wide>(denominator) * static_cast<Wide>(rate.bytes_per_second());
-  const Wide picoseconds = (dividend + divisor - 1) / divisor;
+  const Wide picoseconds = dividend / divisor + (dividend % divisor == 0 ? 0 : 1);
   ORRERY_CHECK(picoseconds <= static_cast<Wide>(std::numeric_limits<int64_t>::max())) << size;
   return Duration(static_cast<int64_t>(picoseconds));
 }
@@ -105,11 +111,13 @@ absl::StatusOr<Bandwidth> ParseBandwidth(absl::string_view text) {
 }
 
 std::string ToString(Duration duration) {
+  // The next unit begins where the one below would round to "1000".
   const double ps = static_cast<double>(duration.picoseconds());
-  if (std::abs(ps) >= 1e12) return Scaled(ps * 1e-12, "s");
-  if (std::abs(ps) >= 1e9) return Scaled(ps * 1e-9, "ms");
-  if (std::abs(ps) >= 1e6) return Scaled(ps * 1e-6, "us");
-  return Scaled(ps * 1e-3, "ns");
+  if (std::abs(ps) >= 0.9995e12) return Scaled(ps * 1e-12, "s");
+  if (std::abs(ps) >= 0.9995e9) return Scaled(ps * 1e-9, "ms");
+  if (std::abs(ps) >= 0.9995e6) return Scaled(ps * 1e-6, "us");
+  if (std::abs(ps) >= 1e3 || ps == 0) return Scaled(ps * 1e-3, "ns");
+  return absl::StrCat(duration.picoseconds(), " ps");
 }
 
 std::string ToString(Bytes size) {

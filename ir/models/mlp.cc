@@ -8,7 +8,13 @@
 
 namespace orrery::ir {
 
+constexpr int64_t kMaxLayers = 1'000'000;  // 6 values a layer, numbered in 32 bits
+
 absl::StatusOr<Function> Mlp(const MlpShape& shape) {
+  if (shape.layers < 1 || shape.layers > kMaxLayers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mlp: got ", shape.layers, " layers; wanted 1 to ", kMaxLayers));
+  }
   const auto layers = static_cast<size_t>(shape.layers);
   const TensorType activation{shape.dtype, {shape.batch, shape.dim}, {}};
   Builder b("mlp");

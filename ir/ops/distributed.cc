@@ -8,25 +8,25 @@
 // Ops among ranks, and ops that carry a value from one microbatch to the next.
 
 namespace orrery::ir {
-namespace {
 
-TensorType SameAs(const TensorType& x) {
-  return {.dtype = x.dtype, .dims = x.dims, .sharding = x.sharding};
-}
-
-// The axes that the attribute names, "dp.hp"; an error for one that the mesh has not.
-absl::Status ParseAxes(const OpTypes& op, AxisList& axes) {
-  const std::string names = op.attributes.String("axes", "");
+absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisList& axes) {
+  const std::string names = attributes.String("axes", "");
   for (const absl::string_view name : absl::StrSplit(names, '.', absl::SkipEmpty())) {
-    const auto axis = op.mesh.Find(name);
+    const auto axis = mesh.Find(name);
     if (!axis.has_value() || axes.contains(*axis)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("axes=\"", names, "\" are no axes of ", ToString(op.mesh)));
+          absl::StrCat("axes=\"", names, "\" are no axes of ", ToString(mesh)));
     }
     axes.push_back(*axis);
   }
   if (!axes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("the attribute axes is missing; wanted the axes to work along");
+}
+
+namespace {
+
+TensorType SameAs(const TensorType& x) {
+  return {.dtype = x.dtype, .dims = x.dims, .sharding = x.sharding};
 }
 
 absl::Status InferSame(const OpTypes& op, TypeList& results) {
@@ -36,7 +36,7 @@ absl::Status InferSame(const OpTypes& op, TypeList& results) {
 
 absl::Status ShardAllReduce(const OpTypes& op, TypeList& results) {
   AxisList axes;
-  if (absl::Status status = ParseAxes(op, axes); !status.ok()) return status;
+  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
   for (const AxisIndex axis : axes.axes()) {
     if (!results[0].sharding.partial.contains(axis)) {
       return absl::InvalidArgumentError(
@@ -49,7 +49,7 @@ absl::Status ShardAllReduce(const OpTypes& op, TypeList& results) {
 
 absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
   AxisList axes;
-  if (absl::Status status = ParseAxes(op, axes); !status.ok()) return status;
+  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
   const int64_t dim = op.attributes.Int("dim", -1);
   if (dim < 0 || dim >= static_cast<int64_t>(results[0].dims.size())) {
     return absl::InvalidArgumentError(absl::StrCat("dim=", dim, " is no dimension of its operand"));
@@ -91,6 +91,11 @@ absl::Status InferCollect(const OpTypes& op, TypeList& results) {
         absl::StrCat("cannot collect ", ToString(part, op.mesh), " into ", ToString(all, op.mesh),
                      "; wanted whole parts along dimension 0"));
   }
+  if (all.sharding != part.sharding) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot collect ", ToString(part, op.mesh), " into ", ToString(all, op.mesh),
+                     "; wanted both spread alike"));
+  }
   results.push_back(SameAs(all));
   return absl::OkStatus();
 }
@@ -104,6 +109,7 @@ extern const OpInfo kAllReduceOp = {
     .operands = 1,
     .infer = InferSame,
     .infer_sharding = ShardAllReduce,
+    .in_place_from = 0,
 };
 
 extern const OpInfo kAllGatherOp = {

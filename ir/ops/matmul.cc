@@ -102,7 +102,7 @@ absl::Status MatMulGradient(GradientContext& c) {
   Builder& b = c.builder();
   const ValueId x = c.operand(0), w = c.operand(1), dy = c.result_gradient();
   if (c.needs(0) && c.needs(1)) {
-    const std::string dx_name = c.GradientName(0), dw_name = c.GradientName(1);
+    const std::string dx_name = c.GradientName(0), dw_name = x == w ? "" : c.GradientName(1);
     const absl::string_view names[] = {dx_name, dw_name};
     const ValueId operands[] = {x, w, dy};
     const OpId op = b.Ops(OpKind::kMatMulGrad, operands, names, c.attributes());

@@ -1,0 +1,59 @@
+#include "cluster/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace orrery::cluster {
+namespace {
+
+TEST(Devices, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Device& device : AllDevices()) EXPECT_TRUE(names.insert(device.name).second);
+  EXPECT_THAT(names, testing::IsSupersetOf({"v100-32gb", "a100-40gb", "a100-80gb", "h100-80gb"}));
+}
+
+// Holds for every data sheet that is added: catches a slipped column or a wrong unit.
+TEST(Devices, AreAcceleratorsOfThisAge) {
+  for (const Device& device : AllDevices()) {
+    SCOPED_TRACE(device.name);
+    EXPECT_GT(device.fp32, FlopRate(1e13));
+    EXPECT_GE(device.fp16, device.fp32);
+    EXPECT_GE(device.fp8, device.fp16);
+    EXPECT_LT(device.fp8, FlopRate(1e17));
+    EXPECT_GE(device.memory, Bytes(16'000'000'000));
+    EXPECT_LE(device.memory, Bytes(1'000'000'000'000));
+    EXPECT_GE(device.memory_bandwidth, Bandwidth::FromGigabytesPerSecond(500));
+    EXPECT_LE(device.memory_bandwidth, Bandwidth::FromGigabytesPerSecond(50'000));
+    EXPECT_GT(device.launch_overhead, Duration(0));
+    EXPECT_LE(device.launch_overhead, Duration(20'000'000));
+  }
+}
+
+TEST(FindDevice, ReadsTheDataSheetInBaseUnits) {
+  const auto device = FindDevice("a100-80gb");
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->fp32, FlopRate(19.5e12));
+  EXPECT_EQ(device->fp16, FlopRate(312e12));
+  EXPECT_EQ(device->fp8, device->fp16) << "an A100 has no fp8";
+  EXPECT_EQ(device->memory, Bytes(80'000'000'000)) << "decimal gigabytes";
+  EXPECT_EQ(device->memory_bandwidth, Bandwidth(2'000'000'000'000));
+  EXPECT_EQ(device->launch_overhead, Duration(5'000'000)) << "5 us";
+}
+
+TEST(FindDevice, FindsEachByItsName) {
+  for (const Device& device : AllDevices()) {
+    ASSERT_TRUE(FindDevice(device.name).ok());
+    EXPECT_EQ(FindDevice(device.name)->name, device.name);
+  }
+}
+
+TEST(FindDevice, ErrorListsTheNames) {
+  EXPECT_THAT(FindDevice("a100").status().ToString(),
+              testing::StartsWith("INVALID_ARGUMENT: device 'a100' is unknown; wanted one of "
+                                  "v100-32gb, a100-40gb, a100-80gb, h100-80gb, "));
+}
+
+}  // namespace
+}  // namespace orrery::cluster

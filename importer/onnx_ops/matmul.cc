@@ -1,0 +1,64 @@
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "importer/onnx_op.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace {
+
+absl::Status LowerMatMul(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}));
+  c.SetOutput(0, y);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ir::ValueId> Product(NodeContext& c) {
+  for (int i = 0; i < 2; ++i) {
+    if (c.input_type(i).dims.size() == 2) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input ", i, " has ", c.input_type(i).dims.size(),
+                                                   " dimensions; wanted 2"));
+  }
+  ir::AttributeSet flips;
+  if (c.Int("transA", 0) != 0) flips.Set("transpose_x", int64_t{1});
+  if (c.Int("transB", 0) != 0) flips.Set("transpose_w", int64_t{1});
+  return c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}, flips);
+}
+
+// `value` times the attribute `name`, which is 1 unless it is there.
+absl::StatusOr<ir::ValueId> Scaled(NodeContext& c, absl::string_view name, ir::ValueId value) {
+  const double factor = c.Float(name, 1);
+  if (!std::isfinite(factor)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is ", factor, "; wanted a finite number"));
+  }
+  if (factor == 1) return value;
+  return c.Op(ir::OpKind::kScale, {value}, {{"factor", factor}});
+}
+
+// alpha·A'·B' + beta·C, where C broadcasts to the product.
+absl::Status LowerGemm(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId product, Product(c));
+  ORRERY_ASSIGN_OR_RETURN(ir::ValueId y, Scaled(c, "alpha", product));
+  if (c.has_input(2) && c.Float("beta", 1) != 0) {
+    ORRERY_ASSIGN_OR_RETURN(const ir::ValueId bias, Scaled(c, "beta", c.input(2)));
+    ORRERY_ASSIGN_OR_RETURN(y, c.Op(ir::OpKind::kAdd, {y, bias}));
+  }
+  if (c.type(y).dims != c.type(product).dims) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input 2 has shape [", absl::StrJoin(c.input_type(2).dims, ","),
+        "]; wanted one that broadcasts to [", absl::StrJoin(c.type(product).dims, ","), "]"));
+  }
+  c.SetOutput(0, y);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+extern const OnnxOp kMatMulOnnxOp = {.type = "MatMul", .inputs = 2, .lower = LowerMatMul};
+
+// Before opset 7 the attribute `broadcast` said whether C broadcasts.
+extern const OnnxOp kGemmOnnxOp = {
+    .type = "Gemm", .inputs = 2, .since_opset = 7, .lower = LowerGemm};
+
+}  // namespace orrery::importer

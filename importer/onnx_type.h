@@ -1,0 +1,48 @@
+#ifndef ORRERY_IMPORTER_ONNX_TYPE_H_
+#define ORRERY_IMPORTER_ONNX_TYPE_H_
+
+#include <string>
+
+#include <onnx/onnx_pb.h>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "importer/onnx.h"
+#include "ir/type.h"
+
+// ONNX types and names, and how errors show them. None of these errors says where.
+
+namespace orrery::importer {
+
+/// "'name'" on one line whatever the bytes, cut where it is very long.
+std::string Show(absl::string_view name);
+
+/// "node '/l.0/MatMul'"; "the MatMul that makes 'y'" for a node without a name.
+std::string Describe(const onnx::NodeProto& node);
+
+/// The element type of that ONNX number; an error for one that the IR cannot express.
+absl::StatusOr<ir::DType> ElementType(int onnx_element_type);
+
+/// The type of an initializer or constant.
+absl::StatusOr<ir::TensorType> TypeOf(const onnx::TensorProto& tensor);
+
+/// The type of a graph input whose symbols are bound. The error of a dimension that is still dynamic
+/// says how to give it a value.
+absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input);
+
+/// Ok, or that a dimension is below 1 or the tensor larger than 2^60 bytes.
+absl::Status CheckSize(const ir::TensorType& type);
+
+/// Whether `declared`, where it says something, says `type`.
+bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type);
+
+/// "f32[batch,16]", as far as `type` says it: "?[?]".
+std::string ToString(const onnx::TypeProto& type);
+
+/// Gives each dynamic dimension of the graph that `options` has a value for that value. Errors: a
+/// value below 1, a symbol that no input has.
+absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph);
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_ONNX_TYPE_H_

@@ -1,0 +1,22 @@
+#ifndef ORRERY_TRANSFORMS_MICROBATCH_H_
+#define ORRERY_TRANSFORMS_MICROBATCH_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace orrery::transforms {
+
+/// Samples in a batch: dimension 0 of the first data input; an error when there is none.
+absl::StatusOr<int64_t> BatchSize(const ir::Function& function);
+
+/// The step of one of `count` equal microbatches: every data input whose dimension 0 is the batch
+/// gets its part of it, and all types follow. Losses go on dividing by the whole batch, so that the
+/// gradients of all microbatches add up to the gradient of the batch. Infeasible (kDivisibility)
+/// when the batch does not divide.
+absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_MICROBATCH_H_

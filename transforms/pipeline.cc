@@ -1,0 +1,298 @@
+#include "transforms/pipeline.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+#include "support/check.h"
+#include "support/status.h"
+#include "transforms/stage_plan.h"
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+using ir::OpId;
+using ir::OutputRole;
+using ir::ValueId;
+
+// One function of a stage while it is being built.
+struct Part {
+  explicit Part(const std::string& name, const ir::Mesh& mesh, int32_t values)
+      : builder(name, mesh), local(values), saved(values, 0) {}
+
+  ir::Builder builder;
+  IdTable<ValueId, ValueId> local;                  // origin to value here
+  IdTable<ValueId, char> saved;                     // origins that are returned for a later phase
+  std::vector<std::pair<ValueId, ValueId>> pairs;   // the same, as a list: (origin, here)
+  std::vector<std::pair<ValueId, int32_t>> sends;   // origin, to which stage
+
+  void Bind(ValueId origin, ValueId here) {
+    local[origin] = here;
+    pairs.emplace_back(origin, here);
+  }
+};
+
+class Partitioner {
+ public:
+  Partitioner(const Function& function, const StagePlan& plan, int64_t stages, int64_t microbatches)
+      : function_(function),
+        plan_(plan),
+        microbatches_(microbatches),
+        roles_(function.value_limit(), ir::InputRole::kData),
+        to_sum_(function.value_limit(), 0),
+        to_collect_(function.value_limit(), 0) {
+    constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
+    for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
+    for (int64_t s = 0; s < stages; ++s) {
+      for (const absl::string_view name : kNames) {
+        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), function.mesh(),
+                            function.value_limit());
+      }
+    }
+  }
+
+  absl::StatusOr<PipelinedStep> Run(const std::vector<bool>& batched) {
+    FindSums(batched);
+    for (const OpId op : function_.order()) {
+      if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
+        SplitOptimizer(op);
+      } else {
+        CopyOp(op);
+      }
+    }
+    for (const ir::Output& output : function_.outputs()) ReturnOutput(output);
+    return Finish();
+  }
+
+ private:
+  static size_t Index(StepPhase phase) { return static_cast<size_t>(phase); }
+  Part& PartOf(int32_t stage, StepPhase phase) {
+    return parts_[static_cast<size_t>(stage) * 3 + Index(phase)];
+  }
+  Part& PartOf(OpId op) { return PartOf(plan_.stage[op], plan_.phase[op]); }
+
+  // Name of a value that crosses from one function to another: its own, or a new one.
+  std::string NameOf(ValueId value) const {
+    const absl::string_view name = function_.value_name(value);
+    return name.empty() ? absl::StrCat("v", value.index()) : std::string(name);
+  }
+
+  // Which values are added up or put together over the microbatches.
+  void FindSums(const std::vector<bool>& batched) {
+    if (microbatches_ == 1) return;
+    for (const OpId op : function_.order()) {
+      if (plan_.phase[op] != StepPhase::kUpdate) continue;
+      for (const ValueId operand : function_.operands(op)) {
+        const OpId producer = function_.producer(operand);
+        if (producer.valid() && plan_.phase[producer] != StepPhase::kUpdate) to_sum_[operand] = 1;
+      }
+    }
+    for (size_t i = 0; i < function_.outputs().size(); ++i) {
+      const ir::Output& output = function_.outputs()[i];
+      const OpId producer = function_.producer(output.value);
+      if (!producer.valid() || plan_.phase[producer] == StepPhase::kUpdate) continue;
+      (batched[i] ? to_collect_ : to_sum_)[output.value] = 1;
+    }
+  }
+
+  // The value in `part`, brought there from wherever it is made.
+  ValueId Get(ValueId value, int32_t stage, StepPhase phase) {
+    Part& part = PartOf(stage, phase);
+    if (part.local[value].valid()) return part.local[value];
+    const OpId producer = function_.producer(value);
+    const ir::TensorType& type = function_.type(value);
+    if (!producer.valid()) {
+      part.Bind(value,
+                part.builder.AddInput(function_.value_name(value), type, roles_[value]));
+      return part.local[value];
+    }
+    const StepPhase made = plan_.phase[producer];
+    if (plan_.stage[producer] != stage && made == phase) return Receive(value, stage, phase);
+    // Left by an earlier phase of this stage, which may have received it itself.
+    ORRERY_CHECK(made < phase) << function_.name() << " " << ir::PrintValue(function_, value);
+    if (phase == StepPhase::kUpdate && to_sum_[value] != 0) return GetSum(value, part);
+    Part& earlier = PartOf(stage, made);
+    const ValueId source = Get(value, stage, made);
+    if (earlier.saved[value] == 0) earlier.builder.Return(source, OutputRole::kSaved);
+    earlier.saved[value] = 1;
+    if (earlier.builder.function().value_name(source).empty()) {
+      earlier.builder.function().SetName(source, NameOf(value));
+    }
+    part.Bind(value, part.builder.AddInput(NameOf(value), type, ir::InputRole::kSaved));
+    return part.local[value];
+  }
+
+  ValueId GetSum(ValueId value, Part& part) {
+    part.Bind(value, part.builder.AddInput(absl::StrCat(NameOf(value), ".sum"),
+                                           function_.type(value), ir::InputRole::kAccumulator));
+    return part.local[value];
+  }
+
+  ValueId Receive(ValueId value, int32_t stage, StepPhase phase) {
+    const int32_t from = plan_.stage[function_.producer(value)];
+    Part& part = PartOf(stage, phase);
+    const std::string name = NameOf(value);
+    const OpId op = part.builder.TypedOp(ir::OpKind::kReceive, {}, function_.type(value), name,
+                                         {{"from", int64_t{from}}, {"tag", name}});
+    PartOf(from, phase).sends.emplace_back(value, stage);
+    part.Bind(value, op.valid() ? part.builder.function().result(op) : ValueId());
+    return part.local[value];
+  }
+
+  void CopyOp(OpId op) {
+    Part& part = PartOf(op);
+    operands_.clear();
+    for (const ValueId operand : function_.operands(op)) {
+      operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
+    }
+    names_.clear();
+    types_.clear();
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      names_.push_back(function_.value_name(function_.result(op, i)));
+      types_.push_back(function_.type(function_.result(op, i)));
+    }
+    if (!part.builder.status().ok()) return;
+    // Types are those of the step: nothing changes them here, so nothing is inferred again.
+    Function& target = part.builder.function();
+    const OpId copy =
+        target.AddOp(function_.kind(op), operands_,
+                     target.InternAttributes(function_.attributes(op)), types_, names_);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      part.Bind(function_.result(op, i), target.result(copy, i));
+    }
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      AddUp(function_.result(op, i), part);
+    }
+  }
+
+  // Appends the accumulation or collection of a value that outlives its microbatch.
+  void AddUp(ValueId value, Part& part) {
+    if (to_sum_[value] == 0 && to_collect_[value] == 0) return;
+    const bool collect = to_collect_[value] != 0;
+    ir::TensorType type = function_.type(value);
+    if (collect) type.dims[0] *= microbatches_;
+    const std::string name = absl::StrCat(NameOf(value), collect ? ".all" : ".sum");
+    ir::Builder& b = part.builder;
+    const ValueId so_far = b.AddInput(name, type, ir::InputRole::kAccumulator);
+    const ValueId sum = b.Op(collect ? ir::OpKind::kCollect : ir::OpKind::kAccumulate,
+                             {so_far, part.local[value]}, absl::StrCat(name, "'"));
+    b.Return(sum, OutputRole::kAccumulator, so_far);
+  }
+
+  // The parameters, states and gradients of one stage, as an optimizer of their own.
+  void SplitOptimizer(OpId op) {
+    const auto operands = function_.operands(op);
+    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    const auto stages = static_cast<int32_t>(parts_.size() / 3);
+    for (int32_t stage = 0; stage < stages; ++stage) {
+      std::vector<size_t> mine;
+      for (size_t i = 0; i < n; ++i) {
+        if (plan_.home[operands[i]] == stage) mine.push_back(i);
+      }
+      if (!mine.empty()) AddOptimizer(op, stage, mine);
+    }
+  }
+
+  void AddOptimizer(OpId op, int32_t stage, const std::vector<size_t>& mine) {
+    const auto operands = function_.operands(op);
+    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    Part& part = PartOf(stage, StepPhase::kUpdate);
+    operands_.clear();
+    names_.clear();
+    std::vector<ValueId> results;
+    for (size_t group = 0; group < operands.size(); group += n) {
+      for (const size_t i : mine) {
+        operands_.push_back(Get(operands[group + i], stage, StepPhase::kUpdate));
+        if (group + n == operands.size()) continue;  // gradients are not updated
+        results.push_back(function_.result(op, static_cast<int32_t>(group + i)));
+        names_.push_back(function_.value_name(results.back()));
+      }
+    }
+    ir::AttributeSet attributes = function_.attributes(op);
+    attributes.Set("parameters", static_cast<int64_t>(mine.size()));
+    const OpId copy = part.builder.Ops(function_.kind(op), operands_, names_, attributes);
+    for (size_t i = 0; copy.valid() && i < results.size(); ++i) {
+      part.Bind(results[i], part.builder.function().result(copy, static_cast<int32_t>(i)));
+    }
+  }
+
+  void ReturnOutput(const ir::Output& output) {
+    const OpId producer = function_.producer(output.value);
+    if (!producer.valid()) return;  // an input handed back
+    if (to_sum_[output.value] != 0 || to_collect_[output.value] != 0) return;
+    const int32_t stage = output.role == OutputRole::kUpdated ? plan_.home[Parameter(output)]
+                                                              : plan_.stage[producer];
+    const StepPhase phase = plan_.phase[producer];
+    Part& part = PartOf(stage, phase);
+    const ValueId of = output.of.valid() ? Get(output.of, stage, phase) : ValueId();
+    part.builder.Return(part.local[output.value], output.role, of);
+  }
+
+  // The parameter whose update, or whose state's update, `output` is.
+  ValueId Parameter(const ir::Output& output) const {
+    const OpId op = function_.producer(output.value);
+    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    const auto operands = function_.operands(op);
+    const auto i = static_cast<size_t>(output.value.index() - function_.result(op).index());
+    return operands[i % n];
+  }
+
+  absl::StatusOr<StageFunction> FinishPart(Part& part) {
+    for (const auto& [value, to] : part.sends) {
+      part.builder.Ops(ir::OpKind::kSend, std::span(&part.local[value], 1), {},
+                       {{"tag", NameOf(value)}, {"to", int64_t{to}}});
+    }
+    StageFunction stage;
+    ORRERY_ASSIGN_OR_RETURN(stage.function, std::move(part.builder).Finalize());
+    stage.origins.resize(static_cast<size_t>(stage.function.value_limit()));
+    for (const auto& [origin, here] : part.pairs) {
+      stage.origins[static_cast<size_t>(here.index())] = origin;
+    }
+    return stage;
+  }
+
+  absl::StatusOr<PipelinedStep> Finish() {
+    PipelinedStep step{.mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}};
+    for (size_t s = 0; s < parts_.size(); s += 3) {
+      PipelineStage stage;
+      ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));
+      ORRERY_ASSIGN_OR_RETURN(stage.backward, FinishPart(parts_[s + 1]));
+      ORRERY_ASSIGN_OR_RETURN(stage.update, FinishPart(parts_[s + 2]));
+      step.stages.push_back(std::move(stage));
+    }
+    return step;
+  }
+
+  const Function& function_;
+  const StagePlan& plan_;
+  const int64_t microbatches_;
+  IdTable<ValueId, ir::InputRole> roles_;
+  std::vector<Part> parts_;  // forward, backward and update of stage 0, then of stage 1, …
+  IdTable<ValueId, char> to_sum_, to_collect_;
+  std::vector<ValueId> operands_;
+  std::vector<absl::string_view> names_;
+  std::vector<ir::TensorType> types_;
+};
+
+}  // namespace
+
+std::vector<Function> PipelinedStep::Functions() const {
+  std::vector<Function> functions;
+  for (const PipelineStage& stage : stages) {
+    for (const StageFunction* part : {&stage.forward, &stage.backward, &stage.update}) {
+      if (!part->function.order().empty()) functions.push_back(part->function);
+    }
+  }
+  return functions;
+}
+
+absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, int64_t stages,
+                                              int64_t microbatches,
+                                              const std::vector<bool>& batched) {
+  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
+  return Partitioner(function, plan, stages, microbatches).Run(batched);
+}
+
+}  // namespace orrery::transforms

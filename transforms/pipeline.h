@@ -1,0 +1,49 @@
+#ifndef ORRERY_TRANSFORMS_PIPELINE_H_
+#define ORRERY_TRANSFORMS_PIPELINE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace orrery::transforms {
+
+/// One phase of one stage. `origins` tells for each of its values which value of the spread step it
+/// stands for (invalid: none, it was made here); values of several functions with one origin are one
+/// value.
+struct StageFunction {
+  ir::Function function;
+  std::vector<ir::ValueId> origins;
+};
+
+/// What one stage runs: forward and backward for each microbatch, update once a step.
+struct PipelineStage {
+  StageFunction forward, backward, update;
+};
+
+/// A training step cut into stages. It is not ordered yet: that is what a schedule does.
+struct PipelinedStep {
+  ir::Mesh mesh;
+  int64_t microbatches = 1;
+  std::vector<PipelineStage> stages;
+
+  /// All functions that have something to do, stage by stage: what `opt` prints.
+  std::vector<ir::Function> Functions() const;
+};
+
+/// Cuts the step of one microbatch, spread already, into `stages` (see PlanStages).
+///
+///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the other.
+///  - What forward leaves for backward, and backward for update, is returned as `saved`.
+///  - With several microbatches, gradients are added up by Accumulate and returned tensors put
+///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its
+///    dimension 0; other outputs are sums over microbatches.
+///  - An optimizer is cut into one for the parameters of each stage.
+absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, int64_t stages,
+                                              int64_t microbatches,
+                                              const std::vector<bool>& batched);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PIPELINE_H_

@@ -1,0 +1,230 @@
+#include "transforms/shard.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+#include "support/check.h"
+#include "support/status.h"
+#include "transforms/pass.h"
+#include "transforms/shard_plan.h"
+
+namespace orrery::transforms {
+namespace {
+
+using ir::AxisIndex;
+using ir::AxisList;
+using ir::Function;
+using ir::OpId;
+using ir::OutputRole;
+using ir::TensorType;
+using ir::ValueId;
+
+class Sharder {
+ public:
+  Sharder(const Function& function, const ir::Mesh& mesh)
+      : function_(function),
+        builder_(function.name(), mesh),
+        values_(function.value_limit()),
+        whole_(function.value_limit()),
+        eager_(function.value_limit(), 0) {
+    dp_ = Axis("dp");
+    hp_ = Axis("hp");
+    builder_.function().Reserve(function.op_limit() + function.op_limit() / 2,
+                                function.value_limit() + function.op_limit() / 2);
+  }
+
+  absl::StatusOr<Function> Run() {
+    ORRERY_RETURN_IF_ERROR(Inputs());
+    for (const ir::Output& output : function_.outputs()) {
+      if (output.role == OutputRole::kResult || output.role == OutputRole::kLoss) {
+        eager_[output.value] = 1;
+      }
+    }
+    for (const OpId op : function_.order()) {
+      ORRERY_RETURN_IF_ERROR(CopyOp(op));
+      if (!builder_.status().ok()) return builder_.status();
+    }
+    for (const ir::Output& output : function_.outputs()) {
+      builder_.Return(Whole(output.value), output.role,
+                      output.of.valid() ? values_[output.of] : ValueId());
+    }
+    return std::move(builder_).Finalize();
+  }
+
+ private:
+  // The axis, unless it has one rank only: then there is nothing to split.
+  std::optional<AxisIndex> Axis(absl::string_view name) const {
+    const auto axis = builder_.function().mesh().Find(name);
+    return axis.has_value() && builder_.function().mesh().size(*axis) > 1 ? axis : std::nullopt;
+  }
+
+  absl::Status Inputs() {
+    const IdTable<ValueId, int8_t> plan =
+        hp_.has_value() ? PlanTensorSplits(function_)
+                        : IdTable<ValueId, int8_t>(function_.value_limit(), -1);
+    for (const ir::Input& input : function_.inputs()) {
+      TensorType type = function_.type(input.value);
+      if (input.role == ir::InputRole::kData && dp_.has_value() && !type.dims.empty()) {
+        ORRERY_RETURN_IF_ERROR(Split(input.value, 0, *dp_, type));
+      }
+      if (const int8_t dim = plan[input.value]; dim >= 0) {
+        ORRERY_RETURN_IF_ERROR(Split(input.value, static_cast<size_t>(dim), *hp_, type));
+      }
+      values_[input.value] =
+          builder_.AddInput(function_.value_name(input.value), type, input.role);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Split(ValueId value, size_t dim, AxisIndex axis, TensorType& type) const {
+    const ir::Axis& split = builder_.function().mesh().axes()[axis];
+    AxisList axes = type.sharding.at(dim);
+    axes.push_back(axis);
+    if (type.dims[dim] % builder_.function().mesh().size(axes) != 0) {
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kDivisibility,
+           .detail = absl::StrCat(split.name, "=", split.size, ": dimension ", dim, " of ",
+                                  ir::PrintValue(function_, value), " (", type.dims[dim],
+                                  ") does not divide")});
+    }
+    type.sharding.Set(dim, type.dims.size(), axes);
+    return absl::OkStatus();
+  }
+
+  // `value` after all that is pending on it has been reduced.
+  ValueId Whole(ValueId value) {
+    const TensorType type = builder_.type(values_[value]);
+    if (type.sharding.partial.empty()) return values_[value];
+    if (whole_[value].valid()) return whole_[value];
+    const absl::string_view name = function_.value_name(value);
+    const std::string axes = builder_.function().mesh().Names(type.sharding.partial);
+    if (!name.empty()) {
+      builder_.function().SetName(values_[value], absl::StrCat(name, ".partial"));
+    }
+    whole_[value] = builder_.Op(ir::OpKind::kAllReduce, {values_[value]}, name, {{"axes", axes}});
+    return whole_[value];
+  }
+
+  // Whether the op passes partial operands on: it is linear, and all of them are partial alike.
+  bool PassesPartial(OpId op) const {
+    if (!function_.info(op).linear) return false;
+    std::optional<AxisList> partial;
+    for (const ValueId operand : function_.operands(op)) {
+      const AxisList& axes = builder_.function().type(values_[operand]).sharding.partial;
+      if (whole_[operand].valid() || (partial.has_value() && *partial != axes)) return false;
+      partial = axes;
+    }
+    return partial.has_value() && !partial->empty();
+  }
+
+  absl::Status CopyOp(OpId op) {
+    const bool passes = PassesPartial(op);
+    operands_.clear();
+    for (const ValueId operand : function_.operands(op)) {
+      operands_.push_back(passes ? values_[operand] : Whole(operand));
+    }
+    if (!builder_.status().ok()) return builder_.status();
+    ORRERY_RETURN_IF_ERROR(AlignSplits(op));
+    names_.clear();
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      names_.push_back(function_.value_name(function_.result(op, i)));
+    }
+    OpId copy;
+    if (function_.info(op).infer == nullptr) {
+      copy = builder_.TypedOp(function_.kind(op), operands_, function_.type(function_.result(op)),
+                              names_[0], function_.attributes(op));
+    } else {
+      copy = builder_.Ops(function_.kind(op), operands_, names_, function_.attributes(op));
+    }
+    if (!copy.valid()) return builder_.status();
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      values_[function_.result(op, i)] = builder_.function().result(copy, i);
+      // What is returned as it is becomes whole at once, among the ops that it belongs to.
+      if (eager_[function_.result(op, i)] != 0) Whole(function_.result(op, i));
+    }
+    return builder_.status();
+  }
+
+  // Puts operands together whose splits the op cannot take: a dimension that must be whole, or one
+  // that another operand does not split alike.
+  absl::Status AlignSplits(OpId op) {
+    const ir::OpInfo& info = function_.info(op);
+    if (info.sharding == nullptr) return absl::OkStatus();
+    absl::InlinedVector<const TensorType*, 4> types;
+    ir::TypeList results;
+    for (const ValueId operand : operands_) types.push_back(&builder_.function().type(operand));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      results.push_back(function_.type(function_.result(op, i)));
+    }
+    bool split = false;
+    for (const TensorType* type : types) split = split || !type->sharding.split.empty();
+    if (!split) return absl::OkStatus();
+    const ir::ShardingRule rule =
+        info.sharding({function_.attributes(op), types, function_.mesh()}, results);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      for (size_t d = 0; d < rule.operands[i].size(); ++d) {
+        if (!Fits(rule, i, d)) Gather(i, d);
+      }
+    }
+    return builder_.status();
+  }
+
+  bool Fits(const ir::ShardingRule& rule, size_t i, size_t d) const {
+    const AxisList axes = builder_.function().type(operands_[i]).sharding.at(d);
+    if (axes.empty()) return true;
+    if (rule.operands[i][d] == ir::kNoFactor) return false;
+    for (size_t other = 0; other < operands_.size(); ++other) {
+      for (size_t e = 0; e < rule.operands[other].size(); ++e) {
+        if (rule.operands[other][e] != rule.operands[i][d]) continue;
+        if (builder_.function().type(operands_[other]).sharding.at(e) != axes) return false;
+      }
+    }
+    return true;
+  }
+
+  void Gather(size_t i, size_t d) {
+    const std::string axes =
+        builder_.function().mesh().Names(builder_.type(operands_[i]).sharding.at(d));
+    operands_[i] = builder_.Op(ir::OpKind::kAllGather, {operands_[i]}, "",
+                               {{"axes", axes}, {"dim", static_cast<int64_t>(d)}});
+  }
+
+  const Function& function_;
+  ir::Builder builder_;
+  IdTable<ValueId, ValueId> values_;  // of the old function: its copy, as it came out
+  IdTable<ValueId, ValueId> whole_;   // its copy after the reduction, once there is one
+  IdTable<ValueId, char> eager_;
+  std::optional<AxisIndex> dp_, hp_;
+  std::vector<ValueId> operands_;
+  std::vector<absl::string_view> names_;
+};
+
+absl::StatusOr<bool> RunShard(Function& function, const PassOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(const int64_t dp, PositiveOption(options, "dp"));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t hp, PositiveOption(options, "hp"));
+  if (!function.mesh().empty()) {
+    return absl::InvalidArgumentError("the function is spread over a mesh already");
+  }
+  const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
+  ORRERY_ASSIGN_OR_RETURN(function, Shard(function, mesh));
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Function> Shard(const Function& function, const ir::Mesh& mesh) {
+  return Sharder(function, mesh).Run();
+}
+
+extern const PassInfo kShardPass = {
+    .name = "shard",
+    .summary = "spreads a training step over dp data-parallel and hp horizontal ranks",
+    .options = "dp=1,hp=1",
+    .run = RunShard,
+};
+
+}  // namespace orrery::transforms

@@ -1,0 +1,14 @@
+#ifndef ORRERY_TRANSFORMS_SHARD_PLAN_H_
+#define ORRERY_TRANSFORMS_SHARD_PLAN_H_
+
+#include "ir/function.h"
+
+namespace orrery::transforms {
+
+/// Which dimension of each value axis "hp" splits (-1: none), decided in one walk over the ops of a
+/// function that is not spread yet. Only the entries of inputs are binding: the rest follows from them.
+IdTable<ir::ValueId, int8_t> PlanTensorSplits(const ir::Function& function);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_SHARD_PLAN_H_

@@ -1,0 +1,214 @@
+#include "transforms/stage_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "support/status.h"
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+using ir::OpId;
+using ir::ValueId;
+
+constexpr int32_t kNowhere = -1;
+
+class StagePlanner {
+ public:
+  StagePlanner(const Function& function, int64_t stages)
+      : function_(function),
+        stages_(stages),
+        at_(function.value_limit(), kNowhere),
+        from_data_(function.value_limit(), 0) {
+    plan_.phase = FindPhases(function);
+    plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
+    plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
+    for (const ir::Input& input : function.inputs()) {
+      from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+    }
+  }
+
+  absl::StatusOr<StagePlan> Run() {
+    ORRERY_RETURN_IF_ERROR(CountLayers());
+    PlaceForward();
+    PlacePreparation();
+    FindHomes();
+    for (const OpId op : function_.order()) {
+      if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
+    }
+    ORRERY_RETURN_IF_ERROR(CheckHomes());
+    return std::move(plan_);
+  }
+
+ private:
+  bool IsParameter(ValueId value) const {
+    return !function_.producer(value).valid() && from_data_[value] == 0;
+  }
+
+  // Whether the op multiplies what comes from data with what comes from parameters alone.
+  bool StartsLayer(OpId op) const {
+    if (function_.kind(op) != ir::OpKind::kMatMul) return false;
+    const auto operands = function_.operands(op);
+    return from_data_[operands[0]] != 0 && from_data_[operands[1]] == 0;
+  }
+
+  absl::Status CountLayers() {
+    for (const OpId op : function_.order()) {
+      bool from_data = false;
+      for (const ValueId operand : function_.operands(op)) {
+        from_data = from_data || from_data_[operand] != 0;
+      }
+      for (int32_t i = 0; i < function_.result_count(op); ++i) {
+        from_data_[function_.result(op, i)] = from_data ? 1 : 0;
+      }
+      if (plan_.phase[op] == StepPhase::kForward && StartsLayer(op)) ++layers_;
+    }
+    if (stages_ == 1 || (layers_ > 0 && layers_ % stages_ == 0)) return absl::OkStatus();
+    return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                             .detail = absl::StrCat(layers_, " layers do not divide into ", stages_,
+                                                    " stages")});
+  }
+
+  void Place(OpId op, int32_t stage) {
+    plan_.stage[op] = stage;
+    for (int32_t i = 0; i < function_.result_count(op); ++i) at_[function_.result(op, i)] = stage;
+  }
+
+  bool MadeFromData(OpId op) const {
+    return function_.result_count(op) > 0 && from_data_[function_.result(op)] != 0;
+  }
+
+  void PlaceForward() {
+    const int64_t layers_a_stage = std::max<int64_t>(1, layers_ / stages_);
+    int64_t layer = -1;
+    for (const OpId op : function_.order()) {
+      if (plan_.phase[op] != StepPhase::kForward || !MadeFromData(op)) continue;
+      if (StartsLayer(op)) ++layer;
+      auto stage = static_cast<int32_t>(std::max<int64_t>(0, layer) / layers_a_stage);
+      for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
+      Place(op, stage);
+    }
+  }
+
+  // What is made from parameters alone, a transposed weight say, goes to its first user.
+  void PlacePreparation() {
+    IdTable<ValueId, int32_t> wanted(function_.value_limit(), std::numeric_limits<int32_t>::max());
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] != StepPhase::kForward) continue;
+      if (!MadeFromData(*op)) {
+        int32_t stage = static_cast<int32_t>(stages_) - 1;
+        for (int32_t i = 0; i < function_.result_count(*op); ++i) {
+          stage = std::min(stage, wanted[function_.result(*op, i)]);
+        }
+        Place(*op, stage);
+      }
+      for (const ValueId operand : function_.operands(*op)) {
+        wanted[operand] = std::min(wanted[operand], plan_.stage[*op]);
+      }
+    }
+  }
+
+  void FindHomes() {
+    for (const OpId op : function_.order()) {
+      if (plan_.phase[op] != StepPhase::kForward) continue;
+      for (const ValueId operand : function_.operands(op)) {
+        if (function_.producer(operand).valid()) continue;
+        int32_t& home = plan_.home[operand];
+        home = std::max(home, plan_.stage[op]);
+        at_[operand] = home;
+      }
+    }
+  }
+
+  // A backward op goes to the last of the stages whose parameters and forward values it reads; if
+  // it reads none, to where its gradients come from. An update follows the gradient.
+  void PlaceLater(OpId op) {
+    int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
+    for (const ValueId operand : function_.operands(op)) {
+      const OpId producer = function_.producer(operand);
+      const bool made_forward =
+          !producer.valid() || plan_.phase[producer] == StepPhase::kForward;
+      if (made_forward && !SeedsBackward(producer)) {
+        forward = std::max(forward, at_[operand]);
+      } else {
+        backward = std::min(backward, at_[operand]);
+      }
+    }
+    const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
+    Place(op, optimizer ? 0 : forward == kNowhere ? backward : forward);
+  }
+
+  bool SeedsBackward(OpId op) const { return op.valid() && function_.info(op).seeds_backward; }
+
+  absl::Status CheckHomes() {
+    for (const OpId op : function_.order()) {
+      if (plan_.phase[op] == StepPhase::kUpdate) continue;
+      for (const ValueId operand : function_.operands(op)) {
+        if (!IsParameter(operand)) continue;
+        int32_t& home = plan_.home[operand];
+        if (home == kNowhere) home = plan_.stage[op];
+        if (home == plan_.stage[op]) continue;
+        return InfeasibleStatus(
+            {.reason = InfeasibleReason::kUnsupported,
+             .detail = absl::StrCat("parameter ", ir::PrintValue(function_, operand),
+                                    " is read by stages ", plan_.stage[op], " and ", home,
+                                    "; wanted one")});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Function& function_;
+  const int64_t stages_;
+  int64_t layers_ = 0;
+  StagePlan plan_;
+  IdTable<ValueId, int32_t> at_;      // the stage that makes or holds each value
+  IdTable<ValueId, char> from_data_;  // depends on a data input
+};
+
+bool IsUpdateOutput(ir::OutputRole role) {
+  return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
+}
+
+}  // namespace
+
+IdTable<OpId, StepPhase> FindPhases(const Function& function) {
+  IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
+  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
+  for (const OpId op : function.order()) {
+    bool backward = false;
+    for (const ValueId operand : function.operands(op)) {
+      backward = backward || after_loss[operand] != 0;
+    }
+    if (backward) phase[op] = StepPhase::kBackward;
+    const bool marks = backward || function.info(op).seeds_backward;
+    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
+      after_loss[function.result(op, i)] = 1;
+    }
+  }
+  // A value's uses all belong to the update until one is seen that does not.
+  IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
+  for (const ir::Output& output : function.outputs()) {
+    (IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
+  }
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    const ir::OpClass op_class = function.info(*op).op_class;
+    bool update = op_class == ir::OpClass::kOptimizer;
+    if (op_class == ir::OpClass::kCollective) {
+      update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
+    }
+    if (update) phase[*op] = StepPhase::kUpdate;
+    for (const ValueId operand : function.operands(*op)) (update ? used : used_earlier)[operand] = 1;
+  }
+  return phase;
+}
+
+absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages) {
+  return StagePlanner(function, stages).Run();
+}
+
+}  // namespace orrery::transforms
