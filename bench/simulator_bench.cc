@@ -19,6 +19,7 @@ namespace orrery::simulator {
 namespace {
 
 constexpr int32_t kTasks = 1 << 20;
+constexpr int32_t kCandidateTasks = 10'000;  // of one candidate of a search, folded
 
 struct Rank {
   RankClassId id;
@@ -39,28 +40,35 @@ std::vector<Rank> AddRanks(Program& program, int32_t count) {
   return ranks;
 }
 
-// `kTasks` tasks: rounds in which each rank computes 14 times and all-reduces on its other stream,
-// then each even rank sends to the odd one after it or before it, in turn. All ranks are at work
-// all the time, so the event queue holds as many events as there are ranks.
-Program Pipeline(int32_t rank_count, bool with_memory) {
+struct Shape {
+  int32_t ranks = 8;
+  int32_t tasks = kTasks;
+  bool with_memory = false;
+  bool blocking = false;  // the all-reduce on the compute stream too
+};
+
+// Rounds in which each rank computes 14 times and all-reduces, on its other stream, and then each
+// even rank sends to the odd one after it or before it, in turn. All ranks are at work all the
+// time, so the event queue holds as many events as there are ranks.
+Program Pipeline(const Shape& shape) {
   Program program;
-  program.Reserve(kTasks);
-  std::vector<Rank> ranks = AddRanks(program, rank_count);
+  program.Reserve(shape.tasks);
+  std::vector<Rank> ranks = AddRanks(program, shape.ranks);
   const LabelId compute = program.AddLabel({.name = "MatMul", .flops = Flops(1e9)});
   const LabelId reduce = program.AddLabel({.name = "AllReduce", .kind = TaskKind::kCollective});
   const LabelId send = program.AddLabel({.name = "Send", .kind = TaskKind::kSend});
   std::mt19937 random(1);
   const auto duration = [&random] { return Duration(1'000'000 + random() % 1'000'000); };
-  for (size_t round = 0; program.task_count() < kTasks; ++round) {
+  for (size_t round = 0; program.task_count() < shape.tasks; ++round) {
     for (Rank& rank : ranks) {
       for (int step = 0; step < 14; ++step) {
         rank.last = program.AddTask(rank.compute, {.duration = duration(), .label = compute});
-        if (!with_memory) continue;
+        if (!shape.with_memory) continue;
         program.AddMemoryEvent({rank.last, rank.id, MemoryKind::kActivations, 4096});
         program.AddMemoryEvent({rank.last, rank.id, MemoryKind::kActivations, -4096});
       }
-      program.AddTask(rank.communication, {.duration = duration(), .label = reduce},
-                      std::array{rank.last});
+      program.AddTask(shape.blocking ? rank.compute : rank.communication,
+                      {.duration = duration(), .label = reduce}, std::array{rank.last});
     }
     for (size_t i = round % 2; i < ranks.size(); i += 2) {
       program.AddRendezvous(std::array{ranks[i].compute, ranks[(i + 1) % ranks.size()].compute},
@@ -70,12 +78,16 @@ Program Pipeline(int32_t rank_count, bool with_memory) {
   return program;
 }
 
+Shape ShapeOf(const benchmark::State& state) {
+  return {.ranks = static_cast<int32_t>(state.range(0))};
+}
+
 void SetItems(benchmark::State& state, const Program& program) {
   state.SetItemsProcessed(state.iterations() * program.task_count());
 }
 
 void BM_LongestPath(benchmark::State& state) {
-  const Program program = Pipeline(static_cast<int32_t>(state.range(0)), false);
+  const Program program = Pipeline(ShapeOf(state));
   Trace trace;
   for (auto _ : state) {
     RunLongestPath(program, trace);
@@ -86,7 +98,7 @@ void BM_LongestPath(benchmark::State& state) {
 BENCHMARK(BM_LongestPath)->ArgName("ranks")->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 void BM_LongestPathNewTrace(benchmark::State& state) {
-  const Program program = Pipeline(static_cast<int32_t>(state.range(0)), false);
+  const Program program = Pipeline(ShapeOf(state));
   for (auto _ : state) benchmark::DoNotOptimize(RunLongestPath(program).makespan);
   SetItems(state, program);
 }
@@ -97,7 +109,7 @@ BENCHMARK(BM_LongestPathNewTrace)
     ->Unit(benchmark::kMillisecond);
 
 void BM_EventQueue(benchmark::State& state) {
-  const Program program = Pipeline(static_cast<int32_t>(state.range(0)), false);
+  const Program program = Pipeline(ShapeOf(state));
   for (auto _ : state) {
     IndependentFlows network;
     benchmark::DoNotOptimize(RunEvents(program, network)->makespan);
@@ -106,8 +118,23 @@ void BM_EventQueue(benchmark::State& state) {
 }
 BENCHMARK(BM_EventQueue)->ArgName("ranks")->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
 
+// What a search pays for each candidate once it is lowered.
+void BM_PlayAndSummarize(benchmark::State& state) {
+  const Program program = Pipeline(
+      {.ranks = 8, .tasks = kCandidateTasks, .with_memory = true, .blocking = state.range(0) != 0});
+  Trace trace;
+  for (auto _ : state) {
+    RunLongestPath(program, trace);
+    benchmark::DoNotOptimize(Summarize(program, trace).step_time);
+  }
+  SetItems(state, program);
+}
+BENCHMARK(BM_PlayAndSummarize)->ArgName("blocking")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
+
 void BM_Summarize(benchmark::State& state) {
-  const Program program = Pipeline(static_cast<int32_t>(state.range(0)), true);
+  Shape shape = ShapeOf(state);
+  shape.with_memory = true;
+  const Program program = Pipeline(shape);
   const Trace trace = RunLongestPath(program);
   for (auto _ : state) benchmark::DoNotOptimize(Summarize(program, trace).step_time);
   SetItems(state, program);
@@ -115,7 +142,9 @@ void BM_Summarize(benchmark::State& state) {
 BENCHMARK(BM_Summarize)->ArgName("ranks")->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
 
 void BM_PeakMemory(benchmark::State& state) {
-  const Program program = Pipeline(static_cast<int32_t>(state.range(0)), true);
+  Shape shape = ShapeOf(state);
+  shape.with_memory = true;
+  const Program program = Pipeline(shape);
   const Trace trace = RunLongestPath(program);
   for (auto _ : state) benchmark::DoNotOptimize(PeakMemory(program, trace).size());
   state.SetItemsProcessed(state.iterations() *
@@ -125,7 +154,7 @@ BENCHMARK(BM_PeakMemory)->ArgName("ranks")->Arg(8)->Arg(1024)->Unit(benchmark::k
 
 void BM_BuildProgram(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(Pipeline(static_cast<int32_t>(state.range(0)), false).task_count());
+    benchmark::DoNotOptimize(Pipeline(ShapeOf(state)).task_count());
   }
   state.SetItemsProcessed(state.iterations() * kTasks);
 }

@@ -14,8 +14,8 @@
 namespace orrery::importer {
 
 struct ImportOptions {
-  /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch"); a
-  /// dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").
+  /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch");
+  /// a dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").
   std::map<std::string, int64_t> symbols;
   /// The value of the dynamic batch, in samples, when `symbols` has none: of the one symbol that is
   /// dimension 0 of every graph input. 0: none. A batch that the file fixes stays.
@@ -24,10 +24,11 @@ struct ImportOptions {
 
 /// Reads the ONNX file `path` as a function that verifies and is named after the file. Graph inputs
 /// become data inputs (dimension 0 is the batch), floating-point initializers parameters, integer
-/// ones constants, and graph outputs results; all keep their names. What no output needs is left out,
-/// save for graph inputs. The types agree with ONNX's own shape inference, as far as that goes.
-/// Errors are one line: not found (no such file), or an invalid argument that says where, what was
-/// found, and what was wanted: "mlp.onnx: node '/l.0/MatMul': inner dimensions differ; got 64 and 96".
+/// ones constants, and graph outputs results; all keep their names. What no output needs is left
+/// out, save for graph inputs. The types agree with ONNX's own shape inference, as far as that
+/// goes. Errors are one line: not found (no such file), or an invalid argument that says where,
+/// what was found, and what was wanted: "mlp.onnx: node '/l.0/MatMul': inner dimensions differ; got
+/// 64 and 96".
 absl::StatusOr<ir::Function> ImportOnnx(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace orrery::importer

@@ -25,13 +25,13 @@ constexpr const OnnxOp* kOnnxOps[] = {
 }  // namespace
 
 const OnnxOp* FindOnnxOp(absl::string_view type) {
-  static const auto* const by_type = [] {
-    auto* map = new absl::flat_hash_map<absl::string_view, const OnnxOp*>();
-    for (const OnnxOp* op : kOnnxOps) map->emplace(op->type, op);
+  static const absl::flat_hash_map<absl::string_view, const OnnxOp*> by_type = [] {
+    absl::flat_hash_map<absl::string_view, const OnnxOp*> map;
+    for (const OnnxOp* op : kOnnxOps) map.emplace(op->type, op);
     return map;
   }();
-  const auto found = by_type->find(type);
-  return found == by_type->end() ? nullptr : found->second;
+  const auto found = by_type.find(type);
+  return found == by_type.end() ? nullptr : found->second;
 }
 
 std::string SupportedOnnxOps() {

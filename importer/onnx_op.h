@@ -1,29 +1,29 @@
 #ifndef ORRERY_IMPORTER_ONNX_OP_H_
 #define ORRERY_IMPORTER_ONNX_OP_H_
 
+#include <onnx/onnx_pb.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
-
-#include <onnx/onnx_pb.h>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 
-// The one record of an ONNX op type: how a node of it becomes ops of the IR. A new op type is such a
-// record in onnx_ops/<family>.cc and one line in onnx_ops.def.
+// The one record of an ONNX op type: how a node of it becomes ops of the IR. A new op type is such
+// a record in onnx_ops/<family>.cc and one line in onnx_ops.def.
 
 namespace orrery::importer {
 
-/// The values of an ONNX graph so far, by name. The names are those of the model, which must outlive
-/// this.
+/// The values of an ONNX graph so far, by name. The names are those of the model, which must
+/// outlive this.
 using Scope = absl::flat_hash_map<absl::string_view, ir::ValueId>;
 
-/// One node of the graph, and the function that its ops go to. Errors of its methods do not say which
-/// node it is: the caller adds that.
+/// One node of the graph, and the function that its ops go to. Errors of its methods do not say
+/// which node it is: the caller adds that.
 class NodeContext {
  public:
   NodeContext(const onnx::NodeProto& node, ir::Function& function, Scope& scope)
@@ -38,7 +38,8 @@ class NodeContext {
   const ir::TensorType& type(ir::ValueId value) const { return function_.type(value); }
   const ir::TensorType& input_type(int i) const { return type(input(i)); }
 
-  /// The attribute, or null. The ONNX checker has seen to it that it is of the type that its op says.
+  /// The attribute, or null. The ONNX checker has seen to it that it is of the type that its op
+  /// says.
   const onnx::AttributeProto* Attribute(absl::string_view name) const;
   int64_t Int(absl::string_view name, int64_t fallback) const;
   double Float(absl::string_view name, double fallback) const;
@@ -62,8 +63,8 @@ class NodeContext {
 struct OnnxOp {
   absl::string_view type;
   int inputs = 1;  // that must be there
-  /// The first version of the default opset whose definition is lowered; older ones meant other things
-  /// by it.
+  /// The first version of the default opset whose definition is lowered; older ones meant other
+  /// things by it.
   int64_t since_opset = 1;
   /// Appends the ops of the node and sets its outputs.
   absl::Status (*lower)(NodeContext& node) = nullptr;

@@ -1,11 +1,11 @@
 #include "importer/onnx_type.h"
 
 #include <array>
-#include <set>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "importer/symbols.h"
 #include "ir/mesh.h"
 #include "support/status.h"
 
@@ -38,11 +38,6 @@ std::string ElementTypeName(int onnx_element_type) {
       static_cast<onnx::TensorProto_DataType>(onnx_element_type));
 }
 
-// How `options.symbols` calls a dynamic dimension of an input.
-std::string SymbolOf(const onnx::ValueInfoProto& input, int dim, const Dimension& dimension) {
-  return dimension.dim_param().empty() ? absl::StrCat(input.name(), ".", dim) : dimension.dim_param();
-}
-
 std::string Show(const ir::TensorType& type) { return ir::ToString(type, ir::Mesh()); }
 
 }  // namespace
@@ -66,7 +61,8 @@ absl::StatusOr<ir::DType> ElementType(int onnx_element_type) {
   std::string known = absl::StrJoin(kElementTypes, ", ", [](std::string* out, ElementTypeRow row) {
     absl::StrAppend(out, ElementTypeName(row.onnx));
   });
-  return absl::InvalidArgumentError(absl::StrCat("element type ", ElementTypeName(onnx_element_type),
+  return absl::InvalidArgumentError(absl::StrCat("element type ",
+                                                 ElementTypeName(onnx_element_type),
                                                  " is not supported; wanted one of ", known));
 }
 
@@ -100,7 +96,7 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input) {
   for (int d = 0; d < tensor.shape().dim_size(); ++d) {
     const Dimension& dimension = tensor.shape().dim(d);
     if (!dimension.has_dim_value()) {
-      const std::string symbol = absl::Utf8SafeCHexEscape(SymbolOf(input, d, dimension));
+      const std::string symbol = absl::Utf8SafeCHexEscape(SymbolOf(input, d));
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " is dynamic ('", symbol,
                                                      "') and has no value; try --symbol ", symbol,
                                                      "=VALUE"));
@@ -135,78 +131,16 @@ std::string ToString(const onnx::TypeProto& type) {
   if (!type.has_tensor_type()) return "no tensor";
   const onnx::TypeProto_Tensor& tensor = type.tensor_type();
   const auto dtype = ElementType(tensor.elem_type());
-  std::string text = dtype.ok() ? std::string(ir::ToString(*dtype)) : ElementTypeName(tensor.elem_type());
+  std::string text =
+      dtype.ok() ? std::string(ir::ToString(*dtype)) : ElementTypeName(tensor.elem_type());
   if (!tensor.has_shape()) return absl::StrCat(text, "[of unknown rank]");
-  std::string dims = absl::StrJoin(tensor.shape().dim(), ",", [](std::string* out, const Dimension& d) {
-    absl::StrAppend(out, d.has_dim_value()      ? absl::StrCat(d.dim_value())
-                         : d.dim_param().empty() ? "?"
-                                                 : absl::Utf8SafeCHexEscape(d.dim_param()));
-  });
+  std::string dims =
+      absl::StrJoin(tensor.shape().dim(), ",", [](std::string* out, const Dimension& d) {
+        absl::StrAppend(out, d.has_dim_value()       ? absl::StrCat(d.dim_value())
+                             : d.dim_param().empty() ? "?"
+                                                     : absl::Utf8SafeCHexEscape(d.dim_param()));
+      });
   return absl::StrCat(text, "[", dims, "]");
-}
-
-namespace {
-
-void Bind(const std::map<std::string, int64_t>& symbols, onnx::ValueInfoProto& value) {
-  if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return;
-  onnx::TensorShapeProto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (int d = 0; d < shape.dim_size(); ++d) {
-    if (shape.dim(d).has_dim_value()) continue;
-    const auto found = symbols.find(SymbolOf(value, d, shape.dim(d)));
-    if (found != symbols.end()) shape.mutable_dim(d)->set_dim_value(found->second);
-  }
-}
-
-// The symbols of the dynamic dimensions of all inputs.
-std::set<std::string> InputSymbols(const onnx::GraphProto& graph) {
-  std::set<std::string> symbols;
-  for (const onnx::ValueInfoProto& input : graph.input()) {
-    const onnx::TensorShapeProto& shape = input.type().tensor_type().shape();
-    for (int d = 0; d < shape.dim_size(); ++d) {
-      if (!shape.dim(d).has_dim_value()) symbols.insert(SymbolOf(input, d, shape.dim(d)));
-    }
-  }
-  return symbols;
-}
-
-// The one symbol that is dimension 0 of all data inputs; "" when there is none.
-std::string BatchSymbol(const onnx::GraphProto& graph) {
-  std::set<absl::string_view> initializers;
-  for (const onnx::TensorProto& tensor : graph.initializer()) initializers.insert(tensor.name());
-  std::string batch;
-  for (const onnx::ValueInfoProto& input : graph.input()) {
-    if (initializers.contains(input.name())) continue;
-    const onnx::TensorShapeProto& shape = input.type().tensor_type().shape();
-    if (shape.dim_size() == 0 || shape.dim(0).has_dim_value()) return "";
-    const std::string symbol = SymbolOf(input, 0, shape.dim(0));
-    if (!batch.empty() && symbol != batch) return "";
-    batch = symbol;
-  }
-  return batch;
-}
-
-}  // namespace
-
-absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph) {
-  const std::set<std::string> known = InputSymbols(graph);
-  for (const auto& [name, value] : options.symbols) {
-    if (value < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("symbol ", Show(name), " is ", value, "; wanted a value of at least 1"));
-    }
-    if (known.contains(name)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "symbol ", Show(name), " is no dynamic dimension of an input; ",
-        known.empty() ? std::string("all dimensions are fixed")
-                      : absl::StrCat("wanted one of ", absl::Utf8SafeCHexEscape(absl::StrJoin(known, ", ")))));
-  }
-  std::map<std::string, int64_t> symbols = options.symbols;
-  const std::string batch = BatchSymbol(graph);
-  if (options.batch_size > 0 && !batch.empty()) symbols.emplace(batch, options.batch_size);
-  for (onnx::ValueInfoProto& value : *graph.mutable_input()) Bind(symbols, value);
-  for (onnx::ValueInfoProto& value : *graph.mutable_output()) Bind(symbols, value);
-  for (onnx::ValueInfoProto& value : *graph.mutable_value_info()) Bind(symbols, value);
-  return absl::OkStatus();
 }
 
 }  // namespace orrery::importer

@@ -1,13 +1,12 @@
 #ifndef ORRERY_IMPORTER_ONNX_TYPE_H_
 #define ORRERY_IMPORTER_ONNX_TYPE_H_
 
-#include <string>
-
 #include <onnx/onnx_pb.h>
+
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "importer/onnx.h"
 #include "ir/type.h"
 
 // ONNX types and names, and how errors show them. None of these errors says where.
@@ -26,8 +25,8 @@ absl::StatusOr<ir::DType> ElementType(int onnx_element_type);
 /// The type of an initializer or constant.
 absl::StatusOr<ir::TensorType> TypeOf(const onnx::TensorProto& tensor);
 
-/// The type of a graph input whose symbols are bound. The error of a dimension that is still dynamic
-/// says how to give it a value.
+/// The type of a graph input whose symbols are bound. The error of a dimension that is still
+/// dynamic says how to give it a value.
 absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input);
 
 /// Ok, or that a dimension is below 1 or the tensor larger than 2^60 bytes.
@@ -38,10 +37,6 @@ bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type);
 
 /// "f32[batch,16]", as far as `type` says it: "?[?]".
 std::string ToString(const onnx::TypeProto& type);
-
-/// Gives each dynamic dimension of the graph that `options` has a value for that value. Errors: a
-/// value below 1, a symbol that no input has.
-absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph);
 
 }  // namespace orrery::importer
 

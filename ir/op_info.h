@@ -85,6 +85,10 @@ struct OpInfo {
   bool linear = false;
   /// Starts the backward phase: what depends on its result is backward.
   bool seeds_backward = false;
+  /// Kernels that carry it out, one after another.
+  int kernels = 1;
+  /// Runs on the matrix units where the device has them for the type of its first operand.
+  bool matrix_product = false;
 };
 
 /// The record of `kind`.

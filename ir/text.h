@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<Function>> ParseFunctions(absl::string_view text);
 /// The one function of a text; an error when there are none or several.
 absl::StatusOr<Function> ParseFunction(absl::string_view text);
 
-/// Whether a name needs no quotes: letters, digits and _ . / : $ ' -, not all digits, no `//` in front.
+/// Whether a name needs no quotes: letters, digits and _ . / $ ' -, not all digits, no `//` in front.
 bool IsPlainName(absl::string_view name);
 
 /// `text` in double quotes, with \" \\ \n \t and \xNN escapes.

@@ -124,8 +124,8 @@ class Engine {
     ran.reserve(successors_.waits_for.size());
     for (const int32_t waits : successors_.waits_for) ran.push_back(waits == 0);
     return absl::InvalidArgumentError(absl::StrCat(
-        "simulation: deadlock at ", ToString(now_), ": ", program_.task_count() - finished_, " of ",
-        program_.task_count(), " tasks never start: ", DescribeCycle(program_, ran),
+        "simulation: deadlock at ", now_.picoseconds(), " ps: ", program_.task_count() - finished_,
+        " of ", program_.task_count(), " tasks never start: ", DescribeCycle(program_, ran),
         ", wanted an order in which each task runs after all that it waits for; try adding the "
         "tasks of each stream in the order in which they run"));
   }

@@ -163,7 +163,7 @@ task4 stream1 label0 takes 1 ps after task3
   const absl::Status status = RunEvents(program, network).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
-            "simulation: deadlock at 5.00 ps: 4 of 5 tasks never start: "
+            "simulation: deadlock at 5 ps: 4 of 5 tasks never start: "
             "task1 \"send\" (rank0 send-next) waits for task3, which it depends on; "
             "task3 \"send\" (rank1 send-previous) waits for task2, before it on rank1 "
             "send-previous; "

@@ -108,6 +108,20 @@ memory task1 rank0 buffers +20 bytes
             Time(0));
 }
 
+TEST(Memory, TheFirstMomentOfThePeakCountsOnOverlappingStreamsToo) {
+  EXPECT_EQ(PeakOf(R"(
+task0 stream0 label0 takes 10 ps
+task1 stream1 label0 takes 4 ps
+task2 stream1 label0 takes 4 ps
+memory task0 rank0 buffers -5 bytes
+memory task1 rank0 activations +20 bytes
+memory task1 rank0 activations -20 bytes
+memory task2 rank0 activations +20 bytes
+)")
+                .time,
+            Time(0));
+}
+
 TEST(Memory, StreamsThatOverlapAreSortedByTime) {
   // In the order of the program task 0 frees at 10, before task 1 takes; in time, after.
   constexpr absl::string_view kTasks = R"(

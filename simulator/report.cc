@@ -9,13 +9,6 @@
 namespace orrery::simulator {
 namespace {
 
-// Sums of one stream, in picoseconds.
-struct StreamSums {
-  int64_t computing = 0;
-  int64_t communicating = 0;
-  Time finish;
-};
-
 // What the label of a task adds to the report, looked up once a label and not once a task.
 struct LabelFacts {
   double flops = 0;  // of each rank that takes part
@@ -39,8 +32,8 @@ std::vector<LabelFacts> FactsOfLabels(const Program& program) {
   return facts;
 }
 
-std::vector<int64_t> MembersByStream(const Program& program) {
-  std::vector<int64_t> members;
+IdTable<StreamId, int64_t> MembersByStream(const Program& program) {
+  IdTable<StreamId, int64_t> members;
   for (int32_t i = 0; i < program.stream_count(); ++i) {
     const RankClass& rank = program.rank(program.stream(StreamId(i)).rank);
     members.push_back(static_cast<int64_t>(rank.members.size()));
@@ -48,27 +41,32 @@ std::vector<int64_t> MembersByStream(const Program& program) {
   return members;
 }
 
+void AddTask(bool communicates, Time finish, Duration duration, StreamSums& sum) {
+  (communicates ? sum.communicating : sum.computing) += duration;
+  ++(communicates ? sum.communicating_tasks : sum.computing_tasks);
+  sum.finish = std::max(sum.finish, finish);
+}
+
 // The pass over the tasks.
-std::vector<StreamSums> SumStreams(const Program& program, const Trace& trace, Report& report) {
+IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace,
+                                         Report& report) {
   const std::vector<LabelFacts> facts = FactsOfLabels(program);
-  const std::vector<int64_t> members = MembersByStream(program);
-  std::vector<StreamSums> sums(static_cast<size_t>(program.stream_count()));
+  const IdTable<StreamId, int64_t> members = MembersByStream(program);
+  IdTable<StreamId, StreamSums> sums(program.stream_count());
   int64_t bytes_sent = 0;
   int64_t bytes_reduced = 0;
   double flops = 0;
   const std::span<const LabelId> labels = program.task_labels();
-  for (int32_t task = 0; task < program.task_count(); ++task) {
-    const size_t row = static_cast<size_t>(task);
+  for (size_t row = 0; row < labels.size(); ++row) {
     const LabelFacts& fact = facts[static_cast<size_t>(labels[row].index())];
-    const std::span<const StreamId> streams = program.streams_of(TaskId(task));
-    const int64_t duration = (trace.finish[row] - trace.start[row]).picoseconds();
+    const TaskId task(static_cast<int32_t>(row));
+    const std::span<const StreamId> streams = program.streams_of(task);
+    const Duration duration = trace.finish[row] - trace.start[row];
     for (const StreamId stream : streams) {
-      StreamSums& sum = sums[static_cast<size_t>(stream.index())];
-      (fact.communicates ? sum.communicating : sum.computing) += duration;
-      sum.finish = std::max(sum.finish, trace.finish[row]);
-      flops += fact.flops * static_cast<double>(members[static_cast<size_t>(stream.index())]);
+      AddTask(fact.communicates, trace.finish[row], duration, sums[stream]);
+      flops += fact.flops * static_cast<double>(members[stream]);
     }
-    bytes_sent += fact.bytes_sent * members[static_cast<size_t>(streams.front().index())];
+    bytes_sent += fact.bytes_sent * members[streams.front()];
     bytes_reduced += fact.bytes_reduced;
   }
   report.bytes_sent = Bytes(bytes_sent);
@@ -77,18 +75,19 @@ std::vector<StreamSums> SumStreams(const Program& program, const Trace& trace, R
   return sums;
 }
 
-void SumRanks(const Program& program, const std::vector<StreamSums>& sums, Report& report) {
+void SumRanks(const Program& program, const IdTable<StreamId, StreamSums>& sums, Report& report) {
   for (int32_t i = 0; i < program.stream_count(); ++i) {
-    const StreamSums& sum = sums[static_cast<size_t>(i)];
+    const StreamSums& sum = sums[StreamId(i)];
     RankReport& rank = report.ranks[program.stream(StreamId(i)).rank];
     rank.finish = std::max(rank.finish, sum.finish);
-    rank.busy += Duration(sum.computing + sum.communicating);
-    rank.communication += Duration(sum.communicating);
+    rank.busy += sum.computing + sum.communicating;
+    rank.communication += sum.communicating;
   }
 }
 
-void AddActivity(const Program& program, const Trace& trace, Report& report) {
-  const IdTable<RankClassId, Activity> activities = ActivityOfRanks(program, trace);
+void AddActivity(const Program& program, const Trace& trace,
+                 const IdTable<StreamId, StreamSums>& sums, Report& report) {
+  const IdTable<RankClassId, Activity> activities = ActivityOfRanks(program, trace, sums);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const Activity& activity = activities[RankClassId(i)];
     RankReport& rank = report.ranks[RankClassId(i)];
@@ -141,9 +140,9 @@ Report Summarize(const Program& program, const Trace& trace) {
   report.step_time = trace.makespan;
   report.simulated_tasks = program.task_count();
   report.ranks.resize(program.rank_count());
-  const std::vector<StreamSums> sums = SumStreams(program, trace, report);
+  const IdTable<StreamId, StreamSums> sums = SumStreams(program, trace, report);
   SumRanks(program, sums, report);
-  AddActivity(program, trace, report);
+  AddActivity(program, trace, sums, report);
   AddMemory(program, trace, report);
   AddRatios(program, report);
   return report;

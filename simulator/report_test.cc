@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/activity.h"
 #include "simulator/longest_path.h"
 #include "simulator/program_text.h"
 #include "simulator/random_program.h"
@@ -141,20 +140,21 @@ Doing DoingAt(const Program& program, const Trace& trace, RankClassId rank, Time
   return doing;
 }
 
-TEST(Activity, AgreesWithLookingAtEachPicosecond) {
+TEST(Report, AgreesWithLookingAtEachPicosecond) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const Program program = RandomProgram({.seed = seed, .one_stream = seed % 4 == 0});
     const Trace trace = RunLongestPath(program);
-    const IdTable<RankClassId, Activity> activities = ActivityOfRanks(program, trace);
+    const Report report = Summarize(program, trace);
     for (int32_t i = 0; i < program.rank_count(); ++i) {
-      Activity expected;
+      Duration exposed;
+      Duration idle;
       for (Time time; time < trace.makespan; time += Duration(1)) {
         const Doing doing = DoingAt(program, trace, RankClassId(i), time);
-        expected.computing += Duration(doing.computes);
-        expected.active += Duration(doing.computes || doing.communicates);
+        exposed += Duration(doing.communicates && !doing.computes);
+        idle += Duration(!doing.communicates && !doing.computes);
       }
-      EXPECT_EQ(activities[RankClassId(i)].computing, expected.computing);
-      EXPECT_EQ(activities[RankClassId(i)].active, expected.active);
+      EXPECT_EQ(report.ranks[RankClassId(i)].exposed_communication, exposed);
+      EXPECT_EQ(report.ranks[RankClassId(i)].idle, idle);
     }
   }
 }

@@ -22,6 +22,8 @@ struct ParallelDegrees {
   /// Mesh axes, the one whose neighbours have neighbouring ranks first: "hp,dp,pp" keeps horizontal
   /// groups closest together, as Megatron does.
   std::string order = "hp,dp,pp";
+  /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
+  std::vector<int32_t> devices = {};
 
   int64_t ranks() const { return dp * hp * pp; }
 };

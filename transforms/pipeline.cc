@@ -254,7 +254,7 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Finish() {
-    PipelinedStep step{.mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}};
+    PipelinedStep step{.mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}, .devices = {}};
     for (size_t s = 0; s < parts_.size(); s += 3) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));

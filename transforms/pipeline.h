@@ -27,6 +27,7 @@ struct PipelinedStep {
   ir::Mesh mesh;
   int64_t microbatches = 1;
   std::vector<PipelineStage> stages;
+  std::vector<int32_t> devices;  // of each rank, by its number in the cluster; empty: rank r on device r
 
   /// All functions that have something to do, stage by stage: what `opt` prints.
   std::vector<ir::Function> Functions() const;

@@ -17,8 +17,8 @@ absl::Status LowerMatMul(NodeContext& c) {
 absl::StatusOr<ir::ValueId> Product(NodeContext& c) {
   for (int i = 0; i < 2; ++i) {
     if (c.input_type(i).dims.size() == 2) continue;
-    return absl::InvalidArgumentError(absl::StrCat("input ", i, " has ", c.input_type(i).dims.size(),
-                                                   " dimensions; wanted 2"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " has ", c.input_type(i).dims.size(), " dimensions; wanted 2"));
   }
   ir::AttributeSet flips;
   if (c.Int("transA", 0) != 0) flips.Set("transpose_x", int64_t{1});
@@ -30,7 +30,8 @@ absl::StatusOr<ir::ValueId> Product(NodeContext& c) {
 absl::StatusOr<ir::ValueId> Scaled(NodeContext& c, absl::string_view name, ir::ValueId value) {
   const double factor = c.Float(name, 1);
   if (!std::isfinite(factor)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is ", factor, "; wanted a finite number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is ", factor, "; wanted a finite number"));
   }
   if (factor == 1) return value;
   return c.Op(ir::OpKind::kScale, {value}, {{"factor", factor}});

@@ -46,8 +46,8 @@ absl::StatusOr<onnx::TensorProto> TensorOf(const onnx::AttributeProto& attribute
 
 absl::Status LowerConstant(NodeContext& c) {
   if (c.node().attribute_size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", c.node().attribute_size(), " attributes; wanted one that holds the value"));
+    return absl::InvalidArgumentError(absl::StrCat("got ", c.node().attribute_size(),
+                                                   " attributes; wanted one that holds the value"));
   }
   ORRERY_ASSIGN_OR_RETURN(const onnx::TensorProto tensor, TensorOf(c.node().attribute(0)));
   ORRERY_ASSIGN_OR_RETURN(const ir::TensorType type, TypeOf(tensor));

@@ -164,6 +164,7 @@ extern const OpInfo kMatMulOp = {
     .flops = MatMulFlops,
     .sharding = MatMulSharding,
     .gradient = MatMulGradient,
+    .matrix_product = true,
 };
 
 extern const OpInfo kMatMulGradOp = {
@@ -174,6 +175,8 @@ extern const OpInfo kMatMulGradOp = {
     .infer = InferMatMulGrad,
     .flops = MatMulGradFlops,
     .sharding = MatMulGradSharding,
+    .kernels = 2,
+    .matrix_product = true,
 };
 
 }  // namespace orrery::ir

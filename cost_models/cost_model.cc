@@ -1,0 +1,60 @@
+#include "cost_models/cost_model.h"
+
+#include <array>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace orrery::cost_models {
+
+#define ORRERY_COST_MODEL(Name, file) extern const CostModelInfo k##Name##CostModel;
+#include "cost_models/cost_models.def"
+#undef ORRERY_COST_MODEL
+
+namespace {
+
+constexpr std::array kCostModels = {
+#define ORRERY_COST_MODEL(Name, file) &k##Name##CostModel,
+#include "cost_models/cost_models.def"
+#undef ORRERY_COST_MODEL
+};
+
+}  // namespace
+
+Flops FlopsOf(const OpView& op) {
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+  if (info.flops == nullptr) return Flops(0);
+  // On the stack for up to two results of up to four dimensions: only optimizers have more.
+  ir::TypeList results;
+  results.reserve(op.results.size());
+  for (const ir::TensorType* type : op.results) {
+    results.push_back({.dtype = type->dtype, .dims = type->dims, .sharding = {}});
+  }
+  const ir::Mesh no_mesh;  // the types are local already
+  return Flops(info.flops({op.attributes, op.operands, no_mesh}, results));
+}
+
+Bytes BytesMovedBy(const OpView& op) {
+  if (ir::GetOpInfo(op.kind).op_class == ir::OpClass::kView) return Bytes(0);
+  Bytes moved;
+  for (const ir::TensorType* type : op.operands) moved += ir::SizeOf(*type);
+  for (const ir::TensorType* type : op.results) moved += ir::SizeOf(*type);
+  return moved;
+}
+
+std::span<const CostModelInfo* const> AllCostModels() { return kCostModels; }
+
+absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view name) {
+  for (const CostModelInfo* info : kCostModels) {
+    if (info->name == name) return info->make();
+  }
+  const auto append_name = [](std::string* out, const CostModelInfo* info) {
+    absl::StrAppend(out, info->name);
+  };
+  return absl::InvalidArgumentError(absl::StrCat("cost model '", name,
+                                                 "' is unknown; wanted one of ",
+                                                 absl::StrJoin(kCostModels, ", ", append_name)));
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,72 @@
+#ifndef ORRERY_COST_MODELS_COST_MODEL_H_
+#define ORRERY_COST_MODELS_COST_MODEL_H_
+
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cluster/cluster.h"
+#include "cluster/device.h"
+#include "cluster/topology.h"
+#include "ir/attributes.h"
+#include "ir/op_info.h"
+#include "ir/type.h"
+#include "support/units.h"
+
+// How long things take: an op on a device, a message on a path, a collective on a topology.
+
+namespace orrery::cost_models {
+
+/// One op as one rank carries it out: all types are local, of the part that the rank holds.
+struct OpView {
+  ir::OpKind kind;
+  const ir::AttributeSet& attributes;
+  std::span<const ir::TensorType* const> operands;
+  std::span<const ir::TensorType* const> results;
+};
+
+/// Floating-point operations of one rank, from the op's record.
+Flops FlopsOf(const OpView& op);
+
+/// Bytes that one rank moves to and from its memory: all operands read and all results written
+/// once; none for a view.
+Bytes BytesMovedBy(const OpView& op);
+
+enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };
+
+/// Pure and thread-safe. Durations are rounded once, up.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+
+  /// Time of the op's kernels on `device`. Not for collectives, sends and receives.
+  virtual Duration Compute(const OpView& op, const cluster::Device& device) const = 0;
+  /// Time of one message over an idle path.
+  virtual Duration Transfer(Bytes size, const cluster::PathInfo& path) const = 0;
+  /// Time of a collective of `group` (at least two devices) on an idle network. `size`: the tensor
+  /// that each rank reduces; for an all-gather, the whole that each rank ends up with.
+  virtual Duration Collective(CollectiveKind kind, Bytes size,
+                              std::span<const cluster::DeviceId> group,
+                              const cluster::Topology& topology) const = 0;
+  /// Whether memory is counted as if no op wrote over its operand and no view shared its memory.
+  virtual bool copies_everything() const { return false; }
+};
+
+/// The one record of a cost model. All that a new one needs, besides its line in cost_models.def.
+struct CostModelInfo {
+  absl::string_view name;     // as on the command line
+  absl::string_view summary;  // one sentence
+  absl::string_view source;
+  std::unique_ptr<const CostModel> (*make)() = nullptr;
+};
+
+/// All cost models, in the order of cost_models.def.
+std::span<const CostModelInfo* const> AllCostModels();
+
+/// A cost model by name; the error lists the names that there are.
+absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view name);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_COST_MODEL_H_

@@ -1,0 +1,75 @@
+#include "importer/load_model.h"
+
+#include <cctype>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "importer/builtin_models.h"
+#include "importer/onnx.h"
+#include "importer/rebind.h"
+#include "ir/text.h"
+#include "support/file.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace {
+
+constexpr int64_t kBuiltinBatch = 8192;
+
+// The parser's errors start with "line:column"; the verifier's with the name of the function.
+absl::StatusOr<ir::Function> ReadText(const std::string& path) {
+  ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::StatusOr<ir::Function> function = ir::ParseFunction(text);
+  if (function.ok()) return function;
+  const absl::string_view message = function.status().message();
+  const bool placed = !message.empty() && std::isdigit(static_cast<unsigned char>(message[0])) != 0;
+  if (!placed) return Annotate(function.status(), path);
+  return absl::Status(function.status().code(), absl::StrCat(path, ":", message));
+}
+
+absl::StatusOr<ir::Function> Adapt(ir::Function function, const ModelSpec& spec) {
+  if (spec.batch_size > 0 && spec.batch_size != BatchOf(function)) {
+    ORRERY_ASSIGN_OR_RETURN(function, WithBatch(function, spec.batch_size));
+  }
+  if (spec.dtype.has_value()) {
+    ORRERY_ASSIGN_OR_RETURN(function, WithDType(function, *spec.dtype));
+  }
+  return function;
+}
+
+absl::StatusOr<ir::Function> LoadFile(const ModelSpec& spec,
+                                      absl::StatusOr<ir::Function> function) {
+  if (!function.ok()) return function;
+  function = Adapt(*std::move(function), spec);
+  if (!function.ok()) return Annotate(function.status(), spec.model);
+  return function;
+}
+
+}  // namespace
+
+absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
+  const std::string where = absl::Utf8SafeCHexEscape(spec.model);
+  if (spec.batch_size < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": batch is ", spec.batch_size, "; wanted at least 1"));
+  }
+  if (absl::EndsWith(spec.model, ".onnx")) {
+    return LoadFile(
+        spec, ImportOnnx(spec.model, {.symbols = spec.symbols, .batch_size = spec.batch_size}));
+  }
+  if (!spec.symbols.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(where, ": has no dynamic dimensions; symbol '",
+                                                   spec.symbols.begin()->first,
+                                                   "' is for an ONNX file"));
+  }
+  if (absl::EndsWith(spec.model, ".orr")) return LoadFile(spec, ReadText(spec.model));
+  if (IsBuiltinModel(spec.model)) {
+    return BuildBuiltinModel(spec.model, spec.batch_size == 0 ? kBuiltinBatch : spec.batch_size,
+                             spec.dtype.value_or(ir::DType::kF32));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      where, ": is no model; wanted FILE.onnx, FILE.orr or a built-in one: ", BuiltinModels()));
+}
+
+}  // namespace orrery::importer

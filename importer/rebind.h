@@ -1,0 +1,27 @@
+#ifndef ORRERY_IMPORTER_REBIND_H_
+#define ORRERY_IMPORTER_REBIND_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+namespace orrery::importer {
+
+/// The batch of a function, in samples: dimension 0 of its first data input that has dimensions; 0
+/// when there is none.
+int64_t BatchOf(const ir::Function& function);
+
+/// The function with another batch, in samples: dimension 0 of each data input that has the old one
+/// there, and the attribute `batch` of the losses in proportion; all other types follow. The result
+/// verifies. Requires batch >= 1. An error names the op that cannot follow, and how to export the
+/// model so that it can.
+absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch);
+
+/// The function with data, parameters, saved values and constants of floating point in `dtype`. The
+/// result verifies. Optimizer state and accumulators keep theirs: mixed precision is their rule.
+absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType dtype);
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_REBIND_H_

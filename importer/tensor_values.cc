@@ -1,0 +1,131 @@
+#include "importer/tensor_values.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
+
+using Integers = std::vector<int64_t>;
+using Reals = std::vector<double>;
+
+double FromHalf(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const double fraction = bits & 1023;
+  const double magnitude = exponent == 31  ? (fraction == 0 ? HUGE_VAL : NAN)
+                           : exponent == 0 ? std::ldexp(fraction, -24)
+                                           : std::ldexp(fraction + 1024, exponent - 25);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+double FromBFloat16(uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+}
+
+template <typename Out, typename Field>
+std::vector<Out> Copied(const Field& field) {
+  std::vector<Out> values;
+  for (const auto value : field) values.push_back(static_cast<Out>(value));
+  return values;
+}
+
+template <typename Stored, typename Out>
+std::vector<Out> Unpacked(const std::string& raw) {
+  std::vector<Out> values(raw.size() / sizeof(Stored));
+  for (size_t i = 0; i < values.size(); ++i) {
+    Stored stored;
+    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    values[i] = static_cast<Out>(stored);
+  }
+  return values;
+}
+
+Reals Reals16(const Integers& bits, double (*from)(uint16_t)) {
+  Reals values;
+  for (const int64_t value : bits) values.push_back(from(static_cast<uint16_t>(value)));
+  return values;
+}
+
+// Which field an element type lies in, when it is not in raw_data, is the table of TensorProto.
+ir::Attribute Typed(const onnx::TensorProto& tensor, ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF32:
+      return Copied<double>(tensor.float_data());
+    case ir::DType::kF64:
+      return Copied<double>(tensor.double_data());
+    case ir::DType::kI64:
+      return Copied<int64_t>(tensor.int64_data());
+    case ir::DType::kF16:
+      return Reals16(Copied<int64_t>(tensor.int32_data()), FromHalf);
+    case ir::DType::kBF16:
+      return Reals16(Copied<int64_t>(tensor.int32_data()), FromBFloat16);
+    default:
+      return Copied<int64_t>(tensor.int32_data());
+  }
+}
+
+ir::Attribute Raw(const std::string& raw, ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF32:
+      return Unpacked<float, double>(raw);
+    case ir::DType::kF64:
+      return Unpacked<double, double>(raw);
+    case ir::DType::kI64:
+      return Unpacked<int64_t, int64_t>(raw);
+    case ir::DType::kI32:
+      return Unpacked<int32_t, int64_t>(raw);
+    case ir::DType::kF16:
+      return Reals16(Unpacked<uint16_t, int64_t>(raw), FromHalf);
+    case ir::DType::kBF16:
+      return Reals16(Unpacked<uint16_t, int64_t>(raw), FromBFloat16);
+    default:
+      return Unpacked<int8_t, int64_t>(raw);
+  }
+}
+
+bool HasData(const onnx::TensorProto& tensor) {
+  return tensor.has_raw_data() || tensor.float_data_size() > 0 || tensor.double_data_size() > 0 ||
+         tensor.int32_data_size() > 0 || tensor.int64_data_size() > 0;
+}
+
+size_t Count(const ir::Attribute& values) {
+  const Integers* integers = std::get_if<Integers>(&values);
+  return integers != nullptr ? integers->size() : std::get<Reals>(values).size();
+}
+
+bool HasNan(const ir::Attribute& values) {
+  const Reals* reals = std::get_if<Reals>(&values);
+  if (reals == nullptr) return false;
+  for (const double value : *reals) {
+    if (std::isnan(value)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
+                                          const ir::TensorType& type) {
+  const int64_t count = ir::ElementCount(type.dims);
+  if (count > kMaxValues || tensor.data_location() == onnx::TensorProto::EXTERNAL ||
+      !HasData(tensor)) {
+    return ir::AttributeSet();
+  }
+  const ir::Attribute values =
+      tensor.has_raw_data() ? Raw(tensor.raw_data(), type.dtype) : Typed(tensor, type.dtype);
+  if (Count(values) != static_cast<size_t>(count)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("holds ", Count(values), " elements; its shape wants ", count));
+  }
+  return HasNan(values) ? ir::AttributeSet() : ir::AttributeSet{{"values", values}};
+}
+
+}  // namespace orrery::importer

@@ -1,0 +1,171 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "ir/op_info.h"
+#include "ir/text.h"
+
+// What InferTypes makes of operands that are spread over mesh(dp=2, hp=4).
+
+namespace orrery::ir {
+namespace {
+
+struct Row {
+  std::string op;        // with its attributes: "Transpose {perm=[1, 0]}"
+  std::string operands;  // types, "; " between
+  std::string results;   // the same, or the message
+};
+
+std::string Inputs(const std::string& types) {
+  std::string text;
+  int i = 0;
+  for (const auto& type : absl::StrSplit(types, "; ")) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "%x", i, ": ", std::string(type), " data");
+    ++i;
+  }
+  return text;
+}
+
+std::string Infer(const Row& row) {
+  const std::vector<std::string> words = absl::StrSplit(row.op, absl::MaxSplits(' ', 1));
+  // A constant carries the attributes, so that the parser reads them.
+  const auto function = ParseFunction(absl::StrCat(
+      "func @f mesh(dp=2, hp=4) (", Inputs(row.operands), ") { %c: f32[] = Constant() ",
+      words.size() > 1 ? words[1] : "", " return %c: result }"));
+  if (!function.ok()) return std::string(function.status().message());
+  std::vector<const TensorType*> operands;
+  for (const Input& input : function->inputs()) operands.push_back(&function->type(input.value));
+  TypeList results;
+  const absl::Status status = InferTypes(FindOp(words[0]).value(),
+                                         {.attributes = function->attributes(function->order()[0]),
+                                          .operands = operands,
+                                          .mesh = function->mesh()},
+                                         results);
+  if (!status.ok()) return std::string(status.message());
+  std::string text;
+  for (const TensorType& type : results) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", ToString(type, function->mesh()));
+  }
+  return text;
+}
+
+void Expect(const std::vector<Row>& rows) {
+  for (const Row& row : rows) EXPECT_EQ(Infer(row), row.results) << row.op << " " << row.operands;
+}
+
+TEST(Sharding, OfMatMul) {
+  Expect({
+      {"MatMul", "f32[8,16]; f32[16,4]", "f32[8,4]"},
+      {"MatMul", "f32[8@dp,16]; f32[16,4]", "f32[8@dp,4]"},              // data parallel
+      {"MatMul", "f32[8,16]; f32[16,4@hp]", "f32[8,4@hp]"},              // column parallel
+      {"MatMul", "f32[8,16@hp]; f32[16@hp,4]", "f32[8,4] partial(hp)"},  // row parallel
+      {"MatMul", "f32[8@dp,16]; f32[16,4@hp]", "f32[8@dp,4@hp]"},        // 2-D
+      {"MatMul", "f32[8@dp,16@hp]; f32[16@hp,4]", "f32[8@dp,4] partial(hp)"},
+      {"MatMul", "f32[8,16@dp.hp]; f32[16@dp.hp,4]", "f32[8,4] partial(dp.hp)"},
+      {"MatMul", "f32[2@dp,8@hp,16]; f32[16,4]", "f32[2@dp,8@hp,4]"},
+      {"MatMul {transpose_w=1}", "f32[8@dp,16@hp]; f32[4,16@hp]", "f32[8@dp,4] partial(hp)"},
+      {"MatMul {transpose_x=1}", "f32[16@dp,8@hp]; f32[16@dp,4]", "f32[8@hp,4] partial(dp)"},
+  });
+}
+
+TEST(Sharding, OfMatMulGrad) {
+  Expect({
+      {"MatMulGrad", "f32[8,16]; f32[16,4]; f32[8,4]", "f32[8,16]; f32[16,4]"},
+      {"MatMulGrad", "f32[8@dp,16]; f32[16,4]; f32[8@dp,4]", "f32[8@dp,16]; f32[16,4] partial(dp)"},
+      // Column parallel: the gradient of x is partial over hp, that of w over dp.
+      {"MatMulGrad", "f32[8@dp,16]; f32[16,4@hp]; f32[8@dp,4@hp]",
+       "f32[8@dp,16] partial(hp); f32[16,4@hp] partial(dp)"},
+      // Row parallel: x is split over hp, and so is its gradient.
+      {"MatMulGrad", "f32[8@dp,16@hp]; f32[16@hp,4]; f32[8@dp,4]",
+       "f32[8@dp,16@hp]; f32[16@hp,4] partial(dp)"},
+      {"MatMulGrad", "f32[2@dp,8@hp,16]; f32[16,4]; f32[2@dp,8@hp,4]",
+       "f32[2@dp,8@hp,16]; f32[16,4] partial(dp.hp)"},
+      {"MatMulGrad", "f32[8@dp,16]; f32[16,4]; f32[8,4]",
+       "operands 0 and 2 run over one dimension that is split over 'dp' in the one and over '' in "
+       "the other"},
+      {"MatMulGrad", "f32[8,16]; f32[16,4]; f32[8,4] partial(hp)",
+       "operand 2 is partial over hp; it must be reduced first"},
+  });
+}
+
+TEST(Sharding, MustAgreeAmongOperands) {
+  Expect({
+      {"MatMul", "f32[8,16@hp]; f32[16,4]",
+       "operands 0 and 1 run over one dimension that is split over 'hp' in the one and over '' in "
+       "the other"},
+      {"MatMul", "f32[8,16@dp.hp]; f32[16@hp.dp,4]",
+       "operands 0 and 1 run over one dimension that is split over 'dp.hp' in the one and over "
+       "'hp.dp' in the other"},
+      {"Add", "f32[8@dp]; f32[8@hp]",
+       "operands 0 and 1 run over one dimension that is split over 'dp' in the one and over 'hp' "
+       "in "
+       "the other"},
+  });
+}
+
+TEST(Sharding, OfWhatIsPartial) {
+  Expect({
+      {"Relu", "f32[8] partial(hp)", "operand 0 is partial over hp; it must be reduced first"},
+      {"MatMul", "f32[8,16] partial(hp); f32[16,4]",
+       "operand 0 is partial over hp; it must be reduced first"},
+      {"Mul", "f32[8] partial(hp); f32[8] partial(hp)",
+       "operand 0 is partial over hp; it must be reduced first"},
+      {"Loss {batch=8}", "f32[8] partial(dp.hp); f32[8]",
+       "operand 0 is partial over dp.hp; it must be reduced first"},
+      // Linear ops pass it on; a whole summand would be added once a rank.
+      {"Add", "f32[8@dp] partial(hp); f32[8@dp] partial(hp)", "f32[8@dp] partial(hp)"},
+      {"Add", "f32[8] partial(hp); f32[8]",
+       "operand 0 is partial over hp; it must be reduced first"},
+      {"Add", "f32[8]; f32[8] partial(hp)",
+       "operand 1 is partial over hp; it must be reduced first"},
+      {"Scale {factor=0.5}", "f32[8] partial(dp.hp)", "f32[8] partial(dp.hp)"},
+      {"Identity", "f32[8@dp] partial(hp)", "f32[8@dp] partial(hp)"},
+      {"Transpose", "f32[8@dp,4] partial(hp)", "f32[4,8@dp] partial(hp)"},
+      {"Accumulate", "f32[8@dp] partial(hp); f32[8@dp] partial(hp)", "f32[8@dp] partial(hp)"},
+  });
+}
+
+TEST(Sharding, OfBroadcasts) {
+  Expect({
+      {"Add", "f32[8@dp,16@hp]; f32[16@hp]",
+       "f32[8@dp,16@hp]"},  // a bias, split as the columns are
+      {"Add", "f32[8@dp,16]; f32[16]", "f32[8@dp,16]"},
+      {"Add", "f32[16@hp]; f32[8@dp,16@hp]", "f32[8@dp,16@hp]"},
+      {"Add", "f32[8@dp,16@hp]; f32[16]",
+       "operands 0 and 1 run over one dimension that is split over 'hp' in the one and over '' in "
+       "the other"},
+      {"Mul", "f32[8@dp,1]; f32[1,16@hp]", "f32[8@dp,16@hp]"},
+      {"Mul", "f32[8@dp,16]; f32[]", "f32[8@dp,16]"},
+  });
+}
+
+TEST(Sharding, OfShapes) {
+  Expect({
+      {"Transpose {perm=[2, 0, 1]}", "f32[2@dp,4@hp,6]", "f32[6,2@dp,4@hp]"},
+      {"Transpose", "f32[2@dp,4@hp,6]", "f32[6,4@hp,2@dp]"},
+      {"ReduceSum {axes=[0]}", "f32[8@dp,4@hp]", "f32[4@hp] partial(dp)"},
+      {"ReduceSum {axes=[1]}", "f32[8@dp,4@hp]", "f32[8@dp] partial(hp)"},
+      {"ReduceSum {axes=[0, 1]}", "f32[8@dp,4@hp]", "f32[] partial(dp.hp)"},
+      {"ReduceSum {axes=[0]}", "f32[8@dp,4] partial(hp)", "f32[4] partial(hp.dp)"},
+      {"ReduceSum {axes=[0]}", "f32[8,4@hp]", "f32[4@hp]"},
+  });
+}
+
+TEST(Sharding, OfCollectivesAndStages) {
+  Expect({
+      {"AllReduce {axes=\"hp\"}", "f32[8@dp] partial(hp)", "f32[8@dp]"},
+      {"AllReduce {axes=\"dp\"}", "f32[8] partial(hp.dp)", "f32[8] partial(hp)"},
+      {"AllGather {axes=\"hp\", dim=1}", "f32[8@dp,4@hp]", "f32[8@dp,4]"},
+      {"AllGather {axes=\"hp\", dim=0}", "f32[8@hp] partial(dp)", "f32[8] partial(dp)"},
+      {"Collect", "f32[64@dp,4]; f32[8@dp,4]", "f32[64@dp,4]"},
+      {"Send {to=1}", "f32[8@dp]", ""},
+      {"Sgd {parameters=1}", "f32[8@hp]; f32[8@hp]", "f32[8@hp]"},
+      {"Adam {parameters=1}", "f32[8@hp]; f32[8@hp]; f32[8@hp]; f32[8@hp]",
+       "f32[8@hp]; f32[8@hp]; f32[8@hp]"},
+  });
+}
+
+}  // namespace
+}  // namespace orrery::ir

@@ -1,0 +1,304 @@
+#include "lowering/block.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "support/check.h"
+
+namespace orrery::lowering {
+namespace {
+
+using ir::OpClass;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+using simulator::MemoryKind;
+using simulator::StreamKind;
+
+constexpr int32_t kNone = -1;
+
+class BlockLowering {
+ public:
+  BlockLowering(const transforms::StageFunction& part, const BlockContext& context)
+      : part_(part),
+        function_(part.function),
+        context_(context),
+        copies_(context.cost_model.copies_everything()),
+        local_types_(function_.types().size()),
+        maker_(function_.value_limit()),
+        buffer_(function_.value_limit()),
+        uses_(function_.value_limit(), 0),
+        kind_(function_.value_limit(), MemoryKind::kActivations) {
+    for (int32_t t = 0; t < function_.types().size(); ++t) {
+      local_types_[ir::TypeId(t)] = ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
+    }
+    for (int32_t v = 0; v < function_.value_limit(); ++v) buffer_[ValueId(v)] = ValueId(v);
+  }
+
+  Block Run() {
+    block_.tasks.reserve(function_.order().size());
+    FindKinds();
+    FindBuffers();
+    for (const ir::Input& input : function_.inputs()) AddInput(input.value);
+    for (const OpId op : function_.order()) LowerOp(op);
+    for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
+    if (block_.tasks.empty()) block_.memory.clear();  // there is no time at which to count it
+    return std::move(block_);
+  }
+
+ private:
+  // Who makes a value: a task of this block, an input, or nobody that one has to wait for.
+  struct Maker {
+    bool known = false;
+    BlockDependency dependency;
+  };
+
+  ValueId OriginOf(ValueId value) const {
+    return part_.origins[static_cast<size_t>(value.index())];
+  }
+  const ir::TensorType& Local(ValueId value) const { return local_types_[function_.type_id(value)]; }
+  int64_t BytesOf(ValueId value) const { return ir::SizeOf(Local(value)).count(); }
+  bool IsSum(OpKind kind) const {
+    return kind == OpKind::kAccumulate || kind == OpKind::kCollect;
+  }
+
+  // What is added up over microbatches, and what update works on, is gradients.
+  void FindKinds() {
+    const bool update = context_.phase == simulator::Phase::kUpdate;
+    for (int32_t v = 0; update && v < function_.value_limit(); ++v) {
+      kind_[ValueId(v)] = MemoryKind::kGradients;
+    }
+    for (const OpId op : function_.order()) {
+      if (function_.kind(op) != OpKind::kAccumulate) continue;
+      for (const ValueId operand : function_.operands(op)) kind_[operand] = MemoryKind::kGradients;
+      kind_[function_.result(op)] = MemoryKind::kGradients;
+    }
+    for (const ir::Output& output : function_.outputs()) {
+      const bool gradient = output.role == ir::OutputRole::kGradient ||
+                            (output.role == ir::OutputRole::kSaved &&
+                             context_.phase == simulator::Phase::kBackward);
+      if (gradient) kind_[output.value] = MemoryKind::kGradients;
+    }
+  }
+
+  // Which buffer a value lives in: its own, or that of the operand that it is written over. Counts
+  // how often each buffer is used, by ops and by the caller.
+  void FindBuffers() {
+    for (const OpId op : function_.order()) {
+      const ir::OpInfo& info = function_.info(op);
+      const bool in_place =
+          info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
+      for (int32_t i = 0; in_place && i < function_.result_count(op); ++i) {
+        // The first sum is the summand itself.
+        const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
+        const auto operand = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
+        buffer_[function_.result(op, i)] = buffer_[function_.operands(op)[operand]];
+      }
+      for (const ValueId operand : function_.operands(op)) ++uses_[buffer_[operand]];
+      // What has been collected stays where it was made.
+      if (!copies_ && function_.kind(op) == OpKind::kCollect) {
+        ++uses_[buffer_[function_.operands(op)[1]]];
+      }
+    }
+    for (const ir::Output& output : function_.outputs()) ++uses_[buffer_[output.value]];
+    for (const ir::Input& input : function_.inputs()) {
+      const bool resident = input.role != ir::InputRole::kSaved &&
+                            input.role != ir::InputRole::kAccumulator;
+      if (resident) ++uses_[input.value];
+    }
+  }
+
+  void AddInput(ValueId value) {
+    const auto index = static_cast<int32_t>(block_.inputs.size());
+    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone});
+    maker_[value] = {.known = true, .dependency = {.external = true, .index = index}};
+  }
+
+  void AddOutput(ValueId value) {
+    const Maker& maker = maker_[value];
+    const bool made_here = maker.known && !maker.dependency.external;
+    // A sum goes by the name of what is summed, so that the next block finds it.
+    ValueId origin = OriginOf(value);
+    const OpId op = function_.producer(value);
+    if (op.valid() && IsSum(function_.kind(op))) origin = OriginOf(function_.operands(op)[1]);
+    block_.outputs.push_back({.origin = origin, .task = made_here ? maker.dependency.index : kNone});
+  }
+
+  void LowerOp(OpId op) {
+    switch (function_.info(op).op_class) {
+      case OpClass::kReceive:
+        AddInput(function_.result(op));
+        break;
+      case OpClass::kSend:
+        AddSend(op);
+        break;
+      case OpClass::kView:
+        if (copies_ && !function_.operands(op).empty()) {
+          AddTask(op);
+        } else {
+          Forward(op);
+        }
+        break;
+      default:
+        // Adding to nothing is no work.
+        if (!copies_ && context_.first && function_.kind(op) == OpKind::kAccumulate) {
+          Forward(op);
+        } else {
+          AddTask(op);
+        }
+    }
+  }
+
+  // A result that takes no task: it is there when its operand is.
+  void Forward(OpId op) {
+    const auto operands = function_.operands(op);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      if (!operands.empty()) maker_[function_.result(op, i)] = maker_[operands.back()];
+    }
+    UseOperands(op, std::max(0, static_cast<int32_t>(block_.tasks.size()) - 1));
+  }
+
+  // One use of the value's buffer by `task`; after the last one it is free.
+  void Use(ValueId value, int32_t task) {
+    const ValueId buffer = buffer_[value];
+    if (--uses_[buffer] > 0) return;
+    ORRERY_CHECK(uses_[buffer] == 0) << function_.name() << " " << ir::PrintValue(function_, value);
+    block_.memory.push_back({.task = task, .kind = kind_[value], .bytes = -BytesOf(buffer)});
+  }
+
+  void UseOperands(OpId op, int32_t task) {
+    const auto operands = function_.operands(op);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const bool so_far = i == 0 && IsSum(function_.kind(op));
+      if (so_far && context_.first) {
+        --uses_[buffer_[operands[0]]];  // there is nothing yet
+      } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
+        --uses_[buffer_[operands[0]]];  // as large as the microbatches so far
+        block_.memory.push_back({.task = task,
+                                 .kind = kind_[operands[0]],
+                                 .bytes = 0,
+                                 .bytes_a_microbatch = -BytesOf(operands[1])});
+      } else {
+        Use(operands[i], task);
+      }
+    }
+  }
+
+  void AddTask(OpId op) {
+    const auto task = static_cast<int32_t>(block_.tasks.size());
+    const bool sum = IsSum(function_.kind(op));
+    BlockTask row;
+    row.label = Label(op);
+    row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
+    if (function_.info(op).op_class == OpClass::kCollective) {
+      Collective(op, row);
+    } else if (!(sum && context_.first)) {
+      row.duration = context_.cost_model.Compute(View(op), context_.device);
+    }
+    for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
+    row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
+    block_.tasks.push_back(std::move(row));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
+      if (buffer_[result] == result) Take(op, result, task);
+    }
+    UseOperands(op, task);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      if (buffer_[result] != result || uses_[result] > 0) continue;
+      block_.memory.push_back({.task = task, .kind = kind_[result], .bytes = -BytesOf(result)});
+    }
+  }
+
+  void Take(OpId op, ValueId result, int32_t task) {
+    BlockMemory memory{.task = task, .kind = kind_[result], .bytes = BytesOf(result)};
+    if (function_.kind(op) == OpKind::kCollect) {
+      memory.bytes = BytesOf(function_.operands(op)[1]);
+      memory.bytes_a_microbatch = memory.bytes;
+    }
+    block_.memory.push_back(memory);
+  }
+
+  // A stream runs its tasks in order, so only what another stream makes has to be waited for.
+  void DependOn(ValueId operand, StreamKind stream) {
+    const Maker& maker = maker_[operand];
+    if (!maker.known || context_.blocking) return;
+    const BlockDependency& made_by = maker.dependency;
+    const bool same_stream =
+        !made_by.external && block_.tasks[static_cast<size_t>(made_by.index)].stream == stream;
+    if (!same_stream) block_.dependencies.push_back(made_by);
+  }
+
+  cost_models::OpView View(OpId op) {
+    operands_.clear();
+    results_.clear();
+    for (const ValueId operand : function_.operands(op)) operands_.push_back(&Local(operand));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      results_.push_back(&Local(function_.result(op, i)));
+    }
+    return {.kind = function_.kind(op),
+            .attributes = function_.attributes(op),
+            .operands = operands_,
+            .results = results_};
+  }
+
+  simulator::TaskLabel Label(OpId op) {
+    const bool collective = function_.info(op).op_class == OpClass::kCollective;
+    const cost_models::OpView view = View(op);
+    return {.name = absl::StrCat(function_.info(op).name, " ",
+                                 function_.value_name(function_.result(op))),
+            .kind = collective ? simulator::TaskKind::kCollective : simulator::TaskKind::kCompute,
+            .phase = context_.phase,
+            .stage = context_.stage,
+            .flops = collective ? Flops() : cost_models::FlopsOf(view),
+            .bytes = collective ? Bytes(BytesOf(function_.result(op)))
+                                : cost_models::BytesMovedBy(view)};
+  }
+
+  void Collective(OpId op, BlockTask& row) {
+    const absl::Status status =
+        ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
+    ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
+    row.collective = function_.kind(op) == OpKind::kAllGather
+                         ? cost_models::CollectiveKind::kAllGather
+                         : cost_models::CollectiveKind::kAllReduce;
+    const bool horizontal = function_.mesh().Names(row.group) == "hp";
+    row.stream = context_.blocking ? StreamKind::kCompute
+                 : horizontal      ? StreamKind::kHorizontal
+                                   : StreamKind::kData;
+  }
+
+  void AddSend(OpId op) {
+    const ValueId value = function_.operands(op)[0];
+    const Maker& maker = maker_[value];
+    block_.sends.push_back({.origin = OriginOf(value),
+                            .made_by = maker.dependency,
+                            .has_maker = maker.known,
+                            .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
+                            .bytes = Bytes(BytesOf(value)),
+                            .freed = --uses_[buffer_[value]] == 0,
+                            .name = std::string(function_.value_name(value))});
+  }
+
+  const transforms::StageFunction& part_;
+  const ir::Function& function_;
+  const BlockContext& context_;
+  const bool copies_;
+  IdTable<ir::TypeId, ir::TensorType> local_types_;
+  IdTable<ValueId, Maker> maker_;
+  IdTable<ValueId, ValueId> buffer_;
+  IdTable<ValueId, int32_t> uses_;
+  IdTable<ValueId, MemoryKind> kind_;
+  std::vector<const ir::TensorType*> operands_, results_;
+  Block block_;
+};
+
+}  // namespace
+
+Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context) {
+  return BlockLowering(part, context).Run();
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,83 @@
+#ifndef ORRERY_LOWERING_BLOCK_H_
+#define ORRERY_LOWERING_BLOCK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cluster/device.h"
+#include "cost_models/cost_model.h"
+#include "ir/function.h"
+#include "simulator/program.h"
+#include "transforms/pipeline.h"
+
+// A block is one phase of one stage as numbers: the tasks that it becomes, what they wait for, what
+// memory they take. It is made once and placed for every microbatch.
+
+namespace orrery::lowering {
+
+/// A task waits for another one of its block, or for whatever made an input of the block.
+struct BlockDependency {
+  bool external = false;
+  int32_t index = 0;  // of the task, or of the input
+};
+
+struct BlockTask {
+  simulator::StreamKind stream = simulator::StreamKind::kCompute;
+  simulator::TaskLabel label;
+  Duration duration;              // of a kernel; collectives are priced where they are placed
+  cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
+  ir::AxisList group;             // of a collective; empty: a kernel
+  uint32_t dependency_begin = 0;  // in Block::dependencies
+  uint32_t dependency_end = 0;
+};
+
+/// Memory taken at the start (bytes > 0) or given back at the finish (bytes < 0) of a task. In
+/// microbatch m the amount is bytes + m * bytes_a_microbatch.
+struct BlockMemory {
+  int32_t task = 0;
+  simulator::MemoryKind kind = simulator::MemoryKind::kActivations;
+  int64_t bytes = 0;
+  int64_t bytes_a_microbatch = 0;
+};
+
+/// A value that comes in or goes out. `task`: the one that makes it; -1 when none does.
+struct BlockValue {
+  ir::ValueId origin;
+  int32_t task = -1;
+};
+
+/// A value that goes to another stage once the block has run.
+struct BlockSend {
+  ir::ValueId origin;
+  BlockDependency made_by;
+  bool has_maker = false;
+  int32_t to = 0;
+  Bytes bytes;           // a rank
+  bool freed = false;    // nobody needs it here after that
+  std::string name;
+};
+
+struct Block {
+  std::vector<BlockTask> tasks;
+  std::vector<BlockDependency> dependencies;
+  std::vector<BlockMemory> memory;
+  std::vector<BlockValue> inputs;   // task is -1
+  std::vector<BlockValue> outputs;
+  std::vector<BlockSend> sends;
+};
+
+struct BlockContext {
+  const cost_models::CostModel& cost_model;
+  const cluster::Device& device;
+  simulator::Phase phase = simulator::Phase::kForward;
+  int32_t stage = 0;
+  bool first = true;      // no microbatch has run before: nothing to add to
+  bool blocking = false;  // one stream for everything
+};
+
+/// Lowers one phase of a stage.
+Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_BLOCK_H_

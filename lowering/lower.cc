@@ -1,0 +1,414 @@
+#include "lowering/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "lowering/block.h"
+#include "lowering/geometry.h"
+#include "lowering/pricing.h"
+#include "support/check.h"
+#include "support/status.h"
+
+namespace orrery::lowering {
+namespace {
+
+using simulator::LabelId;
+using simulator::Phase;
+using simulator::Program;
+using simulator::RankClassId;
+using simulator::StreamId;
+using simulator::StreamKind;
+using simulator::TaskId;
+using transforms::StepKind;
+
+constexpr TaskId kNobody;
+
+// A rank that is simulated: one of a stage, standing for all of it or for itself.
+struct Actor {
+  RankClassId rank;
+  std::array<StreamId, simulator::kStreamKindCount> streams;
+};
+
+// A block with its labels, groups and prices looked up once.
+struct PlacedBlock {
+  Block block;
+  std::vector<LabelId> labels;
+  std::vector<LabelId> send_labels;
+  std::vector<Duration> durations;
+  std::vector<Duration> send_durations;
+};
+
+struct Stage {
+  std::vector<Actor> actors;
+  PlacedBlock forward_first, forward, backward_first, backward, update;
+  // Who made the values that cross from one block to another: origin, microbatch, actor.
+  absl::flat_hash_map<std::pair<int32_t, int32_t>, std::vector<TaskId>> made;
+};
+
+class Lowering {
+ public:
+  explicit Lowering(const LoweringInput& input)
+      : input_(input),
+        geometry_(input.step),
+        pricing_(geometry_, input.cost_model, input.cluster.topology),
+        asynchronous_(input.schedule.asynchronous),
+        microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds) {}
+
+  Program Run() {
+    fold_ = input_.options.fold;
+    MakeBlocks();
+    fold_ = fold_ && pricing_.AllGroupsAlike();
+    MakeRanks();
+    PriceBlocks();
+    const transforms::StageOrders orders = input_.schedule.orders(
+        {.stages = geometry_.stages(), .microbatches = microbatches_});
+    program_.Reserve(CountTasks());
+    PlaceSlots(orders);
+    for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
+      Place(s, stages_[static_cast<size_t>(s)].update, -1);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  // Several stages and one microbatch, or a schedule that updates after each: nothing to add to.
+  bool AlwaysFirst() const { return asynchronous_ || microbatches_ == 1; }
+
+  PlacedBlock Make(const transforms::StageFunction& part, Phase phase, int32_t stage, bool first) {
+    PlacedBlock placed;
+    placed.block = LowerBlock(part, {.cost_model = input_.cost_model,
+                                     .device = input_.cluster.device,
+                                     .phase = phase,
+                                     .stage = stage,
+                                     .first = first,
+                                     .blocking = input_.options.blocking});
+    for (const BlockTask& task : placed.block.tasks) {
+      if (!task.group.empty()) pricing_.Expect(stage, task);
+    }
+    for (const BlockSend& send : placed.block.sends) pricing_.Expect(stage, send);
+    return placed;
+  }
+
+  void MakeBlocks() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
+      Stage stage;
+      stage.forward_first = Make(parts.forward, Phase::kForward, s, true);
+      stage.backward_first = Make(parts.backward, Phase::kBackward, s, true);
+      if (!AlwaysFirst()) {
+        stage.forward = Make(parts.forward, Phase::kForward, s, false);
+        stage.backward = Make(parts.backward, Phase::kBackward, s, false);
+      }
+      stage.update = Make(parts.update, Phase::kUpdate, s, true);
+      stages_.push_back(std::move(stage));
+    }
+  }
+
+  void MakeRanks() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      const std::vector<int32_t>& ranks = geometry_.ranks_of_stage(s);
+      std::vector<Actor>& actors = stages_[static_cast<size_t>(s)].actors;
+      const size_t count = fold_ ? 1 : ranks.size();
+      for (size_t a = 0; a < count; ++a) {
+        Actor actor;
+        actor.rank = program_.AddRank(
+            {.name = geometry_.Name(ranks[a]),
+             .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+             .stage = s,
+             .capacity = input_.options.memory_limit});
+        for (int kind = 0; kind < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
+             ++kind) {
+          actor.streams[static_cast<size_t>(kind)] =
+              program_.AddStream(actor.rank, static_cast<StreamKind>(kind));
+        }
+        AddResidents(s, actor.rank);
+        actors.push_back(actor);
+      }
+    }
+  }
+
+  // Parameters (in as many versions as the schedule keeps), optimizer state, and the stage's share of
+  // the batch.
+  void AddResidents(int32_t stage, RankClassId rank) {
+    const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(stage)];
+    const int32_t versions = input_.schedule.weight_versions(
+        {.stages = geometry_.stages(), .microbatches = microbatches_}, stage);
+    std::vector<char> seen;
+    for (const transforms::StageFunction* part : {&parts.forward, &parts.backward, &parts.update}) {
+      for (const ir::Input& input : part->function.inputs()) {
+        const auto origin =
+            static_cast<size_t>(part->origins[static_cast<size_t>(input.value.index())].index());
+        const ir::InputRole role = input.role;
+        if (role == ir::InputRole::kSaved || role == ir::InputRole::kAccumulator) continue;
+        if (seen.size() <= origin) seen.resize(origin + 1, 0);
+        if (std::exchange(seen[origin], 1) != 0) continue;
+        const Bytes bytes = ir::SizeOf(
+            ir::LocalType(part->function.type(input.value), part->function.mesh()));
+        if (role == ir::InputRole::kParameter) {
+          program_.AddResident(rank, simulator::MemoryKind::kParameters, bytes * versions);
+        } else if (role == ir::InputRole::kState) {
+          program_.AddResident(rank, simulator::MemoryKind::kOptimizer, bytes);
+        } else {
+          program_.AddResident(rank, simulator::MemoryKind::kOther, bytes * input_.step.microbatches);
+        }
+      }
+    }
+  }
+
+  void PriceBlocks() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      Stage& stage = stages_[static_cast<size_t>(s)];
+      for (PlacedBlock* block : {&stage.forward_first, &stage.forward, &stage.backward_first,
+                                 &stage.backward, &stage.update}) {
+        Price(s, *block);
+      }
+    }
+  }
+
+  void Price(int32_t stage, PlacedBlock& placed) {
+    for (BlockTask& task : placed.block.tasks) {
+      placed.durations.push_back(task.duration);
+      if (fold_ && !task.group.empty()) {
+        placed.durations.back() = pricing_.Collective(stage, task, 0);
+        task.label.collectives = static_cast<int32_t>(pricing_.GroupsOf(task.group).size());
+      }
+      placed.labels.push_back(program_.AddLabel(std::move(task.label)));
+    }
+    for (const BlockSend& send : placed.block.sends) {
+      placed.send_durations.push_back(pricing_.Send(stage, send, 0));
+      placed.send_labels.push_back(program_.AddLabel(
+          {.name = absl::StrCat("Send ", send.name),
+           .kind = simulator::TaskKind::kSend,
+           .phase = send.to > stage ? Phase::kForward : Phase::kBackward,
+           .stage = stage,
+           .flops = {},
+           .bytes = send.bytes}));
+    }
+  }
+
+  int32_t CountTasks() const {
+    int64_t tasks = 0;
+    for (const Stage& stage : stages_) {
+      const int64_t a_microbatch = std::ssize(stage.forward_first.block.tasks) +
+                                   std::ssize(stage.backward_first.block.tasks) +
+                                   std::ssize(stage.forward_first.block.sends) +
+                                   std::ssize(stage.backward_first.block.sends);
+      tasks += (a_microbatch * microbatches_ + std::ssize(stage.update.block.tasks)) *
+               std::ssize(stage.actors);
+    }
+    return static_cast<int32_t>(std::min<int64_t>(tasks, 1 << 28));
+  }
+
+  void PlaceSlots(const transforms::StageOrders& orders) {
+    std::vector<size_t> next(orders.size(), 0);
+    std::vector<std::pair<int32_t, const transforms::ScheduleStep*>> now;
+    int32_t last_slot = 0;
+    for (const auto& order : orders) last_slot = std::max(last_slot, order.back().slot);
+    for (int32_t slot = 0; slot <= last_slot; ++slot) {
+      now.clear();
+      for (size_t s = 0; s < orders.size(); ++s) {
+        if (next[s] < orders[s].size() && orders[s][next[s]].slot == slot) {
+          now.emplace_back(static_cast<int32_t>(s), &orders[s][next[s]++]);
+        }
+      }
+      for (const auto& [s, step] : now) PlaceStep(s, *step);
+      for (const auto& [s, step] : now) PlaceSends(s, BlockOf(s, *step), step->microbatch);
+    }
+  }
+
+  const PlacedBlock& BlockOf(int32_t s, const transforms::ScheduleStep& step) const {
+    const Stage& stage = stages_[static_cast<size_t>(s)];
+    const bool first = AlwaysFirst() || step.microbatch == 0;
+    if (step.kind == StepKind::kForward) return first ? stage.forward_first : stage.forward;
+    return first ? stage.backward_first : stage.backward;
+  }
+
+  void PlaceStep(int32_t s, const transforms::ScheduleStep& step) {
+    Place(s, BlockOf(s, step), step.microbatch);
+    if (asynchronous_ && step.kind == StepKind::kBackward) {
+      Place(s, stages_[static_cast<size_t>(s)].update, step.microbatch);
+    }
+  }
+
+  // Runs one block on every actor of its stage: op by op, so that the members of a collective meet.
+  void Place(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
+    Stage& stage = stages_[static_cast<size_t>(s)];
+    FindInputs(stage, placed.block, microbatch);
+    const size_t actors = stage.actors.size();
+    const TaskId first(program_.task_count());
+    task_of_.assign(placed.block.tasks.size() * actors, kNobody);
+    for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
+      const BlockTask& task = placed.block.tasks[t];
+      if (task.group.empty() || actors == 1) {
+        for (size_t a = 0; a < actors; ++a) PlaceKernel(stage, placed, t, a, microbatch);
+      } else {
+        PlaceCollective(s, placed, t, microbatch);
+      }
+    }
+    AddMemory(stage, placed.block, microbatch);
+    for (const BlockValue& output : placed.block.outputs) {
+      if (output.task < 0 || input_.options.blocking) continue;
+      std::vector<TaskId>& made = stage.made[{output.origin.index(), Key(output, microbatch)}];
+      made.resize(actors);
+      for (size_t a = 0; a < actors; ++a) made[a] = TaskOf(static_cast<size_t>(output.task), a);
+    }
+  }
+
+  // Sums outlive their microbatch, except where each microbatch has its own update.
+  int32_t Key(const BlockValue&, int32_t microbatch) const { return microbatch; }
+
+  TaskId& TaskOf(size_t task, size_t actor) {
+    return task_of_[task * current_actors_ + actor];
+  }
+
+  void FindInputs(const Stage& stage, const Block& block, int32_t microbatch) {
+    current_actors_ = stage.actors.size();
+    inputs_.assign(block.inputs.size() * current_actors_, kNobody);
+    if (input_.options.blocking) return;
+    for (size_t i = 0; i < block.inputs.size(); ++i) {
+      const std::vector<TaskId>* made = FindMade(stage, block.inputs[i].origin, microbatch);
+      if (made == nullptr) continue;
+      for (size_t a = 0; a < current_actors_; ++a) inputs_[i * current_actors_ + a] = (*made)[a];
+    }
+  }
+
+  // Who made a value: in this microbatch, or, for the update at the end of the step, in the last one
+  // that ran.
+  const std::vector<TaskId>* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) const {
+    const int32_t from = microbatch >= 0 ? microbatch : last_microbatch_;
+    const auto found = stage.made.find({origin.index(), from});
+    return found == stage.made.end() ? nullptr : &found->second;
+  }
+
+  void FindAfter(const Block& block, const BlockTask& task, size_t actor) {
+    for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
+      const BlockDependency& dependency = block.dependencies[d];
+      const auto index = static_cast<size_t>(dependency.index);
+      const TaskId on = dependency.external ? inputs_[index * current_actors_ + actor]
+                                            : TaskOf(index, actor);
+      if (on.valid()) after_.push_back(on);
+    }
+  }
+
+  void PlaceKernel(const Stage& stage, const PlacedBlock& placed, size_t t, size_t actor,
+                   int32_t microbatch) {
+    const BlockTask& task = placed.block.tasks[t];
+    after_.clear();
+    FindAfter(placed.block, task, actor);
+    TaskOf(t, actor) = program_.AddTask(
+        stage.actors[actor].streams[static_cast<size_t>(task.stream)],
+        {.duration = placed.durations[t],
+         .flow = {},
+         .label = placed.labels[t],
+         .microbatch = microbatch},
+        after_);
+  }
+
+  void PlaceCollective(int32_t s, const PlacedBlock& placed, size_t t, int32_t microbatch) {
+    const Stage& stage = stages_[static_cast<size_t>(s)];
+    const BlockTask& task = placed.block.tasks[t];
+    const auto& groups = pricing_.GroupsOf(task.group);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      after_.clear();
+      streams_.clear();
+      for (const int32_t place : groups[g]) {
+        const auto actor = static_cast<size_t>(place);
+        FindAfter(placed.block, task, actor);
+        streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
+      }
+      const TaskId id = program_.AddRendezvous(streams_,
+                                               {.duration = pricing_.Collective(s, task, g),
+                                                .flow = {},
+                                                .label = placed.labels[t],
+                                                .microbatch = microbatch},
+                                               after_);
+      for (const int32_t place : groups[g]) TaskOf(t, static_cast<size_t>(place)) = id;
+    }
+  }
+
+  void AddMemory(const Stage& stage, const Block& block, int32_t microbatch) {
+    const int64_t m = asynchronous_ ? 0 : std::max(0, microbatch);
+    for (size_t a = 0; a < stage.actors.size(); ++a) {
+      for (const BlockMemory& memory : block.memory) {
+        program_.AddMemoryEvent({.task = TaskOf(static_cast<size_t>(memory.task), a),
+                                 .rank = stage.actors[a].rank,
+                                 .kind = memory.kind,
+                                 .bytes = memory.bytes + m * memory.bytes_a_microbatch});
+      }
+    }
+  }
+
+  void PlaceSends(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
+    for (size_t i = 0; i < placed.block.sends.size(); ++i) {
+      const BlockSend& send = placed.block.sends[i];
+      Stage& from = stages_[static_cast<size_t>(s)];
+      Stage& to = stages_[static_cast<size_t>(send.to)];
+      const bool next = send.to > s;
+      std::vector<TaskId> ids(from.actors.size());
+      for (size_t a = 0; a < from.actors.size(); ++a) {
+        after_.clear();
+        if (const auto* made = FindMade(from, send.origin, microbatch); made != nullptr) {
+          after_.push_back((*made)[a]);
+        }
+        ids[a] = program_.AddRendezvous(
+            std::array{StreamOf(from.actors[a], next ? StreamKind::kSendNext
+                                                     : StreamKind::kSendPrevious),
+                       StreamOf(to.actors[a], next ? StreamKind::kReceivePrevious
+                                                   : StreamKind::kReceiveNext)},
+            {.duration = fold_ ? placed.send_durations[i] : pricing_.Send(s, send, a),
+             .flow = {},
+             .label = placed.send_labels[i],
+             .microbatch = microbatch},
+            after_);
+        MoveMemory(send, ids[a], from.actors[a].rank, to.actors[a].rank);
+      }
+      if (!input_.options.blocking) to.made[{send.origin.index(), microbatch}] = std::move(ids);
+    }
+    last_microbatch_ = std::max(last_microbatch_, microbatch);
+  }
+
+  void MoveMemory(const BlockSend& send, TaskId task, RankClassId from, RankClassId to) {
+    constexpr auto kKind = simulator::MemoryKind::kActivations;
+    program_.AddMemoryEvent({.task = task, .rank = to, .kind = kKind, .bytes = send.bytes.count()});
+    if (!send.freed) return;
+    program_.AddMemoryEvent(
+        {.task = task, .rank = from, .kind = kKind, .bytes = -send.bytes.count()});
+  }
+
+  StreamId StreamOf(const Actor& actor, StreamKind kind) const {
+    return actor.streams[input_.options.blocking ? 0 : static_cast<size_t>(kind)];
+  }
+
+  const LoweringInput& input_;
+  Geometry geometry_;
+  Pricing pricing_;
+  const bool asynchronous_;
+  const int32_t microbatches_;
+  bool fold_ = true;
+  int32_t last_microbatch_ = 0;
+  Program program_;
+  std::vector<Stage> stages_;
+  size_t current_actors_ = 1;
+  std::vector<TaskId> task_of_, inputs_, after_;
+  std::vector<StreamId> streams_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Lower(const LoweringInput& input) {
+  const int64_t ranks = input.step.mesh.size();
+  int32_t largest = static_cast<int32_t>(ranks) - 1;
+  for (const int32_t device : input.step.devices) largest = std::max(largest, device);
+  if (largest >= input.cluster.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cluster ", input.cluster.name, " has ", input.cluster.size(), " devices; ",
+        ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
+  }
+  return Lowering(input).Run();
+}
+
+}  // namespace orrery::lowering

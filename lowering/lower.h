@@ -1,0 +1,46 @@
+#ifndef ORRERY_LOWERING_LOWER_H_
+#define ORRERY_LOWERING_LOWER_H_
+
+#include "absl/status/statusor.h"
+#include "cluster/cluster.h"
+#include "cost_models/cost_model.h"
+#include "simulator/program.h"
+#include "transforms/pipeline.h"
+#include "transforms/schedules/schedule.h"
+
+// Lowering turns a pipelined step, a schedule and a cluster into a Program: durations and bytes are
+// numbers from here on.
+//
+// Each phase of a stage becomes a block of tasks once; the schedule places blocks. All ranks of a
+// stage do the same at the same time where the network treats them alike: then one of them stands
+// for all ("folding"), with the true group sizes.
+//
+// Sends follow the compute of their time slot, in order of the sending stage. On streams of their
+// own they overlap with everything that does not need them; with `blocking`, where a rank has one
+// stream for everything, this order is one in which no two ranks wait for each other.
+
+namespace orrery::lowering {
+
+struct LoweringOptions {
+  bool blocking = false;  // communication on the compute stream: no overlap
+  bool fold = true;       // simulate one rank a stage where that changes nothing
+  Bytes memory_limit;     // that a rank may use; 0: no limit
+};
+
+struct LoweringInput {
+  const transforms::PipelinedStep& step;
+  const transforms::PipelineSchedule& schedule;
+  const cluster::Cluster& cluster;
+  const cost_models::CostModel& cost_model;
+  LoweringOptions options = {};
+  /// Batches to run one after the other; more than one only for asynchronous schedules.
+  int32_t rounds = 1;
+};
+
+/// The program of one training step. An error when the mesh has more ranks than the cluster has
+/// devices.
+absl::StatusOr<simulator::Program> Lower(const LoweringInput& input);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_LOWER_H_

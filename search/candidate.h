@@ -1,0 +1,32 @@
+#ifndef ORRERY_SEARCH_CANDIDATE_H_
+#define ORRERY_SEARCH_CANDIDATE_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace orrery::search {
+
+/// One configuration: what a search varies. A value that hashes, compares and prints.
+struct Candidate {
+  int64_t dp = 1;
+  int64_t hp = 1;
+  int64_t pp = 1;
+  int64_t microbatches = 1;
+  std::string schedule = "1f1b";
+
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Candidate& c) {
+    return H::combine(std::move(h), c.dp, c.hp, c.pp, c.microbatches, c.schedule);
+  }
+};
+
+/// The candidate as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
+/// 1f1b".
+std::string ToString(const Candidate& candidate);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_CANDIDATE_H_

@@ -1,0 +1,80 @@
+#ifndef ORRERY_SEARCH_EVALUATE_H_
+#define ORRERY_SEARCH_EVALUATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cluster/cluster.h"
+#include "cost_models/cost_model.h"
+#include "ir/function.h"
+#include "lowering/lower.h"
+#include "search/candidate.h"
+#include "simulator/report.h"
+#include "simulator/report_json.h"
+#include "simulator/trace.h"
+#include "support/status.h"
+#include "support/units.h"
+
+// One candidate from the training step to its figures.
+
+namespace orrery::search {
+
+/// What all candidates of a search share. Read only while candidates are evaluated.
+struct Setting {
+  ir::Function step;         // a whole training step on one device, of the global batch
+  std::string model_name;
+  int64_t batch_size = 1;    // samples
+  int64_t tokens_a_sample = 1;
+  cluster::Cluster cluster;
+  std::unique_ptr<const cost_models::CostModel> cost_model;
+  lowering::LoweringOptions lowering;
+  std::string order = "hp,dp,pp";
+  Flops step_flops;          // of the unspread step
+};
+
+/// A candidate that has been played: everything that a report or a trace is made from.
+struct Run {
+  simulator::Program program;
+  simulator::Trace trace;
+  simulator::Report report;
+  simulator::ModelFigures figures;
+  /// Batches that were played; more than one for asynchronous schedules, whose figures are those of
+  /// one batch in the steady state.
+  int32_t rounds = 1;
+};
+
+/// A row of a search: figures, or why there are none.
+struct Result {
+  Candidate candidate;
+  bool ran = false;
+  Duration step_time;
+  simulator::ModelFigures figures;
+  double communication_overhead = 0;
+  double exposed_communication_s = 0;
+  double bubble_fraction = 0;
+  Bytes peak_memory;
+  int64_t simulated_tasks = 0;
+  bool fits = false;
+  std::optional<Infeasible> infeasible;  // set unless it fits
+
+  bool feasible() const { return ran && fits; }
+};
+
+/// Floating-point operations of a step as it stands: the sum over its ops.
+Flops CountFlops(const ir::Function& step);
+
+/// Plays one candidate. Infeasible (as a status, see support/status.h) when it cannot be spread;
+/// one that does not fit in memory is played, and its report says so.
+absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate);
+
+/// Plays one candidate and keeps its figures; infeasibility is part of the result. An error only
+/// for what no candidate could do: our own bug or an impossible setting.
+absl::StatusOr<Result> Evaluate(const Setting& setting, const Candidate& candidate);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_EVALUATE_H_

@@ -1,0 +1,37 @@
+#ifndef ORRERY_SEARCH_SEARCH_H_
+#define ORRERY_SEARCH_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "search/evaluate.h"
+
+namespace orrery::search {
+
+/// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the
+/// candidates and do not depend on the number of threads. `progress`, where given, is called with
+/// the number done so far, from one thread at a time.
+absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
+                                              const std::vector<Candidate>& candidates,
+                                              int32_t threads,
+                                              const std::function<void(size_t)>& progress = {});
+
+/// The feasible results, fastest first; ties in the order of the candidates.
+std::vector<const Result*> Ranked(const std::vector<Result>& results);
+
+/// One row a result, in the order given, with the header that docs/command_line.md lists.
+std::string ResultsCsv(const Setting& setting, const std::vector<Result>& results);
+
+/// The same rows as a JSON list of objects with the keys of the CSV's header.
+std::string ResultsJson(const Setting& setting, const std::vector<Result>& results);
+
+/// For people: the `top` fastest, what each spends its time on, and how many are infeasible for
+/// which reason.
+std::string ResultsTable(const Setting& setting, const std::vector<Result>& results, int64_t top);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_SEARCH_H_

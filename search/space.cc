@@ -1,0 +1,70 @@
+#include "search/space.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace orrery::search {
+namespace {
+
+// The values of the list, or the divisors of `n` when it is empty.
+std::vector<int64_t> Choices(const std::vector<int64_t>& list, int64_t n) {
+  return list.empty() ? Divisors(n) : list;
+}
+
+std::vector<int64_t> DistirMicrobatches(int64_t share, int64_t pp) {
+  if (pp == 1) return {1};
+  int64_t log2 = 0;
+  while ((share >> (log2 + 1)) > 0) ++log2;
+  std::vector<int64_t> counts;
+  for (int64_t power = 1; power <= log2 / 2 - 1; ++power) counts.push_back(int64_t{1} << power);
+  return counts;
+}
+
+std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, int64_t dp, int64_t pp) {
+  if (!space.microbatches.empty()) return space.microbatches;
+  const int64_t share = std::max<int64_t>(1, batch_size / dp);
+  return space.distir_microbatches ? DistirMicrobatches(share, pp) : Divisors(share);
+}
+
+}  // namespace
+
+std::vector<int64_t> Divisors(int64_t n) {
+  std::vector<int64_t> low, high;
+  for (int64_t d = 1; d <= n / d; ++d) {
+    if (n % d != 0) continue;
+    low.push_back(d);
+    if (d != n / d) high.push_back(n / d);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t devices,
+                                                 int64_t batch_size) {
+  const bool open = space.dp.empty() || space.hp.empty() || space.pp.empty();
+  const auto fits = [&](int64_t ranks) { return open ? ranks == devices : ranks <= devices; };
+  std::vector<Candidate> candidates;
+  for (const int64_t dp : Choices(space.dp, devices)) {
+    for (const int64_t hp : Choices(space.hp, devices)) {
+      for (const int64_t pp : Choices(space.pp, devices)) {
+        if (dp > devices || hp > devices / dp || !fits(dp * hp * std::min(pp, devices + 1))) continue;
+        for (const int64_t microbatches : Microbatches(space, batch_size, dp, pp)) {
+          for (const std::string& schedule : space.schedules) {
+            candidates.push_back({.dp = dp,
+                                  .hp = hp,
+                                  .pp = pp,
+                                  .microbatches = microbatches,
+                                  .schedule = schedule});
+          }
+        }
+      }
+    }
+  }
+  if (!candidates.empty()) return candidates;
+  return absl::InvalidArgumentError(
+      absl::StrCat("no degrees dp, hp, pp in the lists make ", open ? "" : "at most ", devices,
+                   " devices; try leaving one of --dp, --hp, --pp out"));
+}
+
+}  // namespace orrery::search

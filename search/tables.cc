@@ -1,0 +1,137 @@
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "nlohmann/json.hpp"
+#include "search/search.h"
+
+namespace orrery::search {
+namespace {
+
+// One column of the CSV and one key of the JSON.
+struct Cell {
+  const char* name;
+  nlohmann::ordered_json value;
+};
+
+std::vector<Cell> Cells(const Setting& setting, const Result& r) {
+  using Json = nlohmann::ordered_json;
+  const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
+  return {{"model", setting.model_name},
+          {"world_size", r.candidate.dp * r.candidate.hp * r.candidate.pp},
+          {"batch_size", setting.batch_size},
+          {"dp", r.candidate.dp},
+          {"hp", r.candidate.hp},
+          {"pp", r.candidate.pp},
+          {"num_microbatches", r.candidate.microbatches},
+          {"chunks", 1},
+          {"schedule", r.candidate.schedule},
+          {"recompute", "none"},
+          {"zero", 0},
+          {"step_time_s", figure(r.step_time.seconds())},
+          {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
+          {"tokens_per_s", figure(r.figures.tokens_per_s)},
+          {"mfu", figure(r.figures.mfu)},
+          {"communication_overhead", figure(r.communication_overhead)},
+          {"exposed_communication_s", figure(r.exposed_communication_s)},
+          {"bubble_fraction", figure(r.bubble_fraction)},
+          {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
+          {"fits", r.feasible()},
+          {"reason", r.infeasible.has_value() ? absl::StrCat(ToString(r.infeasible->reason), ": ",
+                                                             r.infeasible->detail)
+                                              : ""}};
+}
+
+std::string CsvText(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) {
+    const std::string text = value.get<std::string>();
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+  }
+  if (!value.is_number_float()) return value.dump();
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value.get<double>()).ptr;
+  return std::string(buffer, end);
+}
+
+std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }
+
+std::string Row(const Result& r) {
+  const double step_s = r.step_time.seconds();
+  const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
+  const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
+  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s\n", r.candidate.dp,
+                         r.candidate.hp, r.candidate.pp, r.candidate.microbatches,
+                         r.candidate.schedule, ToString(r.step_time),
+                         r.figures.throughput_samples_per_s, Percent(computing), Percent(exposed),
+                         Percent(r.bubble_fraction), ToString(r.peak_memory));
+}
+
+// "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.
+std::string InfeasibleSummary(const std::vector<Result>& results) {
+  std::map<InfeasibleReason, std::pair<int, const Result*>> reasons;
+  int infeasible = 0;
+  for (const Result& r : results) {
+    if (!r.infeasible.has_value()) continue;
+    ++infeasible;
+    auto& [count, example] = reasons[r.infeasible->reason];
+    if (count++ == 0) example = &r;
+  }
+  if (infeasible == 0) return "";
+  std::string text =
+      absl::StrFormat("\n%d of %d candidates are infeasible:\n", infeasible, results.size());
+  for (const auto& [reason, row] : reasons) {
+    absl::StrAppendFormat(&text, "%6d  %s, for example %s: %s\n", row.first,
+                          std::string(ToString(reason)), ToString(row.second->candidate),
+                          row.second->infeasible->detail);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ResultsCsv(const Setting& setting, const std::vector<Result>& results) {
+  std::string text;
+  for (const Cell& cell : Cells(setting, Result())) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", cell.name);
+  }
+  for (const Result& result : results) {
+    text += "\n";
+    absl::StrAppend(&text, absl::StrJoin(Cells(setting, result), ",",
+                                         [](std::string* out, const Cell& cell) {
+                                           *out += CsvText(cell.value);
+                                         }));
+  }
+  return text + "\n";
+}
+
+std::string ResultsJson(const Setting& setting, const std::vector<Result>& results) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Result& result : results) {
+    nlohmann::ordered_json row;
+    for (Cell& cell : Cells(setting, result)) row[cell.name] = std::move(cell.value);
+    rows.push_back(std::move(row));
+  }
+  return rows.dump(1) + "\n";
+}
+
+std::string ResultsTable(const Setting& setting, const std::vector<Result>& results, int64_t top) {
+  const std::vector<const Result*> ranked = Ranked(results);
+  std::string text = absl::StrFormat(
+      "%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name, setting.batch_size,
+      setting.cluster.name, results.size(), ranked.size());
+  if (!ranked.empty()) {
+    absl::StrAppendFormat(&text, "%5s %5s %5s %6s  %-10s %12s %14s %8s %8s %8s %10s\n", "dp", "hp",
+                          "pp", "micro", "schedule", "step", "samples/s", "compute", "exposed",
+                          "bubble", "memory");
+  }
+  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i) text += Row(*ranked[i]);
+  return text + InfeasibleSummary(results);
+}
+
+}  // namespace orrery::search

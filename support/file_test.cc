@@ -1,0 +1,133 @@
+#include "support/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    folder_ = absl::StrCat(testing::TempDir(), "/orrery_file_test.", getpid());
+    fs::create_directories(folder_);
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  std::string At(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, ReadsWhatItWrote) {
+  const std::string contents("line\r\n\0\xff, without an end", 22);
+  ASSERT_TRUE(WriteFile(At("a"), contents).ok());
+  EXPECT_EQ(*ReadFile(At("a")), contents);
+  ASSERT_TRUE(WriteFile(At("a"), "").ok());
+  EXPECT_EQ(*ReadFile(At("a")), "");
+  EXPECT_THAT(Names(), testing::ElementsAre("a"));
+}
+
+TEST_F(FileTest, MakesTheFolder) {
+  ASSERT_TRUE(WriteFile(At("new/deep/a"), "x").ok());
+  EXPECT_EQ(*ReadFile(At("new/deep/a")), "x");
+}
+
+TEST_F(FileTest, ReadNamesTheFile) {
+  EXPECT_EQ(ReadFile(At("none")).status(),
+            absl::NotFoundError(absl::StrCat(At("none"), ": no such file")));
+  EXPECT_EQ(ReadFile(folder_).status(),
+            absl::InvalidArgumentError(absl::StrCat(folder_, ": is a folder; wanted a file")));
+}
+
+TEST_F(FileTest, DoesNotReplaceAFolder) {
+  fs::create_directory(At("folder"));
+  EXPECT_EQ(WriteFile(At("folder"), "x"),
+            absl::InvalidArgumentError(absl::StrCat(At("folder"), ": is a folder; wanted a file")));
+  EXPECT_TRUE(fs::is_directory(At("folder")));
+  EXPECT_THAT(Names(), testing::ElementsAre("folder"));
+}
+
+TEST_F(FileTest, LeavesNothingWhereItCannotWrite) {
+  ASSERT_TRUE(WriteFile(At("a"), "x").ok());
+  EXPECT_EQ(WriteFile(At("a/b"), "y"),
+            absl::UnavailableError(absl::StrCat(
+                At("a/b"), ": cannot be written: no space, no permission, or no such folder")));
+  EXPECT_EQ(*ReadFile(At("a")), "x");
+  EXPECT_THAT(Names(), testing::ElementsAre("a"));
+}
+
+TEST_F(FileTest, LeavesTheOldContentsWhereItMayNotWrite) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  ASSERT_TRUE(WriteFile(At("locked/a"), "old").ok());
+  fs::permissions(At("locked"), fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(WriteFile(At("locked/a"), "new").code(), absl::StatusCode::kUnavailable);
+  fs::permissions(At("locked"), fs::perms::owner_all);
+  EXPECT_EQ(*ReadFile(At("locked/a")), "old");
+}
+
+TEST_F(FileTest, ReplacesAtOnce) {
+  ASSERT_TRUE(WriteFile(At("a"), "old").ok());
+  const int reader = open(At("a").c_str(), O_RDONLY);
+  ASSERT_TRUE(WriteFile(At("a"), "new").ok());
+  char byte[4] = {};
+  EXPECT_EQ(read(reader, byte, 3), 3);
+  EXPECT_STREQ(byte, "old");  // who had it open still reads the old file, whole
+  close(reader);
+}
+
+TEST_F(FileTest, WritesIntoDevices) {
+  EXPECT_TRUE(WriteFile("/dev/null", "x").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  if (fs::exists("/dev/full")) {
+    EXPECT_EQ(WriteFile("/dev/full", "x"),
+              absl::UnavailableError("/dev/full: cannot be written: the stream failed"));
+  }
+}
+
+// What stands at `path` now, "" when it is no link.
+std::string Link(const std::string& path) {
+  std::error_code error;
+  return fs::read_symlink(path, error).string();
+}
+
+// Regression: with its output sent to a file, /dev/stdout is a regular file, and root renamed a new
+// file over the link.
+TEST_F(FileTest, WritesAfterWhatStandsInTheStandardOutput) {
+  const std::string link = Link("/dev/stdout");
+  if (link.empty()) GTEST_SKIP() << "no /dev/stdout here";
+  fflush(stdout);
+  const int before = dup(STDOUT_FILENO);
+  const int file = open(At("out").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  dup2(file, STDOUT_FILENO);
+  EXPECT_EQ(write(STDOUT_FILENO, "before ", 7), 7);
+  const absl::Status status = WriteFile("/dev/stdout", "report");
+  EXPECT_EQ(write(STDOUT_FILENO, " after", 6), 6);
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  close(file);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(*ReadFile(At("out")), "before report after");
+  EXPECT_EQ(Link("/dev/stdout"), link);
+}
+
+}  // namespace
+}  // namespace orrery

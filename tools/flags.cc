@@ -1,0 +1,195 @@
+#include "tools/flags.h"
+
+#include <iostream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "importer/load_model.h"
+#include "support/status.h"
+#include "transforms/microbatch.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/training_step.h"
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+absl::StatusOr<std::optional<ir::DType>> ParseDTypeFlag(const std::string& text) {
+  static const auto& kNames = *new std::map<std::string, ir::DType>{{"fp32", ir::DType::kF32},
+                                                                    {"fp16", ir::DType::kF16},
+                                                                    {"bf16", ir::DType::kBF16},
+                                                                    {"fp8", ir::DType::kF8}};
+  if (text.empty()) return std::optional<ir::DType>();
+  const auto found = kNames.find(text);
+  if (found != kNames.end()) return std::optional<ir::DType>(found->second);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--dtype '", text, "': wanted fp32, fp16, bf16 or fp8"));
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> ParseSymbols(const std::vector<std::string>& list) {
+  std::map<std::string, int64_t> symbols;
+  for (const std::string& item : list) {
+    const size_t equals = item.rfind('=');
+    int64_t value = 0;
+    if (equals == std::string::npos || equals == 0 ||
+        !absl::SimpleAtoi(item.substr(equals + 1), &value) || value < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--symbol '", item, "': wanted NAME=NUMBER, as in batch=8"));
+    }
+    symbols[item.substr(0, equals)] = value;
+  }
+  return symbols;
+}
+
+// The flag, or what the preset or the default says.
+std::string Or(const std::string& given, absl::string_view fallback) {
+  return given.empty() ? std::string(fallback) : given;
+}
+
+absl::StatusOr<Bytes> MemoryLimit(const ModelFlags& flags, const cluster::Cluster& cluster) {
+  const std::string text = Or(flags.memory_limit, flags.distir() ? "none" : "");
+  if (text.empty()) return cluster.device.memory;
+  if (text == "none") return Bytes(0);
+  absl::StatusOr<Bytes> limit = ParseBytes(text);
+  if (!limit.ok() || *limit == Bytes(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--memory-limit '", text, "': wanted bytes, such as 40GB, or none"));
+  }
+  return limit;
+}
+
+// Tokens a sample: the second dimension of an integer input, whose elements are tokens; else 1.
+int64_t TokensASample(const ir::Function& step) {
+  for (const ir::Input& input : step.inputs()) {
+    const ir::TensorType& type = step.type(input.value);
+    if (input.role == ir::InputRole::kData && type.dims.size() == 2 && !ir::IsFloat(type.dtype)) {
+      return type.dims[1];
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+void AddModelFlags(po::options_description& options, ModelFlags& flags) {
+  options.add_options()(
+      "model", po::value(&flags.model)->required(),
+      "FILE.onnx, FILE.orr (text form of the IR), or built in: mlp:layers=64,dim=8192")(
+      "batch-size", po::value(&flags.batch_size)->required(),
+      "samples in one global batch (one optimizer step)")(
+      "dtype", po::value(&flags.dtype),
+      "fp32, fp16, bf16 or fp8: of parameters and activations [as the model says]")(
+      "optimizer", po::value(&flags.optimizer), "none, sgd, momentum or adam [adam]")(
+      "cluster", po::value(&flags.cluster)->required(),
+      "uniform:16@200Gbps, or preset and nodes: dgx-a100:4, dgx-h100:16")(
+      "cost-model", po::value(&flags.cost_model), "roofline or distir [roofline]")(
+      "blocking", po::bool_switch(&flags.blocking),
+      "communication on the compute stream, no overlap")(
+      "preset", po::value(&flags.preset),
+      "distir: cost model distir, blocking, schedule distir, sgd, no memory limit, order pp,hp,dp")(
+      "order", po::value(&flags.order),
+      "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation [hp,dp,pp]")(
+      "memory-limit", po::value(&flags.memory_limit),
+      "bytes a device, such as 40GB, or none [what the device has]")(
+      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank; changes no result")(
+      "symbol", po::value(&flags.symbols)->composing(),
+      "value of a dynamic ONNX dimension: batch=8 (repeat for more)");
+}
+
+absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
+  importer::ModelSpec spec;
+  spec.model = flags.model;
+  spec.batch_size = flags.batch_size;
+  ORRERY_ASSIGN_OR_RETURN(spec.dtype, ParseDTypeFlag(flags.dtype));
+  ORRERY_ASSIGN_OR_RETURN(spec.symbols, ParseSymbols(flags.symbols));
+  return importer::LoadModel(spec);
+}
+
+absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
+  if (!flags.preset.empty() && !flags.distir()) {
+    return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
+  }
+  if (flags.batch_size < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--batch-size ", flags.batch_size, ": wanted at least 1 sample"));
+  }
+  search::Setting setting;
+  ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.cost_model,
+      cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
+  setting.lowering.blocking = flags.blocking || flags.distir();
+  setting.lowering.fold = !flags.no_fold;
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(flags, setting.cluster));
+  setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
+  ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
+  ORRERY_RETURN_IF_ERROR(Annotate(
+      transforms::MakeTrainingStep(setting.step,
+                                   Or(flags.optimizer, flags.distir() ? "sgd" : "adam")),
+      flags.model));
+  setting.model_name = flags.model;
+  setting.batch_size = flags.batch_size;
+  setting.tokens_a_sample = TokensASample(setting.step);
+  setting.step_flops = search::CountFlops(setting.step);
+  return setting;
+}
+
+absl::StatusOr<std::vector<int64_t>> ParseList(absl::string_view flag, absl::string_view text) {
+  std::vector<int64_t> list;
+  for (const absl::string_view item : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(item, &value) || value < 1 || value > (int64_t{1} << 31)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, " '", text, "': wanted numbers of at least 1, as in 1,2,4"));
+    }
+    list.push_back(value);
+  }
+  return list;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) {
+  const std::vector<std::string> names = absl::StrSplit(text, ',', absl::SkipEmpty());
+  for (const std::string& name : names) {
+    ORRERY_RETURN_IF_ERROR(Annotate(transforms::FindSchedule(name).status(), "--schedule"));
+  }
+  if (!names.empty()) return names;
+  return absl::InvalidArgumentError("--schedule '': wanted the name of a schedule, such as 1f1b");
+}
+
+int RunProgram(int argc, char** argv, const ProgramSpec& spec,
+               const std::function<absl::Status()>& body) {
+  po::options_description all(spec.options);
+  all.add_options()("help,h", "this text");
+  const auto fail = [&](absl::string_view message, int code) {
+    std::cerr << argv[0] << ": " << message << "\n";
+    return code;
+  };
+  try {
+    po::variables_map values;
+    po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
+              values);
+    if (values.count("help") > 0) {
+      std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n" << all << "\nExample:\n  "
+                << spec.example << "\n";
+      return kDone;
+    }
+    po::notify(values);
+  } catch (const po::error& error) {
+    return fail(absl::StrCat(error.what(), "; try --help"), kWrongUsage);
+  }
+  try {
+    const absl::Status status = body();
+    std::cout.flush();
+    if (!status.ok()) return fail(status.message(), kBadInput);
+    return std::cout.good() ? kDone : fail("standard output cannot be written", kBadInput);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory; try a smaller model, batch or search", kBadInput);
+  }
+}
+
+}  // namespace orrery::tools

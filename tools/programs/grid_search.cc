@@ -1,0 +1,128 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "search/search.h"
+#include "search/space.h"
+#include "support/file.h"
+#include "support/status.h"
+#include "tools/flags.h"
+
+// Plays every configuration and ranks them.
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Flags {
+  ModelFlags model;
+  std::string dp, hp, pp, microbatches, schedule;
+  std::string csv, json, trace;
+  int32_t threads = 0;
+  int64_t top = 10;
+  bool progress = false;
+};
+
+absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
+  search::Space space;
+  ORRERY_ASSIGN_OR_RETURN(space.dp, ParseList("dp", flags.dp));
+  ORRERY_ASSIGN_OR_RETURN(space.hp, ParseList("hp", flags.hp));
+  ORRERY_ASSIGN_OR_RETURN(space.pp, ParseList("pp", flags.pp));
+  ORRERY_ASSIGN_OR_RETURN(space.microbatches, ParseList("micro-batches", flags.microbatches));
+  const std::string schedules = !flags.schedule.empty() ? flags.schedule
+                                : flags.model.distir()  ? "distir"
+                                                        : "1f1b";
+  ORRERY_ASSIGN_OR_RETURN(space.schedules, ParseSchedules(schedules));
+  space.distir_microbatches = flags.model.distir();
+  return space;
+}
+
+// A line on standard error that says how far the search is, at most ten times a second.
+class Progress {
+ public:
+  Progress(size_t total, bool wanted) : total_(total), wanted_(wanted) {}
+
+  void operator()(size_t done) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!wanted_ || (done < total_ && now - last_ < std::chrono::milliseconds(100))) return;
+    last_ = now;
+    std::cerr << "\r" << done << "/" << total_ << " candidates" << (done == total_ ? "\n" : "")
+              << std::flush;
+  }
+
+ private:
+  const size_t total_;
+  const bool wanted_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+absl::Status WriteBestTrace(const search::Setting& setting,
+                            const std::vector<search::Result>& results, const std::string& path) {
+  const std::vector<const search::Result*> ranked = search::Ranked(results);
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run,
+                          search::Play(setting, ranked.front()->candidate));
+  return WriteTrace(run, path);
+}
+
+absl::Status Search(const Flags& flags) {
+  ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
+  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(
+      const std::vector<search::Candidate> candidates,
+      search::Enumerate(space, setting.cluster.size(), setting.batch_size));
+  const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  Progress progress(candidates.size(), flags.progress || isatty(STDERR_FILENO) != 0);
+  ORRERY_ASSIGN_OR_RETURN(
+      const std::vector<search::Result> results,
+      search::RunSearch(setting, candidates, flags.threads > 0 ? flags.threads : cores,
+                        [&](size_t done) { progress(done); }));
+  if (!flags.csv.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, search::ResultsCsv(setting, results)));
+  }
+  if (!flags.json.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
+  }
+  std::cout << search::ResultsTable(setting, results, flags.top);
+  const std::vector<const search::Result*> ranked = search::Ranked(results);
+  if (ranked.empty()) return absl::FailedPreconditionError("no candidate is feasible");
+  if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));
+  std::cout << "\nbest: " << search::ToString(ranked.front()->candidate) << "\n";
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  ProgramSpec spec{
+      .usage = "grid_search --model M --batch-size B --cluster C [flags]",
+      .about = "Simulates every way to spread a training step over the cluster and ranks them.",
+      .example = "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
+                 "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
+      .options = po::options_description("Flags")};
+  AddModelFlags(spec.options, flags.model);
+  spec.options.add_options()("dp", po::value(&flags.dp),
+                             "data-parallel degrees, as in 1,2,4 [all that divide]")(
+      "hp", po::value(&flags.hp), "horizontal (tensor) parallel degrees [all that divide]")(
+      "pp", po::value(&flags.pp), "pipeline stages [all that divide]")(
+      "micro-batches", po::value(&flags.microbatches),
+      "microbatches of a data-parallel replica [all that divide]")(
+      "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(
+      "threads", po::value(&flags.threads), "threads to search with [one a core]")(
+      "top", po::value(&flags.top), "candidates to print [10]")(
+      "csv", po::value(&flags.csv), "write one row a candidate to this file")(
+      "json", po::value(&flags.json), "the same as JSON")(
+      "trace", po::value(&flags.trace), "write the best candidate's Chrome trace (.json, .json.gz)")(
+      "progress", po::bool_switch(&flags.progress),
+      "show progress on standard error even when that is no terminal");
+  return RunProgram(argc, argv, spec, [&] { return Search(flags); });
+}
+
+}  // namespace
+}  // namespace orrery::tools
+
+int main(int argc, char** argv) { return orrery::tools::Main(argc, argv); }

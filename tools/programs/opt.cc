@@ -1,0 +1,102 @@
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/status.h"
+#include "tools/flags.h"
+#include "transforms/parallel.h"
+#include "transforms/pass.h"
+
+// Runs passes over the IR and prints it.
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Flags {
+  ModelFlags model;
+  std::string passes;
+  bool verify_each = false;
+  bool print_after_all = false;
+  bool list_passes = false;
+  transforms::ParallelDegrees degrees;
+  bool stages = false;
+};
+
+void ListPasses() {
+  for (const transforms::PassInfo* pass : transforms::AllPasses()) {
+    const std::string options = pass->options.empty() ? "" : absl::StrCat("{", pass->options, "}");
+    std::cout << absl::StrFormat("%-36s %s\n", absl::StrCat(pass->name, options), pass->summary);
+  }
+}
+
+absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
+                          transforms::ParallelTransform3d(function, flags.degrees));
+  for (const ir::Function& stage : step.Functions()) {
+    if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
+  }
+  std::cout << ir::Print(step.Functions());
+  return absl::OkStatus();
+}
+
+absl::Status Optimize(const Flags& flags) {
+  if (flags.list_passes) {
+    ListPasses();
+    return absl::OkStatus();
+  }
+  if (flags.model.model.empty()) {
+    return absl::InvalidArgumentError("no input; wanted FILE.onnx, FILE.orr or a built-in model");
+  }
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<transforms::PassCall> passes,
+                          transforms::ParsePasses(flags.passes));
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model));
+  for (const transforms::PassCall& call : passes) {
+    ORRERY_RETURN_IF_ERROR(transforms::RunPass(call, function).status());
+    if (flags.verify_each) {
+      ORRERY_RETURN_IF_ERROR(Annotate(ir::Verify(function), absl::StrCat("after ", call.pass->name)));
+    }
+    if (flags.print_after_all) {
+      std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
+    }
+  }
+  if (flags.stages) return PrintStages(flags, function);
+  if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  ProgramSpec spec{
+      .usage = "opt INPUT [--passes PASS,PASS{option=value},…] [flags]",
+      .about = "Prints a model as IR text, after the passes that are asked for.",
+      .example = "build/bin/opt examples/models/mlp_64x512.onnx --passes "
+                 "attach-loss,build-backward,append-optimizer{optimizer=adam}",
+      .options = po::options_description("Flags")};
+  spec.options.add_options()("input", po::value(&flags.model.model),
+                             "FILE.onnx, FILE.orr or a built-in model")(
+      "passes", po::value(&flags.passes), "passes in the order in which to run them")(
+      "list-passes", po::bool_switch(&flags.list_passes), "names all passes with their options")(
+      "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
+      "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
+      "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
+      "dtype", po::value(&flags.model.dtype), "fp32, fp16, bf16 or fp8 [as the model says]")(
+      "symbol", po::value(&flags.model.symbols)->composing(),
+      "value of a dynamic ONNX dimension: batch=8")(
+      "stages", po::bool_switch(&flags.stages),
+      "print the functions of each stage, spread by the degrees below")(
+      "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
+      "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
+      "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(
+      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]");
+  spec.positional.add("input", 1);
+  return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
+}
+
+}  // namespace
+}  // namespace orrery::tools
+
+int main(int argc, char** argv) { return orrery::tools::Main(argc, argv); }
