@@ -27,6 +27,7 @@ struct Part {
   IdTable<ValueId, char> saved;                     // origins that are returned for a later phase
   std::vector<std::pair<ValueId, ValueId>> pairs;   // the same, as a list: (origin, here)
   std::vector<std::pair<ValueId, int32_t>> sends;   // origin, to which stage
+  std::vector<ValueId> collected, summed;           // origins, to be added up after the last op
 
   void Bind(ValueId origin, ValueId here) {
     local[origin] = here;
@@ -143,6 +144,8 @@ class Partitioner {
 
   void CopyOp(OpId op) {
     Part& part = PartOf(op);
+    // An op and the collectives that complete its results stay together.
+    if (function_.info(op).op_class != ir::OpClass::kCollective) AddUp(part);
     operands_.clear();
     for (const ValueId operand : function_.operands(op)) {
       operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
@@ -160,16 +163,22 @@ class Partitioner {
         target.AddOp(function_.kind(op), operands_,
                      target.InternAttributes(function_.attributes(op)), types_, names_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      part.Bind(function_.result(op, i), target.result(copy, i));
-    }
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      AddUp(function_.result(op, i), part);
+      const ValueId result = function_.result(op, i);
+      part.Bind(result, target.result(copy, i));
+      if (to_collect_[result] != 0) part.collected.push_back(result);
+      if (to_sum_[result] != 0) part.summed.push_back(result);
     }
   }
 
-  // Appends the accumulation or collection of a value that outlives its microbatch.
+  // Appends the collections and accumulations of the values that outlive their microbatch.
+  void AddUp(Part& part) {
+    for (const ValueId value : part.collected) AddUp(value, part);
+    for (const ValueId value : part.summed) AddUp(value, part);
+    part.collected.clear();
+    part.summed.clear();
+  }
+
   void AddUp(ValueId value, Part& part) {
-    if (to_sum_[value] == 0 && to_collect_[value] == 0) return;
     const bool collect = to_collect_[value] != 0;
     ir::TensorType type = function_.type(value);
     if (collect) type.dims[0] *= microbatches_;
@@ -240,6 +249,7 @@ class Partitioner {
   }
 
   absl::StatusOr<StageFunction> FinishPart(Part& part) {
+    AddUp(part);
     for (const auto& [value, to] : part.sends) {
       part.builder.Ops(ir::OpKind::kSend, std::span(&part.local[value], 1), {},
                        {{"tag", NameOf(value)}, {"to", int64_t{to}}});
