@@ -44,8 +44,7 @@ TEST(CostModel, OnlyDistIrCopiesEverything) {
 TEST(FlopsOf, CountsAMultiplyAddAsTwo) {
   const OpFixture product(OpKind::kMatMul, {Tensor({3, 5}), Tensor({5, 7})});
   EXPECT_EQ(FlopsOf(product.view()).count(), 2 * 3 * 5 * 7);
-  const OpFixture backward(OpKind::kMatMulGrad,
-                           {Tensor({3, 5}), Tensor({5, 7}), Tensor({3, 7})});
+  const OpFixture backward(OpKind::kMatMulGrad, {Tensor({3, 5}), Tensor({5, 7}), Tensor({3, 7})});
   EXPECT_EQ(FlopsOf(backward.view()).count(), 2 * 2 * 3 * 5 * 7);
 }
 

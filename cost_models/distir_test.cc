@@ -49,14 +49,13 @@ TEST_F(DistIrTest, MatMulReadsBothOperands) {
   ExpectTime(OpFixture(OpKind::kMatMul, {Tensor({8192, 8192}), Tensor({8192, 8192})}),
              kLaunch + 4 * (2 * n * n) / kMemory + 2 * n * n * n / kFlops, 79'143'068'077);
   ExpectTime(OpFixture(OpKind::kMatMul, {Tensor({128, 8192}), Tensor({8192, 512})}),
-             kLaunch + 4 * (128 * n + n * 512) / kMemory + 2 * 128 * n * 512 / kFlops,
-             109'997'534);
+             kLaunch + 4 * (128 * n + n * 512) / kMemory + 2 * 128 * n * 512 / kFlops, 109'997'534);
 }
 
 TEST_F(DistIrTest, HalfPrecisionHalvesTheBytesOnly) {
-  ExpectTime(OpFixture(OpKind::kMatMul,
-                       {Tensor({64, 32}, DType::kF16), Tensor({32, 16}, DType::kF16)}),
-             kLaunch + 2 * (64 * 32 + 32 * 16) / kMemory + 2 * 64 * 32 * 16 / kFlops, 10'010'371);
+  ExpectTime(
+      OpFixture(OpKind::kMatMul, {Tensor({64, 32}, DType::kF16), Tensor({32, 16}, DType::kF16)}),
+      kLaunch + 2 * (64 * 32 + 32 * 16) / kMemory + 2 * 64 * 32 * 16 / kFlops, 10'010'371);
   ExpectTime(OpFixture(OpKind::kRelu, {Tensor({64, 32}, DType::kF16)}),
              kLaunch + 2 * 64 * 32 / kMemory + 64 * 32 / kFlops, 10'004'698);
 }
@@ -173,8 +172,8 @@ TEST_F(DistIrTest, AllGatherTakesAPartForTheWhole) {
 // The sum of the rates of all pairs does not fit 64 bits; their mean does.
 TEST_F(DistIrTest, AllReduceOfManyFastDevices) {
   constexpr Bandwidth kRate(int64_t{1} << 60);
-  const auto topology = cluster::Topology::Create(
-      cluster::kFullyConnectedTopology, {.devices = 64, .port = {.rate = kRate}});
+  const auto topology = cluster::Topology::Create(cluster::kFullyConnectedTopology,
+                                                  {.devices = 64, .port = {.rate = kRate}});
   ASSERT_TRUE(topology.ok());
   const Bytes size(int64_t{1} << 40);
   EXPECT_EQ(model_->Collective(CollectiveKind::kAllReduce, size, FirstDevices(64), *topology),

@@ -11,8 +11,8 @@
 
 namespace orrery::cost_models {
 
-/// An OpView needs somebody who owns what it points to: one op with the types of its operands, and of
-/// its results as its record infers them.
+/// An OpView needs somebody who owns what it points to: one op with the types of its operands, and
+/// of its results as its record infers them.
 class OpFixture {
  public:
   OpFixture(ir::OpKind kind, std::vector<ir::TensorType> operands, ir::AttributeSet attributes = {})

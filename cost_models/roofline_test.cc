@@ -86,7 +86,8 @@ TEST(Roofline, TransferAddsTheLatency) {
   EXPECT_EQ((*MakeCostModel("roofline"))->Transfer(Bytes(3), path), Duration(3'700));
 }
 
-// In a node: 2 * 1/2 of 300 MB at 300 GB/s and two steps of 2 us. Between nodes: 25 GB/s and 3.7 us.
+// In a node: 2 * 1/2 of 300 MB at 300 GB/s and two steps of 2 us. Between nodes: 25 GB/s and 3.7
+// us.
 TEST(Roofline, ACollectiveAcrossNodesUsesTheirNics) {
   const auto cluster = cluster::ParseCluster("dgx-a100:2");
   ASSERT_TRUE(cluster.ok()) << cluster.status();

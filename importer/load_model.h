@@ -20,9 +20,9 @@ struct ModelSpec {
   int64_t batch_size = 0;
   /// Element type of parameters, data and constants of floating point. Nothing: what the file says;
   /// f32 for a built-in model.
-  std::optional<ir::DType> dtype;
+  std::optional<ir::DType> dtype = std::nullopt;
   /// Values of dynamic ONNX dimensions, by name.
-  std::map<std::string, int64_t> symbols;
+  std::map<std::string, int64_t> symbols = {};
 };
 
 /// The model as a function that verifies. A file that fixes another batch or element type is

@@ -16,7 +16,7 @@ namespace orrery::importer {
 struct ImportOptions {
   /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch");
   /// a dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").
-  std::map<std::string, int64_t> symbols;
+  std::map<std::string, int64_t> symbols = {};
   /// The value of the dynamic batch, in samples, when `symbols` has none: of the one symbol that is
   /// dimension 0 of every graph input. 0: none. A batch that the file fixes stays.
   int64_t batch_size = 0;

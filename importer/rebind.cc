@@ -73,7 +73,6 @@ absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t bat
                                       changed.dims[0] = batch;
                                     return changed;
                                   },
-                              .uninferred = nullptr,
                               .attributes =
                                   [&](ir::OpKind kind, const ir::AttributeSet& attributes) {
                                     return ScaleLossBatch(kind, attributes, old_batch, batch);
@@ -95,8 +94,7 @@ absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType d
                 input.role == ir::InputRole::kState || input.role == ir::InputRole::kAccumulator;
             return keeps ? type : convert(type);
           },
-      .uninferred = [&](ir::OpKind, const TensorType& type) { return convert(type); },
-      .attributes = nullptr};
+      .uninferred = [&](ir::OpKind, const TensorType& type) { return convert(type); }};
   absl::StatusOr<ir::Function> changed = Verified(ir::RebuildWithInputs(function, change));
   if (changed.ok()) return changed;
   return Annotate(changed.status(), absl::StrCat("element type ", ToString(dtype)));

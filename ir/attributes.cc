@@ -60,8 +60,7 @@ std::string AttributeSet::String(absl::string_view name, absl::string_view fallb
 
 std::vector<int64_t> AttributeSet::Ints(absl::string_view name) const {
   const Attribute* attribute = Find(name);
-  const auto* value =
-      attribute == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(attribute);
+  const auto* value = attribute == nullptr ? nullptr : std::get_if<std::vector<int64_t>>(attribute);
   return value == nullptr ? std::vector<int64_t>() : *value;
 }
 
@@ -69,8 +68,8 @@ std::string ToString(const AttributeSet& attributes) {
   if (attributes.empty()) return "";
   std::string text = "{";
   for (const auto& [name, value] : attributes.attributes()) {
-    absl::StrAppend(&text, text.size() == 1 ? "" : ", ", IsPlainName(name) ? name : Quote(name), "=",
-                    std::visit(Printer(), value));
+    absl::StrAppend(&text, text.size() == 1 ? "" : ", ", IsPlainName(name) ? name : Quote(name),
+                    "=", std::visit(Printer(), value));
   }
   return absl::StrCat(text, "}");
 }

@@ -35,9 +35,8 @@ OpId Builder::Ops(OpKind kind, std::span<const ValueId> operands,
     ORRERY_CHECK(operand.valid()) << Where(function_, kind, names) << ": operand " << operand;
     types.push_back(&function_.type(operand));
   }
-  absl::Status status =
-      InferTypes(kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()},
-                 scratch_);
+  absl::Status status = InferTypes(
+      kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()}, scratch_);
   if (!status.ok()) {
     Fail(Annotate(status, Where(function_, kind, names)));
     return OpId();

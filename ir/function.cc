@@ -46,7 +46,8 @@ OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesI
         << op << " " << GetOpInfo(kind).name << " uses " << operand;
     operand_pool_.push_back(operand);
   }
-  op_results_.push_back({.first = ValueId(value_limit()), .count = static_cast<int32_t>(types.size())});
+  op_results_.push_back(
+      {.first = ValueId(value_limit()), .count = static_cast<int32_t>(types.size())});
   op_attributes_.push_back(attributes);
   for (size_t i = 0; i < types.size(); ++i) {
     AddValue(names.empty() ? absl::string_view() : names[i], types_.Intern(types[i]), op);

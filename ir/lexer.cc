@@ -74,7 +74,8 @@ Token Lexer::Text(Token token) {
       return {TokenKind::kBad, "an unknown escape in a text", token.line, token.column};
     }
   }
-  if (Peek() != '"') return {TokenKind::kBad, "a text without its closing quote", token.line, token.column};
+  if (Peek() != '"')
+    return {TokenKind::kBad, "a text without its closing quote", token.line, token.column};
   Take();
   return token;
 }
@@ -89,7 +90,8 @@ Token Lexer::Next() {
     token.kind = TokenKind::kValue;
     if (Peek() == '"') return Text(token);
     token = Word(token);
-    if (token.text.empty()) return {TokenKind::kBad, "'%' without a name", token.line, token.column};
+    if (token.text.empty())
+      return {TokenKind::kBad, "'%' without a name", token.line, token.column};
     if (AllDigits(token.text)) token.kind = TokenKind::kNumbered;
     return token;
   }

@@ -38,7 +38,9 @@ class Lexer {
   Token Text(Token token);
   char Take();
   bool AtEnd() const { return at_ >= text_.size(); }
-  char Peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
 
   absl::string_view text_;
   size_t at_ = 0;

@@ -27,7 +27,8 @@ struct FactorAxes {
   std::array<int, 32> operand = {};  // who said it first, for the message
 };
 
-absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor, FactorAxes& bound) {
+absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor,
+                        FactorAxes& bound) {
   const AxisList axes = op.operands[static_cast<size_t>(operand)]->sharding.at(dim);
   if (factor == kNoFactor) {
     if (axes.empty()) return absl::OkStatus();
@@ -66,9 +67,9 @@ absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& pa
     const AxisList& axes = op.operands[i]->sharding.partial;
     if (i == 0) partial = axes;
     if (axes == partial && (info.linear || axes.empty())) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "operand ", axes.empty() ? 0 : i, " is partial over ",
-        op.mesh.Names(axes.empty() ? partial : axes), "; it must be reduced first"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("operand ", axes.empty() ? 0 : i, " is partial over ",
+                     op.mesh.Names(axes.empty() ? partial : axes), "; it must be reduced first"));
   }
   return absl::OkStatus();
 }
@@ -123,7 +124,8 @@ std::optional<OpKind> FindOp(absl::string_view name) {
 
 absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results) {
   const OpInfo& info = GetOpInfo(kind);
-  if (info.operands != OpInfo::kVariadic && op.operands.size() != static_cast<size_t>(info.operands)) {
+  if (info.operands != OpInfo::kVariadic &&
+      op.operands.size() != static_cast<size_t>(info.operands)) {
     return absl::InvalidArgumentError(
         absl::StrCat("got ", op.operands.size(), " operands; wanted ", info.operands));
   }

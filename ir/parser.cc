@@ -53,9 +53,7 @@ class Parser {
                                                    Show(token_), "; wanted ", wanted));
   }
   void Advance() { token_ = lexer_.Next(); }
-  bool IsMark(char mark) const {
-    return token_.kind == TokenKind::kMark && token_.text[0] == mark;
-  }
+  bool IsMark(char mark) const { return token_.kind == TokenKind::kMark && token_.text[0] == mark; }
   bool TakeMark(char mark) {
     if (!IsMark(mark)) return false;
     Advance();
@@ -125,7 +123,8 @@ class Parser {
       axes.push_back(std::move(axis));
       if (!Mesh::Fits(axes)) {
         token_ = at;
-        return Expected("up to 7 axes of letters, digits, _ and -, each once, and up to 2^40 ranks");
+        return Expected(
+            "up to 7 axes of letters, digits, _ and -, each once, and up to 2^40 ranks");
       }
       if (!TakeMark(',') && !IsMark(')')) return Expected("',' or ')'");
     }
@@ -166,8 +165,7 @@ class Parser {
     ORRERY_ASSIGN_OR_RETURN(const TensorType type, Type());
     for (int role = 0; role <= static_cast<int>(InputRole::kAccumulator); ++role) {
       if (!TakeWord(ToString(static_cast<InputRole>(role)))) continue;
-      values_[Key(value)] =
-          function_->AddInput(NameOf(value), type, static_cast<InputRole>(role));
+      values_[Key(value)] = function_->AddInput(NameOf(value), type, static_cast<InputRole>(role));
       return absl::OkStatus();
     }
     return Expected("data, parameter, state, saved or accumulator");
@@ -220,7 +218,8 @@ class Parser {
     if (token_.kind != TokenKind::kWord) {
       do {
         ORRERY_ASSIGN_OR_RETURN(Token result, NewValue());
-        if (!keys.insert(Key(result)).second) return Expected("results of different names before this");
+        if (!keys.insert(Key(result)).second)
+          return Expected("results of different names before this");
         ORRERY_ASSIGN_OR_RETURN(TensorType type, Type());
         results.push_back(std::move(result));
         types.push_back(std::move(type));

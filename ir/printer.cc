@@ -26,8 +26,8 @@ class Printer {
   }
 
   std::string Print() {
-    absl::StrAppend(&text_, "func @", IsPlainName(function_.name()) ? function_.name()
-                                                                    : Quote(function_.name()));
+    absl::StrAppend(&text_, "func @",
+                    IsPlainName(function_.name()) ? function_.name() : Quote(function_.name()));
     if (!function_.mesh().empty()) absl::StrAppend(&text_, " ", ToString(function_.mesh()));
     absl::StrAppend(&text_, " (");
     for (const Input& input : function_.inputs()) {

@@ -12,12 +12,12 @@ namespace orrery::ir {
 /// What RebuildWithInputs changes. What is left null stays as it is.
 struct Rebuild {
   /// The new type of an input, from the old one.
-  std::function<TensorType(const Input& input, const TensorType& type)> input;
+  std::function<TensorType(const Input& input, const TensorType& type)> input = nullptr;
   /// The new type of a result of an op whose record infers none (Constant, Receive).
-  std::function<TensorType(OpKind kind, const TensorType& type)> uninferred;
+  std::function<TensorType(OpKind kind, const TensorType& type)> uninferred = nullptr;
   /// The new attributes of an op that has some; nothing: they stay.
   std::function<std::optional<AttributeSet>(OpKind kind, const AttributeSet& attributes)>
-      attributes;
+      attributes = nullptr;
 };
 
 /// A copy of `function`, op by op in its order, with the types that `change` gives to its inputs

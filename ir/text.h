@@ -28,13 +28,15 @@ namespace orrery::ir {
 std::string Print(const Function& function);
 std::string Print(const std::vector<Function>& functions);
 
-/// All functions of a text, verified. Errors name line and column: "12:7: found ')', wanted a type".
+/// All functions of a text, verified. Errors name line and column: "12:7: found ')', wanted a
+/// type".
 absl::StatusOr<std::vector<Function>> ParseFunctions(absl::string_view text);
 
 /// The one function of a text; an error when there are none or several.
 absl::StatusOr<Function> ParseFunction(absl::string_view text);
 
-/// Whether a name needs no quotes: letters, digits and _ . / $ ' -, not all digits, no `//` in front.
+/// Whether a name needs no quotes: letters, digits and _ . / $ ' -, not all digits, no `//` in
+/// front.
 bool IsPlainName(absl::string_view name);
 
 /// `text` in double quotes, with \" \\ \n \t and \xNN escapes.

@@ -35,8 +35,8 @@ using Dims = absl::InlinedVector<int64_t, 4>;
 /// Number of elements; 1 for a scalar.
 int64_t ElementCount(const Dims& dims);
 
-/// For each dimension of a tensor the ordered mesh axes that split it (the first one outermost), and
-/// the axes over which the value is still partial: the true value is the sum over them.
+/// For each dimension of a tensor the ordered mesh axes that split it (the first one outermost),
+/// and the axes over which the value is still partial: the true value is the sum over them.
 struct Sharding {
   absl::InlinedVector<AxisList, 4> split;  // empty: nothing is split; else one a dimension
   AxisList partial;
@@ -57,7 +57,7 @@ struct Sharding {
 
 struct TensorType {
   DType dtype = DType::kF32;
-  Dims dims;          // global: of the whole tensor
+  Dims dims;  // global: of the whole tensor
   Sharding sharding;
 
   friend bool operator==(const TensorType&, const TensorType&) = default;

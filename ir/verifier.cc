@@ -122,7 +122,8 @@ class Verifier {
       const ValueId result = function_.result(op, i);
       ORRERY_RETURN_IF_ERROR(CheckAxes(result, function_.type(result)));
     }
-    if (absl::Status status = CheckInferred(op); !status.ok()) return Annotate(status, Describe(op));
+    if (absl::Status status = CheckInferred(op); !status.ok())
+      return Annotate(status, Describe(op));
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       ORRERY_RETURN_IF_ERROR(Define(function_.result(op, i)));
     }

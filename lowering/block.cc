@@ -31,7 +31,8 @@ class BlockLowering {
         uses_(function_.value_limit(), 0),
         kind_(function_.value_limit(), MemoryKind::kActivations) {
     for (int32_t t = 0; t < function_.types().size(); ++t) {
-      local_types_[ir::TypeId(t)] = ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
+      local_types_[ir::TypeId(t)] =
+          ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
     }
     for (int32_t v = 0; v < function_.value_limit(); ++v) buffer_[ValueId(v)] = ValueId(v);
   }
@@ -57,11 +58,11 @@ class BlockLowering {
   ValueId OriginOf(ValueId value) const {
     return part_.origins[static_cast<size_t>(value.index())];
   }
-  const ir::TensorType& Local(ValueId value) const { return local_types_[function_.type_id(value)]; }
-  int64_t BytesOf(ValueId value) const { return ir::SizeOf(Local(value)).count(); }
-  bool IsSum(OpKind kind) const {
-    return kind == OpKind::kAccumulate || kind == OpKind::kCollect;
+  const ir::TensorType& Local(ValueId value) const {
+    return local_types_[function_.type_id(value)];
   }
+  int64_t BytesOf(ValueId value) const { return ir::SizeOf(Local(value)).count(); }
+  bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
   // What is added up over microbatches, and what update works on, is gradients.
   void FindKinds() {
@@ -75,9 +76,9 @@ class BlockLowering {
       kind_[function_.result(op)] = MemoryKind::kGradients;
     }
     for (const ir::Output& output : function_.outputs()) {
-      const bool gradient = output.role == ir::OutputRole::kGradient ||
-                            (output.role == ir::OutputRole::kSaved &&
-                             context_.phase == simulator::Phase::kBackward);
+      const bool gradient =
+          output.role == ir::OutputRole::kGradient ||
+          (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward);
       if (gradient) kind_[output.value] = MemoryKind::kGradients;
     }
   }
@@ -103,8 +104,8 @@ class BlockLowering {
     }
     for (const ir::Output& output : function_.outputs()) ++uses_[buffer_[output.value]];
     for (const ir::Input& input : function_.inputs()) {
-      const bool resident = input.role != ir::InputRole::kSaved &&
-                            input.role != ir::InputRole::kAccumulator;
+      const bool resident =
+          input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
       if (resident) ++uses_[input.value];
     }
   }
@@ -122,7 +123,8 @@ class BlockLowering {
     ValueId origin = OriginOf(value);
     const OpId op = function_.producer(value);
     if (op.valid() && IsSum(function_.kind(op))) origin = OriginOf(function_.operands(op)[1]);
-    block_.outputs.push_back({.origin = origin, .task = made_here ? maker.dependency.index : kNone});
+    block_.outputs.push_back(
+        {.origin = origin, .task = made_here ? maker.dependency.index : kNone});
   }
 
   void LowerOp(OpId op) {

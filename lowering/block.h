@@ -24,7 +24,7 @@ struct BlockDependency {
 struct BlockTask {
   simulator::StreamKind stream = simulator::StreamKind::kCompute;
   simulator::TaskLabel label;
-  Duration duration;              // of a kernel; collectives are priced where they are placed
+  Duration duration;  // of a kernel; collectives are priced where they are placed
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::AxisList group;             // of a collective; empty: a kernel
   uint32_t dependency_begin = 0;  // in Block::dependencies
@@ -52,8 +52,8 @@ struct BlockSend {
   BlockDependency made_by;
   bool has_maker = false;
   int32_t to = 0;
-  Bytes bytes;           // a rank
-  bool freed = false;    // nobody needs it here after that
+  Bytes bytes;         // a rank
+  bool freed = false;  // nobody needs it here after that
   std::string name;
 };
 
@@ -61,7 +61,7 @@ struct Block {
   std::vector<BlockTask> tasks;
   std::vector<BlockDependency> dependencies;
   std::vector<BlockMemory> memory;
-  std::vector<BlockValue> inputs;   // task is -1
+  std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
 };

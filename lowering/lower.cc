@@ -64,8 +64,8 @@ class Lowering {
     fold_ = fold_ && pricing_.AllGroupsAlike();
     MakeRanks();
     PriceBlocks();
-    const transforms::StageOrders orders = input_.schedule.orders(
-        {.stages = geometry_.stages(), .microbatches = microbatches_});
+    const transforms::StageOrders orders =
+        input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
     program_.Reserve(CountTasks());
     PlaceSlots(orders);
     for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
@@ -115,11 +115,10 @@ class Lowering {
       const size_t count = fold_ ? 1 : ranks.size();
       for (size_t a = 0; a < count; ++a) {
         Actor actor;
-        actor.rank = program_.AddRank(
-            {.name = geometry_.Name(ranks[a]),
-             .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
-             .stage = s,
-             .capacity = input_.options.memory_limit});
+        actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
+                                       .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+                                       .stage = s,
+                                       .capacity = input_.options.memory_limit});
         for (int kind = 0; kind < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
              ++kind) {
           actor.streams[static_cast<size_t>(kind)] =
@@ -131,8 +130,8 @@ class Lowering {
     }
   }
 
-  // Parameters (in as many versions as the schedule keeps), optimizer state, and the stage's share of
-  // the batch.
+  // Parameters (in as many versions as the schedule keeps), optimizer state, and the stage's share
+  // of the batch.
   void AddResidents(int32_t stage, RankClassId rank) {
     const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(stage)];
     const int32_t versions = input_.schedule.weight_versions(
@@ -146,14 +145,15 @@ class Lowering {
         if (role == ir::InputRole::kSaved || role == ir::InputRole::kAccumulator) continue;
         if (seen.size() <= origin) seen.resize(origin + 1, 0);
         if (std::exchange(seen[origin], 1) != 0) continue;
-        const Bytes bytes = ir::SizeOf(
-            ir::LocalType(part->function.type(input.value), part->function.mesh()));
+        const Bytes bytes =
+            ir::SizeOf(ir::LocalType(part->function.type(input.value), part->function.mesh()));
         if (role == ir::InputRole::kParameter) {
           program_.AddResident(rank, simulator::MemoryKind::kParameters, bytes * versions);
         } else if (role == ir::InputRole::kState) {
           program_.AddResident(rank, simulator::MemoryKind::kOptimizer, bytes);
         } else {
-          program_.AddResident(rank, simulator::MemoryKind::kOther, bytes * input_.step.microbatches);
+          program_.AddResident(rank, simulator::MemoryKind::kOther,
+                               bytes * input_.step.microbatches);
         }
       }
     }
@@ -180,13 +180,13 @@ class Lowering {
     }
     for (const BlockSend& send : placed.block.sends) {
       placed.send_durations.push_back(pricing_.Send(stage, send, 0));
-      placed.send_labels.push_back(program_.AddLabel(
-          {.name = absl::StrCat("Send ", send.name),
-           .kind = simulator::TaskKind::kSend,
-           .phase = send.to > stage ? Phase::kForward : Phase::kBackward,
-           .stage = stage,
-           .flops = {},
-           .bytes = send.bytes}));
+      placed.send_labels.push_back(
+          program_.AddLabel({.name = absl::StrCat("Send ", send.name),
+                             .kind = simulator::TaskKind::kSend,
+                             .phase = send.to > stage ? Phase::kForward : Phase::kBackward,
+                             .stage = stage,
+                             .flops = {},
+                             .bytes = send.bytes}));
     }
   }
 
@@ -261,9 +261,7 @@ class Lowering {
   // Sums outlive their microbatch, except where each microbatch has its own update.
   int32_t Key(const BlockValue&, int32_t microbatch) const { return microbatch; }
 
-  TaskId& TaskOf(size_t task, size_t actor) {
-    return task_of_[task * current_actors_ + actor];
-  }
+  TaskId& TaskOf(size_t task, size_t actor) { return task_of_[task * current_actors_ + actor]; }
 
   void FindInputs(const Stage& stage, const Block& block, int32_t microbatch) {
     current_actors_ = stage.actors.size();
@@ -276,9 +274,10 @@ class Lowering {
     }
   }
 
-  // Who made a value: in this microbatch, or, for the update at the end of the step, in the last one
-  // that ran.
-  const std::vector<TaskId>* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) const {
+  // Who made a value: in this microbatch, or, for the update at the end of the step, in the last
+  // one that ran.
+  const std::vector<TaskId>* FindMade(const Stage& stage, ir::ValueId origin,
+                                      int32_t microbatch) const {
     const int32_t from = microbatch >= 0 ? microbatch : last_microbatch_;
     const auto found = stage.made.find({origin.index(), from});
     return found == stage.made.end() ? nullptr : &found->second;
@@ -288,8 +287,8 @@ class Lowering {
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
       const BlockDependency& dependency = block.dependencies[d];
       const auto index = static_cast<size_t>(dependency.index);
-      const TaskId on = dependency.external ? inputs_[index * current_actors_ + actor]
-                                            : TaskOf(index, actor);
+      const TaskId on =
+          dependency.external ? inputs_[index * current_actors_ + actor] : TaskOf(index, actor);
       if (on.valid()) after_.push_back(on);
     }
   }
@@ -299,13 +298,13 @@ class Lowering {
     const BlockTask& task = placed.block.tasks[t];
     after_.clear();
     FindAfter(placed.block, task, actor);
-    TaskOf(t, actor) = program_.AddTask(
-        stage.actors[actor].streams[static_cast<size_t>(task.stream)],
-        {.duration = placed.durations[t],
-         .flow = {},
-         .label = placed.labels[t],
-         .microbatch = microbatch},
-        after_);
+    TaskOf(t, actor) =
+        program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
+                         {.duration = placed.durations[t],
+                          .flow = {},
+                          .label = placed.labels[t],
+                          .microbatch = microbatch},
+                         after_);
   }
 
   void PlaceCollective(int32_t s, const PlacedBlock& placed, size_t t, int32_t microbatch) {
@@ -355,10 +354,10 @@ class Lowering {
           after_.push_back((*made)[a]);
         }
         ids[a] = program_.AddRendezvous(
-            std::array{StreamOf(from.actors[a], next ? StreamKind::kSendNext
-                                                     : StreamKind::kSendPrevious),
-                       StreamOf(to.actors[a], next ? StreamKind::kReceivePrevious
-                                                   : StreamKind::kReceiveNext)},
+            std::array{
+                StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
+                StreamOf(to.actors[a],
+                         next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
             {.duration = fold_ ? placed.send_durations[i] : pricing_.Send(s, send, a),
              .flow = {},
              .label = placed.send_labels[i],
@@ -404,9 +403,9 @@ absl::StatusOr<Program> Lower(const LoweringInput& input) {
   int32_t largest = static_cast<int32_t>(ranks) - 1;
   for (const int32_t device : input.step.devices) largest = std::max(largest, device);
   if (largest >= input.cluster.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cluster ", input.cluster.name, " has ", input.cluster.size(), " devices; ",
-        ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster ", input.cluster.name, " has ", input.cluster.size(), " devices; ",
+                     ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
   }
   return Lowering(input).Run();
 }

@@ -43,7 +43,9 @@ class Pricing {
   static CollectiveKey KeyOf(int32_t stage, const BlockTask& task) {
     return {stage, task.group, task.collective, task.label.bytes};
   }
-  static SendKey KeyOf(int32_t stage, const BlockSend& send) { return {stage, send.to, send.bytes}; }
+  static SendKey KeyOf(int32_t stage, const BlockSend& send) {
+    return {stage, send.to, send.bytes};
+  }
   Duration PriceCollective(const CollectiveKey& key, size_t group);
   Duration PriceSend(const SendKey& key, size_t place) const;
 

@@ -16,42 +16,41 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Rounds that an asynchronous pipeline is played for: enough to fill it before the round that is
-// measured, and one more to drain it.
+// Batches that an asynchronous pipeline is played for: enough to fill it, and one.
 int32_t RoundsFor(const transforms::PipelineSchedule& schedule, const Candidate& candidate) {
   if (!schedule.asynchronous) return 1;
   const int64_t to_fill = (2 * candidate.pp + candidate.microbatches - 1) / candidate.microbatches;
-  return static_cast<int32_t>(3 + to_fill);
+  return static_cast<int32_t>(1 + to_fill);
 }
 
-// When the first stage has finished its last update of each round.
-std::vector<Time> RoundEnds(const Run& run, int32_t microbatches) {
-  std::vector<Time> ends(static_cast<size_t>(run.rounds));
-  for (int32_t t = 0; t < run.program.task_count(); ++t) {
-    const simulator::TaskId task(t);
-    const simulator::TaskLabel& label = run.program.label(run.program.label_of(task));
-    if (label.stage != 0 || label.kind == simulator::TaskKind::kSend) continue;
-    const int32_t microbatch = std::max(0, run.program.microbatch_of(task));
-    Time& end = ends[static_cast<size_t>(microbatch / microbatches)];
-    end = std::max(end, run.trace.finish[static_cast<size_t>(t)]);
+// The report of the batch by which two runs of a full pipeline differ: filling and draining are in
+// both. Memory is that of the longer run.
+simulator::Report Difference(const simulator::Report& longer, const simulator::Report& shorter) {
+  simulator::Report step = longer;
+  const auto ranks = static_cast<double>(longer.rank_count);
+  step.step_time = longer.step_time - shorter.step_time;
+  step.exposed_communication_s -= shorter.exposed_communication_s;
+  step.bytes_sent -= shorter.bytes_sent;
+  step.bytes_reduced -= shorter.bytes_reduced;
+  step.flops = Flops(longer.flops.count() - shorter.flops.count());
+  double idle_s = 0, busy_s = 0, communication_s = 0;
+  for (size_t r = 0; r < step.ranks.rows().size(); ++r) {
+    simulator::RankReport& rank = step.ranks.rows()[r];
+    const simulator::RankReport& before = shorter.ranks.rows()[r];
+    rank.finish -= before.finish;
+    rank.busy -= before.busy;
+    rank.communication -= before.communication;
+    rank.exposed_communication -= before.exposed_communication;
+    rank.idle -= before.idle;
+    idle_s += rank.idle.seconds();
+    busy_s += rank.busy.seconds();
+    communication_s += rank.communication.seconds();
   }
-  return ends;
-}
-
-// An asynchronous pipeline never drains, so its step is the distance between two rounds' ends while
-// it is full, and what it does in a step is its share of what it did in all rounds.
-void MeasureSteadyState(Run& run, int32_t microbatches) {
-  const std::vector<Time> ends = RoundEnds(run, microbatches);
-  simulator::Report& report = run.report;
-  const double whole_s = report.step_time.seconds();
-  report.step_time = ends[ends.size() - 2] - ends[ends.size() - 3];
-  const double step_s = report.step_time.seconds();
-  const double working_s = (1 - report.bubble_fraction) * whole_s / run.rounds;
-  report.bubble_fraction = std::max(0.0, 1 - working_s / step_s);
-  report.exposed_communication_s /= run.rounds;
-  report.bytes_sent = Bytes(report.bytes_sent.count() / run.rounds);
-  report.bytes_reduced = Bytes(report.bytes_reduced.count() / run.rounds);
-  report.flops = Flops(report.flops.count() / run.rounds);
+  // All classes of a pipeline have as many members, so their mean is that over ranks.
+  const double classes = static_cast<double>(step.ranks.size());
+  step.bubble_fraction = ranks > 0 ? idle_s / classes / step.step_time.seconds() : 0;
+  step.communication_overhead = busy_s > 0 ? communication_s / busy_s : 0;
+  return step;
 }
 
 // Peak flops of the device in the type in which most of the model computes.
@@ -76,6 +75,21 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const simulator::Repor
           .mfu = setting.step_flops.count() / step_s / peak,
           .hfu = report.flops.count() / step_s / peak,
           .wall_time_s = 0};
+}
+
+absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::PipelinedStep& step,
+                               const transforms::PipelineSchedule& schedule, int32_t rounds) {
+  Run run;
+  run.rounds = rounds;
+  ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = step,
+                                                        .schedule = schedule,
+                                                        .cluster = setting.cluster,
+                                                        .cost_model = *setting.cost_model,
+                                                        .options = setting.lowering,
+                                                        .rounds = rounds}));
+  simulator::RunLongestPath(run.program, run.trace);
+  run.report = simulator::Summarize(run.program, run.trace);
+  return run;
 }
 
 // What does not fit, by how much: "needs 45.2 GiB on rank 0; the device has 40.0 GiB".
@@ -124,18 +138,12 @@ absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
                                                      .pp = candidate.pp,
                                                      .microbatches = candidate.microbatches,
                                                      .order = setting.order}));
-  Run run;
-  run.rounds = RoundsFor(*schedule, candidate);
-  ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = step,
-                                                        .schedule = *schedule,
-                                                        .cluster = setting.cluster,
-                                                        .cost_model = *setting.cost_model,
-                                                        .options = setting.lowering,
-                                                        .rounds = run.rounds}));
-  simulator::RunLongestPath(run.program, run.trace);
-  run.report = simulator::Summarize(run.program, run.trace);
+  ORRERY_ASSIGN_OR_RETURN(Run run,
+                          PlayRounds(setting, step, *schedule, RoundsFor(*schedule, candidate)));
   if (schedule->asynchronous) {
-    MeasureSteadyState(run, static_cast<int32_t>(candidate.microbatches));
+    const simulator::Report shorter = std::move(run.report);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting, step, *schedule, run.rounds + 1));
+    run.report = Difference(run.report, shorter);
   }
   run.figures = FiguresOf(setting, run.report);
   run.figures.wall_time_s = SecondsSince(start);

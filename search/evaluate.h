@@ -25,15 +25,15 @@ namespace orrery::search {
 
 /// What all candidates of a search share. Read only while candidates are evaluated.
 struct Setting {
-  ir::Function step;         // a whole training step on one device, of the global batch
+  ir::Function step;  // a whole training step on one device, of the global batch
   std::string model_name;
-  int64_t batch_size = 1;    // samples
+  int64_t batch_size = 1;  // samples
   int64_t tokens_a_sample = 1;
   cluster::Cluster cluster;
   std::unique_ptr<const cost_models::CostModel> cost_model;
   lowering::LoweringOptions lowering;
   std::string order = "hp,dp,pp";
-  Flops step_flops;          // of the unspread step
+  Flops step_flops;  // of the unspread step
 };
 
 /// A candidate that has been played: everything that a report or a trace is made from.
@@ -42,8 +42,8 @@ struct Run {
   simulator::Trace trace;
   simulator::Report report;
   simulator::ModelFigures figures;
-  /// Batches that were played; more than one for asynchronous schedules, whose figures are those of
-  /// one batch in the steady state.
+  /// Batches that were played. More than one for asynchronous schedules, which never drain: the
+  /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
 };
 

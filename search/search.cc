@@ -44,9 +44,8 @@ std::vector<const Result*> Ranked(const std::vector<Result>& results) {
   for (const Result& result : results) {
     if (result.feasible()) ranked.push_back(&result);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Result* a, const Result* b) {
-    return a->step_time < b->step_time;
-  });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Result* a, const Result* b) { return a->step_time < b->step_time; });
   return ranked;
 }
 

@@ -48,14 +48,12 @@ absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t dev
   for (const int64_t dp : Choices(space.dp, devices)) {
     for (const int64_t hp : Choices(space.hp, devices)) {
       for (const int64_t pp : Choices(space.pp, devices)) {
-        if (dp > devices || hp > devices / dp || !fits(dp * hp * std::min(pp, devices + 1))) continue;
+        if (dp > devices || hp > devices / dp || !fits(dp * hp * std::min(pp, devices + 1)))
+          continue;
         for (const int64_t microbatches : Microbatches(space, batch_size, dp, pp)) {
           for (const std::string& schedule : space.schedules) {
-            candidates.push_back({.dp = dp,
-                                  .hp = hp,
-                                  .pp = pp,
-                                  .microbatches = microbatches,
-                                  .schedule = schedule});
+            candidates.push_back(
+                {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches, .schedule = schedule});
           }
         }
       }

@@ -41,9 +41,9 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
           {"bubble_fraction", figure(r.bubble_fraction)},
           {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
           {"fits", r.feasible()},
-          {"reason", r.infeasible.has_value() ? absl::StrCat(ToString(r.infeasible->reason), ": ",
-                                                             r.infeasible->detail)
-                                              : ""}};
+          {"reason", r.infeasible.has_value()
+                         ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
+                         : ""}};
 }
 
 std::string CsvText(const nlohmann::ordered_json& value) {
@@ -102,10 +102,10 @@ std::string ResultsCsv(const Setting& setting, const std::vector<Result>& result
   }
   for (const Result& result : results) {
     text += "\n";
-    absl::StrAppend(&text, absl::StrJoin(Cells(setting, result), ",",
-                                         [](std::string* out, const Cell& cell) {
-                                           *out += CsvText(cell.value);
-                                         }));
+    absl::StrAppend(
+        &text, absl::StrJoin(Cells(setting, result), ",", [](std::string* out, const Cell& cell) {
+          *out += CsvText(cell.value);
+        }));
   }
   return text + "\n";
 }
@@ -122,15 +122,16 @@ std::string ResultsJson(const Setting& setting, const std::vector<Result>& resul
 
 std::string ResultsTable(const Setting& setting, const std::vector<Result>& results, int64_t top) {
   const std::vector<const Result*> ranked = Ranked(results);
-  std::string text = absl::StrFormat(
-      "%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name, setting.batch_size,
-      setting.cluster.name, results.size(), ranked.size());
+  std::string text =
+      absl::StrFormat("%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name,
+                      setting.batch_size, setting.cluster.name, results.size(), ranked.size());
   if (!ranked.empty()) {
     absl::StrAppendFormat(&text, "%5s %5s %5s %6s  %-10s %12s %14s %8s %8s %8s %10s\n", "dp", "hp",
                           "pp", "micro", "schedule", "step", "samples/s", "compute", "exposed",
                           "bubble", "memory");
   }
-  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i) text += Row(*ranked[i]);
+  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
+    text += Row(*ranked[i]);
   return text + InfeasibleSummary(results);
 }
 

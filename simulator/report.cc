@@ -109,26 +109,33 @@ void AddMemory(const Program& program, const Trace& trace, Report& report) {
   }
 }
 
-// Ratios over all ranks; in doubles, as a sum over many ranks leaves 64 bits of picoseconds.
-void AddRatios(const Program& program, Report& report) {
-  double busy_s = 0;
-  double communication_s = 0;
-  double exposed_s = 0;
-  double idle_s = 0;
-  for (int32_t i = 0; i < program.rank_count(); ++i) {
-    const RankReport& rank = report.ranks[RankClassId(i)];
-    const size_t members = program.rank(RankClassId(i)).members.size();
-    report.rank_count += static_cast<int64_t>(members);
-    busy_s += rank.busy.seconds() * static_cast<double>(members);
-    communication_s += rank.communication.seconds() * static_cast<double>(members);
-    exposed_s += rank.exposed_communication.seconds() * static_cast<double>(members);
-    idle_s += rank.idle.seconds() * static_cast<double>(members);
+// Picoseconds over all ranks, which can leave 64 bits; exact, so that folding changes no digit.
+struct Totals {
+  using Wide = __int128;
+  Wide busy = 0, communication = 0, exposed = 0, idle = 0;
+
+  void Add(const RankReport& rank, int64_t members) {
+    busy += Wide{rank.busy.picoseconds()} * members;
+    communication += Wide{rank.communication.picoseconds()} * members;
+    exposed += Wide{rank.exposed_communication.picoseconds()} * members;
+    idle += Wide{rank.idle.picoseconds()} * members;
   }
-  const double ranks = static_cast<double>(report.rank_count);
-  if (report.rank_count > 0) report.exposed_communication_s = exposed_s / ranks;
-  if (busy_s > 0) report.communication_overhead = communication_s / busy_s;
-  const double step_s = report.step_time.seconds();
-  if (step_s > 0) report.bubble_fraction = idle_s / (ranks * step_s);
+};
+
+void AddRatios(const Program& program, Report& report) {
+  Totals totals;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const auto members = static_cast<int64_t>(program.rank(RankClassId(i)).members.size());
+    report.rank_count += members;
+    totals.Add(report.ranks[RankClassId(i)], members);
+  }
+  const auto ratio = [](Totals::Wide part, Totals::Wide whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  };
+  report.exposed_communication_s = 1e-12 * ratio(totals.exposed, report.rank_count);
+  report.communication_overhead = ratio(totals.communication, totals.busy);
+  report.bubble_fraction =
+      ratio(totals.idle, Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
 }
 
 }  // namespace

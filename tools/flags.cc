@@ -128,10 +128,10 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(flags, setting.cluster));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
-  ORRERY_RETURN_IF_ERROR(Annotate(
-      transforms::MakeTrainingStep(setting.step,
-                                   Or(flags.optimizer, flags.distir() ? "sgd" : "adam")),
-      flags.model));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(transforms::MakeTrainingStep(setting.step,
+                                            Or(flags.optimizer, flags.distir() ? "sgd" : "adam")),
+               flags.model));
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
   setting.tokens_a_sample = TokensASample(setting.step);
@@ -174,8 +174,8 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
               values);
     if (values.count("help") > 0) {
-      std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n" << all << "\nExample:\n  "
-                << spec.example << "\n";
+      std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
+                << all << "\nExample:\n  " << spec.example << "\n";
       return kDone;
     }
     po::notify(values);

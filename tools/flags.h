@@ -41,8 +41,8 @@ struct ModelFlags {
 /// Adds the flags to `options`, bound to `flags`.
 void AddModelFlags(boost::program_options::options_description& options, ModelFlags& flags);
 
-/// Loads the model, makes it a training step, and reads the cluster: the setting of a search. What a
-/// preset sets, the flags beside it override.
+/// Loads the model, makes it a training step, and reads the cluster: the setting of a search. What
+/// a preset sets, the flags beside it override.
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags);
 
 /// The model as `flags` name it, before it becomes a training step.
@@ -63,8 +63,8 @@ struct ProgramSpec {
   boost::program_options::positional_options_description positional = {};
 };
 
-/// Reads the command line, answers --help, runs `body`, and turns its status into an exit code with one
-/// line on standard error. No exception leaves it.
+/// Reads the command line, answers --help, runs `body`, and turns its status into an exit code with
+/// one line on standard error. No exception leaves it.
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body);
 

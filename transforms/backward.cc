@@ -29,7 +29,8 @@ class Backward {
       absl::Status status = Differentiate(*op);
       if (!status.ok()) return Annotate(status, absl::StrCat(function().name(), ": ", Name(*op)));
     }
-    for (const ValueId parameter : found_) builder_.ReturnGradient(gradients_[parameter], parameter);
+    for (const ValueId parameter : found_)
+      builder_.ReturnGradient(gradients_[parameter], parameter);
     return std::move(builder_).Finalize();
   }
 
@@ -51,7 +52,8 @@ class Backward {
     for (const OpId op : function().order()) {
       for (const ValueId operand : function().operands(op)) {
         if (needed_[operand] == 0) continue;
-        for (int32_t i = 0; i < function().result_count(op); ++i) needed_[function().result(op, i)] = 1;
+        for (int32_t i = 0; i < function().result_count(op); ++i)
+          needed_[function().result(op, i)] = 1;
       }
     }
     for (const ir::Output& output : function().outputs()) {
@@ -99,7 +101,7 @@ class Backward {
   }
 
   ir::Builder builder_;
-  IdTable<ValueId, char> needed_;       // of the values that there were before
+  IdTable<ValueId, char> needed_;  // of the values that there were before
   IdTable<ValueId, ValueId> gradients_;
   std::vector<ValueId> losses_;
   std::vector<ValueId> found_;  // parameters, in the order in which their gradients were found

@@ -12,8 +12,8 @@ absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
     const ir::TensorType& type = function.type(input.value);
     if (input.role == ir::InputRole::kData && !type.dims.empty()) return type.dims[0];
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(function.name(), ": has no data input; wanted one with the batch as dimension 0"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      function.name(), ": has no data input; wanted one with the batch as dimension 0"));
 }
 
 absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count) {

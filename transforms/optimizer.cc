@@ -27,7 +27,8 @@ constexpr std::array<absl::string_view, 2> kMomentNames = {"m", "v"};
 
 // The op's operands, group by group: parameters, master copies where there are any, moments,
 // gradients.
-std::vector<ValueId> Operands(ir::Builder& b, const Kind& kind, const std::vector<ir::Output>& gradients) {
+std::vector<ValueId> Operands(ir::Builder& b, const Kind& kind,
+                              const std::vector<ir::Output>& gradients) {
   std::vector<ValueId> operands;
   bool low_precision = false;
   for (const ir::Output& gradient : gradients) {
@@ -89,8 +90,8 @@ absl::StatusOr<bool> AppendOptimizer(Function& function, absl::string_view optim
     ORRERY_ASSIGN_OR_RETURN(function, Append(function, kind));
     return true;
   }
-  return absl::InvalidArgumentError(absl::StrCat("there is no optimizer '", optimizer,
-                                                 "'; wanted none, sgd, momentum or adam"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no optimizer '", optimizer, "'; wanted none, sgd, momentum or adam"));
 }
 
 absl::Status MakeTrainingStep(Function& function, absl::string_view optimizer) {
@@ -103,9 +104,10 @@ extern const PassInfo kAppendOptimizerPass = {
     .name = "append-optimizer",
     .summary = "appends the update of all parameters: sgd, momentum or adam",
     .options = "optimizer=sgd",
-    .run = [](Function& function, const PassOptions& options) {
-      return AppendOptimizer(function, options.at("optimizer"));
-    },
+    .run =
+        [](Function& function, const PassOptions& options) {
+          return AppendOptimizer(function, options.at("optimizer"));
+        },
     .idempotent = true,
 };
 

@@ -27,8 +27,8 @@ absl::Status CheckDegrees(const ParallelDegrees& degrees) {
   }
   const auto devices = static_cast<int64_t>(degrees.devices.size());
   if (devices != 0 && devices != degrees.ranks()) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", devices, " devices for ",
-                                                   degrees.ranks(), " ranks; wanted one each"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", devices, " devices for ", degrees.ranks(), " ranks; wanted one each"));
   }
   return absl::OkStatus();
 }
@@ -70,8 +70,8 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                         microbatch.type(microbatch.outputs()[i].value).dims));
   }
   ORRERY_ASSIGN_OR_RETURN(const ir::Function spread, Shard(microbatch, mesh));
-  ORRERY_ASSIGN_OR_RETURN(
-      PipelinedStep step, PartitionStages(spread, degrees.pp, degrees.microbatches, batched));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
+                          PartitionStages(spread, degrees.pp, degrees.microbatches, batched));
   step.devices = degrees.devices;
   return step;
 }

@@ -42,11 +42,11 @@ absl::StatusOr<const PassInfo*> FindPass(absl::string_view name) {
   for (const PassInfo* pass : AllPasses()) {
     if (pass->name == name) return pass;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no pass '", name, "'; wanted one of ",
-      absl::StrJoin(AllPasses(), ", ", [](std::string* out, const PassInfo* pass) {
-        absl::StrAppend(out, pass->name);
-      })));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no pass '", name, "'; wanted one of ",
+                   absl::StrJoin(AllPasses(), ", ", [](std::string* out, const PassInfo* pass) {
+                     absl::StrAppend(out, pass->name);
+                   })));
 }
 
 // The call `text`, "name" or "name{options}".
@@ -102,9 +102,9 @@ absl::StatusOr<int64_t> PositiveOption(const PassOptions& options, absl::string_
   const auto found = options.find(std::string(name));
   int64_t value = 0;
   if (found != options.end() && absl::SimpleAtoi(found->second, &value) && value >= 1) return value;
-  return absl::InvalidArgumentError(
-      absl::StrCat("option ", name, " is '", found == options.end() ? "" : found->second,
-                   "'; wanted a whole number of at least 1"));
+  return absl::InvalidArgumentError(absl::StrCat("option ", name, " is '",
+                                                 found == options.end() ? "" : found->second,
+                                                 "'; wanted a whole number of at least 1"));
 }
 
 }  // namespace orrery::transforms

@@ -23,11 +23,11 @@ struct Part {
       : builder(name, mesh), local(values), saved(values, 0) {}
 
   ir::Builder builder;
-  IdTable<ValueId, ValueId> local;                  // origin to value here
-  IdTable<ValueId, char> saved;                     // origins that are returned for a later phase
-  std::vector<std::pair<ValueId, ValueId>> pairs;   // the same, as a list: (origin, here)
-  std::vector<std::pair<ValueId, int32_t>> sends;   // origin, to which stage
-  std::vector<ValueId> collected, summed;           // origins, to be added up after the last op
+  IdTable<ValueId, ValueId> local;                 // origin to value here
+  IdTable<ValueId, char> saved;                    // origins that are returned for a later phase
+  std::vector<std::pair<ValueId, ValueId>> pairs;  // the same, as a list: (origin, here)
+  std::vector<std::pair<ValueId, int32_t>> sends;  // origin, to which stage
+  std::vector<ValueId> collected, summed;          // origins, to be added up after the last op
 
   void Bind(ValueId origin, ValueId here) {
     local[origin] = here;
@@ -105,8 +105,7 @@ class Partitioner {
     const OpId producer = function_.producer(value);
     const ir::TensorType& type = function_.type(value);
     if (!producer.valid()) {
-      part.Bind(value,
-                part.builder.AddInput(function_.value_name(value), type, roles_[value]));
+      part.Bind(value, part.builder.AddInput(function_.value_name(value), type, roles_[value]));
       return part.local[value];
     }
     const StepPhase made = plan_.phase[producer];
@@ -231,8 +230,8 @@ class Partitioner {
     const OpId producer = function_.producer(output.value);
     if (!producer.valid()) return;  // an input handed back
     if (to_sum_[output.value] != 0 || to_collect_[output.value] != 0) return;
-    const int32_t stage = output.role == OutputRole::kUpdated ? plan_.home[Parameter(output)]
-                                                              : plan_.stage[producer];
+    const int32_t stage =
+        output.role == OutputRole::kUpdated ? plan_.home[Parameter(output)] : plan_.stage[producer];
     const StepPhase phase = plan_.phase[producer];
     Part& part = PartOf(stage, phase);
     const ValueId of = output.of.valid() ? Get(output.of, stage, phase) : ValueId();
@@ -264,7 +263,8 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Finish() {
-    PipelinedStep step{.mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}, .devices = {}};
+    PipelinedStep step{
+        .mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}, .devices = {}};
     for (size_t s = 0; s < parts_.size(); s += 3) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));

@@ -10,8 +10,8 @@
 namespace orrery::transforms {
 
 /// One phase of one stage. `origins` tells for each of its values which value of the spread step it
-/// stands for (invalid: none, it was made here); values of several functions with one origin are one
-/// value.
+/// stands for (invalid: none, it was made here); values of several functions with one origin are
+/// one value.
 struct StageFunction {
   ir::Function function;
   std::vector<ir::ValueId> origins;
@@ -27,7 +27,8 @@ struct PipelinedStep {
   ir::Mesh mesh;
   int64_t microbatches = 1;
   std::vector<PipelineStage> stages;
-  std::vector<int32_t> devices;  // of each rank, by its number in the cluster; empty: rank r on device r
+  std::vector<int32_t>
+      devices;  // of each rank, by its number in the cluster; empty: rank r on device r
 
   /// All functions that have something to do, stage by stage: what `opt` prints.
   std::vector<ir::Function> Functions() const;
@@ -35,7 +36,8 @@ struct PipelinedStep {
 
 /// Cuts the step of one microbatch, spread already, into `stages` (see PlanStages).
 ///
-///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the other.
+///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
+///  other.
 ///  - What forward leaves for backward, and backward for update, is returned as `saved`.
 ///  - With several microbatches, gradients are added up by Accumulate and returned tensors put
 ///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its

@@ -74,8 +74,7 @@ class Sharder {
       if (const int8_t dim = plan[input.value]; dim >= 0) {
         ORRERY_RETURN_IF_ERROR(Split(input.value, static_cast<size_t>(dim), *hp_, type));
       }
-      values_[input.value] =
-          builder_.AddInput(function_.value_name(input.value), type, input.role);
+      values_[input.value] = builder_.AddInput(function_.value_name(input.value), type, input.role);
     }
     return absl::OkStatus();
   }
@@ -85,11 +84,10 @@ class Sharder {
     AxisList axes = type.sharding.at(dim);
     axes.push_back(axis);
     if (type.dims[dim] % builder_.function().mesh().size(axes) != 0) {
-      return InfeasibleStatus(
-          {.reason = InfeasibleReason::kDivisibility,
-           .detail = absl::StrCat(split.name, "=", split.size, ": dimension ", dim, " of ",
-                                  ir::PrintValue(function_, value), " (", type.dims[dim],
-                                  ") does not divide")});
+      return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                               .detail = absl::StrCat(split.name, "=", split.size, ": dimension ",
+                                                      dim, " of ", ir::PrintValue(function_, value),
+                                                      " (", type.dims[dim], ") does not divide")});
     }
     type.sharding.Set(dim, type.dims.size(), axes);
     return absl::OkStatus();

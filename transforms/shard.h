@@ -7,12 +7,13 @@
 namespace orrery::transforms {
 
 /// Spreads a training step over `mesh`: data inputs are split along their batch by axis "dp";
-/// parameters by axis "hp", as Megatron does (Shoeybi et al. 2019): a matrix product whose data operand
-/// is whole splits its weight by columns, one whose data operand is split along the inner dimension
-/// splits it by rows, and what the weight is added to or scaled with follows. The split of everything
-/// else is inferred from the sharding rules of the ops. Values that come out partial are reduced by
-/// an AllReduce where something needs them whole: gradients of parameters before the optimizer, or
-/// before they are returned. Operands whose splits do not fit are put together by AllGather.
+/// parameters by axis "hp", as Megatron does (Shoeybi et al. 2019): a matrix product whose data
+/// operand is whole splits its weight by columns, one whose data operand is split along the inner
+/// dimension splits it by rows, and what the weight is added to or scaled with follows. The split
+/// of everything else is inferred from the sharding rules of the ops. Values that come out partial
+/// are reduced by an AllReduce where something needs them whole: gradients of parameters before the
+/// optimizer, or before they are returned. Operands whose splits do not fit are put together by
+/// AllGather.
 ///
 /// The result computes the same on the same global shapes. Infeasible (kDivisibility) where a
 /// dimension that is to be split does not divide.

@@ -37,7 +37,8 @@ class Planner {
   ir::ShardingRule Rule(OpId op) {
     operands_.clear();
     ir::TypeList results;
-    for (const ValueId operand : function_.operands(op)) operands_.push_back(&function_.type(operand));
+    for (const ValueId operand : function_.operands(op))
+      operands_.push_back(&function_.type(operand));
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       results.push_back(function_.type(function_.result(op, i)));
     }

@@ -6,7 +6,8 @@
 namespace orrery::transforms {
 
 /// Which dimension of each value axis "hp" splits (-1: none), decided in one walk over the ops of a
-/// function that is not spread yet. Only the entries of inputs are binding: the rest follows from them.
+/// function that is not spread yet. Only the entries of inputs are binding: the rest follows from
+/// them.
 IdTable<ir::ValueId, int8_t> PlanTensorSplits(const ir::Function& function);
 
 }  // namespace orrery::transforms

@@ -66,9 +66,9 @@ class StagePlanner {
       if (plan_.phase[op] == StepPhase::kForward && StartsLayer(op)) ++layers_;
     }
     if (stages_ == 1 || (layers_ > 0 && layers_ % stages_ == 0)) return absl::OkStatus();
-    return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                             .detail = absl::StrCat(layers_, " layers do not divide into ", stages_,
-                                                    " stages")});
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail = absl::StrCat(layers_, " layers do not divide into ", stages_, " stages")});
   }
 
   void Place(OpId op, int32_t stage) {
@@ -129,8 +129,7 @@ class StagePlanner {
     int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
       const OpId producer = function_.producer(operand);
-      const bool made_forward =
-          !producer.valid() || plan_.phase[producer] == StepPhase::kForward;
+      const bool made_forward = !producer.valid() || plan_.phase[producer] == StepPhase::kForward;
       if (made_forward && !SeedsBackward(producer)) {
         forward = std::max(forward, at_[operand]);
       } else {
@@ -202,7 +201,8 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
       update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
     }
     if (update) phase[*op] = StepPhase::kUpdate;
-    for (const ValueId operand : function.operands(*op)) (update ? used : used_earlier)[operand] = 1;
+    for (const ValueId operand : function.operands(*op))
+      (update ? used : used_earlier)[operand] = 1;
   }
   return phase;
 }

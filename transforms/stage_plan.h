@@ -14,8 +14,8 @@ enum class StepPhase : uint8_t { kForward, kBackward, kUpdate };
 /// Where each op of a training step goes.
 struct StagePlan {
   IdTable<ir::OpId, StepPhase> phase;
-  IdTable<ir::OpId, int32_t> stage;         // of an optimizer: 0; it is split by parameter
-  IdTable<ir::ValueId, int32_t> home;       // of an input: the stage that holds it; -1 if unused
+  IdTable<ir::OpId, int32_t> stage;    // of an optimizer: 0; it is split by parameter
+  IdTable<ir::ValueId, int32_t> home;  // of an input: the stage that holds it; -1 if unused
 };
 
 /// Ops that depend on a loss gradient are backward; optimizers, and the collectives that only make

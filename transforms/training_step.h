@@ -11,8 +11,8 @@ namespace orrery::transforms {
 
 /// Appends a squared-error loss on the first result of floating-point type, with a new data input
 /// of the same type as its target ("target"). The other results are no longer returned, and what
-/// only they needed is gone. False when the function has a loss or gradients already. An error when no
-/// result can carry a loss.
+/// only they needed is gone. False when the function has a loss or gradients already. An error when
+/// no result can carry a loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function);
 
 /// Reverse-mode differentiation: appends the ops that compute the gradient of the loss with respect
@@ -22,8 +22,8 @@ absl::StatusOr<bool> AttachLoss(ir::Function& function);
 absl::StatusOr<bool> BuildBackward(ir::Function& function);
 
 /// Appends one optimizer op for all parameters that have a gradient: "sgd", "momentum", "adam", or
-/// "none", which changes nothing. State is fp32; parameters of 16 or 8 bits get an fp32 master copy,
-/// as mixed-precision training has it. The gradients are no longer returned; the updated
+/// "none", which changes nothing. State is fp32; parameters of 16 or 8 bits get an fp32 master
+/// copy, as mixed-precision training has it. The gradients are no longer returned; the updated
 /// parameters and states are. False when there is no gradient to use.
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer);
 

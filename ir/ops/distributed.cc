@@ -56,8 +56,8 @@ absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
   }
   const auto d = static_cast<size_t>(dim);
   if (results[0].sharding.at(d) != axes) {
-    return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " of its operand is not split over ",
-                                                   op.mesh.Names(axes)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("dimension ", dim, " of its operand is not split over ", op.mesh.Names(axes)));
   }
   results[0].sharding.Set(d, results[0].dims.size(), AxisList());
   return absl::OkStatus();
@@ -87,14 +87,14 @@ absl::Status InferCollect(const OpTypes& op, TypeList& results) {
                     all.dims[0] % part.dims[0] == 0 &&
                     std::equal(all.dims.begin() + 1, all.dims.end(), part.dims.begin() + 1);
   if (!fits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot collect ", ToString(part, op.mesh), " into ", ToString(all, op.mesh),
-                     "; wanted whole parts along dimension 0"));
+    return absl::InvalidArgumentError(absl::StrCat("cannot collect ", ToString(part, op.mesh),
+                                                   " into ", ToString(all, op.mesh),
+                                                   "; wanted whole parts along dimension 0"));
   }
   if (all.sharding != part.sharding) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot collect ", ToString(part, op.mesh), " into ", ToString(all, op.mesh),
-                     "; wanted both spread alike"));
+    return absl::InvalidArgumentError(absl::StrCat("cannot collect ", ToString(part, op.mesh),
+                                                   " into ", ToString(all, op.mesh),
+                                                   "; wanted both spread alike"));
   }
   results.push_back(SameAs(all));
   return absl::OkStatus();

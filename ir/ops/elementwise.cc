@@ -40,8 +40,8 @@ absl::Status InferBroadcast(const OpTypes& op, TypeList& results) {
 
 absl::Status InferSameShapes(const OpTypes& op, TypeList& results) {
   if (op.operands[0]->dims != op.operands[1]->dims) {
-    return absl::InvalidArgumentError(absl::StrCat("shapes differ; got ", Show(op.operands[0]->dims),
-                                                   " and ", Show(op.operands[1]->dims)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "shapes differ; got ", Show(op.operands[0]->dims), " and ", Show(op.operands[1]->dims)));
   }
   return InferUnary(op, results);
 }
@@ -59,7 +59,8 @@ ValueId Unbroadcast(GradientContext& c, ValueId gradient, int i) {
   return c.builder().Op(OpKind::kReduceSum, {gradient}, c.GradientName(i), {{"axes", axes}});
 }
 
-// Whether broadcasting only added leading dimensions to operand i, which is what Unbroadcast undoes.
+// Whether broadcasting only added leading dimensions to operand i, which is what Unbroadcast
+// undoes.
 bool OnlyLeading(GradientContext& c, int i) {
   const Dims to = c.operand_type(i).dims, from = c.builder().type(c.result()).dims;
   return std::equal(to.rbegin(), to.rend(), from.rbegin());
@@ -89,14 +90,14 @@ absl::Status MulGradient(GradientContext& c) {
 }
 
 absl::Status ScaleGradient(GradientContext& c) {
-  c.SetOperandGradient(0, c.builder().Op(OpKind::kScale, {c.result_gradient()}, c.GradientName(0),
-                                         c.attributes()));
+  c.SetOperandGradient(
+      0, c.builder().Op(OpKind::kScale, {c.result_gradient()}, c.GradientName(0), c.attributes()));
   return c.builder().status();
 }
 
 absl::Status ReluGradient(GradientContext& c) {
-  c.SetOperandGradient(
-      0, c.builder().ReluGrad(c.operand(0), c.result_gradient(), c.GradientName(0)));
+  c.SetOperandGradient(0,
+                       c.builder().ReluGrad(c.operand(0), c.result_gradient(), c.GradientName(0)));
   return c.builder().status();
 }
 

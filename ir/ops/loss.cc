@@ -3,8 +3,8 @@
 #include "ir/builder.h"
 #include "ir/op_info.h"
 
-// Losses, one value an element: (prediction - target)^2 / batch. `batch` is the global batch, so that
-// gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
+// Losses, one value an element: (prediction - target)^2 / batch. `batch` is the global batch, so
+// that gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
 
 namespace orrery::ir {
 namespace {
@@ -17,7 +17,8 @@ absl::Status InferLoss(const OpTypes& op, TypeList& results) {
                                                    absl::StrJoin(target.dims, ","), "]"));
   }
   if (op.attributes.Int("batch", 0) <= 0) {
-    return absl::InvalidArgumentError("the attribute batch is missing; wanted the global batch size");
+    return absl::InvalidArgumentError(
+        "the attribute batch is missing; wanted the global batch size");
   }
   results.push_back({.dtype = prediction.dtype, .dims = prediction.dims, .sharding = {}});
   return absl::OkStatus();
@@ -29,10 +30,11 @@ double LossFlops(const OpTypes&, const TypeList& results) {
 
 // The seed of the backward phase: the gradient of the summed loss is 1, so nothing comes in.
 absl::Status LossGradient(GradientContext& c) {
-  if (c.needs(1)) return absl::UnimplementedError("no gradient of a loss with respect to its target");
+  if (c.needs(1))
+    return absl::UnimplementedError("no gradient of a loss with respect to its target");
   const int64_t batch = c.attributes().Int("batch", 1);
-  c.SetOperandGradient(
-      0, c.builder().LossGrad(c.operand(0), c.operand(1), batch, c.GradientName(0)));
+  c.SetOperandGradient(0,
+                       c.builder().LossGrad(c.operand(0), c.operand(1), batch, c.GradientName(0)));
   return c.builder().status();
 }
 

@@ -69,7 +69,8 @@ ShardingRule::Factors FactorsOfX(const OpTypes& op) {
   const Product p = ProductOf(op);
   const size_t rank = op.operands[0]->dims.size();
   ShardingRule::Factors factors(rank);
-  for (size_t d = 0; d < rank; ++d) factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
+  for (size_t d = 0; d < rank; ++d)
+    factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
   factors[p.x_m] = static_cast<int8_t>(kFactorRows + static_cast<int>(rank) - 2);
   factors[p.x_k] = kFactorK;
   return factors;
@@ -77,7 +78,8 @@ ShardingRule::Factors FactorsOfX(const OpTypes& op) {
 
 ShardingRule::Factors FactorsOfY(size_t rank) {
   ShardingRule::Factors factors(rank);
-  for (size_t d = 0; d < rank; ++d) factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
+  for (size_t d = 0; d < rank; ++d)
+    factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
   factors[rank - 1] = kFactorN;
   return factors;
 }
@@ -113,7 +115,8 @@ absl::Status MatMulGradient(GradientContext& c) {
   }
   const bool transposed = c.attributes().Int("transpose_w", 0) != 0;
   if (c.needs(0)) {
-    const AttributeSet flip = transposed ? AttributeSet() : AttributeSet{{"transpose_w", int64_t{1}}};
+    const AttributeSet flip =
+        transposed ? AttributeSet() : AttributeSet{{"transpose_w", int64_t{1}}};
     c.SetOperandGradient(0, b.Op(OpKind::kMatMul, {dy, w}, c.GradientName(0), flip));
   }
   if (!c.needs(1)) return b.status();
@@ -134,8 +137,8 @@ absl::Status InferMatMulGrad(const OpTypes& op, TypeList& results) {
     return status;
   }
   if (results[0].dims != dy.dims) {
-    return absl::InvalidArgumentError(absl::StrCat("the gradient has shape ", Show(dy.dims),
-                                                   "; wanted ", Show(results[0].dims)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the gradient has shape ", Show(dy.dims), "; wanted ", Show(results[0].dims)));
   }
   results.clear();
   for (const TensorType* operand : product) {

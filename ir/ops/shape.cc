@@ -34,11 +34,11 @@ absl::Status InferTranspose(const OpTypes& op, TypeList& results) {
   std::vector<int64_t> sorted = perm;
   std::sort(sorted.begin(), sorted.end());
   bool permutes = sorted.size() == x.dims.size();
-  for (size_t d = 0; permutes && d < sorted.size(); ++d) permutes = sorted[d] == static_cast<int64_t>(d);
+  for (size_t d = 0; permutes && d < sorted.size(); ++d)
+    permutes = sorted[d] == static_cast<int64_t>(d);
   if (!permutes) {
-    return absl::InvalidArgumentError(absl::StrCat("perm=[", absl::StrJoin(perm, ","),
-                                                   "] does not permute ", x.dims.size(),
-                                                   " dimensions"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "perm=[", absl::StrJoin(perm, ","), "] does not permute ", x.dims.size(), " dimensions"));
   }
   Dims dims;
   for (const int64_t from : perm) dims.push_back(x.dims[static_cast<size_t>(from)]);
@@ -56,8 +56,7 @@ ShardingRule TransposeSharding(const OpTypes& op, const TypeList&) {
 }
 
 absl::Status TransposeGradient(GradientContext& c) {
-  const std::vector<int64_t> perm =
-      Permutation(c.attributes(), c.operand_type(0).dims.size());
+  const std::vector<int64_t> perm = Permutation(c.attributes(), c.operand_type(0).dims.size());
   std::vector<int64_t> inverse(perm.size());
   for (size_t d = 0; d < perm.size(); ++d) {
     inverse[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);

@@ -65,17 +65,15 @@ class Progress {
 absl::Status WriteBestTrace(const search::Setting& setting,
                             const std::vector<search::Result>& results, const std::string& path) {
   const std::vector<const search::Result*> ranked = search::Ranked(results);
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run,
-                          search::Play(setting, ranked.front()->candidate));
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, ranked.front()->candidate));
   return WriteTrace(run, path);
 }
 
 absl::Status Search(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
-  ORRERY_ASSIGN_OR_RETURN(
-      const std::vector<search::Candidate> candidates,
-      search::Enumerate(space, setting.cluster.size(), setting.batch_size));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
+                          search::Enumerate(space, setting.cluster.size(), setting.batch_size));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
   Progress progress(candidates.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(
@@ -101,8 +99,9 @@ int Main(int argc, char** argv) {
   ProgramSpec spec{
       .usage = "grid_search --model M --batch-size B --cluster C [flags]",
       .about = "Simulates every way to spread a training step over the cluster and ranks them.",
-      .example = "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
-                 "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
+      .example =
+          "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
+          "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
       .options = po::options_description("Flags")};
   AddModelFlags(spec.options, flags.model);
   spec.options.add_options()("dp", po::value(&flags.dp),
@@ -116,7 +115,8 @@ int Main(int argc, char** argv) {
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.json), "the same as JSON")(
-      "trace", po::value(&flags.trace), "write the best candidate's Chrome trace (.json, .json.gz)")(
+      "trace", po::value(&flags.trace),
+      "write the best candidate's Chrome trace (.json, .json.gz)")(
       "progress", po::bool_switch(&flags.progress),
       "show progress on standard error even when that is no terminal");
   return RunProgram(argc, argv, spec, [&] { return Search(flags); });

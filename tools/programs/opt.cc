@@ -57,7 +57,8 @@ absl::Status Optimize(const Flags& flags) {
   for (const transforms::PassCall& call : passes) {
     ORRERY_RETURN_IF_ERROR(transforms::RunPass(call, function).status());
     if (flags.verify_each) {
-      ORRERY_RETURN_IF_ERROR(Annotate(ir::Verify(function), absl::StrCat("after ", call.pass->name)));
+      ORRERY_RETURN_IF_ERROR(
+          Annotate(ir::Verify(function), absl::StrCat("after ", call.pass->name)));
     }
     if (flags.print_after_all) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
@@ -70,12 +71,12 @@ absl::Status Optimize(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  ProgramSpec spec{
-      .usage = "opt INPUT [--passes PASS,PASS{option=value},…] [flags]",
-      .about = "Prints a model as IR text, after the passes that are asked for.",
-      .example = "build/bin/opt examples/models/mlp_64x512.onnx --passes "
-                 "attach-loss,build-backward,append-optimizer{optimizer=adam}",
-      .options = po::options_description("Flags")};
+  ProgramSpec spec{.usage = "opt INPUT [--passes PASS,PASS{option=value},…] [flags]",
+                   .about = "Prints a model as IR text, after the passes that are asked for.",
+                   .example =
+                       "build/bin/opt examples/models/mlp_64x512.onnx --passes "
+                       "attach-loss,build-backward,append-optimizer{optimizer=adam}",
+                   .options = po::options_description("Flags")};
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(

@@ -33,7 +33,8 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
   const simulator::Report& report = run.report;
   const auto percent = [](double fraction) { return absl::StrFormat("%.2f %%", 100 * fraction); };
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
-            << setting.cluster.name << "\n" << search::ToString(candidate) << "\n\n";
+            << setting.cluster.name << "\n"
+            << search::ToString(candidate) << "\n\n";
   PrintLine("step time", absl::StrFormat("%s (%.12f s)", ToString(report.step_time),
                                          report.step_time.seconds()));
   PrintLine("throughput", absl::StrFormat("%.2f samples/s", run.figures.throughput_samples_per_s));
@@ -43,12 +44,13 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
             absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
                             percent(report.exposed_communication_s / report.step_time.seconds())));
   PrintLine("bubble", percent(report.bubble_fraction));
-  PrintLine("peak memory", absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
+  PrintLine("peak memory",
+            absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
   PrintLine("bytes sent, reduced",
             absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));
-  PrintLine("simulated", absl::StrFormat("%d tasks of %d rank classes in %.3f ms",
-                                         report.simulated_tasks, run.program.rank_count(),
-                                         1e3 * run.figures.wall_time_s));
+  PrintLine("simulated",
+            absl::StrFormat("%d tasks of %d rank classes in %.3f ms", report.simulated_tasks,
+                            run.program.rank_count(), 1e3 * run.figures.wall_time_s));
 }
 
 absl::Status Simulate(const Flags& flags) {
@@ -62,12 +64,12 @@ absl::Status Simulate(const Flags& flags) {
   if (!run.ok()) {
     const auto infeasible = AsInfeasible(run.status());
     if (!infeasible.has_value()) return run.status();
-    return absl::FailedPreconditionError(absl::StrCat("infeasible (", ToString(infeasible->reason),
-                                                      "): ", infeasible->detail));
+    return absl::FailedPreconditionError(
+        absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
   }
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(
-        flags.json, simulator::ReportJson(run->program, run->report, run->figures)));
+    ORRERY_RETURN_IF_ERROR(
+        WriteFile(flags.json, simulator::ReportJson(run->program, run->report, run->figures)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
   PrintReport(setting, candidate, *run);
@@ -84,20 +86,23 @@ absl::Status Simulate(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   ProgramSpec spec{
-      .usage = "simulate --model M --batch-size B --cluster C [--dp D] [--hp H] [--pp P] "
-               "[--micro-batches K] [flags]",
-      .about = "Simulates one training step in one configuration and reports where its time and "
-               "memory go.",
-      .example = "build/bin/simulate --model examples/models/mlp_64x512.onnx --batch-size 8192 "
-                 "--cluster dgx-a100:2 --dp 4 --hp 2 --pp 2 --micro-batches 8 --timeline",
+      .usage =
+          "simulate --model M --batch-size B --cluster C [--dp D] [--hp H] [--pp P] "
+          "[--micro-batches K] [flags]",
+      .about =
+          "Simulates one training step in one configuration and reports where its time and "
+          "memory go.",
+      .example =
+          "build/bin/simulate --model examples/models/mlp_64x512.onnx --batch-size 8192 "
+          "--cluster dgx-a100:2 --dp 4 --hp 2 --pp 2 --micro-batches 8 --timeline",
       .options = po::options_description("Flags")};
   AddModelFlags(spec.options, flags.model);
   spec.options.add_options()("dp", po::value(&flags.candidate.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.candidate.hp), "horizontal (tensor) parallel degree [1]")(
       "pp", po::value(&flags.candidate.pp), "pipeline stages [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica [1]")(
-      "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream or distir [1f1b]")(
+      "microbatches of a data-parallel replica [1]")("schedule", po::value(&flags.schedule),
+                                                     "gpipe, 1f1b, pipedream or distir [1f1b]")(
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text");

@@ -1,0 +1,107 @@
+#include "importer/onnx_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "importer/onnx.h"
+#include "importer/onnx_test_util.h"
+
+namespace orrery::importer {
+namespace {
+
+std::string ImportBytes(const std::string& bytes) {
+  return TextOf(ImportOnnx(WriteTestFile("m.onnx", bytes)));
+}
+
+onnx::ModelProto WithWeights(size_t bytes) {
+  onnx::ModelProto model = ModelOf(R"(
+g (float[8,64] x) => (float[8,64] y) <float[64,64] w = {}> {
+  c = Constant <value = float[2] {1.0, 2.0}> ()
+  y = MatMul(x, w)
+})");
+  model.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(bytes, '\x42'));
+  model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_t()->set_raw_data(
+      std::string(bytes, '\x42'));
+  return model;
+}
+
+TEST(ReadOnnxFile, LeavesOutTheWeights) {
+  const onnx::ModelProto model = WithWeights(64 * 64 * 4);
+  const auto read = ReadOnnxFile(WriteTestFile("m.onnx", model.SerializeAsString()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->graph().initializer(0).has_raw_data());
+  EXPECT_FALSE(read->graph().node(0).attribute(0).t().has_raw_data());
+  onnx::ModelProto expected = model;
+  expected.mutable_graph()->mutable_initializer(0)->clear_raw_data();
+  expected.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_t()->clear_raw_data();
+  EXPECT_EQ(read->DebugString(), expected.DebugString());
+}
+
+TEST(ReadOnnxFile, KeepsSmallData) {
+  const onnx::ModelProto model = WithWeights(1024);
+  const auto read = ReadOnnxFile(WriteTestFile("m.onnx", model.SerializeAsString()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), model.SerializeAsString());
+}
+
+TEST(ReadOnnxFile, NotAFile) {
+  const auto missing = ImportOnnx("/nowhere/m.onnx");
+  EXPECT_EQ(missing.status(), absl::NotFoundError("/nowhere/m.onnx: no such file"));
+  std::filesystem::create_directories(TestFolder() + "folder.onnx");
+  EXPECT_EQ(TextOf(ImportOnnx(TestFolder() + "folder.onnx")),
+            "folder.onnx: is a folder; wanted an ONNX file");
+  ASSERT_EQ(mkfifo((TestFolder() + "pipe.onnx").c_str(), 0600), 0);
+  EXPECT_EQ(TextOf(ImportOnnx(TestFolder() + "pipe.onnx")),
+            "pipe.onnx: is no regular file; wanted an ONNX file");
+}
+
+TEST(ReadOnnxFile, NotAModel) {
+  EXPECT_EQ(ImportBytes(""), "m.onnx: is empty; wanted an ONNX model");
+  EXPECT_EQ(
+      ImportBytes(std::string(4, '\0')),
+      "m.onnx: byte 1: found no field of a message; the file is cut short, damaged or no ONNX "
+      "model");
+  EXPECT_EQ(
+      ImportBytes("func @step (\n) {\n"),
+      "m.onnx: byte 1: found a field of a kind that ONNX has not; the file is cut short, damaged "
+      "or no ONNX model");
+  EXPECT_EQ(ImportBytes("\x08\x07"), "m.onnx: holds no graph; wanted an ONNX model");
+  EXPECT_EQ(ImportBytes("\x08\xff"),
+            "m.onnx: byte 2: found half a number; the file is cut short, damaged or no ONNX model");
+  EXPECT_EQ(ImportBytes("\x0a\xff"),
+            "m.onnx: byte 2: found half a length; the file is cut short, damaged or no ONNX model");
+  // A model whose opset_import is no message.
+  EXPECT_EQ(ImportBytes(std::string("\x42\x01\x0f", 3)), "m.onnx: is damaged or no ONNX model");
+}
+
+TEST(ReadOnnxFile, CutShort) {
+  const std::string bytes = WithWeights(2048).SerializeAsString();
+  const std::string text = ImportBytes(bytes.substr(0, bytes.size() - 100));
+  EXPECT_EQ(text, absl::StrCat("m.onnx: byte 5: a field claims ", bytes.size() - 11,
+                               " bytes where ", bytes.size() - 105,
+                               " are left; the file is cut short, damaged or no ONNX model"));
+}
+
+// A length of 4 GiB in a file of a few bytes must not ask for memory.
+TEST(ReadOnnxFile, ClaimsMoreThanItHas) {
+  EXPECT_EQ(
+      ImportBytes("\x0a\xff\xff\xff\xff\x0f"),
+      "m.onnx: byte 6: a field claims 4294967295 bytes where 0 are left; the file is cut short, "
+      "damaged or no ONNX model");
+}
+
+TEST(ReadOnnxFile, TooLarge) {
+  const std::string path = WriteTestFile("large.onnx", "x");
+  std::filesystem::resize_file(path, (uint64_t{1} << 31));  // sparse
+  EXPECT_EQ(
+      TextOf(ImportOnnx(path)),
+      "large.onnx: is larger than 2 GiB; wanted an ONNX model, exported with its weights in a "
+      "file of their own");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace orrery::importer

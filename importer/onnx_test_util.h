@@ -1,0 +1,58 @@
+#ifndef ORRERY_IMPORTER_ONNX_TEST_UTIL_H_
+#define ORRERY_IMPORTER_ONNX_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+#include <onnx/defs/parser.h>
+#include <onnx/onnx_pb.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "importer/onnx.h"
+#include "ir/text.h"
+#include "support/check.h"
+#include "support/file.h"
+
+// ONNX models as text, for tests: the text form of the ONNX project.
+
+namespace orrery::importer {
+
+/// The model of a graph in ONNX's text form: "g (float[4,8] x) => (float[4,8] y) { y = Relu(x) }".
+inline onnx::ModelProto ModelOf(const std::string& graph, int opset = 14) {
+  const std::string text =
+      absl::StrCat("<ir_version: 7, opset_import: [\"\" : ", opset, "]>\n", graph);
+  onnx::ModelProto model;
+  const auto status = onnx::OnnxParser::Parse(model, text.c_str());
+  ORRERY_CHECK(status.IsOK()) << status.ErrorMessage() << "\n" << text;
+  return model;
+}
+
+/// A folder of this process.
+inline std::string TestFolder() {
+  return absl::StrCat(testing::TempDir(), "orrery_importer_", getpid(), "/");
+}
+
+/// Writes `bytes` to a file `name` of this process and returns its path.
+inline std::string WriteTestFile(const std::string& name, const std::string& bytes) {
+  const std::string path = absl::StrCat(TestFolder(), name);
+  const absl::Status status = WriteFile(path, bytes);
+  ORRERY_CHECK(status.ok()) << status;
+  return path;
+}
+
+/// The text of the function, or of the error without the folder of the test.
+inline std::string TextOf(const absl::StatusOr<ir::Function>& function) {
+  if (function.ok()) return absl::StrCat("\n", ir::Print(*function));
+  return absl::StrReplaceAll(std::string(function.status().message()), {{TestFolder(), ""}});
+}
+
+/// What comes of importing `model` from a file "m.onnx".
+inline std::string ImportText(const onnx::ModelProto& model, const ImportOptions& options = {}) {
+  return TextOf(ImportOnnx(WriteTestFile("m.onnx", model.SerializeAsString()), options));
+}
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_ONNX_TEST_UTIL_H_
