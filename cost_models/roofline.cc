@@ -34,11 +34,10 @@ class Roofline final : public CostModel {
         << info.name << " is no kernel";
     const FlopRate peak =
         info.matrix_product ? MatrixPeak(op.operands[0]->dtype, device) : device.fp32;
-    const double arithmetic_s = FlopsOf(op).count() / peak.flops_per_second();
-    const double memory_s = static_cast<double>(BytesMovedBy(op).count()) /
-                            static_cast<double>(device.memory_bandwidth.bytes_per_second());
-    return Duration::FromSeconds(std::max(arithmetic_s, memory_s)) +
-           device.launch_overhead * info.kernels;
+    const Duration arithmetic =
+        Duration::FromSeconds(FlopsOf(op).count() / peak.flops_per_second());
+    const Duration memory = TransferTime(BytesMovedBy(op), device.memory_bandwidth);
+    return std::max(arithmetic, memory) + device.launch_overhead * info.kernels;
   }
 
   Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {

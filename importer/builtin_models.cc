@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "importer/printable.h"
 #include "ir/models/mlp.h"
 #include "support/status.h"
 
@@ -56,10 +56,6 @@ const Builtin* Find(absl::string_view model) {
   return nullptr;
 }
 
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text), "'");
-}
-
 // Reads "key=value" into `values`.
 absl::Status ReadKey(const Builtin& builtin, absl::string_view text, Values& values) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -69,7 +65,7 @@ absl::Status ReadKey(const Builtin& builtin, absl::string_view text, Values& val
     int64_t value = 0;
     if (!absl::SimpleAtoi(parts.second, &value) || value < 1 || value > key.max) {
       return absl::InvalidArgumentError(absl::StrCat(
-          key.name, " is ", Quoted(parts.second), "; wanted a whole number from 1 to ", key.max));
+          key.name, " is ", Show(parts.second), "; wanted a whole number from 1 to ", key.max));
     }
     if (values.emplace(key.name, value).second) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(key.name, " stands twice; wanted it once"));
@@ -77,7 +73,7 @@ absl::Status ReadKey(const Builtin& builtin, absl::string_view text, Values& val
   const std::string known = absl::StrJoin(
       builtin.keys, ", ", [](std::string* out, const Key& key) { absl::StrAppend(out, key.name); });
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown key ", Quoted(parts.first), "; wanted ", known));
+      absl::StrCat("unknown key ", Show(parts.first), "; wanted ", known));
 }
 
 absl::StatusOr<Values> ReadKeys(const Builtin& builtin, absl::string_view model) {
@@ -98,7 +94,7 @@ bool IsBuiltinModel(absl::string_view model) { return Find(model) != nullptr; }
 
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype) {
-  const std::string where = absl::Utf8SafeCHexEscape(model);
+  const std::string where = Printable(model);
   if (batch < 1 || batch > kMaxBatch) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": batch is ", batch, "; wanted 1 to ", kMaxBatch));

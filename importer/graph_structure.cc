@@ -7,11 +7,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx_op.h"
 #include "importer/onnx_type.h"
+#include "importer/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
@@ -159,9 +159,8 @@ absl::Status CheckOrder(const onnx::GraphProto& graph, const Producers& producer
 
 std::string OpTypeOf(const onnx::NodeProto& node) {
   const bool plain = node.domain().empty() || node.domain() == "ai.onnx";
-  const std::string type = absl::Utf8SafeCHexEscape(node.op_type().substr(0, 100));
-  return plain ? type
-               : absl::StrCat(absl::Utf8SafeCHexEscape(node.domain().substr(0, 100)), ".", type);
+  const std::string type = Printable(node.op_type());
+  return plain ? type : absl::StrCat(Printable(node.domain()), ".", type);
 }
 
 // Null for an op type that is not supported.
@@ -208,6 +207,15 @@ absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model) {
   return absl::InvalidArgumentError("names no version of the default opset");
 }
 
+absl::Status CheckInputs(const onnx::GraphProto& graph) {
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (input.type().has_tensor_type() && input.type().tensor_type().has_shape()) continue;
+    return Bad(absl::StrCat("input ", Show(input.name())),
+               absl::StrCat("is ", ToString(input.type()), "; wanted a tensor of known rank"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSupported(const onnx::ModelProto& model) {
   if (model.functions_size() > 0) {
     return absl::InvalidArgumentError(
@@ -219,6 +227,7 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
         absl::StrCat("has ", model.graph().sparse_initializer_size(),
                      " sparse initializers; not supported; wanted dense ones"));
   }
+  ORRERY_RETURN_IF_ERROR(CheckInputs(model.graph()));
   ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
   for (const onnx::NodeProto& node : model.graph().node()) {
     ORRERY_RETURN_IF_ERROR(CheckNode(model.graph(), node, opset));

@@ -15,7 +15,7 @@ namespace orrery::importer {
 ///  3. Nodes stand in an order in which they can run.
 ///  4. Their op types are supported in the opset of the model; no functions, no graphs in graphs,
 ///  no
-///     sparse initializers.
+///     sparse initializers. Graph inputs are tensors of known rank.
 ///
 /// Returns the first rule broken and where. Graph inputs stay, whether used or not.
 absl::Status Tidy(onnx::ModelProto& model);

@@ -2,11 +2,11 @@
 
 #include <cctype>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "importer/builtin_models.h"
 #include "importer/onnx.h"
+#include "importer/printable.h"
 #include "importer/rebind.h"
 #include "ir/text.h"
 #include "support/file.h"
@@ -49,7 +49,7 @@ absl::StatusOr<ir::Function> LoadFile(const ModelSpec& spec,
 }  // namespace
 
 absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
-  const std::string where = absl::Utf8SafeCHexEscape(spec.model);
+  const std::string where = Printable(spec.model);
   if (spec.batch_size < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": batch is ", spec.batch_size, "; wanted at least 1"));

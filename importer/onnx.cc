@@ -10,6 +10,7 @@
 #include "importer/onnx_library.h"
 #include "importer/onnx_op.h"
 #include "importer/onnx_type.h"
+#include "importer/printable.h"
 #include "importer/symbols.h"
 #include "importer/tensor_values.h"
 #include "ir/verifier.h"

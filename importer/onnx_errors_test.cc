@@ -213,7 +213,8 @@ const Case kStructureCases[] = {
      "m.onnx: ONNX's checker: Mismatched attribute type in 'g : alpha' ==> Context: Bad node spec "
      "for node. Name: g OpType: Gemm"},
     {"NameWithLineBreak", [](Model& m) { Node(m, 1)->set_input(0, "a\nb\xff"); },
-     "m.onnx: node 'r': uses 'a\\nb\\xff', which is no input, no initializer and made by no node"},
+     "m.onnx: node 'r': uses 'a\\x0ab\\xff', which is no input, no initializer and made by no "
+     "node"},
 };
 INSTANTIATE_TEST_SUITE_P(Structure, OnnxErrors, testing::ValuesIn(kStructureCases), NameOf);
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 
@@ -9,6 +11,7 @@
 #include "importer/onnx.h"
 #include "importer/onnx_test_util.h"
 #include "ir/verifier.h"
+#include "support/file.h"
 
 // No file crashes the importer: real models with bytes flipped, cut, moved and repeated give a
 // function that verifies or an error of one line. ORRERY_FUZZ_ROUNDS=100000 runs longer.
@@ -93,8 +96,11 @@ Outcomes Fuzz(const std::string& bytes, int rounds) {
   Outcomes outcomes;
   Damager damager(kSeed);
   for (int round = 0; round < rounds; ++round) {
-    const std::string path = WriteTestFile("fuzz.onnx", damager.Damage(bytes));
+    // A new file each time: some file systems wait for the disk when one is overwritten.
+    const std::string path =
+        WriteTestFile(absl::StrCat("fuzz", round, ".onnx"), damager.Damage(bytes));
     const auto function = LoadModel({.model = path, .batch_size = 8, .dtype = ir::DType::kBF16});
+    std::filesystem::remove(path);
     if (function.ok()) {
       ++outcomes.imported;
       EXPECT_TRUE(ir::Verify(*function).ok()) << "seed " << kSeed << " round " << round;

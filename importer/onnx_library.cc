@@ -7,20 +7,18 @@
 #include <exception>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "importer/printable.h"
 
 namespace orrery::importer {
 namespace {
 
 // The library's messages run over several lines.
 std::string OneLine(absl::string_view text) {
-  constexpr size_t kLongest = 400;
-  const std::string line =
-      absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \n\r\t"), absl::SkipEmpty()), " ");
-  return absl::Utf8SafeCHexEscape(line.substr(0, kLongest));
+  return Printable(
+      absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \n\r\t"), absl::SkipEmpty()), " "));
 }
 
 template <typename Call>

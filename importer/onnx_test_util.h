@@ -6,6 +6,8 @@
 #include <onnx/onnx_pb.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +15,6 @@
 #include "importer/onnx.h"
 #include "ir/text.h"
 #include "support/check.h"
-#include "support/file.h"
 
 // ONNX models as text, for tests: the text form of the ONNX project.
 
@@ -36,9 +37,11 @@ inline std::string TestFolder() {
 
 /// Writes `bytes` to a file `name` of this process and returns its path.
 inline std::string WriteTestFile(const std::string& name, const std::string& bytes) {
+  std::filesystem::create_directories(TestFolder());
   const std::string path = absl::StrCat(TestFolder(), name);
-  const absl::Status status = WriteFile(path, bytes);
-  ORRERY_CHECK(status.ok()) << status;
+  std::ofstream out(path, std::ios::binary);
+  out << bytes;
+  ORRERY_CHECK(out.good()) << path;
   return path;
 }
 

@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "importer/printable.h"
 #include "importer/symbols.h"
 #include "ir/mesh.h"
 #include "support/status.h"
@@ -42,15 +42,9 @@ std::string Show(const ir::TensorType& type) { return ir::ToString(type, ir::Mes
 
 }  // namespace
 
-std::string Show(absl::string_view name) {
-  constexpr size_t kLongest = 200;
-  const bool cut = name.size() > kLongest;
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(name.substr(0, kLongest)), cut ? "…'" : "'");
-}
-
 std::string Describe(const onnx::NodeProto& node) {
   if (!node.name().empty()) return absl::StrCat("node ", Show(node.name()));
-  return absl::StrCat("the ", absl::Utf8SafeCHexEscape(node.op_type()), " that makes ",
+  return absl::StrCat("the ", Printable(node.op_type()), " that makes ",
                       Show(node.output_size() > 0 ? absl::string_view(node.output(0)) : ""));
 }
 
@@ -87,16 +81,12 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::TensorProto& tensor) {
 
 absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input) {
   const onnx::TypeProto_Tensor& tensor = input.type().tensor_type();
-  if (!input.type().has_tensor_type() || !tensor.has_shape()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is ", ToString(input.type()), "; wanted a tensor of known rank"));
-  }
   ORRERY_ASSIGN_OR_RETURN(const ir::DType dtype, ElementType(tensor.elem_type()));
   ir::TensorType type{.dtype = dtype, .dims = {}, .sharding = {}};
   for (int d = 0; d < tensor.shape().dim_size(); ++d) {
     const Dimension& dimension = tensor.shape().dim(d);
     if (!dimension.has_dim_value()) {
-      const std::string symbol = absl::Utf8SafeCHexEscape(SymbolOf(input, d));
+      const std::string symbol = Printable(SymbolOf(input, d));
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " is dynamic ('", symbol,
                                                      "') and has no value; try --symbol ", symbol,
                                                      "=VALUE"));
@@ -138,7 +128,7 @@ std::string ToString(const onnx::TypeProto& type) {
       absl::StrJoin(tensor.shape().dim(), ",", [](std::string* out, const Dimension& d) {
         absl::StrAppend(out, d.has_dim_value()       ? absl::StrCat(d.dim_value())
                              : d.dim_param().empty() ? "?"
-                                                     : absl::Utf8SafeCHexEscape(d.dim_param()));
+                                                     : Printable(d.dim_param()));
       });
   return absl::StrCat(text, "[", dims, "]");
 }

@@ -13,9 +13,6 @@
 
 namespace orrery::importer {
 
-/// "'name'" on one line whatever the bytes, cut where it is very long.
-std::string Show(absl::string_view name);
-
 /// "node '/l.0/MatMul'"; "the MatMul that makes 'y'" for a node without a name.
 std::string Describe(const onnx::NodeProto& node);
 
@@ -25,8 +22,8 @@ absl::StatusOr<ir::DType> ElementType(int onnx_element_type);
 /// The type of an initializer or constant.
 absl::StatusOr<ir::TensorType> TypeOf(const onnx::TensorProto& tensor);
 
-/// The type of a graph input whose symbols are bound. The error of a dimension that is still
-/// dynamic says how to give it a value.
+/// The type of a graph input, a tensor with a shape, whose symbols are bound. The error of a
+/// dimension that is still dynamic says how to give it a value.
 absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input);
 
 /// Ok, or that a dimension is below 1 or the tensor larger than 2^60 bytes.

@@ -2,10 +2,9 @@
 
 #include <set>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_type.h"
+#include "importer/printable.h"
 
 namespace orrery::importer {
 
@@ -67,8 +66,7 @@ absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph) 
     return absl::InvalidArgumentError(absl::StrCat(
         "symbol ", Show(name), " is no dynamic dimension of an input; ",
         known.empty() ? std::string("all dimensions are fixed")
-                      : absl::StrCat("wanted one of ",
-                                     absl::Utf8SafeCHexEscape(absl::StrJoin(known, ", ")))));
+                      : absl::StrCat("wanted one of ", Printable(absl::StrJoin(known, ", ")))));
   }
   std::map<std::string, int64_t> symbols = options.symbols;
   const std::string batch = BatchSymbol(graph);

@@ -67,6 +67,13 @@ std::pair<ValueId, ValueId> Builder::MatMulGrad(ValueId x, ValueId w, ValueId dy
   return {function_.result(op, 0), function_.result(op, 1)};
 }
 
+bool Builder::IsTaken(absl::string_view name) {
+  for (; named_ < function_.value_limit(); ++named_) {
+    taken_.insert(function_.value_name(ValueId(named_)));
+  }
+  return taken_.contains(name);
+}
+
 void Builder::Return(ValueId value, OutputRole role, ValueId of) {
   if (status_.ok()) function_.AddOutput({.value = value, .role = role, .of = of});
 }
@@ -97,7 +104,7 @@ std::string GradientContext::GradientName(int i) const {
   const absl::string_view name = builder_.function().value_name(operand(i));
   if (name.empty()) return "";
   const std::string gradient = absl::StrCat("d", name);
-  return builder_.function().names().Find(gradient).valid() ? "" : gradient;
+  return builder_.IsTaken(gradient) ? "" : gradient;
 }
 
 }  // namespace orrery::ir

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
@@ -75,6 +76,9 @@ class Builder {
   OpId TypedOp(OpKind kind, std::span<const ValueId> operands, const TensorType& type,
                absl::string_view name, const AttributeSet& attributes);
 
+  /// Whether a value of the function has that name. The first call looks at all of them.
+  bool IsTaken(absl::string_view name);
+
   void Return(ValueId value, OutputRole role = OutputRole::kResult, ValueId of = ValueId());
   void ReturnGradient(ValueId gradient, ValueId of) { Return(gradient, OutputRole::kGradient, of); }
 
@@ -93,6 +97,8 @@ class Builder {
   Function function_;
   absl::Status status_;
   TypeList scratch_;
+  absl::flat_hash_set<absl::string_view> taken_;  // of the first named_ values
+  int32_t named_ = 0;
 };
 
 /// What a gradient rule works with: one op of the function that is being continued, and the

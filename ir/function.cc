@@ -22,7 +22,7 @@ absl::string_view ToString(OutputRole role) {
 }
 
 ValueId Function::AddValue(absl::string_view name, TypeId type, OpId producer) {
-  value_names_.push_back(name.empty() ? StringId(0) : names_.Intern(name));
+  names_.push_back(name);
   value_producers_.push_back(producer);
   return value_types_.push_back(type);
 }
@@ -63,7 +63,7 @@ void Function::Reserve(int32_t ops, int32_t values) {
   op_attributes_.reserve(ops);
   order_.reserve(static_cast<size_t>(ops));
   value_types_.reserve(values);
-  value_names_.reserve(values);
+  names_.reserve(static_cast<size_t>(values));
   value_producers_.reserve(values);
 }
 

@@ -13,7 +13,7 @@
 #include "ir/type.h"
 #include "support/id.h"
 #include "support/id_table.h"
-#include "support/string_pool.h"
+#include "support/name_list.h"
 
 // A function is a list of ops over typed values, as structure of arrays: each op is a row of a few
 // parallel arrays, its operands a range of one pool, its results consecutive values. The order in
@@ -82,7 +82,9 @@ class Function {
   void SetOutputs(std::vector<Output> outputs) { outputs_ = std::move(outputs); }
   /// Replaces the order; ops that it leaves out are gone as far as anyone can tell.
   void SetOrder(std::vector<OpId> order) { order_ = std::move(order); }
-  void SetName(ValueId value, absl::string_view name) { value_names_[value] = names_.Intern(name); }
+  void SetName(ValueId value, absl::string_view name) {
+    names_.Set(static_cast<size_t>(value.index()), name);
+  }
   void Reserve(int32_t ops, int32_t values);
 
   // Reading.
@@ -112,10 +114,10 @@ class Function {
   TypeId type_id(ValueId value) const { return value_types_[value]; }
   const TensorType& type(ValueId value) const { return types_[value_types_[value]]; }
   const TypeTable& types() const { return types_; }
-  /// The name, or "" when it has none.
-  absl::string_view value_name(ValueId value) const { return names_[value_names_[value]]; }
-  StringId value_name_id(ValueId value) const { return value_names_[value]; }
-  const StringPool& names() const { return names_; }
+  /// The name, or "" when it has none; good until the function goes.
+  absl::string_view value_name(ValueId value) const {
+    return names_[static_cast<size_t>(value.index())];
+  }
 
   /// The role of the input that `value` is; aborts when it is none.
   InputRole input_role(ValueId value) const;
@@ -133,7 +135,7 @@ class Function {
 
   std::string name_;
   Mesh mesh_;
-  StringPool names_;
+  NameList names_;  // of values
   TypeTable types_;
   AttributeTable attributes_;
   IdTable<OpId, OpKind> op_kinds_;
@@ -142,7 +144,6 @@ class Function {
   IdTable<OpId, AttributesId> op_attributes_;
   std::vector<ValueId> operand_pool_;
   IdTable<ValueId, TypeId> value_types_;
-  IdTable<ValueId, StringId> value_names_;
   IdTable<ValueId, OpId> value_producers_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

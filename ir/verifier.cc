@@ -45,8 +45,8 @@ class Verifier {
   absl::Status Define(ValueId value) {
     defined_[value] = 1;
     ORRERY_RETURN_IF_ERROR(CheckType(value));
-    const StringId name = function_.value_name_id(value);
-    if (name == StringId(0) || names_.insert(name).second) return absl::OkStatus();
+    const absl::string_view name = function_.value_name(value);
+    if (name.empty() || names_.insert(name).second) return absl::OkStatus();
     return Broken(value, "is the name of two values; wanted one");
   }
 
@@ -241,7 +241,7 @@ class Verifier {
   IdTable<ValueId, const InputRole*> input_roles_;  // null for what an op makes
   IdTable<OpId, char> seen_;
   IdTable<TypeId, char> checked_types_;
-  absl::flat_hash_set<StringId> names_;
+  absl::flat_hash_set<absl::string_view> names_;
   absl::InlinedVector<const TensorType*, 4> operand_types_;
   TypeList inferred_;
 };

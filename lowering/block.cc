@@ -26,19 +26,23 @@ class BlockLowering {
         context_(context),
         copies_(context.cost_model.copies_everything()),
         local_types_(function_.types().size()),
+        local_bytes_(function_.types().size()),
         maker_(function_.value_limit()),
         buffer_(function_.value_limit()),
         uses_(function_.value_limit(), 0),
-        kind_(function_.value_limit(), MemoryKind::kActivations) {
+        kind_(function_.value_limit(), MemoryKind::kActivations),
+        costs_(static_cast<size_t>(ir::OpKindCount())) {
     for (int32_t t = 0; t < function_.types().size(); ++t) {
       local_types_[ir::TypeId(t)] =
           ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
+      local_bytes_[ir::TypeId(t)] = ir::SizeOf(local_types_[ir::TypeId(t)]).count();
     }
     for (int32_t v = 0; v < function_.value_limit(); ++v) buffer_[ValueId(v)] = ValueId(v);
   }
 
   Block Run() {
     block_.tasks.reserve(function_.order().size());
+    block_.memory.reserve(2 * function_.order().size());
     FindKinds();
     FindBuffers();
     for (const ir::Input& input : function_.inputs()) AddInput(input.value);
@@ -55,13 +59,23 @@ class BlockLowering {
     BlockDependency dependency;
   };
 
+  // What the last op of a kind cost.
+  struct Cost {
+    bool known = false;
+    ir::AttributesId attributes;
+    absl::InlinedVector<ir::TypeId, 4> operands;
+    Duration duration;
+    Flops flops;
+    Bytes bytes;
+  };
+
   ValueId OriginOf(ValueId value) const {
     return part_.origins[static_cast<size_t>(value.index())];
   }
   const ir::TensorType& Local(ValueId value) const {
     return local_types_[function_.type_id(value)];
   }
-  int64_t BytesOf(ValueId value) const { return ir::SizeOf(Local(value)).count(); }
+  int64_t BytesOf(ValueId value) const { return local_bytes_[function_.type_id(value)]; }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
   // What is added up over microbatches, and what update works on, is gradients.
@@ -195,8 +209,11 @@ class BlockLowering {
     row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
     if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
-    } else if (!(sum && context_.first)) {
-      row.duration = context_.cost_model.Compute(View(op), context_.device);
+    } else {
+      const Cost& cost = CostOf(op);
+      row.label.flops = cost.flops;
+      row.label.bytes = cost.bytes;
+      if (!(sum && context_.first)) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
@@ -247,19 +264,41 @@ class BlockLowering {
   }
 
   simulator::TaskLabel Label(OpId op) {
-    const bool collective = function_.info(op).op_class == OpClass::kCollective;
-    const cost_models::OpView view = View(op);
-    return {.name = absl::StrCat(function_.info(op).name, " ",
-                                 function_.value_name(function_.result(op))),
-            .kind = collective ? simulator::TaskKind::kCollective : simulator::TaskKind::kCompute,
+    name_.clear();
+    absl::StrAppend(&name_, function_.info(op).name, " ",
+                    function_.value_name(function_.result(op)));
+    return {.name = block_.names.Store(name_),
+            .kind = simulator::TaskKind::kCompute,
             .phase = context_.phase,
             .stage = context_.stage,
-            .flops = collective ? Flops() : cost_models::FlopsOf(view),
-            .bytes = collective ? Bytes(BytesOf(function_.result(op)))
-                                : cost_models::BytesMovedBy(view)};
+            .flops = {},
+            .bytes = {}};
+  }
+
+  // Layers repeat: an op mostly costs what the last one of its kind did.
+  const Cost& CostOf(OpId op) {
+    Cost& cost = costs_[static_cast<size_t>(function_.kind(op))];
+    const auto operands = function_.operands(op);
+    bool known = cost.known && cost.attributes == function_.attributes_id(op) &&
+                 cost.operands.size() == operands.size();
+    for (size_t i = 0; known && i < operands.size(); ++i) {
+      known = cost.operands[i] == function_.type_id(operands[i]);
+    }
+    if (known) return cost;
+    const cost_models::OpView view = View(op);
+    cost = {.known = true,
+            .attributes = function_.attributes_id(op),
+            .operands = {},
+            .duration = context_.cost_model.Compute(view, context_.device),
+            .flops = cost_models::FlopsOf(view),
+            .bytes = cost_models::BytesMovedBy(view)};
+    for (const ValueId operand : operands) cost.operands.push_back(function_.type_id(operand));
+    return cost;
   }
 
   void Collective(OpId op, BlockTask& row) {
+    row.label.kind = simulator::TaskKind::kCollective;
+    row.label.bytes = Bytes(BytesOf(function_.result(op)));
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
@@ -289,10 +328,13 @@ class BlockLowering {
   const BlockContext& context_;
   const bool copies_;
   IdTable<ir::TypeId, ir::TensorType> local_types_;
+  IdTable<ir::TypeId, int64_t> local_bytes_;
   IdTable<ValueId, Maker> maker_;
   IdTable<ValueId, ValueId> buffer_;
   IdTable<ValueId, int32_t> uses_;
   IdTable<ValueId, MemoryKind> kind_;
+  std::vector<Cost> costs_;  // by op kind
+  std::string name_;
   std::vector<const ir::TensorType*> operands_, results_;
   Block block_;
 };

@@ -7,6 +7,7 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
+#include "support/name_list.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -64,6 +65,7 @@ struct Block {
   std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
+  TextArena names;  // of the labels of tasks
 };
 
 struct BlockContext {

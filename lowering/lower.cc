@@ -176,12 +176,13 @@ class Lowering {
         placed.durations.back() = pricing_.Collective(stage, task, 0);
         task.label.collectives = static_cast<int32_t>(pricing_.GroupsOf(task.group).size());
       }
-      placed.labels.push_back(program_.AddLabel(std::move(task.label)));
+      placed.labels.push_back(program_.AddLabel(task.label));
     }
     for (const BlockSend& send : placed.block.sends) {
       placed.send_durations.push_back(pricing_.Send(stage, send, 0));
+      const std::string name = absl::StrCat("Send ", send.name);
       placed.send_labels.push_back(
-          program_.AddLabel({.name = absl::StrCat("Send ", send.name),
+          program_.AddLabel({.name = name,
                              .kind = simulator::TaskKind::kSend,
                              .phase = send.to > stage ? Phase::kForward : Phase::kBackward,
                              .stage = stage,

@@ -79,7 +79,7 @@ class Writer {
       const TaskLabel& label = program_.label(LabelId(i));
       const bool computes = label.kind == TaskKind::kCompute;
       labels_.push_back(
-          {.head = absl::StrCat("\"name\":", Quoted(label.name), ",\"cat\":\"",
+          {.head = absl::StrCat("\"name\":", Quoted(std::string(label.name)), ",\"cat\":\"",
                                 computes ? "compute" : "communication", "\""),
            .args = absl::StrFormat(",\"stage\":%d,\"phase\":\"%s\",\"flops\":%.17g,\"bytes\":%d",
                                    label.stage, ToString(label.phase), label.flops.count(),

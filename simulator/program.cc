@@ -156,7 +156,12 @@ StreamId Program::AddStream(RankClassId rank, StreamKind kind) {
   return streams_.push_back({.rank = rank, .kind = kind});
 }
 
-LabelId Program::AddLabel(TaskLabel label) { return labels_.push_back(std::move(label)); }
+LabelId Program::AddLabel(const TaskLabel& label) {
+  label_names_.push_back(label.name);
+  TaskLabel row = label;
+  row.name = {};
+  return labels_.push_back(row);
+}
 
 FlowId Program::AddFlow(Flow flow) { return flows_.push_back(flow); }
 

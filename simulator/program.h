@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "support/id.h"
 #include "support/id_table.h"
+#include "support/name_list.h"
 #include "support/units.h"
 
 // A Program is what is left of a model once it is lowered: tasks on streams, with durations, bytes
@@ -79,7 +80,7 @@ struct Stream {
 
 /// What a task is, for traces and reports; shared by the same task of all microbatches.
 struct TaskLabel {
-  std::string name = {};  // "MatMul y0", "AllReduce dwA (dp)"
+  absl::string_view name = {};  // "MatMul y0"; a program keeps a copy of its own
   TaskKind kind = TaskKind::kCompute;
   Phase phase = Phase::kForward;
   int32_t stage = 0;
@@ -118,7 +119,7 @@ class Program {
  public:
   RankClassId AddRank(RankClass rank);
   StreamId AddStream(RankClassId rank, StreamKind kind);
-  LabelId AddLabel(TaskLabel label);
+  LabelId AddLabel(const TaskLabel& label);
   FlowId AddFlow(Flow flow);
 
   /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
@@ -138,7 +139,11 @@ class Program {
   int32_t rank_count() const { return ranks_.size(); }
   const RankClass& rank(RankClassId id) const { return ranks_[id]; }
   const Stream& stream(StreamId id) const { return streams_[id]; }
-  const TaskLabel& label(LabelId id) const { return labels_[id]; }
+  TaskLabel label(LabelId id) const {
+    TaskLabel label = labels_[id];
+    label.name = label_names_[static_cast<size_t>(id.index())];
+    return label;
+  }
   int32_t label_count() const { return labels_.size(); }
   const Flow& flow(FlowId id) const { return flows_[id]; }
   int32_t flow_count() const { return flows_.size(); }
@@ -188,7 +193,8 @@ class Program {
   IdTable<RankClassId, RankClass> ranks_;
   IdTable<RankClassId, ResidentRow> residents_;
   IdTable<StreamId, Stream> streams_;
-  IdTable<LabelId, TaskLabel> labels_;
+  IdTable<LabelId, TaskLabel> labels_;  // without their names
+  NameList label_names_;
   IdTable<FlowId, Flow> flows_;
   std::vector<Duration> durations_;
   std::vector<FlowId> task_flows_;  // empty while no task has a flow

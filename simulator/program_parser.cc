@@ -106,7 +106,8 @@ class Parser {
   absl::Status ParseLabel(LineReader& line) {
     TaskLabel label;
     ORRERY_RETURN_IF_ERROR(line.NextId("label", program_.label_count()));
-    ORRERY_ASSIGN_OR_RETURN(label.name, line.String());
+    ORRERY_ASSIGN_OR_RETURN(const std::string name, line.String());
+    label.name = name;
     ORRERY_ASSIGN_OR_RETURN(label.kind, line.Enum<TaskKind>(kTaskKindCount));
     ORRERY_ASSIGN_OR_RETURN(label.phase, line.Enum<Phase>(kPhaseCount));
     ORRERY_RETURN_IF_ERROR(line.Expect("stage"));
@@ -122,7 +123,7 @@ class Parser {
     if (line.Take("collectives")) {
       ORRERY_ASSIGN_OR_RETURN(label.collectives, line.Int32());
     }
-    program_.AddLabel(std::move(label));
+    program_.AddLabel(label);
     return line.End();
   }
 

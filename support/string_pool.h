@@ -2,13 +2,12 @@
 #define ORRERY_SUPPORT_STRING_POOL_H_
 
 #include <cstdint>
-#include <deque>
-#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "support/id.h"
+#include "support/name_list.h"
 
 namespace orrery {
 
@@ -33,9 +32,7 @@ class StringPool {
   int32_t size() const { return static_cast<int32_t>(views_.size()); }
 
  private:
-  absl::string_view Store(absl::string_view text);
-
-  std::deque<std::string> chunks_;  // text is never moved once stored: the views stay good
+  TextArena arena_;
   std::vector<absl::string_view> views_;
   absl::flat_hash_map<absl::string_view, StringId> ids_;
 };

@@ -1,5 +1,7 @@
 #include "tools/flags.h"
 
+#include <malloc.h>
+
 #include <iostream>
 #include <map>
 #include <optional>
@@ -163,6 +165,9 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) 
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
+  // A search allocates and frees the same megabytes over and over: keep them.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
   const auto fail = [&](absl::string_view message, int code) {

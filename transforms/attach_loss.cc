@@ -15,8 +15,8 @@ bool IsTrained(const ir::Function& function) {
 }
 
 // The name of the target: "target", with as many primes as it takes to be new.
-std::string FreeName(const ir::Function& function, std::string name) {
-  while (function.names().Find(name).valid()) name += "'";
+std::string FreeName(ir::Builder& builder, std::string name) {
+  while (builder.IsTaken(name)) name += "'";
   return name;
 }
 
@@ -30,9 +30,8 @@ absl::StatusOr<bool> AttachLoss(ir::Function& function) {
     const ir::TensorType type = function.type(prediction);
     if (!ir::IsFloat(type.dtype) || type.dims.empty()) continue;
     ir::Builder b(std::move(function));
-    const ir::ValueId target = b.Data(FreeName(b.function(), "target"), type);
-    const ir::ValueId loss =
-        b.Loss(prediction, target, type.dims[0], FreeName(b.function(), "loss"));
+    const ir::ValueId target = b.Data(FreeName(b, "target"), type);
+    const ir::ValueId loss = b.Loss(prediction, target, type.dims[0], FreeName(b, "loss"));
     absl::StatusOr<ir::Function> with_loss = std::move(b).Finalize();
     if (!with_loss.ok()) return with_loss.status();
     function = *std::move(with_loss);

@@ -1,6 +1,7 @@
 #include "transforms/parallel.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -33,6 +34,16 @@ absl::Status CheckDegrees(const ParallelDegrees& degrees) {
   return absl::OkStatus();
 }
 
+// Which outputs have the batch as their first dimension: those that are smaller in a microbatch.
+std::vector<bool> FindBatched(const ir::Function& whole, const ir::Function& part) {
+  std::vector<bool> batched;
+  for (size_t i = 0; i < whole.outputs().size(); ++i) {
+    batched.push_back(
+        !(whole.type(whole.outputs()[i].value).dims == part.type(part.outputs()[i].value).dims));
+  }
+  return batched;
+}
+
 }  // namespace
 
 absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
@@ -61,17 +72,18 @@ absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, MakeMesh(degrees));
-  ORRERY_ASSIGN_OR_RETURN(const ir::Function microbatch,
-                          Microbatch(function, degrees.microbatches));
-  // An output that became smaller has the batch as its first dimension.
-  std::vector<bool> batched;
-  for (size_t i = 0; i < function.outputs().size(); ++i) {
-    batched.push_back(!(function.type(function.outputs()[i].value).dims ==
-                        microbatch.type(microbatch.outputs()[i].value).dims));
+  // Copies only where there is something to change: most of the time of small searches is here.
+  std::optional<ir::Function> microbatch, spread;
+  if (degrees.microbatches > 1) {
+    ORRERY_ASSIGN_OR_RETURN(microbatch, Microbatch(function, degrees.microbatches));
   }
-  ORRERY_ASSIGN_OR_RETURN(const ir::Function spread, Shard(microbatch, mesh));
-  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
-                          PartitionStages(spread, degrees.pp, degrees.microbatches, batched));
+  const ir::Function& part = microbatch.has_value() ? *microbatch : function;
+  const std::vector<bool> batched = FindBatched(function, part);
+  if (degrees.dp * degrees.hp > 1) {
+    ORRERY_ASSIGN_OR_RETURN(spread, Shard(part, mesh));
+  }
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, PartitionStages(spread.has_value() ? *spread : part,
+                                                              mesh, degrees.microbatches, batched));
   step.devices = degrees.devices;
   return step;
 }

@@ -37,18 +37,22 @@ struct Part {
 
 class Partitioner {
  public:
-  Partitioner(const Function& function, const StagePlan& plan, int64_t stages, int64_t microbatches)
+  Partitioner(const Function& function, const StagePlan& plan, const ir::Mesh& mesh,
+              int64_t microbatches)
       : function_(function),
         plan_(plan),
+        mesh_(mesh),
         microbatches_(microbatches),
         roles_(function.value_limit(), ir::InputRole::kData),
         to_sum_(function.value_limit(), 0),
         to_collect_(function.value_limit(), 0) {
     constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
     for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
+    const auto pp = mesh.Find("pp");
+    const int64_t stages = pp.has_value() ? mesh.size(*pp) : 1;
     for (int64_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
-        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), function.mesh(),
+        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh,
                             function.value_limit());
       }
     }
@@ -263,8 +267,7 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Finish() {
-    PipelinedStep step{
-        .mesh = function_.mesh(), .microbatches = microbatches_, .stages = {}, .devices = {}};
+    PipelinedStep step{.mesh = mesh_, .microbatches = microbatches_, .stages = {}, .devices = {}};
     for (size_t s = 0; s < parts_.size(); s += 3) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));
@@ -277,6 +280,7 @@ class Partitioner {
 
   const Function& function_;
   const StagePlan& plan_;
+  const ir::Mesh& mesh_;
   const int64_t microbatches_;
   IdTable<ValueId, ir::InputRole> roles_;
   std::vector<Part> parts_;  // forward, backward and update of stage 0, then of stage 1, …
@@ -298,11 +302,13 @@ std::vector<Function> PipelinedStep::Functions() const {
   return functions;
 }
 
-absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, int64_t stages,
+absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched) {
-  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
-  return Partitioner(function, plan, stages, microbatches).Run(batched);
+  const auto pp = mesh.Find("pp");
+  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan,
+                          PlanStages(function, pp.has_value() ? mesh.size(*pp) : 1));
+  return Partitioner(function, plan, mesh, microbatches).Run(batched);
 }
 
 }  // namespace orrery::transforms

@@ -34,7 +34,8 @@ struct PipelinedStep {
   std::vector<ir::Function> Functions() const;
 };
 
-/// Cuts the step of one microbatch, spread already, into `stages` (see PlanStages).
+/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages). The
+/// function is spread over `mesh` already, or over nothing.
 ///
 ///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
 ///  other.
@@ -43,7 +44,7 @@ struct PipelinedStep {
 ///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its
 ///    dimension 0; other outputs are sums over microbatches.
 ///  - An optimizer is cut into one for the parameters of each stage.
-absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, int64_t stages,
+absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched);
 

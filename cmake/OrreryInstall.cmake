@@ -1,0 +1,57 @@
+# What `cmake --install` puts down: headers under include/orrery/<folder>/, one static library a
+# folder, and a package for find_package(orrery) with the targets orrery::<folder>, and
+# orrery::orrery for all of them. The programs are installed by tools/CMakeLists.txt.
+
+include(CMakePackageConfigHelpers)
+
+set(orrery_header_folders support ir importer cluster transforms cost_models simulator lowering
+  search)
+# What only a folder itself or its tests include. tests/embed fails when an installed header needs
+# one of these.
+set(orrery_private_headers
+  "_test_util\\.h$"
+  "^cluster/topologies\\.h$"
+  "^cost_models/op_fixture\\.h$"
+  "^importer/(graph_structure|onnx_.*|rebind|symbols|tensor_values)\\.h$"
+  "^lowering/(block|geometry|pricing)\\.h$"
+  "^simulator/(activity|event_heap|line_reader|random_program|task_order)\\.h$"
+  "^transforms/(dead_code|shard_plan|stage_plan)\\.h$"
+  "^transforms/schedules/registry\\.h$")
+# Lists that public headers include.
+set(orrery_installed_headers ir/ops.def)
+
+foreach(folder IN LISTS orrery_header_folders)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${folder}/*.h)
+  foreach(pattern IN LISTS orrery_private_headers)
+    list(FILTER headers EXCLUDE REGEX "${pattern}")
+  endforeach()
+  list(APPEND orrery_installed_headers ${headers})
+endforeach()
+foreach(header IN LISTS orrery_installed_headers)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header}
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/orrery/${folder})
+endforeach()
+
+add_library(orrery_orrery INTERFACE)
+add_library(orrery::orrery ALIAS orrery_orrery)
+set_target_properties(orrery_orrery PROPERTIES EXPORT_NAME orrery)
+get_property(orrery_libraries GLOBAL PROPERTY ORRERY_FOLDERS)
+list(REMOVE_ITEM orrery_libraries tool_flags)
+foreach(folder IN LISTS orrery_libraries)
+  # The headers are C++20; the other options of the build stay with the build.
+  target_compile_features(orrery_${folder} INTERFACE cxx_std_20)
+  target_link_libraries(orrery_orrery INTERFACE orrery_${folder})
+  install(TARGETS orrery_${folder} EXPORT orreryTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endforeach()
+install(TARGETS orrery_orrery EXPORT orreryTargets)
+
+set(orrery_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
+install(EXPORT orreryTargets NAMESPACE orrery:: DESTINATION ${orrery_package_dir})
+configure_package_config_file(cmake/orreryConfig.cmake.in ${PROJECT_BINARY_DIR}/orreryConfig.cmake
+  INSTALL_DESTINATION ${orrery_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/orreryConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/orreryConfig.cmake ${PROJECT_BINARY_DIR}/orreryConfigVersion.cmake
+  DESTINATION ${orrery_package_dir})

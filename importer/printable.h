@@ -1,0 +1,20 @@
+#ifndef ORRERY_IMPORTER_PRINTABLE_H_
+#define ORRERY_IMPORTER_PRINTABLE_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+// How errors show text that comes from a file or a command line, whatever its bytes.
+
+namespace orrery::importer {
+
+/// `text` on one line of ASCII: other bytes as \xNN, and cut with "..." after 400.
+std::string Printable(absl::string_view text);
+
+/// "'name'", printable.
+std::string Show(absl::string_view name);
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_PRINTABLE_H_

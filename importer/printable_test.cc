@@ -1,0 +1,17 @@
+#include "importer/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace orrery::importer {
+namespace {
+
+TEST(Printable, IsOneLineOfAscii) {
+  EXPECT_EQ(Printable("/l.0/MatMul"), "/l.0/MatMul");
+  EXPECT_EQ(Printable("a\nb\xff'\x7f"), "a\\x0ab\\xff'\\x7f");
+  EXPECT_EQ(Printable(absl::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(Printable(std::string(401, 'x')), std::string(400, 'x') + "...");
+  EXPECT_EQ(Show("a b"), "'a b'");
+}
+
+}  // namespace
+}  // namespace orrery::importer

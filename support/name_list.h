@@ -1,0 +1,45 @@
+#ifndef ORRERY_SUPPORT_NAME_LIST_H_
+#define ORRERY_SUPPORT_NAME_LIST_H_
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace orrery {
+
+/// Text that stays where it is: what was stored keeps its address until the arena goes.
+class TextArena {
+ public:
+  absl::string_view Store(absl::string_view text);
+
+ private:
+  std::deque<std::string> chunks_;
+};
+
+/// A list of names, none of them hashed: appending one costs a copy of its characters. A name that
+/// was read stays good until the list goes, even when it is replaced.
+class NameList {
+ public:
+  NameList() = default;
+  NameList(const NameList& other);
+  NameList& operator=(const NameList& other);
+  NameList(NameList&&) = default;
+  NameList& operator=(NameList&&) = default;
+
+  void push_back(absl::string_view name) { names_.push_back(arena_.Store(name)); }
+  void Set(size_t i, absl::string_view name) { names_[i] = arena_.Store(name); }
+  absl::string_view operator[](size_t i) const { return names_[i]; }
+  size_t size() const { return names_.size(); }
+  void reserve(size_t names) { names_.reserve(names); }
+
+ private:
+  TextArena arena_;
+  std::vector<absl::string_view> names_;
+};
+
+}  // namespace orrery
+
+#endif  // ORRERY_SUPPORT_NAME_LIST_H_

@@ -1,0 +1,73 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/search.h"
+#include "search/space.h"
+#include "tests/distir/play.h"
+
+// The notebook's grid search as a user runs it: `grid_search --preset distir --model
+// mlp:layers=64,dim=8192 --batch-size 8192 --cluster uniform:16@200Gbps`.
+
+namespace orrery::distir {
+namespace {
+
+constexpr int64_t kDevices = 16;
+
+search::Setting NotebookSetting() {
+  return MakeSetting({.layers = 64, .dim = 8192, .batch = 8192, .dp = kDevices});
+}
+
+std::vector<search::Candidate> NotebookCandidates() {
+  search::Space space;
+  space.schedules = {"distir"};
+  space.distir_microbatches = true;
+  return search::Enumerate(space, kDevices, 8192).value();
+}
+
+TEST(DistirGrid, HasTheCandidatesOfTheNotebookInItsOrder) {
+  std::vector<search::Candidate> expected;
+  for (const Golden& golden : ReadGolden("grid.json")) {
+    if (golden.config.ranks() == kDevices) expected.push_back(CandidateOf(golden.config));
+  }
+  EXPECT_EQ(expected.size(), 52u);
+  EXPECT_EQ(NotebookCandidates(), expected);
+}
+
+TEST(DistirGrid, BestIsDataAndHorizontalParallel) {
+  const auto results = search::RunSearch(NotebookSetting(), NotebookCandidates(), 2);
+  ASSERT_TRUE(results.ok()) << results.status();
+  const std::vector<const search::Result*> ranked = search::Ranked(*results);
+  ASSERT_EQ(ranked.size(), 52u);
+  EXPECT_EQ(ToString(ranked[0]->candidate),
+            "--dp 4 --hp 4 --pp 1 --micro-batches 1 --schedule distir");
+  EXPECT_NEAR(ranked[0]->figures.throughput_samples_per_s, 5491.04, 0.005);
+}
+
+TEST(DistirGrid, SequentialStepTakesFifteenSeconds) {
+  const auto run =
+      Play({.layers = 64, .dim = 8192, .batch = 8192, .dp = 1, .optimizer = false});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_NEAR(run->report.step_time.seconds(), 15.2552549783121, 1e-9);
+}
+
+TEST(DistirGrid, FoldingChangesNoPicosecond) {
+  const std::vector<search::Candidate> candidates = NotebookCandidates();
+  const Case shape = {.layers = 64, .dim = 8192, .batch = 8192, .dp = kDevices};
+  const search::Setting folded = MakeSetting(shape), unfolded = MakeSetting(shape, false);
+  for (size_t i = 0; i < candidates.size(); i += 7) {
+    SCOPED_TRACE(ToString(candidates[i]));
+    const auto few = search::Play(folded, candidates[i]);
+    const auto all = search::Play(unfolded, candidates[i]);
+    ASSERT_TRUE(few.ok() && all.ok());
+    EXPECT_EQ(all->program.rank_count(), kDevices);
+    EXPECT_EQ(few->program.rank_count(), candidates[i].pp);
+    EXPECT_EQ(few->report.step_time, all->report.step_time);
+    EXPECT_EQ(ByRank(*few).finish_s, ByRank(*all).finish_s);
+    EXPECT_EQ(ByRank(*few).peak_memory_bytes, ByRank(*all).peak_memory_bytes);
+    EXPECT_EQ(few->report.bytes_sent, all->report.bytes_sent);
+    EXPECT_EQ(few->report.bytes_reduced, all->report.bytes_reduced);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::distir

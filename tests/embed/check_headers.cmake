@@ -1,0 +1,16 @@
+# Every #include "…" of an installed header is of another installed header or of Abseil.
+file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/*)
+list(LENGTH headers count)
+if(count LESS 20)
+  message(FATAL_ERROR "${INCLUDE_DIR}: got ${count} headers; wanted those of all folders")
+endif()
+foreach(header IN LISTS headers)
+  file(STRINGS ${INCLUDE_DIR}/${header} includes REGEX "^ *#include \"")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^ *#include \"(.*)\".*" "\\1" included "${line}")
+    if(NOT included MATCHES "^absl/" AND NOT included IN_LIST headers)
+      message(SEND_ERROR "${header} includes ${included}, which is not installed; "
+        "see orrery_private_headers in cmake/OrreryInstall.cmake")
+    endif()
+  endforeach()
+endforeach()

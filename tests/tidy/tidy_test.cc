@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "support/file.h"
+#include "tests/tidy/includes.h"
+#include "tests/tidy/scan.h"
+
+// The house figures, on the sources of this repository. Where one hurts, change the code, or the
+// figure here with the reason beside it.
+
+namespace orrery::tidy {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::IsEmpty;
+
+constexpr int32_t kLongestFunction = 60;  // lines: it fits a screen
+constexpr int32_t kUsualFunction = 30;    // lines, of nine functions in ten
+constexpr double kUsualShare = 0.9;
+constexpr int64_t kLongestFile = 400;  // lines
+constexpr double kTestLinesACodeLine = 0.85;
+
+// Comment lines a code line, over all files of a kind.
+struct Band {
+  double least, most;
+};
+constexpr Band kHeaderComments = {0.4, 0.9};
+constexpr Band kSourceComments = {0.1, 0.25};
+
+bool IsSkipped(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  return absl::StartsWith(name, "build") || absl::StartsWith(name, ".") || name == "out";
+}
+
+// The files of the repository whose names end in one of `endings`, by path.
+std::vector<Source> ReadSources(const std::vector<std::string>& endings) {
+  const fs::path root = ORRERY_SOURCE_DIR;
+  std::vector<Source> sources;
+  for (auto at = fs::recursive_directory_iterator(root); at != fs::end(at); ++at) {
+    if (at->is_directory() && IsSkipped(at->path())) at.disable_recursion_pending();
+    const std::string path = at->path().lexically_relative(root).string();
+    const bool wanted = std::any_of(endings.begin(), endings.end(), [&](const std::string& ending) {
+      return absl::EndsWith(path, ending);
+    });
+    if (wanted && at->is_regular_file()) sources.push_back({path, ReadFile(at->path()).value()});
+  }
+  std::sort(sources.begin(), sources.end(),
+            [](const Source& a, const Source& b) { return a.path < b.path; });
+  return sources;
+}
+
+const std::vector<Source>& Sources() {
+  static const auto& kSources = *new std::vector<Source>(ReadSources({".h", ".cc"}));
+  return kSources;
+}
+
+FolderTargets ReadTargets() {
+  FolderTargets targets;
+  for (const Source& cmake : ReadSources({"/CMakeLists.txt"})) {
+    for (FolderTarget& target : ParseFolderTargets(cmake.text)) {
+      targets[fs::path(cmake.path).parent_path().string()] = std::move(target);
+    }
+  }
+  return targets;
+}
+
+// Comment lines a code line over the sources with that ending that are no tests.
+double CommentShare(absl::string_view ending) {
+  LineCounts sum;
+  for (const Source& source : Sources()) {
+    if (!absl::EndsWith(source.path, ending) || IsTest(source.path)) continue;
+    const LineCounts counts = CountLines(source.text);
+    sum.code += counts.code;
+    sum.comment += counts.comment;
+  }
+  return static_cast<double>(sum.comment) / static_cast<double>(sum.code);
+}
+
+TEST(Tidy, FindsTheSources) {
+  EXPECT_GT(Sources().size(), 100u);
+  EXPECT_GT(ReadTargets().size(), 8u);
+}
+
+TEST(Tidy, EveryFunctionFitsAScreenAndNineInTenAreShort) {
+  size_t count = 0, usual = 0;
+  for (const Source& source : Sources()) {
+    for (const FunctionSpan& function : FindFunctions(source.text)) {
+      ++count;
+      usual += function.lines <= kUsualFunction ? 1 : 0;
+      EXPECT_LE(function.lines, kLongestFunction)
+          << source.path << ":" << function.line << ": " << function.head;
+    }
+  }
+  const double share = static_cast<double>(usual) / static_cast<double>(count);
+  RecordProperty("functions", static_cast<int>(count));
+  EXPECT_GE(share, kUsualShare) << usual << " of " << count << " functions";
+  EXPECT_GT(count, 500u);
+}
+
+TEST(Tidy, NoFileIsTooLong) {
+  for (const Source& source : Sources()) {
+    EXPECT_LE(CountLines(source.text).total, kLongestFile) << source.path;
+  }
+}
+
+TEST(Tidy, CommentsAreNeitherMissingNorNoise) {
+  const auto inside = [](const Band& band) {
+    return testing::AllOf(testing::Ge(band.least), testing::Le(band.most));
+  };
+  EXPECT_THAT(CommentShare(".h"), inside(kHeaderComments));
+  EXPECT_THAT(CommentShare(".cc"), inside(kSourceComments));
+}
+
+TEST(Tidy, TestsAreAsLongAsTheCode) {
+  int64_t tests = 0, code = 0;
+  for (const Source& source : Sources()) {
+    const bool neither =
+        absl::StartsWith(source.path, "bench/") || absl::StartsWith(source.path, "examples/");
+    if (!neither) (IsTest(source.path) ? tests : code) += CountLines(source.text).code;
+  }
+  EXPECT_GE(static_cast<double>(tests), kTestLinesACodeLine * static_cast<double>(code))
+      << tests << " code lines of tests, " << code << " of the rest";
+}
+
+TEST(Tidy, IncludesGoDownwardOnly) {
+  EXPECT_THAT(UpwardIncludes(Sources(), ReadTargets()), IsEmpty());
+}
+
+TEST(Tidy, NoIncludeCycle) {
+  EXPECT_THAT(FindCycle(IncludeGraph(Sources())), IsEmpty());
+  std::set<std::string> folders;
+  for (const auto& [folder, target] : ReadTargets()) folders.insert(folder);
+  EXPECT_THAT(FindCycle(FolderGraph(Sources(), folders)), IsEmpty());
+}
+
+TEST(Tidy, TextIsClean) {
+  for (const Source& source : Sources()) EXPECT_THAT(TextFaults(source), IsEmpty());
+  for (const Source& source : ReadSources({".md", ".txt", ".cmake", ".def", ".json"})) {
+    EXPECT_FALSE(absl::StrContains(source.text, absl::StrCat("..", "/shared"))) << source.path;
+  }
+}
+
+// The examples of docs/adding.md are those that tests/growth builds.
+TEST(Tidy, DocsShowTheExamplesThatAreTested) {
+  const std::string docs = ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/docs/adding.md")).value();
+  size_t examples = 0;
+  for (const Source& source : Sources()) {
+    if (!absl::StartsWith(source.path, "tests/growth/")) continue;
+    ++examples;
+    EXPECT_TRUE(absl::StrContains(docs, source.text)) << source.path;
+  }
+  EXPECT_GE(examples, 2u);
+}
+
+}  // namespace
+}  // namespace orrery::tidy
