@@ -6,7 +6,7 @@
 
 // A kernel takes as long as its arithmetic at the device's peak or its bytes at the peak of its
 // memory, whichever is longer, and a launch (Williams, Waterman & Patterson 2009). No kernel
-// reaches a peak, so this is a lower bound that a data sheet gives; `measured` corrects it.
+// reaches a peak, so this is the lower bound that a data sheet gives.
 
 namespace orrery::cost_models {
 namespace {

@@ -117,7 +117,7 @@ TEST(ChromeTrace, HasASliceForEachStreamOfEachTask) {
       const TaskId task(event["args"]["task"].get<int32_t>());
       ++slices[static_cast<size_t>(task.index())];
       const TaskLabel& label = program.label(program.label_of(task));
-      EXPECT_EQ(event["name"], label.name);
+      EXPECT_EQ(event["name"], std::string(label.name));
       EXPECT_EQ(event["cat"], label.kind == TaskKind::kCompute ? "compute" : "communication");
       EXPECT_EQ(Picoseconds(event["ts"]), trace.start_of(task).picoseconds());
       EXPECT_EQ(Picoseconds(event["dur"]), program.duration(task).picoseconds());

@@ -98,10 +98,10 @@ std::vector<FolderTarget> ParseFolderTargets(absl::string_view cmake) {
   for (const absl::string_view line : absl::StrSplit(cmake, '\n')) {
     absl::StrAppend(&code, line.substr(0, line.find('#')), " ");
   }
-  constexpr absl::string_view kCall = "orrery_add_folder(";
+  const std::string call = "orrery_add_folder(";
   std::vector<FolderTarget> targets;
-  for (size_t at = code.find(kCall); at != std::string::npos; at = code.find(kCall, at + 1)) {
-    const size_t begin = at + kCall.size();
+  for (size_t at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
+    const size_t begin = at + call.size();
     const std::vector<std::string> words = absl::StrSplit(
         code.substr(begin, code.find(')', begin) - begin), ' ', absl::SkipWhitespace());
     if (words.empty()) continue;
