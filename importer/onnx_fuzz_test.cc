@@ -30,7 +30,8 @@ int Rounds(int usual) {
 // Small, so that most bytes matter, and with something of each kind.
 std::string SmallModel() {
   return ModelOf(R"(
-g (float[N,16] x, float[N] z) => (float[N,4] y, float[4,N] t) <float[16,4] w = {}, float[4] b = {1.0, 2.0, 3.0, 4.0}, int64[2] i = {1, 2}> {
+g (float[N,16] x, float[N] z) => (float[N,4] y, float[4,N] t)
+<float[16,4] w = {}, float[4] b = {1.0, 2.0, 3.0, 4.0}, int64[2] i = {1, 2}> {
   h = Gemm <alpha = 0.5, transB = 0> (x, w, b)
   s = Constant <value = float {0.5}> ()
   k = Constant <value_ints = [1, 2]> ()

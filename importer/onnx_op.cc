@@ -72,7 +72,6 @@ absl::StatusOr<ir::ValueId> NodeContext::Op(ir::OpKind kind,
   ir::TypeList results;
   ORRERY_RETURN_IF_ERROR(ir::InferTypes(
       kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()}, results));
-  for (const ir::TensorType& type : results) ORRERY_RETURN_IF_ERROR(CheckSize(type));
   const ir::OpId op = function_.AddOp(kind, std::span(operands.begin(), operands.size()),
                                       function_.InternAttributes(attributes), results);
   return function_.result(op);

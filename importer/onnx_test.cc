@@ -136,7 +136,8 @@ func @m (
 
 TEST(ImportOnnx, InitializersThatAreInputsToo) {  // IR version 3 asks for it
   onnx::ModelProto model = ModelOf(R"(
-g (float[8,16] x, float[16,4] w, float[2] idle) => (float[8,4] y) <float[16,4] w0 = {}, float[2] idle0 = {}> {
+g (float[8,16] x, float[16,4] w, float[2] idle) => (float[8,4] y)
+<float[16,4] w0 = {}, float[2] idle0 = {}> {
   y = MatMul(x, w)
 })");
   model.set_ir_version(3);

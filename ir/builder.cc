@@ -17,11 +17,10 @@ std::string Where(const Function& function, OpKind kind, std::span<const absl::s
 
 ValueId Builder::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
   if (!status_.ok()) return ValueId();
-  for (const int64_t dim : type.dims) {
-    if (dim > 0) continue;
-    Fail(absl::InvalidArgumentError(absl::StrCat(function_.name(), ": input '", name, "' is ",
-                                                 ToString(type, function_.mesh()),
-                                                 "; wanted dimensions of at least 1")));
+  if (!IsWithinLimits(type)) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat(function_.name(), ": input '", name, "' is ", ToString(type, function_.mesh()),
+                     "; wanted at most 30 dimensions of at least 1 and at most 2^60 bytes")));
     return ValueId();
   }
   return function_.AddInput(name, type, role);

@@ -25,6 +25,8 @@ namespace orrery::ir {
 class Builder {
  public:
   explicit Builder(absl::string_view name, Mesh mesh = Mesh()) : function_(name, std::move(mesh)) {}
+  Builder(Builder&&) = default;
+  Builder& operator=(Builder&&) = default;
   /// Continues a function that stands already.
   explicit Builder(Function function) : function_(std::move(function)) {}
 

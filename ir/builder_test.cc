@@ -68,7 +68,9 @@ TEST(Builder, NamesWhatHasNoNameByItsOp) {
 TEST(Builder, RefusesEmptyInputs) {
   Builder b("f");
   EXPECT_FALSE(b.Data("x", {DType::kF32, {4, 0}, {}}).valid());
-  EXPECT_EQ(b.status().message(), "f: input 'x' is f32[4,0]; wanted dimensions of at least 1");
+  EXPECT_EQ(b.status().message(),
+            "f: input 'x' is f32[4,0]; wanted at most 30 dimensions of at least 1 "
+            "and at most 2^60 bytes");
 }
 
 TEST(Builder, KeepsAnErrorThatACallerFinds) {

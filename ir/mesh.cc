@@ -32,6 +32,14 @@ void AxisList::push_back(AxisIndex axis) {
   axes_[count_++] = axis;
 }
 
+AxisList AxisList::Sorted() const {
+  AxisList sorted;
+  for (AxisIndex axis = 0; axis < kMaxAxes; ++axis) {
+    if (contains(axis)) sorted.push_back(axis);
+  }
+  return sorted;
+}
+
 AxisList AxisList::Without(AxisIndex axis) const {
   AxisList rest;
   for (const AxisIndex kept : axes()) {

@@ -32,6 +32,8 @@ class AxisList {
   bool contains(AxisIndex axis) const;
   /// Appends `axis`, which must not be there yet.
   void push_back(AxisIndex axis);
+  /// The same axes in ascending order: of a sum over several axes, which has no order.
+  AxisList Sorted() const;
   /// The list without `axis`.
   AxisList Without(AxisIndex axis) const;
 

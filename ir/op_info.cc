@@ -88,6 +88,7 @@ void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound,
     if (present[f]) continue;
     for (const AxisIndex axis : bound.axes[f].axes()) result.sharding.partial.push_back(axis);
   }
+  result.sharding.partial = result.sharding.partial.Sorted();
 }
 
 absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& results) {
@@ -132,6 +133,11 @@ absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results) {
   ORRERY_CHECK(info.infer != nullptr) << info.name << " has no type of its own accord";
   results.clear();
   if (absl::Status status = info.infer(op, results); !status.ok()) return status;
+  for (const TensorType& result : results) {
+    if (IsWithinLimits(result)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its result would be ", ToString(result, op.mesh), "; wanted at most 2^60 bytes"));
+  }
   return InferShardings(info, op, results);
 }
 

@@ -18,7 +18,8 @@ Function Parsed(const std::string& text) {
 }
 
 std::string Text(const absl::StatusOr<Function>& function) {
-  return function.ok() ? absl::StrCat("\n", Print(*function)) : std::string(function.status().message());
+  return function.ok() ? absl::StrCat("\n", Print(*function))
+                       : std::string(function.status().message());
 }
 
 TensorType HalfBatch(const Input& input, const TensorType& type) {

@@ -148,7 +148,7 @@ TEST(Sharding, OfShapes) {
       {"ReduceSum {axes=[0]}", "f32[8@dp,4@hp]", "f32[4@hp] partial(dp)"},
       {"ReduceSum {axes=[1]}", "f32[8@dp,4@hp]", "f32[8@dp] partial(hp)"},
       {"ReduceSum {axes=[0, 1]}", "f32[8@dp,4@hp]", "f32[] partial(dp.hp)"},
-      {"ReduceSum {axes=[0]}", "f32[8@dp,4] partial(hp)", "f32[4] partial(hp.dp)"},
+      {"ReduceSum {axes=[0]}", "f32[8@dp,4] partial(hp)", "f32[4] partial(dp.hp)"},
       {"ReduceSum {axes=[0]}", "f32[8,4@hp]", "f32[4@hp]"},
   });
 }

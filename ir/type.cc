@@ -81,6 +81,17 @@ TensorType LocalType(const TensorType& type, const Mesh& mesh) {
 
 Bytes SizeOf(const TensorType& type) { return Bytes(ElementCount(type.dims) * SizeOf(type.dtype)); }
 
+bool IsWithinLimits(const TensorType& type) {
+  constexpr size_t kMaxRank =
+      30;  // a sharding rule has 32 factors, a product two more than its rank
+  constexpr int64_t kMaxBytes = int64_t{1} << 60;
+  int64_t bytes = SizeOf(type.dtype);
+  for (const int64_t dim : type.dims) {
+    if (dim < 1 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMaxBytes) return false;
+  }
+  return type.dims.size() <= kMaxRank;
+}
+
 std::string ToString(const TensorType& type, const Mesh& mesh) {
   std::string text = absl::StrCat(ToString(type.dtype), "[");
   for (size_t d = 0; d < type.dims.size(); ++d) {

@@ -73,6 +73,10 @@ TensorType LocalType(const TensorType& type, const Mesh& mesh);
 /// Bytes of the tensor as its dims say, without regard to sharding.
 Bytes SizeOf(const TensorType& type);
 
+/// Whether the type is within the limits that the verifier sets: at most 30 dimensions of at least
+/// 1, and at most 2^60 bytes.
+bool IsWithinLimits(const TensorType& type);
+
 /// "f32[8192@dp,512@hp] partial(hp)".
 std::string ToString(const TensorType& type, const Mesh& mesh);
 

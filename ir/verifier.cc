@@ -182,7 +182,7 @@ class Verifier {
   }
 
   absl::Status Outputs() const {
-    absl::flat_hash_set<std::pair<ValueId, OutputRole>> returned;
+    absl::flat_hash_set<std::tuple<ValueId, OutputRole, ValueId>> returned;
     for (const Output& output : function_.outputs()) {
       ORRERY_CHECK(output.value.index() < function_.value_limit() &&
                    output.of.index() < function_.value_limit())
@@ -192,7 +192,7 @@ class Verifier {
                                                        ToString(output.role), "; wanted one"));
       }
       if (defined_[output.value] == 0) return Broken(output.value, "is returned but not defined");
-      if (!returned.insert({output.value, output.role}).second) {
+      if (!returned.insert({output.value, output.role, output.of}).second) {
         return Broken(output.value, absl::StrCat("is returned twice as ", ToString(output.role)));
       }
       ORRERY_RETURN_IF_ERROR(CheckOwner(output));

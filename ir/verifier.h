@@ -14,9 +14,10 @@
 //  5. Sizes. Dimensions are at least 1, and a tensor has at most 30 of them and 2^60 bytes.
 //  6. Names. No two values that are in use have the same name.
 //  7. No dead ops. Each op has a result that something uses, or sends.
-//  8. Outputs. Each is a value in use, stands once in a role, and names the input that it belongs
-//  to
-//     where its role has one: gradients and updates an input, accumulations an accumulator.
+//  8. Outputs. Each is a value in use, stands once in a role (for each input that it belongs to),
+//  and
+//     names the input that it belongs to where its role has one: gradients and updates an input,
+//     accumulations an accumulator.
 
 namespace orrery::ir {
 

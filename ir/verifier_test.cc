@@ -181,8 +181,8 @@ TEST(Sizes, OfResultsFit) {
                            "%z: i8[1099511627776,1099511627776] = Add(%x, %y) return %z: result }")
                 .status()
                 .message(),
-            "f: %z is i8[1099511627776,1099511627776]; wanted dimensions of at least 1 and at most "
-            "2^60 bytes");
+            "f: %z (Add): its result would be i8[1099511627776,1099511627776]; wanted at most 2^60 "
+            "bytes");
 }
 
 // Regression: a split tensor of more than 32 dimensions aborted, and one of more than 127 wrote

@@ -1,4 +1,5 @@
 # The step time that ${OUTSIDE} prints is, byte for byte, the one that ${SIMULATE} prints.
+cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${OUTSIDE} OUTPUT_VARIABLE outside OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(

@@ -1,4 +1,5 @@
 # Every #include "…" of an installed header is of another installed header or of Abseil.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/*)
 list(LENGTH headers count)
 if(count LESS 20)

@@ -1,0 +1,104 @@
+#include "importer/onnx_op.h"
+
+#include <gtest/gtest.h>
+#include <onnx/defs/schema.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+
+// What holds of each row of onnx_ops.def, so that a new row is tested without a new test.
+
+namespace orrery::importer {
+namespace {
+
+std::vector<std::string> AllTypes() { return absl::StrSplit(SupportedOnnxOps(), ", "); }
+
+TEST(OnnxOps, StandInTheOrderOfTheAlphabet) {
+  const std::vector<std::string> types = AllTypes();
+  EXPECT_TRUE(std::is_sorted(types.begin(), types.end()));
+  EXPECT_EQ(std::adjacent_find(types.begin(), types.end()), types.end());
+}
+
+TEST(OnnxOps, AgreeWithTheSchemasOfOnnx) {
+  for (const std::string& type : AllTypes()) {
+    const OnnxOp* op = FindOnnxOp(type);
+    ASSERT_NE(op, nullptr) << type;
+    EXPECT_EQ(op->type, type);
+    EXPECT_NE(op->lower, nullptr) << type;
+    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(type);
+    ASSERT_NE(schema, nullptr) << type << " is no op of ONNX";
+    EXPECT_EQ(op->inputs, schema->min_input()) << type;
+    EXPECT_GE(op->since_opset, 1) << type;
+  }
+}
+
+TEST(OnnxOps, OthersAreNotFound) {
+  EXPECT_EQ(FindOnnxOp(""), nullptr);
+  EXPECT_EQ(FindOnnxOp("relu"), nullptr);
+}
+
+onnx::NodeProto Node() {
+  onnx::NodeProto node;
+  node.set_op_type("Gemm");
+  for (const char* input : {"x", "w", ""}) node.add_input(input);
+  node.add_output("y");
+  onnx::AttributeProto* alpha = node.add_attribute();
+  alpha->set_name("alpha");
+  alpha->set_f(0.5F);
+  onnx::AttributeProto* flip = node.add_attribute();
+  flip->set_name("transB");
+  flip->set_i(1);
+  return node;
+}
+
+TEST(NodeContext, ReadsTheNode) {
+  const onnx::NodeProto node = Node();
+  ir::Function function;
+  Scope scope = {
+      {"x", function.AddInput("x", {ir::DType::kF32, {8, 4}, {}}, ir::InputRole::kData)},
+      {"w", function.AddInput("w", {ir::DType::kF32, {3, 4}, {}}, ir::InputRole::kData)}};
+  NodeContext context(node, function, scope);
+  EXPECT_TRUE(context.has_input(1));
+  EXPECT_FALSE(context.has_input(2));  // the empty name
+  EXPECT_FALSE(context.has_input(3));
+  EXPECT_EQ(context.input(1), scope["w"]);
+  EXPECT_EQ(context.input_type(1).dims, ir::Dims({3, 4}));
+  EXPECT_EQ(context.Float("alpha", 1), 0.5);
+  EXPECT_EQ(context.Float("beta", 1), 1);
+  EXPECT_EQ(context.Int("transB", 0), 1);
+  EXPECT_EQ(context.Int("transA", 0), 0);
+}
+
+TEST(NodeContext, AppendsOps) {
+  const onnx::NodeProto node = Node();
+  ir::Function function;
+  Scope scope = {
+      {"x", function.AddInput("x", {ir::DType::kF32, {8, 4}, {}}, ir::InputRole::kData)}};
+  NodeContext context(node, function, scope);
+  const auto y = context.Op(ir::OpKind::kRelu, {context.input(0)});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(function.value_name(*y), "");
+  context.SetOutput(0, *y);
+  EXPECT_EQ(function.value_name(*y), "y");
+  EXPECT_EQ(scope["y"], *y);
+  context.SetOutput(
+      1, *context.Constant({ir::DType::kF32, {}, {}}, {}));  // the node has no such output
+  EXPECT_EQ(scope.size(), 2);
+  const auto bad = context.Op(ir::OpKind::kMatMul, {*y, *y});
+  EXPECT_EQ(bad.status().message(), "inner dimensions differ; got 4 and 8");
+}
+
+TEST(NodeContextDeathTest, NamesAValueOnce) {
+  const onnx::NodeProto node = Node();
+  ir::Function function;
+  Scope scope = {{"x", function.AddInput("x", {ir::DType::kF32, {8}, {}}, ir::InputRole::kData)}};
+  NodeContext context(node, function, scope);
+  EXPECT_DEATH(context.SetOutput(0, scope["x"]), "is no new value");
+  EXPECT_DEATH(context.input(1), "Gemm reads 'w'");
+}
+
+}  // namespace
+}  // namespace orrery::importer

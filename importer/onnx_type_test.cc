@@ -1,0 +1,97 @@
+#include "importer/onnx_type.h"
+
+#include <gtest/gtest.h>
+
+#include "importer/onnx_test_util.h"
+#include "importer/symbols.h"
+
+namespace orrery::importer {
+namespace {
+
+// The type of the first input of a graph, as ONNX's text form writes it.
+onnx::ValueInfoProto Input(const std::string& type) {
+  return ModelOf(absl::StrCat("g (", type, " x) => (", type, " x) { }")).graph().input(0);
+}
+
+const ir::Mesh kNoMesh;
+
+TEST(TypeOf, EachElementType) {
+  const std::pair<const char*, const char*> types[] = {
+      {"float", "f32"}, {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
+      {"bool", "bool"}, {"int8", "i8"},     {"int32", "i32"},     {"int64", "i64"}};
+  for (const auto& [onnx_name, ir_name] : types) {
+    const auto type = TypeOf(Input(absl::StrCat(onnx_name, "[2,3]")));
+    ASSERT_TRUE(type.ok()) << type.status();
+    EXPECT_EQ(ir::ToString(*type, kNoMesh), absl::StrCat(ir_name, "[2,3]"));
+  }
+  for (const char* name : {"uint8", "uint64", "int16", "string", "complex64"}) {
+    EXPECT_FALSE(TypeOf(Input(absl::StrCat(name, "[2]"))).ok()) << name;
+  }
+}
+
+TEST(Agrees, WhereTheDeclarationSaysSomething) {
+  const ir::TensorType type{ir::DType::kF32, {8, 16}, {}};
+  EXPECT_TRUE(Agrees(onnx::TypeProto(), type));
+  EXPECT_TRUE(Agrees(Input("float[8,16]").type(), type));
+  EXPECT_TRUE(Agrees(Input("float[N,16]").type(), type));
+  EXPECT_TRUE(Agrees(Input("float[]").type(), type));  // of any rank, in that text form
+  EXPECT_FALSE(Agrees(Input("float[8,17]").type(), type));
+  EXPECT_FALSE(Agrees(Input("float[8]").type(), type));
+  EXPECT_FALSE(Agrees(Input("double[8,16]").type(), type));
+  onnx::TypeProto sequence;
+  sequence.mutable_sequence_type();
+  EXPECT_FALSE(Agrees(sequence, type));
+}
+
+TEST(ToString, AsFarAsItIsKnown) {
+  EXPECT_EQ(ToString(onnx::TypeProto()), "of no type");
+  EXPECT_EQ(ToString(Input("float[N,16]").type()), "f32[N,16]");
+  EXPECT_EQ(ToString(Input("uint8[2]").type()), "UINT8[2]");
+  EXPECT_EQ(ToString(Input("float[]").type()), "f32[of unknown rank]");
+  onnx::ValueInfoProto unnamed = Input("float[N]");
+  unnamed.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->clear_dim_param();
+  EXPECT_EQ(ToString(unnamed.type()), "f32[?]");
+  EXPECT_EQ(SymbolOf(unnamed, 0), "x.0");
+}
+
+TEST(CheckSize, UpTo2To60Bytes) {
+  const auto size = [](std::initializer_list<int64_t> dims) {
+    ir::TensorType type;
+    type.dims.assign(dims.begin(), dims.end());
+    return CheckSize(type);
+  };
+  EXPECT_TRUE(size({}).ok());
+  EXPECT_TRUE(size({int64_t{1} << 30, int64_t{1} << 28}).ok());
+  EXPECT_FALSE(size({int64_t{1} << 30, int64_t{1} << 29}).ok());
+  EXPECT_FALSE(size({int64_t{1} << 62, int64_t{1} << 62}).ok());
+  EXPECT_FALSE(size({0}).ok());
+  EXPECT_FALSE(size({-1, -1}).ok());
+}
+
+onnx::GraphProto Bound(const std::string& inputs, const ImportOptions& options) {
+  onnx::GraphProto graph = ModelOf(absl::StrCat("g (", inputs, ") => (float[N] y) { }")).graph();
+  const absl::Status status = BindSymbols(options, graph);
+  EXPECT_TRUE(status.ok()) << status;
+  return graph;
+}
+
+TEST(BindSymbols, BindsOutputsToo) {
+  const onnx::GraphProto graph = Bound("float[N,M] x", {.symbols = {{"N", 8}}});
+  EXPECT_EQ(ToString(graph.input(0).type()), "f32[8,M]");
+  EXPECT_EQ(ToString(graph.output(0).type()), "f32[8]");
+}
+
+// The batch is the one symbol that all inputs start with: anything else might be a sequence length.
+TEST(BindSymbols, BatchOnlyWhereItIsPlain) {
+  const auto first = [](const std::string& inputs, const ImportOptions& options) {
+    return ToString(Bound(inputs, options).input(0).type());
+  };
+  EXPECT_EQ(first("float[N,M] x, float[N] z", {.batch_size = 4}), "f32[4,M]");
+  EXPECT_EQ(first("float[N,M] x, float[M] z", {.batch_size = 4}), "f32[N,M]");
+  EXPECT_EQ(first("float[N,M] x, float[8] z", {.batch_size = 4}), "f32[N,M]");
+  EXPECT_EQ(first("float[M] z, float[N,M] x", {.symbols = {{"N", 2}}, .batch_size = 4}), "f32[M]");
+  EXPECT_EQ(first("float[N,M] x", {.symbols = {{"N", 2}}, .batch_size = 4}), "f32[2,M]");
+}
+
+}  // namespace
+}  // namespace orrery::importer

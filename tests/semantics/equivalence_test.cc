@@ -1,0 +1,165 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "ir/models/mlp.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "tests/semantics/random_step.h"
+#include "tests/semantics/spread.h"
+#include "transforms/microbatch.h"
+#include "transforms/parallel.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/shard.h"
+#include "transforms/training_step.h"
+
+// Spreading a training step changes nothing that it computes: loss, gradients, updated weights and
+// optimizer state are those of one device, whatever the degrees.
+
+namespace orrery::semantics {
+namespace {
+
+using transforms::ParallelDegrees;
+
+constexpr double kTolerance = 1e-9;
+
+// Every output of the one is there in the other, and equal relative to its size.
+void ExpectSame(const Named& ours, const Named& expected) {
+  for (const auto& [name, tensor] : expected) {
+    const auto found = ours.find(name);
+    const bool partial = found == ours.end();
+    const auto mine = partial ? ours.find(absl::StrCat(name, ".partial")) : found;
+    ASSERT_NE(mine, ours.end()) << name << " is missing";
+    double largest = 1;
+    for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
+    EXPECT_LE(Distance(mine->second, tensor), kTolerance * largest) << name;
+  }
+}
+
+std::string Show(const ParallelDegrees& d) {
+  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches, " ", d.order);
+}
+
+// Plays `step` spread by `degrees` under `schedule` and compares it with one device.
+void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degrees,
+                         absl::string_view schedule) {
+  SCOPED_TRACE(absl::StrCat(Show(degrees), " ", schedule));
+  const auto pipelined = transforms::ParallelTransform3d(step, degrees);
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status() << "\n" << ir::Print(step);
+  for (const ir::Function& function : pipelined->Functions()) {
+    ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
+  }
+  const Named inputs = RandomInputs(step, 7);
+  const transforms::StageOrders orders =
+      transforms::FindSchedule(schedule).value()->orders(
+          {.stages = static_cast<int32_t>(degrees.pp),
+           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+  const PipelinedOutcome spread = RunPipelined(*pipelined, orders, inputs);
+  ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
+  EXPECT_LE(spread.disagreement, kTolerance);
+  EXPECT_EQ(spread.lost, 0);
+  if (testing::Test::HasFailure()) {
+    ADD_FAILURE() << ir::Print(step) << ir::Print(pipelined->Functions());
+  }
+}
+
+TEST(Equivalence, ShardedMlpIsTheMlp) {
+  for (const int64_t layers : {1, 2, 3, 4, 5}) {
+    const ir::Function step = ir::Mlp({.layers = layers, .dim = 6, .batch = 12}).value();
+    const Named inputs = RandomInputs(step, 1);
+    const Named expected = RunAll(step, inputs).outputs;
+    for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 1}, {2, 1}, {1, 2}, {2, 2}, {1, 3}, {3, 2}, {4, 3}, {1, 6}}) {
+      SCOPED_TRACE(absl::StrCat("layers=", layers, " dp=", dp, " hp=", hp));
+      const auto sharded = transforms::Shard(step, ir::Mesh({{"dp", dp}, {"hp", hp}}));
+      ASSERT_TRUE(sharded.ok()) << sharded.status();
+      const Outcome outcome = RunAll(*sharded, inputs);
+      ExpectSame(outcome.outputs, expected);
+      EXPECT_LE(outcome.disagreement, kTolerance);
+    }
+  }
+}
+
+TEST(Equivalence, PipelinedMlpIsTheMlp) {
+  for (const int64_t layers : {2, 3, 6}) {
+    ir::Function step = ir::Mlp({.layers = layers, .dim = 6, .batch = 24}).value();
+    ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+    for (const int64_t pp : {1, 2, 3}) {
+      if (layers % pp != 0) continue;
+      for (const ParallelDegrees& degrees : std::vector<ParallelDegrees>{
+               {.dp = 1, .hp = 1, .microbatches = 1},
+               {.dp = 1, .hp = 1, .microbatches = 4},
+               {.dp = 2, .hp = 2, .microbatches = 1},
+               {.dp = 2, .hp = 3, .microbatches = 3},
+               {.dp = 3, .hp = 2, .microbatches = 4, .order = "pp,dp,hp"}}) {
+        ParallelDegrees with_stages = degrees;
+        with_stages.pp = pp;
+        ExpectPipelinedSame(step, with_stages, "1f1b");
+      }
+    }
+  }
+}
+
+// No optimizer: gradients themselves come back, as sums over microbatches.
+TEST(Equivalence, PipelinedGradientsAreTheGradients) {
+  const ir::Function step = ir::Mlp({.layers = 4, .dim = 4, .batch = 8}).value();
+  for (const int64_t dp : {1, 2}) {
+    for (const int64_t microbatches : {1, 2, 4}) {
+      ExpectPipelinedSame(
+          step, {.dp = dp, .hp = 2, .pp = 2, .microbatches = microbatches}, "gpipe");
+    }
+  }
+}
+
+TEST(Equivalence, RandomStepsSharded) {
+  constexpr std::array<std::pair<int64_t, int64_t>, 5> kDegrees = {
+      {{2, 1}, {1, 2}, {2, 2}, {1, 4}, {4, 2}}};
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const ir::Function step = RandomStep({.seed = seed,
+                                          .layers = 1 + static_cast<int>(seed % 6),
+                                          .batch = 4,
+                                          .width_unit = 4,
+                                          .tied = seed % 2 == 0},
+                                         seed % 3 == 0 ? "none" : "momentum");
+    const auto [dp, hp] = kDegrees[seed % kDegrees.size()];
+    SCOPED_TRACE(absl::StrCat("seed=", seed, " dp=", dp, " hp=", hp));
+    const auto sharded = transforms::Shard(step, ir::Mesh({{"dp", dp}, {"hp", hp}}));
+    ASSERT_TRUE(sharded.ok()) << sharded.status() << ir::Print(step);
+    ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
+    const Named inputs = RandomInputs(step, seed);
+    const Outcome outcome = RunAll(*sharded, inputs);
+    ExpectSame(outcome.outputs, RunAll(step, inputs).outputs);
+    EXPECT_LE(outcome.disagreement, kTolerance);
+    if (HasFailure()) FAIL() << ir::Print(step) << ir::Print(*sharded);
+  }
+}
+
+TEST(Equivalence, RandomStepsPipelined) {
+  constexpr std::array<absl::string_view, 3> kSchedules = {"1f1b", "gpipe", "distir"};
+  constexpr std::array<absl::string_view, 3> kOrders = {"hp,dp,pp", "pp,hp,dp", "dp,pp,hp"};
+  constexpr std::array<absl::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const int64_t pp = 1 + seed % 4, layers = pp * (1 + seed / 4 % 3);
+    const int64_t hp = 1 + seed / 2 % 3, dp = 1 + seed / 3 % 3, microbatches = 1 + seed / 5 % 4;
+    const ir::Function step = RandomStep({.seed = seed,
+                                          .layers = static_cast<int>(layers),
+                                          .batch = dp * microbatches * 2,
+                                          .width_unit = hp},
+                                         std::string(kOptimizers[seed % 3]));
+    ExpectPipelinedSame(step,
+                        {.dp = dp,
+                         .hp = hp,
+                         .pp = pp,
+                         .microbatches = microbatches,
+                         .order = std::string(kOrders[seed / 7 % 3])},
+                        kSchedules[seed / 3 % 3]);
+    if (HasFailure()) FAIL();
+  }
+}
+
+}  // namespace
+}  // namespace orrery::semantics
