@@ -30,9 +30,14 @@ inline onnx::ModelProto ModelOf(const std::string& graph, int opset = 14) {
   return model;
 }
 
-/// A folder of this process.
+/// A folder of this process, which goes with it.
 inline std::string TestFolder() {
-  return absl::StrCat(testing::TempDir(), "orrery_importer_", getpid(), "/");
+  struct Folder {
+    std::string path;
+    ~Folder() { std::filesystem::remove_all(path); }
+  };
+  static const Folder folder{absl::StrCat(testing::TempDir(), "orrery_importer_", getpid(), "/")};
+  return folder.path;
 }
 
 /// Writes `bytes` to a file `name` of this process and returns its path.

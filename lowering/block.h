@@ -7,8 +7,8 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
-#include "support/name_list.h"
 #include "simulator/program.h"
+#include "support/name_list.h"
 #include "transforms/pipeline.h"
 
 // A block is one phase of one stage as numbers: the tasks that it becomes, what they wait for, what

@@ -1,8 +1,7 @@
 #include "lowering/lower.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
+#include <array>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +9,7 @@
 #include "lowering/block.h"
 #include "lowering/geometry.h"
 #include "lowering/pricing.h"
+#include "lowering/residents.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -45,6 +45,7 @@ struct PlacedBlock {
 struct Stage {
   std::vector<Actor> actors;
   PlacedBlock forward_first, forward, backward_first, backward, update;
+  int32_t last_microbatch = 0;  // that was placed
   // Who made the values that cross from one block to another: origin, microbatch, actor.
   absl::flat_hash_map<std::pair<int32_t, int32_t>, std::vector<TaskId>> made;
 };
@@ -124,37 +125,13 @@ class Lowering {
           actor.streams[static_cast<size_t>(kind)] =
               program_.AddStream(actor.rank, static_cast<StreamKind>(kind));
         }
-        AddResidents(s, actor.rank);
+        AddResidents({.step = input_.step,
+                      .stage = s,
+                      .weight_versions = input_.schedule.weight_versions(
+                          {.stages = geometry_.stages(), .microbatches = microbatches_}, s),
+                      .rank = actor.rank},
+                     program_);
         actors.push_back(actor);
-      }
-    }
-  }
-
-  // Parameters (in as many versions as the schedule keeps), optimizer state, and the stage's share
-  // of the batch.
-  void AddResidents(int32_t stage, RankClassId rank) {
-    const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(stage)];
-    const int32_t versions = input_.schedule.weight_versions(
-        {.stages = geometry_.stages(), .microbatches = microbatches_}, stage);
-    std::vector<char> seen;
-    for (const transforms::StageFunction* part : {&parts.forward, &parts.backward, &parts.update}) {
-      for (const ir::Input& input : part->function.inputs()) {
-        const auto origin =
-            static_cast<size_t>(part->origins[static_cast<size_t>(input.value.index())].index());
-        const ir::InputRole role = input.role;
-        if (role == ir::InputRole::kSaved || role == ir::InputRole::kAccumulator) continue;
-        if (seen.size() <= origin) seen.resize(origin + 1, 0);
-        if (std::exchange(seen[origin], 1) != 0) continue;
-        const Bytes bytes =
-            ir::SizeOf(ir::LocalType(part->function.type(input.value), part->function.mesh()));
-        if (role == ir::InputRole::kParameter) {
-          program_.AddResident(rank, simulator::MemoryKind::kParameters, bytes * versions);
-        } else if (role == ir::InputRole::kState) {
-          program_.AddResident(rank, simulator::MemoryKind::kOptimizer, bytes);
-        } else {
-          program_.AddResident(rank, simulator::MemoryKind::kOther,
-                               bytes * input_.step.microbatches);
-        }
       }
     }
   }
@@ -239,8 +216,8 @@ class Lowering {
   void Place(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
     Stage& stage = stages_[static_cast<size_t>(s)];
     FindInputs(stage, placed.block, microbatch);
+    if (microbatch >= 0) stage.last_microbatch = microbatch;
     const size_t actors = stage.actors.size();
-    const TaskId first(program_.task_count());
     task_of_.assign(placed.block.tasks.size() * actors, kNobody);
     for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
       const BlockTask& task = placed.block.tasks[t];
@@ -251,16 +228,29 @@ class Lowering {
       }
     }
     AddMemory(stage, placed.block, microbatch);
-    for (const BlockValue& output : placed.block.outputs) {
-      if (output.task < 0 || input_.options.blocking) continue;
-      std::vector<TaskId>& made = stage.made[{output.origin.index(), Key(output, microbatch)}];
-      made.resize(actors);
-      for (size_t a = 0; a < actors; ++a) made[a] = TaskOf(static_cast<size_t>(output.task), a);
-    }
+    if (!input_.options.blocking) RememberMakers(stage, placed.block, microbatch);
   }
 
-  // Sums outlive their microbatch, except where each microbatch has its own update.
-  int32_t Key(const BlockValue&, int32_t microbatch) const { return microbatch; }
+  // What other blocks will wait for: outputs, and what is sent from here.
+  void RememberMakers(Stage& stage, const Block& block, int32_t microbatch) {
+    const auto remember = [&](ir::ValueId origin, const auto& task_of) {
+      std::vector<TaskId>& made = stage.made[{origin.index(), microbatch}];
+      made.resize(current_actors_);
+      for (size_t a = 0; a < current_actors_; ++a) made[a] = task_of(a);
+    };
+    for (const BlockValue& output : block.outputs) {
+      if (output.task < 0) continue;
+      const auto task = static_cast<size_t>(output.task);
+      remember(output.origin, [&](size_t a) { return TaskOf(task, a); });
+    }
+    for (const BlockSend& send : block.sends) {
+      if (!send.has_maker) continue;
+      const auto index = static_cast<size_t>(send.made_by.index);
+      remember(send.origin, [&](size_t a) {
+        return send.made_by.external ? inputs_[index * current_actors_ + a] : TaskOf(index, a);
+      });
+    }
+  }
 
   TaskId& TaskOf(size_t task, size_t actor) { return task_of_[task * current_actors_ + actor]; }
 
@@ -279,7 +269,7 @@ class Lowering {
   // one that ran.
   const std::vector<TaskId>* FindMade(const Stage& stage, ir::ValueId origin,
                                       int32_t microbatch) const {
-    const int32_t from = microbatch >= 0 ? microbatch : last_microbatch_;
+    const int32_t from = microbatch >= 0 ? microbatch : stage.last_microbatch;
     const auto found = stage.made.find({origin.index(), from});
     return found == stage.made.end() ? nullptr : &found->second;
   }
@@ -351,9 +341,8 @@ class Lowering {
       std::vector<TaskId> ids(from.actors.size());
       for (size_t a = 0; a < from.actors.size(); ++a) {
         after_.clear();
-        if (const auto* made = FindMade(from, send.origin, microbatch); made != nullptr) {
-          after_.push_back((*made)[a]);
-        }
+        const auto* made = FindMade(from, send.origin, microbatch);
+        if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
         ids[a] = program_.AddRendezvous(
             std::array{
                 StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
@@ -368,7 +357,6 @@ class Lowering {
       }
       if (!input_.options.blocking) to.made[{send.origin.index(), microbatch}] = std::move(ids);
     }
-    last_microbatch_ = std::max(last_microbatch_, microbatch);
   }
 
   void MoveMemory(const BlockSend& send, TaskId task, RankClassId from, RankClassId to) {
@@ -389,7 +377,6 @@ class Lowering {
   const bool asynchronous_;
   const int32_t microbatches_;
   bool fold_ = true;
-  int32_t last_microbatch_ = 0;
   Program program_;
   std::vector<Stage> stages_;
   size_t current_actors_ = 1;

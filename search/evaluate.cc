@@ -25,15 +25,12 @@ int32_t RoundsFor(const transforms::PipelineSchedule& schedule, const Candidate&
 
 // The report of the batch by which two runs of a full pipeline differ: filling and draining are in
 // both. Memory is that of the longer run.
-simulator::Report Difference(const simulator::Report& longer, const simulator::Report& shorter) {
-  simulator::Report step = longer;
-  const auto ranks = static_cast<double>(longer.rank_count);
-  step.step_time = longer.step_time - shorter.step_time;
-  step.exposed_communication_s -= shorter.exposed_communication_s;
+simulator::Report Difference(const Run& longer, const simulator::Report& shorter) {
+  simulator::Report step = longer.report;
+  step.step_time -= shorter.step_time;
   step.bytes_sent -= shorter.bytes_sent;
   step.bytes_reduced -= shorter.bytes_reduced;
-  step.flops = Flops(longer.flops.count() - shorter.flops.count());
-  double idle_s = 0, busy_s = 0, communication_s = 0;
+  step.flops = Flops(step.flops.count() - shorter.flops.count());
   for (size_t r = 0; r < step.ranks.rows().size(); ++r) {
     simulator::RankReport& rank = step.ranks.rows()[r];
     const simulator::RankReport& before = shorter.ranks.rows()[r];
@@ -42,14 +39,8 @@ simulator::Report Difference(const simulator::Report& longer, const simulator::R
     rank.communication -= before.communication;
     rank.exposed_communication -= before.exposed_communication;
     rank.idle -= before.idle;
-    idle_s += rank.idle.seconds();
-    busy_s += rank.busy.seconds();
-    communication_s += rank.communication.seconds();
   }
-  // All classes of a pipeline have as many members, so their mean is that over ranks.
-  const double classes = static_cast<double>(step.ranks.size());
-  step.bubble_fraction = ranks > 0 ? idle_s / classes / step.step_time.seconds() : 0;
-  step.communication_overhead = busy_s > 0 ? communication_s / busy_s : 0;
+  simulator::SetRatios(longer.program, step);
   return step;
 }
 
@@ -143,7 +134,7 @@ absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
   if (schedule->asynchronous) {
     const simulator::Report shorter = std::move(run.report);
     ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting, step, *schedule, run.rounds + 1));
-    run.report = Difference(run.report, shorter);
+    run.report = Difference(run, shorter);
   }
   run.figures = FiguresOf(setting, run.report);
   run.figures.wall_time_s = SecondsSince(start);

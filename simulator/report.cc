@@ -122,8 +122,11 @@ struct Totals {
   }
 };
 
-void AddRatios(const Program& program, Report& report) {
+}  // namespace
+
+void SetRatios(const Program& program, Report& report) {
   Totals totals;
+  report.rank_count = 0;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const auto members = static_cast<int64_t>(program.rank(RankClassId(i)).members.size());
     report.rank_count += members;
@@ -138,8 +141,6 @@ void AddRatios(const Program& program, Report& report) {
       ratio(totals.idle, Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
 }
 
-}  // namespace
-
 Report Summarize(const Program& program, const Trace& trace) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
@@ -151,7 +152,7 @@ Report Summarize(const Program& program, const Trace& trace) {
   SumRanks(program, sums, report);
   AddActivity(program, trace, sums, report);
   AddMemory(program, trace, report);
-  AddRatios(program, report);
+  SetRatios(program, report);
   return report;
 }
 

@@ -44,6 +44,10 @@ struct Report {
   IdTable<RankClassId, RankReport> ranks;  // by class
 };
 
+/// Sets what is a ratio or a mean over all ranks (rank_count, communication_overhead,
+/// exposed_communication_s, bubble_fraction) from step_time and the rows of the ranks.
+void SetRatios(const Program& program, Report& report);
+
 /// The report of `trace`, a run of `program`, which must verify.
 Report Summarize(const Program& program, const Trace& trace);
 

@@ -113,7 +113,11 @@ class Partitioner {
       return part.local[value];
     }
     const StepPhase made = plan_.phase[producer];
-    if (plan_.stage[producer] != stage && made == phase) return Receive(value, stage, phase);
+    const int32_t maker = plan_.stage[producer];
+    // Gradients only travel backward: that of the loss, which forward leaves, too.
+    const bool against = maker > stage && made < phase;
+    if (against) Get(value, maker, phase);
+    if (maker != stage && (made == phase || against)) return Receive(value, stage, phase);
     // Left by an earlier phase of this stage, which may have received it itself.
     ORRERY_CHECK(made < phase) << function_.name() << " " << ir::PrintValue(function_, value);
     if (phase == StepPhase::kUpdate && to_sum_[value] != 0) return GetSum(value, part);

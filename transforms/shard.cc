@@ -1,5 +1,7 @@
 #include "transforms/shard.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -120,6 +122,7 @@ class Sharder {
   }
 
   absl::Status CopyOp(OpId op) {
+    if (function_.info(op).op_class == ir::OpClass::kOptimizer) AlignGradients(op);
     const bool passes = PassesPartial(op);
     operands_.clear();
     for (const ValueId operand : function_.operands(op)) {
@@ -147,8 +150,8 @@ class Sharder {
     return builder_.status();
   }
 
-  // Puts operands together whose splits the op cannot take: a dimension that must be whole, or one
-  // that another operand does not split alike.
+  // Makes the splits of the operands ones that the op can take: what runs over one factor is split
+  // alike, and an axis splits one factor.
   absl::Status AlignSplits(OpId op) {
     const ir::OpInfo& info = function_.info(op);
     if (info.sharding == nullptr) return absl::OkStatus();
@@ -163,32 +166,84 @@ class Sharder {
     if (!split) return absl::OkStatus();
     const ir::ShardingRule rule =
         info.sharding({function_.attributes(op), types, function_.mesh()}, results);
+    const FactorAxes wanted = ChooseSplits(rule);
     for (size_t i = 0; i < operands_.size(); ++i) {
-      for (size_t d = 0; d < rule.operands[i].size(); ++d) {
-        if (!Fits(rule, i, d)) Gather(i, d);
+      const ir::ShardingRule::Factors& factors = rule.operands[i];
+      for (size_t d = 0; d < factors.size(); ++d) {
+        if (factors[d] == ir::kNoFactor || At(wanted, factors[d]).empty()) Gather(operands_[i], d);
+      }
+      for (size_t d = 0; d < factors.size(); ++d) {
+        if (factors[d] != ir::kNoFactor) Resplit(operands_[i], d, At(wanted, factors[d]));
       }
     }
     return builder_.status();
   }
 
-  bool Fits(const ir::ShardingRule& rule, size_t i, size_t d) const {
-    const AxisList axes = builder_.function().type(operands_[i]).sharding.at(d);
-    if (axes.empty()) return true;
-    if (rule.operands[i][d] == ir::kNoFactor) return false;
-    for (size_t other = 0; other < operands_.size(); ++other) {
-      for (size_t e = 0; e < rule.operands[other].size(); ++e) {
-        if (rule.operands[other][e] != rule.operands[i][d]) continue;
-        if (builder_.function().type(operands_[other]).sharding.at(e) != axes) return false;
+  // The axes of each factor. Whoever comes first has the say; operand 1 comes before operand 0, as
+  // it is the weight of a product, whose gradient has to be split as it is.
+  using FactorAxes = std::array<AxisList, 32>;
+  static AxisList& At(FactorAxes& axes, int8_t factor) { return axes[static_cast<size_t>(factor)]; }
+  static const AxisList& At(const FactorAxes& axes, int8_t factor) {
+    return axes[static_cast<size_t>(factor)];
+  }
+  FactorAxes ChooseSplits(const ir::ShardingRule& rule) const {
+    FactorAxes chosen;
+    AxisList taken;
+    for (size_t turn = 0; turn < operands_.size(); ++turn) {
+      const size_t i = turn < 2 && operands_.size() > 1 ? 1 - turn : turn;
+      for (size_t d = 0; d < rule.operands[i].size(); ++d) {
+        const int8_t factor = rule.operands[i][d];
+        const AxisList axes = builder_.function().type(operands_[i]).sharding.at(d);
+        const bool is_free =
+            factor != ir::kNoFactor && At(chosen, factor).empty() &&
+            std::none_of(axes.axes().begin(), axes.axes().end(),
+                         [&](AxisIndex axis) { return taken.contains(axis); });
+        if (axes.empty() || !is_free) continue;
+        At(chosen, factor) = axes;
+        for (const AxisIndex axis : axes.axes()) taken.push_back(axis);
       }
     }
-    return true;
+    return chosen;
   }
 
-  void Gather(size_t i, size_t d) {
-    const std::string axes =
-        builder_.function().mesh().Names(builder_.type(operands_[i]).sharding.at(d));
-    operands_[i] = builder_.Op(ir::OpKind::kAllGather, {operands_[i]}, "",
-                               {{"axes", axes}, {"dim", static_cast<int64_t>(d)}});
+  // Splits dimension `d` of `value` over `axes`; a whole one is cut, which moves nothing.
+  void Resplit(ValueId& value, size_t d, const AxisList& axes) {
+    if (!builder_.status().ok() || builder_.type(value).sharding.at(d) == axes) return;
+    Gather(value, d);
+    if (axes.empty()) return;
+    value = builder_.Op(ir::OpKind::kAllSlice, {value}, "",
+                        {{"axes", builder_.function().mesh().Names(axes)},
+                         {"dim", static_cast<int64_t>(d)}});
+  }
+
+  // Makes dimension `d` of `value` whole on each rank.
+  void Gather(ValueId& value, size_t d) {
+    if (!builder_.status().ok() || builder_.type(value).sharding.at(d).empty()) return;
+    const std::string axes = builder_.function().mesh().Names(builder_.type(value).sharding.at(d));
+    value = builder_.Op(ir::OpKind::kAllGather, {value}, "",
+                        {{"axes", axes}, {"dim", static_cast<int64_t>(d)}});
+  }
+
+  // Splits the gradients of an optimizer as their parameters are; before they are reduced, so that
+  // there is less to reduce.
+  void AlignGradients(OpId op) {
+    const auto operands = function_.operands(op);
+    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    for (size_t i = n; i < operands.size(); ++i) {
+      ValueId& value = whole_[operands[i]].valid() ? whole_[operands[i]] : values_[operands[i]];
+      const ValueId old = value;
+      const ir::Sharding wanted = builder_.type(values_[operands[i % n]]).sharding;
+      const size_t rank = builder_.type(value).dims.size();
+      for (size_t d = 0; d < rank; ++d) {
+        if (builder_.type(value).sharding.at(d) != wanted.at(d)) Gather(value, d);
+      }
+      for (size_t d = 0; d < rank; ++d) Resplit(value, d, wanted.at(d));
+      if (value == old || !builder_.status().ok()) continue;
+      const std::string name(builder_.function().value_name(old));
+      if (name.empty()) continue;
+      builder_.function().SetName(old, absl::StrCat(name, ".unaligned"));
+      builder_.function().SetName(value, name);
+    }
   }
 
   const Function& function_;

@@ -15,13 +15,19 @@ using ir::ValueId;
 
 constexpr int32_t kNowhere = -1;
 
+bool IsRedistribution(const Function& function, OpId op) {
+  const ir::OpKind kind = function.kind(op);
+  return kind == ir::OpKind::kAllGather || kind == ir::OpKind::kAllSlice;
+}
+
 class StagePlanner {
  public:
   StagePlanner(const Function& function, int64_t stages)
       : function_(function),
         stages_(stages),
         at_(function.value_limit(), kNowhere),
-        from_data_(function.value_limit(), 0) {
+        from_data_(function.value_limit(), 0),
+        gradient_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
     plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
@@ -35,6 +41,7 @@ class StagePlanner {
     PlaceForward();
     PlacePreparation();
     FindHomes();
+    FindGradientHomes();
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
@@ -123,27 +130,60 @@ class StagePlanner {
     }
   }
 
+  // The gradient of a parameter belongs to the stage that updates it: so does what only changes how
+  // it is spread.
+  void FindGradientHomes() {
+    for (const ir::Output& output : function_.outputs()) {
+      if (output.role != ir::OutputRole::kGradient) continue;
+      gradient_home_[output.value] = plan_.home[output.of];
+    }
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      const ir::OpClass op_class = function_.info(*op).op_class;
+      const auto operands = function_.operands(*op);
+      if (op_class == ir::OpClass::kOptimizer) {
+        const auto n = static_cast<size_t>(function_.attributes(*op).Int("parameters", 1));
+        for (size_t i = operands.size() - n; i < operands.size(); ++i) {
+          gradient_home_[operands[i]] = plan_.home[operands[i % n]];
+        }
+      } else if (op_class == ir::OpClass::kCollective || op_class == ir::OpClass::kView) {
+        const int32_t home = gradient_home_[function_.result(*op)];
+        if (home != kNowhere && operands.size() == 1) gradient_home_[operands[0]] = home;
+      }
+    }
+  }
+
   // A backward op goes to the last of the stages whose parameters and forward values it reads; if
-  // it reads none, to where its gradients come from. An update follows the gradient.
+  // it reads none, to where its gradients come from, or belong. An update follows the gradient.
   void PlaceLater(OpId op) {
     int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
-      const OpId producer = function_.producer(operand);
-      const bool made_forward = !producer.valid() || plan_.phase[producer] == StepPhase::kForward;
-      if (made_forward && !SeedsBackward(producer)) {
+      if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
         backward = std::min(backward, at_[operand]);
       }
     }
     const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
+    const bool alone = !optimizer && function_.result_count(op) == 1;
+    const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
+    if (home != kNowhere) backward = home;
     Place(op, optimizer ? 0 : forward == kNowhere ? backward : forward);
   }
 
-  bool SeedsBackward(OpId op) const { return op.valid() && function_.info(op).seeds_backward; }
+  // Whether nothing of a gradient is in the value, even where only backward puts it together.
+  bool IsForwardValue(ValueId value) const {
+    const OpId producer = function_.producer(value);
+    if (!producer.valid()) return true;
+    if (plan_.phase[producer] == StepPhase::kForward) {
+      return !function_.info(producer).seeds_backward;
+    }
+    return IsRedistribution(function_, producer) && IsForwardValue(function_.operands(producer)[0]);
+  }
 
   absl::Status CheckHomes() {
     for (const OpId op : function_.order()) {
+      ORRERY_RETURN_IF_ERROR(CheckGradients(op));
       if (plan_.phase[op] == StepPhase::kUpdate) continue;
       for (const ValueId operand : function_.operands(op)) {
         if (!IsParameter(operand)) continue;
@@ -160,16 +200,43 @@ class StagePlanner {
     return absl::OkStatus();
   }
 
+  absl::Status CheckGradients(OpId op) const {
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const int32_t home = gradient_home_[function_.result(op, i)];
+      if (home == kNowhere || home == plan_.stage[op]) continue;
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat("gradient ", ir::PrintValue(function_, function_.result(op, i)),
+                                  " is made in stage ", plan_.stage[op], " and its parameter is in ",
+                                  home, "; wanted one")});
+    }
+    return absl::OkStatus();
+  }
+
   const Function& function_;
   const int64_t stages_;
   int64_t layers_ = 0;
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;      // the stage that makes or holds each value
   IdTable<ValueId, char> from_data_;  // depends on a data input
+  IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
 };
 
 bool IsUpdateOutput(ir::OutputRole role) {
   return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
+}
+
+// A value that is only put together or cut for the backward phase is so there, and not kept twice.
+void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
+  IdTable<ValueId, char> used_forward(function.value_limit(), 0);
+  for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    const bool redistributes = IsRedistribution(function, *op);
+    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
+    if (phase[*op] != StepPhase::kForward) continue;
+    for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
+  }
 }
 
 }  // namespace
@@ -188,6 +255,7 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
       after_loss[function.result(op, i)] = 1;
     }
   }
+  MoveRedistributions(function, phase);
   // A value's uses all belong to the update until one is seen that does not.
   IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
   for (const ir::Output& output : function.outputs()) {

@@ -63,6 +63,30 @@ absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
   return absl::OkStatus();
 }
 
+absl::Status ShardAllSlice(const OpTypes& op, TypeList& results) {
+  AxisList axes;
+  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
+  const int64_t dim = op.attributes.Int("dim", -1);
+  Sharding& sharding = results[0].sharding;
+  if (dim < 0 || dim >= static_cast<int64_t>(results[0].dims.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("dim=", dim, " is no dimension of its operand"));
+  }
+  const auto d = static_cast<size_t>(dim);
+  for (const AxisIndex axis : axes.axes()) {
+    if (!sharding.at(d).empty() || sharding.Uses(axis)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dimension ", dim, " of its operand is split already, or its operand is "
+                       "spread over ", op.mesh.axes()[axis].name));
+    }
+  }
+  if (results[0].dims[d] % op.mesh.size(axes) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " (", results[0].dims[d],
+                                                   ") does not divide over ", op.mesh.Names(axes)));
+  }
+  sharding.Set(d, results[0].dims.size(), axes);
+  return absl::OkStatus();
+}
+
 absl::Status InferNothing(const OpTypes&, TypeList&) { return absl::OkStatus(); }
 absl::Status KeepSharding(const OpTypes&, TypeList&) { return absl::OkStatus(); }
 
@@ -119,6 +143,18 @@ extern const OpInfo kAllGatherOp = {
     .operands = 1,
     .infer = InferSame,
     .infer_sharding = ShardAllGather,
+};
+
+// Each rank has the whole already, so nothing moves.
+extern const OpInfo kAllSliceOp = {
+    .name = "AllSlice",
+    .summary = "of dimension `dim`, whole on each rank, the part that falls to it along `axes`",
+    .op_class = OpClass::kView,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardAllSlice,
+    .in_place_from = 0,
+    .linear = true,
 };
 
 extern const OpInfo kSendOp = {

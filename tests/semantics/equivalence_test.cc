@@ -52,6 +52,7 @@ void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degree
   for (const ir::Function& function : pipelined->Functions()) {
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
+  if (getenv("DBG")) fprintf(stderr,"%s%s%s\n", Show(degrees).c_str(), ir::Print(step).c_str(),ir::Print(pipelined->Functions()).c_str());
   const Named inputs = RandomInputs(step, 7);
   const transforms::StageOrders orders =
       transforms::FindSchedule(schedule).value()->orders(

@@ -85,6 +85,9 @@ class Lockstep {
       case OpKind::kAccumulate:
         At(place, function_.result(op)) = Sum(operand(0), operand(1));
         return;
+      case OpKind::kAllSlice:
+        At(place, function_.result(op)) = OwnPart(op, place, operand(0));
+        return;
       case OpKind::kCollect: {
         Tensor all = operand(0);
         Paste(operand(1), 0, around_.microbatch * operand(1).dims[0], all);
@@ -94,6 +97,14 @@ class Lockstep {
       default:
         return Compute(op, place);
     }
+  }
+
+  Tensor OwnPart(OpId op, size_t place, const Tensor& whole) const {
+    const auto dim = static_cast<size_t>(function_.attributes(op).Int("dim", 0));
+    const AxisList axes = AxesOf(op);
+    const int64_t size = whole.dims[dim] / mesh().size(axes);
+    const int64_t number = PartOf(mesh(), ranks_[place], axes);
+    return Slice(whole, dim, number * size, (number + 1) * size);
   }
 
   void Compute(OpId op, size_t place) {
@@ -108,6 +119,12 @@ class Lockstep {
           << function_.name() << " " << ir::PrintValue(function_, result) << " has another shape";
       At(place, result) = std::move(results[static_cast<size_t>(i)]);
     }
+  }
+
+  AxisList AxesOf(OpId op) const {
+    AxisList axes;
+    ORRERY_CHECK(ir::ParseAxes(function_.attributes(op), mesh(), axes).ok()) << function_.name();
+    return axes;
   }
 
   // The places of the ranks in the group of `place`, in the order of their parts.
@@ -125,8 +142,7 @@ class Lockstep {
   }
 
   void Collective(OpId op) {
-    AxisList axes;
-    ORRERY_CHECK(ir::ParseAxes(function_.attributes(op), mesh(), axes).ok()) << function_.name();
+    const AxisList axes = AxesOf(op);
     const ValueId from = function_.operands(op)[0], to = function_.result(op);
     for (size_t place = 0; place < ranks_.size(); ++place) {
       const std::vector<size_t> group = GroupOf(place, axes);

@@ -1,0 +1,41 @@
+#include "lowering/residents.h"
+
+#include <utility>
+#include <vector>
+
+namespace orrery::lowering {
+namespace {
+
+using ir::InputRole;
+using simulator::MemoryKind;
+
+void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Input& input,
+              simulator::Program& program) {
+  const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
+  if (input.role == InputRole::kParameter) {
+    program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+  } else if (input.role == InputRole::kState) {
+    program.AddResident(of.rank, MemoryKind::kOptimizer, bytes);
+  } else {
+    // The functions are those of one microbatch; the whole share of the batch is there.
+    program.AddResident(of.rank, MemoryKind::kOther, bytes * of.step.microbatches);
+  }
+}
+
+}  // namespace
+
+void AddResidents(const ResidentsOf& of, simulator::Program& program) {
+  const transforms::PipelineStage& parts = of.step.stages[static_cast<size_t>(of.stage)];
+  std::vector<char> seen;  // by origin: forward, backward and update share their inputs
+  for (const transforms::StageFunction* part : {&parts.forward, &parts.backward, &parts.update}) {
+    for (const ir::Input& input : part->function.inputs()) {
+      if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
+      const auto value = static_cast<size_t>(input.value.index());
+      const auto origin = static_cast<size_t>(part->origins[value].index());
+      if (seen.size() <= origin) seen.resize(origin + 1, 0);
+      if (std::exchange(seen[origin], 1) == 0) AddInput(of, part->function, input, program);
+    }
+  }
+}
+
+}  // namespace orrery::lowering

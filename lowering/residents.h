@@ -1,0 +1,25 @@
+#ifndef ORRERY_LOWERING_RESIDENTS_H_
+#define ORRERY_LOWERING_RESIDENTS_H_
+
+#include <cstdint>
+
+#include "simulator/program.h"
+#include "transforms/pipeline.h"
+
+namespace orrery::lowering {
+
+/// A rank of one stage, and how many versions of its weights it keeps.
+struct ResidentsOf {
+  const transforms::PipelinedStep& step;
+  int32_t stage = 0;
+  int32_t weight_versions = 1;
+  simulator::RankClassId rank;
+};
+
+/// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:
+/// parameters, optimizer state, and its share of the whole batch.
+void AddResidents(const ResidentsOf& of, simulator::Program& program);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_RESIDENTS_H_

@@ -1,0 +1,36 @@
+#include "ir/builder.h"
+#include "ir/op_info.h"
+
+namespace orrery::ir {
+namespace {
+
+absl::Status Infer(const OpTypes& op, TypeList& results) {
+  results.push_back({.dtype = op.operands[0]->dtype, .dims = op.operands[0]->dims, .sharding = {}});
+  return absl::OkStatus();
+}
+
+double CountFlops(const OpTypes&, const TypeList& results) {
+  return static_cast<double>(ElementCount(results[0].dims));
+}
+
+// d(x²) = 2 x dy.
+absl::Status Gradient(GradientContext& c) {
+  const ValueId product = c.builder().Op(OpKind::kMul, {c.operand(0), c.result_gradient()});
+  c.SetOperandGradient(
+      0, c.builder().Op(OpKind::kScale, {product}, c.GradientName(0), {{"factor", 2.0}}));
+  return c.builder().status();
+}
+
+}  // namespace
+
+extern const OpInfo kSquareOp = {
+    .name = "Square",
+    .summary = "x times x",
+    .operands = 1,
+    .infer = Infer,
+    .flops = CountFlops,
+    .sharding = ElementwiseRule,
+    .gradient = Gradient,
+};
+
+}  // namespace orrery::ir
