@@ -35,6 +35,13 @@ ValueId Function::AddInput(absl::string_view name, const TensorType& type, Input
 
 OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
                      std::span<const TensorType> types, std::span<const absl::string_view> names) {
+  absl::InlinedVector<TypeId, 4> ids;
+  for (const TensorType& type : types) ids.push_back(types_.Intern(type));
+  return AddOp(kind, operands, attributes, ids, names);
+}
+
+OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+                     std::span<const TypeId> types, std::span<const absl::string_view> names) {
   ORRERY_CHECK(names.empty() || names.size() == types.size()) << GetOpInfo(kind).name;
   const OpId op = op_kinds_.push_back(kind);
   op_operands_.push_back({.begin = static_cast<uint32_t>(operand_pool_.size()),
@@ -50,7 +57,7 @@ OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesI
       {.first = ValueId(value_limit()), .count = static_cast<int32_t>(types.size())});
   op_attributes_.push_back(attributes);
   for (size_t i = 0; i < types.size(); ++i) {
-    AddValue(names.empty() ? absl::string_view() : names[i], types_.Intern(types[i]), op);
+    AddValue(names.empty() ? absl::string_view() : names[i], types[i], op);
   }
   order_.push_back(op);
   return op;

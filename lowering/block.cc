@@ -204,7 +204,7 @@ class BlockLowering {
   void AddTask(OpId op) {
     const auto task = static_cast<int32_t>(block_.tasks.size());
     const bool sum = IsSum(function_.kind(op));
-    BlockTask row;
+    BlockTask& row = block_.tasks.emplace_back();
     row.label = Label(op);
     row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
     if (function_.info(op).op_class == OpClass::kCollective) {
@@ -217,7 +217,6 @@ class BlockLowering {
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
-    block_.tasks.push_back(std::move(row));
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};

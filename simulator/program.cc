@@ -207,7 +207,7 @@ void Program::Reserve(int32_t tasks) {
   stream_pool_.reserve(count);
   dependency_begin_.reserve(count + 1);
   dependency_pool_.reserve(count);
-  memory_events_.reserve(count);
+  memory_events_.reserve(3 * count);  // most tasks make one tensor and use up one or two
 }
 
 absl::Status Program::Verify() const {

@@ -19,14 +19,18 @@ using ir::ValueId;
 
 // One function of a stage while it is being built.
 struct Part {
-  explicit Part(const std::string& name, const ir::Mesh& mesh, int32_t values)
-      : builder(name, mesh), local(values), saved(values, 0) {}
+  Part(const std::string& name, const ir::Mesh& mesh, const Function& step)
+      : builder(name, mesh),
+        local(step.value_limit()),
+        saved(step.value_limit(), 0),
+        types(step.types().size()) {}
 
   ir::Builder builder;
   IdTable<ValueId, ValueId> local;                 // origin to value here
   IdTable<ValueId, char> saved;                    // origins that are returned for a later phase
   std::vector<std::pair<ValueId, ValueId>> pairs;  // the same, as a list: (origin, here)
   std::vector<std::pair<ValueId, int32_t>> sends;  // origin, to which stage
+  IdTable<ir::TypeId, ir::TypeId> types;           // of the step to those here
   std::vector<ValueId> collected, summed;          // origins, to be added up after the last op
 
   void Bind(ValueId origin, ValueId here) {
@@ -52,8 +56,11 @@ class Partitioner {
     const int64_t stages = pp.has_value() ? mesh.size(*pp) : 1;
     for (int64_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
-        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh,
-                            function.value_limit());
+        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function);
+        // Half of the ops of a step are forward, and they are spread evenly.
+        const auto share = static_cast<int32_t>(2 * stages);
+        parts_.back().builder.function().Reserve(function.op_limit() / share + 1,
+                                                 function.value_limit() / share + 1);
       }
     }
   }
@@ -149,6 +156,13 @@ class Partitioner {
     return part.local[value];
   }
 
+  // A type of the step, in the table of one of its parts.
+  ir::TypeId TypeIn(Part& part, ir::TypeId type) {
+    ir::TypeId& here = part.types[type];
+    if (!here.valid()) here = part.builder.function().InternType(function_.types()[type]);
+    return here;
+  }
+
   void CopyOp(OpId op) {
     Part& part = PartOf(op);
     // An op and the collectives that complete its results stay together.
@@ -161,7 +175,7 @@ class Partitioner {
     types_.clear();
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       names_.push_back(function_.value_name(function_.result(op, i)));
-      types_.push_back(function_.type(function_.result(op, i)));
+      types_.push_back(TypeIn(part, function_.type_id(function_.result(op, i))));
     }
     if (!part.builder.status().ok()) return;
     // Types are those of the step: nothing changes them here, so nothing is inferred again.
@@ -291,7 +305,7 @@ class Partitioner {
   IdTable<ValueId, char> to_sum_, to_collect_;
   std::vector<ValueId> operands_;
   std::vector<absl::string_view> names_;
-  std::vector<ir::TensorType> types_;
+  std::vector<ir::TypeId> types_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ using ir::OpId;
 using ir::ValueId;
 
 constexpr int8_t kWhole = -1;
-constexpr int8_t kUndecided = -2;  // an input that no op has used yet
+constexpr int8_t kUndecided = -2;  // an input that no op of several operands has used yet
 
 class Planner {
  public:
@@ -64,8 +64,12 @@ class Planner {
   }
 
   void Visit(OpId op) {
-    const ir::ShardingRule rule = Rule(op);
     const auto operands = function_.operands(op);
+    if (operands.size() == 1 && dims_[operands[0]] == kUndecided) {
+      dims_[function_.result(op)] = kUndecided;  // a weight on its way to its product
+      return;
+    }
+    const ir::ShardingRule rule = Rule(op);
     int8_t factor = SplitFactor(op, rule);
     // A product of whole data and a weight that nobody has split yet: by columns.
     const bool product = function_.kind(op) == ir::OpKind::kMatMul;
@@ -74,12 +78,24 @@ class Planner {
     }
     for (size_t i = 0; i < operands.size(); ++i) {
       if (dims_[operands[i]] != kUndecided) continue;
-      dims_[operands[i]] = factor == ir::kNoFactor ? kWhole : Find(rule.operands[i], factor);
+      Decide(operands[i], factor == ir::kNoFactor ? kWhole : Find(rule.operands[i], factor));
     }
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       if (factor == ir::kNoFactor) continue;
       dims_[function_.result(op, i)] = Find(rule.results[static_cast<size_t>(i)], factor);
     }
+  }
+
+  // Sets what is split of a value that was undecided, and so of the input that it is made from.
+  void Decide(ValueId value, int8_t dim) {
+    dims_[value] = dim;
+    const OpId op = function_.producer(value);
+    if (!op.valid()) return;
+    const ValueId from = function_.operands(op)[0];
+    if (dims_[from] != kUndecided) return;
+    const ir::ShardingRule rule = Rule(op);
+    const int8_t factor = dim < 0 ? ir::kNoFactor : rule.results[0][static_cast<size_t>(dim)];
+    Decide(from, factor == ir::kNoFactor ? kWhole : Find(rule.operands[0], factor));
   }
 
   // State is split as its parameter is.

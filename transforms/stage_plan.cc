@@ -54,6 +54,10 @@ class StagePlanner {
     return !function_.producer(value).valid() && from_data_[value] == 0;
   }
 
+  bool IsData(ValueId value) const {
+    return !function_.producer(value).valid() && from_data_[value] != 0;
+  }
+
   // Whether the op multiplies what comes from data with what comes from parameters alone.
   bool StartsLayer(OpId op) const {
     if (function_.kind(op) != ir::OpKind::kMatMul) return false;
@@ -131,7 +135,7 @@ class StagePlanner {
   }
 
   // The gradient of a parameter belongs to the stage that updates it: so does what only changes how
-  // it is spread.
+  // it is spread, stored or scaled.
   void FindGradientHomes() {
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != ir::OutputRole::kGradient) continue;
@@ -146,11 +150,17 @@ class StagePlanner {
         for (size_t i = operands.size() - n; i < operands.size(); ++i) {
           gradient_home_[operands[i]] = plan_.home[operands[i % n]];
         }
-      } else if (op_class == ir::OpClass::kCollective || op_class == ir::OpClass::kView) {
+      } else if (op_class == ir::OpClass::kCollective || Rearranges(*op)) {
         const int32_t home = gradient_home_[function_.result(*op)];
-        if (home != kNowhere && operands.size() == 1) gradient_home_[operands[0]] = home;
+        if (home != kNowhere) gradient_home_[operands[0]] = home;
       }
     }
+  }
+
+  bool Rearranges(OpId op) const {
+    if (!function_.info(op).linear || function_.operands(op).size() != 1) return false;
+    return ir::ElementCount(function_.type(function_.operands(op)[0]).dims) ==
+           ir::ElementCount(function_.type(function_.result(op)).dims);
   }
 
   // A backward op goes to the last of the stages whose parameters and forward values it reads; if
@@ -158,6 +168,7 @@ class StagePlanner {
   void PlaceLater(OpId op) {
     int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
+      if (IsData(operand)) continue;  // every stage may read it
       if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
@@ -168,7 +179,8 @@ class StagePlanner {
     const bool alone = !optimizer && function_.result_count(op) == 1;
     const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
     if (home != kNowhere) backward = home;
-    Place(op, optimizer ? 0 : forward == kNowhere ? backward : forward);
+    // Never behind its gradients: those only travel backward.
+    Place(op, optimizer ? 0 : forward == kNowhere ? backward : std::min(forward, backward));
   }
 
   // Whether nothing of a gradient is in the value, even where only backward puts it together.

@@ -20,7 +20,7 @@ TEST(BlankNonCode, LeavesCodeAndLineEnds) {
   EXPECT_EQ(BlankNonCode("a /* b\n{ */ c"), "a     \n     c");
   EXPECT_EQ(BlankNonCode("f(\"{\\\"\", '}', '\\'')"), "f(     ,    ,     )");
   EXPECT_EQ(BlankNonCode("R\"x({\")x\" + 1'000"), "R         + 1'000");
-  EXPECT_EQ(BlankNonCode("#define A { \\\n  {\nb"), "           \n   \nb");
+  EXPECT_EQ(BlankNonCode("#define A { \\\n  {\nb"), "             \n   \nb");
 }
 
 TEST(CountLines, TellsCodeFromComments) {
