@@ -73,6 +73,11 @@ bool Builder::IsTaken(absl::string_view name) {
   return taken_.contains(name);
 }
 
+std::string Builder::FreeName(std::string name) {
+  while (IsTaken(name)) name += "'";
+  return name;
+}
+
 void Builder::Return(ValueId value, OutputRole role, ValueId of) {
   if (status_.ok()) function_.AddOutput({.value = value, .role = role, .of = of});
 }

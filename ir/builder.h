@@ -80,6 +80,8 @@ class Builder {
 
   /// Whether a value of the function has that name. The first call looks at all of them.
   bool IsTaken(absl::string_view name);
+  /// `name`, with as many primes as it takes to be new.
+  std::string FreeName(std::string name);
 
   void Return(ValueId value, OutputRole role = OutputRole::kResult, ValueId of = ValueId());
   void ReturnGradient(ValueId gradient, ValueId of) { Return(gradient, OutputRole::kGradient, of); }

@@ -83,6 +83,8 @@ struct OpInfo {
   int in_place_from = -1;
   /// The result of partial operands is the partial result: f(a + b) = f(a) + f(b).
   bool linear = false;
+  /// Its gradient rule needs no gradient of its result: a function may end in it.
+  bool is_loss = false;
   /// Starts the backward phase: what depends on its result is backward.
   bool seeds_backward = false;
   /// Kernels that carry it out, one after another.

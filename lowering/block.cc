@@ -45,6 +45,7 @@ class BlockLowering {
     block_.memory.reserve(2 * function_.order().size());
     FindKinds();
     FindBuffers();
+    JoinKinds();
     for (const ir::Input& input : function_.inputs()) AddInput(input.value);
     for (const OpId op : function_.order()) LowerOp(op);
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
@@ -97,6 +98,15 @@ class BlockLowering {
     }
   }
 
+  // A result that its caller takes away as it comes.
+  bool IsDropped(const ir::Output& output) const {
+    const OpId op = function_.producer(output.value);
+    const bool result = output.role == ir::OutputRole::kResult ||
+                        output.role == ir::OutputRole::kLoss ||
+                        (op.valid() && function_.kind(op) == OpKind::kCollect);
+    return result && !context_.keeps_results;
+  }
+
   // Which buffer a value lives in: its own, or that of the operand that it is written over. Counts
   // how often each buffer is used, by ops and by the caller.
   void FindBuffers() {
@@ -108,19 +118,41 @@ class BlockLowering {
         // The first sum is the summand itself.
         const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
         const auto operand = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
-        buffer_[function_.result(op, i)] = buffer_[function_.operands(op)[operand]];
+        const ValueId buffer = buffer_[function_.operands(op)[operand]];
+        const ValueId result = function_.result(op, i);
+        if (BytesOf(buffer) == BytesOf(result)) buffer_[result] = buffer;
+      }
+      // Constants are resident.
+      if (info.op_class == OpClass::kView && function_.operands(op).empty()) {
+        ++uses_[function_.result(op)];
       }
       for (const ValueId operand : function_.operands(op)) ++uses_[buffer_[operand]];
       // What has been collected stays where it was made.
-      if (!copies_ && function_.kind(op) == OpKind::kCollect) {
+      if (!copies_ && context_.keeps_results && function_.kind(op) == OpKind::kCollect) {
         ++uses_[buffer_[function_.operands(op)[1]]];
       }
     }
-    for (const ir::Output& output : function_.outputs()) ++uses_[buffer_[output.value]];
+    for (const ir::Output& output : function_.outputs()) {
+      if (!IsDropped(output)) ++uses_[buffer_[output.value]];
+    }
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
       if (resident) ++uses_[input.value];
+    }
+  }
+
+  // A buffer holds one kind: gradients, when any of its values is one. What came from forward keeps
+  // the kind that it was taken as.
+  void JoinKinds() {
+    for (int32_t v = 0; v < function_.value_limit(); ++v) {
+      const ValueId value(v);
+      if (kind_[value] == MemoryKind::kGradients) kind_[buffer_[value]] = MemoryKind::kGradients;
+    }
+    for (const ir::Input& input : function_.inputs()) {
+      if (input.role == ir::InputRole::kSaved && context_.phase == simulator::Phase::kBackward) {
+        kind_[input.value] = MemoryKind::kActivations;
+      }
     }
   }
 
@@ -150,7 +182,9 @@ class BlockLowering {
         AddSend(op);
         break;
       case OpClass::kView:
-        if (copies_ && !function_.operands(op).empty()) {
+        // A view of another size than what it views is a copy.
+        if (!function_.operands(op).empty() &&
+            (copies_ || buffer_[function_.result(op)] == function_.result(op))) {
           AddTask(op);
         } else {
           Forward(op);
@@ -180,7 +214,7 @@ class BlockLowering {
     const ValueId buffer = buffer_[value];
     if (--uses_[buffer] > 0) return;
     ORRERY_CHECK(uses_[buffer] == 0) << function_.name() << " " << ir::PrintValue(function_, value);
-    block_.memory.push_back({.task = task, .kind = kind_[value], .bytes = -BytesOf(buffer)});
+    block_.memory.push_back({.task = task, .kind = kind_[buffer], .bytes = -BytesOf(buffer)});
   }
 
   void UseOperands(OpId op, int32_t task) {

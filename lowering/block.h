@@ -73,8 +73,9 @@ struct BlockContext {
   const cluster::Device& device;
   simulator::Phase phase = simulator::Phase::kForward;
   int32_t stage = 0;
-  bool first = true;      // no microbatch has run before: nothing to add to
-  bool blocking = false;  // one stream for everything
+  bool first = true;          // no microbatch has run before: nothing to add to
+  bool blocking = false;      // one stream for everything
+  bool keeps_results = true;  // what is returned stays until the end of the step
 };
 
 /// Lowers one phase of a stage.

@@ -4,12 +4,12 @@
 #include <array>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "lowering/block.h"
 #include "lowering/geometry.h"
 #include "lowering/pricing.h"
 #include "lowering/residents.h"
+#include "lowering/stage.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -27,28 +27,15 @@ using transforms::StepKind;
 
 constexpr TaskId kNobody;
 
-// A rank that is simulated: one of a stage, standing for all of it or for itself.
-struct Actor {
-  RankClassId rank;
-  std::array<StreamId, simulator::kStreamKindCount> streams;
-};
+// A task takes about 130 bytes with its memory events: 8 GB.
+constexpr int32_t kMaxTasks = 1 << 26;
 
-// A block with its labels, groups and prices looked up once.
-struct PlacedBlock {
-  Block block;
-  std::vector<LabelId> labels;
-  std::vector<LabelId> send_labels;
-  std::vector<Duration> durations;
-  std::vector<Duration> send_durations;
-};
-
-struct Stage {
-  std::vector<Actor> actors;
-  PlacedBlock forward_first, forward, backward_first, backward, update;
-  int32_t last_microbatch = 0;  // that was placed
-  // Who made the values that cross from one block to another: origin, microbatch, actor.
-  absl::flat_hash_map<std::pair<int32_t, int32_t>, std::vector<TaskId>> made;
-};
+absl::Status TooManyTasks(int64_t tasks) {
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kUnsupported,
+       .detail = absl::StrCat("would be at least ", tasks, " tasks; at most ", kMaxTasks,
+                              " are simulated; try fewer microbatches")});
+}
 
 class Lowering {
  public:
@@ -59,15 +46,16 @@ class Lowering {
         asynchronous_(input.schedule.asynchronous),
         microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds) {}
 
-  Program Run() {
+  absl::StatusOr<Program> Run() {
     fold_ = input_.options.fold;
     MakeBlocks();
     fold_ = fold_ && pricing_.AllGroupsAlike();
     MakeRanks();
     PriceBlocks();
+    if (const int64_t tasks = CountTasks(); tasks > kMaxTasks) return TooManyTasks(tasks);
+    program_.Reserve(static_cast<int32_t>(CountTasks()));
     const transforms::StageOrders orders =
         input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
-    program_.Reserve(CountTasks());
     PlaceSlots(orders);
     for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
       Place(s, stages_[static_cast<size_t>(s)].update, -1);
@@ -86,7 +74,8 @@ class Lowering {
                                      .phase = phase,
                                      .stage = stage,
                                      .first = first,
-                                     .blocking = input_.options.blocking});
+                                     .blocking = input_.options.blocking,
+                                     .keeps_results = !asynchronous_});
     for (const BlockTask& task : placed.block.tasks) {
       if (!task.group.empty()) pricing_.Expect(stage, task);
     }
@@ -168,7 +157,7 @@ class Lowering {
     }
   }
 
-  int32_t CountTasks() const {
+  int64_t CountTasks() const {
     int64_t tasks = 0;
     for (const Stage& stage : stages_) {
       const int64_t a_microbatch = std::ssize(stage.forward_first.block.tasks) +
@@ -178,7 +167,7 @@ class Lowering {
       tasks += (a_microbatch * microbatches_ + std::ssize(stage.update.block.tasks)) *
                std::ssize(stage.actors);
     }
-    return static_cast<int32_t>(std::min<int64_t>(tasks, 1 << 28));
+    return tasks;
   }
 
   void PlaceSlots(const transforms::StageOrders& orders) {
@@ -206,6 +195,11 @@ class Lowering {
   }
 
   void PlaceStep(int32_t s, const transforms::ScheduleStep& step) {
+    if (step.kind == StepKind::kBackward) {
+      // Nothing asks for the microbatch before this one again.
+      Stage& stage = stages_[static_cast<size_t>(s)];
+      stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
+    }
     Place(s, BlockOf(s, step), step.microbatch);
     if (asynchronous_ && step.kind == StepKind::kBackward) {
       Place(s, stages_[static_cast<size_t>(s)].update, step.microbatch);
@@ -234,9 +228,9 @@ class Lowering {
   // What other blocks will wait for: outputs, and what is sent from here.
   void RememberMakers(Stage& stage, const Block& block, int32_t microbatch) {
     const auto remember = [&](ir::ValueId origin, const auto& task_of) {
-      std::vector<TaskId>& made = stage.made[{origin.index(), microbatch}];
-      made.resize(current_actors_);
+      Makers::Tasks made(current_actors_);
       for (size_t a = 0; a < current_actors_; ++a) made[a] = task_of(a);
+      stage.makers.Remember(origin, microbatch, std::move(made));
     };
     for (const BlockValue& output : block.outputs) {
       if (output.task < 0) continue;
@@ -259,7 +253,7 @@ class Lowering {
     inputs_.assign(block.inputs.size() * current_actors_, kNobody);
     if (input_.options.blocking) return;
     for (size_t i = 0; i < block.inputs.size(); ++i) {
-      const std::vector<TaskId>* made = FindMade(stage, block.inputs[i].origin, microbatch);
+      const Makers::Tasks* made = FindMade(stage, block.inputs[i].origin, microbatch);
       if (made == nullptr) continue;
       for (size_t a = 0; a < current_actors_; ++a) inputs_[i * current_actors_ + a] = (*made)[a];
     }
@@ -267,11 +261,8 @@ class Lowering {
 
   // Who made a value: in this microbatch, or, for the update at the end of the step, in the last
   // one that ran.
-  const std::vector<TaskId>* FindMade(const Stage& stage, ir::ValueId origin,
-                                      int32_t microbatch) const {
-    const int32_t from = microbatch >= 0 ? microbatch : stage.last_microbatch;
-    const auto found = stage.made.find({origin.index(), from});
-    return found == stage.made.end() ? nullptr : &found->second;
+  static const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) {
+    return stage.makers.Find(origin, microbatch >= 0 ? microbatch : stage.last_microbatch);
   }
 
   void FindAfter(const Block& block, const BlockTask& task, size_t actor) {
@@ -338,7 +329,7 @@ class Lowering {
       Stage& from = stages_[static_cast<size_t>(s)];
       Stage& to = stages_[static_cast<size_t>(send.to)];
       const bool next = send.to > s;
-      std::vector<TaskId> ids(from.actors.size());
+      Makers::Tasks ids(from.actors.size());
       for (size_t a = 0; a < from.actors.size(); ++a) {
         after_.clear();
         const auto* made = FindMade(from, send.origin, microbatch);
@@ -355,7 +346,7 @@ class Lowering {
             after_);
         MoveMemory(send, ids[a], from.actors[a].rank, to.actors[a].rank);
       }
-      if (!input_.options.blocking) to.made[{send.origin.index(), microbatch}] = std::move(ids);
+      if (!input_.options.blocking) to.makers.Remember(send.origin, microbatch, std::move(ids));
     }
   }
 
@@ -387,6 +378,9 @@ class Lowering {
 }  // namespace
 
 absl::StatusOr<Program> Lower(const LoweringInput& input) {
+  if (input.step.microbatches * input.rounds > kMaxTasks) {
+    return TooManyTasks(input.step.microbatches * input.rounds);
+  }
   const int64_t ranks = input.step.mesh.size();
   int32_t largest = static_cast<int32_t>(ranks) - 1;
   for (const int32_t device : input.step.devices) largest = std::max(largest, device);

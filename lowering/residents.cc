@@ -18,7 +18,19 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
     program.AddResident(of.rank, MemoryKind::kOptimizer, bytes);
   } else {
     // The functions are those of one microbatch; the whole share of the batch is there.
-    program.AddResident(of.rank, MemoryKind::kOther, bytes * of.step.microbatches);
+    const ir::Dims& dims = function.type(input.value).dims;
+    const bool batched = !dims.empty() && dims[0] == of.step.microbatch_size;
+    program.AddResident(of.rank, MemoryKind::kOther, bytes * (batched ? of.step.microbatches : 1));
+  }
+}
+
+void AddConstants(const ResidentsOf& of, const ir::Function& function,
+                  simulator::Program& program) {
+  for (const ir::OpId op : function.order()) {
+    if (function.kind(op) != ir::OpKind::kConstant) continue;
+    const ir::TensorType& type = function.type(function.result(op));
+    program.AddResident(of.rank, MemoryKind::kOther,
+                        ir::SizeOf(ir::LocalType(type, function.mesh())));
   }
 }
 
@@ -35,6 +47,7 @@ void AddResidents(const ResidentsOf& of, simulator::Program& program) {
       if (seen.size() <= origin) seen.resize(origin + 1, 0);
       if (std::exchange(seen[origin], 1) == 0) AddInput(of, part->function, input, program);
     }
+    AddConstants(of, part->function, program);
   }
 }
 

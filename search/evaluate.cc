@@ -122,13 +122,19 @@ absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
   const auto start = std::chrono::steady_clock::now();
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
                           transforms::FindSchedule(candidate.schedule));
-  ORRERY_ASSIGN_OR_RETURN(
-      const transforms::PipelinedStep step,
-      transforms::ParallelTransform3d(setting.step, {.dp = candidate.dp,
-                                                     .hp = candidate.hp,
-                                                     .pp = candidate.pp,
-                                                     .microbatches = candidate.microbatches,
-                                                     .order = setting.order}));
+  const transforms::ParallelDegrees degrees{.dp = candidate.dp,
+                                            .hp = candidate.hp,
+                                            .pp = candidate.pp,
+                                            .microbatches = candidate.microbatches,
+                                            .order = setting.order};
+  ORRERY_RETURN_IF_ERROR(transforms::MakeMesh(degrees).status());
+  if (degrees.ranks() > setting.cluster.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting.cluster.name, " has ", setting.cluster.size(), " devices; ",
+                     ToString(candidate), " wants ", degrees.ranks()));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
+                          transforms::ParallelTransform3d(setting.step, degrees));
   ORRERY_ASSIGN_OR_RETURN(Run run,
                           PlayRounds(setting, step, *schedule, RoundsFor(*schedule, candidate)));
   if (schedule->asynchronous) {

@@ -3,9 +3,27 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+
 namespace orrery::search {
+namespace {
+
+constexpr size_t kMaxThreads = 256;
+
+// An exception must not leave a thread.
+absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const Candidate& candidate) {
+  try {
+    return Evaluate(setting, candidate);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("out of memory in ", ToString(candidate),
+                                                     "; try fewer microbatches or fewer threads"));
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<Candidate>& candidates,
@@ -18,7 +36,7 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
   size_t done = 0;
   const auto work = [&] {
     for (size_t i = next++; i < candidates.size(); i = next++) {
-      absl::StatusOr<Result> result = Evaluate(setting, candidates[i]);
+      absl::StatusOr<Result> result = EvaluateSafely(setting, candidates[i]);
       if (result.ok()) {
         results[i] = *std::move(result);
       } else {
@@ -30,7 +48,9 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
     }
   };
   std::vector<std::thread> workers;
-  for (int32_t t = 1; t < threads; ++t) workers.emplace_back(work);
+  const auto useful = std::min<size_t>(static_cast<size_t>(std::max(1, threads)),
+                                       std::min<size_t>(kMaxThreads, candidates.size()));
+  for (size_t t = 1; t < useful; ++t) workers.emplace_back(work);
   work();
   for (std::thread& worker : workers) worker.join();
   for (const absl::Status& error : errors) {

@@ -10,9 +10,14 @@
 
 namespace orrery {
 
-/// Text that stays where it is: what was stored keeps its address until the arena goes.
+/// Text that stays where it is: what was stored keeps its address until the arena goes. It moves, and
+/// is never copied: a vector that grows would copy it, and what was read would be of the old one.
 class TextArena {
  public:
+  TextArena() = default;
+  TextArena(TextArena&&) = default;
+  TextArena& operator=(TextArena&&) = default;
+
   absl::string_view Store(absl::string_view text);
 
  private:

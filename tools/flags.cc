@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -149,7 +150,7 @@ absl::StatusOr<std::vector<int64_t>> ParseList(absl::string_view flag, absl::str
       return absl::InvalidArgumentError(
           absl::StrCat("--", flag, " '", text, "': wanted numbers of at least 1, as in 1,2,4"));
     }
-    list.push_back(value);
+    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
   }
   return list;
 }
@@ -194,6 +195,8 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     return std::cout.good() ? kDone : fail("standard output cannot be written", kBadInput);
   } catch (const std::bad_alloc&) {
     return fail("out of memory; try a smaller model, batch or search", kBadInput);
+  } catch (const std::exception& error) {
+    return fail(error.what(), kBadInput);
   }
 }
 

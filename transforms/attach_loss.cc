@@ -14,12 +14,6 @@ bool IsTrained(const ir::Function& function) {
   return false;
 }
 
-// The name of the target: "target", with as many primes as it takes to be new.
-std::string FreeName(ir::Builder& builder, std::string name) {
-  while (builder.IsTaken(name)) name += "'";
-  return name;
-}
-
 }  // namespace
 
 absl::StatusOr<bool> AttachLoss(ir::Function& function) {
@@ -30,8 +24,8 @@ absl::StatusOr<bool> AttachLoss(ir::Function& function) {
     const ir::TensorType type = function.type(prediction);
     if (!ir::IsFloat(type.dtype) || type.dims.empty()) continue;
     ir::Builder b(std::move(function));
-    const ir::ValueId target = b.Data(FreeName(b, "target"), type);
-    const ir::ValueId loss = b.Loss(prediction, target, type.dims[0], FreeName(b, "loss"));
+    const ir::ValueId target = b.Data(b.FreeName("target"), type);
+    const ir::ValueId loss = b.Loss(prediction, target, type.dims[0], b.FreeName("loss"));
     absl::StatusOr<ir::Function> with_loss = std::move(b).Finalize();
     if (!with_loss.ok()) return with_loss.status();
     function = *std::move(with_loss);

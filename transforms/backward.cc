@@ -79,6 +79,10 @@ class Backward {
       needed = needed || needed_[result] != 0;
     }
     if (!reached || !needed) return absl::OkStatus();
+    if (IsLoss(op) && !function().info(op).is_loss) {
+      return absl::UnimplementedError(
+          "makes the loss that is returned; wanted a loss op, such as Loss");
+    }
     if (function().info(op).gradient == nullptr) {
       return absl::UnimplementedError("has no gradient rule, and a parameter depends on it");
     }

@@ -16,6 +16,13 @@ absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
       function.name(), ": has no data input; wanted one with the batch as dimension 0"));
 }
 
+bool IsBatched(const ir::Function& function, const ir::Input& input) {
+  const ir::TensorType& type = function.type(input.value);
+  if (input.role != ir::InputRole::kData || type.dims.empty()) return false;
+  const absl::StatusOr<int64_t> batch = BatchSize(function);
+  return batch.ok() && type.dims[0] == *batch;
+}
+
 absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count) {
   if (count == 1) return function;
   ORRERY_ASSIGN_OR_RETURN(const int64_t batch, BatchSize(function));

@@ -40,8 +40,8 @@ std::vector<ValueId> Operands(ir::Builder& b, const Kind& kind,
       ir::TensorType type = b.type(gradient.of);
       type.dtype = ir::DType::kF32;
       const absl::string_view name = b.function().value_name(gradient.of);
-      operands.push_back(b.AddInput(name.empty() ? "" : absl::StrCat(name, ".", suffix), type,
-                                    ir::InputRole::kState));
+      operands.push_back(b.AddInput(name.empty() ? "" : b.FreeName(absl::StrCat(name, ".", suffix)),
+                                    type, ir::InputRole::kState));
     }
   };
   if (low_precision) add_state("master");
@@ -62,7 +62,7 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
   std::vector<std::string> names;
   for (size_t i = 0; i < results; ++i) {
     const absl::string_view name = b.function().value_name(operands[i]);
-    names.push_back(name.empty() ? "" : absl::StrCat(name, "'"));
+    names.push_back(name.empty() ? "" : b.FreeName(absl::StrCat(name, "'")));
   }
   const std::vector<absl::string_view> views(names.begin(), names.end());
   const ir::OpId op = b.Ops(kind.op, operands, views, {{"parameters", parameters}});

@@ -22,6 +22,10 @@ absl::Status CheckDegrees(const ParallelDegrees& degrees) {
                                                      "; wanted degrees from 1 to 16777216"));
     }
   }
+  if (degrees.dp * degrees.hp > kMaxRanks || degrees.ranks() > kMaxRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp, " pp=",
+                                                   degrees.pp, "; wanted at most 16777216 ranks"));
+  }
   if (degrees.microbatches < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(degrees.microbatches, " microbatches; wanted at least 1"));
@@ -32,6 +36,14 @@ absl::Status CheckDegrees(const ParallelDegrees& degrees) {
         absl::StrCat("got ", devices, " devices for ", degrees.ranks(), " ranks; wanted one each"));
   }
   return absl::OkStatus();
+}
+
+// A function that fits one device and one microbatch, and cannot be cut or spread like this, makes
+// the candidate infeasible; it is no error of the model.
+absl::StatusOr<ir::Function> AsFeasible(absl::StatusOr<ir::Function> function) {
+  if (function.ok() || AsInfeasible(function.status()).has_value()) return function;
+  return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported,
+                           .detail = std::string(function.status().message())});
 }
 
 // Which outputs have the batch as their first dimension: those that are smaller in a microbatch.
@@ -72,19 +84,25 @@ absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, MakeMesh(degrees));
+  if (!function.mesh().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(function.name(), " is spread over ",
+                                                   ir::ToString(function.mesh()),
+                                                   " already; wanted a function of one device"));
+  }
   // Copies only where there is something to change: most of the time of small searches is here.
   std::optional<ir::Function> microbatch, spread;
   if (degrees.microbatches > 1) {
-    ORRERY_ASSIGN_OR_RETURN(microbatch, Microbatch(function, degrees.microbatches));
+    ORRERY_ASSIGN_OR_RETURN(microbatch, AsFeasible(Microbatch(function, degrees.microbatches)));
   }
   const ir::Function& part = microbatch.has_value() ? *microbatch : function;
   const std::vector<bool> batched = FindBatched(function, part);
   if (degrees.dp * degrees.hp > 1) {
-    ORRERY_ASSIGN_OR_RETURN(spread, Shard(part, mesh));
+    ORRERY_ASSIGN_OR_RETURN(spread, AsFeasible(Shard(part, mesh)));
   }
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, PartitionStages(spread.has_value() ? *spread : part,
                                                               mesh, degrees.microbatches, batched));
   step.devices = degrees.devices;
+  step.microbatch_size = BatchSize(part).value_or(0);
   return step;
 }
 

@@ -66,6 +66,7 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Run(const std::vector<bool>& batched) {
+    ORRERY_RETURN_IF_ERROR(CheckUpdates());
     FindSums(batched);
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
@@ -89,6 +90,21 @@ class Partitioner {
   std::string NameOf(ValueId value) const {
     const absl::string_view name = function_.value_name(value);
     return name.empty() ? absl::StrCat("v", value.index()) : std::string(name);
+  }
+
+  // What forward or backward updates, a running statistic, has no rule over several microbatches.
+  absl::Status CheckUpdates() const {
+    for (const ir::Output& output : function_.outputs()) {
+      const OpId producer = function_.producer(output.value);
+      const bool early = producer.valid() && plan_.phase[producer] != StepPhase::kUpdate;
+      if (microbatches_ == 1 || output.role != OutputRole::kUpdated || !early) continue;
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail =
+               absl::StrCat(ir::PrintValue(function_, output.value),
+                            " is updated before the end of the step; wanted one microbatch")});
+    }
+    return absl::OkStatus();
   }
 
   // Which values are added up or put together over the microbatches.
@@ -252,8 +268,8 @@ class Partitioner {
     const OpId producer = function_.producer(output.value);
     if (!producer.valid()) return;  // an input handed back
     if (to_sum_[output.value] != 0 || to_collect_[output.value] != 0) return;
-    const int32_t stage =
-        output.role == OutputRole::kUpdated ? plan_.home[Parameter(output)] : plan_.stage[producer];
+    const bool optimizer = function_.info(producer).op_class == ir::OpClass::kOptimizer;
+    const int32_t stage = optimizer ? plan_.home[Parameter(output)] : plan_.stage[producer];
     const StepPhase phase = plan_.phase[producer];
     Part& part = PartOf(stage, phase);
     const ValueId of = output.of.valid() ? Get(output.of, stage, phase) : ValueId();
@@ -285,7 +301,11 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Finish() {
-    PipelinedStep step{.mesh = mesh_, .microbatches = microbatches_, .stages = {}, .devices = {}};
+    PipelinedStep step{.mesh = mesh_,
+                       .microbatches = microbatches_,
+                       .stages = {},
+                       .microbatch_size = 0,
+                       .devices = {}};
     for (size_t s = 0; s < parts_.size(); s += 3) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));

@@ -27,6 +27,7 @@ struct PipelinedStep {
   ir::Mesh mesh;
   int64_t microbatches = 1;
   std::vector<PipelineStage> stages;
+  int64_t microbatch_size = 0;  // samples, of all data-parallel ranks; 0 without data
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
 
@@ -34,8 +35,8 @@ struct PipelinedStep {
   std::vector<ir::Function> Functions() const;
 };
 
-/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages). The
-/// function is spread over `mesh` already, or over nothing.
+/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages).
+/// The function is spread over `mesh` already, or over nothing.
 ///
 ///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
 ///  other.

@@ -11,6 +11,7 @@
 #include "ir/builder.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/microbatch.h"
 #include "transforms/pass.h"
 #include "transforms/shard_plan.h"
 
@@ -70,7 +71,7 @@ class Sharder {
                         : IdTable<ValueId, int8_t>(function_.value_limit(), -1);
     for (const ir::Input& input : function_.inputs()) {
       TensorType type = function_.type(input.value);
-      if (input.role == ir::InputRole::kData && dp_.has_value() && !type.dims.empty()) {
+      if (dp_.has_value() && IsBatched(function_, input)) {
         ORRERY_RETURN_IF_ERROR(Split(input.value, 0, *dp_, type));
       }
       if (const int8_t dim = plan[input.value]; dim >= 0) {
@@ -194,10 +195,9 @@ class Sharder {
       for (size_t d = 0; d < rule.operands[i].size(); ++d) {
         const int8_t factor = rule.operands[i][d];
         const AxisList axes = builder_.function().type(operands_[i]).sharding.at(d);
-        const bool is_free =
-            factor != ir::kNoFactor && At(chosen, factor).empty() &&
-            std::none_of(axes.axes().begin(), axes.axes().end(),
-                         [&](AxisIndex axis) { return taken.contains(axis); });
+        const bool is_free = factor != ir::kNoFactor && At(chosen, factor).empty() &&
+                             std::none_of(axes.axes().begin(), axes.axes().end(),
+                                          [&](AxisIndex axis) { return taken.contains(axis); });
         if (axes.empty() || !is_free) continue;
         At(chosen, factor) = axes;
         for (const AxisIndex axis : axes.axes()) taken.push_back(axis);
@@ -211,9 +211,9 @@ class Sharder {
     if (!builder_.status().ok() || builder_.type(value).sharding.at(d) == axes) return;
     Gather(value, d);
     if (axes.empty()) return;
-    value = builder_.Op(ir::OpKind::kAllSlice, {value}, "",
-                        {{"axes", builder_.function().mesh().Names(axes)},
-                         {"dim", static_cast<int64_t>(d)}});
+    value = builder_.Op(
+        ir::OpKind::kAllSlice, {value}, "",
+        {{"axes", builder_.function().mesh().Names(axes)}, {"dim", static_cast<int64_t>(d)}});
   }
 
   // Makes dimension `d` of `value` whole on each rank.
@@ -230,9 +230,13 @@ class Sharder {
     const auto operands = function_.operands(op);
     const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
     for (size_t i = n; i < operands.size(); ++i) {
+      const ir::Sharding wanted = builder_.type(values_[operands[i % n]]).sharding;
+      const AxisList partial = builder_.type(values_[operands[i]]).sharding.partial;
+      const bool clash = std::any_of(partial.axes().begin(), partial.axes().end(),
+                                     [&](AxisIndex axis) { return wanted.Uses(axis); });
+      if (clash) Whole(operands[i]);
       ValueId& value = whole_[operands[i]].valid() ? whole_[operands[i]] : values_[operands[i]];
       const ValueId old = value;
-      const ir::Sharding wanted = builder_.type(values_[operands[i % n]]).sharding;
       const size_t rank = builder_.type(value).dims.size();
       for (size_t d = 0; d < rank; ++d) {
         if (builder_.type(value).sharding.at(d) != wanted.at(d)) Gather(value, d);

@@ -193,8 +193,18 @@ class StagePlanner {
     return IsRedistribution(function_, producer) && IsForwardValue(function_.operands(producer)[0]);
   }
 
+  // A parameter that only its optimizer reads is as well off on the first stage as anywhere.
+  void HouseUnread(OpId op) {
+    if (function_.info(op).op_class != ir::OpClass::kOptimizer) return;
+    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    for (const ValueId parameter : function_.operands(op).first(n)) {
+      if (plan_.home[parameter] == kNowhere) plan_.home[parameter] = 0;
+    }
+  }
+
   absl::Status CheckHomes() {
     for (const OpId op : function_.order()) {
+      HouseUnread(op);
       ORRERY_RETURN_IF_ERROR(CheckGradients(op));
       if (plan_.phase[op] == StepPhase::kUpdate) continue;
       for (const ValueId operand : function_.operands(op)) {
@@ -219,8 +229,8 @@ class StagePlanner {
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
            .detail = absl::StrCat("gradient ", ir::PrintValue(function_, function_.result(op, i)),
-                                  " is made in stage ", plan_.stage[op], " and its parameter is in ",
-                                  home, "; wanted one")});
+                                  " is made in stage ", plan_.stage[op],
+                                  " and its parameter is in ", home, "; wanted one")});
     }
     return absl::OkStatus();
   }
@@ -229,8 +239,8 @@ class StagePlanner {
   const int64_t stages_;
   int64_t layers_ = 0;
   StagePlan plan_;
-  IdTable<ValueId, int32_t> at_;      // the stage that makes or holds each value
-  IdTable<ValueId, char> from_data_;  // depends on a data input
+  IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
+  IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
 };
 

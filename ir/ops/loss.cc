@@ -48,6 +48,7 @@ extern const OpInfo kLossOp = {
     .flops = LossFlops,
     .sharding = ElementwiseRule,
     .gradient = LossGradient,
+    .is_loss = true,
 };
 
 extern const OpInfo kLossGradOp = {

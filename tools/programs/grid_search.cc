@@ -70,6 +70,9 @@ absl::Status WriteBestTrace(const search::Setting& setting,
 }
 
 absl::Status Search(const Flags& flags) {
+  if (flags.threads < 0 || flags.top < 0) {
+    return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
+  }
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
@@ -80,13 +83,13 @@ absl::Status Search(const Flags& flags) {
       const std::vector<search::Result> results,
       search::RunSearch(setting, candidates, flags.threads > 0 ? flags.threads : cores,
                         [&](size_t done) { progress(done); }));
+  std::cout << search::ResultsTable(setting, results, flags.top);
   if (!flags.csv.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, search::ResultsCsv(setting, results)));
   }
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
   }
-  std::cout << search::ResultsTable(setting, results, flags.top);
   const std::vector<const search::Result*> ranked = search::Ranked(results);
   if (ranked.empty()) return absl::FailedPreconditionError("no candidate is feasible");
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));

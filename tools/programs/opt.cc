@@ -64,7 +64,8 @@ absl::Status Optimize(const Flags& flags) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
     }
   }
-  if (flags.stages) return PrintStages(flags, function);
+  const bool spread = flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1;
+  if (flags.stages || spread) return PrintStages(flags, function);
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
   return absl::OkStatus();
 }
@@ -88,7 +89,7 @@ int Main(int argc, char** argv) {
       "symbol", po::value(&flags.model.symbols)->composing(),
       "value of a dynamic ONNX dimension: batch=8")(
       "stages", po::bool_switch(&flags.stages),
-      "print the functions of each stage, spread by the degrees below")(
+      "print the functions of each stage, spread by the degrees below; any degree implies it")(
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
       "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(

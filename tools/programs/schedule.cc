@@ -1,3 +1,5 @@
+#include "transforms/schedules/schedule.h"
+
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,7 +9,6 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "transforms/schedules/schedule.h"
 
 // One pipeline schedule by itself, in units of time: forward and backward last one unit each.
 
@@ -42,8 +43,8 @@ std::string Json(const transforms::StageOrders& orders) {
   for (size_t stage = 0; stage < orders.size(); ++stage) {
     nlohmann::ordered_json rank = nlohmann::ordered_json::array();
     for (const transforms::ScheduleStep& step : orders[stage]) {
-      rank.push_back(absl::StrCat(
-          stage, step.kind == transforms::StepKind::kForward ? "F" : "B", step.microbatch));
+      rank.push_back(absl::StrCat(stage, step.kind == transforms::StepKind::kForward ? "F" : "B",
+                                  step.microbatch));
     }
     ranks.push_back(std::move(rank));
     peaks.push_back(transforms::PeakLiveMicrobatches(orders[stage]));
@@ -72,8 +73,8 @@ absl::Status Schedule(const Flags& flags) {
   }
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
                           transforms::FindSchedule(flags.name));
-  const bool in_range = flags.stages >= 1 && flags.microbatches >= 1 &&
-                        flags.stages <= kMaxSteps && flags.microbatches <= kMaxSteps / flags.stages;
+  const bool in_range = flags.stages >= 1 && flags.microbatches >= 1 && flags.stages <= kMaxSteps &&
+                        flags.microbatches <= kMaxSteps / flags.stages;
   if (!in_range) {
     return absl::InvalidArgumentError(
         absl::StrCat("--stages ", flags.stages, " --micro-batches ", flags.microbatches,

@@ -1,0 +1,95 @@
+#include "tests/lowering/played.h"
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "cluster/cluster.h"
+#include "cost_models/cost_model.h"
+#include "ir/models/mlp.h"
+#include "lowering/lower.h"
+#include "simulator/longest_path.h"
+#include "support/check.h"
+#include "tests/semantics/random_step.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/training_step.h"
+
+namespace orrery::lowering {
+namespace {
+
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  ORRERY_CHECK(value.ok()) << value.status().ToString();
+  return *std::move(value);
+}
+
+class Dice {
+ public:
+  explicit Dice(uint32_t seed) : random_(seed) {}
+  template <typename T>
+  T Pick(std::initializer_list<T> choices) {
+    return choices.begin()[random_() % choices.size()];
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+ir::Function MakeStep(Dice& dice, uint32_t seed, int64_t layers, int64_t batch) {
+  const std::string optimizer = dice.Pick({"none", "sgd", "momentum", "adam"});
+  if (dice.Pick({true, false})) {
+    return semantics::RandomStep({.seed = seed,
+                                  .layers = static_cast<int>(layers),
+                                  .batch = batch,
+                                  .width_unit = 60},
+                                 optimizer);
+  }
+  ir::Function step = Must(ir::Mlp({.layers = layers, .dim = 120, .batch = batch}));
+  Must(transforms::AppendOptimizer(step, optimizer));
+  return step;
+}
+
+}  // namespace
+
+std::string ToString(const Configuration& c) {
+  return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
+                      " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
+                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "");
+}
+
+Played Play(const ir::Function& step, const Configuration& c) {
+  Played played;
+  played.step = Must(transforms::ParallelTransform3d(step, c.degrees));
+  const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
+  const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
+  played.program = Must(Lower({.step = played.step,
+                               .schedule = *Must(transforms::FindSchedule(c.schedule)),
+                               .cluster = cluster,
+                               .cost_model = *cost_model,
+                               .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
+  played.trace = simulator::RunLongestPath(played.program);
+  played.report = simulator::Summarize(played.program, played.trace);
+  return played;
+}
+
+RandomCase MakeRandomCase(uint32_t seed) {
+  Dice dice(seed);
+  const transforms::ParallelDegrees degrees = {
+      .dp = dice.Pick<int64_t>({1, 2, 3, 4, 5}),
+      .hp = dice.Pick<int64_t>({1, 2, 3, 4, 6}),
+      .pp = dice.Pick<int64_t>({1, 2, 3, 4}),
+      .microbatches = dice.Pick<int64_t>({1, 2, 3, 5, 8}),
+      .order = dice.Pick({"hp,dp,pp", "pp,hp,dp", "dp,pp,hp", "dp,hp,pp"}),
+      .devices = {}};
+  RandomCase random;
+  random.configuration = {
+      .degrees = degrees,
+      .schedule = dice.Pick({"1f1b", "gpipe", "distir"}),
+      .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16"}),
+      .cost_model = dice.Pick({"roofline", "roofline", "distir"}),
+      .blocking = dice.Pick({true, false, false})};
+  random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),
+                         degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
+  return random;
+}
+
+}  // namespace orrery::lowering

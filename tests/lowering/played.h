@@ -1,0 +1,63 @@
+#ifndef ORRERY_TESTS_LOWERING_PLAYED_H_
+#define ORRERY_TESTS_LOWERING_PLAYED_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "simulator/program.h"
+#include "simulator/report.h"
+#include "simulator/trace.h"
+#include "transforms/parallel.h"
+
+// A training step from the function to its trace, in one call.
+
+namespace orrery::lowering {
+
+/// Everything that a program is made from, besides the step.
+struct Configuration {
+  transforms::ParallelDegrees degrees;
+  std::string schedule = "1f1b";
+  std::string cluster = "uniform:16@200Gbps";
+  std::string cost_model = "roofline";
+  bool blocking = false;
+  bool fold = true;
+};
+std::string ToString(const Configuration& configuration);
+
+struct Played {
+  transforms::PipelinedStep step;
+  simulator::Program program;
+  simulator::Trace trace;
+  simulator::Report report;
+};
+
+/// Spreads, lowers and plays `step`; aborts when that cannot be.
+Played Play(const ir::Function& step, const Configuration& configuration);
+
+/// A figure of each global rank, in rank order: ranks of a class have the same.
+template <typename F>
+auto ByRank(const Played& played, F figure) {
+  std::vector<decltype(figure(simulator::RankClassId(0)))> figures(
+      static_cast<size_t>(played.report.rank_count));
+  for (int32_t r = 0; r < played.program.rank_count(); ++r) {
+    const simulator::RankClassId id(r);
+    for (const int32_t rank : played.program.rank(id).members) {
+      figures[static_cast<size_t>(rank)] = figure(id);
+    }
+  }
+  return figures;
+}
+
+/// Random configurations of a step whose dimensions are multiples of 12: any degrees from 1 to 6
+/// that divide what they split.
+struct RandomCase {
+  ir::Function step;
+  Configuration configuration;
+};
+RandomCase MakeRandomCase(uint32_t seed);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_TESTS_LOWERING_PLAYED_H_
