@@ -37,11 +37,12 @@ OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesI
                      std::span<const TensorType> types, std::span<const absl::string_view> names) {
   absl::InlinedVector<TypeId, 4> ids;
   for (const TensorType& type : types) ids.push_back(types_.Intern(type));
-  return AddOp(kind, operands, attributes, ids, names);
+  return AddOpOfTypes(kind, operands, attributes, ids, names);
 }
 
-OpId Function::AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
-                     std::span<const TypeId> types, std::span<const absl::string_view> names) {
+OpId Function::AddOpOfTypes(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+                            std::span<const TypeId> types,
+                            std::span<const absl::string_view> names) {
   ORRERY_CHECK(names.empty() || names.size() == types.size()) << GetOpInfo(kind).name;
   const OpId op = op_kinds_.push_back(kind);
   op_operands_.push_back({.begin = static_cast<uint32_t>(operand_pool_.size()),

@@ -78,8 +78,8 @@ class Function {
   OpId AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
              std::span<const TensorType> types, std::span<const absl::string_view> names = {});
   /// The same with types of this function's own table.
-  OpId AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
-             std::span<const TypeId> types, std::span<const absl::string_view> names = {});
+  OpId AddOpOfTypes(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+                    std::span<const TypeId> types, std::span<const absl::string_view> names = {});
   TypeId InternType(const TensorType& type) { return types_.Intern(type); }
   AttributesId InternAttributes(const AttributeSet& set) { return attributes_.Intern(set); }
   void AddOutput(const Output& output) { outputs_.push_back(output); }

@@ -16,11 +16,15 @@ absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
       function.name(), ": has no data input; wanted one with the batch as dimension 0"));
 }
 
-bool IsBatched(const ir::Function& function, const ir::Input& input) {
-  const ir::TensorType& type = function.type(input.value);
-  if (input.role != ir::InputRole::kData || type.dims.empty()) return false;
+std::vector<bool> BatchedInputs(const ir::Function& function) {
   const absl::StatusOr<int64_t> batch = BatchSize(function);
-  return batch.ok() && type.dims[0] == *batch;
+  std::vector<bool> batched;
+  for (const ir::Input& input : function.inputs()) {
+    const ir::TensorType& type = function.type(input.value);
+    const bool data = input.role == ir::InputRole::kData && !type.dims.empty();
+    batched.push_back(data && batch.ok() && type.dims[0] == *batch);
+  }
+  return batched;
 }
 
 absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count) {

@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_MICROBATCH_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
@@ -11,9 +12,10 @@ namespace orrery::transforms {
 /// Samples in a batch: dimension 0 of the first data input; an error when there is none.
 absl::StatusOr<int64_t> BatchSize(const ir::Function& function);
 
-/// Whether `input` is data whose dimension 0 is the batch. Other data, a mask for all samples say,
-/// is the same for every microbatch and every data-parallel rank.
-bool IsBatched(const ir::Function& function, const ir::Input& input);
+/// For each input, whether it is data whose dimension 0 is the batch. Other data, a mask for all
+/// samples say, is the same for every microbatch and every data-parallel rank. To be asked of the
+/// whole batch: a microbatch may be as large as a mask is wide.
+std::vector<bool> BatchedInputs(const ir::Function& function);
 
 /// The step of one of `count` equal microbatches: every data input whose dimension 0 is the batch
 /// gets its part of it, and all types follow. Losses go on dividing by the whole batch, so that the

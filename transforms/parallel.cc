@@ -97,7 +97,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   const ir::Function& part = microbatch.has_value() ? *microbatch : function;
   const std::vector<bool> batched = FindBatched(function, part);
   if (degrees.dp * degrees.hp > 1) {
-    ORRERY_ASSIGN_OR_RETURN(spread, AsFeasible(Shard(part, mesh)));
+    ORRERY_ASSIGN_OR_RETURN(spread, AsFeasible(Shard(part, mesh, BatchedInputs(function))));
   }
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, PartitionStages(spread.has_value() ? *spread : part,
                                                               mesh, degrees.microbatches, batched));

@@ -197,8 +197,8 @@ class Partitioner {
     // Types are those of the step: nothing changes them here, so nothing is inferred again.
     Function& target = part.builder.function();
     const OpId copy =
-        target.AddOp(function_.kind(op), operands_,
-                     target.InternAttributes(function_.attributes(op)), types_, names_);
+        target.AddOpOfTypes(function_.kind(op), operands_,
+                            target.InternAttributes(function_.attributes(op)), types_, names_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       part.Bind(result, target.result(copy, i));

@@ -28,8 +28,9 @@ using ir::ValueId;
 
 class Sharder {
  public:
-  Sharder(const Function& function, const ir::Mesh& mesh)
+  Sharder(const Function& function, const ir::Mesh& mesh, const std::vector<bool>& batched)
       : function_(function),
+        batched_(batched),
         builder_(function.name(), mesh),
         values_(function.value_limit()),
         whole_(function.value_limit()),
@@ -69,9 +70,10 @@ class Sharder {
     const IdTable<ValueId, int8_t> plan =
         hp_.has_value() ? PlanTensorSplits(function_)
                         : IdTable<ValueId, int8_t>(function_.value_limit(), -1);
-    for (const ir::Input& input : function_.inputs()) {
+    for (size_t i = 0; i < function_.inputs().size(); ++i) {
+      const ir::Input& input = function_.inputs()[i];
       TensorType type = function_.type(input.value);
-      if (dp_.has_value() && IsBatched(function_, input)) {
+      if (dp_.has_value() && batched_[i]) {
         ORRERY_RETURN_IF_ERROR(Split(input.value, 0, *dp_, type));
       }
       if (const int8_t dim = plan[input.value]; dim >= 0) {
@@ -251,6 +253,7 @@ class Sharder {
   }
 
   const Function& function_;
+  const std::vector<bool>& batched_;  // by input
   ir::Builder builder_;
   IdTable<ValueId, ValueId> values_;  // of the old function: its copy, as it came out
   IdTable<ValueId, ValueId> whole_;   // its copy after the reduction, once there is one
@@ -266,15 +269,26 @@ absl::StatusOr<bool> RunShard(Function& function, const PassOptions& options) {
   if (!function.mesh().empty()) {
     return absl::InvalidArgumentError("the function is spread over a mesh already");
   }
-  const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
+  const std::vector<ir::Axis> axes = {{"dp", dp}, {"hp", hp}};
+  if (!ir::Mesh::Fits(axes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got dp=", dp, " and hp=", hp, "; wanted at most 2^40 ranks"));
+  }
+  const ir::Mesh mesh(axes);
   ORRERY_ASSIGN_OR_RETURN(function, Shard(function, mesh));
   return true;
 }
 
 }  // namespace
 
+absl::StatusOr<Function> Shard(const Function& function, const ir::Mesh& mesh,
+                               const std::vector<bool>& batched) {
+  ORRERY_CHECK(batched.size() == function.inputs().size()) << function.name();
+  return Sharder(function, mesh, batched).Run();
+}
+
 absl::StatusOr<Function> Shard(const Function& function, const ir::Mesh& mesh) {
-  return Sharder(function, mesh).Run();
+  return Shard(function, mesh, BatchedInputs(function));
 }
 
 extern const PassInfo kShardPass = {

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
+#include "support/file.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
 #include "transforms/microbatch.h"
@@ -159,6 +161,26 @@ TEST(Equivalence, RandomStepsPipelined) {
                         kSchedules[seed / 3 % 3]);
     if (HasFailure()) FAIL();
   }
+}
+
+// The forward functions of tests/regress/, one for each thing that once went wrong, spread in every
+// way that their layers divide into.
+TEST(Equivalence, WhatOnceWentWrong) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/regress")) {
+    if (entry.path().extension() != ".ir") continue;
+    SCOPED_TRACE(entry.path().string());
+    auto step = ir::ParseFunction(ReadFile(entry.path().string()).value());
+    ASSERT_TRUE(step.ok()) << step.status();
+    ASSERT_TRUE(transforms::MakeTrainingStep(*step, "momentum").ok());
+    for (int64_t way = 0; way < 16; ++way) {
+      const auto bit = [&](int n) { return int64_t{1} + (way >> n & 1); };
+      ExpectPipelinedSame(
+          *step, {.dp = bit(0), .hp = bit(1), .pp = bit(2), .microbatches = bit(3)}, "1f1b");
+    }
+    ++files;
+  }
+  EXPECT_GE(files, 7);
 }
 
 }  // namespace

@@ -77,6 +77,11 @@ class Generator {
       x_ = OneIn(2) ? Op(OpKind::kAdd, {x_, bias}, "sum") : Op(OpKind::kAdd, {bias, x_}, "sum");
     }
     if (OneIn(4)) x_ = Op(OpKind::kMul, {x_, Vector("gain")}, "scaled");
+    // Data that is the same for all samples; its width must not be taken for the batch.
+    if (OneIn(8) && WidthOf(x_) != shape_.batch) {
+      const ValueId mask = builder_.Data(Name("mask"), Type({WidthOf(x_)}));
+      x_ = Op(OpKind::kMul, {x_, mask}, "masked");
+    }
     if (OneIn(4)) x_ = Op(OpKind::kScale, {x_}, "half", {{"factor", 0.5}});
     if (!OneIn(3)) x_ = Op(OpKind::kRelu, {x_}, "a");
     if (OneIn(4)) x_ = Op(OpKind::kIdentity, {x_}, "same");

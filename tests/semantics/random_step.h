@@ -19,7 +19,7 @@ struct RandomShape {
 };
 
 /// A forward function with one result: layers of products with weights that are plain, stored
-/// transposed or scaled first; biases, gains, ReLUs and scales; additions of earlier activations; of
+/// transposed or scaled first; biases, gains, masks, ReLUs and scales; additions of earlier activations; of
 /// rank 2 or 3. Every value has a name.
 ir::Function RandomForward(const RandomShape& shape);
 
