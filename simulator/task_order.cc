@@ -133,7 +133,8 @@ std::vector<TaskId> RunnableOrder(const Program& program) {
 std::string Describe(const Program& program, TaskId task) {
   const LabelId label = program.label_of(task);
   const bool labelled = label.valid() && label.index() < program.label_count();
-  return absl::StrCat(ToString(task), " \"", labelled ? program.label(label).name : absl::string_view(), "\" (",
+  return absl::StrCat(ToString(task), " \"",
+                      labelled ? program.label(label).name : absl::string_view(), "\" (",
                       absl::StrJoin(program.streams_of(task), ", ",
                                     [&program](std::string* out, StreamId stream) {
                                       absl::StrAppend(out, DescribeStream(program, stream));

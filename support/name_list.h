@@ -10,8 +10,9 @@
 
 namespace orrery {
 
-/// Text that stays where it is: what was stored keeps its address until the arena goes. It moves, and
-/// is never copied: a vector that grows would copy it, and what was read would be of the old one.
+/// Text that stays where it is: what was stored keeps its address until the arena goes. It moves,
+/// and is never copied: a vector that grows would copy it, and what was read would be of the old
+/// one.
 class TextArena {
  public:
   TextArena() = default;

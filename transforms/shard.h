@@ -14,8 +14,8 @@ namespace orrery::transforms {
 /// dimension splits it by rows, and what the weight is added to or scaled with follows. The split
 /// of everything else is inferred from the sharding rules of the ops. Values that come out partial
 /// are reduced by an AllReduce where something needs them whole: gradients of parameters before the
-/// optimizer, or before they are returned. Operands whose splits do not fit are cut by AllSlice where
-/// they are whole, and put together by AllGather where they are split otherwise.
+/// optimizer, or before they are returned. Operands whose splits do not fit are cut by AllSlice
+/// where they are whole, and put together by AllGather where they are split otherwise.
 ///
 /// The result computes the same on the same global shapes. Infeasible (kDivisibility) where a
 /// dimension that is to be split does not divide.

@@ -10,14 +10,14 @@ namespace orrery::ir {
 
 struct MlpShape {
   int64_t layers = 64;
-  int64_t dim = 8192;    // of input, hidden and output alike
+  int64_t dim = 8192;  // of input, hidden and output alike
   int64_t batch = 8192;
   DType dtype = DType::kF32;
 };
 
 /// One training step of `layers` matrix products, each followed by ReLU, with a squared-error loss
-/// and explicit gradient ops: of every weight, and of the input. 4·layers + 2 ops. It is the MLP that
-/// DistIR's notebook writes, and what `--model mlp:layers=64,dim=8192` builds.
+/// and explicit gradient ops: of every weight, and of the input. 4·layers + 2 ops. It is the MLP
+/// that DistIR's notebook writes, and what `--model mlp:layers=64,dim=8192` builds.
 absl::StatusOr<Function> Mlp(const MlpShape& shape);
 
 }  // namespace orrery::ir

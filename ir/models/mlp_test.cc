@@ -67,9 +67,10 @@ TEST(Mlp, RefusesShapesThatAreNone) {
   EXPECT_EQ(Mlp({.layers = 0}).status().message(), "mlp: got 0 layers; wanted 1 to 1000000");
   EXPECT_EQ(Mlp({.layers = -1}).status().message(), "mlp: got -1 layers; wanted 1 to 1000000");
   EXPECT_FALSE(Mlp({.layers = int64_t{1} << 40}).ok());
-  EXPECT_EQ(Mlp({.layers = 1, .dim = 16, .batch = 0}).status().message(),
-            "mlp: input 'x' is f32[0,16]; wanted at most 30 dimensions of at least 1 and at most 2^60 "
-            "bytes");
+  EXPECT_EQ(
+      Mlp({.layers = 1, .dim = 16, .batch = 0}).status().message(),
+      "mlp: input 'x' is f32[0,16]; wanted at most 30 dimensions of at least 1 and at most 2^60 "
+      "bytes");
   EXPECT_FALSE(Mlp({.layers = 1, .dim = -16, .batch = 4}).ok());
 }
 

@@ -75,8 +75,10 @@ absl::Status ShardAllSlice(const OpTypes& op, TypeList& results) {
   for (const AxisIndex axis : axes.axes()) {
     if (!sharding.at(d).empty() || sharding.Uses(axis)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("dimension ", dim, " of its operand is split already, or its operand is "
-                       "spread over ", op.mesh.axes()[axis].name));
+          absl::StrCat("dimension ", dim,
+                       " of its operand is split already, or its operand is "
+                       "spread over ",
+                       op.mesh.axes()[axis].name));
     }
   }
   if (results[0].dims[d] % op.mesh.size(axes) != 0) {

@@ -44,8 +44,7 @@ TEST(DistirGrid, BestIsDataAndHorizontalParallel) {
 }
 
 TEST(DistirGrid, SequentialStepTakesFifteenSeconds) {
-  const auto run =
-      Play({.layers = 64, .dim = 8192, .batch = 8192, .dp = 1, .optimizer = false});
+  const auto run = Play({.layers = 64, .dim = 8192, .batch = 8192, .dp = 1, .optimizer = false});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_NEAR(run->report.step_time.seconds(), 15.2552549783121, 1e-9);
 }

@@ -87,7 +87,8 @@ class Simulation {
     return kLaunch + read / kMemory + static_cast<double>(2 * m * k * n) / kFlops;
   }
   static double Elementwise(int64_t n, int operands = 1) {
-    return kLaunch + static_cast<double>(4 * operands * n) / kMemory + static_cast<double>(n) / kFlops;
+    return kLaunch + static_cast<double>(4 * operands * n) / kMemory +
+           static_cast<double>(n) / kFlops;
   }
   double Transfer(double bytes) const { return bytes / kGigabit / c_.gigabits_per_second; }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-// DistIR's blocking simulation of the notebook's MLP as plain arithmetic: one clock a device, ops in
-// program order, double seconds. It shares no code and no idea with the rest of Orrery, which is
+// DistIR's blocking simulation of the notebook's MLP as plain arithmetic: one clock a device, ops
+// in program order, double seconds. It shares no code and no idea with the rest of Orrery, which is
 // what makes it an oracle. Golden files hold it to DistIR itself.
 
 namespace orrery::distir {
@@ -31,11 +31,11 @@ struct Case {
 /// What DistIR's simulation says.
 struct Figures {
   double makespan_s = 0;
-  std::vector<double> finish_s;         // by rank: dp slowest, then hp, then pp
-  double communication_overhead = 0;    // communication over all durations, over all ranks
+  std::vector<double> finish_s;       // by rank: dp slowest, then hp, then pp
+  double communication_overhead = 0;  // communication over all durations, over all ranks
   int64_t send_bytes = 0;
   int64_t allreduce_tensor_bytes = 0;
-  std::map<std::string, int64_t> ops;   // how many ran, by DistIR's names
+  std::map<std::string, int64_t> ops;  // how many ran, by DistIR's names
 };
 
 /// Plays `c`. Requires that dp * microbatches divides the batch, hp the width and pp the layers.

@@ -42,9 +42,9 @@ TEST(Oracle, CountsOps) {
   const Figures figures =
       Simulate({.layers = 2, .dim = 16, .batch = 64, .dp = 2, .hp = 1, .pp = 2, .microbatches = 2});
   const std::map<std::string, int64_t> expected = {
-      {"MatMul", 8}, {"Relu", 8},     {"Send", 8},       {"Loss", 4},   {"Identity", 8},
-      {"LossGrad", 4}, {"ReluGrad", 8}, {"MatMulGrad", 8}, {"Concat", 4}, {"Add", 4},
-      {"MPIAllreduce", 2}, {"SGDOptimizer", 4}};
+      {"MatMul", 8},   {"Relu", 8},     {"Send", 8},         {"Loss", 4},
+      {"Identity", 8}, {"LossGrad", 4}, {"ReluGrad", 8},     {"MatMulGrad", 8},
+      {"Concat", 4},   {"Add", 4},      {"MPIAllreduce", 2}, {"SGDOptimizer", 4}};
   EXPECT_EQ(figures.ops, expected);
 }
 

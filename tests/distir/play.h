@@ -31,8 +31,8 @@ RankFigures ByRank(const search::Run& run);
 /// A row of tests/data/distir/*.json.
 struct Golden {
   Case config;
-  bool skipped = false;  // DistIR cannot run it: a degree does not divide
-  Figures figures;       // `ops` is not there
+  bool skipped = false;                    // DistIR cannot run it: a degree does not divide
+  Figures figures;                         // `ops` is not there
   std::vector<int64_t> peak_memory_bytes;  // by rank
 };
 std::vector<Golden> ReadGolden(const std::string& name);

@@ -35,10 +35,9 @@ TEST(GoldenProgram, PipelinedAndDataParallel) {
 
 // Two horizontal ranks, both simulated, each with one stream for everything.
 TEST(GoldenProgram, HorizontalBlockingUnfolded) {
-  ExpectProgram("blocking.program", {.degrees = {.hp = 2},
-                                     .cluster = "uniform:4@200Gbps",
-                                     .blocking = true,
-                                     .fold = false});
+  ExpectProgram(
+      "blocking.program",
+      {.degrees = {.hp = 2}, .cluster = "uniform:4@200Gbps", .blocking = true, .fold = false});
 }
 
 // A group of three on nodes of eight: ranks 6, 7 and 8 are on two nodes, and so nothing folds.

@@ -37,11 +37,9 @@ class Dice {
 ir::Function MakeStep(Dice& dice, uint32_t seed, int64_t layers, int64_t batch) {
   const std::string optimizer = dice.Pick({"none", "sgd", "momentum", "adam"});
   if (dice.Pick({true, false})) {
-    return semantics::RandomStep({.seed = seed,
-                                  .layers = static_cast<int>(layers),
-                                  .batch = batch,
-                                  .width_unit = 60},
-                                 optimizer);
+    return semantics::RandomStep(
+        {.seed = seed, .layers = static_cast<int>(layers), .batch = batch, .width_unit = 60},
+        optimizer);
   }
   ir::Function step = Must(ir::Mlp({.layers = layers, .dim = 120, .batch = batch}));
   Must(transforms::AppendOptimizer(step, optimizer));
@@ -61,11 +59,12 @@ Played Play(const ir::Function& step, const Configuration& c) {
   played.step = Must(transforms::ParallelTransform3d(step, c.degrees));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
-  played.program = Must(Lower({.step = played.step,
-                               .schedule = *Must(transforms::FindSchedule(c.schedule)),
-                               .cluster = cluster,
-                               .cost_model = *cost_model,
-                               .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
+  played.program =
+      Must(Lower({.step = played.step,
+                  .schedule = *Must(transforms::FindSchedule(c.schedule)),
+                  .cluster = cluster,
+                  .cost_model = *cost_model,
+                  .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
   played.trace = simulator::RunLongestPath(played.program);
   played.report = simulator::Summarize(played.program, played.trace);
   return played;

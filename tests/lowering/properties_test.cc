@@ -46,7 +46,8 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
     EXPECT_EQ(one.report.bytes_reduced, every.report.bytes_reduced);
     EXPECT_NEAR(one.report.communication_overhead, every.report.communication_overhead, 1e-9);
     EXPECT_NEAR(one.report.bubble_fraction, every.report.bubble_fraction, 1e-9);
-    EXPECT_NEAR(one.report.flops.count(), every.report.flops.count(), 1e-9 * every.report.flops.count());
+    EXPECT_NEAR(one.report.flops.count(), every.report.flops.count(),
+                1e-9 * every.report.flops.count());
     if (random.configuration.degrees.dp * random.configuration.degrees.hp == 1) return;
     ++(one.program.rank_count() == random.configuration.degrees.pp ? folded : kept);
   });

@@ -56,10 +56,9 @@ void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degree
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
   const Named inputs = RandomInputs(step, 7);
-  const transforms::StageOrders orders =
-      transforms::FindSchedule(schedule).value()->orders(
-          {.stages = static_cast<int32_t>(degrees.pp),
-           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+  const transforms::StageOrders orders = transforms::FindSchedule(schedule).value()->orders(
+      {.stages = static_cast<int32_t>(degrees.pp),
+       .microbatches = static_cast<int32_t>(degrees.microbatches)});
   const PipelinedOutcome spread = RunPipelined(*pipelined, orders, inputs);
   ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
   EXPECT_LE(spread.disagreement, kTolerance);
@@ -111,8 +110,8 @@ TEST(Equivalence, PipelinedGradientsAreTheGradients) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 4, .batch = 8}).value();
   for (const int64_t dp : {1, 2}) {
     for (const int64_t microbatches : {1, 2, 4}) {
-      ExpectPipelinedSame(
-          step, {.dp = dp, .hp = 2, .pp = 2, .microbatches = microbatches}, "gpipe");
+      ExpectPipelinedSame(step, {.dp = dp, .hp = 2, .pp = 2, .microbatches = microbatches},
+                          "gpipe");
     }
   }
 }
@@ -168,7 +167,8 @@ TEST(Equivalence, RandomStepsPipelined) {
 // way that their layers divide into.
 TEST(Equivalence, WhatOnceWentWrong) {
   int files = 0, ways = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/regress")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/regress")) {
     if (entry.path().extension() != ".ir") continue;
     SCOPED_TRACE(entry.path().string());
     auto step = ir::ParseFunction(ReadFile(entry.path().string()).value());

@@ -60,9 +60,9 @@ TEST(Gradients, AreTheDerivativesOfTheLoss) {
           continue;
         }
         ++compared;
-        ASSERT_NEAR(gradient.values[i], derivative.value,
-                    1e-5 * (1 + std::abs(derivative.value)))
-            << "seed " << seed << ", " << name << "[" << i << "]\n" << ir::Print(step);
+        ASSERT_NEAR(gradient.values[i], derivative.value, 1e-5 * (1 + std::abs(derivative.value)))
+            << "seed " << seed << ", " << name << "[" << i << "]\n"
+            << ir::Print(step);
       }
     }
   }

@@ -127,9 +127,8 @@ class Product {
 std::vector<Tensor> MatMul(const AttributeSet& attributes, Operands o) {
   const Product product(attributes, *o[0], *o[1]);
   Tensor y = Filled(product.ResultDims(), 0);
-  product.ForEach([&](size_t x, size_t w, size_t at) {
-    y.values[at] += o[0]->values[x] * o[1]->values[w];
-  });
+  product.ForEach(
+      [&](size_t x, size_t w, size_t at) { y.values[at] += o[0]->values[x] * o[1]->values[w]; });
   return {y};
 }
 
@@ -202,7 +201,8 @@ std::vector<Tensor> Optimize(const AttributeSet& attributes, Operands o, size_t 
     Tensor step = *o[(groups - 1) * n + i];  // the gradient
     for (size_t j = 0; j < moments; ++j) {
       Tensor& moment = results[(first_moment + j) * n + i];
-      const Tensor news = j == 0 ? step : Unary(*o[(groups - 1) * n + i], [](double g) { return g * g; });
+      const Tensor news =
+          j == 0 ? step : Unary(*o[(groups - 1) * n + i], [](double g) { return g * g; });
       moment = Binary(moment, news, [](double m, double g) { return kForget * m + g; });
       step = j == 0 ? moment : Binary(step, moment, [](double m, double v) {
         return m / (std::sqrt(v) + 1e-3);
@@ -249,8 +249,8 @@ const std::map<OpKind, Evaluator>& Evaluators() {
       {OpKind::kLoss,
        [](const AttributeSet& a, Operands o) {
          const double batch = Number(a, "batch");
-         return std::vector{Binary(
-             *o[0], *o[1], [&](double x, double z) { return (x - z) * (x - z) / batch; })};
+         return std::vector{
+             Binary(*o[0], *o[1], [&](double x, double z) { return (x - z) * (x - z) / batch; })};
        }},
       {OpKind::kLossGrad,
        [](const AttributeSet& a, Operands o) {
@@ -298,8 +298,7 @@ void Paste(const Tensor& part, size_t dim, int64_t begin, Tensor& x) {
   auto from = part.values.begin();
   for (int64_t o = 0; o < around.outer; ++o) {
     for (int64_t i = begin; i < begin + part.dims[dim]; ++i, from += around.inner) {
-      std::copy(from, from + around.inner,
-                x.values.begin() + (o * x.dims[dim] + i) * around.inner);
+      std::copy(from, from + around.inner, x.values.begin() + (o * x.dims[dim] + i) * around.inner);
     }
   }
 }

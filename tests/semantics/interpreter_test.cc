@@ -20,20 +20,24 @@ std::vector<Tensor> Do(OpKind kind, const std::vector<Tensor>& operands,
   return Evaluate(kind, attributes, pointers);
 }
 
-const Tensor kA = {{2, 3}, {1, 2, 3,  //
-                            4, 5, 6}};
-const Tensor kB = {{3, 2}, {1, 0,  //
-                            0, 1,  //
-                            1, 1}};
+const Tensor kA = {{2, 3},
+                   {1, 2, 3,  //
+                    4, 5, 6}};
+const Tensor kB = {{3, 2},
+                   {1, 0,  //
+                    0, 1,  //
+                    1, 1}};
 
 TEST(Interpreter, MultipliesMatrices) {
-  const Tensor product = {{2, 2}, {4, 5,  //
-                                   10, 11}};
+  const Tensor product = {{2, 2},
+                          {4, 5,  //
+                           10, 11}};
   EXPECT_EQ(Do(OpKind::kMatMul, {kA, kB})[0], product);
   const Tensor b_transposed = Do(OpKind::kTranspose, {kB})[0];
   EXPECT_EQ(b_transposed, (Tensor{{2, 3}, {1, 0, 1, 0, 1, 1}}));
   EXPECT_EQ(Do(OpKind::kMatMul, {kA, b_transposed}, {{"transpose_w", int64_t{1}}})[0], product);
-  const Tensor a_transposed = Do(OpKind::kTranspose, {kA}, {{"perm", std::vector<int64_t>{1, 0}}})[0];
+  const Tensor a_transposed =
+      Do(OpKind::kTranspose, {kA}, {{"perm", std::vector<int64_t>{1, 0}}})[0];
   EXPECT_EQ(Do(OpKind::kMatMul, {a_transposed, kB}, {{"transpose_x", int64_t{1}}})[0], product);
 }
 
@@ -45,14 +49,16 @@ TEST(Interpreter, GradientsOfAProductAreProducts) {
 }
 
 TEST(Interpreter, Broadcasts) {
-  EXPECT_EQ(Do(OpKind::kAdd, {kA, {{3}, {10, 20, 30}}})[0], (Tensor{{2, 3}, {11, 22, 33, 14, 25, 36}}));
+  EXPECT_EQ(Do(OpKind::kAdd, {kA, {{3}, {10, 20, 30}}})[0],
+            (Tensor{{2, 3}, {11, 22, 33, 14, 25, 36}}));
   EXPECT_EQ(Do(OpKind::kMul, {{{2, 1}, {2, 3}}, kA})[0], (Tensor{{2, 3}, {2, 4, 6, 12, 15, 18}}));
 }
 
 TEST(Interpreter, ReducesDimensions) {
   EXPECT_EQ(Do(OpKind::kReduceSum, {kA}, {{"axes", std::vector<int64_t>{0}}})[0],
             (Tensor{{3}, {5, 7, 9}}));
-  EXPECT_EQ(Do(OpKind::kReduceSum, {kA}, {{"axes", std::vector<int64_t>{0, 1}}})[0], (Tensor{{}, {21}}));
+  EXPECT_EQ(Do(OpKind::kReduceSum, {kA}, {{"axes", std::vector<int64_t>{0, 1}}})[0],
+            (Tensor{{}, {21}}));
 }
 
 TEST(Interpreter, LosesAndLearns) {

@@ -110,8 +110,7 @@ class Lockstep {
   void Compute(OpId op, size_t place) {
     std::vector<const Tensor*> operands;
     for (const ValueId operand : function_.operands(op)) operands.push_back(&At(place, operand));
-    std::vector<Tensor> results =
-        Evaluate(function_.kind(op), function_.attributes(op), operands);
+    std::vector<Tensor> results = Evaluate(function_.kind(op), function_.attributes(op), operands);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       const ir::Dims expected = ir::LocalType(function_.type(result), mesh()).dims;
@@ -150,8 +149,8 @@ class Lockstep {
       Tensor result = At(group[0], from);
       for (size_t i = 1; i < group.size(); ++i) {
         const Tensor& next = At(group[i], from);
-        result = function_.kind(op) == OpKind::kAllReduce ? Sum(result, next)
-                                                          : Append(op, result, next);
+        result =
+            function_.kind(op) == OpKind::kAllReduce ? Sum(result, next) : Append(op, result, next);
       }
       At(place, to) = std::move(result);
     }
@@ -310,8 +309,7 @@ class Pipeline {
                 [this, s, &f, microbatch](OpId op, size_t place, const Tensor& value) {
                   const auto to = static_cast<size_t>(f.attributes(op).Int("to", 0));
                   const std::string tag = f.attributes(op).String("tag", "");
-                  const bool fresh =
-                      mail_.insert({{s, to, tag, microbatch, place}, value}).second;
+                  const bool fresh = mail_.insert({{s, to, tag, microbatch, place}, value}).second;
                   ORRERY_CHECK(fresh) << tag << " is sent twice";
                 },
             .receive =
@@ -337,8 +335,8 @@ class Pipeline {
       const OpId sum = f.producer(output.value);
       name = std::string(f.value_name(f.operands(sum)[1]));
     }
-    outcome_.outputs[name] = Gather(parts, f.type(output.value), f.mesh(), ranks_[s],
-                                    outcome_.disagreement);
+    outcome_.outputs[name] =
+        Gather(parts, f.type(output.value), f.mesh(), ranks_[s], outcome_.disagreement);
     if (output.role == ir::OutputRole::kAccumulator) {
       kept_[{s, SummandOf(part, output.of), -1}] = std::move(parts);
     }
@@ -346,8 +344,8 @@ class Pipeline {
 
   const transforms::PipelinedStep& step_;
   const Named& inputs_;
-  std::vector<std::vector<int32_t>> ranks_;         // by stage
-  std::map<Key, std::vector<Tensor>> kept_;         // a tensor a rank of the stage
+  std::vector<std::vector<int32_t>> ranks_;  // by stage
+  std::map<Key, std::vector<Tensor>> kept_;  // a tensor a rank of the stage
   std::map<Message, Tensor> mail_;
   PipelinedOutcome outcome_;
 };
@@ -392,8 +390,7 @@ Outcome RunAll(const Function& function, const Named& inputs) {
   for (const ir::Input& input : function.inputs()) {
     const Tensor& whole = Find(inputs, function.value_name(input.value));
     for (size_t place = 0; place < ranks.size(); ++place) {
-      values[place][input.value] =
-          Scatter(whole, function.type(input.value), mesh, ranks[place]);
+      values[place][input.value] = Scatter(whole, function.type(input.value), mesh, ranks[place]);
     }
   }
   const Surroundings nothing_around;

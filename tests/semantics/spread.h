@@ -40,8 +40,8 @@ Outcome RunAll(const ir::Function& function, const Named& inputs);
 
 /// Runs all microbatches of a pipelined step in the order that `orders` gives, then its update.
 /// Each data-parallel replica cuts its own share of the batch. Outputs that are sums or collections
-/// over microbatches go by the name of what is summed. Aborts when a Receive finds nothing sent; what
-/// was sent and not received is counted in `lost`.
+/// over microbatches go by the name of what is summed. Aborts when a Receive finds nothing sent;
+/// what was sent and not received is counted in `lost`.
 struct PipelinedOutcome {
   Named outputs;
   double disagreement = 0;
