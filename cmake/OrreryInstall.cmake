@@ -13,7 +13,7 @@ set(orrery_private_headers
   "^cluster/topologies\\.h$"
   "^cost_models/op_fixture\\.h$"
   "^importer/(graph_structure|onnx_.*|rebind|symbols|tensor_values)\\.h$"
-  "^lowering/(block|geometry|pricing)\\.h$"
+  "^lowering/(block|geometry|makers|pricing|residents|stage)\\.h$"
   "^simulator/(activity|event_heap|line_reader|random_program|task_order)\\.h$"
   "^transforms/(dead_code|shard_plan|stage_plan)\\.h$"
   "^transforms/schedules/registry\\.h$")
