@@ -12,7 +12,7 @@ namespace orrery::search {
 
 /// What is varied. An empty list: every value that divides.
 struct Space {
-  std::vector<int64_t> dp, hp, pp, microbatches;
+  std::vector<int64_t> dp = {}, hp = {}, pp = {}, microbatches = {};
   std::vector<std::string> schedules = {"1f1b"};
   /// DistIR's own choice of microbatches where the list is empty: one without a pipeline, else the
   /// powers of two from 2 to 2^(floor(log2(batch/dp)/2) - 1).

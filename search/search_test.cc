@@ -1,0 +1,147 @@
+#include "search/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "search/setting_test_util.h"
+#include "search/space.h"
+
+namespace orrery::search {
+namespace {
+
+std::vector<Candidate> Candidates() {
+  return Enumerate({.microbatches = {1, 5, 6}, .schedules = {"1f1b", "pipedream"}}, 8, 48).value();
+}
+
+TEST(RunSearch, DoesNotDependOnTheNumberOfThreads) {
+  const Setting setting = MlpSetting();
+  const std::string expected = ResultsCsv(setting, RunSearch(setting, Candidates(), 1).value());
+  for (int32_t threads = 2; threads <= 4; ++threads) {
+    EXPECT_EQ(ResultsCsv(setting, RunSearch(setting, Candidates(), threads).value()), expected);
+  }
+}
+
+TEST(RunSearch, KeepsTheOrderOfTheCandidates) {
+  const std::vector<Candidate> candidates = Candidates();
+  const std::vector<Result> results = RunSearch(MlpSetting(), candidates, 3).value();
+  ASSERT_EQ(results.size(), candidates.size());
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].candidate, candidates[i]);
+}
+
+TEST(RunSearch, TellsItsProgress) {
+  std::vector<size_t> seen;
+  ASSERT_TRUE(
+      RunSearch(MlpSetting(), Candidates(), 3, [&](size_t done) { seen.push_back(done); }).ok());
+  std::vector<size_t> expected;
+  for (size_t i = 1; i <= Candidates().size(); ++i) expected.push_back(i);
+  EXPECT_EQ(seen, expected);
+}
+
+// An error is that of the first candidate that has one, whatever thread found another first.
+TEST(RunSearch, GivesTheFirstError) {
+  std::vector<Candidate> candidates = Candidates();
+  candidates[3].schedule = "foo";
+  candidates[7].schedule = "bar";
+  for (const int32_t threads : {1, 4}) {
+    EXPECT_THAT(std::string(RunSearch(MlpSetting(), candidates, threads).status().message()),
+                testing::HasSubstr("'foo'"));
+  }
+}
+
+TEST(RunSearch, OfNothingIsNothing) {
+  EXPECT_TRUE(RunSearch(MlpSetting(), {}, 4).value().empty());
+  EXPECT_TRUE(Ranked({}).empty());
+}
+
+Result Fake(int64_t dp, int64_t picoseconds, bool fits = true) {
+  Result result;
+  result.candidate.dp = dp;
+  result.ran = true;
+  result.fits = fits;
+  result.step_time = Duration(picoseconds);
+  return result;
+}
+
+TEST(Ranked, IsFastestFirstWithTiesInOrder) {
+  const std::vector<Result> results = {Fake(1, 30),       Fake(2, 10), Fake(3, 30),
+                                       Fake(4, 5, false), Fake(5, 10), Result()};
+  std::vector<int64_t> ranked;
+  for (const Result* result : Ranked(results)) ranked.push_back(result->candidate.dp);
+  EXPECT_THAT(ranked, testing::ElementsAre(2, 5, 1, 3));
+}
+
+constexpr char kHeader[] =
+    "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
+    "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason";
+
+TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
+  Setting setting = MlpSetting();
+  setting.model_name = "a \"b\", c";
+  Result infeasible;
+  infeasible.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no, never"};
+  EXPECT_EQ(ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
+            absl::StrCat(kHeader,
+                         "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,"
+                         "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
+                         "\"divisibility: no, never\"\n"));
+}
+
+TEST(ResultsCsv, DoublesReadBackAsThemselves) {
+  const Setting setting = MlpSetting();
+  const std::vector<Result> results = RunSearch(setting, {{.dp = 2, .hp = 2, .pp = 2}}, 1).value();
+  const std::vector<std::string> lines = absl::StrSplit(ResultsCsv(setting, results), '\n');
+  // One comma is in the name of the model.
+  const std::vector<std::string> cells = absl::StrSplit(lines[1], ',');
+  EXPECT_EQ(std::stod(cells[12]), results[0].step_time.seconds());
+  EXPECT_EQ(std::stod(cells[13]), results[0].figures.throughput_samples_per_s);
+  EXPECT_EQ(std::stod(cells[16]), results[0].communication_overhead);
+}
+
+TEST(ResultsJson, HasTheKeysOfTheHeader) {
+  const Setting setting = MlpSetting();
+  const auto rows = nlohmann::ordered_json::parse(ResultsJson(setting, {Fake(2, 5), Result()}));
+  ASSERT_EQ(rows.size(), 2u);
+  for (const auto& row : rows) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : row.items()) keys.push_back(key);
+    EXPECT_EQ(keys, (std::vector<std::string>(absl::StrSplit(kHeader, ','))));
+  }
+  EXPECT_EQ(rows[0]["step_time_s"], 5e-12);
+  EXPECT_TRUE(rows[1]["step_time_s"].is_null());
+  EXPECT_EQ(rows[1]["fits"], false);
+  EXPECT_EQ(ResultsJson(setting, {}), "[]\n");
+}
+
+TEST(ResultsTable, RanksAndCounts) {
+  const Setting setting = MlpSetting();
+  Result divisibility;
+  divisibility.candidate.dp = 7;
+  divisibility.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no"};
+  Result memory = Fake(1, 9, false);
+  memory.infeasible = {.reason = InfeasibleReason::kMemory, .detail = "needs more"};
+  const std::vector<Result> results = {Fake(2, 2'000'000'000), divisibility, memory, divisibility,
+                                       Fake(4, 1'000'000'000)};
+  EXPECT_EQ(
+      ResultsTable(setting, results, 1),
+      "mlp:layers=4,dim=64, batch 48, on uniform:8@200Gbps: 5 candidates, 2 feasible\n"
+      "\n"
+      "   dp    hp    pp  micro  schedule           step      samples/s  compute  exposed   "
+      "bubble     memory\n"
+      "    4     1     1      1  1f1b            1.00 ms           0.00   100.0%     0.0%     "
+      "0.0%        0 B\n"
+      "\n"
+      "3 of 5 candidates are infeasible:\n"
+      "     2  divisibility, for example --dp 7 --hp 1 --pp 1 --micro-batches 1 --schedule "
+      "1f1b: no\n"
+      "     1  memory, for example --dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b: "
+      "needs more\n");
+}
+
+}  // namespace
+}  // namespace orrery::search

@@ -1,0 +1,121 @@
+#include "search/space.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace orrery::search {
+namespace {
+
+using ::testing::ElementsAre;
+
+// "dp.hp.pp.K schedule", one a candidate.
+std::vector<std::string> List(const Space& space, int64_t devices, int64_t batch_size) {
+  std::vector<std::string> list;
+  const std::vector<Candidate> candidates = Enumerate(space, devices, batch_size).value();
+  for (const Candidate& c : candidates) {
+    list.push_back(absl::StrCat(c.dp, ".", c.hp, ".", c.pp, ".", c.microbatches,
+                                c.schedule == "1f1b" ? "" : " ",
+                                c.schedule == "1f1b" ? "" : c.schedule));
+  }
+  return list;
+}
+
+TEST(Divisors, AreAllOfThemAscending) {
+  EXPECT_THAT(Divisors(1), ElementsAre(1));
+  EXPECT_THAT(Divisors(12), ElementsAre(1, 2, 3, 4, 6, 12));
+  EXPECT_THAT(Divisors(36), ElementsAre(1, 2, 3, 4, 6, 9, 12, 18, 36));
+  EXPECT_THAT(Divisors(1'000'000'007), ElementsAre(1, 1'000'000'007));
+  for (int64_t n = 1; n <= 200; ++n) {
+    std::vector<int64_t> expected;
+    for (int64_t d = 1; d <= n; ++d) {
+      if (n % d == 0) expected.push_back(d);
+    }
+    EXPECT_EQ(Divisors(n), expected);
+  }
+}
+
+TEST(Enumerate, LeftOpenItFillsTheCluster) {
+  EXPECT_THAT(List({.microbatches = {1}}, 4, 8),
+              ElementsAre("1.1.4.1", "1.2.2.1", "1.4.1.1", "2.1.2.1", "2.2.1.1", "4.1.1.1"));
+  EXPECT_THAT(List({.dp = {2}, .microbatches = {1}}, 4, 8), ElementsAre("2.1.2.1", "2.2.1.1"));
+}
+
+TEST(Enumerate, AllGivenItTakesWhatFits) {
+  EXPECT_THAT(List({.dp = {1, 2}, .hp = {1, 3}, .pp = {1, 2}, .microbatches = {1}}, 4, 8),
+              ElementsAre("1.1.1.1", "1.1.2.1", "1.3.1.1", "2.1.1.1", "2.1.2.1"));
+}
+
+TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
+  EXPECT_THAT(List({.dp = {2}, .hp = {1}, .pp = {2}}, 4, 12),
+              ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
+}
+
+TEST(Enumerate, SchedulesAreInnermost) {
+  EXPECT_THAT(
+      List(
+          {.dp = {1}, .hp = {1}, .pp = {1}, .microbatches = {1, 2}, .schedules = {"gpipe", "1f1b"}},
+          1, 8),
+      ElementsAre("1.1.1.1 gpipe", "1.1.1.1", "1.1.1.2 gpipe", "1.1.1.2"));
+}
+
+// 2^1 to 2^(floor(log2(batch/dp)/2) - 1) with a pipeline, 1 without.
+TEST(Enumerate, MicrobatchesOfDistir) {
+  const auto counts = [](int64_t batch, int64_t dp) {
+    Space space{.dp = {dp}, .hp = {1}, .pp = {2}};
+    space.distir_microbatches = true;
+    const auto candidates = Enumerate(space, 2 * dp, batch);
+    if (!candidates.ok()) return std::string();
+    return absl::StrJoin(*candidates, " ", [](std::string* out, const Candidate& c) {
+      absl::StrAppend(out, c.microbatches);
+    });
+  };
+  EXPECT_EQ(counts(8192, 1), "2 4 8 16 32");
+  EXPECT_EQ(counts(8192, 4), "2 4 8 16");
+  EXPECT_EQ(counts(16384, 1), "2 4 8 16 32 64");
+  EXPECT_EQ(counts(64, 1), "2 4");
+  EXPECT_EQ(counts(15, 1), "");
+  Space flat{.dp = {16}, .hp = {1}, .pp = {1}};
+  flat.distir_microbatches = true;
+  EXPECT_THAT(List(flat, 16, 8192), ElementsAre("16.1.1.1"));
+}
+
+TEST(Enumerate, SaysWhenNothingIsLeft) {
+  EXPECT_EQ(
+      Enumerate({.dp = {3}}, 4, 8).status().message(),
+      "no degrees dp, hp, pp in the lists make 4 devices; try leaving one of --dp, --hp, --pp "
+      "out");
+  EXPECT_EQ(Enumerate({.dp = {8}, .hp = {1}, .pp = {1}}, 4, 8).status().message(),
+            "no degrees dp, hp, pp in the lists make at most 4 devices; try leaving one of --dp, "
+            "--hp, --pp out");
+}
+
+// Large degrees in lists must not wrap around into ones that fit.
+TEST(Enumerate, DoesNotOverflow) {
+  constexpr int64_t kHuge = int64_t{1} << 31;
+  EXPECT_FALSE(Enumerate({.dp = {kHuge}, .hp = {kHuge}, .pp = {kHuge}}, 16, 64).ok());
+  EXPECT_THAT(
+      List({.dp = {1, kHuge}, .hp = {1, kHuge}, .pp = {1, kHuge}, .microbatches = {1}}, 16, 64),
+      ElementsAre("1.1.1.1"));
+}
+
+TEST(Enumerate, NamesNoCandidateTwice) {
+  for (const int64_t devices : {1, 6, 16, 60}) {
+    const auto candidates = Enumerate({.schedules = {"1f1b", "gpipe"}}, devices, 96).value();
+    const std::set<Candidate> distinct(candidates.begin(), candidates.end());
+    EXPECT_EQ(distinct.size(), candidates.size());
+    for (const Candidate& c : candidates) EXPECT_EQ(c.dp * c.hp * c.pp, devices) << ToString(c);
+  }
+}
+
+TEST(Candidate, PrintsAsFlags) {
+  EXPECT_EQ(ToString(Candidate{.dp = 4, .hp = 2, .pp = 2, .microbatches = 8, .schedule = "gpipe"}),
+            "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule gpipe");
+}
+
+}  // namespace
+}  // namespace orrery::search

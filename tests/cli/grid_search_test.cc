@@ -1,0 +1,129 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/cli/run.h"
+
+namespace orrery::cli {
+namespace {
+
+const std::string kGrid =
+    "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:4@200Gbps ";
+
+constexpr char kHeader[] =
+    "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
+    "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason";
+
+std::vector<std::string> Lines(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+TEST(GridSearch, WritesOneRowACandidate) {
+  Clear();
+  const Finished finished = Execute(kGrid + "--micro-batches 1,3 --csv grid.csv --json grid.json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");  // progress is for terminals
+  const std::vector<std::string> lines = Lines(Contents("grid.csv"));
+  EXPECT_EQ(lines[0], kHeader);
+  ASSERT_EQ(lines.size(), 1u + 6 * 2);  // dp hp pp multiply to 4 in 6 ways
+  EXPECT_THAT(lines[1], testing::StartsWith("\"mlp:layers=4,dim=64\",4,16,1,1,4,1,1,1f1b,none,0,"));
+  EXPECT_THAT(lines[2],
+              testing::EndsWith("1f1b,none,0,,,,,,,,,false,divisibility: a batch of 16 does not "
+                                "divide into 3 microbatches"));
+  const auto rows = nlohmann::ordered_json::parse(Contents("grid.json"));
+  ASSERT_EQ(rows.size(), 12u);
+  std::string keys;
+  for (const auto& [key, value] : rows[0].items()) keys += (keys.empty() ? "" : ",") + key;
+  EXPECT_EQ(keys, kHeader);
+  EXPECT_TRUE(rows[1]["step_time_s"].is_null());
+}
+
+TEST(GridSearch, CountsWhatIsInfeasible) {
+  const Finished finished = Execute(kGrid + "--micro-batches 1,3");
+  EXPECT_THAT(finished.out, testing::HasSubstr("12 candidates, 6 feasible"));
+  EXPECT_THAT(
+      finished.out,
+      testing::HasSubstr("6 of 12 candidates are infeasible:\n     6  divisibility, for example "));
+  EXPECT_THAT(finished.out, testing::HasSubstr("\nbest: --dp "));
+}
+
+TEST(GridSearch, EndsWithOneWhenNothingIsFeasible) {
+  const Finished finished = Execute(kGrid + "--micro-batches 3");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_EQ(finished.err, "grid_search: no candidate is feasible\n");
+  EXPECT_THAT(finished.out, testing::HasSubstr("6 of 6 candidates are infeasible"));
+}
+
+TEST(GridSearch, WritesTheSameBytesOnAnyNumberOfThreads) {
+  Clear();
+  std::vector<Finished> finished;
+  for (const absl::string_view threads : {"1", "2", "7"}) {
+    finished.push_back(Execute(absl::StrCat(kGrid, "--schedule gpipe,1f1b,pipedream --threads ",
+                                            threads, " --csv ", threads, ".csv --json ", threads,
+                                            ".json --trace ", threads, ".trace.json")));
+    ASSERT_EQ(finished.back().code, 0) << finished.back().err;
+    EXPECT_EQ(finished.back().out, finished.front().out);
+    for (const absl::string_view end : {".csv", ".json", ".trace.json"}) {
+      EXPECT_EQ(Contents(absl::StrCat(threads, end)), Contents(absl::StrCat("1", end)))
+          << threads << end;
+    }
+  }
+}
+
+// The line that it calls best is one that simulate takes, and takes as long.
+TEST(GridSearch, ItsBestIsWhatSimulateSays) {
+  Clear();
+  const Finished grid = Execute(kGrid + "--csv grid.csv");
+  const size_t best = grid.out.find("best: ");
+  ASSERT_NE(best, std::string::npos);
+  const std::string flags = grid.out.substr(best + 6, grid.out.find('\n', best) - best - 6);
+  ASSERT_EQ(Execute("simulate --model mlp:layers=4,dim=64 --batch-size 16 --cluster "
+                    "uniform:4@200Gbps --json best.json " +
+                    flags)
+                .code,
+            0);
+  double fastest = 1e30;
+  for (const std::string& line : Lines(Contents("grid.csv"))) {
+    // The name of the model has a comma, so that step_time_s stands one further on.
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    const bool has_time = line != kHeader && !cells[12].empty();
+    if (has_time) fastest = std::min(fastest, std::stod(cells[12]));
+  }
+  EXPECT_EQ(nlohmann::json::parse(Contents("best.json"))["step_time_s"].get<double>(), fastest);
+}
+
+TEST(GridSearch, PrintsAsManyAsAskedFor) {
+  const auto rows = [](const std::string& flags) {
+    int count = 0;
+    for (const std::string& line : Lines(Execute(kGrid + flags).out)) {
+      count += line.find("  1f1b ") != std::string::npos;
+    }
+    return count;
+  };
+  EXPECT_EQ(rows("--micro-batches 1 --top 2"), 2);
+  EXPECT_EQ(rows("--micro-batches 1 --top 0"), 0);
+  EXPECT_EQ(rows("--micro-batches 1"), 6);
+}
+
+TEST(GridSearch, ShowsProgressWhenAsked) {
+  const Finished finished = Execute(kGrid + "--micro-batches 1 --progress");
+  EXPECT_THAT(finished.err, testing::EndsWith("6/6 candidates\n"));
+}
+
+// DistIR's grid of 52, as a user of the notebook runs it.
+TEST(GridSearch, PlaysTheNotebook) {
+  const Finished finished = Execute(
+      "grid_search --preset distir --model mlp:layers=64,dim=8192 --batch-size 8192 --cluster "
+      "uniform:16@200Gbps");
+  EXPECT_THAT(finished.out, testing::HasSubstr("52 candidates, 52 feasible"));
+  EXPECT_THAT(
+      finished.out,
+      testing::HasSubstr("best: --dp 4 --hp 4 --pp 1 --micro-batches 1 --schedule distir\n"));
+}
+
+}  // namespace
+}  // namespace orrery::cli

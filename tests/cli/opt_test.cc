@@ -1,0 +1,98 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "support/file.h"
+#include "tests/cli/run.h"
+
+// Files of opt/: a command, its input, and all that it prints. ORRERY_BLESS=1 rewrites the output.
+//
+//   // RUN: opt input.orr --passes attach-loss
+//   func @f ...
+//   // OUTPUT
+//   func @f ...
+
+namespace orrery::cli {
+namespace {
+
+constexpr absl::string_view kMark = "// OUTPUT\n";
+
+std::vector<std::string> Files() {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/cli/opt")) {
+    files.push_back(entry.path().filename().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class OptGolden : public testing::TestWithParam<std::string> {};
+
+TEST_P(OptGolden, PrintsWhatTheFileSays) {
+  Clear();
+  const std::string path = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", GetParam());
+  const std::string text = ReadFile(path).value();
+  const size_t mark = text.find(kMark.data(), 0, kMark.size());
+  ASSERT_NE(mark, std::string::npos) << "wanted a line " << kMark;
+  const std::string input = text.substr(0, mark);
+  const std::string first_line = input.substr(0, input.find('\n'));
+  absl::string_view command = first_line;
+  ASSERT_TRUE(absl::ConsumePrefix(&command, "// RUN: ")) << GetParam();
+  Write("input.orr", input);
+  const Finished finished = Execute(std::string(command));
+  const std::string output =
+      absl::StrCat(finished.out, finished.err, finished.code == 0 ? "" : "exit code ",
+                   finished.code == 0 ? "" : absl::StrCat(finished.code, "\n"));
+  const char* bless = std::getenv("ORRERY_BLESS");
+  if (bless != nullptr && std::string(bless) == "1") {
+    ASSERT_TRUE(WriteFile(path, absl::StrCat(input, kMark, output)).ok());
+    return;
+  }
+  EXPECT_EQ(output, text.substr(mark + kMark.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, OptGolden, testing::ValuesIn(Files()), [](const auto& info) {
+  return info.param.substr(0, info.param.find('.'));
+});
+
+TEST(Opt, ListsPassesWithTheirOptions) {
+  const Finished finished = Execute("opt --list-passes");
+  EXPECT_EQ(finished.code, 0);
+  for (const char* pass :
+       {"dead-code ", "attach-loss ", "build-backward ", "append-optimizer{optimizer=sgd} ",
+        "microbatch{count=1} ", "shard{dp=1,hp=1} "}) {
+    EXPECT_THAT(finished.out, testing::HasSubstr(pass));
+  }
+}
+
+TEST(Opt, PrintsAfterEachPass) {
+  const Finished finished = Execute(
+      "opt mlp:layers=2,dim=4 --batch-size 8 --passes 'append-optimizer{optimizer=adam},"
+      "microbatch{count=2},shard{dp=2,hp=2}' --print-after-all --verify-each");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  std::vector<std::string> headings;
+  for (const absl::string_view line : absl::StrSplit(finished.out, '\n')) {
+    if (line.substr(0, 2) == "//") headings.emplace_back(line);
+  }
+  EXPECT_THAT(headings, testing::ElementsAre("// after append-optimizer", "// after microbatch",
+                                             "// after shard"));
+}
+
+TEST(Opt, ReadsWhatItPrints) {
+  Clear();
+  ASSERT_EQ(
+      Execute("opt $MODELS/mlp_64x512.onnx --passes attach-loss,build-backward > once.orr").code,
+      0);
+  const Finished once = Execute("opt $MODELS/mlp_64x512.onnx --passes attach-loss,build-backward");
+  Write("once.orr", once.out);
+  EXPECT_EQ(Execute("opt once.orr").out, once.out);
+}
+
+}  // namespace
+}  // namespace orrery::cli

@@ -1,0 +1,83 @@
+#include "tests/cli/run.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "support/check.h"
+#include "support/file.h"
+
+namespace orrery::cli {
+namespace {
+
+constexpr const char* kBin = ORRERY_BIN_DIR "/";
+
+std::set<std::string>& Written() {
+  static auto& written = *new std::set<std::string>;
+  return written;
+}
+
+std::string Slurp(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  ORRERY_CHECK(text.ok()) << text.status().ToString();
+  return *text;
+}
+
+}  // namespace
+
+const std::string& Folder() {
+  // Of this process, and gone with it: ctest runs many at a time.
+  struct Temporary {
+    std::string path =
+        (std::filesystem::temp_directory_path() / absl::StrCat("orrery_cli_", getpid())).string();
+    Temporary() { std::filesystem::create_directories(path); }
+    ~Temporary() { std::filesystem::remove_all(path); }
+  };
+  static const Temporary folder;
+  return folder.path;
+}
+
+Finished Execute(const std::string& command) {
+  const std::string streams = absl::StrCat(Folder(), ".streams");
+  std::filesystem::create_directories(streams);
+  const std::string line = absl::StrCat("cd ", Folder(), " && MODELS=", ORRERY_SOURCE_DIR,
+                                        "/examples/models; timeout 60 ", kBin, command, " >",
+                                        streams, "/out 2>", streams, "/err");
+  const int status = std::system(line.c_str());
+  Finished finished{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                    .out = Slurp(streams + "/out"),
+                    .err = absl::StrReplaceAll(Slurp(streams + "/err"), {{kBin, ""}})};
+  std::filesystem::remove_all(streams);
+  return finished;
+}
+
+std::string Contents(const std::string& name) { return Slurp(absl::StrCat(Folder(), "/", name)); }
+
+void Write(const std::string& name, const std::string& contents) {
+  ORRERY_CHECK(WriteFile(absl::StrCat(Folder(), "/", name), contents).ok()) << name;
+  Written().insert(name);
+}
+
+std::vector<std::string> Left() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(Folder())) {
+    const std::string name = std::filesystem::relative(entry.path(), Folder()).string();
+    if (!Written().contains(name)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void Clear() {
+  std::filesystem::remove_all(Folder());
+  std::filesystem::create_directories(Folder());
+  Written().clear();
+}
+
+}  // namespace orrery::cli

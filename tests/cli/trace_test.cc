@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/run.h"
+
+// The Chrome trace of a real run, read back.
+
+namespace orrery::cli {
+namespace {
+
+using nlohmann::json;
+
+const std::string kCommand =
+    "simulate --model mlp:layers=4,dim=64 --batch-size 48 --cluster uniform:8@200Gbps --dp 2 --hp "
+    "2 "
+    "--pp 2 --micro-batches 3 --optimizer sgd ";
+
+json Trace(const std::string& flags) {
+  Clear();
+  const Finished finished = Execute(kCommand + flags + " --trace t.json");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  const json trace = json::parse(Contents("t.json"));
+  return trace.is_array() ? trace : trace["traceEvents"];
+}
+
+std::string Unzip(const std::string& packed) {
+  z_stream stream = {};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string text(size_t{1} << 24, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  text.resize(stream.total_out);
+  inflateEnd(&stream);
+  return text;
+}
+
+TEST(Trace, HasAProcessARank) {
+  std::set<std::string> names;
+  for (const json& event : Trace("--no-fold")) {
+    if (event["ph"] == "M" && event["name"] == "process_name")
+      names.insert(event["args"]["name"].dump());
+  }
+  EXPECT_EQ(names.size(), 8u);
+}
+
+TEST(Trace, TasksSayWhatTheyAre) {
+  int kernels = 0, flops = 0;
+  for (const json& event : Trace("")) {
+    if (event["ph"] != "X") continue;
+    ++kernels;
+    const json& args = event["args"];
+    for (const char* key : {"bytes", "microbatch", "stage"}) {
+      const bool once_a_step =
+          std::string(key) == "microbatch" && args.value("phase", "") == "update";
+      EXPECT_TRUE(args.contains(key) || once_a_step) << event;
+    }
+    flops += args.contains("flops");
+    EXPECT_GE(event["dur"].get<double>(), 0);
+    EXPECT_GE(event["ts"].get<double>(), 0);
+  }
+  EXPECT_GT(kernels, 50);
+  EXPECT_GT(flops, 30);
+}
+
+TEST(Trace, TasksOfOneThreadDoNotOverlap) {
+  std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<double, double>>> spans;
+  for (const json& event : Trace("")) {
+    if (event["ph"] != "X") continue;
+    const double start = event["ts"], duration = event["dur"];
+    spans[{event["pid"], event["tid"]}].emplace_back(start, start + duration);
+  }
+  EXPECT_GE(spans.size(), 4u);
+  for (auto& [thread, list] : spans) {
+    std::sort(list.begin(), list.end());
+    for (size_t i = 1; i < list.size(); ++i) EXPECT_LE(list[i - 1].second, list[i].first + 1e-6);
+  }
+}
+
+TEST(Trace, EveryFlowThatStartsEnds) {
+  std::map<std::string, std::pair<int, int>> flows;  // starts, ends
+  for (const json& event : Trace("")) {
+    if (event["ph"] == "s") ++flows[event["id"].dump()].first;
+    if (event["ph"] == "f") ++flows[event["id"].dump()].second;
+  }
+  EXPECT_GE(flows.size(), 6u);  // three microbatches, there and back
+  for (const auto& [id, ends] : flows) EXPECT_EQ(ends, std::make_pair(1, 1)) << id;
+}
+
+TEST(Trace, CountsMemory) {
+  double largest = 0;
+  for (const json& event : Trace("--json r.json")) {
+    if (event["ph"] != "C") continue;
+    double sum = 0;
+    for (const auto& [kind, bytes] : event["args"].items()) sum += bytes.get<double>();
+    largest = std::max(largest, sum);
+  }
+  EXPECT_EQ(largest, json::parse(Contents("r.json"))["peak_memory_bytes"].get<double>());
+}
+
+TEST(Trace, EndsWhenTheStepDoes) {
+  double end = 0;
+  for (const json& event : Trace("--json r.json")) {
+    if (event["ph"] == "X")
+      end = std::max(end, event["ts"].get<double>() + event["dur"].get<double>());
+  }
+  EXPECT_NEAR(end * 1e-6, json::parse(Contents("r.json"))["step_time_s"].get<double>(), 1e-9);
+}
+
+TEST(Trace, PackedIsTheSame) {
+  Clear();
+  ASSERT_EQ(Execute(kCommand + "--trace plain.json").code, 0);
+  ASSERT_EQ(Execute(kCommand + "--trace packed.json.gz").code, 0);
+  const std::string plain = Contents("plain.json"), packed = Contents("packed.json.gz");
+  EXPECT_LT(packed.size(), plain.size() / 4);
+  EXPECT_EQ(Unzip(packed), plain);
+}
+
+}  // namespace
+}  // namespace orrery::cli

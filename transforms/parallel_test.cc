@@ -1,0 +1,135 @@
+#include "transforms/parallel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/models/mlp.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/status.h"
+#include "transforms/dead_code.h"
+#include "transforms/microbatch.h"
+
+namespace orrery::transforms {
+namespace {
+
+TEST(MakeMesh, HasItsFastestAxisLast) {
+  const ParallelDegrees degrees = {.dp = 2, .hp = 3, .pp = 4};
+  EXPECT_EQ(ir::ToString(MakeMesh(degrees).value()), "mesh(pp=4, dp=2, hp=3)");
+  ParallelDegrees distir = degrees;
+  distir.order = "pp,hp,dp";
+  EXPECT_EQ(ir::ToString(MakeMesh(distir).value()), "mesh(dp=2, hp=3, pp=4)");
+}
+
+TEST(MakeMesh, SaysWhichDegreeMakesNoSense) {
+  const auto error = [](const ParallelDegrees& degrees) {
+    return std::string(MakeMesh(degrees).status().message());
+  };
+  EXPECT_EQ(error({.dp = 0}), "dp=0 hp=1 pp=1; wanted degrees from 1 to 16777216");
+  EXPECT_EQ(error({.hp = -2}), "dp=1 hp=-2 pp=1; wanted degrees from 1 to 16777216");
+  EXPECT_EQ(error({.pp = INT64_MAX}),
+            "dp=1 hp=1 pp=9223372036854775807; wanted degrees from 1 to 16777216");
+  EXPECT_EQ(error({.dp = 1 << 24, .hp = 1 << 24, .pp = 1 << 24}),
+            "dp=16777216 hp=16777216 pp=16777216; wanted at most 16777216 ranks");
+  EXPECT_EQ(error({.microbatches = 0}), "0 microbatches; wanted at least 1");
+  EXPECT_EQ(error({.dp = 2, .devices = {0, 1, 2}}), "got 3 devices for 2 ranks; wanted one each");
+  for (const char* order : {"", "hp,dp", "hp,dp,pp,cp", "hp,hp,pp", "hp dp pp"}) {
+    EXPECT_EQ(error({.order = order}),
+              std::string("order '") + order +
+                  "'; wanted dp, hp and pp once each, as in hp,dp,pp (fastest first)");
+  }
+}
+
+// Reason and detail of what cannot be done to the MLP of 4 layers of 6 and 12 samples.
+std::string WhyNot(const ParallelDegrees& degrees) {
+  const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
+  const auto infeasible = AsInfeasible(ParallelTransform3d(step, degrees).status());
+  if (!infeasible.has_value()) return "feasible";
+  return std::string(ToString(infeasible->reason)) + ": " + infeasible->detail;
+}
+
+TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
+  EXPECT_EQ(WhyNot({.dp = 3, .hp = 2, .pp = 4, .microbatches = 2}), "feasible");
+  EXPECT_EQ(WhyNot({.dp = 5}), "divisibility: dp=5: dimension 0 of %x (12) does not divide");
+  EXPECT_EQ(WhyNot({.dp = 4, .microbatches = 2}),
+            "divisibility: dp=4: dimension 0 of %x (6) does not divide");
+  EXPECT_EQ(WhyNot({.hp = 4}), "divisibility: hp=4: dimension 1 of %w0 (6) does not divide");
+  EXPECT_EQ(WhyNot({.pp = 3}), "divisibility: 4 layers do not divide into 3 stages");
+  EXPECT_EQ(WhyNot({.microbatches = 5}),
+            "divisibility: a batch of 12 does not divide into 5 microbatches");
+}
+
+TEST(ParallelTransform3d, RefusesAFunctionThatIsSpreadAlready) {
+  const ir::Function spread = ir::ParseFunction(
+                                  "func @f mesh(dp=2) (%x: f32[4@dp] data) {\n %y: f32[4@dp] = "
+                                  "Relu(%x)\n return %y: result\n}")
+                                  .value();
+  EXPECT_EQ(ParallelTransform3d(spread, {}).status().message(),
+            "f is spread over mesh(dp=2) already; wanted a function of one device");
+}
+
+TEST(ParallelTransform3d, GivesEveryFunctionTheWholeMesh) {
+  const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
+  const PipelinedStep pipelined = ParallelTransform3d(step, {.dp = 2, .pp = 2}).value();
+  EXPECT_EQ(pipelined.stages.size(), 2u);
+  for (const ir::Function& function : pipelined.Functions()) {
+    EXPECT_EQ(function.mesh(), pipelined.mesh);
+    EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
+  }
+}
+
+TEST(Microbatch, CutsDataAndLeavesTheLossItsBatch) {
+  const ir::Function step = ir::Mlp({.layers = 1, .dim = 6, .batch = 12}).value();
+  EXPECT_EQ(BatchSize(step).value(), 12);
+  const ir::Function part = Microbatch(step, 3).value();
+  EXPECT_EQ(BatchSize(part).value(), 4);
+  EXPECT_THAT(ir::Print(part), testing::HasSubstr("%l: f32[4,6] = Loss(%a0, %z) {batch=12}"));
+}
+
+TEST(Microbatch, WantsData) {
+  const ir::Function function =
+      ir::ParseFunction(
+          "func @f (%w: f32[4] parameter) {\n %y: f32[4] = Relu(%w)\n return %y: result\n}")
+          .value();
+  EXPECT_EQ(Microbatch(function, 2).status().message(),
+            "f: has no data input; wanted one with the batch as dimension 0");
+}
+
+// Data that is no batch, and data that a microbatch would take for one.
+TEST(BatchedInputs, AreThoseWithTheBatchInFront) {
+  const ir::Function function = ir::ParseFunction(R"(func @f (
+  %x: f32[8,4] data,
+  %mask: f32[4] data,
+  %w: f32[8,4] parameter,
+  %labels: f32[8,4] data
+) {
+  %y: f32[8,4] = Mul(%x, %mask)
+  %u: f32[8,4] = Mul(%y, %w)
+  %v: f32[8,4] = Add(%u, %labels)
+  return %v: result
+}
+)")
+                                    .value();
+  EXPECT_THAT(BatchedInputs(function), testing::ElementsAre(true, false, false, true));
+}
+
+TEST(RemoveDeadOps, KeepsWhatOutputsNeed) {
+  ir::Function function = ir::ParseFunction(R"(func @f (
+  %x: f32[4] data
+) {
+  %a: f32[4] = Relu(%x)
+  %b: f32[4] = Relu(%a)
+  %c: f32[4] = Relu(%b)
+  return %a: result, %c: result
+}
+)")
+                              .value();
+  EXPECT_FALSE(RemoveDeadOps(function));
+  function.SetOutputs({function.outputs()[0]});
+  EXPECT_TRUE(RemoveDeadOps(function));
+  EXPECT_EQ(function.order().size(), 1u);
+  EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
+}
+
+}  // namespace
+}  // namespace orrery::transforms

@@ -1,0 +1,148 @@
+#include "transforms/stage_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "ir/text.h"
+#include "support/status.h"
+
+// Where ops go, as a table: each op by its first result, with its phase and stage.
+
+namespace orrery::transforms {
+namespace {
+
+constexpr absl::string_view kPhases[] = {"forward", "backward", "update"};
+
+std::string PlanText(const ir::Function& function, int64_t stages) {
+  const absl::StatusOr<StagePlan> plan = PlanStages(function, stages);
+  if (!plan.ok()) return std::string(plan.status().message());
+  std::string text;
+  for (const ir::OpId op : function.order()) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", function.value_name(function.result(op)), " ",
+                    kPhases[static_cast<size_t>(plan->phase[op])], plan->stage[op]);
+  }
+  return text;
+}
+
+constexpr char kStep[] = R"(func @step mesh(dp=2) (
+  %x: f32[8@dp,4] data,
+  %z: f32[8@dp,4] data,
+  %w0: f32[4,4] parameter,
+  %b0: f32[4] parameter,
+  %w1: f32[4,4] parameter
+) {
+  %w1t: f32[4,4] = Transpose(%w1)
+  %y0: f32[8@dp,4] = MatMul(%x, %w0)
+  %s0: f32[8@dp,4] = Add(%y0, %b0)
+  %y1: f32[8@dp,4] = MatMul(%s0, %w1t)
+  %r1: f32[8@dp,4] = Add(%s0, %y1)
+  %l: f32[8@dp,4] = Loss(%r1, %z) {batch=8}
+  %dr1: f32[8@dp,4] = LossGrad(%r1, %z) {batch=8}
+  %ds0: f32[8@dp,4], %dw1t: f32[4,4] partial(dp) = MatMulGrad(%s0, %w1t, %dr1)
+  %dw1.partial: f32[4,4] partial(dp) = Transpose(%dw1t)
+  %sum: f32[8@dp,4] = Add(%dr1, %ds0)
+  %db0.partial: f32[4] partial(dp) = ReduceSum(%sum) {axes=[0]}
+  %dw0.partial: f32[4,4] partial(dp) = MatMul(%x, %sum) {transpose_x=1}
+  %dw1: f32[4,4] = AllReduce(%dw1.partial) {axes="dp"}
+  %db0: f32[4] = AllReduce(%db0.partial) {axes="dp"}
+  %dw0: f32[4,4] = AllReduce(%dw0.partial) {axes="dp"}
+  %w1': f32[4,4], %b0': f32[4], %w0': f32[4,4] = Sgd(%w1, %b0, %w0, %dw1, %db0, %dw0) {parameters=3}
+  return %l: loss, %w1': updated(%w1), %b0': updated(%b0), %w0': updated(%w0)
+}
+)";
+
+// The loss and its gradient are forward: they need nothing that backward makes. A weight that is
+// transposed goes with its product; the gradient of a bias to the bias; an optimizer is split
+// later.
+TEST(PlanStages, OfAStepInTwoStages) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 2), R"(w1t forward1
+y0 forward0
+s0 forward0
+y1 forward1
+r1 forward1
+l forward1
+dr1 forward1
+ds0 backward1
+dw1.partial backward1
+sum backward1
+db0.partial backward0
+dw0.partial backward0
+dw1 update1
+db0 update0
+dw0 update0
+w1' update0)");
+}
+
+TEST(PlanStages, SaysWhatDoesNotDivide) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 3), "2 layers do not divide into 3 stages");
+}
+
+TEST(PlanStages, HousesParameters) {
+  const ir::Function function = ir::ParseFunction(kStep).value();
+  const StagePlan plan = PlanStages(function, 2).value();
+  std::string homes;
+  for (const ir::Input& input : function.inputs()) {
+    if (input.role != ir::InputRole::kParameter) continue;
+    absl::StrAppend(&homes, function.value_name(input.value), " ", plan.home[input.value], " ");
+  }
+  EXPECT_EQ(homes, "w0 0 b0 0 w1 1 ");
+}
+
+TEST(PlanStages, RefusesAWeightOfTwoStages) {
+  const ir::Function function = ir::ParseFunction(R"(func @tied (
+  %x: f32[8,4] data,
+  %w: f32[4,4] parameter
+) {
+  %y0: f32[8,4] = MatMul(%x, %w)
+  %y1: f32[8,4] = MatMul(%y0, %w)
+  return %y1: result
+}
+)")
+                                    .value();
+  EXPECT_EQ(PlanText(function, 2), "parameter %w is read by stages 0 and 1; wanted one");
+  EXPECT_EQ(AsInfeasible(PlanStages(function, 2).status())->reason, InfeasibleReason::kUnsupported);
+  EXPECT_EQ(PlanText(function, 1), "y0 forward0\ny1 forward0");
+}
+
+// An all-reduce is an update where only the optimizer or the caller wants its result, backward
+// where a gradient goes on, forward where an activation does.
+TEST(FindPhases, OfCollectives) {
+  const ir::Function function = ir::ParseFunction(R"(func @f mesh(hp=2) (
+  %x: f32[8,4@hp] data,
+  %z: f32[8,4] data,
+  %w: f32[4@hp,4] parameter
+) {
+  %y.partial: f32[8,4] partial(hp) = MatMul(%x, %w)
+  %y: f32[8,4] = AllReduce(%y.partial) {axes="hp"}
+  %l: f32[8,4] = Loss(%y, %z) {batch=8}
+  %dy: f32[8,4] = LossGrad(%y, %z) {batch=8}
+  %x.whole: f32[8,4] = AllGather(%x) {axes="hp", dim=1}
+  %w.whole: f32[4,4] = AllGather(%w) {axes="hp", dim=0}
+  %dx: f32[8,4], %dw: f32[4,4] = MatMulGrad(%x.whole, %w.whole, %dy)
+  %dw.part: f32[4@hp,4] = AllSlice(%dw) {axes="hp", dim=0}
+  %dw.whole: f32[4,4] = AllGather(%dw.part) {axes="hp", dim=0}
+  return %l: loss, %dx: result, %dw.whole: gradient(%w)
+}
+)")
+                                    .value();
+  const auto phases = FindPhases(function);
+  std::string text;
+  for (const ir::OpId op : function.order()) {
+    absl::StrAppend(&text, function.value_name(function.result(op)), " ",
+                    kPhases[static_cast<size_t>(phases[op])], "\n");
+  }
+  EXPECT_EQ(text, R"(y.partial forward
+y forward
+l forward
+dy forward
+x.whole backward
+w.whole backward
+dx backward
+dw.part backward
+dw.whole update
+)");
+}
+
+}  // namespace
+}  // namespace orrery::transforms
