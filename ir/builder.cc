@@ -1,5 +1,7 @@
 #include "ir/builder.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -26,21 +28,37 @@ ValueId Builder::AddInput(absl::string_view name, const TensorType& type, InputR
   return function_.AddInput(name, type, role);
 }
 
+const Builder::TypeIds* Builder::Infer(OpKind kind, std::span<const ValueId> operands,
+                                       AttributesId attributes,
+                                       std::span<const absl::string_view> names) {
+  for (const ValueId operand : operands) {
+    ORRERY_CHECK(operand.valid()) << Where(function_, kind, names) << ": operand " << operand;
+  }
+  const TypeIds* const known = inferred_.Find(function_, kind, attributes, operands);
+  if (known != nullptr) return known;
+  absl::InlinedVector<const TensorType*, 4> types;
+  for (const ValueId operand : operands) types.push_back(&function_.type(operand));
+  const absl::Status status = InferTypes(kind,
+                                         {.attributes = function_.attribute_set(attributes),
+                                          .operands = types,
+                                          .mesh = function_.mesh()},
+                                         scratch_);
+  if (!status.ok()) {
+    Fail(Annotate(status, Where(function_, kind, names)));
+    return nullptr;
+  }
+  TypeIds results;
+  for (const TensorType& type : scratch_) results.push_back(function_.InternType(type));
+  return &inferred_.Put(function_, kind, attributes, operands, std::move(results));
+}
+
 OpId Builder::Ops(OpKind kind, std::span<const ValueId> operands,
                   std::span<const absl::string_view> names, const AttributeSet& attributes) {
   if (!status_.ok()) return OpId();
-  absl::InlinedVector<const TensorType*, 4> types;
-  for (const ValueId operand : operands) {
-    ORRERY_CHECK(operand.valid()) << Where(function_, kind, names) << ": operand " << operand;
-    types.push_back(&function_.type(operand));
-  }
-  absl::Status status = InferTypes(
-      kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()}, scratch_);
-  if (!status.ok()) {
-    Fail(Annotate(status, Where(function_, kind, names)));
-    return OpId();
-  }
-  return function_.AddOp(kind, operands, function_.InternAttributes(attributes), scratch_, names);
+  const AttributesId interned = function_.InternAttributes(attributes);
+  const TypeIds* const types = Infer(kind, operands, interned, names);
+  if (types == nullptr) return OpId();
+  return function_.AddOpOfTypes(kind, operands, interned, *types, names);
 }
 
 ValueId Builder::Op(OpKind kind, std::span<const ValueId> operands, absl::string_view name,

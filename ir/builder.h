@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "ir/last_of_kind.h"
 
 namespace orrery::ir {
 
@@ -98,9 +100,15 @@ class Builder {
   absl::StatusOr<Function> Finalize() &&;
 
  private:
+  using TypeIds = absl::InlinedVector<TypeId, 4>;
+  // The types of the results; null after an error.
+  const TypeIds* Infer(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
+                       std::span<const absl::string_view> names);
+
   Function function_;
   absl::Status status_;
   TypeList scratch_;
+  LastOfKind<TypeIds> inferred_;
   absl::flat_hash_set<absl::string_view> taken_;  // of the first named_ values
   int32_t named_ = 0;
 };

@@ -27,8 +27,8 @@ ValueId Function::AddValue(absl::string_view name, TypeId type, OpId producer) {
   return value_types_.push_back(type);
 }
 
-ValueId Function::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
-  const ValueId value = AddValue(name, types_.Intern(type), OpId());
+ValueId Function::AddInputOfType(absl::string_view name, TypeId type, InputRole role) {
+  const ValueId value = AddValue(name, type, OpId());
   inputs_.push_back({.value = value, .role = role});
   return value;
 }

@@ -72,7 +72,11 @@ class Function {
 
   // Building. Nothing here checks types: `ir::Builder` infers them and `ir::Verify` checks them.
 
-  ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role);
+  ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role) {
+    return AddInputOfType(name, types_.Intern(type), role);
+  }
+  /// The same with a type of this function's own table.
+  ValueId AddInputOfType(absl::string_view name, TypeId type, InputRole role);
   /// Appends an op at the end of the order and makes its results, one for each of `types`; `names`
   /// is empty or as long.
   OpId AddOp(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
@@ -88,6 +92,12 @@ class Function {
   void SetOrder(std::vector<OpId> order) { order_ = std::move(order); }
   void SetName(ValueId value, absl::string_view name) {
     names_.Set(static_cast<size_t>(value.index()), name);
+  }
+  /// Makes the names that `other` has now good for SetKeptName here, whatever becomes of `other`.
+  void KeepNamesOf(const Function& other) { names_.KeepTextOf(other.names_); }
+  /// The same as SetName for a name of a function whose names are kept: nothing is copied.
+  void SetKeptName(ValueId value, absl::string_view name) {
+    names_.SetKept(static_cast<size_t>(value.index()), name);
   }
   void Reserve(int32_t ops, int32_t values);
 
@@ -105,6 +115,7 @@ class Function {
   const OpInfo& info(OpId op) const { return GetOpInfo(kind(op)); }
   AttributesId attributes_id(OpId op) const { return op_attributes_[op]; }
   const AttributeSet& attributes(OpId op) const { return attributes_[op_attributes_[op]]; }
+  const AttributeSet& attribute_set(AttributesId id) const { return attributes_[id]; }
   std::span<const ValueId> operands(OpId op) const {
     return std::span(operand_pool_).subspan(op_operands_[op].begin, op_operands_[op].count);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/last_of_kind.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
@@ -20,18 +21,19 @@ constexpr int32_t kNone = -1;
 
 class BlockLowering {
  public:
-  BlockLowering(const transforms::StageFunction& part, const BlockContext& context)
+  BlockLowering(const transforms::StageFunction& part, const BlockContext& context,
+                simulator::Program& program)
       : part_(part),
         function_(part.function),
         context_(context),
+        program_(program),
         copies_(context.cost_model.copies_everything()),
         local_types_(function_.types().size()),
         local_bytes_(function_.types().size()),
         maker_(function_.value_limit()),
         buffer_(function_.value_limit()),
         uses_(function_.value_limit(), 0),
-        kind_(function_.value_limit(), MemoryKind::kActivations),
-        costs_(static_cast<size_t>(ir::OpKindCount())) {
+        kind_(function_.value_limit(), MemoryKind::kActivations) {
     for (int32_t t = 0; t < function_.types().size(); ++t) {
       local_types_[ir::TypeId(t)] =
           ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
@@ -42,7 +44,9 @@ class BlockLowering {
 
   Block Run() {
     block_.tasks.reserve(function_.order().size());
-    block_.memory.reserve(2 * function_.order().size());
+    block_.memory.reserve(3 * function_.order().size());
+    block_.outputs.reserve(function_.outputs().size());
+    block_.inputs.reserve(function_.inputs().size());
     FindKinds();
     FindBuffers();
     JoinKinds();
@@ -60,11 +64,7 @@ class BlockLowering {
     BlockDependency dependency;
   };
 
-  // What the last op of a kind cost.
   struct Cost {
-    bool known = false;
-    ir::AttributesId attributes;
-    absl::InlinedVector<ir::TypeId, 4> operands;
     Duration duration;
     Flops flops;
     Bytes bytes;
@@ -227,8 +227,8 @@ class BlockLowering {
         --uses_[buffer_[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
                                  .kind = kind_[operands[0]],
-                                 .bytes = 0,
-                                 .bytes_a_microbatch = -BytesOf(operands[1])});
+                                 .growth = MemoryGrowth::kSoFar,
+                                 .bytes = -BytesOf(operands[1])});
       } else {
         Use(operands[i], task);
       }
@@ -239,14 +239,12 @@ class BlockLowering {
     const auto task = static_cast<int32_t>(block_.tasks.size());
     const bool sum = IsSum(function_.kind(op));
     BlockTask& row = block_.tasks.emplace_back();
-    row.label = Label(op);
     row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
     if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
     } else {
-      const Cost& cost = CostOf(op);
-      row.label.flops = cost.flops;
-      row.label.bytes = cost.bytes;
+      const Cost cost = CostOf(op);
+      row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
       if (!(sum && context_.first)) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
@@ -268,7 +266,7 @@ class BlockLowering {
     BlockMemory memory{.task = task, .kind = kind_[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
-      memory.bytes_a_microbatch = memory.bytes;
+      memory.growth = MemoryGrowth::kWithThis;
     }
     block_.memory.push_back(memory);
   }
@@ -296,42 +294,32 @@ class BlockLowering {
             .results = results_};
   }
 
-  simulator::TaskLabel Label(OpId op) {
+  simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes) {
+    const bool send = kind == simulator::TaskKind::kSend;
+    const ValueId value = send ? function_.operands(op)[0] : function_.result(op);
     name_.clear();
-    absl::StrAppend(&name_, function_.info(op).name, " ",
-                    function_.value_name(function_.result(op)));
-    return {.name = block_.names.Store(name_),
-            .kind = simulator::TaskKind::kCompute,
-            .phase = context_.phase,
-            .stage = context_.stage,
-            .flops = {},
-            .bytes = {}};
+    absl::StrAppend(&name_, function_.info(op).name, " ", function_.value_name(value));
+    return program_.AddLabel({.name = name_,
+                              .kind = kind,
+                              .phase = context_.phase,
+                              .stage = context_.stage,
+                              .flops = flops,
+                              .bytes = bytes});
   }
 
-  // Layers repeat: an op mostly costs what the last one of its kind did.
-  const Cost& CostOf(OpId op) {
-    Cost& cost = costs_[static_cast<size_t>(function_.kind(op))];
-    const auto operands = function_.operands(op);
-    bool known = cost.known && cost.attributes == function_.attributes_id(op) &&
-                 cost.operands.size() == operands.size();
-    for (size_t i = 0; known && i < operands.size(); ++i) {
-      known = cost.operands[i] == function_.type_id(operands[i]);
-    }
-    if (known) return cost;
+  Cost CostOf(OpId op) {
+    const Cost* const known = costs_.Find(function_, op);
+    if (known != nullptr) return *known;
     const cost_models::OpView view = View(op);
-    cost = {.known = true,
-            .attributes = function_.attributes_id(op),
-            .operands = {},
-            .duration = context_.cost_model.Compute(view, context_.device),
-            .flops = cost_models::FlopsOf(view),
-            .bytes = cost_models::BytesMovedBy(view)};
-    for (const ValueId operand : operands) cost.operands.push_back(function_.type_id(operand));
-    return cost;
+    return costs_.Put(function_, op,
+                      {.duration = context_.cost_model.Compute(view, context_.device),
+                       .flops = cost_models::FlopsOf(view),
+                       .bytes = cost_models::BytesMovedBy(view)});
   }
 
   void Collective(OpId op, BlockTask& row) {
-    row.label.kind = simulator::TaskKind::kCollective;
-    row.label.bytes = Bytes(BytesOf(function_.result(op)));
+    row.bytes = Bytes(BytesOf(function_.result(op)));
+    row.label = AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes);
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
@@ -347,18 +335,20 @@ class BlockLowering {
   void AddSend(OpId op) {
     const ValueId value = function_.operands(op)[0];
     const Maker& maker = maker_[value];
+    const Bytes bytes(BytesOf(value));
     block_.sends.push_back({.origin = OriginOf(value),
                             .made_by = maker.dependency,
                             .has_maker = maker.known,
                             .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
-                            .bytes = Bytes(BytesOf(value)),
+                            .bytes = bytes,
                             .freed = --uses_[buffer_[value]] == 0,
-                            .name = std::string(function_.value_name(value))});
+                            .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes)});
   }
 
   const transforms::StageFunction& part_;
   const ir::Function& function_;
   const BlockContext& context_;
+  simulator::Program& program_;
   const bool copies_;
   IdTable<ir::TypeId, ir::TensorType> local_types_;
   IdTable<ir::TypeId, int64_t> local_bytes_;
@@ -366,7 +356,7 @@ class BlockLowering {
   IdTable<ValueId, ValueId> buffer_;
   IdTable<ValueId, int32_t> uses_;
   IdTable<ValueId, MemoryKind> kind_;
-  std::vector<Cost> costs_;  // by op kind
+  ir::LastOfKind<Cost> costs_;
   std::string name_;
   std::vector<const ir::TensorType*> operands_, results_;
   Block block_;
@@ -374,8 +364,9 @@ class BlockLowering {
 
 }  // namespace
 
-Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context) {
-  return BlockLowering(part, context).Run();
+Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
+                 simulator::Program& program) {
+  return BlockLowering(part, context, program).Run();
 }
 
 }  // namespace orrery::lowering

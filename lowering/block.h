@@ -8,7 +8,6 @@
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
 #include "simulator/program.h"
-#include "support/name_list.h"
 #include "transforms/pipeline.h"
 
 // A block is one phase of one stage as numbers: the tasks that it becomes, what they wait for, what
@@ -24,21 +23,34 @@ struct BlockDependency {
 
 struct BlockTask {
   simulator::StreamKind stream = simulator::StreamKind::kCompute;
-  simulator::TaskLabel label;
+  simulator::LabelId label;
   Duration duration;  // of a kernel; collectives are priced where they are placed
+  Bytes bytes;        // that a collective gathers or reduces, a rank
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::AxisList group;             // of a collective; empty: a kernel
   uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
 };
 
-/// Memory taken at the start (bytes > 0) or given back at the finish (bytes < 0) of a task. In
-/// microbatch m the amount is bytes + m * bytes_a_microbatch.
+/// How much memory grows over the microbatches.
+enum class MemoryGrowth : uint8_t {
+  kNone,      // as much in each
+  kSoFar,     // as much for each microbatch before this one
+  kWithThis,  // and for this one
+};
+
+/// Memory taken at the start (bytes > 0) or given back at the finish (bytes < 0) of a task.
 struct BlockMemory {
   int32_t task = 0;
   simulator::MemoryKind kind = simulator::MemoryKind::kActivations;
+  MemoryGrowth growth = MemoryGrowth::kNone;
   int64_t bytes = 0;
-  int64_t bytes_a_microbatch = 0;
+
+  /// In microbatch `m`, counted from 0.
+  int64_t BytesIn(int64_t m) const {
+    if (growth == MemoryGrowth::kNone) return bytes;
+    return bytes * (growth == MemoryGrowth::kSoFar ? m : m + 1);
+  }
 };
 
 /// A value that comes in or goes out. `task`: the one that makes it; -1 when none does.
@@ -55,7 +67,7 @@ struct BlockSend {
   int32_t to = 0;
   Bytes bytes;         // a rank
   bool freed = false;  // nobody needs it here after that
-  std::string name;
+  simulator::LabelId label;
 };
 
 struct Block {
@@ -65,7 +77,6 @@ struct Block {
   std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
-  TextArena names;  // of the labels of tasks
 };
 
 struct BlockContext {
@@ -78,8 +89,9 @@ struct BlockContext {
   bool keeps_results = true;  // what is returned stays until the end of the step
 };
 
-/// Lowers one phase of a stage.
-Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context);
+/// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.
+Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
+                 simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -52,8 +52,12 @@ class Lowering {
     fold_ = fold_ && pricing_.AllGroupsAlike();
     MakeRanks();
     PriceBlocks();
-    if (const int64_t tasks = CountTasks(); tasks > kMaxTasks) return TooManyTasks(tasks);
-    program_.Reserve(static_cast<int32_t>(CountTasks()));
+    const int64_t tasks = Count([](const Block& block) { return std::ssize(block.tasks); }) +
+                          Count([](const Block& block) { return std::ssize(block.sends); });
+    if (tasks > kMaxTasks) return TooManyTasks(tasks);
+    program_.Reserve(static_cast<int32_t>(tasks));
+    program_.ReserveMemoryEvents(
+        static_cast<size_t>(Count([](const Block& block) { return std::ssize(block.memory); })));
     const transforms::StageOrders orders =
         input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
     PlaceSlots(orders);
@@ -69,13 +73,15 @@ class Lowering {
 
   PlacedBlock Make(const transforms::StageFunction& part, Phase phase, int32_t stage, bool first) {
     PlacedBlock placed;
-    placed.block = LowerBlock(part, {.cost_model = input_.cost_model,
-                                     .device = input_.cluster.device,
-                                     .phase = phase,
-                                     .stage = stage,
-                                     .first = first,
-                                     .blocking = input_.options.blocking,
-                                     .keeps_results = !asynchronous_});
+    placed.block = LowerBlock(part,
+                              {.cost_model = input_.cost_model,
+                               .device = input_.cluster.device,
+                               .phase = phase,
+                               .stage = stage,
+                               .first = first,
+                               .blocking = input_.options.blocking,
+                               .keeps_results = !asynchronous_},
+                              program_);
     for (const BlockTask& task : placed.block.tasks) {
       if (!task.group.empty()) pricing_.Expect(stage, task);
     }
@@ -84,15 +90,20 @@ class Lowering {
   }
 
   void MakeBlocks() {
+    int32_t ops = 0;
+    for (const transforms::PipelineStage& stage : input_.step.stages) {
+      for (const auto* part : {&stage.forward, &stage.backward, &stage.update}) {
+        ops += part->function.op_limit();
+      }
+    }
+    program_.ReserveLabels(ops);
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
       const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
       Stage stage;
       stage.forward_first = Make(parts.forward, Phase::kForward, s, true);
+      if (!AlwaysFirst()) stage.forward = Make(parts.forward, Phase::kForward, s, false);
       stage.backward_first = Make(parts.backward, Phase::kBackward, s, true);
-      if (!AlwaysFirst()) {
-        stage.forward = Make(parts.forward, Phase::kForward, s, false);
-        stage.backward = Make(parts.backward, Phase::kBackward, s, false);
-      }
+      if (!AlwaysFirst()) stage.backward = Make(parts.backward, Phase::kBackward, s, false);
       stage.update = Make(parts.update, Phase::kUpdate, s, true);
       stages_.push_back(std::move(stage));
     }
@@ -137,37 +148,28 @@ class Lowering {
 
   void Price(int32_t stage, PlacedBlock& placed) {
     for (BlockTask& task : placed.block.tasks) {
-      placed.durations.push_back(task.duration);
-      if (fold_ && !task.group.empty()) {
-        placed.durations.back() = pricing_.Collective(stage, task, 0);
-        task.label.collectives = static_cast<int32_t>(pricing_.GroupsOf(task.group).size());
-      }
-      placed.labels.push_back(program_.AddLabel(task.label));
+      if (!fold_ || task.group.empty()) continue;
+      task.duration = pricing_.Collective(stage, task, 0);
+      program_.SetCollectives(task.label,
+                              static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
     }
     for (const BlockSend& send : placed.block.sends) {
       placed.send_durations.push_back(pricing_.Send(stage, send, 0));
-      const std::string name = absl::StrCat("Send ", send.name);
-      placed.send_labels.push_back(
-          program_.AddLabel({.name = name,
-                             .kind = simulator::TaskKind::kSend,
-                             .phase = send.to > stage ? Phase::kForward : Phase::kBackward,
-                             .stage = stage,
-                             .flops = {},
-                             .bytes = send.bytes}));
     }
   }
 
-  int64_t CountTasks() const {
-    int64_t tasks = 0;
+  // Rows of all blocks as often as they are placed. Those of a later microbatch count as those of
+  // the first, which are at least as many.
+  template <typename RowsOf>
+  int64_t Count(const RowsOf& rows_of) const {
+    int64_t rows = 0;
     for (const Stage& stage : stages_) {
-      const int64_t a_microbatch = std::ssize(stage.forward_first.block.tasks) +
-                                   std::ssize(stage.backward_first.block.tasks) +
-                                   std::ssize(stage.forward_first.block.sends) +
-                                   std::ssize(stage.backward_first.block.sends);
-      tasks += (a_microbatch * microbatches_ + std::ssize(stage.update.block.tasks)) *
-               std::ssize(stage.actors);
+      const int64_t a_microbatch =
+          rows_of(stage.forward_first.block) + rows_of(stage.backward_first.block);
+      rows +=
+          (a_microbatch * microbatches_ + rows_of(stage.update.block)) * std::ssize(stage.actors);
     }
-    return tasks;
+    return rows;
   }
 
   void PlaceSlots(const transforms::StageOrders& orders) {
@@ -280,13 +282,10 @@ class Lowering {
     const BlockTask& task = placed.block.tasks[t];
     after_.clear();
     FindAfter(placed.block, task, actor);
-    TaskOf(t, actor) =
-        program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
-                         {.duration = placed.durations[t],
-                          .flow = {},
-                          .label = placed.labels[t],
-                          .microbatch = microbatch},
-                         after_);
+    TaskOf(t, actor) = program_.AddTask(
+        stage.actors[actor].streams[static_cast<size_t>(task.stream)],
+        {.duration = task.duration, .flow = {}, .label = task.label, .microbatch = microbatch},
+        after_);
   }
 
   void PlaceCollective(int32_t s, const PlacedBlock& placed, size_t t, int32_t microbatch) {
@@ -304,7 +303,7 @@ class Lowering {
       const TaskId id = program_.AddRendezvous(streams_,
                                                {.duration = pricing_.Collective(s, task, g),
                                                 .flow = {},
-                                                .label = placed.labels[t],
+                                                .label = task.label,
                                                 .microbatch = microbatch},
                                                after_);
       for (const int32_t place : groups[g]) TaskOf(t, static_cast<size_t>(place)) = id;
@@ -318,7 +317,7 @@ class Lowering {
         program_.AddMemoryEvent({.task = TaskOf(static_cast<size_t>(memory.task), a),
                                  .rank = stage.actors[a].rank,
                                  .kind = memory.kind,
-                                 .bytes = memory.bytes + m * memory.bytes_a_microbatch});
+                                 .bytes = memory.BytesIn(m)});
       }
     }
   }
@@ -341,7 +340,7 @@ class Lowering {
                          next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
             {.duration = fold_ ? placed.send_durations[i] : pricing_.Send(s, send, a),
              .flow = {},
-             .label = placed.send_labels[i],
+             .label = send.label,
              .microbatch = microbatch},
             after_);
         MoveMemory(send, ids[a], from.actors[a].rank, to.actors[a].rank);

@@ -41,7 +41,7 @@ class Pricing {
   using CollectiveKey = std::tuple<int32_t, ir::AxisList, cost_models::CollectiveKind, Bytes>;
   using SendKey = std::tuple<int32_t, int32_t, Bytes>;
   static CollectiveKey KeyOf(int32_t stage, const BlockTask& task) {
-    return {stage, task.group, task.collective, task.label.bytes};
+    return {stage, task.group, task.collective, task.bytes};
   }
   static SendKey KeyOf(int32_t stage, const BlockSend& send) {
     return {stage, send.to, send.bytes};

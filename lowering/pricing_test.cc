@@ -21,7 +21,7 @@ class Fixture {
 
   BlockTask AllReduce(absl::string_view axis, int64_t bytes) const {
     BlockTask task;
-    task.label.bytes = Bytes(bytes);
+    task.bytes = Bytes(bytes);
     task.group = ir::AxisList(*step_.mesh.Find(axis));
     return task;
   }

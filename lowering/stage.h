@@ -17,12 +17,9 @@ struct Actor {
   std::array<simulator::StreamId, simulator::kStreamKindCount> streams;
 };
 
-/// A block with its labels and prices looked up once.
+/// A block with the prices of its sends looked up once.
 struct PlacedBlock {
   Block block;
-  std::vector<simulator::LabelId> labels;       // by task
-  std::vector<simulator::LabelId> send_labels;  // by send
-  std::vector<Duration> durations;
   std::vector<Duration> send_durations;
 };
 

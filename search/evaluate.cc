@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/last_of_kind.h"
 #include "simulator/longest_path.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
@@ -102,18 +103,24 @@ Infeasible TooLarge(const Run& run, Bytes limit) {
 
 Flops CountFlops(const ir::Function& step) {
   Flops total;
+  ir::LastOfKind<Flops> known;
   std::vector<const ir::TensorType*> operands, results;
   for (const ir::OpId op : step.order()) {
+    if (const Flops* const flops = known.Find(step, op); flops != nullptr) {
+      total += *flops;
+      continue;
+    }
     operands.clear();
     results.clear();
     for (const ir::ValueId operand : step.operands(op)) operands.push_back(&step.type(operand));
     for (int32_t i = 0; i < step.result_count(op); ++i) {
       results.push_back(&step.type(step.result(op, i)));
     }
-    total += cost_models::FlopsOf({.kind = step.kind(op),
-                                   .attributes = step.attributes(op),
-                                   .operands = operands,
-                                   .results = results});
+    total += known.Put(step, op,
+                       cost_models::FlopsOf({.kind = step.kind(op),
+                                             .attributes = step.attributes(op),
+                                             .operands = operands,
+                                             .results = results}));
   }
   return total;
 }

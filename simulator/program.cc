@@ -158,9 +158,12 @@ StreamId Program::AddStream(RankClassId rank, StreamKind kind) {
 
 LabelId Program::AddLabel(const TaskLabel& label) {
   label_names_.push_back(label.name);
-  TaskLabel row = label;
-  row.name = {};
-  return labels_.push_back(row);
+  return labels_.push_back({.kind = label.kind,
+                            .phase = label.phase,
+                            .stage = label.stage,
+                            .flops = label.flops,
+                            .bytes = label.bytes,
+                            .collectives = label.collectives});
 }
 
 FlowId Program::AddFlow(Flow flow) { return flows_.push_back(flow); }
@@ -196,7 +199,10 @@ void Program::AddResident(RankClassId rank, MemoryKind kind, Bytes size) {
   residents_[rank][static_cast<size_t>(kind)] += size;
 }
 
-void Program::AddMemoryEvent(const MemoryEvent& event) { memory_events_.push_back(event); }
+void Program::ReserveLabels(int32_t labels) {
+  labels_.reserve(labels);
+  label_names_.reserve(static_cast<size_t>(labels));
+}
 
 void Program::Reserve(int32_t tasks) {
   const size_t count = static_cast<size_t>(tasks);

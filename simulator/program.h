@@ -120,6 +120,8 @@ class Program {
   RankClassId AddRank(RankClass rank);
   StreamId AddStream(RankClassId rank, StreamKind kind);
   LabelId AddLabel(const TaskLabel& label);
+  /// How many collectives a task of that label stands for.
+  void SetCollectives(LabelId label, int32_t count) { labels_[label].collectives = count; }
   FlowId AddFlow(Flow flow);
 
   /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
@@ -130,9 +132,11 @@ class Program {
   /// Memory that `rank` holds during the whole step.
   void AddResident(RankClassId rank, MemoryKind kind, Bytes size);
   /// Events of one rank must be added in the order of its tasks.
-  void AddMemoryEvent(const MemoryEvent& event);
+  void AddMemoryEvent(const MemoryEvent& event) { memory_events_.push_back(event); }
   /// Makes room for that many tasks, to save reallocation.
   void Reserve(int32_t tasks);
+  void ReserveLabels(int32_t labels);
+  void ReserveMemoryEvents(size_t events) { memory_events_.reserve(events); }
 
   int32_t task_count() const { return static_cast<int32_t>(durations_.size()); }
   int32_t stream_count() const { return streams_.size(); }
@@ -140,9 +144,14 @@ class Program {
   const RankClass& rank(RankClassId id) const { return ranks_[id]; }
   const Stream& stream(StreamId id) const { return streams_[id]; }
   TaskLabel label(LabelId id) const {
-    TaskLabel label = labels_[id];
-    label.name = label_names_[static_cast<size_t>(id.index())];
-    return label;
+    const LabelRow& row = labels_[id];
+    return {.name = label_names_[static_cast<size_t>(id.index())],
+            .kind = row.kind,
+            .phase = row.phase,
+            .stage = row.stage,
+            .flops = row.flops,
+            .bytes = row.bytes,
+            .collectives = row.collectives};
   }
   int32_t label_count() const { return labels_.size(); }
   const Flow& flow(FlowId id) const { return flows_[id]; }
@@ -188,12 +197,21 @@ class Program {
 
  private:
   using ResidentRow = std::array<Bytes, kMemoryKindCount>;
+  // A label without its name.
+  struct LabelRow {
+    TaskKind kind;
+    Phase phase;
+    int32_t stage;
+    Flops flops;
+    Bytes bytes;
+    int32_t collectives;
+  };
   static size_t Row(TaskId id) { return static_cast<size_t>(id.index()); }
 
   IdTable<RankClassId, RankClass> ranks_;
   IdTable<RankClassId, ResidentRow> residents_;
   IdTable<StreamId, Stream> streams_;
-  IdTable<LabelId, TaskLabel> labels_;  // without their names
+  IdTable<LabelId, LabelRow> labels_;
   NameList label_names_;
   IdTable<FlowId, Flow> flows_;
   std::vector<Duration> durations_;

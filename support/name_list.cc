@@ -21,14 +21,20 @@ absl::string_view TextArena::Store(absl::string_view text) {
   return absl::string_view(chunk.data() + begin, text.size());
 }
 
-NameList::NameList(const NameList& other) {
-  names_.reserve(other.names_.size());
-  for (const absl::string_view name : other.names_) push_back(name);
-}
-
 NameList& NameList::operator=(const NameList& other) {
   if (this != &other) *this = NameList(other);
   return *this;
+}
+
+void NameList::KeepTextOf(const NameList& other) {
+  kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
+  if (other.own_ != nullptr) kept_.push_back(other.own_);
+}
+
+absl::string_view NameList::Store(absl::string_view name) {
+  if (name.empty()) return {};
+  if (own_ == nullptr) own_ = std::make_shared<TextArena>();
+  return own_->Store(name);
 }
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,23 +27,30 @@ class TextArena {
 };
 
 /// A list of names, none of them hashed: appending one costs a copy of its characters. A name that
-/// was read stays good until the list goes, even when it is replaced.
+/// was read stays good until the list goes, even when it is replaced. Copies share the text.
 class NameList {
  public:
   NameList() = default;
-  NameList(const NameList& other);
+  NameList(const NameList& other) : names_(other.names_) { KeepTextOf(other); }
   NameList& operator=(const NameList& other);
   NameList(NameList&&) = default;
   NameList& operator=(NameList&&) = default;
 
-  void push_back(absl::string_view name) { names_.push_back(arena_.Store(name)); }
-  void Set(size_t i, absl::string_view name) { names_[i] = arena_.Store(name); }
+  void push_back(absl::string_view name) { names_.push_back(Store(name)); }
+  void Set(size_t i, absl::string_view name) { names_[i] = Store(name); }
+  /// Makes the names that `other` has now good for SetKept here, whatever becomes of `other`.
+  void KeepTextOf(const NameList& other);
+  /// The same as Set for a name of a list whose text is kept: nothing is copied.
+  void SetKept(size_t i, absl::string_view name) { names_[i] = name; }
   absl::string_view operator[](size_t i) const { return names_[i]; }
   size_t size() const { return names_.size(); }
   void reserve(size_t names) { names_.reserve(names); }
 
  private:
-  TextArena arena_;
+  absl::string_view Store(absl::string_view name);
+
+  std::shared_ptr<TextArena> own_;  // that only this list adds to; null before the first name
+  std::vector<std::shared_ptr<const TextArena>> kept_;  // of other lists
   std::vector<absl::string_view> names_;
 };
 

@@ -27,7 +27,7 @@ TEST(NameListTest, AnOldNameOutlivesItsReplacement) {
   EXPECT_EQ(old, "old");
 }
 
-TEST(NameListTest, ACopyOwnsItsText) {
+TEST(NameListTest, ACopyOutlivesItsOriginal) {
   NameList copy;
   {
     NameList names;
@@ -38,6 +38,36 @@ TEST(NameListTest, ACopyOwnsItsText) {
   ASSERT_EQ(copy.size(), 2u);
   EXPECT_EQ(copy[0], "kept");
   EXPECT_EQ(copy[1], "");
+}
+
+TEST(NameListTest, ACopyAndItsOriginalGrowApart) {
+  NameList names;
+  names.push_back("both");
+  NameList copy = names;
+  names.push_back("original");
+  copy.push_back("copy");
+  copy.Set(0, "changed");
+  EXPECT_EQ(names[0], "both");
+  EXPECT_EQ(names[1], "original");
+  EXPECT_EQ(copy[0], "changed");
+  EXPECT_EQ(copy[1], "copy");
+}
+
+TEST(NameListTest, KeptTextOutlivesTheListsThatItCameThrough) {
+  NameList last;
+  {
+    NameList first;
+    first.push_back("of the first");
+    NameList second = first;
+    second.push_back("of the second");
+    last.KeepTextOf(second);
+    for (size_t i = 0; i < second.size(); ++i) {
+      last.push_back("");
+      last.SetKept(i, second[i]);
+    }
+  }
+  EXPECT_EQ(last[0], "of the first");
+  EXPECT_EQ(last[1], "of the second");
 }
 
 TEST(NameListTest, MovingKeepsTheText) {

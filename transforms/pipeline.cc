@@ -57,10 +57,12 @@ class Partitioner {
     for (int64_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
         parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function);
+        Function& part = parts_.back().builder.function();
+        part.KeepNamesOf(function);
+        if (name == kNames[2]) continue;
         // Half of the ops of a step are forward, and they are spread evenly.
         const auto share = static_cast<int32_t>(2 * stages);
-        parts_.back().builder.function().Reserve(function.op_limit() / share + 1,
-                                                 function.value_limit() / share + 1);
+        part.Reserve(function.op_limit() / share + 1, function.value_limit() / share + 1);
       }
     }
   }
@@ -130,11 +132,7 @@ class Partitioner {
     Part& part = PartOf(stage, phase);
     if (part.local[value].valid()) return part.local[value];
     const OpId producer = function_.producer(value);
-    const ir::TensorType& type = function_.type(value);
-    if (!producer.valid()) {
-      part.Bind(value, part.builder.AddInput(function_.value_name(value), type, roles_[value]));
-      return part.local[value];
-    }
+    if (!producer.valid()) return AddInput(value, roles_[value], part);
     const StepPhase made = plan_.phase[producer];
     const int32_t maker = plan_.stage[producer];
     // Gradients only travel backward: that of the loss, which forward leaves, too.
@@ -151,8 +149,21 @@ class Partitioner {
     if (earlier.builder.function().value_name(source).empty()) {
       earlier.builder.function().SetName(source, NameOf(value));
     }
-    part.Bind(value, part.builder.AddInput(NameOf(value), type, ir::InputRole::kSaved));
-    return part.local[value];
+    return AddInput(value, ir::InputRole::kSaved, part);
+  }
+
+  // An input that is called what the value is called in the step.
+  ValueId AddInput(ValueId value, ir::InputRole role, Part& part) {
+    Function& target = part.builder.function();
+    const ValueId here = target.AddInputOfType("", TypeIn(part, function_.type_id(value)), role);
+    const absl::string_view name = function_.value_name(value);
+    if (!name.empty()) {
+      target.SetKeptName(here, name);
+    } else if (role == ir::InputRole::kSaved) {
+      target.SetName(here, NameOf(value));
+    }
+    part.Bind(value, here);
+    return here;
   }
 
   ValueId GetSum(ValueId value, Part& part) {
@@ -187,20 +198,18 @@ class Partitioner {
     for (const ValueId operand : function_.operands(op)) {
       operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
     }
-    names_.clear();
     types_.clear();
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      names_.push_back(function_.value_name(function_.result(op, i)));
       types_.push_back(TypeIn(part, function_.type_id(function_.result(op, i))));
     }
     if (!part.builder.status().ok()) return;
     // Types are those of the step: nothing changes them here, so nothing is inferred again.
     Function& target = part.builder.function();
-    const OpId copy =
-        target.AddOpOfTypes(function_.kind(op), operands_,
-                            target.InternAttributes(function_.attributes(op)), types_, names_);
+    const OpId copy = target.AddOpOfTypes(
+        function_.kind(op), operands_, target.InternAttributes(function_.attributes(op)), types_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
+      target.SetKeptName(target.result(copy, i), function_.value_name(result));
       part.Bind(result, target.result(copy, i));
       if (to_collect_[result] != 0) part.collected.push_back(result);
       if (to_sum_[result] != 0) part.summed.push_back(result);

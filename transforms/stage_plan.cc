@@ -37,6 +37,7 @@ class StagePlanner {
   }
 
   absl::StatusOr<StagePlan> Run() {
+    if (stages_ == 1) return AllOnOne();
     ORRERY_RETURN_IF_ERROR(CountLayers());
     PlaceForward();
     PlacePreparation();
@@ -50,6 +51,13 @@ class StagePlanner {
   }
 
  private:
+  // One stage holds everything; there is nothing to weigh.
+  StagePlan AllOnOne() {
+    for (const OpId op : function_.order()) plan_.stage[op] = 0;
+    for (const ir::Input& input : function_.inputs()) plan_.home[input.value] = 0;
+    return std::move(plan_);
+  }
+
   bool IsParameter(ValueId value) const {
     return !function_.producer(value).valid() && from_data_[value] == 0;
   }
