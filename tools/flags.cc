@@ -1,13 +1,8 @@
 #include "tools/flags.h"
 
-#include <malloc.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -15,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "importer/load_model.h"
+#include "support/heap.h"
 #include "support/status.h"
 #include "transforms/microbatch.h"
 #include "transforms/schedules/schedule.h"
@@ -167,25 +163,9 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) 
   return absl::InvalidArgumentError("--schedule '': wanted the name of a schedule, such as 1f1b");
 }
 
-// Gives the heap its first megabytes in large pages, where the system has them: touching them for
-// the first time is a large part of a short run. Nothing depends on whether it works.
-void UseLargePages() {
-  constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage;
-  void* const heap = std::malloc(kSize);
-  void* begin = heap;
-  size_t size = kSize;
-  if (std::align(kPage, kSize - kPage, begin, size) != nullptr) {
-    madvise(begin, kSize - kPage, MADV_HUGEPAGE);
-  }
-  std::free(heap);
-}
-
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
-  // A search allocates and frees the same megabytes over and over: keep them.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  UseLargePages();
+  TuneHeap();
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
   const auto fail = [&](absl::string_view message, int code) {
