@@ -1,6 +1,6 @@
 // How long a simulation takes, against the number of ops: the MLP of DistIR's notebook on one
 // device, 32 to 4,096 layers of 64. Prints CSV, medians of five: `simulate_ms` plays a program that
-// has been lowered; `total_ms` also spreads, lowers and summarizes the step.
+// has been lowered; `total_ms` also builds, spreads, lowers and summarizes the step.
 
 #include <algorithm>
 #include <array>
@@ -11,6 +11,7 @@
 #include "ir/models/mlp.h"
 #include "search/evaluate.h"
 #include "simulator/longest_path.h"
+#include "support/heap.h"
 #include "support/status.h"
 
 namespace orrery {
@@ -30,8 +31,9 @@ double MedianMilliseconds(const Work& work) {
 }
 
 absl::Status Measure(int64_t layers) {
+  const ir::MlpShape shape = {.layers = layers, .dim = 64, .batch = 64};
   search::Setting setting;
-  ORRERY_ASSIGN_OR_RETURN(setting.step, ir::Mlp({.layers = layers, .dim = 64, .batch = 64}));
+  ORRERY_ASSIGN_OR_RETURN(setting.step, ir::Mlp(shape));
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster("uniform:1@200Gbps"));
   ORRERY_ASSIGN_OR_RETURN(setting.cost_model, cost_models::MakeCostModel("distir"));
   setting.lowering.blocking = true;
@@ -40,7 +42,10 @@ absl::Status Measure(int64_t layers) {
   simulator::Trace trace;
   const double simulate_ms =
       MedianMilliseconds([&] { simulator::RunLongestPath(run.program, trace); });
-  const double total_ms = MedianMilliseconds([&] { (void)search::Play(setting, sequential); });
+  const double total_ms = MedianMilliseconds([&] {
+    setting.step = *ir::Mlp(shape);
+    (void)search::Play(setting, sequential);
+  });
   std::printf("%lld,%zu,%.4f,%.4f\n", static_cast<long long>(layers), setting.step.order().size(),
               simulate_ms, total_ms);
   return absl::OkStatus();
@@ -50,6 +55,7 @@ absl::Status Measure(int64_t layers) {
 }  // namespace orrery
 
 int main() {
+  orrery::TuneHeap();
   std::printf("layers,ops,simulate_ms,total_ms\n");
   for (int64_t layers = 32; layers <= 4096; layers *= 2) {
     const absl::Status status = orrery::Measure(layers);
