@@ -47,11 +47,22 @@ absl::StatusOr<ir::Function> AsFeasible(absl::StatusOr<ir::Function> function) {
 }
 
 // Which outputs have the batch as their first dimension: those that are smaller in a microbatch.
-std::vector<bool> FindBatched(const ir::Function& whole, const ir::Function& part) {
+absl::StatusOr<std::vector<bool>> FindBatched(const ir::Function& whole, const ir::Function& part,
+                                              int64_t microbatches) {
   std::vector<bool> batched;
   for (size_t i = 0; i < whole.outputs().size(); ++i) {
-    batched.push_back(
-        !(whole.type(whole.outputs()[i].value).dims == part.type(part.outputs()[i].value).dims));
+    const ir::ValueId output = whole.outputs()[i].value;
+    const ir::Dims& wanted = whole.type(output).dims;
+    ir::Dims dims = part.type(part.outputs()[i].value).dims;
+    batched.push_back(!(wanted == dims));
+    if (!batched.back()) continue;
+    if (!dims.empty()) dims[0] *= microbatches;
+    if (wanted == dims) continue;
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat("output ", ir::PrintValue(whole, output),
+                                " has the batch in another dimension than its first; wanted one "
+                                "microbatch")});
   }
   return batched;
 }
@@ -95,7 +106,8 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
     ORRERY_ASSIGN_OR_RETURN(microbatch, AsFeasible(Microbatch(function, degrees.microbatches)));
   }
   const ir::Function& part = microbatch.has_value() ? *microbatch : function;
-  const std::vector<bool> batched = FindBatched(function, part);
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<bool> batched,
+                          FindBatched(function, part, degrees.microbatches));
   if (degrees.dp * degrees.hp > 1) {
     ORRERY_ASSIGN_OR_RETURN(spread, AsFeasible(Shard(part, mesh, BatchedInputs(function))));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
@@ -46,6 +47,20 @@ std::string WhyNot(const ParallelDegrees& degrees) {
   const auto infeasible = AsInfeasible(ParallelTransform3d(step, degrees).status());
   if (!infeasible.has_value()) return "feasible";
   return std::string(ToString(infeasible->reason)) + ": " + infeasible->detail;
+}
+
+TEST(ParallelTransform3d, CollectsOutputsByTheirFirstDimensionOnly) {
+  ir::Builder b("f");
+  const ir::ValueId x = b.Data("x", {ir::DType::kF32, {8, 3}, {}});
+  b.Return(b.Op(ir::OpKind::kTranspose, {x}, "turned", {{"perm", std::vector<int64_t>{1, 0}}}));
+  const ir::Function function = std::move(b).Finalize().value();
+  EXPECT_TRUE(ParallelTransform3d(function, {}).ok());
+  const auto infeasible = AsInfeasible(ParallelTransform3d(function, {.microbatches = 2}).status());
+  ASSERT_TRUE(infeasible.has_value());
+  EXPECT_EQ(infeasible->reason, InfeasibleReason::kUnsupported);
+  EXPECT_EQ(infeasible->detail,
+            "output %turned has the batch in another dimension than its first; wanted one "
+            "microbatch");
 }
 
 TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
