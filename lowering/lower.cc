@@ -64,6 +64,7 @@ class Lowering {
     for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
       Place(s, stages_[static_cast<size_t>(s)].update, -1);
     }
+    ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
     return std::move(program_);
   }
 
@@ -158,16 +159,20 @@ class Lowering {
     }
   }
 
-  // Rows of all blocks as often as they are placed. Those of a later microbatch count as those of
-  // the first, which are at least as many.
+  // Rows of all blocks, each as often as it is placed. A collective of several groups counts once a
+  // rank, so that it is at least what there will be.
   template <typename RowsOf>
   int64_t Count(const RowsOf& rows_of) const {
+    const auto both = [&](const PlacedBlock& forward, const PlacedBlock& backward) {
+      return rows_of(forward.block) + rows_of(backward.block);
+    };
     int64_t rows = 0;
     for (const Stage& stage : stages_) {
-      const int64_t a_microbatch =
-          rows_of(stage.forward_first.block) + rows_of(stage.backward_first.block);
-      rows +=
-          (a_microbatch * microbatches_ + rows_of(stage.update.block)) * std::ssize(stage.actors);
+      const int64_t first = both(stage.forward_first, stage.backward_first);
+      const int64_t later = AlwaysFirst() ? first : both(stage.forward, stage.backward);
+      const int64_t updates = asynchronous_ ? microbatches_ : 1;
+      rows += (first + later * (microbatches_ - 1) + rows_of(stage.update.block) * updates) *
+              std::ssize(stage.actors);
     }
     return rows;
   }
