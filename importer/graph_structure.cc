@@ -200,13 +200,6 @@ absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& nod
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model) {
-  for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
-    if (opset.domain().empty() || opset.domain() == "ai.onnx") return opset.version();
-  }
-  return absl::InvalidArgumentError("names no version of the default opset");
-}
-
 absl::Status CheckInputs(const onnx::GraphProto& graph) {
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (input.type().has_tensor_type() && input.type().tensor_type().has_shape()) continue;
@@ -236,6 +229,13 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model) {
+  for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
+    if (opset.domain().empty() || opset.domain() == "ai.onnx") return opset.version();
+  }
+  return absl::InvalidArgumentError("names no version of the default opset");
+}
 
 absl::Status Tidy(onnx::ModelProto& model) {
   onnx::GraphProto& graph = *model.mutable_graph();

@@ -3,7 +3,10 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstdint>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace orrery::importer {
 
@@ -19,6 +22,9 @@ namespace orrery::importer {
 ///
 /// Returns the first rule broken and where. Graph inputs stay, whether used or not.
 absl::Status Tidy(onnx::ModelProto& model);
+
+/// The version of the default opset that the model imports; an error when it names none.
+absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model);
 
 }  // namespace orrery::importer
 

@@ -23,8 +23,8 @@ namespace {
 // Makes the function of a graph that Tidy has passed.
 class GraphImporter {
  public:
-  GraphImporter(const onnx::GraphProto& graph, const std::string& name)
-      : graph_(graph), function_(name) {}
+  GraphImporter(const onnx::GraphProto& graph, int64_t opset, const std::string& name)
+      : graph_(graph), opset_(opset), function_(name) {}
 
   absl::Status Run() {
     ORRERY_RETURN_IF_ERROR(AddInputs());
@@ -82,11 +82,12 @@ class GraphImporter {
     return absl::OkStatus();
   }
 
-  // A parameter when it is of floating point, else a constant; nothing unless `parameters` says
+  // A parameter when it is of floating point and no scalar, else a constant; nothing unless `parameters` says
   // that it is the turn of its kind.
   absl::Status AddInitializer(const onnx::TensorProto& tensor, bool parameters) {
     ORRERY_ASSIGN_OR_RETURN(const ir::TensorType type, TypeOf(tensor));
-    if (ir::IsFloat(type.dtype) != parameters) return absl::OkStatus();
+    const bool trained = ir::IsFloat(type.dtype) && !type.dims.empty();
+    if (trained != parameters) return absl::OkStatus();
     if (parameters) {
       scope_[tensor.name()] = function_.AddInput(tensor.name(), type, ir::InputRole::kParameter);
       return absl::OkStatus();
@@ -101,8 +102,9 @@ class GraphImporter {
   }
 
   absl::Status AddNode(const onnx::NodeProto& node) {
-    NodeContext context(node, function_, scope_);
+    NodeContext context(node, opset_, known_, function_, scope_);
     ORRERY_RETURN_IF_ERROR(FindOnnxOp(node.op_type())->lower(context));
+    ORRERY_RETURN_IF_ERROR(context.status());
     for (const std::string& output : node.output()) {
       if (output.empty() || scope_.contains(output)) continue;
       return absl::InvalidArgumentError(absl::StrCat("output ", Show(output), " is not supported"));
@@ -111,7 +113,9 @@ class GraphImporter {
   }
 
   const onnx::GraphProto& graph_;
+  int64_t opset_;
   ir::Function function_;
+  KnownValues known_;
   Scope scope_;
 };
 
@@ -138,7 +142,8 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::string& n
   ORRERY_RETURN_IF_ERROR(Tidy(model));
   ORRERY_RETURN_IF_ERROR(CheckWithOnnx(model));
   ORRERY_RETURN_IF_ERROR(BindSymbols(options, *model.mutable_graph()));
-  GraphImporter importer(model.graph(), name);
+  ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
+  GraphImporter importer(model.graph(), opset, name);
   ORRERY_RETURN_IF_ERROR(importer.Run());
   ORRERY_RETURN_IF_ERROR(importer.Compare(model.graph(), "the file"));
   ORRERY_ASSIGN_OR_RETURN(const onnx::GraphProto inferred, InferWithOnnx(model));

@@ -18,8 +18,8 @@ namespace {
 
 namespace io = google::protobuf::io;
 
-// Data of a tensor up to this size is kept: the shapes and scalars that ValuesOf reads.
-constexpr uint32_t kMaxDataBytes = 1024;
+// Data of a tensor up to this size is kept: the kMaxValues numbers that TensorOf reads.
+constexpr uint32_t kMaxDataBytes = 32768;
 
 // The messages on the way from a model to its weights.
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor };

@@ -1,9 +1,13 @@
 #include "importer/onnx_op.h"
 
 #include <span>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx_type.h"
+#include "importer/printable.h"
+#include "importer/tensor_values.h"
 #include "ir/op_info.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -54,27 +58,110 @@ const onnx::AttributeProto* NodeContext::Attribute(absl::string_view name) const
   return nullptr;
 }
 
-int64_t NodeContext::Int(absl::string_view name, int64_t fallback) const {
+const onnx::AttributeProto* NodeContext::Typed(absl::string_view name,
+                                               onnx::AttributeProto_AttributeType type) {
   const onnx::AttributeProto* attribute = Attribute(name);
+  if (attribute == nullptr || attribute->type() == type) return attribute;
+  // Files before IR version 3 leave the type out.
+  if (attribute->type() == onnx::AttributeProto::UNDEFINED) return attribute;
+  if (status_.ok()) {
+    status_ = absl::InvalidArgumentError(
+        absl::StrCat("attribute '", name, "' is of type ",
+                     onnx::AttributeProto_AttributeType_Name(attribute->type()), "; wanted ",
+                     onnx::AttributeProto_AttributeType_Name(type)));
+  }
+  return nullptr;
+}
+
+int64_t NodeContext::Int(absl::string_view name, int64_t fallback) {
+  const onnx::AttributeProto* attribute = Typed(name, onnx::AttributeProto::INT);
   return attribute == nullptr ? fallback : attribute->i();
 }
 
-double NodeContext::Float(absl::string_view name, double fallback) const {
-  const onnx::AttributeProto* attribute = Attribute(name);
+double NodeContext::Float(absl::string_view name, double fallback) {
+  const onnx::AttributeProto* attribute = Typed(name, onnx::AttributeProto::FLOAT);
   return attribute == nullptr ? fallback : static_cast<double>(attribute->f());
 }
 
-absl::StatusOr<ir::ValueId> NodeContext::Op(ir::OpKind kind,
-                                            std::initializer_list<ir::ValueId> operands,
-                                            const ir::AttributeSet& attributes) {
+std::string NodeContext::String(absl::string_view name, absl::string_view fallback) {
+  const onnx::AttributeProto* attribute = Typed(name, onnx::AttributeProto::STRING);
+  return attribute == nullptr ? std::string(fallback) : attribute->s();
+}
+
+std::vector<int64_t> NodeContext::Ints(absl::string_view name, std::vector<int64_t> fallback) {
+  const onnx::AttributeProto* attribute = Typed(name, onnx::AttributeProto::INTS);
+  if (attribute == nullptr) return fallback;
+  return {attribute->ints().begin(), attribute->ints().end()};
+}
+
+std::vector<double> NodeContext::Floats(absl::string_view name, std::vector<double> fallback) {
+  const onnx::AttributeProto* attribute = Typed(name, onnx::AttributeProto::FLOATS);
+  if (attribute == nullptr) return fallback;
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+
+bool NodeContext::MadeBy(ir::ValueId value, ir::OpKind kind) const {
+  const ir::OpId op = function_.producer(value);
+  return op.valid() && function_.kind(op) == kind;
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeContext::IntegerInput(int i) const {
+  const ir::Tensor* known = KnownInput(i);
+  if (known != nullptr && !known->is_float()) return known->ints();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input ", i, " (", Show(node_.input(i)),
+      known == nullptr ? ") depends on data; wanted whole numbers that are known beforehand; try "
+                         "to export the model with fixed sizes"
+                       : ") is of floating point; wanted whole numbers"));
+}
+
+std::optional<std::vector<ir::ValueId>> NodeContext::Fold(ir::OpKind kind,
+                                                          std::span<const ir::ValueId> operands,
+                                                          const ir::AttributeSet& attributes,
+                                                          const ir::TypeList& results) {
+  if (operands.empty()) return std::nullopt;
+  absl::InlinedVector<const ir::Tensor*, 4> tensors;
+  for (const ir::ValueId operand : operands) {
+    const ir::Tensor* known = Known(operand);
+    if (known == nullptr) return std::nullopt;
+    tensors.push_back(known);
+  }
+  for (const ir::TensorType& type : results) {
+    if (ir::ElementCount(type.dims) > kMaxValues) return std::nullopt;
+  }
+  const absl::StatusOr<std::vector<ir::Tensor>> values =
+      ir::Evaluate(kind, attributes, tensors, results);
+  if (!values.ok()) return std::nullopt;  // an index out of range, say: it is the op's to report
+  std::vector<ir::ValueId> constants;
+  for (const ir::Tensor& value : *values) {
+    const absl::StatusOr<ir::ValueId> constant = Constant(value);
+    if (!constant.ok()) return std::nullopt;
+    constants.push_back(*constant);
+  }
+  return constants;
+}
+
+absl::StatusOr<std::vector<ir::ValueId>> NodeContext::Ops(ir::OpKind kind,
+                                                          std::span<const ir::ValueId> operands,
+                                                          const ir::AttributeSet& attributes) {
   absl::InlinedVector<const ir::TensorType*, 4> types;
   for (const ir::ValueId operand : operands) types.push_back(&function_.type(operand));
   ir::TypeList results;
   ORRERY_RETURN_IF_ERROR(ir::InferTypes(
       kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()}, results));
-  const ir::OpId op = function_.AddOp(kind, std::span(operands.begin(), operands.size()),
-                                      function_.InternAttributes(attributes), results);
-  return function_.result(op);
+  if (auto folded = Fold(kind, operands, attributes, results)) return *std::move(folded);
+  const ir::OpId op =
+      function_.AddOp(kind, operands, function_.InternAttributes(attributes), results);
+  std::vector<ir::ValueId> values;
+  for (int32_t i = 0; i < function_.result_count(op); ++i) values.push_back(function_.result(op, i));
+  return values;
+}
+
+absl::StatusOr<ir::ValueId> NodeContext::Op(ir::OpKind kind, std::span<const ir::ValueId> operands,
+                                            const ir::AttributeSet& attributes) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results, Ops(kind, operands, attributes));
+  ORRERY_CHECK(results.size() == 1) << ir::GetOpInfo(kind).name;
+  return results[0];
 }
 
 absl::StatusOr<ir::ValueId> NodeContext::Constant(const ir::TensorType& type,
@@ -85,12 +172,25 @@ absl::StatusOr<ir::ValueId> NodeContext::Constant(const ir::TensorType& type,
   return function_.result(op);
 }
 
+absl::StatusOr<ir::ValueId> NodeContext::Constant(const ir::Tensor& tensor) {
+  return Constant(tensor.type(), KeptValues(tensor));
+}
+
 void NodeContext::SetOutput(int i, ir::ValueId value) {
-  ORRERY_CHECK(function_.producer(value).valid() && function_.value_name(value).empty())
-      << node_.op_type() << ": " << value << " is no new value";
-  if (i >= node_.output_size() || node_.output(i).empty()) return;
+  if (!has_output(i)) return;
+  if (!function_.producer(value).valid() || !function_.value_name(value).empty()) {
+    const absl::StatusOr<ir::ValueId> view = Op(ir::OpKind::kIdentity, {value});
+    ORRERY_CHECK(view.ok()) << view.status().ToString();
+    value = *view;
+  }
   function_.SetName(value, node_.output(i));
   scope_[node_.output(i)] = value;
+}
+
+absl::Status NodeContext::Return(const absl::StatusOr<ir::ValueId>& value) {
+  if (!value.ok()) return value.status();
+  SetOutput(0, *value);
+  return absl::OkStatus();
 }
 
 }  // namespace orrery::importer

@@ -60,7 +60,8 @@ TEST(NodeContext, ReadsTheNode) {
   Scope scope = {
       {"x", function.AddInput("x", {ir::DType::kF32, {8, 4}, {}}, ir::InputRole::kData)},
       {"w", function.AddInput("w", {ir::DType::kF32, {3, 4}, {}}, ir::InputRole::kData)}};
-  NodeContext context(node, function, scope);
+  KnownValues known;
+  NodeContext context(node, 17, known, function, scope);
   EXPECT_TRUE(context.has_input(1));
   EXPECT_FALSE(context.has_input(2));  // the empty name
   EXPECT_FALSE(context.has_input(3));
@@ -77,7 +78,8 @@ TEST(NodeContext, AppendsOps) {
   ir::Function function;
   Scope scope = {
       {"x", function.AddInput("x", {ir::DType::kF32, {8, 4}, {}}, ir::InputRole::kData)}};
-  NodeContext context(node, function, scope);
+  KnownValues known;
+  NodeContext context(node, 17, known, function, scope);
   const auto y = context.Op(ir::OpKind::kRelu, {context.input(0)});
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_EQ(function.value_name(*y), "");
@@ -95,7 +97,8 @@ TEST(NodeContextDeathTest, NamesAValueOnce) {
   const onnx::NodeProto node = Node();
   ir::Function function;
   Scope scope = {{"x", function.AddInput("x", {ir::DType::kF32, {8}, {}}, ir::InputRole::kData)}};
-  NodeContext context(node, function, scope);
+  KnownValues known;
+  NodeContext context(node, 17, known, function, scope);
   EXPECT_DEATH(context.SetOutput(0, scope["x"]), "is no new value");
   EXPECT_DEATH(context.input(1), "Gemm reads 'w'");
 }

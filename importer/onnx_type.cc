@@ -19,7 +19,7 @@ struct ElementTypeRow {
   ir::DType dtype;
 };
 
-constexpr std::array<ElementTypeRow, 8> kElementTypes = {{
+constexpr std::array<ElementTypeRow, 13> kElementTypes = {{
     {onnx::TensorProto::FLOAT, ir::DType::kF32},
     {onnx::TensorProto::FLOAT16, ir::DType::kF16},
     {onnx::TensorProto::BFLOAT16, ir::DType::kBF16},
@@ -28,6 +28,11 @@ constexpr std::array<ElementTypeRow, 8> kElementTypes = {{
     {onnx::TensorProto::INT8, ir::DType::kI8},
     {onnx::TensorProto::INT32, ir::DType::kI32},
     {onnx::TensorProto::INT64, ir::DType::kI64},
+    {onnx::TensorProto::INT16, ir::DType::kI16},
+    {onnx::TensorProto::UINT8, ir::DType::kU8},
+    {onnx::TensorProto::UINT16, ir::DType::kU16},
+    {onnx::TensorProto::UINT32, ir::DType::kU32},
+    {onnx::TensorProto::UINT64, ir::DType::kU64},
 }};
 
 std::string ElementTypeName(int onnx_element_type) {
@@ -64,9 +69,10 @@ absl::Status CheckSize(const ir::TensorType& type) {
   constexpr int64_t kMaxBytes = int64_t{1} << 60;
   int64_t bytes = ir::SizeOf(type.dtype);
   for (const int64_t dim : type.dims) {
-    if (dim >= 1 && !__builtin_mul_overflow(bytes, dim, &bytes) && bytes <= kMaxBytes) continue;
+    const int64_t factor = std::max<int64_t>(dim, 1);
+    if (dim >= 0 && !__builtin_mul_overflow(bytes, factor, &bytes) && bytes <= kMaxBytes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "is ", Show(type), "; wanted dimensions of at least 1 and at most 2^60 bytes in all"));
+        "is ", Show(type), "; wanted no negative dimension and at most 2^60 bytes in all"));
   }
   return absl::OkStatus();
 }

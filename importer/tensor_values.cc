@@ -1,9 +1,11 @@
 #include "importer/tensor_values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +65,9 @@ ir::Attribute Typed(const onnx::TensorProto& tensor, ir::DType dtype) {
       return Copied<double>(tensor.double_data());
     case ir::DType::kI64:
       return Copied<int64_t>(tensor.int64_data());
+    case ir::DType::kU32:
+    case ir::DType::kU64:
+      return Copied<int64_t>(tensor.uint64_data());
     case ir::DType::kF16:
       return Reals16(Copied<int64_t>(tensor.int32_data()), FromHalf);
     case ir::DType::kBF16:
@@ -82,6 +87,16 @@ ir::Attribute Raw(const std::string& raw, ir::DType dtype) {
       return Unpacked<int64_t, int64_t>(raw);
     case ir::DType::kI32:
       return Unpacked<int32_t, int64_t>(raw);
+    case ir::DType::kI16:
+      return Unpacked<int16_t, int64_t>(raw);
+    case ir::DType::kU8:
+      return Unpacked<uint8_t, int64_t>(raw);
+    case ir::DType::kU16:
+      return Unpacked<uint16_t, int64_t>(raw);
+    case ir::DType::kU32:
+      return Unpacked<uint32_t, int64_t>(raw);
+    case ir::DType::kU64:
+      return Unpacked<uint64_t, int64_t>(raw);
     case ir::DType::kF16:
       return Reals16(Unpacked<uint16_t, int64_t>(raw), FromHalf);
     case ir::DType::kBF16:
@@ -93,7 +108,8 @@ ir::Attribute Raw(const std::string& raw, ir::DType dtype) {
 
 bool HasData(const onnx::TensorProto& tensor) {
   return tensor.has_raw_data() || tensor.float_data_size() > 0 || tensor.double_data_size() > 0 ||
-         tensor.int32_data_size() > 0 || tensor.int64_data_size() > 0;
+         tensor.int32_data_size() > 0 || tensor.int64_data_size() > 0 ||
+         tensor.uint64_data_size() > 0;
 }
 
 size_t Count(const ir::Attribute& values) {
@@ -101,31 +117,40 @@ size_t Count(const ir::Attribute& values) {
   return integers != nullptr ? integers->size() : std::get<Reals>(values).size();
 }
 
-bool HasNan(const ir::Attribute& values) {
-  const Reals* reals = std::get_if<Reals>(&values);
-  if (reals == nullptr) return false;
-  for (const double value : *reals) {
-    if (std::isnan(value)) return true;
-  }
-  return false;
+bool HasNan(const Reals& reals) {
+  return std::any_of(reals.begin(), reals.end(), [](double value) { return std::isnan(value); });
 }
 
 }  // namespace
 
-absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
-                                          const ir::TensorType& type) {
+absl::StatusOr<std::optional<ir::Tensor>> TensorOf(const onnx::TensorProto& tensor,
+                                                   const ir::TensorType& type) {
   const int64_t count = ir::ElementCount(type.dims);
   if (count > kMaxValues || tensor.data_location() == onnx::TensorProto::EXTERNAL ||
-      !HasData(tensor)) {
-    return ir::AttributeSet();
+      (count > 0 && !HasData(tensor))) {
+    return std::nullopt;
   }
-  const ir::Attribute values =
+  ir::Attribute values =
       tensor.has_raw_data() ? Raw(tensor.raw_data(), type.dtype) : Typed(tensor, type.dtype);
   if (Count(values) != static_cast<size_t>(count)) {
     return absl::InvalidArgumentError(
         absl::StrCat("holds ", Count(values), " elements; its shape wants ", count));
   }
-  return HasNan(values) ? ir::AttributeSet() : ir::AttributeSet{{"values", values}};
+  if (ir::IsFloat(type.dtype)) {
+    return ir::Tensor::OfFloats(type.dtype, type.dims, std::get<Reals>(std::move(values)));
+  }
+  return ir::Tensor::OfInts(type.dtype, type.dims, std::get<Integers>(std::move(values)));
+}
+
+ir::AttributeSet KeptValues(const ir::Tensor& tensor) {
+  const bool keeps = tensor.size() <= kMaxValues && !HasNan(tensor.floats());
+  return keeps ? ir::ConstantAttributes(tensor) : ir::AttributeSet();
+}
+
+absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
+                                          const ir::TensorType& type) {
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::Tensor> values, TensorOf(tensor, type));
+  return values.has_value() ? KeptValues(*values) : ir::AttributeSet();
 }
 
 }  // namespace orrery::importer

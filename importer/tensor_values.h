@@ -3,18 +3,29 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "ir/attributes.h"
+#include "ir/tensor.h"
 #include "ir/type.h"
 
 namespace orrery::importer {
 
-/// Tensors of at most this many elements keep their values: shapes, axes, scalars, not weights.
-inline constexpr int64_t kMaxValues = 64;
+/// Tensors of at most this many elements keep their values: shapes, axes, tables of positions, not
+/// weights.
+inline constexpr int64_t kMaxValues = 4096;
 
-/// `{values=[…]}` of a small tensor of that type; empty for one that is large, whose data is left
-/// out or lies in another file, or that holds what the IR's text cannot (not a number). An error
-/// when the data is not as long as the shape says.
+/// The tensor itself; nothing for one that is large, or whose data is left out or lies in another
+/// file. An error when the data is not as long as the shape says.
+absl::StatusOr<std::optional<ir::Tensor>> TensorOf(const onnx::TensorProto& tensor,
+                                                   const ir::TensorType& type);
+
+/// The attributes of a Constant of that tensor; empty for one that is too large, or that holds what
+/// the IR's text cannot (not a number, infinity).
+ir::AttributeSet KeptValues(const ir::Tensor& tensor);
+
+/// KeptValues of TensorOf.
 absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
                                           const ir::TensorType& type);
 

@@ -52,6 +52,14 @@ int64_t AttributeSet::Int(absl::string_view name, int64_t fallback) const {
   return value == nullptr ? fallback : *value;
 }
 
+double AttributeSet::Number(absl::string_view name, double fallback) const {
+  const Attribute* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (const auto* whole = std::get_if<int64_t>(attribute)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(attribute);
+  return real == nullptr ? fallback : *real;
+}
+
 std::string AttributeSet::String(absl::string_view name, absl::string_view fallback) const {
   const Attribute* attribute = Find(name);
   const std::string* value = attribute == nullptr ? nullptr : std::get_if<std::string>(attribute);

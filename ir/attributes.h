@@ -38,6 +38,8 @@ class AttributeSet {
   const Attribute* Find(absl::string_view name) const;
   /// The attribute as one type; `fallback` when it is absent or of another type.
   int64_t Int(absl::string_view name, int64_t fallback) const;
+  /// A whole or real number.
+  double Number(absl::string_view name, double fallback) const;
   std::string String(absl::string_view name, absl::string_view fallback) const;
   std::vector<int64_t> Ints(absl::string_view name) const;
 

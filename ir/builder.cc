@@ -19,7 +19,7 @@ std::string Where(const Function& function, OpKind kind, std::span<const absl::s
 
 ValueId Builder::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
   if (!status_.ok()) return ValueId();
-  if (!IsWithinLimits(type)) {
+  if (!IsWithinLimits(type) || ElementCount(type.dims) == 0) {
     Fail(absl::InvalidArgumentError(
         absl::StrCat(function_.name(), ": input '", name, "' is ", ToString(type, function_.mesh()),
                      "; wanted at most 30 dimensions of at least 1 and at most 2^60 bytes")));

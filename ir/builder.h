@@ -128,7 +128,11 @@ class GradientContext {
   /// The gradient of result i; invalid when nothing depends on that result.
   ValueId result_gradient(int i = 0) const { return result_gradients_[static_cast<size_t>(i)]; }
   /// Whether anyone wants the gradient of operand i.
-  bool needs(int i) const { return needed_[operand(i)] != 0; }
+  bool needs(int i) const {
+    const uint32_t never = builder_.function().info(op_).no_gradient;
+    return needed_[operand(i)] != 0 && (i >= 32 || (never >> i & 1) == 0);
+  }
+  int operand_count() const { return static_cast<int>(operand_gradients_.size()); }
   /// "dw": the name for the gradient of operand i.
   std::string GradientName(int i) const;
   void SetOperandGradient(int i, ValueId gradient) {

@@ -27,7 +27,8 @@ ORRERY_DEFINE_ID(ValueId, "value");
 /// What an input of a function is to the training step.
 enum class InputRole : uint8_t {
   kData,         // a batch of samples, or their labels; dimension 0 is the batch
-  kParameter,    // trained, or at least resident
+  kParameter,    // trained
+  kBuffer,       // resident and never trained: running statistics, frozen tables
   kState,        // of the optimizer: moments
   kSaved,        // left by the forward of the same microbatch
   kAccumulator,  // what earlier microbatches have added up

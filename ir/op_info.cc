@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
+#include "support/status.h"
 
 namespace orrery::ir {
 
@@ -123,13 +124,18 @@ std::optional<OpKind> FindOp(absl::string_view name) {
   return std::nullopt;
 }
 
+absl::Status CheckOperandCount(const OpInfo& info, int64_t count) {
+  if (info.operands == OpInfo::kVariadic) return absl::OkStatus();
+  if (count <= info.operands && count >= info.operands - info.optional) return absl::OkStatus();
+  const std::string wanted = info.optional == 0
+                                 ? absl::StrCat(info.operands)
+                                 : absl::StrCat(info.operands - info.optional, " to ", info.operands);
+  return absl::InvalidArgumentError(absl::StrCat("got ", count, " operands; wanted ", wanted));
+}
+
 absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results) {
   const OpInfo& info = GetOpInfo(kind);
-  if (info.operands != OpInfo::kVariadic &&
-      op.operands.size() != static_cast<size_t>(info.operands)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", op.operands.size(), " operands; wanted ", info.operands));
-  }
+  ORRERY_RETURN_IF_ERROR(CheckOperandCount(info, static_cast<int64_t>(op.operands.size())));
   ORRERY_CHECK(info.infer != nullptr) << info.name << " has no type of its own accord";
   results.clear();
   if (absl::Status status = info.infer(op, results); !status.ok()) return status;

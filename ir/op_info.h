@@ -58,6 +58,7 @@ struct ShardingRule {
 inline constexpr int8_t kNoFactor = -1;
 
 class GradientContext;
+struct Evaluation;
 
 struct OpInfo {
   static constexpr int kVariadic = -1;
@@ -66,6 +67,7 @@ struct OpInfo {
   absl::string_view summary;  // one line of meaning, with shapes
   OpClass op_class = OpClass::kCompute;
   int operands = 1;  // or kVariadic
+  int optional = 0;  // so many of the last operands may be missing
   int results = 1;   // or kVariadic
 
   /// Appends dtype and global dims of each result, or says what is wrong with the operands. Needs
@@ -77,8 +79,16 @@ struct OpInfo {
   ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
   /// In place of `sharding`, for ops that change a sharding: sets it on each result.
   absl::Status (*infer_sharding)(const OpTypes& op, TypeList& results) = nullptr;
+  /// Computes the results on tensors. Null: an op among ranks or microbatches, which cannot be
+  /// evaluated on its own.
+  absl::Status (*evaluate)(Evaluation& evaluation) = nullptr;
   /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
   absl::Status (*gradient)(GradientContext& context) = nullptr;
+  /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index, running
+  /// statistics.
+  uint32_t no_gradient = 0;
+  /// Each result is a view into operand 0 with strides of its own and takes no memory.
+  bool strided_view = false;
   /// Result i is written over operand `in_place_from + i`; negative: a new tensor.
   int in_place_from = -1;
   /// The result of partial operands is the partial result: f(a + b) = f(a) + f(b).
@@ -101,6 +111,9 @@ int OpKindCount();
 
 /// The kind of that name; nothing for an unknown name.
 std::optional<OpKind> FindOp(absl::string_view name);
+
+/// An error unless the op may have `count` operands.
+absl::Status CheckOperandCount(const OpInfo& info, int64_t count);
 
 /// Types of the results of `kind`, shardings included; the message of an error says what was found
 /// and what was wanted, without saying where.

@@ -168,7 +168,7 @@ class Parser {
       values_[Key(value)] = function_->AddInput(NameOf(value), type, static_cast<InputRole>(role));
       return absl::OkStatus();
     }
-    return Expected("data, parameter, state, saved or accumulator");
+    return Expected("data, parameter, buffer, state, saved or accumulator");
   }
 
   absl::StatusOr<AxisList> Axes() {

@@ -20,7 +20,22 @@ namespace orrery::ir {
 
 ORRERY_DEFINE_ID(TypeId, "type");
 
-enum class DType : uint8_t { kBool, kF8, kF16, kBF16, kF32, kF64, kI8, kI32, kI64 };
+enum class DType : uint8_t {
+  kBool,
+  kF8,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kI8,
+  kI32,
+  kI64,
+  kI16,
+  kU8,
+  kU16,
+  kU32,
+  kU64
+};
 
 /// Bytes an element.
 int64_t SizeOf(DType dtype);
@@ -73,8 +88,8 @@ TensorType LocalType(const TensorType& type, const Mesh& mesh);
 /// Bytes of the tensor as its dims say, without regard to sharding.
 Bytes SizeOf(const TensorType& type);
 
-/// Whether the type is within the limits that the verifier sets: at most 30 dimensions of at least
-/// 1, and at most 2^60 bytes.
+/// Whether the type is within the limits that the verifier sets: at most 30 dimensions, none
+/// negative, and at most 2^60 bytes.
 bool IsWithinLimits(const TensorType& type);
 
 /// "f32[8192@dp,512@hp] partial(hp)".

@@ -144,11 +144,8 @@ class Verifier {
 
   absl::Status CheckArity(OpId op) const {
     const OpInfo& info = function_.info(op);
-    const auto operands = static_cast<int>(function_.operands(op).size());
-    if (info.operands != OpInfo::kVariadic && operands != info.operands) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("got ", operands, " operands; wanted ", info.operands));
-    }
+    const auto operands = static_cast<int64_t>(function_.operands(op).size());
+    ORRERY_RETURN_IF_ERROR(CheckOperandCount(info, operands));
     if (info.results == OpInfo::kVariadic || function_.result_count(op) == info.results) {
       return absl::OkStatus();
     }

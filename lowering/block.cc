@@ -114,7 +114,11 @@ class BlockLowering {
       const ir::OpInfo& info = function_.info(op);
       const bool in_place =
           info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
-      for (int32_t i = 0; in_place && i < function_.result_count(op); ++i) {
+      const bool strided = info.strided_view && !copies_;
+      for (int32_t i = 0; strided && i < function_.result_count(op); ++i) {
+        buffer_[function_.result(op, i)] = buffer_[function_.operands(op)[0]];
+      }
+      for (int32_t i = 0; !strided && in_place && i < function_.result_count(op); ++i) {
         // The first sum is the summand itself.
         const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
         const auto operand = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);

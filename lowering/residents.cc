@@ -14,6 +14,8 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+  } else if (input.role == InputRole::kBuffer) {
+    program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {
     program.AddResident(of.rank, MemoryKind::kOptimizer, bytes);
   } else {

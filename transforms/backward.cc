@@ -50,15 +50,25 @@ class Backward {
       needed_[input.value] = trained ? 1 : 0;
     }
     for (const OpId op : function().order()) {
-      for (const ValueId operand : function().operands(op)) {
-        if (needed_[operand] == 0) continue;
-        for (int32_t i = 0; i < function().result_count(op); ++i)
-          needed_[function().result(op, i)] = 1;
+      if (!PassesGradients(op)) continue;
+      for (int32_t i = 0; i < function().result_count(op); ++i) {
+        const ValueId result = function().result(op, i);
+        needed_[result] = ir::IsFloat(function().type(result).dtype) ? 1 : 0;
       }
     }
     for (const ir::Output& output : function().outputs()) {
       if (output.role == OutputRole::kLoss) losses_.push_back(output.value);
     }
+  }
+
+  // Whether a gradient would flow from the results of the op into a value that needs one.
+  bool PassesGradients(OpId op) const {
+    const auto operands = function().operands(op);
+    const uint32_t never = function().info(op).no_gradient;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (needed_[operands[i]] != 0 && (i >= 32 || (never >> i & 1) == 0)) return true;
+    }
+    return false;
   }
 
   bool IsLoss(OpId op) const {

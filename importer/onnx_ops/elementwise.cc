@@ -1,5 +1,4 @@
 #include "importer/onnx_op.h"
-#include "support/status.h"
 
 // ONNX ops that are one op of the IR, with the same operands and no attributes.
 
@@ -8,16 +7,12 @@ namespace {
 
 template <ir::OpKind kind>
 absl::Status LowerUnary(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Op(kind, {c.input(0)}));
-  c.SetOutput(0, y);
-  return absl::OkStatus();
+  return c.Return(c.Op(kind, {c.input(0)}));
 }
 
 template <ir::OpKind kind>
 absl::Status LowerBinary(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Op(kind, {c.input(0), c.input(1)}));
-  c.SetOutput(0, y);
-  return absl::OkStatus();
+  return c.Return(c.Op(kind, {c.input(0), c.input(1)}));
 }
 
 }  // namespace

@@ -9,9 +9,7 @@ namespace orrery::importer {
 namespace {
 
 absl::Status LowerMatMul(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}));
-  c.SetOutput(0, y);
-  return absl::OkStatus();
+  return c.Return(c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}));
 }
 
 absl::StatusOr<ir::ValueId> Product(NodeContext& c) {

@@ -12,14 +12,11 @@ absl::Status LowerTranspose(NodeContext& c) {
   if (const onnx::AttributeProto* perm = c.Attribute("perm"); perm != nullptr) {
     attributes.Set("perm", std::vector<int64_t>(perm->ints().begin(), perm->ints().end()));
   }
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y,
-                          c.Op(ir::OpKind::kTranspose, {c.input(0)}, attributes));
-  c.SetOutput(0, y);
-  return absl::OkStatus();
+  return c.Return(c.Op(ir::OpKind::kTranspose, {c.input(0)}, attributes));
 }
 
 // The tensor that a Constant holds under one of its attributes.
-absl::StatusOr<onnx::TensorProto> TensorOf(const onnx::AttributeProto& attribute) {
+absl::StatusOr<onnx::TensorProto> HeldTensor(const onnx::AttributeProto& attribute) {
   onnx::TensorProto tensor;
   if (attribute.name() == "value") return attribute.t();
   if (attribute.name() == "value_float") {
@@ -49,7 +46,7 @@ absl::Status LowerConstant(NodeContext& c) {
     return absl::InvalidArgumentError(absl::StrCat("got ", c.node().attribute_size(),
                                                    " attributes; wanted one that holds the value"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const onnx::TensorProto tensor, TensorOf(c.node().attribute(0)));
+  ORRERY_ASSIGN_OR_RETURN(const onnx::TensorProto tensor, HeldTensor(c.node().attribute(0)));
   ORRERY_ASSIGN_OR_RETURN(const ir::TensorType type, TypeOf(tensor));
   ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet values, ValuesOf(tensor, type));
   ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Constant(type, values));

@@ -2,6 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/kernels.h"
 
 // Losses, one value an element: (prediction - target)^2 / batch. `batch` is the global batch, so
 // that gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
@@ -47,7 +48,12 @@ extern const OpInfo kLossOp = {
     .infer = InferLoss,
     .flops = LossFlops,
     .sharding = ElementwiseRule,
+    .evaluate = [](Evaluation& e) {
+      const double batch = e.attributes.Number("batch", 1);
+      return EvaluateBinary(e, [batch](double x, double z) { return (x - z) * (x - z) / batch; });
+    },
     .gradient = LossGradient,
+    .no_gradient = 0b10,
     .is_loss = true,
 };
 
@@ -58,6 +64,10 @@ extern const OpInfo kLossGradOp = {
     .infer = InferLoss,
     .flops = LossFlops,
     .sharding = ElementwiseRule,
+    .evaluate = [](Evaluation& e) {
+      const double batch = e.attributes.Number("batch", 1);
+      return EvaluateBinary(e, [batch](double x, double z) { return 2 * (x - z) / batch; });
+    },
     .seeds_backward = true,
 };
 

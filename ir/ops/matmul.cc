@@ -2,6 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/kernels.h"
 
 // Matrix products: x (… m k) times w (k n), and the pair of products of its backward.
 
@@ -29,8 +30,6 @@ Product ProductOf(const OpTypes& op) {
           .w_k = tw ? size_t{1} : size_t{0},
           .w_n = tw ? size_t{0} : size_t{1}};
 }
-
-std::string Show(const Dims& dims) { return absl::StrCat("[", absl::StrJoin(dims, ","), "]"); }
 
 absl::Status CheckOperands(const OpTypes& op) {
   const TensorType &x = *op.operands[0], &w = *op.operands[1];
@@ -157,6 +156,61 @@ ShardingRule MatMulGradSharding(const OpTypes& op, const TypeList&) {
   return {.operands = {x, w, y}, .results = {x, w}};
 }
 
+// x as (outer, m, k), w as (k, n), y as (outer, m, n), whichever way they are stored.
+struct Places {
+  bool flip_x, flip_w;
+  int64_t outer, m, k, n;
+
+  size_t X(int64_t o, int64_t i, int64_t p) const {
+    return static_cast<size_t>(flip_x ? (o * k + p) * m + i : (o * m + i) * k + p);
+  }
+  size_t W(int64_t p, int64_t j) const {
+    return static_cast<size_t>(flip_w ? j * k + p : p * n + j);
+  }
+  size_t Y(int64_t o, int64_t i, int64_t j) const {
+    return static_cast<size_t>((o * m + i) * n + j);
+  }
+  template <typename F>
+  void ForEach(F f) const {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          for (int64_t p = 0; p < k; ++p) f(X(o, i, p), W(p, j), Y(o, i, j));
+        }
+      }
+    }
+  }
+};
+
+Places PlacesOf(const Evaluation& e) {
+  const Dims &x = e.operand(0).dims(), &w = e.operand(1).dims();
+  const bool flip_x = e.attributes.Int("transpose_x", 0) != 0;
+  const bool flip_w = e.attributes.Int("transpose_w", 0) != 0;
+  const size_t rank = x.size();
+  const int64_t m = x[flip_x ? rank - 1 : rank - 2], k = x[flip_x ? rank - 2 : rank - 1];
+  int64_t outer = 1;
+  for (size_t d = 0; d + 2 < rank; ++d) outer *= x[d];
+  return {.flip_x = flip_x, .flip_w = flip_w, .outer = outer, .m = m, .k = k,
+          .n = w[flip_w ? 0 : 1]};
+}
+
+absl::Status EvaluateMatMul(Evaluation& e) {
+  const auto &x = e.operand(0).floats(), &w = e.operand(1).floats();
+  auto& y = e.results[0].floats();
+  PlacesOf(e).ForEach([&](size_t i, size_t j, size_t at) { y[at] += x[i] * w[j]; });
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateMatMulGrad(Evaluation& e) {
+  const auto &x = e.operand(0).floats(), &w = e.operand(1).floats(), &dy = e.operand(2).floats();
+  auto &dx = e.results[0].floats(), &dw = e.results[1].floats();
+  PlacesOf(e).ForEach([&](size_t i, size_t j, size_t at) {
+    dx[i] += w[j] * dy[at];
+    dw[j] += x[i] * dy[at];
+  });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 extern const OpInfo kMatMulOp = {
@@ -166,6 +220,7 @@ extern const OpInfo kMatMulOp = {
     .infer = InferMatMul,
     .flops = MatMulFlops,
     .sharding = MatMulSharding,
+    .evaluate = EvaluateMatMul,
     .gradient = MatMulGradient,
     .matrix_product = true,
 };
@@ -178,6 +233,7 @@ extern const OpInfo kMatMulGradOp = {
     .infer = InferMatMulGrad,
     .flops = MatMulGradFlops,
     .sharding = MatMulGradSharding,
+    .evaluate = EvaluateMatMulGrad,
     .kernels = 2,
     .matrix_product = true,
 };

@@ -2,18 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/builder.h"
-#include "ir/op_info.h"
+#include "ir/ops/kernels.h"
 
 // Ops that make, rename, move or sum elements.
 
 namespace orrery::ir {
 namespace {
-
-absl::Status InferIdentity(const OpTypes& op, TypeList& results) {
-  results.push_back({.dtype = op.operands[0]->dtype, .dims = op.operands[0]->dims, .sharding = {}});
-  return absl::OkStatus();
-}
 
 absl::Status IdentityGradient(GradientContext& c) {
   c.SetOperandGradient(0, c.result_gradient());
@@ -78,11 +72,56 @@ absl::Status InferReduceSum(const OpTypes& op, TypeList& results) {
     return absl::InvalidArgumentError(
         absl::StrCat("axis ", axis, " is none of the ", x.dims.size(), " dimensions"));
   }
+  const bool keep = op.attributes.Int("keepdims", 0) != 0;
   Dims dims;
   for (size_t d = 0; d < x.dims.size(); ++d) {
-    if (!Reduces(axes, d)) dims.push_back(x.dims[d]);
+    if (!Reduces(axes, d)) {
+      dims.push_back(x.dims[d]);
+    } else if (keep) {
+      dims.push_back(1);
+    }
   }
   results.push_back({.dtype = x.dtype, .dims = std::move(dims), .sharding = {}});
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateReduceSum(Evaluation& e) {
+  const Tensor& x = e.operand(0);
+  const std::vector<int64_t> axes = e.attributes.Ints("axes");
+  Dims kept = x.dims();
+  for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  Tensor& y = e.results[0];
+  for (Odometer at(x.dims(), {BroadcastStrides(kept, x.dims())}); !at.done(); at.Next()) {
+    if (x.is_float()) {
+      y.floats()[static_cast<size_t>(at.offset(0))] += x.Number(at.index());
+    } else {
+      y.ints()[static_cast<size_t>(at.offset(0))] += x.ints()[static_cast<size_t>(at.index())];
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateTranspose(Evaluation& e) {
+  const Tensor& x = e.operand(0);
+  const std::vector<int64_t> perm = Permutation(e.attributes, x.dims().size());
+  const Dims from = StridesOf(x.dims());
+  Dims strides;
+  for (const int64_t dim : perm) strides.push_back(from[static_cast<size_t>(dim)]);
+  for (Odometer at(e.results[0].dims(), {strides}); !at.done(); at.Next()) {
+    e.results[0].CopyElement(at.index(), x, at.offset(0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateIdentity(Evaluation& e) {
+  e.results[0] = e.operand(0).Reshaped(e.results[0].dims());
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateConstant(Evaluation& e) {
+  std::optional<Tensor> value = ConstantTensor(e.attributes, e.results[0].type());
+  if (!value.has_value()) return absl::FailedPreconditionError("its values were not kept");
+  e.results[0] = *std::move(value);
   return absl::OkStatus();
 }
 
@@ -95,7 +134,11 @@ ShardingRule ReduceSumSharding(const OpTypes& op, const TypeList&) {
   ShardingRule::Factors all, kept;
   for (size_t d = 0; d < op.operands[0]->dims.size(); ++d) {
     all.push_back(static_cast<int8_t>(d));
-    if (!Reduces(axes, d)) kept.push_back(static_cast<int8_t>(d));
+    if (!Reduces(axes, d)) {
+      kept.push_back(static_cast<int8_t>(d));
+    } else if (op.attributes.Int("keepdims", 0) != 0) {
+      kept.push_back(kNoFactor);
+    }
   }
   return {.operands = {all}, .results = {kept}};
 }
@@ -105,9 +148,10 @@ ShardingRule ReduceSumSharding(const OpTypes& op, const TypeList&) {
 // Its type is the one that its text or its builder gives: data is optional.
 extern const OpInfo kConstantOp = {
     .name = "Constant",
-    .summary = "a tensor known beforehand; `values` lists its elements when they matter",
+    .summary = "a tensor known beforehand; `values` lists its elements, or `fill` is all of them",
     .op_class = OpClass::kView,
     .operands = 0,
+    .evaluate = EvaluateConstant,
 };
 
 extern const OpInfo kIdentityOp = {
@@ -115,8 +159,9 @@ extern const OpInfo kIdentityOp = {
     .summary = "x under another name",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferIdentity,
+    .infer = InferUnary,
     .sharding = ElementwiseRule,
+    .evaluate = EvaluateIdentity,
     .gradient = IdentityGradient,
     .in_place_from = 0,
     .linear = true,
@@ -128,17 +173,19 @@ extern const OpInfo kTransposeOp = {
     .operands = 1,
     .infer = InferTranspose,
     .sharding = TransposeSharding,
+    .evaluate = EvaluateTranspose,
     .gradient = TransposeGradient,
     .linear = true,
 };
 
 extern const OpInfo kReduceSumOp = {
     .name = "ReduceSum",
-    .summary = "the sum of x over the dimensions `axes`, which vanish",
+    .summary = "the sum of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
     .infer = InferReduceSum,
     .flops = ReduceSumFlops,
     .sharding = ReduceSumSharding,
+    .evaluate = EvaluateReduceSum,
     .linear = true,
 };
 

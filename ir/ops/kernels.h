@@ -1,0 +1,56 @@
+#ifndef ORRERY_IR_OPS_KERNELS_H_
+#define ORRERY_IR_OPS_KERNELS_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/builder.h"
+#include "ir/op_info.h"
+#include "ir/tensor.h"
+
+// What the records of many ops share: inference, evaluation and gradients of one element at a time.
+
+namespace orrery::ir {
+
+/// "[2,3]".
+inline std::string Show(const Dims& dims) {
+  return absl::StrCat("[", absl::StrJoin(dims, ","), "]");
+}
+
+/// Result 0 has dtype and dims of operand 0.
+absl::Status InferUnary(const OpTypes& op, TypeList& results);
+/// Two operands of one dtype, broadcast as numpy does.
+absl::Status InferBroadcast(const OpTypes& op, TypeList& results);
+/// Two operands of one shape; the result is as the first.
+absl::Status InferSameShapes(const OpTypes& op, TypeList& results);
+/// One floating-point operation an element of result 0.
+double OneFlopAnElement(const OpTypes& op, const TypeList& results);
+
+/// The gradient of an operand that was broadcast: `gradient`, of the shape of the result, summed
+/// down to the shape of operand `i`.
+ValueId Unbroadcast(GradientContext& c, ValueId gradient, int i);
+
+/// results[0][i] = f(operand 0 [i]), on numbers.
+template <typename F>
+absl::Status EvaluateUnary(Evaluation& e, F f) {
+  Tensor& y = e.results[0];
+  for (int64_t i = 0; i < y.size(); ++i) y.SetNumber(i, f(e.operand(0).Number(i)));
+  return absl::OkStatus();
+}
+
+/// results[0] = f(operand 0, operand 1), on numbers, with broadcasting.
+template <typename F>
+absl::Status EvaluateBinary(Evaluation& e, F f) {
+  Tensor& y = e.results[0];
+  for (Odometer at(y.dims(), {BroadcastStrides(e.operand(0).dims(), y.dims()),
+                              BroadcastStrides(e.operand(1).dims(), y.dims())});
+       !at.done(); at.Next()) {
+    y.SetNumber(at.index(), f(e.operand(0).Number(at.offset(0)), e.operand(1).Number(at.offset(1))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_OPS_KERNELS_H_
