@@ -2,13 +2,14 @@
 #define ORRERY_IR_OPS_ATTENTION_H_
 
 #include <limits>
+#include <vector>
 
 #include "ir/ops/kernels.h"
 
 // What Attention, its gradient and MaskedSoftmax share: the shapes of attention in its two layouts,
 // and what a mask does to a logit.
 
-namespace orrery::ir {
+namespace orrery::ir::attention {
 
 /// The logit of what is hidden. A row of which all is hidden attends to everything alike, as with
 /// the finite masks of most exports.
@@ -83,6 +84,85 @@ class MaskPlaces {
   Dims strides_;
 };
 
-}  // namespace orrery::ir
+// Of one application of Attention or AttentionGrad, whose first operands are q, k and v.
+
+inline bool IsCausal(const AttributeSet& attributes) { return attributes.Int("causal", 0) != 0; }
+inline bool IsFlash(const AttributeSet& attributes) { return attributes.Int("flash", 0) != 0; }
+
+/// The shape that operands and attributes agree on.
+absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op);
+absl::Status CheckMaskOf(const OpTypes& op, const TensorType& mask, const AttentionShape& shape);
+absl::Status CheckElementTypes(const OpTypes& op);
+/// The type of the statistics: probabilities, or a logarithm a row in at least f32.
+TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape);
+TensorType ResultOf(const OpTypes& op, const AttentionShape& shape);
+
+/// Queries times keys times the widths of q and of v: half the flops of the two products.
+struct Products {
+  double of_q, of_v;
+};
+Products ProductsOf(const OpTypes& op, const TensorType& y);
+
+/// What may be split: heads only where whole heads of q and of k fall to each rank, and the rows of
+/// q unless causality counts them.
+struct Split {
+  bool packed, heads, queries;
+
+  /// Factors of q and y, or of k and v.
+  ShardingRule::Factors Of(bool of_queries) const;
+  ShardingRule::Factors OfStatistics(size_t rank) const;
+};
+Split SplitOf(const OpTypes& op, const AttentionShape& shape);
+
+/// A mask of a few windows is whole; then the batch is split only so that whole sets of windows
+/// fall to each rank.
+ShardingRule::Factors FactorsOfMask(const TensorType& mask, const AttentionShape& shape,
+                                    const Split& split);
+void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const AttentionShape& shape,
+                         ShardingRule& rule);
+
+// Evaluation, on what one rank holds.
+
+/// The shape of the part of one rank: its statistics have a row for each of its heads.
+absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& statistics);
+
+/// The inner product of `width` elements of x from i on and of y from j on.
+double Dot(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t width);
+/// y[to..] += factor x[from..]
+void AddRow(Tensor& y, int64_t to, double factor, const Tensor& x, int64_t from, int64_t width);
+
+template <typename F>
+void ForEachQuery(const AttentionShape& shape, F f) {
+  for (int64_t b = 0; b < shape.batch; ++b) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      for (int64_t s = 0; s < shape.queries; ++s) f(b, h, s);
+    }
+  }
+}
+
+/// Rows of logits, scaled and masked.
+class Logits {
+ public:
+  Logits(const Evaluation& e, const Tensor* mask, const AttentionShape& shape)
+      : e_(e),
+        mask_(mask),
+        shape_(shape),
+        places_(mask, shape),
+        scale_(e.attributes.Number("scale", 1)),
+        causal_(IsCausal(e.attributes)) {}
+
+  std::vector<double> Row(int64_t b, int64_t h, int64_t s) const;
+  const MaskPlaces& places() const { return places_; }
+
+ private:
+  const Evaluation& e_;
+  const Tensor* mask_;
+  const AttentionShape& shape_;
+  MaskPlaces places_;
+  double scale_;
+  bool causal_;
+};
+
+}  // namespace orrery::ir::attention
 
 #endif  // ORRERY_IR_OPS_ATTENTION_H_

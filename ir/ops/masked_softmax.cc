@@ -9,6 +9,10 @@
 namespace orrery::ir {
 namespace {
 
+using attention::CheckMask;
+using attention::kHiddenLogit;
+using attention::MaskedLogit;
+
 absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
   return NormalizeAxis(attributes.Int("axis", -1), rank);
 }
