@@ -86,10 +86,10 @@ const Case kTypeCases[] = {
      "m.onnx: symbol 'batch' is 0; wanted a value of at least 1",
      {.symbols = {{"batch", 0}}}},
     {"NegativeDim", [](Model& m) { InputDim(m, 0)->set_dim_value(-1); },
-     "m.onnx: input 'x': is f32[-1,64]; wanted dimensions of at least 1 and at most 2^60 bytes in "
+     "m.onnx: input 'x': is f32[-1,64]; wanted no negative dimension and at most 2^60 bytes in "
      "all"},
     {"HugeDim", [](Model& m) { InputDim(m, 0)->set_dim_value(INT64_MAX); },
-     "m.onnx: input 'x': is f32[9223372036854775807,64]; wanted dimensions of at least 1 and at "
+     "m.onnx: input 'x': is f32[9223372036854775807,64]; wanted no negative dimension and at "
      "most 2^60 bytes in all"},
     {"HugeResult",
      [](Model& m) {
@@ -100,13 +100,13 @@ const Case kTypeCases[] = {
      },
      "m.onnx: node '/l.0/MatMul': its result would be f32[1099511627776,1099511627776]; wanted at "
      "most 2^60 bytes"},
-    {"ElementType", [](Model& m) { InputType(m)->set_elem_type(onnx::TensorProto::UINT16); },
-     "m.onnx: input 'x': element type UINT16 is not supported; wanted one of FLOAT, FLOAT16, "
-     "BFLOAT16, DOUBLE, BOOL, INT8, INT32, INT64"},
+    {"ElementType", [](Model& m) { InputType(m)->set_elem_type(onnx::TensorProto::COMPLEX64); },
+     "m.onnx: input 'x': element type COMPLEX64 is not supported; wanted one of FLOAT, FLOAT16, "
+     "BFLOAT16, DOUBLE, BOOL, INT8, INT32, INT64, INT16, UINT8, UINT16, UINT32, UINT64"},
     {"InitializerElementType",
      [](Model& m) { m.mutable_graph()->mutable_initializer(1)->set_data_type(99); },
      "m.onnx: initializer 'w1': element type number 99 is not supported; wanted one of FLOAT, "
-     "FLOAT16, BFLOAT16, DOUBLE, BOOL, INT8, INT32, INT64"},
+     "FLOAT16, BFLOAT16, DOUBLE, BOOL, INT8, INT32, INT64, INT16, UINT8, UINT16, UINT32, UINT64"},
     {"ElementTypesDiffer",
      [](Model& m) { InputType(m)->set_elem_type(onnx::TensorProto::FLOAT16); },
      "m.onnx: node '/l.0/MatMul': element types differ; got f16 and f32"},

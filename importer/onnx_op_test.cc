@@ -93,13 +93,26 @@ TEST(NodeContext, AppendsOps) {
   EXPECT_EQ(bad.status().message(), "inner dimensions differ; got 4 and 8");
 }
 
-TEST(NodeContextDeathTest, NamesAValueOnce) {
+// A value that has a name keeps it: the output is a view of it.
+TEST(NodeContext, NamesAValueOnce) {
   const onnx::NodeProto node = Node();
   ir::Function function;
   Scope scope = {{"x", function.AddInput("x", {ir::DType::kF32, {8}, {}}, ir::InputRole::kData)}};
   KnownValues known;
   NodeContext context(node, 17, known, function, scope);
-  EXPECT_DEATH(context.SetOutput(0, scope["x"]), "is no new value");
+  const ir::ValueId x = scope["x"];
+  context.SetOutput(0, x);
+  EXPECT_EQ(function.value_name(x), "x");
+  EXPECT_EQ(function.value_name(scope["y"]), "y");
+  EXPECT_TRUE(context.MadeBy(scope["y"], ir::OpKind::kIdentity));
+}
+
+TEST(NodeContextDeathTest, ReadsWhatIsThere) {
+  const onnx::NodeProto node = Node();
+  ir::Function function;
+  Scope scope;
+  KnownValues known;
+  NodeContext context(node, 17, known, function, scope);
   EXPECT_DEATH(context.input(1), "Gemm reads 'w'");
 }
 
