@@ -127,9 +127,9 @@ std::optional<OpKind> FindOp(absl::string_view name) {
 absl::Status CheckOperandCount(const OpInfo& info, int64_t count) {
   if (info.operands == OpInfo::kVariadic) return absl::OkStatus();
   if (count <= info.operands && count >= info.operands - info.optional) return absl::OkStatus();
-  const std::string wanted = info.optional == 0
-                                 ? absl::StrCat(info.operands)
-                                 : absl::StrCat(info.operands - info.optional, " to ", info.operands);
+  const std::string wanted =
+      info.optional == 0 ? absl::StrCat(info.operands)
+                         : absl::StrCat(info.operands - info.optional, " to ", info.operands);
   return absl::InvalidArgumentError(absl::StrCat("got ", count, " operands; wanted ", wanted));
 }
 
