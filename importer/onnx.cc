@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/graph_structure.h"
 #include "importer/onnx_file.h"
+#include "importer/onnx_given_values.h"
 #include "importer/onnx_library.h"
 #include "importer/onnx_op.h"
 #include "importer/onnx_type.h"
@@ -139,6 +140,7 @@ void DropDeadOps(ir::Function& function) {
 
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::string& name,
                                     const ImportOptions& options) {
+  ORRERY_RETURN_IF_ERROR(GiveValues(options.values, *model.mutable_graph()));
   ORRERY_RETURN_IF_ERROR(Tidy(model));
   ORRERY_RETURN_IF_ERROR(CheckWithOnnx(model));
   ORRERY_RETURN_IF_ERROR(BindSymbols(options, *model.mutable_graph()));

@@ -1,0 +1,88 @@
+#ifndef ORRERY_IR_OPS_ATTENTION_H_
+#define ORRERY_IR_OPS_ATTENTION_H_
+
+#include <limits>
+
+#include "ir/ops/kernels.h"
+
+// What Attention, its gradient and MaskedSoftmax share: the shapes of attention in its two layouts,
+// and what a mask does to a logit.
+
+namespace orrery::ir {
+
+/// The logit of what is hidden. A row of which all is hidden attends to everything alike, as with
+/// the finite masks of most exports.
+inline constexpr double kHiddenLogit = std::numeric_limits<float>::lowest();
+
+/// A scaled logit after a mask: one of bools hides where it is false, one of floats is added. Null:
+/// no mask. `hidden`: hidden anyhow, by causality.
+inline double MaskedLogit(double logit, const Tensor* mask, int64_t at, bool hidden) {
+  if (hidden) return kHiddenLogit;
+  if (mask == nullptr) return logit;
+  if (!mask->is_float()) return mask->Number(at) != 0 ? logit : kHiddenLogit;
+  return std::max(logit + mask->Number(at), kHiddenLogit);
+}
+
+/// An error unless `mask`, of bools or of `dtype`, broadcasts to `logits`.
+absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, const Dims& logits);
+
+/// The shape of one attention: q [batch,queries,heads width], k and v alike but with `keys` rows
+/// and `kv_heads` heads; or packed = false: q [batch,heads,queries,width].
+struct AttentionShape {
+  bool packed = true;
+  int64_t batch = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1;
+  int64_t width = 1, value_width = 1;  // of one head of q and k, and of v
+
+  Dims logits() const { return {batch, heads, queries, keys}; }
+  /// The head of k and v that head `h` of q reads.
+  int64_t KvHead(int64_t h) const { return h / (heads / kv_heads); }
+  /// Where the row of one head begins in q, k, v and y.
+  int64_t Q(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, h, row, heads, queries) * width;
+  }
+  int64_t K(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, KvHead(h), row, kv_heads, keys) * width;
+  }
+  int64_t V(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, KvHead(h), row, kv_heads, keys) * value_width;
+  }
+  int64_t Y(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, h, row, heads, queries) * value_width;
+  }
+  /// Where the row of one query begins in the logits.
+  int64_t Logits(int64_t b, int64_t h, int64_t row) const {
+    return ((b * heads + h) * queries + row) * keys;
+  }
+  int64_t Statistic(int64_t b, int64_t h, int64_t row) const {
+    return (b * heads + h) * queries + row;
+  }
+  /// Whether causality hides key `t` from query `s`: the last query sees all keys.
+  bool Hides(int64_t s, int64_t t) const { return t > s + keys - queries; }
+
+ private:
+  int64_t Row(int64_t b, int64_t h, int64_t row, int64_t of_heads, int64_t rows) const {
+    return packed ? (b * rows + row) * of_heads + h : (b * of_heads + h) * rows + row;
+  }
+};
+
+/// The shape that q, k and v have when q has `heads` heads; an error that says what does not fit.
+absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, const Dims& v,
+                                                int64_t heads);
+
+/// Places in a mask by the place of a logit. Its batch may go several times into that of q: windows
+/// share their masks.
+class MaskPlaces {
+ public:
+  MaskPlaces(const Tensor* mask, const AttentionShape& shape);
+  int64_t At(int64_t b, int64_t h, int64_t s, int64_t t) const {
+    return b % batch_ * strides_[0] + h * strides_[1] + s * strides_[2] + t * strides_[3];
+  }
+
+ private:
+  int64_t batch_ = 1;
+  Dims strides_;
+};
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_OPS_ATTENTION_H_
