@@ -82,8 +82,8 @@ class GraphImporter {
     return absl::OkStatus();
   }
 
-  // A parameter when it is of floating point and no scalar, else a constant; nothing unless `parameters` says
-  // that it is the turn of its kind.
+  // A parameter when it is of floating point and no scalar, else a constant; nothing unless
+  // `parameters` says that it is the turn of its kind.
   absl::Status AddInitializer(const onnx::TensorProto& tensor, bool parameters) {
     ORRERY_ASSIGN_OR_RETURN(const ir::TensorType type, TypeOf(tensor));
     const bool trained = ir::IsFloat(type.dtype) && !type.dims.empty();

@@ -153,7 +153,8 @@ absl::StatusOr<std::vector<ir::ValueId>> NodeContext::Ops(ir::OpKind kind,
   const ir::OpId op =
       function_.AddOp(kind, operands, function_.InternAttributes(attributes), results);
   std::vector<ir::ValueId> values;
-  for (int32_t i = 0; i < function_.result_count(op); ++i) values.push_back(function_.result(op, i));
+  for (int32_t i = 0; i < function_.result_count(op); ++i)
+    values.push_back(function_.result(op, i));
   return values;
 }
 

@@ -75,8 +75,9 @@ absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& pa
   return absl::OkStatus();
 }
 
-void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound, AxisList partial,
+void SpreadResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, AxisList partial,
                   TensorType& result) {
+  const ShardingRule::Factors& factors = rule.results[j];
   std::array<bool, 32> present = {};
   for (size_t d = 0; d < factors.size(); ++d) {
     if (factors[d] == kNoFactor) continue;
@@ -85,7 +86,8 @@ void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound,
     result.sharding.Set(d, result.dims.size(), bound.axes[f]);
   }
   result.sharding.partial = partial;
-  for (size_t f = 0; f < bound.axes.size(); ++f) {
+  const bool own = j < 32 && (rule.own_results >> j & 1) != 0;
+  for (size_t f = 0; f < bound.axes.size() && !own; ++f) {
     if (present[f]) continue;
     for (const AxisIndex axis : bound.axes[f].axes()) result.sharding.partial.push_back(axis);
   }
@@ -106,7 +108,7 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   AxisList partial;
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {
-    SpreadResult(rule.results[j], bound, partial, results[j]);
+    SpreadResult(rule, j, bound, partial, results[j]);
   }
   return absl::OkStatus();
 }
@@ -127,9 +129,9 @@ std::optional<OpKind> FindOp(absl::string_view name) {
 absl::Status CheckOperandCount(const OpInfo& info, int64_t count) {
   if (info.operands == OpInfo::kVariadic) return absl::OkStatus();
   if (count <= info.operands && count >= info.operands - info.optional) return absl::OkStatus();
-  const std::string wanted = info.optional == 0
-                                 ? absl::StrCat(info.operands)
-                                 : absl::StrCat(info.operands - info.optional, " to ", info.operands);
+  const std::string wanted =
+      info.optional == 0 ? absl::StrCat(info.operands)
+                         : absl::StrCat(info.operands - info.optional, " to ", info.operands);
   return absl::InvalidArgumentError(absl::StrCat("got ", count, " operands; wanted ", wanted));
 }
 
