@@ -54,6 +54,12 @@ struct ShardingRule {
   using Factors = absl::InlinedVector<int8_t, 4>;
   absl::InlinedVector<Factors, 4> operands;
   absl::InlinedVector<Factors, 2> results;
+  /// Bit j: what result j lacks does not leave it partial. Each rank has its own, and any of them
+  /// will do: running statistics of the batch.
+  uint32_t own_results = 0;
+  /// What is computed from a share is the share of what the whole would give. Not so where each
+  /// rank normalizes by the statistics of its share of the batch.
+  bool exact = true;
 };
 inline constexpr int8_t kNoFactor = -1;
 
@@ -84,8 +90,8 @@ struct OpInfo {
   absl::Status (*evaluate)(Evaluation& evaluation) = nullptr;
   /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
   absl::Status (*gradient)(GradientContext& context) = nullptr;
-  /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index, running
-  /// statistics.
+  /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index,
+  /// running statistics.
   uint32_t no_gradient = 0;
   /// Each result is a view into operand 0 with strides of its own and takes no memory.
   bool strided_view = false;

@@ -173,7 +173,7 @@ ValueId WithDims(GradientContext& c, ValueId value) {
   std::vector<int64_t> sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  return c.builder().Op(*FindOp("Unsqueeze"), {value}, "", {{"axes", sorted}});
+  return c.builder().Op(OpKind::kUnsqueeze, {value}, "", {{"axes", sorted}});
 }
 
 // The gradient of the result, repeated to the shape of the operand.
@@ -183,7 +183,7 @@ ValueId Repeated(GradientContext& c, absl::string_view name) {
   for (const int64_t axis : c.attributes().Ints("axes")) {
     shape[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
   }
-  return c.builder().Op(*FindOp("Expand"), {WithDims(c, c.result_gradient())}, name,
+  return c.builder().Op(OpKind::kExpand, {WithDims(c, c.result_gradient())}, name,
                         {{"shape", shape}});
 }
 
