@@ -16,7 +16,7 @@ set(orrery_private_headers
   "^ir/ops/kernels\\.h$"
   "^lowering/(block|geometry|makers|pricing|residents|stage)\\.h$"
   "^simulator/(activity|event_heap|line_reader|random_program|task_order)\\.h$"
-  "^transforms/(dead_code|shard_plan|stage_plan)\\.h$"
+  "^transforms/(dead_code|shard_plan|stage_cuts|stage_plan)\\.h$"
   "^transforms/schedules/registry\\.h$")
 # Lists that public headers include.
 set(orrery_installed_headers ir/ops.def)

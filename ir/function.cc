@@ -10,8 +10,8 @@
 namespace orrery::ir {
 
 absl::string_view ToString(InputRole role) {
-  constexpr std::array<absl::string_view, 6> kNames = {"data", "parameter", "buffer", "state", "saved",
-                                                       "accumulator"};
+  constexpr std::array<absl::string_view, 6> kNames = {"data",  "parameter", "buffer",
+                                                       "state", "saved",     "accumulator"};
   return kNames[static_cast<size_t>(role)];
 }
 

@@ -84,8 +84,8 @@ struct OpInfo {
   absl::Status (*evaluate)(Evaluation& evaluation) = nullptr;
   /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
   absl::Status (*gradient)(GradientContext& context) = nullptr;
-  /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index, running
-  /// statistics.
+  /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index,
+  /// running statistics.
   uint32_t no_gradient = 0;
   /// Each result is a view into operand 0 with strides of its own and takes no memory.
   bool strided_view = false;

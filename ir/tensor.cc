@@ -164,8 +164,8 @@ AttributeSet ConstantAttributes(const Tensor& tensor) {
   AttributeSet attributes;
   if (tensor.size() == 0) return attributes;
   const auto all_equal = [](const auto& values) {
-    return values.size() > 1 && std::adjacent_find(values.begin(), values.end(),
-                                                   std::not_equal_to<>()) == values.end();
+    return values.size() > 1 &&
+           std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
   };
   if (tensor.is_float()) {
     if (all_equal(tensor.floats())) {

@@ -18,19 +18,19 @@ struct DTypeRow {
 };
 
 constexpr std::array<DTypeRow, 14> kDTypes = {{{DType::kBool, "bool", 1, false},
-                                              {DType::kF8, "f8", 1, true},
-                                              {DType::kF16, "f16", 2, true},
-                                              {DType::kBF16, "bf16", 2, true},
-                                              {DType::kF32, "f32", 4, true},
-                                              {DType::kF64, "f64", 8, true},
-                                              {DType::kI8, "i8", 1, false},
-                                              {DType::kI32, "i32", 4, false},
-                                              {DType::kI64, "i64", 8, false},
-                                              {DType::kI16, "i16", 2, false},
-                                              {DType::kU8, "u8", 1, false},
-                                              {DType::kU16, "u16", 2, false},
-                                              {DType::kU32, "u32", 4, false},
-                                              {DType::kU64, "u64", 8, false}}};
+                                               {DType::kF8, "f8", 1, true},
+                                               {DType::kF16, "f16", 2, true},
+                                               {DType::kBF16, "bf16", 2, true},
+                                               {DType::kF32, "f32", 4, true},
+                                               {DType::kF64, "f64", 8, true},
+                                               {DType::kI8, "i8", 1, false},
+                                               {DType::kI32, "i32", 4, false},
+                                               {DType::kI64, "i64", 8, false},
+                                               {DType::kI16, "i16", 2, false},
+                                               {DType::kU8, "u8", 1, false},
+                                               {DType::kU16, "u16", 2, false},
+                                               {DType::kU32, "u32", 4, false},
+                                               {DType::kU64, "u64", 8, false}}};
 
 constexpr int32_t kScanned = 6;
 
@@ -92,7 +92,9 @@ bool IsWithinLimits(const TensorType& type) {
   constexpr int64_t kMaxBytes = int64_t{1} << 60;
   int64_t bytes = SizeOf(type.dtype);
   for (const int64_t dim : type.dims) {
-    if (dim < 0 || __builtin_mul_overflow(bytes, std::max<int64_t>(dim, 1), &bytes) || bytes > kMaxBytes) return false;
+    if (dim < 0 || __builtin_mul_overflow(bytes, std::max<int64_t>(dim, 1), &bytes) ||
+        bytes > kMaxBytes)
+      return false;
   }
   return type.dims.size() <= kMaxRank;
 }

@@ -26,10 +26,19 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   }
 }
 
-void AddConstants(const ResidentsOf& of, const ir::Function& function,
-                  simulator::Program& program) {
+// Whether the value that `value` of a part stands for has not come up before.
+bool IsNew(const transforms::StageFunction& part, ir::ValueId value, std::vector<char>& seen) {
+  const auto origin = static_cast<size_t>(part.origins[static_cast<size_t>(value.index())].index());
+  if (seen.size() <= origin) seen.resize(origin + 1, 0);
+  return std::exchange(seen[origin], 1) == 0;
+}
+
+void AddConstants(const ResidentsOf& of, const transforms::StageFunction& part,
+                  std::vector<char>& seen, simulator::Program& program) {
+  const ir::Function& function = part.function;
   for (const ir::OpId op : function.order()) {
     if (function.kind(op) != ir::OpKind::kConstant) continue;
+    if (!IsNew(part, function.result(op), seen)) continue;
     const ir::TensorType& type = function.type(function.result(op));
     program.AddResident(of.rank, MemoryKind::kOther,
                         ir::SizeOf(ir::LocalType(type, function.mesh())));
@@ -44,12 +53,9 @@ void AddResidents(const ResidentsOf& of, simulator::Program& program) {
   for (const transforms::StageFunction* part : {&parts.forward, &parts.backward, &parts.update}) {
     for (const ir::Input& input : part->function.inputs()) {
       if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
-      const auto value = static_cast<size_t>(input.value.index());
-      const auto origin = static_cast<size_t>(part->origins[value].index());
-      if (seen.size() <= origin) seen.resize(origin + 1, 0);
-      if (std::exchange(seen[origin], 1) == 0) AddInput(of, part->function, input, program);
+      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, program);
     }
-    AddConstants(of, part->function, program);
+    AddConstants(of, *part, seen, program);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "transforms/pipeline.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -48,6 +50,7 @@ class Partitioner {
         mesh_(mesh),
         microbatches_(microbatches),
         roles_(function.value_limit(), ir::InputRole::kData),
+        fixed_(function.value_limit(), 0),
         to_sum_(function.value_limit(), 0),
         to_collect_(function.value_limit(), 0) {
     constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
@@ -70,6 +73,7 @@ class Partitioner {
   absl::StatusOr<PipelinedStep> Run(const std::vector<bool>& batched) {
     ORRERY_RETURN_IF_ERROR(CheckUpdates());
     FindSums(batched);
+    FindFixed();
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
         SplitOptimizer(op);
@@ -127,6 +131,30 @@ class Partitioner {
     }
   }
 
+  void FindFixed() {
+    for (const ir::Input& input : function_.inputs()) {
+      fixed_[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
+    }
+    for (const OpId op : function_.order()) {
+      const auto operands = function_.operands(op);
+      const bool none = operands.empty() && function_.kind(op) != ir::OpKind::kConstant;
+      const bool fixed = !none && function_.info(op).op_class != ir::OpClass::kCollective &&
+                         std::all_of(operands.begin(), operands.end(),
+                                     [&](ValueId operand) { return fixed_[operand] != 0; });
+      for (int32_t i = 0; fixed && i < function_.result_count(op); ++i) {
+        const ValueId result = function_.result(op, i);
+        if (to_collect_[result] == 0 && to_sum_[result] == 0) fixed_[result] = 1;
+      }
+    }
+    for (const ir::Output& output : function_.outputs()) fixed_[output.value] = 0;
+  }
+
+  // Whether each part that wants the result runs the op for itself.
+  bool IsRepeated(OpId op) const {
+    if (function_.result_count(op) > 0 && fixed_[function_.result(op)] != 0) return true;
+    return RespreadsForward(function_, plan_.phase, op);
+  }
+
   // The value in `part`, brought there from wherever it is made.
   ValueId Get(ValueId value, int32_t stage, StepPhase phase) {
     Part& part = PartOf(stage, phase);
@@ -135,6 +163,9 @@ class Partitioner {
     if (!producer.valid()) return AddInput(value, roles_[value], part);
     const StepPhase made = plan_.phase[producer];
     const int32_t maker = plan_.stage[producer];
+    if (IsRepeated(producer) || (maker == stage && made < phase && IsViewOfAny(producer))) {
+      return Repeat(producer, value, stage, phase);
+    }
     // Gradients only travel backward: that of the loss, which forward leaves, too.
     const bool against = maker > stage && made < phase;
     if (against) Get(value, maker, phase);
@@ -150,6 +181,22 @@ class Partitioner {
       earlier.builder.function().SetName(source, NameOf(value));
     }
     return AddInput(value, ir::InputRole::kSaved, part);
+  }
+
+  // Whether the op costs nothing and has something to look at: what it views is kept in its place.
+  bool IsViewOfAny(OpId op) const {
+    return function_.info(op).strided_view && !function_.operands(op).empty();
+  }
+
+  // Runs the op again in another part: constants, what is made from them, and views.
+  ValueId Repeat(OpId op, ValueId value, int32_t stage, StepPhase phase) {
+    Part& part = PartOf(stage, phase);
+    std::vector<ValueId> operands;
+    for (const ValueId operand : function_.operands(op)) {
+      operands.push_back(Get(operand, stage, phase));
+    }
+    Append(op, operands, part);
+    return part.local[value];
   }
 
   // An input that is called what the value is called in the step.
@@ -192,27 +239,36 @@ class Partitioner {
 
   void CopyOp(OpId op) {
     Part& part = PartOf(op);
+    if (IsRepeated(op)) return;
     // An op and the collectives that complete its results stay together.
     if (function_.info(op).op_class != ir::OpClass::kCollective) AddUp(part);
     operands_.clear();
     for (const ValueId operand : function_.operands(op)) {
       operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
     }
+    if (!part.builder.status().ok()) return;
+    Append(op, operands_, part);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      if (to_collect_[result] != 0) part.collected.push_back(result);
+      if (to_sum_[result] != 0) part.summed.push_back(result);
+    }
+  }
+
+  // A copy of the op. Types are those of the step: nothing changes them here, so nothing is
+  // inferred again.
+  void Append(OpId op, std::span<const ValueId> operands, Part& part) {
     types_.clear();
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       types_.push_back(TypeIn(part, function_.type_id(function_.result(op, i))));
     }
-    if (!part.builder.status().ok()) return;
-    // Types are those of the step: nothing changes them here, so nothing is inferred again.
     Function& target = part.builder.function();
     const OpId copy = target.AddOpOfTypes(
-        function_.kind(op), operands_, target.InternAttributes(function_.attributes(op)), types_);
+        function_.kind(op), operands, target.InternAttributes(function_.attributes(op)), types_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       target.SetKeptName(target.result(copy, i), function_.value_name(result));
       part.Bind(result, target.result(copy, i));
-      if (to_collect_[result] != 0) part.collected.push_back(result);
-      if (to_sum_[result] != 0) part.summed.push_back(result);
     }
   }
 
@@ -330,7 +386,8 @@ class Partitioner {
   const ir::Mesh& mesh_;
   const int64_t microbatches_;
   IdTable<ValueId, ir::InputRole> roles_;
-  std::vector<Part> parts_;  // forward, backward and update of stage 0, then of stage 1, …
+  std::vector<Part> parts_;       // forward, backward and update of stage 0, then of stage 1, …
+  IdTable<ValueId, char> fixed_;  // constants and buffers, and what is made from them alone
   IdTable<ValueId, char> to_sum_, to_collect_;
   std::vector<ValueId> operands_;
   std::vector<absl::string_view> names_;

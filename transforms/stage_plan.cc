@@ -1,10 +1,13 @@
 #include "transforms/stage_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/stage_cuts.h"
 
 namespace orrery::transforms {
 namespace {
@@ -27,12 +30,14 @@ class StagePlanner {
         stages_(stages),
         at_(function.value_limit(), kNowhere),
         from_data_(function.value_limit(), 0),
+        is_buffer_(function.value_limit(), 0),
         gradient_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
     plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
     for (const ir::Input& input : function.inputs()) {
       from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+      is_buffer_[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
     }
   }
 
@@ -62,14 +67,20 @@ class StagePlanner {
     return !function_.producer(value).valid() && from_data_[value] == 0;
   }
 
+  // A buffer or a constant.
+  bool IsFixed(ValueId value) const {
+    const OpId op = function_.producer(value);
+    return op.valid() ? function_.kind(op) == ir::OpKind::kConstant : is_buffer_[value] != 0;
+  }
+
   bool IsData(ValueId value) const {
     return !function_.producer(value).valid() && from_data_[value] != 0;
   }
 
   // Whether the op multiplies what comes from data with what comes from parameters alone.
   bool StartsLayer(OpId op) const {
-    if (function_.kind(op) != ir::OpKind::kMatMul) return false;
     const auto operands = function_.operands(op);
+    if (!function_.info(op).matrix_product || operands.size() < 2) return false;
     return from_data_[operands[0]] != 0 && from_data_[operands[1]] == 0;
   }
 
@@ -82,12 +93,31 @@ class StagePlanner {
       for (int32_t i = 0; i < function_.result_count(op); ++i) {
         from_data_[function_.result(op, i)] = from_data ? 1 : 0;
       }
-      if (plan_.phase[op] == StepPhase::kForward && StartsLayer(op)) ++layers_;
+      if (plan_.phase[op] != StepPhase::kForward) continue;
+      if (from_data) chain_.push_back(op);
+      if (StartsLayer(op)) layers_.push_back(FlopsOf(function_, op));
     }
-    if (stages_ == 1 || (layers_ > 0 && layers_ % stages_ == 0)) return absl::OkStatus();
+    if (!IsUniform()) return CutByCost();
+    const auto count = static_cast<int64_t>(layers_.size());
+    if (count > 0 && count % stages_ == 0) return absl::OkStatus();
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
-         .detail = absl::StrCat(layers_, " layers do not divide into ", stages_, " stages")});
+         .detail = absl::StrCat(count, " layers do not divide into ", stages_, " stages")});
+  }
+
+  // Whether the layers are all alike: then a stage gets a whole number of them.
+  bool IsUniform() const {
+    return std::adjacent_find(layers_.begin(), layers_.end(), std::not_equal_to<>()) ==
+           layers_.end();
+  }
+
+  absl::Status CutByCost() {
+    cuts_ = FindCuts(function_, chain_, from_data_, stages_);
+    if (static_cast<int64_t>(cuts_.size()) + 1 == stages_) return absl::OkStatus();
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail = absl::StrCat(chain_.size(), " ops with ", layers_.size(),
+                                " matrix products do not cut into ", stages_, " stages")});
   }
 
   void Place(OpId op, int32_t stage) {
@@ -100,12 +130,16 @@ class StagePlanner {
   }
 
   void PlaceForward() {
-    const int64_t layers_a_stage = std::max<int64_t>(1, layers_ / stages_);
+    const auto layers = static_cast<int64_t>(layers_.size());
+    const int64_t layers_a_stage = std::max<int64_t>(1, layers / stages_);
     int64_t layer = -1;
-    for (const OpId op : function_.order()) {
-      if (plan_.phase[op] != StepPhase::kForward || !MadeFromData(op)) continue;
+    int32_t cut = 0;
+    for (size_t i = 0; i < chain_.size(); ++i) {
+      const OpId op = chain_[i];
       if (StartsLayer(op)) ++layer;
+      while (static_cast<size_t>(cut) < cuts_.size() && cuts_[static_cast<size_t>(cut)] <= i) ++cut;
       auto stage = static_cast<int32_t>(std::max<int64_t>(0, layer) / layers_a_stage);
+      if (!cuts_.empty()) stage = cut;
       for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
       Place(op, stage);
     }
@@ -142,13 +176,14 @@ class StagePlanner {
     }
   }
 
-  // The gradient of a parameter belongs to the stage that updates it: so does what only changes how
-  // it is spread, stored or scaled.
+  // The gradient of a parameter belongs to the stage that updates it: so does what it alone is made
+  // from by summing, or by changing how it is spread, stored or scaled.
   void FindGradientHomes() {
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != ir::OutputRole::kGradient) continue;
       gradient_home_[output.value] = plan_.home[output.of];
     }
+    const IdTable<ValueId, int32_t> uses = ir::CountUses(function_);
     const auto& order = function_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
       const ir::OpClass op_class = function_.info(*op).op_class;
@@ -158,11 +193,16 @@ class StagePlanner {
         for (size_t i = operands.size() - n; i < operands.size(); ++i) {
           gradient_home_[operands[i]] = plan_.home[operands[i % n]];
         }
-      } else if (op_class == ir::OpClass::kCollective || Rearranges(*op)) {
+      } else if (op_class == ir::OpClass::kCollective || Rearranges(*op) ||
+                 (Sums(*op) && uses[operands[0]] == 1)) {
         const int32_t home = gradient_home_[function_.result(*op)];
         if (home != kNowhere) gradient_home_[operands[0]] = home;
       }
     }
+  }
+
+  bool Sums(OpId op) const {
+    return function_.info(op).linear && function_.operands(op).size() == 1;
   }
 
   bool Rearranges(OpId op) const {
@@ -176,7 +216,7 @@ class StagePlanner {
   void PlaceLater(OpId op) {
     int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
-      if (IsData(operand)) continue;  // every stage may read it
+      if (IsData(operand) || IsFixed(operand)) continue;  // every stage may read it
       if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
@@ -186,9 +226,9 @@ class StagePlanner {
     const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
     const bool alone = !optimizer && function_.result_count(op) == 1;
     const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
-    if (home != kNowhere) backward = home;
     // Never behind its gradients: those only travel backward.
-    Place(op, optimizer ? 0 : forward == kNowhere ? backward : std::min(forward, backward));
+    const int32_t wanted = home != kNowhere ? home : forward == kNowhere ? backward : forward;
+    Place(op, optimizer ? 0 : std::min(wanted, backward));
   }
 
   // Whether nothing of a gradient is in the value, even where only backward puts it together.
@@ -198,7 +238,7 @@ class StagePlanner {
     if (plan_.phase[producer] == StepPhase::kForward) {
       return !function_.info(producer).seeds_backward;
     }
-    return IsRedistribution(function_, producer) && IsForwardValue(function_.operands(producer)[0]);
+    return RespreadsForward(function_, plan_.phase, producer);
   }
 
   // A parameter that only its optimizer reads is as well off on the first stage as anywhere.
@@ -216,7 +256,7 @@ class StagePlanner {
       ORRERY_RETURN_IF_ERROR(CheckGradients(op));
       if (plan_.phase[op] == StepPhase::kUpdate) continue;
       for (const ValueId operand : function_.operands(op)) {
-        if (!IsParameter(operand)) continue;
+        if (!IsParameter(operand) || is_buffer_[operand] != 0) continue;
         int32_t& home = plan_.home[operand];
         if (home == kNowhere) home = plan_.stage[op];
         if (home == plan_.stage[op]) continue;
@@ -245,10 +285,13 @@ class StagePlanner {
 
   const Function& function_;
   const int64_t stages_;
-  int64_t layers_ = 0;
+  std::vector<double> layers_;  // flops of the product that begins each
+  std::vector<OpId> chain_;     // forward ops that are made from data, in order
+  std::vector<size_t> cuts_;    // places in it; empty when layers are counted
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
   IdTable<ValueId, char> from_data_;         // depends on a data input
+  IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
 };
 
@@ -303,6 +346,16 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
       (update ? used : used_earlier)[operand] = 1;
   }
   return phase;
+}
+
+bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
+  while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
+    const OpId producer = function.producer(function.operands(op)[0]);
+    if (!producer.valid()) return true;
+    if (phase[producer] == StepPhase::kForward) return !function.info(producer).seeds_backward;
+    op = producer;
+  }
+  return false;
 }
 
 absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages) {

@@ -23,10 +23,16 @@ struct StagePlan {
 /// included, is forward.
 IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function);
 
-/// Cuts the layers of a training step into `stages` equal runs. A layer begins at a forward matrix
-/// product with a parameter and holds what follows it; a backward op goes where the parameters and
-/// forward values that it reads are. Infeasible when the layers do not divide (kDivisibility) or a
-/// parameter is read by several stages (kUnsupported).
+/// Whether a backward op only puts together or cuts what forward has left. Each stage that wants
+/// the result does that for itself.
+bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
+                      ir::OpId op);
+
+/// Cuts a training step into `stages`. A layer begins at a forward matrix product with a parameter
+/// and holds what follows it. Layers that are all alike are cut into equal runs; others where the
+/// stages do about equally much and little crosses (see FindCuts). A backward op goes where the
+/// parameters and forward values that it reads are. Infeasible when the layers do not divide
+/// (kDivisibility) or a parameter is read by several stages (kUnsupported).
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, int64_t stages);
 
 }  // namespace orrery::transforms

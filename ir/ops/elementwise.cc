@@ -85,7 +85,8 @@ extern const OpInfo kReluOp = {
     .infer = InferUnary,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) { return EvaluateUnary(e, [](double x) { return x > 0 ? x : 0.0; }); },
+    .evaluate =
+        [](Evaluation& e) { return EvaluateUnary(e, [](double x) { return x > 0 ? x : 0.0; }); },
     .gradient = ReluGradient,
 };
 
@@ -96,7 +97,8 @@ extern const OpInfo kReluGradOp = {
     .infer = InferSameShapes,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) {
+    .evaluate =
+        [](Evaluation& e) {
           return EvaluateBinary(e, [](double x, double dy) { return x > 0 ? dy : 0.0; });
         },
 };

@@ -51,8 +51,8 @@ ValueId Unbroadcast(GradientContext& c, ValueId gradient, int i) {
   }
   if (!kept.empty()) {
     const AttributeSet keep = {{"axes", kept}, {"keepdims", int64_t{1}}};
-    gradient = c.builder().Op(OpKind::kReduceSum, {gradient},
-                              gone.empty() ? c.GradientName(i) : "", keep);
+    gradient =
+        c.builder().Op(OpKind::kReduceSum, {gradient}, gone.empty() ? c.GradientName(i) : "", keep);
   }
   if (gone.empty()) return gradient;
   return c.builder().Op(OpKind::kReduceSum, {gradient}, c.GradientName(i), {{"axes", gone}});

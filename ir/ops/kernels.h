@@ -46,7 +46,8 @@ absl::Status EvaluateBinary(Evaluation& e, F f) {
   for (Odometer at(y.dims(), {BroadcastStrides(e.operand(0).dims(), y.dims()),
                               BroadcastStrides(e.operand(1).dims(), y.dims())});
        !at.done(); at.Next()) {
-    y.SetNumber(at.index(), f(e.operand(0).Number(at.offset(0)), e.operand(1).Number(at.offset(1))));
+    y.SetNumber(at.index(),
+                f(e.operand(0).Number(at.offset(0)), e.operand(1).Number(at.offset(1))));
   }
   return absl::OkStatus();
 }

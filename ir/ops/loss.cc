@@ -48,10 +48,12 @@ extern const OpInfo kLossOp = {
     .infer = InferLoss,
     .flops = LossFlops,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) {
-      const double batch = e.attributes.Number("batch", 1);
-      return EvaluateBinary(e, [batch](double x, double z) { return (x - z) * (x - z) / batch; });
-    },
+    .evaluate =
+        [](Evaluation& e) {
+          const double batch = e.attributes.Number("batch", 1);
+          return EvaluateBinary(e,
+                                [batch](double x, double z) { return (x - z) * (x - z) / batch; });
+        },
     .gradient = LossGradient,
     .no_gradient = 0b10,
     .is_loss = true,
@@ -64,10 +66,11 @@ extern const OpInfo kLossGradOp = {
     .infer = InferLoss,
     .flops = LossFlops,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) {
-      const double batch = e.attributes.Number("batch", 1);
-      return EvaluateBinary(e, [batch](double x, double z) { return 2 * (x - z) / batch; });
-    },
+    .evaluate =
+        [](Evaluation& e) {
+          const double batch = e.attributes.Number("batch", 1);
+          return EvaluateBinary(e, [batch](double x, double z) { return 2 * (x - z) / batch; });
+        },
     .seeds_backward = true,
 };
 

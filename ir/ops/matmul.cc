@@ -190,8 +190,8 @@ Places PlacesOf(const Evaluation& e) {
   const int64_t m = x[flip_x ? rank - 1 : rank - 2], k = x[flip_x ? rank - 2 : rank - 1];
   int64_t outer = 1;
   for (size_t d = 0; d + 2 < rank; ++d) outer *= x[d];
-  return {.flip_x = flip_x, .flip_w = flip_w, .outer = outer, .m = m, .k = k,
-          .n = w[flip_w ? 0 : 1]};
+  return {
+      .flip_x = flip_x, .flip_w = flip_w, .outer = outer, .m = m, .k = k, .n = w[flip_w ? 0 : 1]};
 }
 
 absl::Status EvaluateMatMul(Evaluation& e) {
