@@ -95,8 +95,9 @@ absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factor
   return absl::OkStatus();
 }
 
-void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound, AxisList partial,
+void SpreadResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, AxisList partial,
                   TensorType& result) {
+  const ShardingRule::Factors& factors = rule.results[j];
   std::array<bool, 32> present = {};
   for (size_t d = 0; d < factors.size(); ++d) {
     if (factors[d] == kNoFactor) continue;
@@ -105,7 +106,8 @@ void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound,
     result.sharding.Set(d, result.dims.size(), bound.axes[f]);
   }
   result.sharding.partial = partial;
-  for (size_t f = 0; f < bound.axes.size(); ++f) {
+  const bool own = j < 32 && (rule.own_results >> j & 1) != 0;
+  for (size_t f = 0; f < bound.axes.size() && !own; ++f) {
     if (present[f]) continue;
     for (const AxisIndex axis : bound.axes[f].axes()) result.sharding.partial.push_back(axis);
   }
@@ -127,7 +129,7 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {
     ORRERY_RETURN_IF_ERROR(CheckDivides(op, rule.results[j], bound, results[j]));
-    SpreadResult(rule.results[j], bound, partial, results[j]);
+    SpreadResult(rule, j, bound, partial, results[j]);
   }
   return absl::OkStatus();
 }

@@ -149,11 +149,11 @@ TEST(InferErrors, OfProducts) {
   EXPECT_EQ(InferError("MatMul", {"f32[8,4]", "f32[8,4]"}, "{transpose_x=1, transpose_w=1}"),
             "inner dimensions differ; got 8 and 4");
   EXPECT_EQ(InferError("MatMul", {"f32[4]", "f32[4,4]"}),
-            "got shapes [4] and [4,4]; wanted [..,m,k] and [k,n]");
+            "got shapes [4] and [4,4]; wanted [..,m,k] and [..,k,n]");
   EXPECT_EQ(InferError("MatMul", {"f32[]", "f32[]"}),
-            "got shapes [] and []; wanted [..,m,k] and [k,n]");
-  EXPECT_EQ(InferError("MatMul", {"f32[2,4,4]", "f32[2,4,4]"}),
-            "got shapes [2,4,4] and [2,4,4]; wanted [..,m,k] and [k,n]");
+            "got shapes [] and []; wanted [..,m,k] and [..,k,n]");
+  EXPECT_EQ(InferError("MatMul", {"f32[2,4,4]", "f32[3,4,4]"}),
+            "leading dimensions of [2,4,4] and [3,4,4] do not broadcast");
   EXPECT_EQ(InferError("MatMul", {"f32[8,4]", "bf16[4,8]"}),
             "element types differ; got f32 and bf16");
   EXPECT_EQ(InferError("MatMul", {"f32[8,4]"}), "got 1 operands; wanted 2");
