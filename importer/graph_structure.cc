@@ -19,6 +19,16 @@ namespace {
 
 constexpr int kFromOutside = -1;
 
+// Calls `use` for each name that the node reads, and that graphs inside it may read from outside.
+template <typename Use>
+void ForEachRead(const onnx::NodeProto& node, const Use& use) {
+  for (const std::string& input : node.input()) use(input);
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    for (const onnx::NodeProto& inner : attribute.g().node()) ForEachRead(inner, use);
+    for (const onnx::ValueInfoProto& output : attribute.g().output()) use(output.name());
+  }
+}
+
 // The node that makes each value; kFromOutside for inputs and initializers.
 using Producers = absl::flat_hash_map<absl::string_view, int>;
 
@@ -85,7 +95,7 @@ std::vector<char> LiveNodes(const onnx::GraphProto& graph, const Producers& prod
   while (!pending.empty()) {
     const onnx::NodeProto& node = graph.node(pending.back());
     pending.pop_back();
-    for (const std::string& input : node.input()) need(input);
+    ForEachRead(node, need);
   }
   return live;
 }
@@ -103,8 +113,9 @@ void KeepIf(Rows& rows, Keep keep) {
 void DropDead(const std::vector<char>& live, onnx::GraphProto& graph) {
   KeepIf(*graph.mutable_node(), [&](int i) { return live[static_cast<size_t>(i)] != 0; });
   absl::flat_hash_set<absl::string_view> used, initializers;
-  for (const onnx::NodeProto& node : graph.node())
-    used.insert(node.input().begin(), node.input().end());
+  for (const onnx::NodeProto& node : graph.node()) {
+    ForEachRead(node, [&](const std::string& name) { used.insert(name); });
+  }
   for (const onnx::ValueInfoProto& output : graph.output()) used.insert(output.name());
   for (const onnx::TensorProto& tensor : graph.initializer()) initializers.insert(tensor.name());
   // Up to IR version 3 initializers are inputs too.
@@ -157,47 +168,69 @@ absl::Status CheckOrder(const onnx::GraphProto& graph, const Producers& producer
   return absl::OkStatus();
 }
 
+// Op types that no lowering could take, and why.
+struct Refusal {
+  absl::string_view type;
+  absl::string_view why;
+};
+
+constexpr absl::string_view kRunsAgain = "how often it runs depends on data; try to unroll it";
+constexpr absl::string_view kSequence = "sequences are not supported; wanted tensors";
+constexpr absl::string_view kOptional = "optional values are not supported; wanted tensors";
+constexpr absl::string_view kText = "text is not supported; wanted numbers";
+
+constexpr Refusal kRefusals[] = {
+    {"ConcatFromSequence", kSequence},
+    {"Loop", kRunsAgain},
+    {"Optional", kOptional},
+    {"OptionalGetElement", kOptional},
+    {"OptionalHasElement", kOptional},
+    {"RegexFullMatch", kText},
+    {"Scan", kRunsAgain},
+    {"SequenceAt", kSequence},
+    {"SequenceConstruct", kSequence},
+    {"SequenceEmpty", kSequence},
+    {"SequenceErase", kSequence},
+    {"SequenceInsert", kSequence},
+    {"SequenceLength", kSequence},
+    {"SequenceMap", kRunsAgain},
+    {"SplitToSequence", kSequence},
+    {"StringConcat", kText},
+    {"StringNormalizer", kText},
+    {"StringSplit", kText},
+    {"TfIdfVectorizer", kText},
+};
+
+bool IsOfDefaultDomain(const onnx::NodeProto& node) {
+  return node.domain().empty() || node.domain() == "ai.onnx";
+}
+
 std::string OpTypeOf(const onnx::NodeProto& node) {
-  const bool plain = node.domain().empty() || node.domain() == "ai.onnx";
   const std::string type = Printable(node.op_type());
-  return plain ? type : absl::StrCat(Printable(node.domain()), ".", type);
+  return IsOfDefaultDomain(node) ? type : absl::StrCat(Printable(node.domain()), ".", type);
 }
 
 // Null for an op type that is not supported.
 const OnnxOp* OpOf(const onnx::NodeProto& node) {
-  return node.domain().empty() || node.domain() == "ai.onnx" ? FindOnnxOp(node.op_type()) : nullptr;
+  return FindOnnxOp(node.domain(), node.op_type());
 }
 
 absl::Status Unsupported(const onnx::GraphProto& graph, const onnx::NodeProto& first) {
+  for (const Refusal& refusal : kRefusals) {
+    if (!IsOfDefaultDomain(first) || first.op_type() != refusal.type) continue;
+    return Bad(Describe(first), absl::StrCat(refusal.type, ": ", refusal.why));
+  }
   std::set<std::string> others;
   for (const onnx::NodeProto& node : graph.node()) {
-    if (OpOf(node) == nullptr && OpTypeOf(node) != OpTypeOf(first)) others.insert(OpTypeOf(node));
+    if (OpOf(node) == nullptr && !IsIf(node) && OpTypeOf(node) != OpTypeOf(first)) {
+      others.insert(OpTypeOf(node));
+    }
   }
   const std::string nor =
       others.empty() ? "" : absl::StrCat(" (nor are ", absl::StrJoin(others, ", "), ")");
-  return Bad(Describe(first), absl::StrCat("op type ", OpTypeOf(first), " is not supported", nor,
-                                           "; wanted one of ", SupportedOnnxOps()));
-}
-
-absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& node, int64_t opset) {
-  const OnnxOp* op = OpOf(node);
-  if (op == nullptr) return Unsupported(graph, node);
-  if (opset < op->since_opset) {
-    return Bad(Describe(node),
-               absl::StrCat(op->type, " of opset ", opset, " is not supported; wanted opset ",
-                            op->since_opset, " or later; try onnx.version_converter"));
-  }
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
-    return Bad(Describe(node), absl::StrCat("attribute ", Show(attribute.name()),
-                                            " is a graph; graphs in graphs are not supported"));
-  }
-  for (int i = 0; i < op->inputs; ++i) {
-    if (i < node.input_size() && !node.input(i).empty()) continue;
-    return Bad(Describe(node),
-               absl::StrCat("input ", i, " is missing; ", op->type, " wants ", op->inputs));
-  }
-  return absl::OkStatus();
+  return Bad(Describe(first),
+             absl::StrCat("op type ", OpTypeOf(first), " is not supported", nor, "; wanted one of ",
+                          OnnxOpCount(), " op types; see docs/onnx.md"));
 }
 
 absl::Status CheckInputs(const onnx::GraphProto& graph) {
@@ -210,11 +243,6 @@ absl::Status CheckInputs(const onnx::GraphProto& graph) {
 }
 
 absl::Status CheckSupported(const onnx::ModelProto& model) {
-  if (model.functions_size() > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("defines ", model.functions_size(), " functions, such as ",
-                     Show(model.functions(0).name()), "; not supported; try to inline them"));
-  }
   if (model.graph().sparse_initializer_size() > 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("has ", model.graph().sparse_initializer_size(),
@@ -223,6 +251,7 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
   ORRERY_RETURN_IF_ERROR(CheckInputs(model.graph()));
   ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
   for (const onnx::NodeProto& node : model.graph().node()) {
+    if (IsIf(node)) continue;
     ORRERY_RETURN_IF_ERROR(CheckNode(model.graph(), node, opset));
   }
   return absl::OkStatus();
@@ -230,9 +259,36 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
 
 }  // namespace
 
+bool IsIf(const onnx::NodeProto& node) { return IsOfDefaultDomain(node) && node.op_type() == "If"; }
+
+absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& node, int64_t opset) {
+  const OnnxOp* op = OpOf(node);
+  if (op == nullptr) return Unsupported(graph, node);
+  if (IsOfDefaultDomain(node) && opset < op->since_opset) {
+    return Bad(Describe(node),
+               absl::StrCat(op->type, " of opset ", opset, " is not supported; wanted opset ",
+                            op->since_opset, " or later; try onnx.version_converter"));
+  }
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
+    return Bad(Describe(node), absl::StrCat("attribute ", Show(attribute.name()),
+                                            " is a graph; only If may have one"));
+  }
+  for (int i = 0; i < op->inputs; ++i) {
+    if (i < node.input_size() && !node.input(i).empty()) continue;
+    return Bad(Describe(node),
+               absl::StrCat("input ", i, " is missing; ", op->type, " wants ", op->inputs));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model) {
   for (const onnx::OperatorSetIdProto& opset : model.opset_import()) {
-    if (opset.domain().empty() || opset.domain() == "ai.onnx") return opset.version();
+    if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
+    if (opset.version() <= kNewestOpset) return opset.version();
+    return absl::InvalidArgumentError(
+        absl::StrCat("is of opset ", opset.version(), "; wanted ", kNewestOpset,
+                     " or older; try torch.onnx.export(…, opset_version=", kNewestOpset, ")"));
   }
   return absl::InvalidArgumentError("names no version of the default opset");
 }

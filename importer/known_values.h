@@ -1,7 +1,11 @@
 #ifndef ORRERY_IMPORTER_KNOWN_VALUES_H_
 #define ORRERY_IMPORTER_KNOWN_VALUES_H_
 
+#include <onnx/onnx_pb.h>
+
 #include <deque>
+#include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
@@ -9,16 +13,39 @@
 
 namespace orrery::importer {
 
-/// What the constants of a function hold, looked up by value. Shapes are computed in ONNX graphs by
-/// dozens of nodes; with this each of them is folded as it comes.
+/// What values of a function hold, as far as that is known while a model is imported. Shapes are
+/// computed in ONNX graphs by dozens of nodes; with this each of them is folded as it comes.
 class KnownValues {
  public:
-  /// The tensor that a Constant holds; null for any other value, and for a constant that has not
-  /// kept its elements. Good as long as this.
+  /// `folder`: where the files of external data lie.
+  explicit KnownValues(std::string folder = "") : folder_(std::move(folder)) {}
+
+  /// Says that `value`, an input or a constant that has not kept its elements, is `tensor`, which
+  /// must outlive this. Its data is looked at when somebody asks.
+  void AddSource(ir::ValueId value, const onnx::TensorProto& tensor) {
+    sources_.emplace(value.index(), &tensor);
+  }
+
+  /// The tensor that a Constant holds; null for any other value, and for one that is not known.
+  /// Good as long as this.
   const ir::Tensor* Find(const ir::Function& function, ir::ValueId value);
+  /// The same, also for initializers that may be trained and for what ops make of them: for a node
+  /// that must know an input, such as the scales of a Resize. Computes at most some thousand
+  /// elements a value.
+  const ir::Tensor* Compute(const ir::Function& function, ir::ValueId value) {
+    return Compute(function, value, 0);
+  }
 
  private:
-  absl::flat_hash_map<int32_t, const ir::Tensor*> found_;  // by value; null: looked at in vain
+  const ir::Tensor* Compute(const ir::Function& function, ir::ValueId value, int depth);
+  const ir::Tensor* FromSource(const ir::Function& function, ir::ValueId value);
+  const ir::Tensor* FromOperands(const ir::Function& function, ir::ValueId value, int depth);
+  const ir::Tensor* Keep(ir::ValueId value, ir::Tensor tensor);
+
+  std::string folder_;
+  absl::flat_hash_map<int32_t, const onnx::TensorProto*> sources_;  // by value
+  // By value; null: looked at in vain.
+  absl::flat_hash_map<int32_t, const ir::Tensor*> found_, computed_;
   std::deque<ir::Tensor> tensors_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace orrery::importer {
 
-/// The model in the file `path`, without the data of its weights: what is longer than 1 KiB is
+/// The model in the file `path`, without the data of its weights: what is longer than 32 KiB is
 /// skipped on disk, so memory is that of the graph alone. Errors start with `path`: not found, no
 /// regular file, empty, larger than 2 GiB (protobuf's limit), cut short, damaged, no graph.
 absl::StatusOr<onnx::ModelProto> ReadOnnxFile(const std::string& path);

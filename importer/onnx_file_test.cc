@@ -18,7 +18,7 @@ std::string ImportBytes(const std::string& bytes) {
 
 onnx::ModelProto WithWeights(size_t bytes) {
   onnx::ModelProto model = ModelOf(R"(
-g (float[8,64] x) => (float[8,64] y) <float[64,64] w = {}> {
+g (float[8,128] x) => (float[8,128] y) <float[128,128] w = {}> {
   c = Constant <value = float[2] {1.0, 2.0}> ()
   y = MatMul(x, w)
 })");
@@ -29,7 +29,7 @@ g (float[8,64] x) => (float[8,64] y) <float[64,64] w = {}> {
 }
 
 TEST(ReadOnnxFile, LeavesOutTheWeights) {
-  const onnx::ModelProto model = WithWeights(64 * 64 * 4);
+  const onnx::ModelProto model = WithWeights(128 * 128 * 4);
   const auto read = ReadOnnxFile(WriteTestFile("m.onnx", model.SerializeAsString()));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->graph().initializer(0).has_raw_data());
@@ -41,7 +41,7 @@ TEST(ReadOnnxFile, LeavesOutTheWeights) {
 }
 
 TEST(ReadOnnxFile, KeepsSmallData) {
-  const onnx::ModelProto model = WithWeights(1024);
+  const onnx::ModelProto model = WithWeights(32768);
   const auto read = ReadOnnxFile(WriteTestFile("m.onnx", model.SerializeAsString()));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->SerializeAsString(), model.SerializeAsString());

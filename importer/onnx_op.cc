@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "importer/onnx_type.h"
 #include "importer/printable.h"
 #include "importer/tensor_values.h"
@@ -28,21 +27,22 @@ constexpr const OnnxOp* kOnnxOps[] = {
 
 }  // namespace
 
-const OnnxOp* FindOnnxOp(absl::string_view type) {
-  static const absl::flat_hash_map<absl::string_view, const OnnxOp*> by_type = [] {
-    absl::flat_hash_map<absl::string_view, const OnnxOp*> map;
-    for (const OnnxOp* op : kOnnxOps) map.emplace(op->type, op);
+const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type) {
+  using Key = std::pair<absl::string_view, absl::string_view>;
+  static const absl::flat_hash_map<Key, const OnnxOp*> by_type = [] {
+    absl::flat_hash_map<Key, const OnnxOp*> map;
+    for (const OnnxOp* op : kOnnxOps) map.emplace(Key(op->domain, op->type), op);
     return map;
   }();
-  const auto found = by_type.find(type);
-  return found == by_type.end() ? nullptr : found->second;
+  const absl::string_view own = domain == "ai.onnx" ? "" : domain;
+  for (const absl::string_view key : {own, kAnyDomain}) {
+    const auto found = by_type.find(Key(key, type));
+    if (found != by_type.end()) return found->second;
+  }
+  return nullptr;
 }
 
-std::string SupportedOnnxOps() {
-  return absl::StrJoin(kOnnxOps, ", ", [](std::string* out, const OnnxOp* op) {
-    out->append(op->type.data(), op->type.size());
-  });
-}
+std::span<const OnnxOp* const> OnnxOps() { return kOnnxOps; }
 
 ir::ValueId NodeContext::input(int i) const {
   ORRERY_CHECK(has_input(i)) << node_.op_type() << " reads input " << i;
@@ -122,7 +122,7 @@ std::optional<std::vector<ir::ValueId>> NodeContext::Fold(ir::OpKind kind,
   if (operands.empty()) return std::nullopt;
   absl::InlinedVector<const ir::Tensor*, 4> tensors;
   for (const ir::ValueId operand : operands) {
-    const ir::Tensor* known = Known(operand);
+    const ir::Tensor* known = known_.Find(function_, operand);
     if (known == nullptr) return std::nullopt;
     tensors.push_back(known);
   }

@@ -49,9 +49,9 @@ class NodeContext {
   /// Whether the value has been made by an op of that kind.
   bool MadeBy(ir::ValueId value, ir::OpKind kind) const;
 
-  /// What a value holds, when that is known while the model is imported: constants, and what
-  /// folds to one. Null otherwise. Good until the next op.
-  const ir::Tensor* Known(ir::ValueId value) const { return known_.Find(function_, value); }
+  /// What a value holds, when that is known while the model is imported: constants, small
+  /// initializers, and what ops make of them. Null otherwise. Good until the next op.
+  const ir::Tensor* Known(ir::ValueId value) const { return known_.Compute(function_, value); }
   const ir::Tensor* KnownInput(int i) const { return Known(input(i)); }
   /// Input i as whole numbers that are known: a shape, axes. An error that says so otherwise.
   absl::StatusOr<std::vector<int64_t>> IntegerInput(int i) const;
@@ -111,6 +111,8 @@ class NodeContext {
 
 struct OnnxOp {
   absl::string_view type;
+  /// "" is ONNX's own; kAnyDomain: whatever domain the node names.
+  absl::string_view domain = "";
   int inputs = 1;  // that must be there
   /// The first version of the default opset whose definition is lowered; older ones meant other
   /// things by it.
@@ -121,11 +123,16 @@ struct OnnxOp {
   absl::Status (*lower)(NodeContext& node) = nullptr;
 };
 
-/// The record of an op type of the default domain; null for one that is not supported.
-const OnnxOp* FindOnnxOp(absl::string_view type);
+inline constexpr absl::string_view kAnyDomain = "*";
 
-/// "Add, Constant, Gemm": all op types that are supported.
-std::string SupportedOnnxOps();
+/// The record of an op type; null for one that is not supported. "ai.onnx" is the default domain.
+const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type);
+
+/// All records, in the order of onnx_ops.def.
+std::span<const OnnxOp* const> OnnxOps();
+
+/// How many op types are supported.
+inline size_t OnnxOpCount() { return OnnxOps().size(); }
 
 }  // namespace orrery::importer
 

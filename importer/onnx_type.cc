@@ -103,7 +103,7 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input) {
   return type;
 }
 
-bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type) {
+bool AgreesInRank(const onnx::TypeProto& declared, const ir::TensorType& type) {
   if (declared.value_case() == onnx::TypeProto::VALUE_NOT_SET) return true;
   if (!declared.has_tensor_type()) return false;
   const onnx::TypeProto_Tensor& tensor = declared.tensor_type();
@@ -111,10 +111,14 @@ bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type) {
     const auto dtype = ElementType(tensor.elem_type());
     if (!dtype.ok() || *dtype != type.dtype) return false;
   }
-  if (!tensor.has_shape()) return true;
-  if (tensor.shape().dim_size() != static_cast<int>(type.dims.size())) return false;
-  for (int d = 0; d < tensor.shape().dim_size(); ++d) {
-    const Dimension& dimension = tensor.shape().dim(d);
+  return !tensor.has_shape() || tensor.shape().dim_size() == static_cast<int>(type.dims.size());
+}
+
+bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type) {
+  if (!AgreesInRank(declared, type)) return false;
+  const onnx::TensorShapeProto& shape = declared.tensor_type().shape();
+  for (int d = 0; d < shape.dim_size(); ++d) {
+    const Dimension& dimension = shape.dim(d);
     if (dimension.has_dim_value() && dimension.dim_value() != type.dims[static_cast<size_t>(d)]) {
       return false;
     }

@@ -29,7 +29,10 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input);
 /// Ok, or that a dimension is below 1 or the tensor larger than 2^60 bytes.
 absl::Status CheckSize(const ir::TensorType& type);
 
-/// Whether `declared`, where it says something, says `type`.
+/// Whether `declared`, where it says something, has the element type and the rank of `type`.
+bool AgreesInRank(const onnx::TypeProto& declared, const ir::TensorType& type);
+
+/// Whether it says `type`, where it says something.
 bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type);
 
 /// "f32[batch,16]", as far as `type` says it: "?[?]".

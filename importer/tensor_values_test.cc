@@ -78,9 +78,12 @@ TEST(ValuesOf, LeftOut) {
   external.set_data_location(onnx::TensorProto::EXTERNAL);
   external.set_raw_data("????");
   EXPECT_EQ(Values(external), "");
-  onnx::TensorProto large = Tensor(onnx::TensorProto::INT8, {65});
-  large.set_raw_data(std::string(65, 'x'));
+  onnx::TensorProto large = Tensor(onnx::TensorProto::INT8, {kMaxValues + 1});
+  large.set_raw_data(std::string(kMaxValues + 1, 'x'));
   EXPECT_EQ(Values(large), "");
+  onnx::TensorProto kept = Tensor(onnx::TensorProto::INT8, {kMaxValues});
+  kept.set_raw_data(std::string(kMaxValues, 'x'));
+  EXPECT_EQ(Values(kept), "{fill=120}");
   EXPECT_EQ(RawValues<float>(onnx::TensorProto::FLOAT, {std::numeric_limits<float>::quiet_NaN()}),
             "");
 }

@@ -25,7 +25,8 @@ constexpr const OpInfo* kOps[] = {
 struct FactorAxes {
   std::array<AxisList, 32> axes;
   std::array<bool, 32> known = {};
-  std::array<int, 32> operand = {};  // who said it first, for the message
+  std::array<int, 32> operand = {};   // who said it first, for the message
+  std::array<int64_t, 32> size = {};  // of that operand's dimension
 };
 
 absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor,
@@ -42,6 +43,7 @@ absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t facto
     bound.known[f] = true;
     bound.axes[f] = axes;
     bound.operand[f] = operand;
+    bound.size[f] = op.operands[static_cast<size_t>(operand)]->dims[dim];
     return absl::OkStatus();
   }
   if (bound.axes[f] == axes) return absl::OkStatus();
@@ -71,6 +73,24 @@ absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& pa
     return absl::InvalidArgumentError(
         absl::StrCat("operand ", axes.empty() ? 0 : i, " is partial over ",
                      op.mesh.Names(axes.empty() ? partial : axes), "; it must be reduced first"));
+  }
+  return absl::OkStatus();
+}
+
+// A reshaped dimension has another size than the one it is split as. What does not divide in the
+// operand already is not this op's fault.
+absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factors,
+                          const FactorAxes& bound, const TensorType& result) {
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d] == kNoFactor) continue;
+    const auto f = static_cast<size_t>(factors[d]);
+    const int64_t parts = op.mesh.size(bound.axes[f]);
+    if (result.dims[d] % parts == 0 || bound.size[f] % parts != 0) continue;
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail = absl::StrCat("dimension ", d, " of the result, of ", result.dims[d],
+                                ", does not divide into the ", parts,
+                                " parts of the operand's dimension of ", bound.size[f])});
   }
   return absl::OkStatus();
 }
@@ -108,6 +128,7 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   AxisList partial;
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {
+    ORRERY_RETURN_IF_ERROR(CheckDivides(op, rule.results[j], bound, results[j]));
     SpreadResult(rule, j, bound, partial, results[j]);
   }
   return absl::OkStatus();

@@ -1,0 +1,107 @@
+#include "importer/inline_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "importer/onnx_test_util.h"
+
+namespace orrery::importer {
+namespace {
+
+// A model whose functions stand after the graph in ONNX's text form.
+std::string Imported(const std::string& text) {
+  onnx::ModelProto model;
+  const std::string all =
+      absl::StrCat("<ir_version: 8, opset_import: [\"\" : 14, \"f\" : 1]>\n", text);
+  const auto status = onnx::OnnxParser::Parse(model, all.c_str());
+  ORRERY_CHECK(status.IsOK()) << status.ErrorMessage() << "\n" << all;
+  return ImportText(model);
+}
+
+constexpr char kHead[] = "<domain: \"f\", opset_import: [\"\" : 14]>\n";
+
+TEST(InlineFunctions, NamesAndAttributes) {
+  EXPECT_EQ(Imported(absl::StrCat(R"(
+g (float[4,8] x) => (float[4,2] y) <float[8,2] w = {}, float[2] b = {}> {
+  a = f.Twice <factor = 0.5> (x, w, b)
+  y = f.Twice <factor = 2.0> (x, w, b)
+  z = Add(a, y)
+}
+)",
+                                  kHead, R"(Twice <factor> (x, w, b) => (y) {
+  h = f.Once <scale = @factor> (x, w, b)
+  y = Relu(h)
+}
+)",
+                                  kHead, R"(Once <scale> (x, w, b) => (y) {
+  h = Identity(x)
+  y = Gemm <alpha: float = @scale> (h, w, b)
+}
+)")),
+            R"(
+func @m (
+  %x: f32[4,8] data,
+  %w: f32[8,2] parameter,
+  %b: f32[2] parameter
+) {
+  %y/h/h: f32[4,8] = Identity(%x)
+  %4: f32[4,2] = MatMul(%y/h/h, %w)
+  %5: f32[4,2] = Scale(%4) {factor=2.0}
+  %y/h: f32[4,2] = Add(%5, %b)
+  %y: f32[4,2] = Relu(%y/h)
+  return %y: result
+}
+)");
+}
+
+TEST(InlineFunctions, CallsItself) {
+  EXPECT_EQ(
+      Imported(absl::StrCat("g (float[4] x) => (float[4] y) { y = f.A(x) }\n", kHead,
+                            "A (x) => (y) { y = f.B(x) }\n", kHead, "B (x) => (y) { y = f.A(x) }")),
+      "m.onnx: the A that makes 'y': function 'A' calls itself");
+}
+
+TEST(InlineFunctions, TooManyInputs) {
+  EXPECT_EQ(
+      Imported(absl::StrCat("g (float[4] x) => (float[4] y) { y = f.A(x, x) }\n", kHead,
+                            "A (x) => (y) { y = Relu(x) }")),
+      "m.onnx: the A that makes 'y': has 2 inputs and 1 outputs; function 'A' wants at most 1 "
+      "and 1");
+}
+
+// 10^12 calls of a function that does nothing.
+TEST(InlineFunctions, StopsWhereFunctionsExplode) {
+  std::string text = "g (float[4] x) => (float[4] y) { y = f.A12(x) }\n";
+  for (int i = 12; i > 0; --i) {
+    absl::StrAppend(&text, kHead, "A", i, " (x) => (y0) {\n");
+    for (int call = 9; call >= 0; --call) {
+      absl::StrAppend(&text, " y", call, " = f.A", i - 1, "(",
+                      call == 9 ? std::string("x") : absl::StrCat("y", call + 1), ")\n");
+    }
+    absl::StrAppend(&text, "}\n");
+  }
+  absl::StrAppend(&text, kHead, "A0 (x) => (x) { }");
+  EXPECT_EQ(Imported(text), "m.onnx: its functions make more than 131072 nodes");
+}
+
+// An output that is an input, an input that the call leaves out.
+TEST(InlineFunctions, PassesThrough) {
+  EXPECT_EQ(Imported(absl::StrCat(R"(
+g (float[4,8] x) => (float[4,8] y, float[4,2] z) <float[8,2] w = {}> { y, z = f.A(x, w) }
+)",
+                                  kHead, "A (x, w, b) => (x, z) { z = Gemm(x, w, b) }")),
+            R"(
+func @m (
+  %x: f32[4,8] data,
+  %w: f32[8,2] parameter
+) {
+  %y: f32[4,8] = Identity(%x)
+  %z: f32[4,2] = MatMul(%x, %w)
+  return %y: result, %z: result
+}
+)");
+}
+
+}  // namespace
+}  // namespace orrery::importer
