@@ -1,121 +1,168 @@
 #include "importer/builtin_models.h"
 
-#include <map>
+#include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "importer/printable.h"
-#include "ir/models/mlp.h"
+#include "ir/models/model.h"
 #include "support/status.h"
 
 namespace orrery::importer {
 namespace {
 
-// dim·dim and dim·batch elements of 8 bytes stay below the 2^60 bytes that a tensor may have.
-constexpr int64_t kMaxLayers = 1'000'000;
-constexpr int64_t kMaxDim = int64_t{1} << 24;
+// Together with the bounds of the keys, this keeps tensors that one operation makes countable.
 constexpr int64_t kMaxBatch = int64_t{1} << 32;
 
-struct Key {
-  absl::string_view name;
-  int64_t fallback;
-  int64_t max;
-};
-
-using Values = std::map<absl::string_view, int64_t>;
-
-struct Builtin {
-  absl::string_view name;
-  std::vector<Key> keys;
-  absl::StatusOr<ir::Function> (*build)(const Values& values, int64_t batch, ir::DType dtype);
-};
-
-absl::StatusOr<ir::Function> BuildMlp(const Values& values, int64_t batch, ir::DType dtype) {
-  return ir::Mlp(
-      {.layers = values.at("layers"), .dim = values.at("dim"), .batch = batch, .dtype = dtype});
-}
-
-const std::vector<Builtin>& Builtins() {
-  static const std::vector<Builtin> builtins = {
-      {.name = "mlp",
-       .keys = {{"layers", 64, kMaxLayers}, {"dim", 8192, kMaxDim}},
-       .build = BuildMlp},
-  };
-  return builtins;
-}
-
-const Builtin* Find(absl::string_view model) {
-  const absl::string_view name = model.substr(0, model.find(':'));
-  for (const Builtin& builtin : Builtins()) {
-    if (builtin.name == name) return &builtin;
+const ir::ModelInfo* FindFamily(absl::string_view name) {
+  for (const ir::ModelInfo* family : ir::AllModels()) {
+    if (family->name == name) return family;
   }
   return nullptr;
 }
 
-// Reads "key=value" into `values`.
-absl::Status ReadKey(const Builtin& builtin, absl::string_view text, Values& values) {
+// A family, and the keys that a preset sets before the user does.
+struct Builtin {
+  const ir::ModelInfo* family = nullptr;
+  absl::string_view preset_keys = "";
+};
+
+// The part of `model` before the keys names it.
+Builtin Find(absl::string_view model) {
+  const absl::string_view name = model.substr(0, model.find(':'));
+  for (const ir::ModelPreset& preset : ir::AllPresets()) {
+    if (preset.name == name) return {FindFamily(preset.model), preset.keys};
+  }
+  return {FindFamily(name)};
+}
+
+// "a whole number from 1 to 64".
+std::string Wanted(const ir::ModelKey& key) {
+  if (!key.choices.empty()) {
+    return absl::StrJoin(absl::StrSplit(key.choices, '|'), " or ");
+  }
+  const auto show = [&](double bound) {
+    return key.real ? absl::StrCat(bound) : absl::StrCat(static_cast<int64_t>(bound));
+  };
+  return absl::StrCat(key.real ? "a number from " : "a whole number from ", show(key.min), " to ",
+                      show(key.max));
+}
+
+bool IsInRange(const ir::ModelKey& key, absl::string_view text) {
+  if (!key.choices.empty()) {
+    const std::vector<absl::string_view> choices = absl::StrSplit(key.choices, '|');
+    return std::find(choices.begin(), choices.end(), text) != choices.end();
+  }
+  double number = 0;
+  int64_t whole = 0;
+  if (key.real) return absl::SimpleAtod(text, &number) && number >= key.min && number <= key.max;
+  if (!absl::SimpleAtoi(text, &whole)) return false;
+  return static_cast<double>(whole) >= key.min && static_cast<double>(whole) <= key.max;
+}
+
+// Reads "key=value" into `values`; `seen` are the keys so far.
+absl::Status ReadKey(const ir::ModelInfo& family, absl::string_view text, ir::ModelValues& values,
+                     std::set<absl::string_view>& seen) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
-  for (const Key& key : builtin.keys) {
+  for (const ir::ModelKey& key : family.keys) {
     if (key.name != parts.first) continue;
-    int64_t value = 0;
-    if (!absl::SimpleAtoi(parts.second, &value) || value < 1 || value > key.max) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          key.name, " is ", Show(parts.second), "; wanted a whole number from 1 to ", key.max));
+    if (!IsInRange(key, parts.second)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(key.name, " is ", Show(parts.second), "; wanted ", Wanted(key)));
     }
-    if (values.emplace(key.name, value).second) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(key.name, " stands twice; wanted it once"));
+    if (!seen.insert(key.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(key.name, " stands twice; wanted it once"));
+    }
+    values.Set(key.name, parts.second);
+    return absl::OkStatus();
   }
   const std::string known = absl::StrJoin(
-      builtin.keys, ", ", [](std::string* out, const Key& key) { absl::StrAppend(out, key.name); });
+      family.keys, ", ",
+      [](std::string* out, const ir::ModelKey& key) { absl::StrAppend(out, key.name); });
   return absl::InvalidArgumentError(
       absl::StrCat("unknown key ", Show(parts.first), "; wanted ", known));
 }
 
-absl::StatusOr<Values> ReadKeys(const Builtin& builtin, absl::string_view model) {
-  Values values;
+absl::Status ReadKeys(const ir::ModelInfo& family, absl::string_view keys,
+                      ir::ModelValues& values) {
+  std::set<absl::string_view> seen;
+  for (const absl::string_view text : absl::StrSplit(keys, ',')) {
+    ORRERY_RETURN_IF_ERROR(ReadKey(family, text, values, seen));
+  }
+  return absl::OkStatus();
+}
+
+// Defaults, then what the preset says, then what stands behind the colon of `model`.
+absl::StatusOr<ir::Function> Build(const Builtin& builtin, absl::string_view model,
+                                   ir::ModelValues values) {
+  const ir::ModelInfo& family = *builtin.family;
+  for (const ir::ModelKey& key : family.keys) {
+    if (!key.fallback.empty()) values.Set(key.name, key.fallback);
+  }
+  if (!builtin.preset_keys.empty()) {
+    ORRERY_RETURN_IF_ERROR(ReadKeys(family, builtin.preset_keys, values));
+  }
   const size_t colon = model.find(':');
   if (colon != absl::string_view::npos) {
-    for (const absl::string_view text : absl::StrSplit(model.substr(colon + 1), ',')) {
-      ORRERY_RETURN_IF_ERROR(ReadKey(builtin, text, values));
-    }
+    ORRERY_RETURN_IF_ERROR(ReadKeys(family, model.substr(colon + 1), values));
   }
-  for (const Key& key : builtin.keys) values.emplace(key.name, key.fallback);
-  return values;
+  return family.build(values);
 }
 
 }  // namespace
 
-bool IsBuiltinModel(absl::string_view model) { return Find(model) != nullptr; }
+bool IsBuiltinModel(absl::string_view model) { return Find(model).family != nullptr; }
 
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype) {
   const std::string where = Printable(model);
+  const Builtin builtin = Find(model);
+  if (builtin.family == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": is no built-in model; wanted one of ", BuiltinModels()));
+  }
+  if (batch == 0) batch = builtin.family->default_batch;
   if (batch < 1 || batch > kMaxBatch) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": batch is ", batch, "; wanted 1 to ", kMaxBatch));
   }
-  const Builtin* builtin = Find(model);
-  if (builtin == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, ": is no built-in model; wanted ", BuiltinModels()));
-  }
-  const absl::StatusOr<Values> values = ReadKeys(*builtin, model);
-  if (!values.ok()) return Annotate(values.status(), where);
-  return builtin->build(*values, batch, dtype);
+  absl::StatusOr<ir::Function> function = Build(builtin, model, ir::ModelValues(batch, dtype));
+  // A message of the builder starts with the family, which may be what the user wrote already.
+  const bool says_where = absl::StartsWith(function.status().message(), absl::StrCat(where, ": "));
+  if (function.ok() || says_where) return function;
+  return Annotate(function.status(), where);
 }
 
 std::string BuiltinModels() {
-  return absl::StrJoin(Builtins(), ", ", [](std::string* out, const Builtin& builtin) {
-    absl::StrAppend(out, builtin.name, ":",
-                    absl::StrJoin(builtin.keys, ",", [](std::string* keys, const Key& key) {
-                      absl::StrAppend(keys, key.name, "=", key.fallback);
-                    }));
-  });
+  std::vector<absl::string_view> names;
+  for (const ir::ModelInfo* family : ir::AllModels()) names.push_back(family->name);
+  for (const ir::ModelPreset& preset : ir::AllPresets()) names.push_back(preset.name);
+  return absl::StrJoin(names, ", ");
+}
+
+std::string DescribeBuiltinModels() {
+  std::string text;
+  for (const ir::ModelInfo* family : ir::AllModels()) {
+    absl::StrAppend(&text, family->name, ": ", family->summary, "\n");
+    for (const ir::ModelKey& key : family->keys) {
+      const std::string values = key.choices.empty() ? "" : absl::StrCat("=", key.choices);
+      const std::string fallback =
+          key.fallback.empty() ? "" : absl::StrCat(" [", key.fallback, "]");
+      absl::StrAppend(&text, "  ", key.name, values, ": ", key.summary, fallback, "\n");
+    }
+  }
+  for (const ir::ModelPreset& preset : ir::AllPresets()) {
+    absl::StrAppend(&text, preset.name, " = ", preset.model, ":", preset.keys, "  (", preset.source,
+                    ")\n");
+  }
+  return text;
 }
 
 }  // namespace orrery::importer

@@ -8,21 +8,26 @@
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 
-// Models that a name and a few numbers describe: "mlp:layers=64,dim=8192". A new one is a row of
-// the table in builtin_models.cc.
+// Models of the library in ir/models/ by the names that the command line has for them: a family
+// with keys, "mlp:layers=64,dim=8192", or a preset, "gpt3-175b" or "gpt3-175b:seq=1024".
 
 namespace orrery::importer {
 
 /// Whether `model` starts with the name of a built-in model.
 bool IsBuiltinModel(absl::string_view model);
 
-/// The built-in model, of that batch (samples, 1 to 2^32) and element type. Errors start with
-/// `model`: an unknown key, a key twice, a value that is missing, no number or out of range.
+/// The built-in model, of that batch (samples, 1 to 2^32; 0: as many as the family has by default)
+/// and element type. Errors start with `model`: an unknown key, a key twice, a value that is
+/// missing, no number or out of range, keys that do not go together.
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype);
 
-/// "mlp:layers=64,dim=8192": how each is called, with its default values.
+/// The names of all families and presets: "mlp, gpt, gpt2-small".
 std::string BuiltinModels();
+
+/// All families with their keys, defaults in brackets, and all presets with their sources: some
+/// lines of text.
+std::string DescribeBuiltinModels();
 
 }  // namespace orrery::importer
 

@@ -15,8 +15,6 @@
 namespace orrery::importer {
 namespace {
 
-constexpr int64_t kBuiltinBatch = 8192;
-
 // The parser's errors start with "line:column"; the verifier's with the name of the function.
 absl::StatusOr<ir::Function> ReadText(const std::string& path) {
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -65,8 +63,7 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
   }
   if (absl::EndsWith(spec.model, ".orr")) return LoadFile(spec, ReadText(spec.model));
   if (IsBuiltinModel(spec.model)) {
-    return BuildBuiltinModel(spec.model, spec.batch_size == 0 ? kBuiltinBatch : spec.batch_size,
-                             spec.dtype.value_or(ir::DType::kF32));
+    return BuildBuiltinModel(spec.model, spec.batch_size, spec.dtype.value_or(ir::DType::kF32));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       where, ": is no model; wanted FILE.onnx, FILE.orr or a built-in one: ", BuiltinModels()));

@@ -14,9 +14,9 @@ namespace orrery::importer {
 /// A model as the command line names it.
 struct ModelSpec {
   /// `FILE.onnx`; `FILE.orr`, the text form of the IR with one function; or a built-in model:
-  /// `mlp:layers=64,dim=8192`, whose keys may be left out.
+  /// `mlp:layers=64,dim=8192`, whose keys may be left out, or `gpt3-175b`.
   std::string model;
-  /// Samples in the batch. 0: what the file says; 8192 for a built-in model.
+  /// Samples in the batch. 0: what the file says, or the family of the built-in model.
   int64_t batch_size = 0;
   /// Element type of parameters, data and constants of floating point. Nothing: what the file says;
   /// f32 for a built-in model.

@@ -8,6 +8,7 @@
 #include "importer/graph_structure.h"
 #include "importer/inline_functions.h"
 #include "importer/onnx_file.h"
+#include "importer/onnx_given_values.h"
 #include "importer/roles.h"
 #include "importer/symbols.h"
 #include "ir/verifier.h"
@@ -18,6 +19,7 @@ namespace {
 
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,
                                     const ImportOptions& options) {
+  ORRERY_RETURN_IF_ERROR(GiveValues(options.values, *model.mutable_graph()));
   ORRERY_RETURN_IF_ERROR(InlineFunctions(model));
   ORRERY_RETURN_IF_ERROR(Tidy(model));
   ORRERY_RETURN_IF_ERROR(BindSymbols(options, *model.mutable_graph()));

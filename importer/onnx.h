@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "ir/tensor.h"
 
 // ONNX to IR. The graph is read, the weights are not: their files may be absent, and a file that
 // holds them costs no more memory than one that does not.
@@ -20,6 +21,9 @@ struct ImportOptions {
   /// The value of the dynamic batch, in samples, when `symbols` has none: of the one symbol that is
   /// dimension 0 of every graph input. 0: none. A batch that the file fixes stays.
   int64_t batch_size = 0;
+  /// Values of graph inputs, by name: such an input becomes a constant, so that what depends on it
+  /// may even decide about shapes.
+  std::map<std::string, ir::Tensor> values = {};
   /// Parameters whose names this regular expression matches somewhere are not trained.
   std::string freeze = {};
 };

@@ -25,7 +25,8 @@ constexpr const OpInfo* kOps[] = {
 struct FactorAxes {
   std::array<AxisList, 32> axes;
   std::array<bool, 32> known = {};
-  std::array<int, 32> operand = {};  // who said it first, for the message
+  std::array<int, 32> operand = {};   // who said it first, for the message
+  std::array<int64_t, 32> size = {};  // of that operand's dimension
 };
 
 absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor,
@@ -42,6 +43,7 @@ absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t facto
     bound.known[f] = true;
     bound.axes[f] = axes;
     bound.operand[f] = operand;
+    bound.size[f] = op.operands[static_cast<size_t>(operand)]->dims[dim];
     return absl::OkStatus();
   }
   if (bound.axes[f] == axes) return absl::OkStatus();
@@ -75,8 +77,27 @@ absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& pa
   return absl::OkStatus();
 }
 
-void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound, AxisList partial,
+// A reshaped dimension has another size than the one it is split as. What does not divide in the
+// operand already is not this op's fault.
+absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factors,
+                          const FactorAxes& bound, const TensorType& result) {
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d] == kNoFactor) continue;
+    const auto f = static_cast<size_t>(factors[d]);
+    const int64_t parts = op.mesh.size(bound.axes[f]);
+    if (result.dims[d] % parts == 0 || bound.size[f] % parts != 0) continue;
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail = absl::StrCat("dimension ", d, " of the result, of ", result.dims[d],
+                                ", does not divide into the ", parts,
+                                " parts of the operand's dimension of ", bound.size[f])});
+  }
+  return absl::OkStatus();
+}
+
+void SpreadResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, AxisList partial,
                   TensorType& result) {
+  const ShardingRule::Factors& factors = rule.results[j];
   std::array<bool, 32> present = {};
   for (size_t d = 0; d < factors.size(); ++d) {
     if (factors[d] == kNoFactor) continue;
@@ -85,7 +106,8 @@ void SpreadResult(const ShardingRule::Factors& factors, const FactorAxes& bound,
     result.sharding.Set(d, result.dims.size(), bound.axes[f]);
   }
   result.sharding.partial = partial;
-  for (size_t f = 0; f < bound.axes.size(); ++f) {
+  const bool own = j < 32 && (rule.own_results >> j & 1) != 0;
+  for (size_t f = 0; f < bound.axes.size() && !own; ++f) {
     if (present[f]) continue;
     for (const AxisIndex axis : bound.axes[f].axes()) result.sharding.partial.push_back(axis);
   }
@@ -106,7 +128,8 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   AxisList partial;
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {
-    SpreadResult(rule.results[j], bound, partial, results[j]);
+    ORRERY_RETURN_IF_ERROR(CheckDivides(op, rule.results[j], bound, results[j]));
+    SpreadResult(rule, j, bound, partial, results[j]);
   }
   return absl::OkStatus();
 }

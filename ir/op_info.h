@@ -54,6 +54,12 @@ struct ShardingRule {
   using Factors = absl::InlinedVector<int8_t, 4>;
   absl::InlinedVector<Factors, 4> operands;
   absl::InlinedVector<Factors, 2> results;
+  /// Bit j: what result j lacks does not leave it partial. Each rank has its own, and any of them
+  /// will do: running statistics of the batch.
+  uint32_t own_results = 0;
+  /// What is computed from a share is the share of what the whole would give. Not so where each
+  /// rank normalizes by the statistics of its share of the batch.
+  bool exact = true;
 };
 inline constexpr int8_t kNoFactor = -1;
 

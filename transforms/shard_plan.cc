@@ -1,6 +1,11 @@
 #include "transforms/shard_plan.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "support/status.h"
 
 namespace orrery::transforms {
 namespace {
@@ -14,12 +19,12 @@ constexpr int8_t kUndecided = -2;  // an input that no op of several operands ha
 
 class Planner {
  public:
-  explicit Planner(const Function& function)
-      : function_(function), dims_(function.value_limit(), kWhole) {
+  Planner(const Function& function, int64_t parts)
+      : function_(function), parts_(parts), dims_(function.value_limit(), kWhole) {
     for (const ir::Input& input : function.inputs()) dims_[input.value] = kUndecided;
   }
 
-  IdTable<ValueId, int8_t> Run() {
+  absl::StatusOr<IdTable<ValueId, int8_t>> Run() {
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
         FollowParameters(op);
@@ -30,10 +35,15 @@ class Planner {
     for (const ir::Input& input : function_.inputs()) {
       if (dims_[input.value] == kUndecided) dims_[input.value] = kWhole;
     }
+    if (!any_ && !refusal_.empty()) {
+      return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility, .detail = refusal_});
+    }
     return std::move(dims_);
   }
 
  private:
+  using Factors = absl::InlinedVector<int8_t, 4>;
+
   ir::ShardingRule Rule(OpId op) {
     operands_.clear();
     ir::TypeList results;
@@ -46,14 +56,53 @@ class Planner {
                                        results);
   }
 
-  // The factor that is split, as the operands that are decided have it; kNoFactor when none is.
-  int8_t SplitFactor(OpId op, const ir::ShardingRule& rule) const {
+  static bool Has(const Factors& factors, int8_t factor) {
+    return std::find(factors.begin(), factors.end(), factor) != factors.end();
+  }
+
+  // The factors that are split, as the operands that are decided have it.
+  Factors SplitFactors(OpId op, const ir::ShardingRule& rule) const {
+    Factors factors;
     const auto operands = function_.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       const int8_t dim = dims_[operands[i]];
-      if (dim >= 0) return rule.operands[i][static_cast<size_t>(dim)];
+      const int8_t factor = dim < 0 ? ir::kNoFactor : rule.operands[i][static_cast<size_t>(dim)];
+      if (factor != ir::kNoFactor && !Has(factors, factor)) factors.push_back(factor);
     }
-    return ir::kNoFactor;
+    return factors;
+  }
+
+  // Of a product of whole data and weights that nobody has split yet, the columns of each weight: a
+  // factor that the weight and a result have and the data has not.
+  Factors ColumnFactors(OpId op, const ir::ShardingRule& rule) {
+    Factors factors;
+    const auto operands = function_.operands(op);
+    for (size_t i = 1; i < operands.size(); ++i) {
+      if (dims_[operands[i]] != kUndecided) continue;
+      for (size_t d = 0; d < rule.operands[i].size(); ++d) {
+        const int8_t factor = rule.operands[i][d];
+        if (factor == ir::kNoFactor || Has(factors, factor)) continue;
+        if (Find(rule.operands[0], factor) != kWhole || !IsInResults(rule, factor)) continue;
+        if (!Divides(operands[i], d)) return {};
+        factors.push_back(factor);
+      }
+    }
+    return factors;
+  }
+
+  static bool IsInResults(const ir::ShardingRule& rule, int8_t factor) {
+    return std::any_of(rule.results.begin(), rule.results.end(),
+                       [&](const auto& row) { return Find(row, factor) != kWhole; });
+  }
+
+  bool Divides(ValueId value, size_t dim) {
+    const int64_t size = function_.type(value).dims[dim];
+    if (size % parts_ == 0) return true;
+    if (refusal_.empty()) {
+      refusal_ = absl::StrCat("hp=", parts_, ": dimension ", dim, " of ",
+                              ir::PrintValue(function_, value), " (", size, ") does not divide");
+    }
+    return false;
   }
 
   static int8_t Find(const ir::ShardingRule::Factors& factors, int8_t factor) {
@@ -63,27 +112,31 @@ class Planner {
     return kWhole;
   }
 
+  // The first dimension that runs over one of `split`.
+  static int8_t FindAny(const ir::ShardingRule::Factors& factors, const Factors& split) {
+    for (size_t d = 0; d < factors.size(); ++d) {
+      if (factors[d] != ir::kNoFactor && Has(split, factors[d])) return static_cast<int8_t>(d);
+    }
+    return kWhole;
+  }
+
   void Visit(OpId op) {
     const auto operands = function_.operands(op);
     if (operands.size() == 1 && dims_[operands[0]] == kUndecided) {
-      dims_[function_.result(op)] = kUndecided;  // a weight on its way to its product
+      // A weight on its way to its product.
+      if (function_.result_count(op) == 1) dims_[function_.result(op)] = kUndecided;
       return;
     }
     const ir::ShardingRule rule = Rule(op);
-    int8_t factor = SplitFactor(op, rule);
-    // A product of whole data and a weight that nobody has split yet: by columns.
-    const bool product = function_.kind(op) == ir::OpKind::kMatMul;
-    if (product && factor == ir::kNoFactor && dims_[operands[1]] == kUndecided) {
-      factor = rule.results[0].back();
-    }
+    Factors split = SplitFactors(op, rule);
+    if (split.empty() && function_.info(op).matrix_product) split = ColumnFactors(op, rule);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (dims_[operands[i]] != kUndecided) continue;
-      Decide(operands[i], factor == ir::kNoFactor ? kWhole : Find(rule.operands[i], factor));
+      if (dims_[operands[i]] == kUndecided) Decide(operands[i], FindAny(rule.operands[i], split));
     }
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      if (factor == ir::kNoFactor) continue;
-      dims_[function_.result(op, i)] = Find(rule.results[static_cast<size_t>(i)], factor);
+      dims_[function_.result(op, i)] = FindAny(rule.results[static_cast<size_t>(i)], split);
     }
+    any_ = any_ || !split.empty();
   }
 
   // Sets what is split of a value that was undecided, and so of the input that it is made from.
@@ -108,14 +161,18 @@ class Planner {
   }
 
   const Function& function_;
+  const int64_t parts_;
   IdTable<ValueId, int8_t> dims_;
+  bool any_ = false;     // whether something is split at all
+  std::string refusal_;  // the first dimension that does not divide
   std::vector<const ir::TensorType*> operands_;
 };
 
 }  // namespace
 
-IdTable<ir::ValueId, int8_t> PlanTensorSplits(const Function& function) {
-  return Planner(function).Run();
+absl::StatusOr<IdTable<ir::ValueId, int8_t>> PlanTensorSplits(const Function& function,
+                                                              int64_t parts) {
+  return Planner(function, parts).Run();
 }
 
 }  // namespace orrery::transforms

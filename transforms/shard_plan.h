@@ -1,14 +1,17 @@
 #ifndef ORRERY_TRANSFORMS_SHARD_PLAN_H_
 #define ORRERY_TRANSFORMS_SHARD_PLAN_H_
 
+#include "absl/status/statusor.h"
 #include "ir/function.h"
 
 namespace orrery::transforms {
 
 /// Which dimension of each value axis "hp" splits (-1: none), decided in one walk over the ops of a
 /// function that is not spread yet. Only the entries of inputs are binding: the rest follows from
-/// them.
-IdTable<ir::ValueId, int8_t> PlanTensorSplits(const ir::Function& function);
+/// them. A product of which a dimension does not divide into `parts` stays whole; infeasible
+/// (kDivisibility) when nothing at all can be split.
+absl::StatusOr<IdTable<ir::ValueId, int8_t>> PlanTensorSplits(const ir::Function& function,
+                                                              int64_t parts);
 
 }  // namespace orrery::transforms
 

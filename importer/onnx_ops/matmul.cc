@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,8 +10,25 @@
 namespace orrery::importer {
 namespace {
 
+// A vector before the product is a row that vanishes from the result, one behind it a column.
 absl::Status LowerMatMul(NodeContext& c) {
-  return c.Return(c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}));
+  const size_t x_rank = c.input_type(0).dims.size(), w_rank = c.input_type(1).dims.size();
+  if (x_rank >= 2 && w_rank >= 2) {
+    return c.Return(c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}));
+  }
+  if (x_rank == 0 || w_rank == 0 || std::max(x_rank, w_rank) > 24) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("inputs have ", x_rank, " and ", w_rank, " dimensions; wanted 1 to 24"));
+  }
+  std::string leading;  // of the operand that is no vector
+  for (size_t d = 2; d < std::max(x_rank, w_rank); ++d) {
+    leading += static_cast<char>('A' + static_cast<int>(d));
+  }
+  const bool row = x_rank == 1, column = w_rank == 1;
+  const std::string equation =
+      absl::StrCat(row ? "" : leading, row ? "k" : "mk", ",", column ? "" : leading,
+                   column ? "k" : "kn", "->", leading, row ? "" : "m", column ? "" : "n");
+  return c.Return(c.Op(ir::OpKind::kEinsum, {c.input(0), c.input(1)}, {{"equation", equation}}));
 }
 
 absl::StatusOr<ir::ValueId> Product(NodeContext& c) {
@@ -54,10 +73,11 @@ absl::Status LowerGemm(NodeContext& c) {
 
 }  // namespace
 
-extern const OnnxOp kMatMulOnnxOp = {.type = "MatMul", .inputs = 2, .lower = LowerMatMul};
+extern const OnnxOp kMatMulOnnxOp = {
+    .type = "MatMul", .inputs = 2, .weights = 0b10, .lower = LowerMatMul};
 
 // Before opset 7 the attribute `broadcast` said whether C broadcasts.
 extern const OnnxOp kGemmOnnxOp = {
-    .type = "Gemm", .inputs = 2, .since_opset = 7, .lower = LowerGemm};
+    .type = "Gemm", .inputs = 2, .since_opset = 7, .weights = 0b110, .lower = LowerGemm};
 
 }  // namespace orrery::importer

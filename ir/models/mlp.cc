@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/models/model.h"
 
 namespace orrery::ir {
 
@@ -38,5 +39,30 @@ absl::StatusOr<Function> Mlp(const MlpShape& shape) {
   }
   return std::move(b).Finalize();
 }
+
+namespace {
+
+// dim·dim and dim·batch elements of 8 bytes stay below the 2^60 bytes that a tensor may have.
+constexpr ModelKey kKeys[] = {
+    {.name = "layers", .fallback = "64", .summary = "products", .max = kMaxLayers},
+    {.name = "dim", .fallback = "8192", .summary = "width of all layers", .max = 1 << 24},
+};
+
+absl::StatusOr<Function> Build(const ModelValues& values) {
+  return Mlp({.layers = values.Int("layers"),
+              .dim = values.Int("dim"),
+              .batch = values.batch(),
+              .dtype = values.dtype()});
+}
+
+}  // namespace
+
+extern constinit const ModelInfo kMlpModel = {
+    .name = "mlp",
+    .summary = "a training step of matrix products with ReLU, and a squared-error loss",
+    .keys = kKeys,
+    .default_batch = 8192,
+    .build = Build,
+};
 
 }  // namespace orrery::ir

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/op_info.h"
+#include "ir/ops/kernels.h"
 
 // Ops among ranks, and ops that carry a value from one microbatch to the next.
 
@@ -184,6 +186,7 @@ extern const OpInfo kAccumulateOp = {
     .infer = InferAccumulate,
     .flops = AccumulateFlops,
     .infer_sharding = KeepSharding,
+    .evaluate = [](Evaluation& e) { return EvaluateBinary(e, std::plus<>()); },
     .in_place_from = 0,
     .linear = true,
 };

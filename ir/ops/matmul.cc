@@ -1,60 +1,66 @@
+#include <Eigen/Core>
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 
-// Matrix products: x (… m k) times w (k n), and the pair of products of its backward.
+// Matrix products: x (… m k) times w (… k n) with numpy's broadcasting of what stands before the
+// matrices, and the products of their backward. A weight of two dimensions has fused forms: both
+// gradients at once, and its own gradient as one product over all rows.
 
 namespace orrery::ir {
 namespace {
 
 constexpr int8_t kFactorK = 0;
 constexpr int8_t kFactorN = 1;
-constexpr int8_t kFactorRows = 2;  // and up: the leading dimensions of x
+constexpr int8_t kFactorRows = 2;  // and up: the leading dimensions of the result, and m
 
-// x (… k), w (k n) after the transpositions that the attributes ask for.
+// x (… k), w (… k n) after the transpositions that the attributes ask for.
 struct Product {
   bool transpose_x, transpose_w;
   size_t x_k, x_m, w_k, w_n;
 };
 
-Product ProductOf(const OpTypes& op) {
-  const size_t rank = op.operands[0]->dims.size();
-  const bool tx = op.attributes.Int("transpose_x", 0) != 0;
-  const bool tw = op.attributes.Int("transpose_w", 0) != 0;
+Product ProductOf(const AttributeSet& attributes, size_t x_rank, size_t w_rank) {
+  const bool tx = attributes.Int("transpose_x", 0) != 0;
+  const bool tw = attributes.Int("transpose_w", 0) != 0;
   return {.transpose_x = tx,
           .transpose_w = tw,
-          .x_k = tx ? rank - 2 : rank - 1,
-          .x_m = tx ? rank - 1 : rank - 2,
-          .w_k = tw ? size_t{1} : size_t{0},
-          .w_n = tw ? size_t{0} : size_t{1}};
+          .x_k = tx ? x_rank - 2 : x_rank - 1,
+          .x_m = tx ? x_rank - 1 : x_rank - 2,
+          .w_k = tw ? w_rank - 1 : w_rank - 2,
+          .w_n = tw ? w_rank - 2 : w_rank - 1};
 }
 
-absl::Status CheckOperands(const OpTypes& op) {
-  const TensorType &x = *op.operands[0], &w = *op.operands[1];
-  if (x.dims.size() < 2 || w.dims.size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("got shapes ", Show(x.dims), " and ",
-                                                   Show(w.dims), "; wanted [..,m,k] and [k,n]"));
-  }
-  if (x.dtype != w.dtype) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("element types differ; got ", ToString(x.dtype), " and ", ToString(w.dtype)));
-  }
-  const Product p = ProductOf(op);
-  if (x.dims[p.x_k] == w.dims[p.w_k]) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("inner dimensions differ; got ", x.dims[p.x_k], " and ", w.dims[p.w_k]));
+Product ProductOf(const OpTypes& op) {
+  return ProductOf(op.attributes, op.operands[0]->dims.size(), op.operands[1]->dims.size());
 }
+
+Dims Leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 
 absl::Status InferMatMul(const OpTypes& op, TypeList& results) {
-  if (absl::Status status = CheckOperands(op); !status.ok()) return status;
   const TensorType &x = *op.operands[0], &w = *op.operands[1];
+  if (x.dims.size() < 2 || w.dims.size() < 2) {
+    return absl::InvalidArgumentError(absl::StrCat("got shapes ", Show(x.dims), " and ",
+                                                   Show(w.dims), "; wanted [..,m,k] and [..,k,n]"));
+  }
+  if (absl::Status status = CheckTypeOfFirst(op, 1); !status.ok()) return status;
   const Product p = ProductOf(op);
-  Dims dims(x.dims.begin(), x.dims.end() - 2);
-  dims.push_back(x.dims[p.x_m]);
-  dims.push_back(w.dims[p.w_n]);
-  results.push_back({.dtype = x.dtype, .dims = std::move(dims), .sharding = {}});
+  if (x.dims[p.x_k] != w.dims[p.w_k]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("inner dimensions differ; got ", x.dims[p.x_k], " and ", w.dims[p.w_k]));
+  }
+  std::optional<Dims> dims = BroadcastDims(Leading(x.dims), Leading(w.dims));
+  if (!dims.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("leading dimensions of ", Show(x.dims), " and ",
+                                                   Show(w.dims), " do not broadcast"));
+  }
+  dims->push_back(x.dims[p.x_m]);
+  dims->push_back(w.dims[p.w_n]);
+  results.push_back({.dtype = x.dtype, .dims = *std::move(dims), .sharding = {}});
   return absl::OkStatus();
 }
 
@@ -63,74 +69,105 @@ double MatMulFlops(const OpTypes& op, const TypeList& results) {
          static_cast<double>(op.operands[0]->dims[ProductOf(op).x_k]);
 }
 
-// Factors of x: leading dimensions, m and k, in the places that a transposition gives them.
-ShardingRule::Factors FactorsOfX(const OpTypes& op) {
+// Factors of the leading dimensions of an operand, aligned with those of the result.
+ShardingRule::Factors LeadingFactors(const Dims& dims, const Dims& result) {
+  ShardingRule::Factors factors(dims.size(), kNoFactor);
+  for (size_t d = 0; d + 2 < dims.size(); ++d) {
+    const size_t aligned = result.size() - dims.size() + d;
+    if (dims[d] == result[aligned])
+      factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(aligned));
+  }
+  return factors;
+}
+
+// The factors of x, w and the result of shape `y`.
+struct ProductFactors {
+  ShardingRule::Factors x, w, y;
+};
+
+ProductFactors FactorsOf(const OpTypes& op, const Dims& y) {
   const Product p = ProductOf(op);
-  const size_t rank = op.operands[0]->dims.size();
-  ShardingRule::Factors factors(rank);
-  for (size_t d = 0; d < rank; ++d)
-    factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
-  factors[p.x_m] = static_cast<int8_t>(kFactorRows + static_cast<int>(rank) - 2);
-  factors[p.x_k] = kFactorK;
-  return factors;
-}
-
-ShardingRule::Factors FactorsOfY(size_t rank) {
-  ShardingRule::Factors factors(rank);
-  for (size_t d = 0; d < rank; ++d)
-    factors[d] = static_cast<int8_t>(kFactorRows + static_cast<int>(d));
-  factors[rank - 1] = kFactorN;
-  return factors;
-}
-
-ShardingRule::Factors FactorsOfW(const OpTypes& op) {
-  ShardingRule::Factors factors(2);
-  factors[ProductOf(op).w_k] = kFactorK;
-  factors[ProductOf(op).w_n] = kFactorN;
+  const auto m = static_cast<int8_t>(kFactorRows + static_cast<int>(y.size()) - 2);
+  ProductFactors factors{.x = LeadingFactors(op.operands[0]->dims, y),
+                         .w = LeadingFactors(op.operands[1]->dims, y),
+                         .y = LeadingFactors(y, y)};
+  factors.x[p.x_m] = m;
+  factors.x[p.x_k] = kFactorK;
+  factors.w[p.w_k] = kFactorK;
+  factors.w[p.w_n] = kFactorN;
+  factors.y[y.size() - 2] = m;
+  factors.y[y.size() - 1] = kFactorN;
   return factors;
 }
 
 ShardingRule MatMulSharding(const OpTypes& op, const TypeList& results) {
-  return {.operands = {FactorsOfX(op), FactorsOfW(op)},
-          .results = {FactorsOfY(results[0].dims.size())}};
+  const ProductFactors f = FactorsOf(op, results[0].dims);
+  return {.operands = {f.x, f.w}, .results = {f.y}};
 }
 
-// One op for both gradients where both are wanted and w is a plain matrix; else the one product.
-absl::Status MatMulGradient(GradientContext& c) {
-  if (c.attributes().Int("transpose_x", 0) != 0) {
-    return absl::UnimplementedError("no gradient of a product whose first operand is transposed");
-  }
+AttributeSet Flips(bool x, bool w) {
+  AttributeSet flips;
+  if (x) flips.Set("transpose_x", int64_t{1});
+  if (w) flips.Set("transpose_w", int64_t{1});
+  return flips;
+}
+
+// Both gradients of a product with a plain matrix in one op.
+absl::Status FusedGradient(GradientContext& c) {
   Builder& b = c.builder();
+  const ValueId x = c.operand(0), w = c.operand(1);
+  const std::string dx_name = c.GradientName(0), dw_name = x == w ? "" : c.GradientName(1);
+  const absl::string_view names[] = {dx_name, dw_name};
+  const ValueId operands[] = {x, w, c.result_gradient()};
+  const OpId op = b.Ops(OpKind::kMatMulGrad, operands, names, c.attributes());
+  if (!op.valid()) return b.status();
+  c.SetOperandGradient(0, b.function().result(op, 0));
+  c.SetOperandGradient(1, b.function().result(op, 1));
+  return absl::OkStatus();
+}
+
+// A product that makes the gradient of operand i, summed over what was broadcast.
+void SetProduct(GradientContext& c, int i, ValueId left, ValueId right, const AttributeSet& flips) {
+  const Dims dims = c.operand_type(i).dims;
+  const size_t rank =
+      std::max(c.builder().type(left).dims.size(), c.builder().type(right).dims.size());
+  const ValueId full = c.builder().Op(OpKind::kMatMul, {left, right},
+                                      rank == dims.size() ? c.GradientName(i) : "", flips);
+  if (c.builder().status().ok()) c.SetOperandGradient(i, Unbroadcast(c, full, i));
+}
+
+// With X and W as they are stored, Y = X' W' and ' for what the attributes ask:
+// dX' = dY W'^T and dW' = X'^T dY.
+absl::Status MatMulGradient(GradientContext& c) {
   const ValueId x = c.operand(0), w = c.operand(1), dy = c.result_gradient();
-  if (c.needs(0) && c.needs(1)) {
-    const std::string dx_name = c.GradientName(0), dw_name = x == w ? "" : c.GradientName(1);
-    const absl::string_view names[] = {dx_name, dw_name};
-    const ValueId operands[] = {x, w, dy};
-    const OpId op = b.Ops(OpKind::kMatMulGrad, operands, names, c.attributes());
-    if (!op.valid()) return b.status();
-    c.SetOperandGradient(0, b.function().result(op, 0));
-    c.SetOperandGradient(1, b.function().result(op, 1));
-    return absl::OkStatus();
-  }
-  const bool transposed = c.attributes().Int("transpose_w", 0) != 0;
+  const size_t x_rank = c.operand_type(0).dims.size(), w_rank = c.operand_type(1).dims.size();
+  if (w_rank == 2 && c.needs(0) && c.needs(1)) return FusedGradient(c);
+  const Product p = ProductOf(c.attributes(), x_rank, w_rank);
   if (c.needs(0)) {
-    const AttributeSet flip =
-        transposed ? AttributeSet() : AttributeSet{{"transpose_w", int64_t{1}}};
-    c.SetOperandGradient(0, b.Op(OpKind::kMatMul, {dy, w}, c.GradientName(0), flip));
+    if (p.transpose_x) {
+      SetProduct(c, 0, w, dy, Flips(p.transpose_w, true));
+    } else {
+      SetProduct(c, 0, dy, w, Flips(false, !p.transpose_w));
+    }
   }
-  if (!c.needs(1)) return b.status();
-  if (c.operand_type(0).dims.size() != 2) {
-    // The product over all leading dimensions at once has no form as a MatMul of matrices.
-    return absl::UnimplementedError("no gradient of the weight alone for a batched product");
+  if (!c.needs(1)) return c.builder().status();
+  if (w_rank == 2 && x_rank > 2) {
+    c.SetOperandGradient(
+        1, c.builder().Op(OpKind::kMatMulWeightGrad, {x, dy}, c.GradientName(1), c.attributes()));
+  } else if (p.transpose_w) {
+    SetProduct(c, 1, dy, x, Flips(true, p.transpose_x));
+  } else {
+    SetProduct(c, 1, x, dy, Flips(!p.transpose_x, false));
   }
-  const AttributeSet flip = {{"transpose_x", int64_t{1}}};
-  c.SetOperandGradient(1, transposed ? b.Op(OpKind::kMatMul, {dy, x}, c.GradientName(1), flip)
-                                     : b.Op(OpKind::kMatMul, {x, dy}, c.GradientName(1), flip));
-  return b.status();
+  return c.builder().status();
 }
 
 absl::Status InferMatMulGrad(const OpTypes& op, TypeList& results) {
   const TensorType &x = *op.operands[0], &w = *op.operands[1], &dy = *op.operands[2];
+  if (w.dims.size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("operand 1 has shape ", Show(w.dims), "; wanted [k,n]"));
+  }
   const TensorType* product[] = {&x, &w};
   if (absl::Status status = InferMatMul({op.attributes, product, op.mesh}, results); !status.ok()) {
     return status;
@@ -152,62 +189,155 @@ double MatMulGradFlops(const OpTypes& op, const TypeList&) {
 }
 
 ShardingRule MatMulGradSharding(const OpTypes& op, const TypeList&) {
-  const auto x = FactorsOfX(op), w = FactorsOfW(op), y = FactorsOfY(op.operands[2]->dims.size());
-  return {.operands = {x, w, y}, .results = {x, w}};
+  const ProductFactors f = FactorsOf(op, op.operands[2]->dims);
+  return {.operands = {f.x, f.w, f.y}, .results = {f.x, f.w}};
 }
 
-// x as (outer, m, k), w as (k, n), y as (outer, m, n), whichever way they are stored.
-struct Places {
-  bool flip_x, flip_w;
-  int64_t outer, m, k, n;
+// x (… m k) and dy (… m n): their product over all rows is the gradient of the weight (k n).
+absl::Status InferMatMulWeightGrad(const OpTypes& op, TypeList& results) {
+  const TensorType &x = *op.operands[0], &dy = *op.operands[1];
+  if (absl::Status status = CheckTypeOfFirst(op, 1); !status.ok()) return status;
+  const Product p = ProductOf(op.attributes, x.dims.size(), 2);
+  bool fits = x.dims.size() >= 2 && x.dims.size() == dy.dims.size();
+  for (size_t d = 0; fits && d + 1 < x.dims.size(); ++d) {
+    fits = dy.dims[d] == x.dims[d + 2 == x.dims.size() ? p.x_m : d];
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "got shapes ", Show(x.dims), " and ", Show(dy.dims), "; wanted [..,m,k] and [..,m,n]"));
+  }
+  const int64_t k = x.dims[p.x_k], n = dy.dims.back();
+  results.push_back(
+      {.dtype = x.dtype, .dims = p.transpose_w ? Dims{n, k} : Dims{k, n}, .sharding = {}});
+  return absl::OkStatus();
+}
 
-  size_t X(int64_t o, int64_t i, int64_t p) const {
-    return static_cast<size_t>(flip_x ? (o * k + p) * m + i : (o * m + i) * k + p);
-  }
-  size_t W(int64_t p, int64_t j) const {
-    return static_cast<size_t>(flip_w ? j * k + p : p * n + j);
-  }
-  size_t Y(int64_t o, int64_t i, int64_t j) const {
-    return static_cast<size_t>((o * m + i) * n + j);
-  }
-  template <typename F>
-  void ForEach(F f) const {
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-          for (int64_t p = 0; p < k; ++p) f(X(o, i, p), W(p, j), Y(o, i, j));
-        }
-      }
-    }
-  }
-};
+double MatMulWeightGradFlops(const OpTypes& op, const TypeList&) {
+  return 2.0 * static_cast<double>(ElementCount(op.operands[0]->dims)) *
+         static_cast<double>(op.operands[1]->dims.back());
+}
 
-Places PlacesOf(const Evaluation& e) {
-  const Dims &x = e.operand(0).dims(), &w = e.operand(1).dims();
-  const bool flip_x = e.attributes.Int("transpose_x", 0) != 0;
-  const bool flip_w = e.attributes.Int("transpose_w", 0) != 0;
-  const size_t rank = x.size();
-  const int64_t m = x[flip_x ? rank - 1 : rank - 2], k = x[flip_x ? rank - 2 : rank - 1];
-  int64_t outer = 1;
-  for (size_t d = 0; d + 2 < rank; ++d) outer *= x[d];
-  return {
-      .flip_x = flip_x, .flip_w = flip_w, .outer = outer, .m = m, .k = k, .n = w[flip_w ? 0 : 1]};
+ShardingRule MatMulWeightGradSharding(const OpTypes& op, const TypeList& results) {
+  const TensorType* product[] = {op.operands[0], &results[0]};
+  const ProductFactors f = FactorsOf({op.attributes, product, op.mesh}, op.operands[1]->dims);
+  return {.operands = {f.x, f.y}, .results = {f.w}};
+}
+
+// Evaluation, matrix by matrix. Whole numbers wrap around.
+
+template <typename T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <typename T>
+using MatrixMap = Eigen::Map<RowMajor<T>>;
+
+// The elements of a tensor as the numbers that products are made of.
+template <typename T>
+T* Elements(const Tensor& tensor) {
+  auto& writable = const_cast<Tensor&>(tensor);
+  if constexpr (std::is_same_v<T, double>) {
+    return writable.floats().data();
+  } else {
+    return reinterpret_cast<T*>(writable.ints().data());
+  }
+}
+
+// The matrix of `tensor` that starts at `offset`; T is double or uint64_t.
+template <typename T>
+MatrixMap<T> MatrixAt(const Tensor& tensor, int64_t offset) {
+  const Dims& dims = tensor.dims();
+  return {Elements<T>(tensor) + offset, dims[dims.size() - 2], dims[dims.size() - 1]};
+}
+
+Dims LeadingStrides(const Dims& dims, const Dims& leading) {
+  Dims strides = BroadcastStrides(Leading(dims), leading);
+  for (int64_t& stride : strides) stride *= dims[dims.size() - 2] * dims[dims.size() - 1];
+  return strides;
+}
+
+// Calls f(x offset, w offset, y offset) for each matrix of y.
+template <typename F>
+void ForEachMatrix(const Dims& x, const Dims& w, const Dims& y, F f) {
+  const Dims leading = Leading(y);
+  const int64_t size = y[y.size() - 2] * y[y.size() - 1];
+  for (Odometer at(leading, {LeadingStrides(x, leading), LeadingStrides(w, leading)}); !at.done();
+       at.Next()) {
+    f(at.offset(0), at.offset(1), at.index() * size);
+  }
+}
+
+// to += a' b', where ' is what the flags ask.
+template <typename T>
+void AddProduct(MatrixMap<T> to, const MatrixMap<T>& a, bool flip_a, const MatrixMap<T>& b,
+                bool flip_b) {
+  if (flip_a && flip_b) {
+    to.noalias() += a.transpose() * b.transpose();
+  } else if (flip_a) {
+    to.noalias() += a.transpose() * b;
+  } else if (flip_b) {
+    to.noalias() += a * b.transpose();
+  } else {
+    to.noalias() += a * b;
+  }
+}
+
+template <typename T>
+absl::Status Multiply(Evaluation& e) {
+  const Tensor &x = e.operand(0), &w = e.operand(1);
+  Tensor& y = e.results[0];
+  const Product p = ProductOf(e.attributes, x.dims().size(), w.dims().size());
+  ForEachMatrix(x.dims(), w.dims(), y.dims(), [&](int64_t i, int64_t j, int64_t to) {
+    AddProduct<T>(MatrixAt<T>(y, to), MatrixAt<T>(x, i), p.transpose_x, MatrixAt<T>(w, j),
+                  p.transpose_w);
+  });
+  return absl::OkStatus();
 }
 
 absl::Status EvaluateMatMul(Evaluation& e) {
-  const auto &x = e.operand(0).floats(), &w = e.operand(1).floats();
-  auto& y = e.results[0].floats();
-  PlacesOf(e).ForEach([&](size_t i, size_t j, size_t at) { y[at] += x[i] * w[j]; });
+  return e.results[0].is_float() ? Multiply<double>(e) : Multiply<uint64_t>(e);
+}
+
+// dw += x'^T dy for each matrix, and the same transposed for a transposed weight.
+template <typename T>
+void AddWeightGradient(const AttributeSet& attributes, const Tensor& x, const Tensor& dy,
+                       Tensor& dw) {
+  const Product p = ProductOf(attributes, x.dims().size(), 2);
+  ForEachMatrix(x.dims(), dw.dims(), dy.dims(), [&](int64_t i, int64_t j, int64_t k) {
+    const auto rows = MatrixAt<T>(x, i), gradient = MatrixAt<T>(dy, k);
+    if (p.transpose_w) {
+      AddProduct<T>(MatrixAt<T>(dw, j), gradient, true, rows, p.transpose_x);
+    } else {
+      AddProduct<T>(MatrixAt<T>(dw, j), rows, !p.transpose_x, gradient, false);
+    }
+  });
+}
+
+template <typename T>
+absl::Status MultiplyBack(Evaluation& e) {
+  const Tensor &x = e.operand(0), &w = e.operand(1), &dy = e.operand(2);
+  const Product p = ProductOf(e.attributes, x.dims().size(), 2);
+  ForEachMatrix(x.dims(), w.dims(), dy.dims(), [&](int64_t i, int64_t j, int64_t k) {
+    const auto weight = MatrixAt<T>(w, j), gradient = MatrixAt<T>(dy, k);
+    if (p.transpose_x) {
+      AddProduct<T>(MatrixAt<T>(e.results[0], i), weight, p.transpose_w, gradient, true);
+    } else {
+      AddProduct<T>(MatrixAt<T>(e.results[0], i), gradient, false, weight, !p.transpose_w);
+    }
+  });
+  AddWeightGradient<T>(e.attributes, x, dy, e.results[1]);
   return absl::OkStatus();
 }
 
 absl::Status EvaluateMatMulGrad(Evaluation& e) {
-  const auto &x = e.operand(0).floats(), &w = e.operand(1).floats(), &dy = e.operand(2).floats();
-  auto &dx = e.results[0].floats(), &dw = e.results[1].floats();
-  PlacesOf(e).ForEach([&](size_t i, size_t j, size_t at) {
-    dx[i] += w[j] * dy[at];
-    dw[j] += x[i] * dy[at];
-  });
+  return e.results[0].is_float() ? MultiplyBack<double>(e) : MultiplyBack<uint64_t>(e);
+}
+
+absl::Status EvaluateMatMulWeightGrad(Evaluation& e) {
+  if (e.results[0].is_float()) {
+    AddWeightGradient<double>(e.attributes, e.operand(0), e.operand(1), e.results[0]);
+  } else {
+    AddWeightGradient<uint64_t>(e.attributes, e.operand(0), e.operand(1), e.results[0]);
+  }
   return absl::OkStatus();
 }
 
@@ -215,7 +345,8 @@ absl::Status EvaluateMatMulGrad(Evaluation& e) {
 
 extern const OpInfo kMatMulOp = {
     .name = "MatMul",
-    .summary = "x [..,m,k] times w [k,n]; transpose_x and transpose_w swap the last two dimensions",
+    .summary =
+        "x [..,m,k] times w [..,k,n]; transpose_x and transpose_w swap the last two dimensions",
     .operands = 2,
     .infer = InferMatMul,
     .flops = MatMulFlops,
@@ -227,7 +358,7 @@ extern const OpInfo kMatMulOp = {
 
 extern const OpInfo kMatMulGradOp = {
     .name = "MatMulGrad",
-    .summary = "gradients of MatMul(x, w) from the gradient of its result: of x, of w",
+    .summary = "gradients of MatMul(x, w [k,n]) from the gradient of its result: of x, of w",
     .operands = 3,
     .results = 2,
     .infer = InferMatMulGrad,
@@ -235,6 +366,17 @@ extern const OpInfo kMatMulGradOp = {
     .sharding = MatMulGradSharding,
     .evaluate = EvaluateMatMulGrad,
     .kernels = 2,
+    .matrix_product = true,
+};
+
+extern const OpInfo kMatMulWeightGradOp = {
+    .name = "MatMulWeightGrad",
+    .summary = "gradient of w [k,n] in MatMul(x, w) from x and the gradient of the result",
+    .operands = 2,
+    .infer = InferMatMulWeightGrad,
+    .flops = MatMulWeightGradFlops,
+    .sharding = MatMulWeightGradSharding,
+    .evaluate = EvaluateMatMulWeightGrad,
     .matrix_product = true,
 };
 

@@ -1,5 +1,9 @@
+#include <array>
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
+#include "ir/tensor.h"
 
 // Optimizers update all parameters of a rank in one op, as the fused optimizers of the frameworks
 // do. Operands come in groups of `parameters` tensors: the parameters, then each kind of state,
@@ -56,8 +60,73 @@ double OptimizerFlops(const OpTypes& op, const TypeList& results) {
   return kFlopsAnElement * elements;
 }
 
+using Moments = std::array<double, 2>;
+
+// Applies `step` to every element of every parameter: from its gradient and its moments, which it
+// renews, it makes what is taken off. Where there are master copies they are what is updated.
+template <typename Step>
+absl::Status EvaluateOptimizer(Evaluation& e, size_t moments, Step step) {
+  const auto n = static_cast<size_t>(e.attributes.Int("parameters", 1));
+  const size_t groups = e.operands.size() / n;
+  const bool masters = groups == moments + 3;
+  if (!masters && groups != moments + 2) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", groups, " tensors a parameter; wanted ",
+                                                   moments + 2, " or, with a master copy, ",
+                                                   moments + 3));
+  }
+  const size_t first_moment = masters ? 2 : 1;
+  for (size_t i = 0; i < n; ++i) {
+    const Tensor &weights = e.operand(masters ? n + i : i),
+                 &gradient = e.operand((groups - 1) * n + i);
+    for (int64_t at = 0; at < weights.size(); ++at) {
+      Moments state = {};
+      for (size_t j = 0; j < moments; ++j) {
+        state[j] = e.operand((first_moment + j) * n + i).Number(at);
+      }
+      const double updated = weights.Number(at) - step(gradient.Number(at), state);
+      for (size_t copy = 0; copy < first_moment; ++copy)
+        e.results[copy * n + i].SetNumber(at, updated);
+      for (size_t j = 0; j < moments; ++j) {
+        e.results[(first_moment + j) * n + i].SetNumber(at, state[j]);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+constexpr double kLearningRate = 0.001;
+
+absl::Status EvaluateSgd(Evaluation& e) {
+  const double rate = e.attributes.Number("lr", kLearningRate);
+  return EvaluateOptimizer(e, 0, [rate](double gradient, Moments&) { return rate * gradient; });
+}
+
+absl::Status EvaluateMomentum(Evaluation& e) {
+  const double rate = e.attributes.Number("lr", kLearningRate);
+  const double mu = e.attributes.Number("mu", 0.9);
+  return EvaluateOptimizer(e, 1, [rate, mu](double gradient, Moments& state) {
+    state[0] = mu * state[0] + gradient;
+    return rate * state[0];
+  });
+}
+
+absl::Status EvaluateAdam(Evaluation& e) {
+  const double rate = e.attributes.Number("lr", kLearningRate);
+  const double beta1 = e.attributes.Number("beta1", 0.9);
+  const double beta2 = e.attributes.Number("beta2", 0.999);
+  const double epsilon = e.attributes.Number("epsilon", 1e-8);
+  const double step = e.attributes.Number("step", 1);
+  const double correct1 = 1 - std::pow(beta1, step), correct2 = 1 - std::pow(beta2, step);
+  return EvaluateOptimizer(e, 2, [=](double gradient, Moments& state) {
+    state[0] = beta1 * state[0] + (1 - beta1) * gradient;
+    state[1] = beta2 * state[1] + (1 - beta2) * gradient * gradient;
+    return rate * (state[0] / correct1) / (std::sqrt(state[1] / correct2) + epsilon);
+  });
+}
+
 constexpr OpInfo Optimizer(absl::string_view name, absl::string_view summary,
-                           double (*flops)(const OpTypes&, const TypeList&)) {
+                           double (*flops)(const OpTypes&, const TypeList&),
+                           absl::Status (*evaluate)(Evaluation&)) {
   return {.name = name,
           .summary = summary,
           .op_class = OpClass::kOptimizer,
@@ -66,6 +135,7 @@ constexpr OpInfo Optimizer(absl::string_view name, absl::string_view summary,
           .infer = InferOptimizer,
           .flops = flops,
           .infer_sharding = ShardOptimizer,
+          .evaluate = evaluate,
           .in_place_from = 0};
 }
 
@@ -73,9 +143,11 @@ constexpr OpInfo Optimizer(absl::string_view name, absl::string_view summary,
 
 // Multiply-adds an element: w -= lr g; v = mu v + g, w -= lr v; Adam's two moments, the two bias
 // corrections, the root, the quotient and the step (Kingma & Ba 2015, Algorithm 1).
-extern const OpInfo kSgdOp = Optimizer("Sgd", "w - lr g", OptimizerFlops<2>);
+extern const OpInfo kSgdOp = Optimizer("Sgd", "w - lr g", OptimizerFlops<2>, EvaluateSgd);
 extern const OpInfo kMomentumOp =
-    Optimizer("Momentum", "v = mu v + g; w - lr v", OptimizerFlops<4>);
-extern const OpInfo kAdamOp = Optimizer("Adam", "Adam, two moments", OptimizerFlops<12>);
+    Optimizer("Momentum", "v = mu v + g; w - lr v", OptimizerFlops<4>, EvaluateMomentum);
+extern const OpInfo kAdamOp =
+    Optimizer("Adam", "Adam, two moments; biases corrected as in step number `step`",
+              OptimizerFlops<12>, EvaluateAdam);
 
 }  // namespace orrery::ir

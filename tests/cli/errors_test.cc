@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "importer/builtin_models.h"
 #include "importer/onnx_test_util.h"
 #include "support/file.h"
 #include "tests/cli/run.h"
@@ -47,9 +49,9 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: nowhere.onnx: no such file"},
         {1, "simulate --model nowhere.orr --batch-size 64 --cluster uniform:4@200Gbps",
          "simulate: nowhere.orr: no such file"},
-        {1, "simulate --model resnet --batch-size 64 --cluster uniform:4@200Gbps",
-         "simulate: resnet: is no model; wanted FILE.onnx, FILE.orr or a built-in one: "
-         "mlp:layers=64,dim=8192"},
+        {1, "simulate --model gpt9 --batch-size 64 --cluster uniform:4@200Gbps",
+         absl::StrCat("simulate: gpt9: is no model; wanted FILE.onnx, FILE.orr or a built-in one: ",
+                      importer::BuiltinModels())},
         {1, "simulate --model mlp:layers=0 --batch-size 64 --cluster uniform:4@200Gbps",
          "simulate: mlp:layers=0: layers is '0'; wanted a whole number from 1 to 1000000"},
         {1, "simulate --model unknown_op.orr --batch-size 4 --cluster uniform:4@200Gbps",

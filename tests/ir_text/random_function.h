@@ -217,7 +217,7 @@ class RandomFunctions {
     for (size_t d = 0; d < type.dims.size(); ++d) {
       bytes *= static_cast<double>(type.dims[d]);
       const AxisList axes = type.sharding.at(d);
-      if (type.dims[d] % function_.mesh().size(axes) != 0) return false;
+      if (type.dims[d] < 1 || type.dims[d] % function_.mesh().size(axes) != 0) return false;
       for (const AxisIndex axis : axes.axes()) {
         if (used.contains(axis)) return false;
         used.push_back(axis);

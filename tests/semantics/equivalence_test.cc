@@ -37,8 +37,8 @@ void ExpectSame(const Named& ours, const Named& expected) {
     const auto mine = partial ? ours.find(absl::StrCat(name, ".partial")) : found;
     ASSERT_NE(mine, ours.end()) << name << " is missing";
     double largest = 1;
-    for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
-    EXPECT_LE(Distance(mine->second, tensor), kTolerance * largest) << name;
+    for (const double value : tensor.floats()) largest = std::max(largest, std::abs(value));
+    EXPECT_LE(ir::Distance(mine->second, tensor), kTolerance * largest) << name;
   }
 }
 

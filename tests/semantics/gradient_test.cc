@@ -15,7 +15,7 @@ namespace {
 double Loss(const ir::Function& function, const Named& inputs) {
   double sum = 0;
   const Named outputs = RunAll(function, inputs).outputs;
-  for (const double value : outputs.at("loss").values) sum += value;
+  for (const double value : outputs.at("loss").floats()) sum += value;
   return sum;
 }
 
@@ -29,7 +29,7 @@ Derivative Differentiate(const ir::Function& function, Named inputs, const std::
                          size_t element) {
   constexpr double kStep = 1e-5;
   const double here = Loss(function, inputs);
-  double& number = inputs.at(name).values[element];
+  double& number = inputs.at(name).floats()[element];
   number += kStep;
   const double above = Loss(function, inputs);
   number -= 2 * kStep;
@@ -53,14 +53,14 @@ TEST(Gradients, AreTheDerivativesOfTheLoss) {
       if (output.role != ir::OutputRole::kGradient) continue;
       const std::string name(step.value_name(output.of));
       const Tensor& gradient = outputs.at(std::string(step.value_name(output.value)));
-      for (size_t i = 0; i < gradient.values.size(); i += 1 + seed % 3) {
+      for (size_t i = 0; i < gradient.floats().size(); i += 1 + seed % 3) {
         const Derivative derivative = Differentiate(step, inputs, name, i);
         if (!derivative.smooth) {
           ++bends;
           continue;
         }
         ++compared;
-        ASSERT_NEAR(gradient.values[i], derivative.value, 1e-5 * (1 + std::abs(derivative.value)))
+        ASSERT_NEAR(gradient.floats()[i], derivative.value, 1e-5 * (1 + std::abs(derivative.value)))
             << "seed " << seed << ", " << name << "[" << i << "]\n"
             << ir::Print(step);
       }

@@ -115,8 +115,9 @@ Named RandomInputs(const ir::Function& function, uint32_t seed) {
   std::mt19937 random(seed);
   Named inputs;
   for (const ir::Input& input : function.inputs()) {
-    Tensor tensor = Filled(function.type(input.value).dims, 0);
-    for (double& value : tensor.values) {
+    const TensorType& type = function.type(input.value);
+    Tensor tensor(type.dtype, type.dims);
+    for (double& value : tensor.floats()) {
       value = static_cast<double>(random() % 2001) / 1000 - 1;
       if (input.role == ir::InputRole::kState) value = std::abs(value) + 0.1;
     }

@@ -8,33 +8,28 @@
 #include <string>
 #include <vector>
 
+#include "ir/execute.h"
 #include "ir/function.h"
-#include "tests/semantics/interpreter.h"
+#include "ir/tensor_parts.h"
 #include "transforms/pipeline.h"
 #include "transforms/schedules/schedule.h"
 
-// Functions run rank by rank over a mesh that is not there: every rank has its own tensors, and a
-// collective takes them from all ranks of its group. A pipeline runs stage by stage in the order of
-// a schedule.
+// Functions run rank by rank over a mesh that is not there, by ir/execute.h; a pipeline runs stage
+// by stage in the order of a schedule. Floats are not rounded, so that whatever computes the same
+// gives nearly the same numbers.
 
 namespace orrery::semantics {
 
+using ir::Tensor;
+
 /// Whole tensors by the names of the values.
-using Named = std::map<std::string, Tensor>;
-
-/// What rank `rank` holds of `whole`, a value of type `type`, which must not be partial.
-Tensor Scatter(const Tensor& whole, const ir::TensorType& type, const ir::Mesh& mesh, int32_t rank);
-
-/// The whole tensor from the parts of `ranks`: what is partial is added up. `disagreement` is
-/// raised to the largest difference between ranks that should hold the same.
-Tensor Gather(std::span<const Tensor> parts, const ir::TensorType& type, const ir::Mesh& mesh,
-              std::span<const int32_t> ranks, double& disagreement);
+using Named = ir::NamedTensors;
 
 /// Runs a function that is spread over its mesh (or not) on every rank of it, from whole inputs to
-/// whole outputs. `disagreement` as in Gather.
+/// whole outputs.
 struct Outcome {
-  Named outputs;  // by the name of the value
-  double disagreement = 0;
+  Named outputs;            // by the name of the value
+  double disagreement = 0;  // as ir::Gather has it
 };
 Outcome RunAll(const ir::Function& function, const Named& inputs);
 

@@ -1,0 +1,168 @@
+#ifndef ORRERY_IR_OPS_ATTENTION_H_
+#define ORRERY_IR_OPS_ATTENTION_H_
+
+#include <limits>
+#include <vector>
+
+#include "ir/ops/kernels.h"
+
+// What Attention, its gradient and MaskedSoftmax share: the shapes of attention in its two layouts,
+// and what a mask does to a logit.
+
+namespace orrery::ir::attention {
+
+/// The logit of what is hidden. A row of which all is hidden attends to everything alike, as with
+/// the finite masks of most exports.
+inline constexpr double kHiddenLogit = std::numeric_limits<float>::lowest();
+
+/// A scaled logit after a mask: one of bools hides where it is false, one of floats is added. Null:
+/// no mask. `hidden`: hidden anyhow, by causality.
+inline double MaskedLogit(double logit, const Tensor* mask, int64_t at, bool hidden) {
+  if (hidden) return kHiddenLogit;
+  if (mask == nullptr) return logit;
+  if (!mask->is_float()) return mask->Number(at) != 0 ? logit : kHiddenLogit;
+  return std::max(logit + mask->Number(at), kHiddenLogit);
+}
+
+/// An error unless `mask`, of bools or of `dtype`, broadcasts to `logits`.
+absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, const Dims& logits);
+
+/// The shape of one attention: q [batch,queries,heads width], k and v alike but with `keys` rows
+/// and `kv_heads` heads; or packed = false: q [batch,heads,queries,width].
+struct AttentionShape {
+  bool packed = true;
+  int64_t batch = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1;
+  int64_t width = 1, value_width = 1;  // of one head of q and k, and of v
+
+  Dims logits() const { return {batch, heads, queries, keys}; }
+  /// The head of k and v that head `h` of q reads.
+  int64_t KvHead(int64_t h) const { return h / (heads / kv_heads); }
+  /// Where the row of one head begins in q, k, v and y.
+  int64_t Q(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, h, row, heads, queries) * width;
+  }
+  int64_t K(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, KvHead(h), row, kv_heads, keys) * width;
+  }
+  int64_t V(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, KvHead(h), row, kv_heads, keys) * value_width;
+  }
+  int64_t Y(int64_t b, int64_t h, int64_t row) const {
+    return Row(b, h, row, heads, queries) * value_width;
+  }
+  /// Where the row of one query begins in the logits.
+  int64_t Logits(int64_t b, int64_t h, int64_t row) const {
+    return ((b * heads + h) * queries + row) * keys;
+  }
+  int64_t Statistic(int64_t b, int64_t h, int64_t row) const {
+    return (b * heads + h) * queries + row;
+  }
+  /// Whether causality hides key `t` from query `s`: the last query sees all keys.
+  bool Hides(int64_t s, int64_t t) const { return t > s + keys - queries; }
+
+ private:
+  int64_t Row(int64_t b, int64_t h, int64_t row, int64_t of_heads, int64_t rows) const {
+    return packed ? (b * rows + row) * of_heads + h : (b * of_heads + h) * rows + row;
+  }
+};
+
+/// The shape that q, k and v have when q has `heads` heads; an error that says what does not fit.
+absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, const Dims& v,
+                                                int64_t heads);
+
+/// Places in a mask by the place of a logit. Its batch may go several times into that of q: windows
+/// share their masks.
+class MaskPlaces {
+ public:
+  MaskPlaces(const Tensor* mask, const AttentionShape& shape);
+  int64_t At(int64_t b, int64_t h, int64_t s, int64_t t) const {
+    return b % batch_ * strides_[0] + h * strides_[1] + s * strides_[2] + t * strides_[3];
+  }
+
+ private:
+  int64_t batch_ = 1;
+  Dims strides_;
+};
+
+// Of one application of Attention or AttentionGrad, whose first operands are q, k and v.
+
+inline bool IsCausal(const AttributeSet& attributes) { return attributes.Int("causal", 0) != 0; }
+inline bool IsFlash(const AttributeSet& attributes) { return attributes.Int("flash", 0) != 0; }
+
+/// The shape that operands and attributes agree on.
+absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op);
+absl::Status CheckMaskOf(const OpTypes& op, const TensorType& mask, const AttentionShape& shape);
+absl::Status CheckElementTypes(const OpTypes& op);
+/// The type of the statistics: probabilities, or a logarithm a row in at least f32.
+TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape);
+TensorType ResultOf(const OpTypes& op, const AttentionShape& shape);
+
+/// Queries times keys times the widths of q and of v: half the flops of the two products.
+struct Products {
+  double of_q, of_v;
+};
+Products ProductsOf(const OpTypes& op, const TensorType& y);
+
+/// What may be split: heads only where whole heads of q and of k fall to each rank, and the rows of
+/// q unless causality counts them.
+struct Split {
+  bool packed, heads, queries;
+
+  /// Factors of q and y, or of k and v.
+  ShardingRule::Factors Of(bool of_queries) const;
+  ShardingRule::Factors OfStatistics(size_t rank) const;
+};
+Split SplitOf(const OpTypes& op, const AttentionShape& shape);
+
+/// A mask of a few windows is whole; then the batch is split only so that whole sets of windows
+/// fall to each rank.
+ShardingRule::Factors FactorsOfMask(const TensorType& mask, const AttentionShape& shape,
+                                    const Split& split);
+void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const AttentionShape& shape,
+                         ShardingRule& rule);
+
+// Evaluation, on what one rank holds.
+
+/// The shape of the part of one rank: its statistics have a row for each of its heads.
+absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& statistics);
+
+/// The inner product of `width` elements of x from i on and of y from j on.
+double Dot(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t width);
+/// y[to..] += factor x[from..]
+void AddRow(Tensor& y, int64_t to, double factor, const Tensor& x, int64_t from, int64_t width);
+
+template <typename F>
+void ForEachQuery(const AttentionShape& shape, F f) {
+  for (int64_t b = 0; b < shape.batch; ++b) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      for (int64_t s = 0; s < shape.queries; ++s) f(b, h, s);
+    }
+  }
+}
+
+/// Rows of logits, scaled and masked.
+class Logits {
+ public:
+  Logits(const Evaluation& e, const Tensor* mask, const AttentionShape& shape)
+      : e_(e),
+        mask_(mask),
+        shape_(shape),
+        places_(mask, shape),
+        scale_(e.attributes.Number("scale", 1)),
+        causal_(IsCausal(e.attributes)) {}
+
+  std::vector<double> Row(int64_t b, int64_t h, int64_t s) const;
+  const MaskPlaces& places() const { return places_; }
+
+ private:
+  const Evaluation& e_;
+  const Tensor* mask_;
+  const AttentionShape& shape_;
+  MaskPlaces places_;
+  double scale_;
+  bool causal_;
+};
+
+}  // namespace orrery::ir::attention
+
+#endif  // ORRERY_IR_OPS_ATTENTION_H_

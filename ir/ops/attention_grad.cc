@@ -1,0 +1,105 @@
+#include <cmath>
+
+#include "ir/ops/attention.h"
+
+// The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, mask]).
+
+namespace orrery::ir {
+namespace {
+
+using namespace attention;  // NOLINT: this is its implementation
+
+absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
+  if (absl::Status status = CheckElementTypes(op); !status.ok()) return status;
+  const absl::StatusOr<AttentionShape> shape = GlobalShape(op);
+  if (!shape.ok()) return shape.status();
+  const Dims y = ResultOf(op, *shape).dims, statistics = StatisticsOf(op, *shape).dims;
+  if (op.operands[3]->dims != y || op.operands[5]->dims != y ||
+      op.operands[4]->dims != statistics) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("y, statistics and dy have shapes ", Show(op.operands[3]->dims), ", ",
+                     Show(op.operands[4]->dims), " and ", Show(op.operands[5]->dims), "; wanted ",
+                     Show(y), ", ", Show(statistics), " and ", Show(y)));
+  }
+  const bool masked = op.operands.size() > 6;
+  if (masked) {
+    if (absl::Status status = CheckMaskOf(op, *op.operands[6], *shape); !status.ok()) return status;
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    results.push_back(
+        {.dtype = op.operands[i]->dtype, .dims = op.operands[i]->dims, .sharding = {}});
+  }
+  if (masked && op.attributes.Int("mask_gradient", 0) != 0) {
+    results.push_back(
+        {.dtype = op.operands[6]->dtype, .dims = op.operands[6]->dims, .sharding = {}});
+  }
+  return absl::OkStatus();
+}
+
+// The gradients of both operands of both products; flash computes the first product again.
+double AttentionGradFlops(const OpTypes& op, const TypeList&) {
+  const Products products = ProductsOf(op, *op.operands[3]);
+  return (IsFlash(op.attributes) ? 6 : 4) * products.of_q + 4 * products.of_v;
+}
+
+ShardingRule AttentionGradSharding(const OpTypes& op, const TypeList& results) {
+  const AttentionShape shape = GlobalShape(op).value();
+  const Split split = SplitOf(op, shape);
+  const ShardingRule::Factors q = split.Of(true), k = split.Of(false);
+  ShardingRule rule{.operands = {q, k, k, q, split.OfStatistics(op.operands[4]->dims.size()), q},
+                    .results = {q, k, k}};
+  if (op.operands.size() < 7) return rule;
+  rule.operands.push_back(FactorsOfMask(*op.operands[6], shape, split));
+  if (results.size() > 3) rule.results.push_back(rule.operands.back());
+  KeepWindowsTogether(op, *op.operands[6], shape, rule);
+  return rule;
+}
+
+// With p the probabilities of a row and dp = dy v: dlogits = p (dp - dy y).
+absl::Status EvaluateAttentionGrad(Evaluation& e) {
+  const absl::StatusOr<AttentionShape> found = LocalShape(e, e.operand(4));
+  if (!found.ok()) return found.status();
+  const AttentionShape& shape = *found;
+  const Tensor &q = e.operand(0), &k = e.operand(1), &v = e.operand(2), &dy = e.operand(5);
+  const Logits logits(e, e.has_operand(6) ? &e.operand(6) : nullptr, shape);
+  const double scale = e.attributes.Number("scale", 1);
+  ForEachQuery(shape, [&](int64_t b, int64_t h, int64_t s) {
+    const int64_t y_at = shape.Y(b, h, s), q_at = shape.Q(b, h, s);
+    const double mean = Dot(dy, y_at, e.operand(3), y_at, shape.value_width);
+    const std::vector<double> row = logits.Row(b, h, s);
+    for (int64_t t = 0; t < shape.keys; ++t) {
+      const double p = IsFlash(e.attributes)
+                           ? std::exp(row[static_cast<size_t>(t)] -
+                                      e.operand(4).Number(shape.Statistic(b, h, s)))
+                           : e.operand(4).Number(shape.Logits(b, h, s) + t);
+      const int64_t k_at = shape.K(b, h, t), v_at = shape.V(b, h, t);
+      const double dlogit = p * (Dot(dy, y_at, v, v_at, shape.value_width) - mean);
+      AddRow(e.results[0], q_at, scale * dlogit, k, k_at, shape.width);
+      AddRow(e.results[1], k_at, scale * dlogit, q, q_at, shape.width);
+      AddRow(e.results[2], v_at, p, dy, y_at, shape.value_width);
+      if (e.results.size() > 3) {
+        e.results[3].floats()[static_cast<size_t>(logits.places().At(b, h, s, t))] += dlogit;
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+extern const OpInfo kAttentionGradOp = {
+    .name = "AttentionGrad",
+    .summary =
+        "gradients of Attention from q, k, v, y, statistics, dy and the mask: of q, k, v, and "
+        "of the mask with mask_gradient=1",
+    .operands = 7,
+    .optional = 1,
+    .results = OpInfo::kVariadic,
+    .infer = InferAttentionGrad,
+    .flops = AttentionGradFlops,
+    .sharding = AttentionGradSharding,
+    .evaluate = EvaluateAttentionGrad,
+    .matrix_product = true,
+};
+
+}  // namespace orrery::ir

@@ -1,0 +1,149 @@
+#include <cmath>
+
+#include "ir/ops/kernels.h"
+
+// Root-mean-square norm over the last dimensions, from `axis` on (Zhang & Sennrich 2019).
+
+namespace orrery::ir {
+namespace {
+
+// Statistics are kept in at least f32.
+DType StatisticsType(DType x) { return SizeOf(x) < 4 ? DType::kF32 : x; }
+
+absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
+  return NormalizeAxis(attributes.Int("axis", -1), rank);
+}
+
+absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
+  const TensorType &x = *op.operands[0], &gamma = *op.operands[1];
+  const absl::StatusOr<size_t> axis = AxisOf(op.attributes, x.dims.size());
+  if (!axis.ok()) return axis.status();
+  const auto first = x.dims.begin() + static_cast<std::ptrdiff_t>(*axis);
+  const Dims normalized(first, x.dims.end());
+  if (gamma.dims != normalized || gamma.dtype != x.dtype || !IsFloat(x.dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "got a gamma of ", ToString(gamma, op.mesh), " for x of ", ToString(x, op.mesh),
+        "; wanted the normalized dimensions ", Show(normalized)));
+  }
+  results.push_back({.dtype = x.dtype, .dims = x.dims, .sharding = {}});
+  results.push_back(
+      {.dtype = StatisticsType(x.dtype), .dims = Dims(x.dims.begin(), first), .sharding = {}});
+  return absl::OkStatus();
+}
+
+template <int kFlopsAnElement>
+double NormFlops(const OpTypes& op, const TypeList&) {
+  return kFlopsAnElement * static_cast<double>(ElementCount(op.operands[0]->dims));
+}
+
+// A factor for each dimension before the normalized ones, which stay whole.
+ShardingRule::Factors RowFactors(size_t rank, size_t rows) {
+  ShardingRule::Factors factors(rank, kNoFactor);
+  for (size_t d = 0; d < rows && d < rank; ++d) factors[d] = static_cast<int8_t>(d);
+  return factors;
+}
+
+ShardingRule RmsNormSharding(const OpTypes& op, const TypeList& results) {
+  const size_t rank = results[0].dims.size(), rows = results[1].dims.size();
+  const ShardingRule::Factors whole(op.operands[1]->dims.size(), kNoFactor);
+  return {.operands = {RowFactors(rank, rows), whole},
+          .results = {RowFactors(rank, rows), RowFactors(rows, rows)}};
+}
+
+absl::Status EvaluateRmsNorm(Evaluation& e) {
+  const std::vector<double>&x = e.operand(0).floats(), &gamma = e.operand(1).floats();
+  std::vector<double>&y = e.results[0].floats(), &rstd = e.results[1].floats();
+  const double epsilon = e.attributes.Number("epsilon", 1e-5);
+  const size_t n = gamma.size();
+  for (size_t row = 0; row < rstd.size(); ++row) {
+    double square = 0;
+    for (size_t i = 0; i < n; ++i) square += x[row * n + i] * x[row * n + i];
+    rstd[row] = 1 / std::sqrt(square / static_cast<double>(n) + epsilon);
+    for (size_t i = 0; i < n; ++i) y[row * n + i] = x[row * n + i] * rstd[row] * gamma[i];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RmsNormGradient(GradientContext& c) {
+  if (!c.result_gradient().valid()) return absl::OkStatus();
+  Builder& b = c.builder();
+  const std::string dx = c.GradientName(0), dgamma = c.GradientName(1);
+  const absl::string_view names[] = {dx, dgamma};
+  const ValueId operands[] = {c.operand(0), c.operand(1), c.result(1), c.result_gradient()};
+  const OpId op = b.Ops(OpKind::kRmsNormGrad, operands, names, c.attributes());
+  if (!op.valid()) return b.status();
+  c.SetOperandGradient(0, b.function().result(op, 0));
+  c.SetOperandGradient(1, b.function().result(op, 1));
+  return absl::OkStatus();
+}
+
+absl::Status InferRmsNormGrad(const OpTypes& op, TypeList& results) {
+  const TensorType &x = *op.operands[0], &gamma = *op.operands[1], &rstd = *op.operands[2];
+  TypeList forward;
+  if (absl::Status status = InferRmsNorm(op, forward); !status.ok()) return status;
+  if (op.operands[3]->dims != x.dims || rstd.dims != forward[1].dims) {
+    return absl::InvalidArgumentError(absl::StrCat("rstd and dy have shapes ", Show(rstd.dims),
+                                                   " and ", Show(op.operands[3]->dims), "; wanted ",
+                                                   Show(forward[1].dims), " and ", Show(x.dims)));
+  }
+  results.push_back({.dtype = x.dtype, .dims = x.dims, .sharding = {}});
+  results.push_back({.dtype = gamma.dtype, .dims = gamma.dims, .sharding = {}});
+  return absl::OkStatus();
+}
+
+ShardingRule RmsNormGradSharding(const OpTypes& op, const TypeList&) {
+  const size_t rank = op.operands[0]->dims.size(), rows = op.operands[2]->dims.size();
+  const ShardingRule::Factors x = RowFactors(rank, rows);
+  const ShardingRule::Factors whole(op.operands[1]->dims.size(), kNoFactor);
+  return {.operands = {x, whole, RowFactors(rows, rows), x}, .results = {x, whole}};
+}
+
+// With n = x rstd: dgamma = sum of dy n, dx = rstd (dy gamma - n mean(dy gamma n)).
+absl::Status EvaluateRmsNormGrad(Evaluation& e) {
+  const std::vector<double>&x = e.operand(0).floats(), &gamma = e.operand(1).floats();
+  const std::vector<double>&rstd = e.operand(2).floats(), &dy = e.operand(3).floats();
+  std::vector<double>&dx = e.results[0].floats(), &dgamma = e.results[1].floats();
+  const size_t n = gamma.size();
+  for (size_t row = 0; row < rstd.size(); ++row) {
+    double mean = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const size_t at = row * n + i;
+      dgamma[i] += dy[at] * x[at] * rstd[row];
+      mean += dy[at] * gamma[i] * x[at] * rstd[row] / static_cast<double>(n);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const size_t at = row * n + i;
+      dx[at] = rstd[row] * (dy[at] * gamma[i] - x[at] * rstd[row] * mean);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+extern const OpInfo kRmsNormOp = {
+    .name = "RmsNorm",
+    .summary =
+        "x over the root of its mean square from dimension `axis` on, times gamma; and the "
+        "reciprocal root",
+    .operands = 2,
+    .results = 2,
+    .infer = InferRmsNorm,
+    .flops = NormFlops<4>,
+    .sharding = RmsNormSharding,
+    .evaluate = EvaluateRmsNorm,
+    .gradient = RmsNormGradient,
+};
+
+extern const OpInfo kRmsNormGradOp = {
+    .name = "RmsNormGrad",
+    .summary = "gradients of RmsNorm from x, gamma, rstd and dy: of x, of gamma",
+    .operands = 4,
+    .results = 2,
+    .infer = InferRmsNormGrad,
+    .flops = NormFlops<8>,
+    .sharding = RmsNormGradSharding,
+    .evaluate = EvaluateRmsNormGrad,
+};
+
+}  // namespace orrery::ir

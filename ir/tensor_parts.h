@@ -1,0 +1,49 @@
+#ifndef ORRERY_IR_TENSOR_PARTS_H_
+#define ORRERY_IR_TENSOR_PARTS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/mesh.h"
+#include "ir/tensor.h"
+#include "ir/type.h"
+
+// Which part of a tensor each rank of a mesh holds, and the whole from the parts.
+
+namespace orrery::ir {
+
+/// Which part of a dimension that `axes` split `rank` holds: the first axis is outermost.
+int64_t PartOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
+
+/// `rank` with its coordinates along `axes` taken off: equal for the ranks of one group.
+int64_t RestOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
+
+/// What `rank` holds of `whole`, a value of type `type`. Of a partial value the first rank along
+/// the axes of the sum holds all, and the others zeros.
+Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank);
+
+/// The whole tensor from the parts of `ranks`: what is partial is added up. `disagreement` is
+/// raised to the largest difference between ranks that should hold the same. `type` says dtype,
+/// dims and sharding; the parts have its local dims.
+Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh& mesh,
+              std::span<const int64_t> ranks, double& disagreement);
+
+/// Part number `part` of `parts` equal ones along dimension `dim`.
+Tensor SlicePart(const Tensor& whole, size_t dim, int64_t part, int64_t parts);
+/// Writes `part` over that part of `whole`.
+void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole);
+
+/// The largest absolute difference of two tensors; infinite when their dims differ, or when one has
+/// NaN where the other has not.
+double Distance(const Tensor& a, const Tensor& b);
+
+/// All rank numbers of a mesh; the one rank 0 without a mesh.
+std::vector<int64_t> AllRanks(const Mesh& mesh);
+
+/// to[i] += from[j].
+void AddElement(Tensor& to, int64_t i, const Tensor& from, int64_t j);
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_TENSOR_PARTS_H_

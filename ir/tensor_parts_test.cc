@@ -1,0 +1,78 @@
+#include "ir/tensor_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace orrery::ir {
+namespace {
+
+Tensor Floats(Dims dims, std::vector<double> values) {
+  return Tensor::OfFloats(DType::kF32, std::move(dims), std::move(values));
+}
+
+TEST(TensorParts, CutAndPasted) {
+  Tensor a = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor middle = SlicePart(a, 1, 1, 3);
+  EXPECT_EQ(middle, Floats({2, 1}, {2, 5}));
+  PastePart(middle, 1, 0, a);
+  EXPECT_EQ(a, Floats({2, 3}, {2, 2, 3, 5, 5, 6}));
+}
+
+TEST(TensorParts, DistanceIsTheLargestDifference) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(Distance(Floats({2}, {1, 2}), Floats({2}, {1, -2})), 4);
+  EXPECT_EQ(Distance(Floats({2}, {1, 2}), Floats({2, 1}, {1, 2})), infinity);
+  EXPECT_EQ(Distance(Floats({1}, {infinity}), Floats({1}, {infinity})), 0);
+  EXPECT_EQ(Distance(Floats({1}, {NAN}), Floats({1}, {NAN})), 0);
+  EXPECT_EQ(Distance(Floats({1}, {NAN}), Floats({1}, {1})), infinity);
+  EXPECT_EQ(Distance(Tensor::OfInts(DType::kI8, {1}, {3}), Tensor::OfInts(DType::kI8, {1}, {5})),
+            2);
+}
+
+TEST(TensorParts, GatherPutsTogetherWhatScatterTookApart) {
+  const Mesh mesh({{"a", 2}, {"b", 3}});
+  const std::vector<int64_t> ranks = AllRanks(mesh);
+  Tensor whole(DType::kF32, {12, 2});
+  for (size_t i = 0; i < 24; ++i) whole.floats()[i] = static_cast<double>(i);
+  TensorType type = whole.type();
+  AxisList both(1);
+  both.push_back(0);  // b outermost
+  type.sharding.Set(0, 2, both);
+  std::vector<Tensor> parts;
+  for (const int64_t rank : ranks) parts.push_back(Scatter(whole, type, mesh, rank));
+  // Rank 3 is a1 b0: part 0 * 2 + 1.
+  EXPECT_EQ(parts[3], Floats({2, 2}, {4, 5, 6, 7}));
+  EXPECT_EQ(PartOf(mesh, 3, both), 1);
+  EXPECT_EQ(RestOf(mesh, 3, AxisList(0)), 0);
+  double disagreement = 0;
+  EXPECT_EQ(Gather(parts, type, mesh, ranks, disagreement), whole);
+  EXPECT_EQ(disagreement, 0);
+}
+
+TEST(TensorParts, GatherAddsPartsAndTellsRanksThatDisagree) {
+  const Mesh mesh({{"a", 2}, {"b", 2}});
+  TensorType type{DType::kF32, {1}, {}};
+  type.sharding.partial = AxisList(0);
+  const std::vector<Tensor> parts = {Floats({1}, {1}), Floats({1}, {2}), Floats({1}, {10}),
+                                     Floats({1}, {20})};
+  double disagreement = 0;
+  EXPECT_EQ(Gather(parts, type, mesh, AllRanks(mesh), disagreement), Floats({1}, {11}));
+  EXPECT_EQ(disagreement, 11);
+}
+
+TEST(TensorParts, OfAPartialValueOneRankHoldsAll) {
+  const Mesh mesh({{"a", 2}, {"b", 2}});
+  TensorType type{DType::kI64, {2}, {}};
+  type.sharding.Set(0, 1, AxisList(1));
+  type.sharding.partial = AxisList(0);
+  const Tensor whole = Tensor::OfInts(DType::kI64, {2}, {5, 7});
+  const int64_t held[] = {5, 7, 0, 0};
+  for (const int64_t rank : AllRanks(mesh)) {
+    EXPECT_EQ(Scatter(whole, type, mesh, rank).ints()[0], held[rank]);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::ir

@@ -1,0 +1,384 @@
+#include "tests/backend/onnx_case.h"
+
+#include <onnx/onnx_pb.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "importer/onnx.h"
+#include "ir/execute.h"
+#include "ir/mesh.h"
+#include "ir/type.h"
+#include "support/file.h"
+#include "support/status.h"
+
+namespace orrery::backend {
+namespace {
+
+using ir::DType;
+using ir::Tensor;
+using onnx::TensorProto;
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr unsigned kSecondsACase = 20;
+
+template <typename Proto>
+absl::StatusOr<Proto> ReadProto(const std::string& path) {
+  ORRERY_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  Proto proto;
+  if (!proto.ParseFromString(bytes)) return absl::InvalidArgumentError(path + " does not parse");
+  return proto;
+}
+
+// Tensors: read here apart from the importer, so that both must agree.
+
+double FromHalf(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  double value =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 31) value = fraction == 0 ? HUGE_VAL : NAN;
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+double FromBFloat16(uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+}
+
+std::optional<DType> DTypeOf(int type) {
+  static const std::map<int, DType> kTypes = {
+      {TensorProto::FLOAT, DType::kF32},   {TensorProto::DOUBLE, DType::kF64},
+      {TensorProto::FLOAT16, DType::kF16}, {TensorProto::BFLOAT16, DType::kBF16},
+      {TensorProto::BOOL, DType::kBool},   {TensorProto::INT8, DType::kI8},
+      {TensorProto::INT16, DType::kI16},   {TensorProto::INT32, DType::kI32},
+      {TensorProto::INT64, DType::kI64},   {TensorProto::UINT8, DType::kU8},
+      {TensorProto::UINT16, DType::kU16},  {TensorProto::UINT32, DType::kU32},
+      {TensorProto::UINT64, DType::kU64}};
+  const auto found = kTypes.find(type);
+  if (found == kTypes.end()) return std::nullopt;
+  return found->second;
+}
+
+template <typename Stored>
+void SetRaw(const std::string& raw, double (*convert)(Stored), Tensor& tensor) {
+  for (size_t i = 0; i < static_cast<size_t>(tensor.size()); ++i) {
+    Stored stored;
+    std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
+    if (tensor.is_float()) {
+      tensor.floats()[i] = convert(stored);
+    } else {
+      tensor.ints()[i] = static_cast<int64_t>(stored);
+    }
+  }
+}
+
+template <typename Stored>
+double Plainly(Stored stored) {
+  return static_cast<double>(stored);
+}
+
+void SetRaw(const std::string& raw, Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kF32:
+      return SetRaw<float>(raw, Plainly, tensor);
+    case DType::kF64:
+      return SetRaw<double>(raw, Plainly, tensor);
+    case DType::kF16:
+      return SetRaw<uint16_t>(raw, FromHalf, tensor);
+    case DType::kBF16:
+      return SetRaw<uint16_t>(raw, FromBFloat16, tensor);
+    case DType::kI8:
+      return SetRaw<int8_t>(raw, Plainly, tensor);
+    case DType::kI16:
+      return SetRaw<int16_t>(raw, Plainly, tensor);
+    case DType::kU16:
+      return SetRaw<uint16_t>(raw, Plainly, tensor);
+    case DType::kI32:
+      return SetRaw<int32_t>(raw, Plainly, tensor);
+    case DType::kU32:
+      return SetRaw<uint32_t>(raw, Plainly, tensor);
+    case DType::kI64:
+    case DType::kU64:
+      return SetRaw<int64_t>(raw, Plainly, tensor);
+    default:
+      return SetRaw<uint8_t>(raw, Plainly, tensor);
+  }
+}
+
+// Element i of a tensor whose elements stand in the fields of their types.
+void SetElement(const TensorProto& proto, int i, Tensor& tensor) {
+  const auto at = static_cast<size_t>(i);
+  switch (tensor.dtype()) {
+    case DType::kF32:
+      tensor.floats()[at] = static_cast<double>(proto.float_data(i));
+      return;
+    case DType::kF64:
+      tensor.floats()[at] = proto.double_data(i);
+      return;
+    case DType::kF16:
+      tensor.floats()[at] = FromHalf(static_cast<uint16_t>(proto.int32_data(i)));
+      return;
+    case DType::kBF16:
+      tensor.floats()[at] = FromBFloat16(static_cast<uint16_t>(proto.int32_data(i)));
+      return;
+    case DType::kI64:
+      tensor.ints()[at] = proto.int64_data(i);
+      return;
+    case DType::kU32:
+    case DType::kU64:
+      tensor.ints()[at] = static_cast<int64_t>(proto.uint64_data(i));
+      return;
+    default:
+      tensor.ints()[at] = proto.int32_data(i);
+  }
+}
+
+int CountTyped(const TensorProto& proto) {
+  return std::max({proto.float_data_size(), proto.double_data_size(), proto.int32_data_size(),
+                   proto.int64_data_size(), proto.uint64_data_size()});
+}
+
+// Nothing for one that is no tensor of numbers, or whose data is not there.
+std::optional<Tensor> TensorOf(const TensorProto& proto) {
+  const std::optional<DType> dtype = DTypeOf(proto.data_type());
+  if (!dtype.has_value()) return std::nullopt;
+  Tensor tensor(*dtype, ir::Dims(proto.dims().begin(), proto.dims().end()));
+  if (proto.has_raw_data()) {
+    if (static_cast<int64_t>(proto.raw_data().size()) < tensor.size() * ir::SizeOf(*dtype)) {
+      return std::nullopt;
+    }
+    SetRaw(proto.raw_data(), tensor);
+    return tensor;
+  }
+  if (CountTyped(proto) < tensor.size()) return std::nullopt;
+  for (int i = 0; i < static_cast<int>(tensor.size()); ++i) SetElement(proto, i, tensor);
+  return tensor;
+}
+
+// A case.
+
+bool IsNumeric(const onnx::ValueInfoProto& value) {
+  const onnx::TypeProto& type = value.type();
+  return type.has_tensor_type() && DTypeOf(type.tensor_type().elem_type()).has_value();
+}
+
+struct Case {
+  onnx::ModelProto model;
+  std::vector<const onnx::ValueInfoProto*> inputs;  // those that are no initializers
+  Tensors stored;                                   // initializers and constants
+};
+
+absl::StatusOr<Case> ReadCase(const std::string& folder) {
+  Case test;
+  ORRERY_ASSIGN_OR_RETURN(test.model, ReadProto<onnx::ModelProto>(folder + "/model.onnx"));
+  const auto store = [&](const std::string& name, const TensorProto& proto) {
+    if (std::optional<Tensor> tensor = TensorOf(proto)) test.stored[name] = *std::move(tensor);
+  };
+  for (const TensorProto& proto : test.model.graph().initializer()) store(proto.name(), proto);
+  for (const onnx::NodeProto& node : test.model.graph().node()) {
+    if (node.op_type() != "Constant" || node.attribute_size() != 1) continue;
+    if (node.attribute(0).has_t()) store(node.output(0), node.attribute(0).t());
+  }
+  return test;
+}
+
+void FindInputs(Case& test) {
+  std::set<std::string> initializers;
+  for (const TensorProto& proto : test.model.graph().initializer())
+    initializers.insert(proto.name());
+  for (const onnx::ValueInfoProto& input : test.model.graph().input()) {
+    if (!initializers.contains(input.name())) test.inputs.push_back(&input);
+  }
+}
+
+// What dynamic dimensions of those inputs that are not in `known` are in the data.
+std::map<std::string, int64_t> Symbols(const Case& test, const Tensors& inputs,
+                                       const Tensors& known) {
+  std::map<std::string, int64_t> symbols;
+  for (const onnx::ValueInfoProto* input : test.inputs) {
+    if (known.contains(input->name())) continue;
+    const ir::Dims& dims = inputs.at(input->name()).dims();
+    const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
+    for (int d = 0; d < shape.dim_size() && d < static_cast<int>(dims.size()); ++d) {
+      const auto& dim = shape.dim(d);
+      if (dim.has_dim_value()) continue;
+      symbols[dim.dim_param().empty() ? absl::StrCat(input->name(), ".", d) : dim.dim_param()] =
+          dims[static_cast<size_t>(d)];
+    }
+  }
+  return symbols;
+}
+
+Tensors Known(const Tensors& inputs, int level) {
+  Tensors known;
+  for (const auto& [name, tensor] : inputs) {
+    if (level == 2 || (level == 1 && !tensor.is_float())) known[name] = tensor;
+  }
+  return known;
+}
+
+// With as few inputs known as it takes; the error is that with none.
+absl::StatusOr<ir::Function> Import(const std::string& folder, const Case& test,
+                                    const Tensors& inputs, int& level) {
+  absl::Status first;
+  for (level = 0; level <= 2; ++level) {
+    importer::ImportOptions options;
+    options.values = Known(inputs, level);
+    options.symbols = Symbols(test, inputs, options.values);
+    absl::StatusOr<ir::Function> function = importer::ImportOnnx(folder + "/model.onnx", options);
+    if (function.ok()) return function;
+    if (level == 0) first = function.status();
+  }
+  return first;
+}
+
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-7;
+};
+
+Tolerance ToleranceOf(DType dtype) {
+  if (dtype == DType::kF16) return {.relative = 1e-2, .absolute = 1e-3};
+  if (dtype == DType::kBF16) return {.relative = 4e-2, .absolute = 1e-2};
+  if (!ir::IsFloat(dtype)) return {.relative = 0, .absolute = 0};
+  return {};
+}
+
+bool Near(double ours, double expected, const Tolerance& tolerance) {
+  if (ours == expected || (std::isnan(ours) && std::isnan(expected))) return true;
+  if (!std::isfinite(ours) || !std::isfinite(expected)) return false;
+  return std::abs(ours - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
+}
+
+std::string Show(const Tensor& tensor) { return ir::ToString(tensor.type(), ir::Mesh()); }
+
+absl::Status Compare(const std::string& name, const Tensor& ours, const Tensor& expected) {
+  if (ours.dtype() != expected.dtype() || ours.dims() != expected.dims()) {
+    return absl::InternalError(
+        absl::StrCat("output '", name, "' is ", Show(ours), "; wanted ", Show(expected)));
+  }
+  for (int64_t i = 0; i < ours.size(); ++i) {
+    if (Near(ours.Number(i), expected.Number(i), ToleranceOf(expected.dtype()))) continue;
+    return absl::InternalError(absl::StrCat("output '", name, "' ", Show(ours), " element ", i,
+                                            " is ", ours.Number(i), "; wanted ",
+                                            expected.Number(i)));
+  }
+  return absl::OkStatus();
+}
+
+// The tensors of files input_0.pb … in order; nothing when one is no tensor.
+absl::StatusOr<std::vector<Tensor>> ReadTensors(const std::string& data_set,
+                                                const std::string& prefix) {
+  std::vector<Tensor> tensors;
+  for (int i = 0;; ++i) {
+    const std::string path = absl::StrCat(data_set, "/", prefix, "_", i, ".pb");
+    if (!std::filesystem::exists(path)) return tensors;
+    ORRERY_ASSIGN_OR_RETURN(const TensorProto proto, ReadProto<TensorProto>(path));
+    std::optional<Tensor> tensor = TensorOf(proto);
+    if (!tensor.has_value()) return absl::InvalidArgumentError(path + " is no tensor of numbers");
+    tensors.push_back(*std::move(tensor));
+  }
+}
+
+absl::Status RunDataSet(const std::string& folder, const std::string& data_set, const Case& test,
+                        int& level) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Tensor> given, ReadTensors(data_set, "input"));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, ReadTensors(data_set, "output"));
+  if (given.size() < test.inputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data set has ", given.size(), " inputs; the model ", test.inputs.size()));
+  }
+  Tensors inputs;
+  for (size_t i = 0; i < test.inputs.size(); ++i) inputs[test.inputs[i]->name()] = given[i];
+  ORRERY_ASSIGN_OR_RETURN(const ir::Function function, Import(folder, test, inputs, level));
+  Tensors all = inputs;
+  all.insert(test.stored.begin(), test.stored.end());
+  ORRERY_ASSIGN_OR_RETURN(const ir::Execution execution, ir::Execute(function, all));
+  std::vector<Tensor> ours;
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    if (function.outputs()[i].role == ir::OutputRole::kResult) ours.push_back(execution.outputs[i]);
+  }
+  if (ours.size() != expected.size()) {
+    return absl::InternalError(
+        absl::StrCat("got ", ours.size(), " outputs; wanted ", expected.size()));
+  }
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const std::string& name = test.model.graph().output(static_cast<int>(i)).name();
+    ORRERY_RETURN_IF_ERROR(Compare(name, ours[i], expected[i]));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> DataSets(const std::string& folder) {
+  std::vector<std::string> sets;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory()) sets.push_back(entry.path().string());
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
+}
+
+}  // namespace
+
+CaseResult RunCase(const std::string& folder) {
+  absl::StatusOr<Case> test = ReadCase(folder);
+  if (!test.ok()) return {.message = std::string(test.status().message())};
+  FindInputs(*test);
+  bool numeric = true;
+  for (const onnx::ValueInfoProto* input : test->inputs) numeric = numeric && IsNumeric(*input);
+  for (const auto& output : test->model.graph().output()) numeric = numeric && IsNumeric(output);
+  if (!numeric) {
+    (void)importer::ImportOnnx(folder + "/model.onnx");  // it may refuse, yet not crash
+    return {.verdict = Verdict::kOtherKind};
+  }
+  CaseResult result{.verdict = Verdict::kPassed};
+  for (const std::string& data_set : DataSets(folder)) {
+    int level = 0;
+    const absl::Status status = RunDataSet(folder, data_set, *test, level);
+    result.known = std::max(result.known, level);
+    if (!status.ok()) return {.message = std::string(status.message()), .known = level};
+  }
+  return result;
+}
+
+CaseResult RunCaseApart(const std::string& folder) {
+  int ends[2];
+  if (pipe(ends) != 0) return {.message = "no pipe"};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kSecondsACase);
+    const CaseResult result = RunCase(folder);
+    const std::string bytes =
+        absl::StrCat(static_cast<int>(result.verdict), result.known, result.message);
+    const ssize_t written = write(ends[1], bytes.data(), bytes.size());
+    _exit(written == static_cast<ssize_t>(bytes.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string bytes;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof(buffer))) > 0;) {
+    bytes.append(buffer, static_cast<size_t>(n));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) {
+    return {.message = absl::StrCat("crashed: ", strsignal(WTERMSIG(status)))};
+  }
+  if (status != 0 || bytes.size() < 2) return {.message = "ended without a result"};
+  return {.verdict = static_cast<Verdict>(bytes[0] - '0'),
+          .message = bytes.substr(2),
+          .known = bytes[1] - '0'};
+}
+
+}  // namespace orrery::backend
