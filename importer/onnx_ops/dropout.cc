@@ -42,7 +42,6 @@ absl::Status LowerDropout(NodeContext& c) {
 }  // namespace
 
 // Before opset 7 the attribute `is_test` told training from inference.
-extern const OnnxOp kDropoutOnnxOp = {
-    .type = "Dropout", .since_opset = 7, .lower = LowerDropout};
+extern const OnnxOp kDropoutOnnxOp = {.type = "Dropout", .since_opset = 7, .lower = LowerDropout};
 
 }  // namespace orrery::importer

@@ -44,9 +44,8 @@ absl::Status LowerNegativeLogLikelihoodLoss(NodeContext& c) {
 }
 
 absl::Status LowerSoftmaxCrossEntropyLoss(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(
-      const ir::ValueId likelihoods,
-      c.Op(ir::OpKind::kLogSoftmax, {c.input(0)}, {{"axis", int64_t{1}}}));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId likelihoods,
+                          c.Op(ir::OpKind::kLogSoftmax, {c.input(0)}, {{"axis", int64_t{1}}}));
   ORRERY_ASSIGN_OR_RETURN(const ir::ValueId loss, LikelihoodLoss(c, likelihoods));
   c.SetOutput(0, loss);
   c.SetOutput(1, likelihoods);
@@ -56,9 +55,7 @@ absl::Status LowerSoftmaxCrossEntropyLoss(NodeContext& c) {
 }  // namespace
 
 extern const OnnxOp kNegativeLogLikelihoodLossOnnxOp = {
-    .type = "NegativeLogLikelihoodLoss",
-    .inputs = 2,
-    .lower = LowerNegativeLogLikelihoodLoss};
+    .type = "NegativeLogLikelihoodLoss", .inputs = 2, .lower = LowerNegativeLogLikelihoodLoss};
 
 extern const OnnxOp kSoftmaxCrossEntropyLossOnnxOp = {
     .type = "SoftmaxCrossEntropyLoss", .inputs = 2, .lower = LowerSoftmaxCrossEntropyLoss};

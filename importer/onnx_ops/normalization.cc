@@ -49,8 +49,8 @@ absl::Status LowerBatchNormalization(NodeContext& c) {
   if (c.Int("spatial", 1) == 0) {
     return absl::UnimplementedError("spatial=0 is not supported; wanted statistics of channels");
   }
-  const bool training = c.opset() >= 14 ? c.Int("training_mode", 0) != 0
-                                        : c.has_output(1) || c.has_output(2);
+  const bool training =
+      c.opset() >= 14 ? c.Int("training_mode", 0) != 0 : c.has_output(1) || c.has_output(2);
   ir::AttributeSet attributes = {{"epsilon", c.Float("epsilon", 1e-5)}};
   if (training) {
     attributes.Set("training", int64_t{1});
@@ -69,10 +69,9 @@ absl::Status LowerBatchNormalization(NodeContext& c) {
 
 absl::Status LowerGroups(NodeContext& c, int64_t groups) {
   const ir::ValueId operands[] = {c.input(0), c.input(1), c.input(2)};
-  ORRERY_ASSIGN_OR_RETURN(
-      const std::vector<ir::ValueId> results,
-      c.Ops(ir::OpKind::kGroupNorm, operands,
-            {{"groups", groups}, {"epsilon", c.Float("epsilon", 1e-5)}}));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
+                          c.Ops(ir::OpKind::kGroupNorm, operands,
+                                {{"groups", groups}, {"epsilon", c.Float("epsilon", 1e-5)}}));
   c.SetOutput(0, results[0]);
   return absl::OkStatus();
 }
@@ -98,10 +97,8 @@ absl::Status LowerLrn(NodeContext& c) {
 
 }  // namespace
 
-extern const OnnxOp kLayerNormalizationOnnxOp = {.type = "LayerNormalization",
-                                                 .inputs = 2,
-                                                 .weights = 0b110,
-                                                 .lower = LowerLayerNormalization};
+extern const OnnxOp kLayerNormalizationOnnxOp = {
+    .type = "LayerNormalization", .inputs = 2, .weights = 0b110, .lower = LowerLayerNormalization};
 
 // Before opset 7 the attribute `is_test` told training from inference.
 extern const OnnxOp kBatchNormalizationOnnxOp = {.type = "BatchNormalization",
