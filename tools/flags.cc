@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "importer/builtin_models.h"
 #include "importer/load_model.h"
 #include "support/heap.h"
 #include "support/status.h"
@@ -99,7 +100,11 @@ void AddStepFlags(po::options_description& options, ModelFlags& flags) {
 void AddModelFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()(
       "model", po::value(&flags.model)->required(),
-      "FILE.onnx, FILE.orr (text form of the IR), or built in: mlp:layers=64,dim=8192")(
+      absl::StrCat("FILE.onnx, FILE.orr (text form of the IR), or built in, as in "
+                   "mlp:layers=64,dim=8192 or gpt3-175b:seq=1024; opt --list-models tells their "
+                   "keys: ",
+                   importer::BuiltinModels())
+          .c_str())(
       "batch-size", po::value(&flags.batch_size)->required(),
       "samples in one global batch (one optimizer step)");
   AddStepFlags(options, flags);
