@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "ir/ops/kernels.h"
+#include "ir/ops/pointwise.h"
 
 // Ops that compute one result element from the operand elements in the same place.
 
@@ -50,7 +50,10 @@ extern const OpInfo kAddOp = {
     .infer = InferBroadcast,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) { return EvaluateBinary(e, std::plus<>()); },
+    .evaluate =
+        [](Evaluation& e) {
+          return EvaluateTyped(e, [](auto x, auto z) { return Wrapping(x, z, std::plus<>()); });
+        },
     .gradient = AddGradient,
     .linear = true,
 };
@@ -62,7 +65,11 @@ extern const OpInfo kMulOp = {
     .infer = InferBroadcast,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = [](Evaluation& e) { return EvaluateBinary(e, std::multiplies<>()); },
+    .evaluate =
+        [](Evaluation& e) {
+          return EvaluateTyped(e,
+                               [](auto x, auto z) { return Wrapping(x, z, std::multiplies<>()); });
+        },
     .gradient = MulGradient,
 };
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/ops/kernels.h"
 
-// Ops that make, rename, move or sum elements.
+// Ops that make, rename or move elements.
 
 namespace orrery::ir {
 namespace {
@@ -60,47 +60,6 @@ absl::Status TransposeGradient(GradientContext& c) {
   return c.builder().status();
 }
 
-bool Reduces(const std::vector<int64_t>& axes, size_t dim) {
-  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(dim)) != axes.end();
-}
-
-absl::Status InferReduceSum(const OpTypes& op, TypeList& results) {
-  const TensorType& x = *op.operands[0];
-  const std::vector<int64_t> axes = op.attributes.Ints("axes");
-  for (const int64_t axis : axes) {
-    if (axis >= 0 && axis < static_cast<int64_t>(x.dims.size())) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("axis ", axis, " is none of the ", x.dims.size(), " dimensions"));
-  }
-  const bool keep = op.attributes.Int("keepdims", 0) != 0;
-  Dims dims;
-  for (size_t d = 0; d < x.dims.size(); ++d) {
-    if (!Reduces(axes, d)) {
-      dims.push_back(x.dims[d]);
-    } else if (keep) {
-      dims.push_back(1);
-    }
-  }
-  results.push_back({.dtype = x.dtype, .dims = std::move(dims), .sharding = {}});
-  return absl::OkStatus();
-}
-
-absl::Status EvaluateReduceSum(Evaluation& e) {
-  const Tensor& x = e.operand(0);
-  const std::vector<int64_t> axes = e.attributes.Ints("axes");
-  Dims kept = x.dims();
-  for (const int64_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
-  Tensor& y = e.results[0];
-  for (Odometer at(x.dims(), {BroadcastStrides(kept, x.dims())}); !at.done(); at.Next()) {
-    if (x.is_float()) {
-      y.floats()[static_cast<size_t>(at.offset(0))] += x.Number(at.index());
-    } else {
-      y.ints()[static_cast<size_t>(at.offset(0))] += x.ints()[static_cast<size_t>(at.index())];
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status EvaluateTranspose(Evaluation& e) {
   const Tensor& x = e.operand(0);
   const std::vector<int64_t> perm = Permutation(e.attributes, x.dims().size());
@@ -123,24 +82,6 @@ absl::Status EvaluateConstant(Evaluation& e) {
   if (!value.has_value()) return absl::FailedPreconditionError("its values were not kept");
   e.results[0] = *std::move(value);
   return absl::OkStatus();
-}
-
-double ReduceSumFlops(const OpTypes& op, const TypeList&) {
-  return static_cast<double>(ElementCount(op.operands[0]->dims));
-}
-
-ShardingRule ReduceSumSharding(const OpTypes& op, const TypeList&) {
-  const std::vector<int64_t> axes = op.attributes.Ints("axes");
-  ShardingRule::Factors all, kept;
-  for (size_t d = 0; d < op.operands[0]->dims.size(); ++d) {
-    all.push_back(static_cast<int8_t>(d));
-    if (!Reduces(axes, d)) {
-      kept.push_back(static_cast<int8_t>(d));
-    } else if (op.attributes.Int("keepdims", 0) != 0) {
-      kept.push_back(kNoFactor);
-    }
-  }
-  return {.operands = {all}, .results = {kept}};
 }
 
 }  // namespace
@@ -175,17 +116,6 @@ extern const OpInfo kTransposeOp = {
     .sharding = TransposeSharding,
     .evaluate = EvaluateTranspose,
     .gradient = TransposeGradient,
-    .linear = true,
-};
-
-extern const OpInfo kReduceSumOp = {
-    .name = "ReduceSum",
-    .summary = "the sum of x over the dimensions `axes`, which vanish unless keepdims=1",
-    .operands = 1,
-    .infer = InferReduceSum,
-    .flops = ReduceSumFlops,
-    .sharding = ReduceSumSharding,
-    .evaluate = EvaluateReduceSum,
     .linear = true,
 };
 

@@ -1,0 +1,69 @@
+#include "ir/ops/pointwise.h"
+
+#include <span>
+
+#include "support/status.h"
+
+namespace orrery::ir {
+namespace {
+
+absl::Status Want(const OpTypes& op, size_t i, bool fits, absl::string_view wanted) {
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("operand ", i, " is of ", ToString(op.operands[i]->dtype), "; wanted ", wanted));
+}
+
+}  // namespace
+
+absl::Status WantFloat(const OpTypes& op, size_t i) {
+  return Want(op, i, IsFloat(op.operands[i]->dtype), "floating point");
+}
+
+absl::Status WantNumbers(const OpTypes& op) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    ORRERY_RETURN_IF_ERROR(Want(op, i, op.operands[i]->dtype != DType::kBool, "numbers"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WantBits(const OpTypes& op) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    ORRERY_RETURN_IF_ERROR(Want(op, i, !IsFloat(op.operands[i]->dtype), "bool or whole numbers"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferFloat(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(WantFloat(op));
+  return InferUnary(op, results);
+}
+
+absl::Status InferArithmetic(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(WantNumbers(op));
+  return InferBroadcast(op, results);
+}
+
+absl::Status InferBits(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(WantBits(op));
+  return InferBroadcast(op, results);
+}
+
+absl::Status InferComparison(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(InferBroadcast(op, results));
+  results[0].dtype = DType::kBool;
+  return absl::OkStatus();
+}
+
+ValueId ScalarConstant(Builder& builder, DType dtype, double value) {
+  const Attribute number =
+      IsFloat(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(value));
+  const OpId op = builder.TypedOp(
+      OpKind::kConstant, {}, {.dtype = dtype, .dims = {}, .sharding = {}}, "", {{"fill", number}});
+  return op.valid() ? builder.function().result(op) : ValueId();
+}
+
+void SetBroadcastGradient(GradientContext& c, int i, ValueId gradient) {
+  if (gradient.valid()) c.SetOperandGradient(i, Unbroadcast(c, gradient, i));
+}
+
+}  // namespace orrery::ir
