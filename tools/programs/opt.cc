@@ -101,6 +101,7 @@ int Main(int argc, char** argv) {
                        "build/bin/opt examples/models/mlp_64x512.onnx --passes "
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
+  AddStepFlags(spec.options, flags.model);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(
@@ -113,10 +114,7 @@ int Main(int argc, char** argv) {
       "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
       "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
-      "dtype", po::value(&flags.model.dtype), "fp32, fp16, bf16 or fp8 [as the model says]")(
-      "symbol", po::value(&flags.model.symbols)->composing(),
-      "value of a dynamic ONNX dimension: batch=8")(
-      "stages", po::bool_switch(&flags.stages),
+            "stages", po::bool_switch(&flags.stages),
       "print the functions of each stage, spread by the degrees below; any degree implies it")(
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
