@@ -5,9 +5,9 @@
 #include "ir/ops/kernels.h"
 #include "support/status.h"
 
-// Batch normalization of x [batch, channels, ..]: each channel by its mean and variance, in training
-// those of the batch, otherwise running ones (Ioffe & Szegedy 2015). Where the batch is split, each
-// rank normalizes by the statistics of its share, as data-parallel training does.
+// Batch normalization of x [batch, channels, ..]: each channel by its mean and variance, in
+// training those of the batch, otherwise running ones (Ioffe & Szegedy 2015). Where the batch is
+// split, each rank normalizes by the statistics of its share, as data-parallel training does.
 
 namespace orrery::ir {
 namespace {
@@ -194,8 +194,9 @@ absl::Status EvaluateBatchNormGrad(Evaluation& e) {
 
 extern const OpInfo kBatchNormOp = {
     .name = "BatchNorm",
-    .summary = "x [batch,channels,..] normalized a channel, times scale plus bias, by mean and "
-               "variance; training=1: by those of the batch, which are results, and new running ones",
+    .summary =
+        "x [batch,channels,..] normalized a channel, times scale plus bias, by mean and "
+        "variance; training=1: by those of the batch, which are results, and new running ones",
     .operands = 5,
     .results = OpInfo::kVariadic,
     .infer = InferBatchNorm,
@@ -212,8 +213,9 @@ extern const OpInfo kBatchNormOp = {
 
 extern const OpInfo kBatchNormGradOp = {
     .name = "BatchNormGrad",
-    .summary = "gradients of x, scale and bias of BatchNorm from x, scale, mean, 1 / standard "
-               "deviation (training=1) or variance, and dy",
+    .summary =
+        "gradients of x, scale and bias of BatchNorm from x, scale, mean, 1 / standard "
+        "deviation (training=1) or variance, and dy",
     .operands = 5,
     .results = 3,
     .infer = InferBatchNormGrad,

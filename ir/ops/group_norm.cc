@@ -53,7 +53,8 @@ ShardingRule::Factors BatchFactors(const TensorType& type) {
 
 ShardingRule GroupNormSharding(const OpTypes& op, const TypeList& results) {
   const auto image = BatchFactors(*op.operands[0]), statistics = BatchFactors(results[1]);
-  return {.operands = {image, {kNoFactor}, {kNoFactor}}, .results = {image, statistics, statistics}};
+  return {.operands = {image, {kNoFactor}, {kNoFactor}},
+          .results = {image, statistics, statistics}};
 }
 
 struct Groups {
@@ -111,8 +112,8 @@ absl::Status GroupNormGradient(GradientContext& c) {
                               c.result_gradient(0)};
   const std::string names[] = {c.GradientName(0), c.GradientName(1), c.GradientName(2)};
   const absl::string_view views[] = {names[0], names[1], names[2]};
-  const OpId op = b.Ops(OpKind::kGroupNormGrad, operands, views,
-                        {{"groups", c.attributes().Int("groups", 1)}});
+  const OpId op =
+      b.Ops(OpKind::kGroupNormGrad, operands, views, {{"groups", c.attributes().Int("groups", 1)}});
   if (!op.valid()) return b.status();
   for (int i = 0; i < 3; ++i) c.SetOperandGradient(i, b.function().result(op, i));
   return absl::OkStatus();
@@ -155,8 +156,7 @@ absl::Status EvaluateGroupNormGrad(Evaluation& e) {
       product += gradient * scale.floats()[at] * normal / n;
     }
     for (int64_t i = 0; i < groups.size(); ++i) {
-      const double scaled =
-          dy.Number(start + i) * scale.Number(groups.ScaleOf(g, i, scale.size()));
+      const double scaled = dy.Number(start + i) * scale.Number(groups.ScaleOf(g, i, scale.size()));
       const double normal = (x.Number(start + i) - mean) * rstd;
       e.results[0].SetNumber(start + i, rstd * (scaled - sum - normal * product));
     }
@@ -168,8 +168,9 @@ absl::Status EvaluateGroupNormGrad(Evaluation& e) {
 
 extern const OpInfo kGroupNormOp = {
     .name = "GroupNorm",
-    .summary = "x [batch,channels,..] normalized in `groups` of channels, times scale plus bias; "
-               "mean; 1 / standard deviation",
+    .summary =
+        "x [batch,channels,..] normalized in `groups` of channels, times scale plus bias; "
+        "mean; 1 / standard deviation",
     .operands = 3,
     .results = 3,
     .infer = InferGroupNorm,
@@ -181,8 +182,9 @@ extern const OpInfo kGroupNormOp = {
 
 extern const OpInfo kGroupNormGradOp = {
     .name = "GroupNormGrad",
-    .summary = "gradients of x, scale and bias of GroupNorm from x, scale, mean, 1 / standard "
-               "deviation and dy",
+    .summary =
+        "gradients of x, scale and bias of GroupNorm from x, scale, mean, 1 / standard "
+        "deviation and dy",
     .operands = 5,
     .results = 3,
     .infer = InferGroupNormGrad,

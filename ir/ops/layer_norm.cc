@@ -6,12 +6,13 @@
 #include "support/status.h"
 
 // Layer normalization over the dimensions from `axis` on: y = (x - mean) / sqrt(variance + epsilon)
-// times gamma plus beta (Ba, Kiros & Hinton 2016). Its gradient is one kernel, as frameworks run it.
+// times gamma plus beta (Ba, Kiros & Hinton 2016). Its gradient is one kernel, as frameworks run
+// it.
 
 namespace orrery::ir {
 namespace {
 
-constexpr double kForwardFlops = 8;    // an element: 4 for the statistics, 2 to normalize, 2 to scale
+constexpr double kForwardFlops = 8;  // an element: 4 for the statistics, 2 to normalize, 2 to scale
 constexpr double kBackwardFlops = 14;  // an element
 
 absl::StatusOr<size_t> AxisOf(const OpTypes& op) {
@@ -174,8 +175,9 @@ absl::Status EvaluateLayerNormGrad(Evaluation& e) {
 
 extern const OpInfo kLayerNormOp = {
     .name = "LayerNorm",
-    .summary = "x normalized over the dimensions from `axis` on, times gamma [plus beta]; mean; 1 / "
-               "standard deviation",
+    .summary =
+        "x normalized over the dimensions from `axis` on, times gamma [plus beta]; mean; 1 / "
+        "standard deviation",
     .operands = 3,
     .optional = 1,
     .results = 3,
@@ -188,8 +190,9 @@ extern const OpInfo kLayerNormOp = {
 
 extern const OpInfo kLayerNormGradOp = {
     .name = "LayerNormGrad",
-    .summary = "gradients of x, gamma and beta of LayerNorm from x, gamma, mean, 1 / standard "
-               "deviation and dy",
+    .summary =
+        "gradients of x, gamma and beta of LayerNorm from x, gamma, mean, 1 / standard "
+        "deviation and dy",
     .operands = 5,
     .results = 3,
     .infer = InferLayerNormGrad,

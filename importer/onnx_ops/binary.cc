@@ -1,0 +1,131 @@
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "importer/onnx_op.h"
+#include "support/status.h"
+
+// Arithmetic of two and more tensors, and of bits.
+
+namespace orrery::importer {
+namespace {
+
+template <ir::OpKind kind>
+absl::Status LowerBinary(NodeContext& c) {
+  return c.Return(c.Op(kind, {c.input(0), c.input(1)}));
+}
+
+// The operands one after another; one alone is the result itself.
+absl::StatusOr<ir::ValueId> Chain(NodeContext& c, ir::OpKind kind) {
+  ir::ValueId sum = c.input(0);
+  for (int i = 1; i < c.node().input_size(); ++i) {
+    if (!c.has_input(i)) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no name"));
+    }
+    ORRERY_ASSIGN_OR_RETURN(sum, c.Op(kind, {sum, c.input(i)}));
+  }
+  return sum;
+}
+
+template <ir::OpKind kind>
+absl::Status LowerVariadic(NodeContext& c) {
+  return c.Return(Chain(c, kind));
+}
+
+absl::Status LowerMean(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId sum, Chain(c, ir::OpKind::kAdd));
+  if (c.node().input_size() == 1) return c.Return(sum);
+  const double share = 1.0 / c.node().input_size();
+  return c.Return(c.Op(ir::OpKind::kScale, {sum}, {{"factor", share}}));
+}
+
+absl::Status LowerMod(NodeContext& c) {
+  ir::AttributeSet attributes;
+  if (c.Int("fmod", 0) != 0) attributes.Set("fmod", int64_t{1});
+  return c.Return(c.Op(ir::OpKind::kMod, {c.input(0), c.input(1)}, attributes));
+}
+
+absl::Status LowerBitShift(NodeContext& c) {
+  const std::string direction = absl::AsciiStrToLower(c.String("direction", ""));
+  return c.Return(
+      c.Op(ir::OpKind::kBitShift, {c.input(0), c.input(1)}, {{"direction", direction}}));
+}
+
+// Ops that the IR has for bool and whole numbers alike, and ONNX under a name for each.
+absl::Status CheckBits(NodeContext& c, bool bitwise) {
+  for (int i = 0; i < c.node().input_size() && c.has_input(i); ++i) {
+    const ir::DType dtype = c.input_type(i).dtype;
+    if (!ir::IsFloat(dtype) && (dtype != ir::DType::kBool) == bitwise) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input ", i, " is of ", ir::ToString(dtype),
+                                                   "; wanted ",
+                                                   bitwise ? "whole numbers" : "bool"));
+  }
+  return absl::OkStatus();
+}
+
+template <ir::OpKind kind, bool bitwise>
+absl::Status LowerLogic(NodeContext& c) {
+  ORRERY_RETURN_IF_ERROR(CheckBits(c, bitwise));
+  return LowerBinary<kind>(c);
+}
+
+template <bool bitwise>
+absl::Status LowerNot(NodeContext& c) {
+  ORRERY_RETURN_IF_ERROR(CheckBits(c, bitwise));
+  return c.Return(c.Op(ir::OpKind::kNot, {c.input(0)}));
+}
+
+}  // namespace
+
+// Before opset 7 broadcasting of two operands went by the attributes `broadcast` and `axis`.
+extern const OnnxOp kSubOnnxOp = {
+    .type = "Sub", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kSub>};
+extern const OnnxOp kDivOnnxOp = {
+    .type = "Div", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kDiv>};
+extern const OnnxOp kPowOnnxOp = {
+    .type = "Pow", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kPow>};
+extern const OnnxOp kPReluOnnxOp = {.type = "PRelu",
+                                    .inputs = 2,
+                                    .since_opset = 7,
+                                    .weights = 2,
+                                    .lower = LowerBinary<ir::OpKind::kPRelu>};
+extern const OnnxOp kModOnnxOp = {.type = "Mod", .inputs = 2, .lower = LowerMod};
+
+extern const OnnxOp kMinOnnxOp = {.type = "Min", .lower = LowerVariadic<ir::OpKind::kMin>};
+extern const OnnxOp kMaxOnnxOp = {.type = "Max", .lower = LowerVariadic<ir::OpKind::kMax>};
+extern const OnnxOp kSumOnnxOp = {.type = "Sum", .lower = LowerVariadic<ir::OpKind::kAdd>};
+extern const OnnxOp kMeanOnnxOp = {.type = "Mean", .lower = LowerMean};
+
+extern const OnnxOp kEqualOnnxOp = {
+    .type = "Equal", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kEqual>};
+extern const OnnxOp kGreaterOnnxOp = {
+    .type = "Greater", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kGreater>};
+extern const OnnxOp kGreaterOrEqualOnnxOp = {
+    .type = "GreaterOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kGreaterOrEqual>};
+extern const OnnxOp kLessOnnxOp = {
+    .type = "Less", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kLess>};
+extern const OnnxOp kLessOrEqualOnnxOp = {
+    .type = "LessOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kLessOrEqual>};
+
+extern const OnnxOp kAndOnnxOp = {
+    .type = "And", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kAnd, false>};
+extern const OnnxOp kOrOnnxOp = {
+    .type = "Or", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kOr, false>};
+extern const OnnxOp kXorOnnxOp = {
+    .type = "Xor", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kXor, false>};
+extern const OnnxOp kNotOnnxOp = {.type = "Not", .lower = LowerNot<false>};
+extern const OnnxOp kBitwiseAndOnnxOp = {.type = "BitwiseAnd",
+                                         .inputs = 2,
+                                         .since_opset = 18,
+                                         .lower = LowerLogic<ir::OpKind::kAnd, true>};
+extern const OnnxOp kBitwiseOrOnnxOp = {.type = "BitwiseOr",
+                                        .inputs = 2,
+                                        .since_opset = 18,
+                                        .lower = LowerLogic<ir::OpKind::kOr, true>};
+extern const OnnxOp kBitwiseXorOnnxOp = {.type = "BitwiseXor",
+                                         .inputs = 2,
+                                         .since_opset = 18,
+                                         .lower = LowerLogic<ir::OpKind::kXor, true>};
+extern const OnnxOp kBitwiseNotOnnxOp = {
+    .type = "BitwiseNot", .since_opset = 18, .lower = LowerNot<true>};
+extern const OnnxOp kBitShiftOnnxOp = {.type = "BitShift", .inputs = 2, .lower = LowerBitShift};
+
+}  // namespace orrery::importer

@@ -1,0 +1,103 @@
+#include "ir/builder.h"
+#include "ir/ops/checks.h"
+#include "ir/ops/kernels.h"
+#include "support/status.h"
+
+// Dropout: elements are zero with probability `ratio`, the others are scaled so that the mean stays
+// (Srivastava et al. 2014). The backward needs the mask alone. Evaluated, the mask is a function
+// of the attribute `seed` and of the place: the same on every run.
+
+namespace orrery::ir {
+namespace {
+
+absl::Status CheckRatio(const OpTypes& op) {
+  const double ratio = op.attributes.Number("ratio", 0.5);
+  if (ratio >= 0 && ratio <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("ratio=", ratio, "; wanted 0 to 1"));
+}
+
+absl::Status InferDropout(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(CheckRatio(op));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op, 0));
+  AddResult(results, op.operands[0]->dtype, op.operands[0]->dims);
+  AddResult(results, DType::kBool, op.operands[0]->dims);
+  return absl::OkStatus();
+}
+
+absl::Status InferDropoutGrad(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(CheckRatio(op));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op, 1));
+  ORRERY_RETURN_IF_ERROR(CheckDims(op, 1, op.operands[0]->dims, "as the mask"));
+  AddResult(results, op.operands[1]->dtype, op.operands[1]->dims);
+  return absl::OkStatus();
+}
+
+// A number in [0, 1) of each place: the finalizer of MurmurHash3 over seed and place.
+double Chance(int64_t seed, int64_t place) {
+  uint64_t bits = static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15U + static_cast<uint64_t>(place);
+  for (const uint64_t factor : {0xff51afd7ed558ccdU, 0xc4ceb9fe1a85ec53U}) {
+    bits = (bits ^ (bits >> 33)) * factor;
+  }
+  return static_cast<double>((bits ^ (bits >> 33)) >> 11) / 9007199254740992.0;  // 2^53
+}
+
+double ScaleOf(const AttributeSet& attributes) {
+  const double ratio = attributes.Number("ratio", 0.5);
+  return ratio < 1 ? 1 / (1 - ratio) : 0;
+}
+
+absl::Status EvaluateDropout(Evaluation& e) {
+  const double ratio = e.attributes.Number("ratio", 0.5), scale = ScaleOf(e.attributes);
+  const int64_t seed = e.attributes.Int("seed", 0);
+  for (int64_t i = 0; i < e.operand(0).size(); ++i) {
+    if (Chance(seed, i) < ratio) continue;
+    e.results[0].SetNumber(i, e.operand(0).Number(i) * scale);
+    e.results[1].SetNumber(i, 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateDropoutGrad(Evaluation& e) {
+  const double scale = ScaleOf(e.attributes);
+  return EvaluateBinary(e, [scale](double kept, double dy) { return kept * dy * scale; });
+}
+
+absl::Status DropoutGradient(GradientContext& c) {
+  c.SetOperandGradient(
+      0, c.builder().Op(OpKind::kDropoutGrad, {c.result(1), c.result_gradient(0)},
+                        c.GradientName(0), {{"ratio", c.attributes().Number("ratio", 0.5)}}));
+  return c.builder().status();
+}
+
+// A mask that depends on the place is another one in each part.
+ShardingRule DropoutSharding(const OpTypes& op, const TypeList& results) {
+  ShardingRule rule = ElementwiseRule(op, results);
+  rule.exact = op.attributes.Number("ratio", 0.5) == 0;
+  return rule;
+}
+
+}  // namespace
+
+extern const OpInfo kDropoutOp = {
+    .name = "Dropout",
+    .summary = "x with elements set to 0 with probability `ratio`, others scaled; what was kept",
+    .operands = 1,
+    .results = 2,
+    .infer = InferDropout,
+    .flops = OneFlopAnElement,
+    .sharding = DropoutSharding,
+    .evaluate = EvaluateDropout,
+    .gradient = DropoutGradient,
+};
+
+extern const OpInfo kDropoutGradOp = {
+    .name = "DropoutGrad",
+    .summary = "gradient of Dropout(x) from what was kept and dy",
+    .operands = 2,
+    .infer = InferDropoutGrad,
+    .flops = OneFlopAnElement,
+    .sharding = ElementwiseRule,
+    .evaluate = EvaluateDropoutGrad,
+};
+
+}  // namespace orrery::ir

@@ -1,0 +1,126 @@
+#ifndef ORRERY_IR_OPS_UNROLLED_CONVOLUTION_H_
+#define ORRERY_IR_OPS_UNROLLED_CONVOLUTION_H_
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "ir/ops/window.h"
+#include "ir/tensor.h"
+
+// Convolution on tensors. The image unrolled to columns, one for each place of the window, is a
+// matrix that the weights of a group are multiplied with. Whole numbers wrap around.
+
+namespace orrery::ir {
+
+/// The elements of a tensor as numbers to compute with.
+template <typename T>
+T* Elements(const Tensor& tensor) {
+  auto& writable = const_cast<Tensor&>(tensor);
+  if constexpr (std::is_same_v<T, double>) {
+    return writable.floats().data();
+  } else {
+    return reinterpret_cast<T*>(writable.ints().data());
+  }
+}
+
+/// Image, weights and maps of one convolution, of which one is the result and starts as zero. T is
+/// double or uint64_t.
+template <typename T>
+class Convolution {
+ public:
+  Convolution(const Evaluation& e, const Tensor& image, const Tensor& weight, const Tensor& maps)
+      : image_(Elements<T>(image)),
+        weight_(Elements<T>(weight)),
+        maps_(Elements<T>(maps)),
+        batch_(image.dims()[0]),
+        channels_(weight.dims()[1]),
+        groups_(image.dims()[1] / weight.dims()[1]),
+        group_maps_(weight.dims()[0] / groups_),
+        kernel_(ElementCount(SpatialDims(weight.dims()))),
+        pixels_(ElementCount(SpatialDims(image.dims()))),
+        places_(ElementCount(SpatialDims(maps.dims()))),
+        taps_(WindowTaps(WindowOf(e.attributes, SpatialDims(weight.dims())).value(),
+                         SpatialDims(image.dims()), SpatialDims(maps.dims()))) {}
+
+  /// Adds to the maps.
+  void Forward() {
+    ForEachGroup(
+        [&](T* image, auto weight, auto maps) { maps.noalias() += weight * Unroll(image); });
+  }
+  /// Adds to the image what each element of the maps was made from.
+  void ToImage() {
+    ForEachGroup([&](T* image, auto weight, auto maps) {
+      Rows columns = weight.transpose() * maps;
+      ForEachTap(
+          [&](int64_t row, int64_t place, int64_t pixel) { image[pixel] += columns(row, place); });
+    });
+  }
+  /// Adds to the weights.
+  void ToWeight() {
+    ForEachGroup([&](T* image, auto weight, auto maps) {
+      weight.noalias() += maps * Unroll(image).transpose();
+    });
+  }
+
+ private:
+  using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+  template <typename F>
+  void ForEachGroup(F f) {
+    for (int64_t i = 0; i < batch_ * groups_; ++i) {
+      const int64_t g = i % groups_;
+      f(image_ + i * channels_ * pixels_,
+        Eigen::Map<Rows>(weight_ + g * group_maps_ * channels_ * kernel_, group_maps_,
+                         channels_ * kernel_),
+        Eigen::Map<Rows>(maps_ + i * group_maps_ * places_, group_maps_, places_));
+    }
+  }
+
+  // Calls f(row and column of the unrolled image, element of the group's image).
+  template <typename F>
+  void ForEachTap(F f) const {
+    for (int64_t row = 0; row < channels_ * kernel_; ++row) {
+      const int64_t channel = row / kernel_, element = row % kernel_;
+      for (int64_t place = 0; place < places_; ++place) {
+        const int64_t tap = taps_[static_cast<size_t>(element * places_ + place)];
+        if (tap >= 0) f(row, place, channel * pixels_ + tap);
+      }
+    }
+  }
+
+  Rows Unroll(const T* image) const {
+    Rows columns = Rows::Zero(channels_ * kernel_, places_);
+    ForEachTap(
+        [&](int64_t row, int64_t place, int64_t pixel) { columns(row, place) = image[pixel]; });
+    return columns;
+  }
+
+  T *image_, *weight_, *maps_;
+  int64_t batch_, channels_, groups_, group_maps_, kernel_, pixels_, places_;
+  std::vector<int64_t> taps_;
+};
+
+/// Adds operand 2 to each channel, in as many parts as there are partial sums.
+inline void AddBias(Evaluation& e) {
+  if (!e.has_operand(2)) return;
+  Tensor& y = e.results[0];
+  const AroundDim around = SplitAround(y.dims(), 1);
+  const Tensor& bias = e.operand(2);
+  for (int64_t i = 0; i < y.size(); ++i) {
+    const int64_t channel = i / around.inner % around.size;
+    if (y.is_float()) {
+      y.floats()[static_cast<size_t>(i)] +=
+          bias.Number(channel) / static_cast<double>(e.partial_over);
+    } else {
+      int64_t& sum = y.ints()[static_cast<size_t>(i)];
+      const int64_t part = bias.ints()[static_cast<size_t>(channel)];
+      sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(part));
+    }
+  }
+}
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_OPS_UNROLLED_CONVOLUTION_H_
