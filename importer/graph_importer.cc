@@ -107,11 +107,12 @@ bool GraphImporter::AddCopyOfInitializer(const onnx::NodeProto& node) {
   if (node.op_type() != "Identity" || node.output_size() != 1) return false;
   const auto found = initializers_.find(node.input(0));
   if (found == initializers_.end()) return false;
+  const onnx::TensorProto& tensor = *found->second;
   const ir::TensorType type = function_.type(scope_.at(node.input(0)));
   const ir::ValueId value = function_.AddInput(node.output(0), type, ir::InputRole::kParameter);
   scope_[node.output(0)] = value;
-  initializers_.emplace(node.output(0), found->second);
-  if (ir::ElementCount(type.dims) <= kMaxValues) known_.AddSource(value, *found->second);
+  initializers_.emplace(node.output(0), &tensor);
+  if (ir::ElementCount(type.dims) <= kMaxValues) known_.AddSource(value, tensor);
   return true;
 }
 

@@ -16,7 +16,7 @@
 namespace orrery::importer {
 namespace {
 
-constexpr int kMaxNodes = 1 << 17;
+constexpr int kMaxNodes = 1 << 16;
 constexpr size_t kMaxDepth = 64;
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;

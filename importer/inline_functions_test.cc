@@ -82,7 +82,7 @@ TEST(InlineFunctions, StopsWhereFunctionsExplode) {
     absl::StrAppend(&text, "}\n");
   }
   absl::StrAppend(&text, kHead, "A0 (x) => (x) { }");
-  EXPECT_EQ(Imported(text), "m.onnx: its functions make more than 131072 nodes");
+  EXPECT_EQ(Imported(text), "m.onnx: its functions make more than 65536 nodes");
 }
 
 // An output that is an input, an input that the call leaves out.

@@ -9,30 +9,13 @@
 #include "importer/inline_functions.h"
 #include "importer/onnx_file.h"
 #include "importer/onnx_given_values.h"
+#include "importer/roles.h"
 #include "importer/symbols.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 
 namespace orrery::importer {
 namespace {
-
-// Leaves out the ops that nothing uses: constants whose values went into attributes, say.
-void DropDeadOps(ir::Function& function) {
-  IdTable<ir::ValueId, int32_t> uses = ir::CountUses(function);
-  std::vector<ir::OpId> order;
-  for (size_t i = function.order().size(); i-- > 0;) {
-    const ir::OpId op = function.order()[i];
-    bool alive = false;
-    for (int32_t r = 0; r < function.result_count(op); ++r)
-      alive |= uses[function.result(op, r)] > 0;
-    if (alive) {
-      order.push_back(op);
-      continue;
-    }
-    for (const ir::ValueId operand : function.operands(op)) --uses[operand];
-  }
-  function.SetOrder(std::vector<ir::OpId>(order.rbegin(), order.rend()));
-}
 
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,
                                     const ImportOptions& options) {
@@ -44,9 +27,11 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
   GraphImporter importer(model.graph(), opset, path.stem().string(), path.parent_path().string());
   ORRERY_RETURN_IF_ERROR(importer.Run());
   ORRERY_RETURN_IF_ERROR(importer.CheckOutputs());
-  DropDeadOps(importer.function());
-  ORRERY_RETURN_IF_ERROR(ir::Verify(importer.function()));
-  return std::move(importer.function());
+  ORRERY_ASSIGN_OR_RETURN(
+      ir::Function function,
+      AssignRoles(importer.function(), {.weights = importer.weights(), .freeze = options.freeze}));
+  ORRERY_RETURN_IF_ERROR(ir::Verify(function));
+  return function;
 }
 
 }  // namespace

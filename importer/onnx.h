@@ -24,15 +24,17 @@ struct ImportOptions {
   /// Values of graph inputs, by name: such an input becomes a constant, so that what depends on it
   /// may even decide about shapes.
   std::map<std::string, ir::Tensor> values = {};
+  /// Parameters whose names this regular expression matches somewhere are not trained.
+  std::string freeze = {};
 };
 
 /// Reads the ONNX file `path` as a function that verifies and is named after the file. Graph inputs
-/// become data inputs (dimension 0 is the batch), floating-point initializers parameters, integer
-/// ones constants, and graph outputs results; all keep their names. What no output needs is left
-/// out, save for graph inputs. The types agree with ONNX's own shape inference, as far as that
-/// goes. Errors are one line: not found (no such file), or an invalid argument that says where,
-/// what was found, and what was wanted: "mlp.onnx: node '/l.0/MatMul': inner dimensions differ; got
-/// 64 and 96".
+/// become data inputs (dimension 0 is the batch), floating-point initializers parameters or buffers
+/// (roles.h says which), integer ones and scalars constants, and graph outputs results; all keep
+/// their names. What no output needs is left out, save for graph inputs. Functions of the model and
+/// branches of an If whose condition is known stand where they are called. Errors are one line: not
+/// found (no such file), or an invalid argument that says where, what was found, and what was
+/// wanted: "mlp.onnx: node '/l.0/MatMul': inner dimensions differ; got 64 and 96".
 absl::StatusOr<ir::Function> ImportOnnx(const std::string& path, const ImportOptions& options = {});
 
 }  // namespace orrery::importer

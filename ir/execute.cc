@@ -189,7 +189,7 @@ class Lockstep {
         if (function_.kind(op) == OpKind::kAllGather) {
           PastePart(part, dim, static_cast<int64_t>(i), result);
         } else {
-          for (int64_t at = 0; at < part.size(); ++at) AddElement(result, at, part, at);
+          AddTensor(part, result);
         }
       }
       if (options_.round || !result.is_float()) result.RoundToDType();

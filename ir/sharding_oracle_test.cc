@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,92 +10,34 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/op_info.h"
-#include "tests/ir_text/integer_kernels.h"
+#include "ir/tensor_parts.h"
+#include "tests/ir_text/examples.h"
 
-// Sharding rules against an oracle that knows none: each op runs on small tensors of integers, rank
-// by rank on what that rank holds, under every way to spread its operands that InferTypes lets
-// pass; what the ranks have, put together as the inferred sharding says, is what one device
-// computes.
+// Sharding rules against an oracle that knows none: each op is evaluated rank by rank on what that
+// rank holds, under every way to spread its operands that InferTypes lets pass; what the ranks
+// have, put together as the inferred sharding says, is what one device computes.
 
 namespace orrery::ir {
 namespace {
 
+using examples::Example;
+using Types = std::vector<TensorType>;
+using Tensors = std::vector<Tensor>;
+
+constexpr double kTolerance = 1e-9;
+
+// Op kinds whose result depends on where an element stands in the whole, which a rank does not see.
+const std::set<std::string>& KindsThatSeePlaces() {
+  static const auto& kinds = *new std::set<std::string>{
+      "Dropout",  // the mask is made from the number of the element
+  };
+  return kinds;
+}
+
 // Spreading and putting together.
 
-const Mesh& TheMesh() {
-  static const Mesh mesh({{"dp", 2}, {"hp", 3}});
-  return mesh;
-}
-
-// The place of `rank` along `axes`, the first one outermost.
-int64_t PlaceAlong(const AxisList& axes, int64_t rank) {
-  int64_t place = 0;
-  for (const AxisIndex axis : axes.axes()) {
-    const int64_t size = TheMesh().size(axis);
-    place = place * size + rank / TheMesh().stride(axis) % size;
-  }
-  return place;
-}
-
-Dims LocalDims(const TensorType& type) {
-  Dims dims = type.dims;
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] /= TheMesh().size(type.sharding.at(d));
-  return dims;
-}
-
-// Where the element at `index` of what `rank` holds stands in the whole.
-Index Global(const TensorType& type, int64_t rank, Index index) {
-  const Dims local = LocalDims(type);
-  for (size_t d = 0; d < index.size(); ++d) {
-    index[d] += PlaceAlong(type.sharding.at(d), rank) * local[d];
-  }
-  return index;
-}
-
-// What each rank holds of `whole`. Where it is partial, random summands that add up to it.
-Tensors Spread(const Tensor& whole, const TensorType& type, std::mt19937& random) {
-  Tensors summands(static_cast<size_t>(TheMesh().size(type.sharding.partial)), whole);
-  for (size_t s = 1; s < summands.size(); ++s) {
-    for (size_t i = 0; i < whole.elements.size(); ++i) {
-      summands[s].elements[i] = static_cast<int64_t>(random() % 19) - 9;
-      summands[0].elements[i] -= summands[s].elements[i];
-    }
-  }
-  Tensors held;
-  for (int64_t rank = 0; rank < TheMesh().size(); ++rank) {
-    const auto s = static_cast<size_t>(PlaceAlong(type.sharding.partial, rank));
-    held.push_back(Zeros(LocalDims(type)));
-    ForEachIndex(held.back().dims, [&](const Index& index) {
-      At(held.back(), index) = At(summands[s], Global(type, rank, index));
-    });
-  }
-  return held;
-}
-
-// The whole that the ranks hold, or the trouble: ranks that ought to hold the same must.
-std::pair<Tensor, std::string> Gather(const Tensors& held, const TensorType& type) {
-  std::map<std::pair<int64_t, Index>, int64_t> elements;  // by summand and place
-  for (int64_t rank = 0; rank < TheMesh().size(); ++rank) {
-    const Tensor& part = held[static_cast<size_t>(rank)];
-    if (part.dims != LocalDims(type)) return {{}, absl::StrCat("dims of rank ", rank)};
-    std::string trouble;
-    ForEachIndex(part.dims, [&](const Index& index) {
-      const auto key =
-          std::pair(PlaceAlong(type.sharding.partial, rank), Global(type, rank, index));
-      const auto [found, is_new] = elements.emplace(key, At(part, index));
-      if (!is_new && found->second != At(part, index)) trouble = "replicas differ";
-    });
-    if (!trouble.empty()) return {{}, trouble};
-  }
-  Tensor whole = Zeros(type.dims);
-  for (const auto& [key, element] : elements) At(whole, key.second) += element;
-  return {whole, ""};
-}
-
-// Enumeration.
-
-bool UsesAxesOnce(const Sharding& sharding) {
-  for (AxisIndex axis = 0; axis < TheMesh().axes().size(); ++axis) {
+bool UsesAxesOnce(const Sharding& sharding, const Mesh& mesh) {
+  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
     int uses = sharding.partial.contains(axis) ? 1 : 0;
     for (const AxisList& list : sharding.split) uses += list.contains(axis) ? 1 : 0;
     if (uses > 1) return false;
@@ -102,12 +45,151 @@ bool UsesAxesOnce(const Sharding& sharding) {
   return true;
 }
 
-bool Divides(const TensorType& type) {
+bool Divides(const TensorType& type, const Mesh& mesh) {
   for (size_t d = 0; d < type.dims.size(); ++d) {
-    if (type.dims[d] % TheMesh().size(type.sharding.at(d)) != 0) return false;
+    if (type.dims[d] % mesh.size(type.sharding.at(d)) != 0) return false;
   }
   return true;
 }
+
+// `whole` as that many random summands that add up to it.
+Tensors Summands(const Tensor& whole, int64_t count, std::mt19937& random) {
+  Tensors summands(static_cast<size_t>(count), whole);
+  for (size_t s = 1; s < summands.size(); ++s) {
+    for (size_t i = 0; i < whole.floats().size(); ++i) {
+      const double part = static_cast<double>(random() % 19) / 4 - 2;
+      summands[s].floats()[i] = part;
+      summands[0].floats()[i] -= part;
+    }
+    for (size_t i = 0; i < whole.ints().size(); ++i) {
+      const int64_t part = static_cast<int64_t>(random() % 19) - 9;
+      summands[s].ints()[i] = part;
+      summands[0].ints()[i] -= part;
+    }
+  }
+  return summands;
+}
+
+// What each rank holds of `whole`.
+Tensors Spread(const Tensor& whole, const TensorType& type, const Mesh& mesh,
+               std::mt19937& random) {
+  const Tensors summands = Summands(whole, mesh.size(type.sharding.partial), random);
+  TensorType split = type;
+  split.sharding.partial = AxisList();
+  Tensors held;
+  for (const int64_t rank : AllRanks(mesh)) {
+    const auto s = static_cast<size_t>(PartOf(mesh, rank, type.sharding.partial));
+    held.push_back(Scatter(summands[s], split, mesh, rank));
+  }
+  return held;
+}
+
+// Over how many ranks the op itself leaves a partial sum.
+int64_t PartialOver(const Types& operands, const TypeList& results, const Mesh& mesh) {
+  int64_t over = 1;
+  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+    bool before = false, after = false;
+    for (const TensorType& type : operands) before |= type.sharding.partial.contains(axis);
+    for (const TensorType& type : results) after |= type.sharding.partial.contains(axis);
+    if (after && !before) over *= mesh.size(axis);
+  }
+  return over;
+}
+
+bool Near(const Tensor& ours, const Tensor& expected) {
+  double largest = 1;
+  for (const double value : expected.floats()) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  return ours.dtype() == expected.dtype() &&
+         Distance(ours, expected) <= (expected.is_float() ? kTolerance * largest : 0);
+}
+
+// One op on some operands.
+class Oracle {
+ public:
+  Oracle(const Example& example, Tensors operands, const Mesh& mesh)
+      : example_(example), mesh_(mesh), wholes_(std::move(operands)) {
+    const auto expected = examples::EvaluateExactly(example, wholes_);
+    EXPECT_TRUE(expected.ok()) << example.name << ": " << expected.status();
+    if (expected.ok()) expected_ = *expected;
+    if (example.info().sharding == nullptr) return;
+    const std::vector<const TensorType*> types = examples::Pointers(example.operands);
+    const ShardingRule rule = example.info().sharding(
+        {.attributes = example.attributes, .operands = types, .mesh = Mesh()},
+        *examples::ResultTypes(example, example.operands));
+    exact_ = rule.exact;
+    own_results_ = rule.own_results;
+  }
+
+  /// Whether InferTypes accepts that spread; if so, evaluates it and compares.
+  bool Check(const Types& types) {
+    const auto results = examples::ResultTypes(example_, types, mesh_);
+    if (!results.has_value()) return false;
+    for (const TensorType& result : *results) {  // the verifier's to refuse
+      if (!UsesAxesOnce(result.sharding, mesh_) || !Divides(result, mesh_)) return false;
+    }
+    Execute(types, *results);
+    return true;
+  }
+
+ private:
+  void Execute(const Types& types, const TypeList& results) {
+    std::vector<Tensors> held, made(results.size());
+    for (size_t i = 0; i < types.size(); ++i) {
+      held.push_back(Spread(wholes_[i], types[i], mesh_, random_));
+    }
+    const int64_t partial_over = PartialOver(types, results, mesh_);
+    for (const int64_t rank : AllRanks(mesh_)) {
+      std::vector<const Tensor*> in;
+      for (const Tensors& operand : held) in.push_back(&operand[static_cast<size_t>(rank)]);
+      Tensors out;
+      for (const TensorType& result : results) {
+        out.emplace_back(result.dtype, LocalType(result, mesh_).dims);
+      }
+      Evaluation evaluation{.attributes = example_.attributes,
+                            .operands = in,
+                            .results = out,
+                            .partial_over = partial_over};
+      const absl::Status status = example_.info().evaluate(evaluation);
+      ASSERT_TRUE(status.ok()) << Describe(types, results) << ": " << status;
+      for (size_t j = 0; j < out.size(); ++j) made[j].push_back(std::move(out[j]));
+    }
+    for (size_t j = 0; j < results.size(); ++j) {
+      if (!exact_ || (own_results_ >> j & 1) != 0) {
+        ExpectLocalTypes(made[j], results[j]);
+        continue;
+      }
+      double disagreement = 0;
+      const Tensor whole = Gather(made[j], results[j], mesh_, AllRanks(mesh_), disagreement);
+      EXPECT_LE(disagreement, kTolerance) << Describe(types, results) << ": replicas differ";
+      EXPECT_TRUE(Near(whole, expected_[j])) << Describe(types, results) << ": result " << j
+                                             << " is off by " << Distance(whole, expected_[j]);
+    }
+  }
+
+  void ExpectLocalTypes(const Tensors& made, const TensorType& type) const {
+    for (const Tensor& part : made) EXPECT_EQ(part.dims(), LocalType(type, mesh_).dims);
+  }
+
+  std::string Describe(const Types& types, const TypeList& results) const {
+    const auto show = [this](std::string* out, const TensorType& type) {
+      absl::StrAppend(out, ToString(type, mesh_));
+    };
+    return absl::StrCat(example_.name, "(", absl::StrJoin(types, ", ", show),
+                        ") = ", absl::StrJoin(results, ", ", show), " ",
+                        ToString(example_.attributes));
+  }
+
+  const Example& example_;
+  const Mesh& mesh_;
+  std::mt19937 random_{5};
+  Tensors wholes_, expected_;
+  bool exact_ = true;         // as the rule has it
+  uint32_t own_results_ = 0;  // as the rule has it
+};
+
+// Every spread that there is, accepted or not, for a few ops on shapes that allow all of them.
 
 AxisList Axes(std::initializer_list<AxisIndex> axes) {
   AxisList list;
@@ -115,23 +197,26 @@ AxisList Axes(std::initializer_list<AxisIndex> axes) {
   return list;
 }
 
-// All ways to spread a tensor of `dims`: each axis is idle, splits a dimension, or is partial.
-std::vector<TensorType> AllSpreads(const Dims& dims) {
+// All ways to spread a tensor of `dims` over two axes: each is idle, splits a dimension, or is
+// partial.
+Types AllSpreads(const TensorType& whole, const Mesh& mesh) {
   const std::vector<AxisList> choices = {Axes({}), Axes({0}), Axes({1}), Axes({0, 1}),
                                          Axes({1, 0})};
-  std::vector<TensorType> spreads = {{DType::kI64, dims, {}}};
-  for (size_t d = 0; d <= dims.size(); ++d) {
-    std::vector<TensorType> longer;
+  Types spreads = {whole};
+  for (size_t d = 0; d <= whole.dims.size(); ++d) {
+    Types longer;
     for (const TensorType& type : spreads) {
       for (const AxisList& choice : choices) {
         TensorType next = type;
-        if (d < dims.size()) {
-          next.sharding.Set(d, dims.size(), choice);
+        if (d < whole.dims.size()) {
+          next.sharding.Set(d, whole.dims.size(), choice);
         } else if (choice != Axes({1, 0})) {  // a sum has no order
           next.sharding.partial = choice;
         }
         const bool same = next == type && !choice.empty();
-        if (!same && UsesAxesOnce(next.sharding) && Divides(next)) longer.push_back(next);
+        if (!same && UsesAxesOnce(next.sharding, mesh) && Divides(next, mesh)) {
+          longer.push_back(next);
+        }
       }
     }
     spreads = std::move(longer);
@@ -139,85 +224,16 @@ std::vector<TensorType> AllSpreads(const Dims& dims) {
   return spreads;
 }
 
-struct Case {
-  std::string name;
-  OpKind kind;
-  AttributeSet attributes;
-  std::vector<Dims> operands;
-  Kernel kernel;
-  int spreads;  // how many ways to spread it there are; see below
-};
-
-class Oracle {
- public:
-  explicit Oracle(const Case& test) : test_(test) {
-    for (const Dims& dims : test.operands) {
-      wholes_.push_back(Zeros(dims));
-      for (int64_t& element : wholes_.back().elements) {
-        element = static_cast<int64_t>(random_() % 19) - 9;
-      }
-    }
-    expected_ = test.kernel(wholes_);
+int CheckAllSpreads(const Example& example, const Types& types, const Mesh& mesh, Oracle& oracle) {
+  if (types.size() == example.operands.size()) return oracle.Check(types) ? 1 : 0;
+  int accepted = 0;
+  for (const TensorType& type : AllSpreads(example.operands[types.size()], mesh)) {
+    Types longer = types;
+    longer.push_back(type);
+    accepted += CheckAllSpreads(example, longer, mesh, oracle);
   }
-
-  int CheckAll() {
-    Choose({});
-    return accepted_;
-  }
-
- private:
-  void Choose(const std::vector<TensorType>& types) {
-    if (types.size() == test_.operands.size()) return Check(types);
-    for (const TensorType& type : AllSpreads(test_.operands[types.size()])) {
-      std::vector<TensorType> longer = types;
-      longer.push_back(type);
-      Choose(longer);
-    }
-  }
-
-  void Check(const std::vector<TensorType>& types) {
-    std::vector<const TensorType*> pointers;
-    for (const TensorType& type : types) pointers.push_back(&type);
-    TypeList results;
-    const OpTypes op{.attributes = test_.attributes, .operands = pointers, .mesh = TheMesh()};
-    if (!InferTypes(test_.kind, op, results).ok()) return;
-    for (const TensorType& result : results) {
-      if (!UsesAxesOnce(result.sharding) || !Divides(result)) return;  // the verifier's to refuse
-    }
-    ++accepted_;
-    Execute(types, results);
-  }
-
-  void Execute(const std::vector<TensorType>& types, const TypeList& results) {
-    std::vector<Tensors> held;
-    for (size_t i = 0; i < types.size(); ++i) held.push_back(Spread(wholes_[i], types[i], random_));
-    std::vector<Tensors> made(results.size());
-    for (size_t rank = 0; rank < static_cast<size_t>(TheMesh().size()); ++rank) {
-      Tensors in;
-      for (const Tensors& operand : held) in.push_back(operand[rank]);
-      const Tensors out = test_.kernel(in);
-      for (size_t j = 0; j < out.size(); ++j) made[j].push_back(out[j]);
-    }
-    for (size_t j = 0; j < results.size(); ++j) {
-      const auto [whole, trouble] = Gather(made[j], results[j]);
-      EXPECT_EQ(trouble, "") << Describe(types, results);
-      EXPECT_EQ(whole.elements, expected_[j].elements) << Describe(types, results);
-    }
-  }
-
-  std::string Describe(const std::vector<TensorType>& types, const TypeList& results) const {
-    const auto show = [](std::string* out, const TensorType& type) {
-      absl::StrAppend(out, ToString(type, TheMesh()));
-    };
-    return absl::StrCat(test_.name, "(", absl::StrJoin(types, ", ", show),
-                        ") = ", absl::StrJoin(results, ", ", show));
-  }
-
-  const Case& test_;
-  std::mt19937 random_{5};
-  Tensors wholes_, expected_;
-  int accepted_ = 0;
-};
+  return accepted;
+}
 
 // How many ways there are, by hand. Over F factors each of two axes is idle or splits one of them,
 // (F+1)^2 ways, and where both split one they have two orders: F more. A linear op may be partial
@@ -225,102 +241,158 @@ class Oracle {
 constexpr int Ways(int factors) { return (factors + 1) * (factors + 1) + factors; }
 constexpr int LinearWays(int factors) { return (factors + 2) * (factors + 2) + factors; }
 
+struct Case {
+  std::string name;
+  OpKind kind;
+  AttributeSet attributes;
+  std::vector<Dims> operands;
+  int spreads;
+};
+
 const Dims kSquare = {6, 6}, kCube = {6, 6, 6}, kRow = {6};
 
-TEST(ShardingOracle, OfProducts) {
-  const auto transposed_x = [](const Tensors& in) { return Multiply({Swapped(in[0]), in[1]}); };
-  const auto transposed_w = [](const Tensors& in) { return Multiply({in[0], Swapped(in[1])}); };
-  const auto gradients_of_transposed_w = [](const Tensors& in) -> Tensors {
-    const Tensors out = MultiplyGradients({in[0], Swapped(in[1]), in[2]});
-    return {out[0], Swapped(out[1])};
-  };
+TEST(ShardingOracle, OfEverySpread) {
+  const auto ints = [](std::vector<int64_t> list) { return Attribute(std::move(list)); };
   const AttributeSet tx = {{"transpose_x", int64_t{1}}}, tw = {{"transpose_w", int64_t{1}}};
-  const Case cases[] = {
-      {"MatMul", OpKind::kMatMul, {}, {kSquare, kSquare}, Multiply, Ways(3)},
-      {"MatMul x^T", OpKind::kMatMul, tx, {kSquare, kSquare}, transposed_x, Ways(3)},
-      {"MatMul w^T", OpKind::kMatMul, tw, {kSquare, kSquare}, transposed_w, Ways(3)},
-      {"MatMul batched", OpKind::kMatMul, {}, {kCube, kSquare}, Multiply, Ways(4)},
-      {"MatMul batched x^T", OpKind::kMatMul, tx, {kCube, kSquare}, transposed_x, Ways(4)},
-      {"MatMulGrad",
-       OpKind::kMatMulGrad,
-       {},
-       {kSquare, kSquare, kSquare},
-       MultiplyGradients,
-       Ways(3)},
-      {"MatMulGrad w^T",
-       OpKind::kMatMulGrad,
-       tw,
-       {kSquare, kSquare, kSquare},
-       gradients_of_transposed_w,
-       Ways(3)},
-      {"MatMulGrad batched",
-       OpKind::kMatMulGrad,
-       {},
-       {kCube, kSquare, kCube},
-       MultiplyGradients,
-       Ways(4)},
-  };
-  for (const Case& test : cases) EXPECT_EQ(Oracle(test).CheckAll(), test.spreads) << test.name;
-}
-
-TEST(ShardingOracle, OfElementwiseOps) {
-  const Kernel add = Elementwise([](int64_t x, int64_t y) { return x + y; });
-  const Kernel multiply = Elementwise([](int64_t x, int64_t y) { return x * y; });
-  const Kernel relu = Elementwise([](int64_t x, int64_t) { return std::max<int64_t>(x, 0); });
-  const Kernel relu_grad = Elementwise([](int64_t x, int64_t dy) { return x > 0 ? dy : 0; });
-  const Kernel twice = Elementwise([](int64_t x, int64_t) { return 2 * x; });
-  const Kernel same = Elementwise([](int64_t x, int64_t) { return x; });
-  const Kernel square = Elementwise([](int64_t x, int64_t z) { return (x - z) * (x - z); });
-  const Kernel slope = Elementwise([](int64_t x, int64_t z) { return 2 * (x - z); });
   const AttributeSet batch = {{"batch", int64_t{1}}};
   const Case cases[] = {
-      {"Add", OpKind::kAdd, {}, {kSquare, kSquare}, add, LinearWays(2)},
-      {"Add bias", OpKind::kAdd, {}, {kSquare, kRow}, add, LinearWays(2)},
-      {"Add to bias", OpKind::kAdd, {}, {kRow, kSquare}, add, LinearWays(2)},
-      {"Add outer", OpKind::kAdd, {}, {{6, 1}, {1, 6}}, add, LinearWays(2)},
-      {"Mul", OpKind::kMul, {}, {kSquare, kSquare}, multiply, Ways(2)},
-      {"Mul outer", OpKind::kMul, {}, {{6, 1}, {6}}, multiply, Ways(2)},
-      {"Scale", OpKind::kScale, {{"factor", 2.0}}, {kSquare}, twice, LinearWays(2)},
-      {"Relu", OpKind::kRelu, {}, {kSquare}, relu, Ways(2)},
-      {"ReluGrad", OpKind::kReluGrad, {}, {kSquare, kSquare}, relu_grad, Ways(2)},
-      {"Identity", OpKind::kIdentity, {}, {kCube}, same, LinearWays(3)},
-      {"Accumulate", OpKind::kAccumulate, {}, {kSquare, kSquare}, add, LinearWays(2)},
-      {"Loss", OpKind::kLoss, batch, {kSquare, kSquare}, square, Ways(2)},
-      {"LossGrad", OpKind::kLossGrad, batch, {kSquare, kSquare}, slope, Ways(2)},
+      {"MatMul", OpKind::kMatMul, {}, {kSquare, kSquare}, Ways(3)},
+      {"MatMul x^T", OpKind::kMatMul, tx, {kSquare, kSquare}, Ways(3)},
+      {"MatMul w^T", OpKind::kMatMul, tw, {kSquare, kSquare}, Ways(3)},
+      {"MatMul batched", OpKind::kMatMul, {}, {kCube, kSquare}, Ways(4)},
+      {"MatMul batched x^T", OpKind::kMatMul, tx, {kCube, kSquare}, Ways(4)},
+      {"MatMulGrad", OpKind::kMatMulGrad, {}, {kSquare, kSquare, kSquare}, Ways(3)},
+      {"MatMulGrad w^T", OpKind::kMatMulGrad, tw, {kSquare, kSquare, kSquare}, Ways(3)},
+      {"MatMulGrad batched", OpKind::kMatMulGrad, {}, {kCube, kSquare, kCube}, Ways(4)},
+      {"Add", OpKind::kAdd, {}, {kSquare, kSquare}, LinearWays(2)},
+      {"Add bias", OpKind::kAdd, {}, {kSquare, kRow}, LinearWays(2)},
+      {"Add to bias", OpKind::kAdd, {}, {kRow, kSquare}, LinearWays(2)},
+      {"Add outer", OpKind::kAdd, {}, {{6, 1}, {1, 6}}, LinearWays(2)},
+      {"Mul", OpKind::kMul, {}, {kSquare, kSquare}, Ways(2)},
+      {"Mul outer", OpKind::kMul, {}, {{6, 1}, {6}}, Ways(2)},
+      {"Scale", OpKind::kScale, {{"factor", 2.0}}, {kSquare}, LinearWays(2)},
+      {"Relu", OpKind::kRelu, {}, {kSquare}, Ways(2)},
+      {"ReluGrad", OpKind::kReluGrad, {}, {kSquare, kSquare}, Ways(2)},
+      {"Identity", OpKind::kIdentity, {}, {kCube}, LinearWays(3)},
+      {"Accumulate", OpKind::kAccumulate, {}, {kSquare, kSquare}, LinearWays(2)},
+      {"Loss", OpKind::kLoss, batch, {kSquare, kSquare}, Ways(2)},
+      {"LossGrad", OpKind::kLossGrad, batch, {kSquare, kSquare}, Ways(2)},
+      {"Transpose", OpKind::kTranspose, {}, {kSquare}, LinearWays(2)},
+      {"Transpose 201", OpKind::kTranspose, {{"perm", ints({2, 0, 1})}}, {kCube}, LinearWays(3)},
+      {"ReduceSum 0", OpKind::kReduceSum, {{"axes", ints({0})}}, {kSquare}, LinearWays(2)},
+      {"ReduceSum 1", OpKind::kReduceSum, {{"axes", ints({1})}}, {kCube}, LinearWays(3)},
+      {"ReduceSum all", OpKind::kReduceSum, {{"axes", ints({0, 1})}}, {kSquare}, LinearWays(2)},
   };
-  for (const Case& test : cases) EXPECT_EQ(Oracle(test).CheckAll(), test.spreads) << test.name;
+  const Mesh mesh({{"dp", 2}, {"hp", 3}});
+  for (const Case& test : cases) {
+    Example example{.name = test.name,
+                    .kind = test.kind,
+                    .attributes = test.attributes,
+                    .operands = {},
+                    .known = std::vector<std::optional<Tensor>>(test.operands.size())};
+    for (const Dims& dims : test.operands) example.operands.push_back({DType::kF32, dims, {}});
+    std::mt19937 random(7);
+    Oracle oracle(example, examples::Operands(example, random), mesh);
+    EXPECT_EQ(CheckAllSpreads(example, {}, mesh, oracle), test.spreads) << test.name;
+  }
 }
 
-TEST(ShardingOracle, OfShapes) {
-  const auto ints = [](std::vector<int64_t> list) { return Attribute(std::move(list)); };
-  const Case cases[] = {
-      {"Transpose", OpKind::kTranspose, {}, {kSquare}, Permute({1, 0}), LinearWays(2)},
-      {"Transpose 201",
-       OpKind::kTranspose,
-       {{"perm", ints({2, 0, 1})}},
-       {kCube},
-       Permute({2, 0, 1}),
-       LinearWays(3)},
-      {"ReduceSum 0",
-       OpKind::kReduceSum,
-       {{"axes", ints({0})}},
-       {kSquare},
-       SumOver({0}),
-       LinearWays(2)},
-      {"ReduceSum 1",
-       OpKind::kReduceSum,
-       {{"axes", ints({1})}},
-       {kCube},
-       SumOver({1}),
-       LinearWays(3)},
-      {"ReduceSum all",
-       OpKind::kReduceSum,
-       {{"axes", ints({0, 1})}},
-       {kSquare},
-       SumOver({0, 1}),
-       LinearWays(2)},
-  };
-  for (const Case& test : cases) EXPECT_EQ(Oracle(test).CheckAll(), test.spreads) << test.name;
+// Every op kind, on its examples: the spreads that its rule describes.
+
+constexpr int kIdle = -1, kPartial = -2;
+
+// The factors of the operands' dimensions.
+std::set<int> FactorsOf(const ShardingRule& rule) {
+  std::set<int> factors;
+  for (const ShardingRule::Factors& operand : rule.operands) {
+    for (const int8_t factor : operand) {
+      if (factor != kNoFactor) factors.insert(factor);
+    }
+  }
+  return factors;
+}
+
+// The operands where axis 0 of the mesh goes to factor `first` and axis 1 to `second`.
+Types Assigned(const Example& example, const ShardingRule& rule, int first, int second,
+               bool swapped) {
+  Types types = example.operands;
+  for (size_t i = 0; i < types.size(); ++i) {
+    for (size_t d = 0; d < types[i].dims.size(); ++d) {
+      AxisList axes;
+      const int factor = rule.operands[i][d] == kNoFactor ? -3 : rule.operands[i][d];
+      if (swapped && factor == second) axes.push_back(1);
+      if (factor == first) axes.push_back(0);
+      if (!swapped && factor == second) axes.push_back(1);
+      types[i].sharding.Set(d, types[i].dims.size(), axes);
+    }
+    if (first == kPartial) types[i].sharding.partial.push_back(0);
+    if (second == kPartial) types[i].sharding.partial.push_back(1);
+  }
+  return types;
+}
+
+// How many spreads beyond the whole one there are; each is checked.
+int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
+  const auto results = examples::ResultTypes(example, example.operands);
+  if (!results.has_value()) return 0;
+  const std::vector<const TensorType*> pointers = examples::Pointers(example.operands);
+  const Mesh none;
+  const ShardingRule rule = example.info().sharding(
+      {.attributes = example.attributes, .operands = pointers, .mesh = none}, *results);
+  std::set<int> places = FactorsOf(rule);
+  places.insert(kIdle);
+  const bool has_bool = std::any_of(example.operands.begin(), example.operands.end(),
+                                    [](const TensorType& t) { return t.dtype == DType::kBool; });
+  if (example.info().linear && !has_bool) places.insert(kPartial);
+  int accepted = 0;
+  for (const int first : places) {
+    for (const int second : places) {
+      for (const bool swapped : {false, true}) {
+        if (swapped && (first != second || first < 0)) continue;
+        const Types types = Assigned(example, rule, first, second, swapped);
+        const bool divides = std::all_of(types.begin(), types.end(), [&](const TensorType& type) {
+          return Divides(type, mesh);
+        });
+        if (divides && oracle.Check(types) && types != example.operands) ++accepted;
+      }
+    }
+  }
+  return accepted;
+}
+
+// The same for ops that spread their results by themselves: operands of one shape spread alike.
+int CheckAlike(const Example& example, const Mesh& mesh, Oracle& oracle) {
+  int accepted = 0;
+  for (const TensorType& spread : AllSpreads(example.operands[0], mesh)) {
+    Types types = example.operands;
+    for (TensorType& type : types) {
+      if (type.dims == spread.dims) type.sharding = spread.sharding;
+    }
+    if (types != example.operands && oracle.Check(types)) ++accepted;
+  }
+  return accepted;
+}
+
+TEST(ShardingOracle, OfEveryExample) {
+  std::map<std::string, int> accepted;  // spreads by op kind
+  for (const Example& example : examples::All()) {
+    const OpInfo& info = example.info();
+    if (info.sharding == nullptr && info.infer_sharding == nullptr) continue;
+    if (KindsThatSeePlaces().contains(std::string(info.name)) || example.operands.empty()) continue;
+    std::mt19937 random(11);
+    const Tensors operands = examples::Operands(example, random);
+    for (const Mesh& mesh : {Mesh({{"dp", 2}, {"hp", 2}}), Mesh({{"dp", 3}, {"hp", 2}})}) {
+      Oracle oracle(example, operands, mesh);
+      if (testing::Test::HasFatalFailure()) return;
+      accepted[std::string(info.name)] += info.sharding != nullptr
+                                              ? CheckRule(example, mesh, oracle)
+                                              : CheckAlike(example, mesh, oracle);
+    }
+  }
+  for (const auto& [name, spreads] : accepted) {
+    EXPECT_GT(spreads, 0) << name << ": no dimension of its examples can be split over 2 or 3";
+  }
+  EXPECT_GE(accepted.size(), 15U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ir/op_info.h"
 #include "ir/ops/kernels.h"
 #include "ir/tensor.h"
+#include "ir/tensor_parts.h"
 #include "support/status.h"
 
 // What the ops that move elements share. An op that works along some dimensions lists these in its
@@ -53,9 +54,6 @@ ShardingRule SplitUntouchedDims(const OpTypes& op, const TypeList& results);
 /// Element i of an operand of indices into a dimension of `size`, counted from the end when
 /// negative; an error when there is no such place.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
-
-/// Adds element `from` of `other` to element `to` of `sum`.
-void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);
 
 /// Sets the gradient of operand i to an op on that of result 0.
 absl::Status SetGradientOp(GradientContext& c, int i, OpKind kind, const AttributeSet& attributes);

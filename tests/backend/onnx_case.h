@@ -11,7 +11,7 @@ namespace orrery::backend {
 enum class Verdict {
   kPassed,
   kFailed,
-  kOtherKind,  // its inputs or outputs are no tensors of numbers: sequences, optionals, strings
+  kOtherKind,  // works on other things than tensors of numbers: sequences, optionals, strings
 };
 
 struct CaseResult {

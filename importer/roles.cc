@@ -1,0 +1,235 @@
+#include "importer/roles.h"
+
+#include <regex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "importer/printable.h"
+#include "ir/op_info.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace {
+
+using ir::Function;
+using ir::InputRole;
+using ir::OpId;
+using ir::OutputRole;
+using ir::ValueId;
+
+constexpr size_t kLongestPattern = 256;
+constexpr size_t kLongestName = 1024;
+
+// An engine whose time grows with the text, where the library has one, so that no pattern hangs.
+std::regex::flag_type PatternFlags() {
+#ifdef __GLIBCXX__
+  return std::regex::ECMAScript | std::regex_constants::__polynomial;
+#else
+  return std::regex::ECMAScript;
+#endif
+}
+
+absl::StatusOr<std::regex> PatternOf(const std::string& freeze) {
+  const auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("freeze ", Show(freeze), ": ", what));
+  };
+  if (freeze.size() > kLongestPattern) {
+    return bad(absl::StrCat("is longer than ", kLongestPattern, " characters"));
+  }
+  try {
+    return std::regex(freeze, PatternFlags());
+  } catch (const std::regex_error&) {
+    return bad("is no regular expression; wanted one such as 'embed.*weight'");
+  }
+}
+
+class RoleAssigner {
+ public:
+  RoleAssigner(const Function& from, const RoleOptions& options)
+      : from_(from),
+        options_(options),
+        roles_(from.value_limit(), InputRole::kBuffer),
+        reached_(from.value_limit(), 0),
+        copies_(from.value_limit()),
+        to_(from.name(), from.mesh()) {}
+
+  absl::StatusOr<Function> Run() && {
+    FindUses();
+    FindOutputRoles();
+    Reach();
+    for (const ir::Input& input : from_.inputs()) {
+      if (roles_[input.value] != InputRole::kBuffer) continue;
+      roles_[input.value] = reached_[input.value] != 0 ? InputRole::kParameter : InputRole::kBuffer;
+      if (input.role == InputRole::kData) roles_[input.value] = InputRole::kData;
+    }
+    for (const ValueId weight : options_.weights) {
+      if (reached_[weight] != 0) roles_[weight] = InputRole::kParameter;
+    }
+    ORRERY_RETURN_IF_ERROR(Freeze());
+    Copy();
+    return std::move(to_);
+  }
+
+ private:
+  // Which ops the outputs need.
+  void FindUses() {
+    uses_ = ir::CountUses(from_);
+    const std::vector<OpId>& order = from_.order();
+    live_.assign(order.size(), 0);
+    for (size_t i = order.size(); i-- > 0;) {
+      for (int32_t r = 0; r < from_.result_count(order[i]); ++r) {
+        if (uses_[from_.result(order[i], r)] > 0) live_[i] = 1;
+      }
+      if (live_[i] != 0) continue;
+      for (const ValueId operand : from_.operands(order[i])) --uses_[operand];
+    }
+  }
+
+  // The inputs by the names that gradients of them have.
+  absl::flat_hash_map<std::string, ValueId> GradientNames() const {
+    absl::flat_hash_map<std::string, ValueId> names;
+    bool first = true;
+    for (const ir::Input& input : from_.inputs()) {
+      const bool data = std::exchange(first, false);  // the first input has the batch
+      if (data || !ir::IsFloat(from_.type(input.value).dtype)) continue;
+      const absl::string_view name = from_.value_name(input.value);
+      for (const std::string& gradient :
+           {absl::StrCat("d", name), absl::StrCat(name, "_grad"), absl::StrCat(name, ".grad"),
+            absl::StrCat("grad_", name), absl::StrCat("gradient_", name)}) {
+        names.emplace(gradient, input.value);
+      }
+    }
+    return names;
+  }
+
+  void FindOutputRoles() {
+    const absl::flat_hash_map<std::string, ValueId> gradients = GradientNames();
+    for (ir::Output output : from_.outputs()) {
+      const OpId op = from_.producer(output.value);
+      const auto named = gradients.find(from_.value_name(output.value));
+      if (op.valid() && from_.info(op).op_class == ir::OpClass::kOptimizer) {
+        FindUpdated(op, output);
+      } else if (op.valid() && from_.info(op).is_loss) {
+        output.role = OutputRole::kLoss;
+      } else if (op.valid() && named != gradients.end() &&
+                 from_.type(named->second).dims == from_.type(output.value).dims) {
+        output = {.value = output.value, .role = OutputRole::kGradient, .of = named->second};
+        roles_[named->second] = InputRole::kParameter;
+      }
+      outputs_.push_back(output);
+    }
+  }
+
+  // Result i of an optimizer is operand i, some time later; the first of them are parameters.
+  void FindUpdated(OpId op, ir::Output& output) {
+    const auto i = static_cast<size_t>(output.value.index() - from_.result(op).index());
+    const ValueId updated = from_.operands(op)[i];
+    if (from_.producer(updated).valid()) return;
+    output.role = OutputRole::kUpdated;
+    output.of = updated;
+    const bool parameter = static_cast<int64_t>(i) < from_.attributes(op).Int("parameters", 0);
+    roles_[updated] = parameter ? InputRole::kParameter : InputRole::kState;
+  }
+
+  void Mark(ValueId value) {
+    if (ir::IsFloat(from_.type(value).dtype)) reached_[value] = 1;
+  }
+
+  // Marks what gradients flow into: from outputs, and from where a backward pass starts.
+  void Reach() {
+    for (const ir::Output& output : outputs_) {
+      if (output.role == OutputRole::kResult || output.role == OutputRole::kLoss) {
+        Mark(output.value);
+      }
+    }
+    for (size_t i = from_.order().size(); i-- > 0;) {
+      if (live_[i] == 0) continue;
+      const OpId op = from_.order()[i];
+      const ir::OpInfo& info = from_.info(op);
+      bool flows = info.seeds_backward;
+      for (int32_t r = 0; r < from_.result_count(op); ++r) {
+        flows |= info.gradient != nullptr && reached_[from_.result(op, r)] != 0;
+      }
+      if (!flows) continue;
+      const auto operands = from_.operands(op);
+      for (size_t k = 0; k < operands.size(); ++k) {
+        if (k >= 32 || (info.no_gradient >> k & 1) == 0) Mark(operands[k]);
+      }
+    }
+  }
+
+  absl::Status Freeze() {
+    if (options_.freeze.empty()) return absl::OkStatus();
+    ORRERY_ASSIGN_OR_RETURN(const std::regex pattern, PatternOf(options_.freeze));
+    bool any = false;
+    const auto freeze = [&](ValueId value) {
+      if (roles_[value] != InputRole::kParameter) return;
+      const std::string name(from_.value_name(value).substr(0, kLongestName));
+      if (!std::regex_search(name, pattern)) return;
+      roles_[value] = InputRole::kBuffer;
+      any = true;
+    };
+    for (const ir::Input& input : from_.inputs()) freeze(input.value);
+    for (const ValueId weight : options_.weights) freeze(weight);
+    if (any) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("freeze ", Show(options_.freeze), ": matches the name of no parameter"));
+  }
+
+  void AddInput(ValueId value) {
+    copies_[value] = to_.AddInput(from_.value_name(value), from_.type(value), roles_[value]);
+  }
+
+  void Copy() {
+    for (const ir::Input& input : from_.inputs()) {
+      if (input.role == InputRole::kData || uses_[input.value] > 0) AddInput(input.value);
+    }
+    for (const ValueId weight : options_.weights) {
+      if (uses_[weight] > 0) AddInput(weight);
+    }
+    for (size_t i = 0; i < live_.size(); ++i) {
+      if (live_[i] != 0) CopyOp(from_.order()[i]);
+    }
+    for (const ir::Output& output : outputs_) {
+      to_.AddOutput({.value = copies_[output.value],
+                     .role = output.role,
+                     .of = output.of.valid() ? copies_[output.of] : ValueId()});
+    }
+  }
+
+  void CopyOp(OpId op) {
+    if (copies_[from_.result(op)].valid()) return;  // a constant that has become an input
+    std::vector<ValueId> operands;
+    for (const ValueId operand : from_.operands(op)) operands.push_back(copies_[operand]);
+    std::vector<ir::TensorType> types;
+    std::vector<absl::string_view> names;
+    for (int32_t r = 0; r < from_.result_count(op); ++r) {
+      types.push_back(from_.type(from_.result(op, r)));
+      names.push_back(from_.value_name(from_.result(op, r)));
+    }
+    const OpId copy = to_.AddOp(from_.kind(op), operands,
+                                to_.InternAttributes(from_.attributes(op)), types, names);
+    for (int32_t r = 0; r < from_.result_count(op); ++r) {
+      copies_[from_.result(op, r)] = to_.result(copy, r);
+    }
+  }
+
+  const Function& from_;
+  const RoleOptions& options_;
+  IdTable<ValueId, int32_t> uses_;  // by live ops and outputs
+  std::vector<char> live_;          // by place in the order
+  IdTable<ValueId, InputRole> roles_;
+  IdTable<ValueId, char> reached_;
+  std::vector<ir::Output> outputs_;
+  IdTable<ValueId, ValueId> copies_;
+  Function to_;
+};
+
+}  // namespace
+
+absl::StatusOr<Function> AssignRoles(const Function& function, const RoleOptions& options) {
+  return RoleAssigner(function, options).Run();
+}
+
+}  // namespace orrery::importer

@@ -1,0 +1,121 @@
+#include "importer/roles.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "importer/onnx_test_util.h"
+
+namespace orrery::importer {
+namespace {
+
+// x -> MatMul w -> + b -> y; the bias is read again by an op that has no gradient.
+constexpr char kLinear[] = R"(
+g (float[8,16] x) => (float[8,4] y, int64[4] i)
+<float[16,4] w = {}, float[4] b = {}, int64[4] t = {1, 2, 3, 4}, float[9] idle = {}> {
+  h = MatMul(x, w)
+  y = Add(h, b)
+  i = Add(t, t)
+})";
+
+TEST(AssignRoles, ParametersAreWhatAGradientGetsTo) {
+  const std::string text = ImportText(ModelOf(kLinear));
+  EXPECT_EQ(text.substr(0, text.find(')')), R"(
+func @m (
+  %x: f32[8,16] data,
+  %w: f32[16,4] parameter,
+  %b: f32[4] parameter
+)");
+}
+
+TEST(AssignRoles, Freeze) {
+  const std::string text = ImportText(ModelOf(kLinear), {.freeze = "^b$|table"});
+  EXPECT_EQ(text.substr(0, text.find(')')), R"(
+func @m (
+  %x: f32[8,16] data,
+  %w: f32[16,4] parameter,
+  %b: f32[4] buffer
+)");
+  EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = "table"}),
+            "m.onnx: freeze 'table': matches the name of no parameter");
+  EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = "("}),
+            "m.onnx: freeze '(': is no regular expression; wanted one such as 'embed.*weight'");
+  EXPECT_EQ(
+      ImportText(ModelOf(kLinear), {.freeze = std::string(257, 'x')}),
+      absl::StrCat("m.onnx: freeze '", std::string(257, 'x'), "': is longer than 256 characters"));
+}
+
+// A backtracking engine would take longer than anyone waits.
+TEST(AssignRoles, FreezeCannotHang) {
+  onnx::ModelProto model =
+      ModelOf("g (float[2,4] x) => (float[2,4] y) <float[4] w = {}> { y = Add(x, w) }");
+  const std::string name(200, 'a');
+  model.mutable_graph()->mutable_initializer(0)->set_name(name);
+  model.mutable_graph()->mutable_node(0)->set_input(1, name);
+  EXPECT_EQ(ImportText(model, {.freeze = "(a*)*(a*)*(a*)*b$"}),
+            "m.onnx: freeze '(a*)*(a*)*(a*)*b$': matches the name of no parameter");
+}
+
+// Layer norms share their initial values: PyTorch stores them once, but trains them all.
+TEST(AssignRoles, CopiesOfAnInitializerAreParametersOfTheirOwn) {
+  EXPECT_EQ(ImportText(ModelOf(R"(
+g (float[8,4] x) => (float[8,4] y) <float[4] first = {1, 1, 1, 1}> {
+  second = Identity(first)
+  h = Mul(x, first)
+  y = Mul(h, second)
+})")),
+            R"(
+func @m (
+  %x: f32[8,4] data,
+  %first: f32[4] parameter,
+  %second: f32[4] parameter
+) {
+  %h: f32[8,4] = Mul(%x, %first)
+  %y: f32[8,4] = Mul(%h, %second)
+  return %y: result
+}
+)");
+}
+
+// The step of DistIR's notebook: weights are inputs of the graph.
+TEST(AssignRoles, BackwardPassOfTheFile) {
+  onnx::ModelProto model = ModelOf(R"(
+g (float[8,16] x, float[8,16] z, float[16,16] wA, float[16,16] wB)
+  => (float[8,16] l, float[16,16] dwB, float[8,16] dy0, float[16,16] dwA) {
+  y0 = MatMul(x, wA)
+  a0 = Relu(y0)
+  y1 = MatMul(a0, wB)
+  a1 = Relu(y1)
+  l = Loss <N = 8> (a1, z)
+  dl = LossGrad <N = 8> (a1, z)
+  da1 = ReluGrad(y1, dl)
+  dy1, dwB = MatMulGrad(a0, wB, da1)
+  da0 = ReluGrad(y0, dy1)
+  dy0, dwA = MatMulGrad(x, wA, da0)
+})");
+  model.mutable_graph()->mutable_node(9)->set_domain("dist_ir");
+  EXPECT_EQ(ImportText(model), R"(
+func @m (
+  %x: f32[8,16] data,
+  %z: f32[8,16] data,
+  %wA: f32[16,16] parameter,
+  %wB: f32[16,16] parameter
+) {
+  %y0: f32[8,16] = MatMul(%x, %wA)
+  %a0: f32[8,16] = Relu(%y0)
+  %y1: f32[8,16] = MatMul(%a0, %wB)
+  %a1: f32[8,16] = Relu(%y1)
+  %l: f32[8,16] = Loss(%a1, %z) {batch=8}
+  %dl: f32[8,16] = LossGrad(%a1, %z) {batch=8}
+  %da1: f32[8,16] = ReluGrad(%y1, %dl)
+  %dy1: f32[8,16], %dwB: f32[16,16] = MatMulGrad(%a0, %wB, %da1)
+  %da0: f32[8,16] = ReluGrad(%y0, %dy1)
+  %dy0: f32[8,16], %dwA: f32[16,16] = MatMulGrad(%x, %wA, %da0)
+  return %l: loss, %dwB: gradient(%wB), %dy0: result, %dwA: gradient(%wA)
+}
+)");
+}
+
+}  // namespace
+}  // namespace orrery::importer
