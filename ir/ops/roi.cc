@@ -102,9 +102,9 @@ struct Tap {
 
 // The up to four pixels around a point, or none for a point that is outside.
 std::vector<Tap> TapsAt(double y, double x, int64_t height, int64_t width) {
-  if (y < -1 || x < -1 || y > static_cast<double>(height) || x > static_cast<double>(width)) {
-    return {};
-  }
+  const bool inside = y >= -1 && x >= -1 && y <= static_cast<double>(height) &&
+                      x <= static_cast<double>(width) && height > 0 && width > 0;
+  if (!inside) return {};
   const auto low = [](double& at, int64_t size) {
     at = std::clamp(at, 0.0, static_cast<double>(size) - 1);
     return static_cast<int64_t>(at);
@@ -137,9 +137,9 @@ Side SideOf(const AttributeSet& attributes, double from, double to, int64_t bins
           .samples = ratio > 0 ? ratio : static_cast<int64_t>(std::clamp(adaptive, 0.0, 4096.0))};
 }
 
-// What one bin of one region reads.
-std::vector<Tap> BinTaps(const Side& vertical, const Side& horizontal, int64_t row, int64_t column,
-                         const Dims& image) {
+// What bin (row, column) of one region reads; the weights add up to 1 in a mean.
+std::vector<Tap> BinTaps(const Side& vertical, const Side& horizontal, const Dims& bin,
+                         const Dims& image, bool mean) {
   std::vector<Tap> taps;
   const auto point = [](const Side& side, int64_t bin, int64_t i) {
     return side.start + static_cast<double>(bin) * side.bin +
@@ -148,19 +148,21 @@ std::vector<Tap> BinTaps(const Side& vertical, const Side& horizontal, int64_t r
   for (int64_t i = 0; i < vertical.samples; ++i) {
     for (int64_t j = 0; j < horizontal.samples; ++j) {
       for (const Tap& tap :
-           TapsAt(point(vertical, row, i), point(horizontal, column, j), image[2], image[3])) {
+           TapsAt(point(vertical, bin[0], i), point(horizontal, bin[1], j), image[2], image[3])) {
         taps.push_back(tap);
       }
     }
   }
+  if (!mean) return taps;
   const auto count =
       static_cast<double>(std::max<int64_t>(vertical.samples * horizontal.samples, 1));
   for (Tap& tap : taps) tap.weight /= count;
   return taps;
 }
 
-// Calls f(first pixel of the plane, element of the result, taps) for each bin and channel. The
-// taps of a mean have its divisor in their weights.
+bool TakesMaximum(const Evaluation& e) { return e.attributes.String("mode", "avg") == "max"; }
+
+// Calls f(first pixel of the plane, element of the result, taps) for each bin and channel.
 template <typename F>
 absl::Status ForEachBin(const Evaluation& e, const Dims& pooled, F f) {
   const Dims& image = e.operand(0).dims();
@@ -176,8 +178,8 @@ absl::Status ForEachBin(const Evaluation& e, const Dims& pooled, F f) {
     const Side vertical = SideOf(e.attributes, corner(1), corner(3), pooled[2]);
     const Side horizontal = SideOf(e.attributes, corner(0), corner(2), pooled[3]);
     for (int64_t bin = 0; bin < pooled[2] * pooled[3]; ++bin) {
-      const std::vector<Tap> taps =
-          BinTaps(vertical, horizontal, bin / pooled[3], bin % pooled[3], image);
+      const std::vector<Tap> taps = BinTaps(
+          vertical, horizontal, {bin / pooled[3], bin % pooled[3]}, image, !TakesMaximum(e));
       for (int64_t channel = 0; channel < pooled[1]; ++channel) {
         f((sample * image[1] + channel) * pixels,
           (region * pooled[1] + channel) * pooled[2] * pooled[3] + bin, taps);
@@ -186,8 +188,6 @@ absl::Status ForEachBin(const Evaluation& e, const Dims& pooled, F f) {
   }
   return absl::OkStatus();
 }
-
-bool TakesMaximum(const Evaluation& e) { return e.attributes.String("mode", "avg") == "max"; }
 
 // The tap of the largest weighted pixel: mode max compares these, not the interpolated points.
 const Tap* LargestTap(const Tensor& x, int64_t plane, const std::vector<Tap>& taps) {
@@ -201,11 +201,6 @@ const Tap* LargestTap(const Tensor& x, int64_t plane, const std::vector<Tap>& ta
   return largest;
 }
 
-// In mode max a weight counts whole.
-double WeightOf(const Tap& tap, const std::vector<Tap>& taps) {
-  return tap.weight * static_cast<double>(taps.size()) / 4;
-}
-
 absl::Status EvaluateRoiAlign(Evaluation& e) {
   const Tensor& x = e.operand(0);
   Tensor& y = e.results[0];
@@ -213,7 +208,7 @@ absl::Status EvaluateRoiAlign(Evaluation& e) {
     double value = 0;
     if (TakesMaximum(e)) {
       const Tap* largest = LargestTap(x, plane, taps);
-      if (largest != nullptr) value = WeightOf(*largest, taps) * x.Number(plane + largest->offset);
+      if (largest != nullptr) value = largest->weight * x.Number(plane + largest->offset);
     } else {
       for (const Tap& tap : taps) value += tap.weight * x.Number(plane + tap.offset);
     }
@@ -233,7 +228,7 @@ absl::Status EvaluateRoiAlignGrad(Evaluation& e) {
     }
     const Tap* largest = LargestTap(x, plane, taps);
     if (largest == nullptr) return;
-    dx[static_cast<size_t>(plane + largest->offset)] += WeightOf(*largest, taps) * dy.Number(to);
+    dx[static_cast<size_t>(plane + largest->offset)] += largest->weight * dy.Number(to);
   });
 }
 
