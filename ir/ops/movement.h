@@ -57,6 +57,9 @@ absl::Status CheckIndices(const TensorType& ids);
 /// negative; an error when there is no such place.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
 
+/// Adds element `from` of `other` to element `to` of `sum`.
+void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);
+
 /// One floating-point operation an element of the last operand, or of the first.
 double OneFlopALastElement(const OpTypes& op, const TypeList& results);
 double OneFlopAFirstElement(const OpTypes& op, const TypeList& results);
