@@ -20,17 +20,22 @@ constexpr std::array kCostModels = {
 #undef ORRERY_COST_MODEL
 };
 
-}  // namespace
-
-Flops FlopsOf(const OpView& op) {
-  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
-  if (info.flops == nullptr) return Flops(0);
+Flops Count(double (*flops)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
+  if (flops == nullptr) return Flops(0);
   // On the stack for up to two results of up to four dimensions: only optimizers have more. Whole
   // copies take 8 ns for a MatMulGrad; making types and setting their dims took 31 ns.
   ir::TypeList results;
   for (const ir::TensorType* type : op.results) results.push_back(*type);
   const ir::Mesh no_mesh;  // the types are local already
-  return Flops(info.flops({op.attributes, op.operands, no_mesh}, results));
+  return Flops(flops({op.attributes, op.operands, no_mesh}, results));
+}
+
+}  // namespace
+
+Flops FlopsOf(const OpView& op) { return Count(ir::GetOpInfo(op.kind).flops, op); }
+
+Flops RecomputedFlopsOf(const OpView& op) {
+  return Count(ir::GetOpInfo(op.kind).recomputed_flops, op);
 }
 
 Bytes BytesMovedBy(const OpView& op) {

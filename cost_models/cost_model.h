@@ -29,6 +29,10 @@ struct OpView {
 /// Floating-point operations of one rank, from the op's record.
 Flops FlopsOf(const OpView& op);
 
+/// Those of them that compute once more what forward computed and did not keep: hardware does them,
+/// the flops of a model do not count them.
+Flops RecomputedFlopsOf(const OpView& op);
+
 /// Bytes that one rank moves to and from its memory: all operands read and all results written
 /// once; none for a view.
 Bytes BytesMovedBy(const OpView& op);

@@ -8,6 +8,7 @@
 #include "importer/onnx.h"
 #include "importer/printable.h"
 #include "importer/rebind.h"
+#include "ir/batch.h"
 #include "ir/text.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -27,7 +28,7 @@ absl::StatusOr<ir::Function> ReadText(const std::string& path) {
 }
 
 absl::StatusOr<ir::Function> Adapt(ir::Function function, const ModelSpec& spec) {
-  if (spec.batch_size > 0 && spec.batch_size != BatchOf(function)) {
+  if (spec.batch_size > 0 && spec.batch_size != ir::BatchOf(function)) {
     ORRERY_ASSIGN_OR_RETURN(function, WithBatch(function, spec.batch_size));
   }
   if (spec.dtype.has_value()) {

@@ -1,9 +1,10 @@
 #include "importer/rebind.h"
 
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "importer/rebatch.h"
+#include "ir/batch.h"
 #include "ir/rebuild.h"
 #include "ir/verifier.h"
 #include "support/status.h"
@@ -13,38 +14,23 @@ namespace {
 
 using ir::TensorType;
 
-bool HasBatch(const ir::Function& function, const ir::Input& input) {
-  return input.role == ir::InputRole::kData && !function.type(input.value).dims.empty();
-}
-
 absl::StatusOr<ir::Function> Verified(absl::StatusOr<ir::Function> function) {
   if (!function.ok()) return function;
   ORRERY_RETURN_IF_ERROR(ir::Verify(*function));
   return function;
 }
 
-// The global batch of a loss, which need not be that of the data: it counts all microbatches.
-std::optional<ir::AttributeSet> ScaleLossBatch(ir::OpKind kind, const ir::AttributeSet& attributes,
-                                               int64_t old_batch, int64_t batch) {
-  if (kind != ir::OpKind::kLoss && kind != ir::OpKind::kLossGrad) return std::nullopt;
-  const __int128 scaled = static_cast<__int128>(attributes.Int("batch", 0)) * batch / old_batch;
-  if (scaled < 1 || scaled > INT64_MAX) return std::nullopt;
-  ir::AttributeSet changed = attributes;
-  changed.Set("batch", static_cast<int64_t>(scaled));
-  return changed;
-}
-
 // "x": the name of the input that has the batch, for the advice.
 std::string BatchInput(const ir::Function& function) {
   for (const ir::Input& input : function.inputs()) {
-    if (HasBatch(function, input)) return std::string(function.value_name(input.value));
+    if (ir::HasBatch(function, input)) return std::string(function.value_name(input.value));
   }
   return "";
 }
 
 absl::Status Explain(const ir::Function& function, int64_t batch, const absl::Status& status) {
   const absl::Status where =
-      Annotate(status, absl::StrCat("batch ", batch, " in place of ", BatchOf(function)));
+      Annotate(status, absl::StrCat("batch ", batch, " in place of ", ir::BatchOf(function)));
   const std::string advice = absl::StrCat(
       "; try to export the model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'",
       BatchInput(function), "': {0: 'batch'}})");
@@ -53,31 +39,12 @@ absl::Status Explain(const ir::Function& function, int64_t batch, const absl::St
 
 }  // namespace
 
-int64_t BatchOf(const ir::Function& function) {
-  for (const ir::Input& input : function.inputs()) {
-    if (HasBatch(function, input)) return function.type(input.value).dims[0];
-  }
-  return 0;
-}
-
 absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch) {
-  const int64_t old_batch = BatchOf(function);
-  if (old_batch == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has no data input with a batch; wanted one to set to ", batch));
-  }
-  const ir::Rebuild change = {.input =
-                                  [&](const ir::Input& input, const TensorType& type) {
-                                    TensorType changed = type;
-                                    if (HasBatch(function, input) && type.dims[0] == old_batch)
-                                      changed.dims[0] = batch;
-                                    return changed;
-                                  },
-                              .attributes =
-                                  [&](ir::OpKind kind, const ir::AttributeSet& attributes) {
-                                    return ScaleLossBatch(kind, attributes, old_batch, batch);
-                                  }};
-  absl::StatusOr<ir::Function> changed = Verified(ir::RebuildWithInputs(function, change));
+  if (ir::BatchOf(function) == 0) return ir::ChangeBatch(function, batch, ir::LossBatch::kScales);
+  const absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  if (!free.ok()) return Explain(function, batch, free.status());
+  absl::StatusOr<ir::Function> changed =
+      Verified(ir::ChangeBatch(*free, batch, ir::LossBatch::kScales));
   if (!changed.ok()) return Explain(function, batch, changed.status());
   return changed;
 }

@@ -8,10 +8,6 @@
 
 namespace orrery::importer {
 
-/// The batch of a function, in samples: dimension 0 of its first data input that has dimensions; 0
-/// when there is none.
-int64_t BatchOf(const ir::Function& function);
-
 /// The function with another batch, in samples: dimension 0 of each data input that has the old one
 /// there, and the attribute `batch` of the losses in proportion; all other types follow. The result
 /// verifies. Requires batch >= 1. An error names the op that cannot follow, and how to export the

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "support/check.h"
@@ -27,7 +28,7 @@ std::string MlpText(const ir::MlpShape& shape) { return Text(ir::Mlp(shape)); }
 TEST(WithBatch, TrainingStep) {
   const auto mlp = ir::Mlp({.layers = 3, .dim = 16, .batch = 8});
   ASSERT_TRUE(mlp.ok());
-  EXPECT_EQ(BatchOf(*mlp), 8);
+  EXPECT_EQ(ir::BatchOf(*mlp), 8);
   EXPECT_EQ(Text(WithBatch(*mlp, 32)), MlpText({.layers = 3, .dim = 16, .batch = 32}));
 }
 
@@ -70,7 +71,7 @@ func @f (
 
 TEST(WithBatch, Errors) {
   const ir::Function none = Parsed("func @f (%w: f32[8] parameter) {\n return %w: result\n}\n");
-  EXPECT_EQ(BatchOf(none), 0);
+  EXPECT_EQ(ir::BatchOf(none), 0);
   EXPECT_EQ(Text(WithBatch(none, 4)), "has no data input with a batch; wanted one to set to 4");
   const ir::Function fixed = Parsed(R"(
 func @f (%x: f32[8] data, %w: f32[8] parameter) {

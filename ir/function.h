@@ -91,6 +91,10 @@ class Function {
   void SetOutputs(std::vector<Output> outputs) { outputs_ = std::move(outputs); }
   /// Replaces the order; ops that it leaves out are gone as far as anyone can tell.
   void SetOrder(std::vector<OpId> order) { order_ = std::move(order); }
+  /// Makes another value operand `i` of an op; it must have the type of the old one.
+  void SetOperand(OpId op, size_t i, ValueId value) {
+    operand_pool_[op_operands_[op].begin + i] = value;
+  }
   void SetName(ValueId value, absl::string_view name) {
     names_.Set(static_cast<size_t>(value.index()), name);
   }

@@ -81,6 +81,8 @@ struct OpInfo {
   absl::Status (*infer)(const OpTypes& op, TypeList& results) = nullptr;
   /// Floating-point operations, from the shapes that one rank holds. Null: none.
   double (*flops)(const OpTypes& op, const TypeList& results) = nullptr;
+  /// Those of them that compute again what forward computed and did not keep. Null: none.
+  double (*recomputed_flops)(const OpTypes& op, const TypeList& results) = nullptr;
   /// How the op may be split. Null: it may not.
   ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
   /// In place of `sharding`, for ops that change a sharding: sets it on each result.

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "importer/builtin_models.h"
 #include "importer/load_model.h"
 #include "support/heap.h"
 #include "support/status.h"
@@ -78,15 +79,36 @@ int64_t TokensASample(const ir::Function& step) {
 
 }  // namespace
 
-void AddModelFlags(po::options_description& options, ModelFlags& flags) {
+void AddStepFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()(
-      "model", po::value(&flags.model)->required(),
-      "FILE.onnx, FILE.orr (text form of the IR), or built in: mlp:layers=64,dim=8192")(
-      "batch-size", po::value(&flags.batch_size)->required(),
-      "samples in one global batch (one optimizer step)")(
       "dtype", po::value(&flags.dtype),
       "fp32, fp16, bf16 or fp8: of parameters and activations [as the model says]")(
       "optimizer", po::value(&flags.optimizer), "none, sgd, momentum or adam [adam]")(
+      "symbol", po::value(&flags.symbols)->composing(),
+      "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
+      "loss", po::value(&flags.loss.kind),
+      "cross-entropy, mse, sum, none (forward only) or auto: for a model without a loss [auto: "
+      "cross-entropy on logits, else mse]")(
+      "output", po::value(&flags.loss.output),
+      "the output of the model that gets the loss [the first of floating point]")(
+      "freeze", po::value(&flags.freeze)->composing(),
+      "regular expression: weights whose names match are not trained (repeat for more)")(
+      "no-simplify", po::bool_switch(&flags.no_simplify),
+      "play the graph op by op as it was written, without fused kernels");
+}
+
+void AddModelFlags(po::options_description& options, ModelFlags& flags) {
+  options.add_options()(
+      "model", po::value(&flags.model)->required(),
+      absl::StrCat("FILE.onnx, FILE.orr (text form of the IR), or built in, as in "
+                   "mlp:layers=64,dim=8192 or gpt3-175b:seq=1024; opt --list-models tells their "
+                   "keys: ",
+                   importer::BuiltinModels())
+          .c_str())(
+      "batch-size", po::value(&flags.batch_size)->required(),
+      "samples in one global batch (one optimizer step)");
+  AddStepFlags(options, flags);
+  options.add_options()(
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps, or preset and nodes: dgx-a100:4, dgx-h100:16")(
       "cost-model", po::value(&flags.cost_model), "roofline or distir [roofline]")(
@@ -98,9 +120,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation [hp,dp,pp]")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
-      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank; changes no result")(
-      "symbol", po::value(&flags.symbols)->composing(),
-      "value of a dynamic ONNX dimension: batch=8 (repeat for more)");
+      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank; changes no result");
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -110,6 +130,16 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
   ORRERY_ASSIGN_OR_RETURN(spec.dtype, ParseDTypeFlag(flags.dtype));
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, ParseSymbols(flags.symbols));
   return importer::LoadModel(spec);
+}
+
+absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
+  // DistIR runs every op as it is written, and knows one loss.
+  const transforms::StepOptions options{
+      .optimizer = Or(flags.optimizer, flags.distir() ? "sgd" : "adam"),
+      .loss = {.kind = Or(flags.loss.kind, flags.distir() ? "mse" : "auto"),
+               .output = flags.loss.output},
+      .simplify = !flags.no_simplify && !flags.distir()};
+  return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
@@ -130,10 +160,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(flags, setting.cluster));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
-  ORRERY_RETURN_IF_ERROR(
-      Annotate(transforms::MakeTrainingStep(setting.step,
-                                            Or(flags.optimizer, flags.distir() ? "sgd" : "adam")),
-               flags.model));
+  ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
   setting.tokens_a_sample = TokensASample(setting.step);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "search/evaluate.h"
+#include "transforms/training_step.h"
 
 // What the programs share: flags, how they become a setting, and how a program ends.
 
@@ -34,12 +35,21 @@ struct ModelFlags {
   bool blocking = false;
   bool no_fold = false;
   std::vector<std::string> symbols;
+  std::vector<std::string> freeze;
+  transforms::LossChoice loss = {.kind = "", .output = ""};
+  bool no_simplify = false;
 
   bool distir() const { return preset == "distir"; }
 };
 
 /// Adds the flags to `options`, bound to `flags`.
 void AddModelFlags(boost::program_options::options_description& options, ModelFlags& flags);
+
+/// Adds those of them that say what the model is and how it becomes a training step.
+void AddStepFlags(boost::program_options::options_description& options, ModelFlags& flags);
+
+/// Makes the training step of a model that LoadModel has loaded.
+absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function);
 
 /// Loads the model, makes it a training step, and reads the cluster: the setting of a search. What
 /// a preset sets, the flags beside it override.

@@ -1,17 +1,14 @@
 #include "transforms/microbatch.h"
 
 #include "absl/strings/str_cat.h"
-#include "ir/rebuild.h"
+#include "ir/batch.h"
 #include "support/status.h"
 #include "transforms/pass.h"
 
 namespace orrery::transforms {
 
 absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
-  for (const ir::Input& input : function.inputs()) {
-    const ir::TensorType& type = function.type(input.value);
-    if (input.role == ir::InputRole::kData && !type.dims.empty()) return type.dims[0];
-  }
+  if (const int64_t batch = ir::BatchOf(function); batch != 0) return batch;
   return absl::InvalidArgumentError(absl::StrCat(
       function.name(), ": has no data input; wanted one with the batch as dimension 0"));
 }
@@ -35,12 +32,7 @@ absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t co
                              .detail = absl::StrCat("a batch of ", batch, " does not divide into ",
                                                     count, " microbatches")});
   }
-  const auto divide = [&](const ir::Input& input, ir::TensorType type) {
-    const bool batched = input.role == ir::InputRole::kData && !type.dims.empty();
-    if (batched && type.dims[0] == batch) type.dims[0] = batch / count;
-    return type;
-  };
-  return ir::RebuildWithInputs(function, {.input = divide, .uninferred = {}, .attributes = {}});
+  return ir::ChangeBatch(function, batch / count, ir::LossBatch::kStays);
 }
 
 extern const PassInfo kMicrobatchPass = {

@@ -94,12 +94,6 @@ absl::StatusOr<bool> AppendOptimizer(Function& function, absl::string_view optim
       absl::StrCat("there is no optimizer '", optimizer, "'; wanted none, sgd, momentum or adam"));
 }
 
-absl::Status MakeTrainingStep(Function& function, absl::string_view optimizer) {
-  ORRERY_RETURN_IF_ERROR(AttachLoss(function).status());
-  ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
-  return AppendOptimizer(function, optimizer).status();
-}
-
 extern const PassInfo kAppendOptimizerPass = {
     .name = "append-optimizer",
     .summary = "appends the update of all parameters: sgd, momentum or adam",

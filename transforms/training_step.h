@@ -1,6 +1,8 @@
 #ifndef ORRERY_TRANSFORMS_TRAINING_STEP_H_
 #define ORRERY_TRANSFORMS_TRAINING_STEP_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
@@ -9,11 +11,23 @@
 
 namespace orrery::transforms {
 
-/// Appends a squared-error loss on the first result of floating-point type, with a new data input
-/// of the same type as its target ("target"). The other results are no longer returned, and what
-/// only they needed is gone. False when the function has a loss or gradients already. An error when
-/// no result can carry a loss.
-absl::StatusOr<bool> AttachLoss(ir::Function& function);
+/// The loss that a function without one gets.
+struct LossChoice {
+  /// "cross-entropy": of the classes that the last dimension of the output holds, as logits, with
+  /// whole-number labels; of a Softmax or LogSoftmax that makes the output, its operand is taken.
+  /// "mse": squared error, with a target as large as the output. "sum": the output itself. "none":
+  /// the function stays a forward pass. "auto": cross-entropy where a matrix product (plus bias) or
+  /// a softmax makes the output, else mse.
+  std::string kind = "auto";
+  /// Name of the result that gets it. Empty: the first result of floating-point type.
+  std::string output = "";
+};
+
+/// Appends the loss on one result, with a new data input for its target ("labels", "target"). The
+/// other results are no longer returned, and what only they needed is gone. False when the function
+/// has a loss or gradients already, or the choice is "none". An error for an unknown kind, an
+/// output that is not there, or one that cannot carry the loss.
+absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});
 
 /// Reverse-mode differentiation: appends the ops that compute the gradient of the loss with respect
 /// to every floating-point parameter, by the gradient rule of each op, and returns the gradients,
@@ -27,8 +41,17 @@ absl::StatusOr<bool> BuildBackward(ir::Function& function);
 /// parameters and states are. False when there is no gradient to use.
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer);
 
-/// All three in a row: the training step of `function`, whatever it holds already.
-absl::Status MakeTrainingStep(ir::Function& function, absl::string_view optimizer);
+struct StepOptions {
+  std::string optimizer = "adam";
+  LossChoice loss = {};
+  /// Whether a forward graph is simplified and fused before its backward is built. One that holds
+  /// a backward already stays as it is.
+  bool simplify = true;
+};
+
+/// All of these in a row: the training step of `function`, whatever it holds already. With the loss
+/// "none" it stays a forward pass.
+absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options);
 
 }  // namespace orrery::transforms
 

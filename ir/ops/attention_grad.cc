@@ -42,6 +42,10 @@ double AttentionGradFlops(const OpTypes& op, const TypeList&) {
   return (IsFlash(op.attributes) ? 6 : 4) * products.of_q + 4 * products.of_v;
 }
 
+double RecomputedFlops(const OpTypes& op, const TypeList&) {
+  return IsFlash(op.attributes) ? 2 * ProductsOf(op, *op.operands[3]).of_q : 0;
+}
+
 ShardingRule AttentionGradSharding(const OpTypes& op, const TypeList& results) {
   const AttentionShape shape = GlobalShape(op).value();
   const Split split = SplitOf(op, shape);
@@ -97,6 +101,7 @@ extern const OpInfo kAttentionGradOp = {
     .results = OpInfo::kVariadic,
     .infer = InferAttentionGrad,
     .flops = AttentionGradFlops,
+    .recomputed_flops = RecomputedFlops,
     .sharding = AttentionGradSharding,
     .evaluate = EvaluateAttentionGrad,
     .matrix_product = true,

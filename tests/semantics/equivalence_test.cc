@@ -173,7 +173,9 @@ TEST(Equivalence, WhatOnceWentWrong) {
     SCOPED_TRACE(entry.path().string());
     auto step = ir::ParseFunction(ReadFile(entry.path().string()).value());
     ASSERT_TRUE(step.ok()) << step.status();
-    ASSERT_TRUE(transforms::MakeTrainingStep(*step, "momentum").ok());
+    ASSERT_TRUE(transforms::MakeTrainingStep(
+                    *step, {.optimizer = "momentum", .loss = {.kind = "mse"}, .simplify = false})
+                    .ok());
     for (int64_t way = 0; way < 16; ++way) {
       const auto bit = [&](int n) { return int64_t{1} + (way >> n & 1); };
       const ParallelDegrees degrees = {

@@ -106,7 +106,8 @@ ir::Function RandomForward(const RandomShape& shape) { return Generator(shape).M
 
 ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer) {
   ir::Function function = RandomForward(shape);
-  const absl::Status status = transforms::MakeTrainingStep(function, optimizer);
+  const absl::Status status = transforms::MakeTrainingStep(
+      function, {.optimizer = optimizer, .loss = {.kind = "mse"}, .simplify = false});
   ORRERY_CHECK(status.ok()) << status.ToString();
   return function;
 }

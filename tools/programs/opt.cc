@@ -2,12 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cost_models/summary.h"
+#include "importer/builtin_models.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tools/flags.h"
 #include "transforms/parallel.h"
 #include "transforms/pass.h"
+#include "transforms/training_step.h"
 
 // Runs passes over the IR and prints it.
 
@@ -22,6 +25,9 @@ struct Flags {
   bool verify_each = false;
   bool print_after_all = false;
   bool list_passes = false;
+  bool list_models = false;
+  bool summary = false;
+  bool json = false;
   transforms::ParallelDegrees degrees;
   bool stages = false;
 };
@@ -43,9 +49,25 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   return absl::OkStatus();
 }
 
+// Of the training step; with passes, of what they leave.
+absl::Status PrintSummary(const Flags& flags, ir::Function function) {
+  if (flags.passes.empty()) {
+    ORRERY_RETURN_IF_ERROR(
+        Annotate(transforms::MakeTrainingStep(function, "adam"), flags.model.model));
+  }
+  const cost_models::Summary summary = cost_models::Summarize(function);
+  std::cout << (flags.json ? cost_models::SummaryJson(summary, flags.model.model)
+                           : cost_models::SummaryText(summary, flags.model.model));
+  return absl::OkStatus();
+}
+
 absl::Status Optimize(const Flags& flags) {
   if (flags.list_passes) {
     ListPasses();
+    return absl::OkStatus();
+  }
+  if (flags.list_models) {
+    std::cout << importer::DescribeBuiltinModels();
     return absl::OkStatus();
   }
   if (flags.model.model.empty()) {
@@ -64,6 +86,7 @@ absl::Status Optimize(const Flags& flags) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
     }
   }
+  if (flags.summary) return PrintSummary(flags, std::move(function));
   const bool spread = flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1;
   if (flags.stages || spread) return PrintStages(flags, function);
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
@@ -78,17 +101,20 @@ int Main(int argc, char** argv) {
                        "build/bin/opt examples/models/mlp_64x512.onnx --passes "
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
+  AddStepFlags(spec.options, flags.model);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(
       "list-passes", po::bool_switch(&flags.list_passes), "names all passes with their options")(
+      "list-models", po::bool_switch(&flags.list_models),
+      "names all built-in models with their keys and sources")(
+      "summary", po::bool_switch(&flags.summary),
+      "print parameters, flops, bytes and kernels of the training step, or of what --passes leave")(
+      "json", po::bool_switch(&flags.json), "print the summary as JSON")(
       "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
       "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
-      "dtype", po::value(&flags.model.dtype), "fp32, fp16, bf16 or fp8 [as the model says]")(
-      "symbol", po::value(&flags.model.symbols)->composing(),
-      "value of a dynamic ONNX dimension: batch=8")(
-      "stages", po::bool_switch(&flags.stages),
+            "stages", po::bool_switch(&flags.stages),
       "print the functions of each stage, spread by the degrees below; any degree implies it")(
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(

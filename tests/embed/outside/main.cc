@@ -37,7 +37,7 @@ absl::StatusOr<ir::Function> Mlp(int64_t batch, int64_t dim, size_t layers) {
 
 absl::Status Experiment() {
   ORRERY_ASSIGN_OR_RETURN(ir::Function step, Mlp(2048, 1024, 16));
-  ORRERY_RETURN_IF_ERROR(transforms::MakeTrainingStep(step, "sgd"));
+  ORRERY_RETURN_IF_ERROR(transforms::MakeTrainingStep(step, {.optimizer = "sgd"}));
   ORRERY_ASSIGN_OR_RETURN(const cluster::Cluster cluster,
                           cluster::ParseCluster("uniform:8@200Gbps"));
   ORRERY_ASSIGN_OR_RETURN(const auto cost_model, cost_models::MakeCostModel("roofline"));

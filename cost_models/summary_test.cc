@@ -1,0 +1,90 @@
+#include "cost_models/summary.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace orrery::cost_models {
+namespace {
+
+// Two products with a view between them, and the backward of both.
+constexpr char kStep[] = R"(
+func @step (
+  %x: f32[8,16] data,
+  %z: f32[8,4] data,
+  %w0: f32[16,16] parameter,
+  %w1: f32[16,4] parameter,
+  %scale: f32[4] buffer
+) {
+  %y0: f32[8,16] = MatMul(%x, %w0)
+  %a0: f32[8,16] = Relu(%y0)
+  %v: f32[8,16] = Identity(%a0)
+  %y1: f32[8,4] = MatMul(%v, %w1)
+  %p: f32[8,4] = Mul(%y1, %scale)
+  %l: f32[8,4] = Loss(%p, %z) {batch=8}
+  %dp: f32[8,4] = LossGrad(%p, %z) {batch=8}
+  %dy1: f32[8,4] = Mul(%dp, %scale)
+  %dv: f32[8,16], %dw1: f32[16,4] = MatMulGrad(%v, %w1, %dy1)
+  %da: f32[8,16] = ReluGrad(%a0, %dv)
+  %dw0: f32[16,16] = MatMul(%x, %da) {transpose_x=1}
+  return %l: loss, %dw1: gradient(%w1), %dw0: gradient(%w0)
+}
+)";
+
+Summary Of(const std::string& text) {
+  const auto function = ir::ParseFunction(text);
+  EXPECT_TRUE(function.ok()) << function.status();
+  return Summarize(*function);
+}
+
+TEST(Summary, CountsByHand) {
+  const Summary s = Of(kStep);
+  EXPECT_EQ(s.parameters.elements, 16 * 16 + 16 * 4);
+  EXPECT_EQ(s.parameters.bytes, Bytes(4 * (16 * 16 + 16 * 4)));
+  EXPECT_EQ(s.buffers.elements, 4);
+  const Work &forward = s.phase(Phase::kForward), &backward = s.phase(Phase::kBackward);
+  EXPECT_EQ(forward.ops, 6);
+  EXPECT_EQ(forward.kernels, 5);  // Identity is a view
+  EXPECT_EQ(backward.ops, 5);
+  EXPECT_EQ(backward.kernels, 6);  // MatMulGrad is two
+  EXPECT_EQ(forward.model_flops, Flops(2 * 8 * 16 * 16 + 2 * 8 * 16 * 4));
+  EXPECT_EQ(forward.flops, Flops(2 * 8 * 16 * 16 + 2 * 8 * 16 * 4 + 8 * 16 + 2 * 8 * 4));
+  EXPECT_EQ(backward.model_flops, Flops(4 * 8 * 16 * 4 + 2 * 8 * 16 * 16));
+  EXPECT_EQ(forward.moved, Bytes(4 * (8 * 16 * 2 + 16 * 16 + 8 * 16 * 2 + 8 * 16 + 16 * 4 + 8 * 4 +
+                                      8 * 4 * 2 + 4 + 8 * 4 * 3)));
+  // %a0, which %v is a view of, and %p; neither the data nor %y0.
+  EXPECT_EQ(s.saved_activations, Bytes(4 * (8 * 16 + 8 * 4)));
+}
+
+TEST(Summary, IsOfOneRank) {
+  const Summary s = Of(R"(
+func @f mesh(dp=2, hp=4) (
+  %x: f32[8@dp,16] data,
+  %w: f32[16,8@hp] parameter
+) {
+  %y: f32[8@dp,8@hp] = MatMul(%x, %w)
+  return %y: result
+}
+)");
+  EXPECT_EQ(s.parameters.elements, 16 * 2);
+  EXPECT_EQ(s.total().flops, Flops(2 * 4 * 16 * 2));
+  EXPECT_EQ(s.saved_activations, Bytes(0));
+}
+
+TEST(Summary, Text) {
+  EXPECT_EQ("\n" + SummaryText(Of(kStep), "step.orr"), R"(
+)");
+}
+
+TEST(Summary, Json) {
+  EXPECT_EQ("\n" + SummaryJson(Of(R"(
+func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
+  %y: bf16[8,8] = MatMul(%x, %w)
+  return %y: result
+}
+)"), "a \"b\""), R"(
+)");
+}
+
+}  // namespace
+}  // namespace orrery::cost_models

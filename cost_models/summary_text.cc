@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cost_models/summary.h"
+
+// How a summary is shown.
+
+namespace orrery::cost_models {
+namespace {
+
+constexpr absl::string_view kPhaseNames[kPhaseCount] = {"forward", "backward", "optimizer"};
+
+// "174,604,136,448".
+std::string Grouped(int64_t count) {
+  std::string text = absl::StrCat(count);
+  for (size_t at = text.size(); at > 3 && text[at - 4] != '-'; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+// "4.77 PFLOP" with three significant figures; "0" for none.
+std::string Show(Flops flops) {
+  constexpr absl::string_view kPrefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z"};
+  double count = flops.count();
+  if (count == 0) return "0";
+  size_t prefix = 0;
+  while (count >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+    count /= 1000;
+    ++prefix;
+  }
+  const int digits = count < 9.995 ? 2 : count < 99.95 ? 1 : 0;
+  return absl::StrFormat("%.*f %sFLOP", digits, count, kPrefixes[prefix]);
+}
+
+std::string Show(const Extent& extent) {
+  return absl::StrCat(Grouped(extent.elements), " (", ToString(extent.bytes), ")");
+}
+
+using Row = std::vector<std::string>;
+
+// The rows under each other; the first column to the left, all others to the right.
+std::string Aligned(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line = row[0] + std::string(widths[0] - row[0].size(), ' ');
+    for (size_t i = 1; i < row.size(); ++i) {
+      line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
+    }
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+Row PhaseRow(absl::string_view name, const Work& work) {
+  return {std::string(name),
+          Grouped(work.ops),
+          Grouped(work.kernels),
+          Show(work.model_flops),
+          Show(work.flops),
+          ToString(work.moved),
+          absl::StrFormat("%.1f", work.intensity())};
+}
+
+std::string PhaseTable(const Summary& summary) {
+  std::vector<Row> rows = {
+      {"phase", "ops", "kernels", "model flops", "all flops", "bytes moved", "flops a byte"}};
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    if (summary.phases[i].ops > 0) rows.push_back(PhaseRow(kPhaseNames[i], summary.phases[i]));
+  }
+  rows.push_back(PhaseRow("total", summary.total()));
+  return Aligned(rows);
+}
+
+std::string KindTable(const Summary& summary) {
+  std::vector<Row> rows = {{"op", "count", "kernels", "flops", "share", "bytes moved"}};
+  const double all = std::max(1.0, summary.total().flops.count());
+  for (const auto& [kind, work] : summary.kinds) {
+    rows.push_back({std::string(ir::GetOpInfo(kind).name), Grouped(work.ops), Grouped(work.kernels),
+                    Show(work.flops), absl::StrFormat("%.1f %%", 100 * work.flops.count() / all),
+                    ToString(work.moved)});
+  }
+  return Aligned(rows);
+}
+
+std::string Json(const Work& work) {
+  return absl::StrFormat(
+      "{\"ops\": %d, \"kernels\": %d, \"model_flops\": %.17g, \"flops\": %.17g, "
+      "\"bytes_moved\": %d, \"intensity\": %.17g}",
+      work.ops, work.kernels, work.model_flops.count(), work.flops.count(), work.moved.count(),
+      work.intensity());
+}
+
+// A string as JSON writes it.
+std::string Quoted(absl::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<int>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string SummaryText(const Summary& summary, absl::string_view model) {
+  std::vector<Row> sizes = {{"model", std::string(model)},
+                            {"parameters", Show(summary.parameters)}};
+  if (summary.buffers.elements > 0) sizes.push_back({"buffers", Show(summary.buffers)});
+  if (summary.state.elements > 0) sizes.push_back({"optimizer state", Show(summary.state)});
+  sizes.push_back({"saved activations", ToString(summary.saved_activations)});
+  std::string text;
+  for (const Row& row : sizes)
+    absl::StrAppend(&text, absl::StrFormat("%-18s %s\n", row[0], row[1]));
+  return absl::StrCat(text, "\n", PhaseTable(summary), "\n", KindTable(summary));
+}
+
+std::string SummaryJson(const Summary& summary, absl::string_view model) {
+  std::string text = absl::StrFormat(
+      "{\n  \"model\": %s,\n  \"parameters\": %d,\n  \"parameter_bytes\": %d,\n  \"buffers\": %d,\n"
+      "  \"buffer_bytes\": %d,\n  \"optimizer_state_bytes\": %d,\n"
+      "  \"saved_activation_bytes\": %d,\n",
+      Quoted(model), summary.parameters.elements, summary.parameters.bytes.count(),
+      summary.buffers.elements, summary.buffers.bytes.count(), summary.state.bytes.count(),
+      summary.saved_activations.count());
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    absl::StrAppend(&text, "  \"", kPhaseNames[i], "\": ", Json(summary.phases[i]), ",\n");
+  }
+  absl::StrAppend(&text, "  \"total\": ", Json(summary.total()), ",\n  \"kinds\": {");
+  const char* separator = "\n";
+  for (const auto& [kind, work] : summary.kinds) {
+    absl::StrAppend(&text, separator, "    \"", ir::GetOpInfo(kind).name, "\": ", Json(work));
+    separator = ",\n";
+  }
+  return absl::StrCat(text, "\n  }\n}\n");
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,78 @@
+#include "ir/batch.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "ir/rebuild.h"
+
+namespace orrery::ir {
+namespace {
+
+struct Change {
+  int64_t from = 0, to = 0;
+
+  // n times to/from; nothing when that is no whole number of at least 1.
+  std::optional<int64_t> Scaled(int64_t n) const {
+    const __int128 product = static_cast<__int128>(n) * to;
+    const __int128 scaled = product / from;
+    if (scaled < 1 || scaled > INT64_MAX) return std::nullopt;
+    return static_cast<int64_t>(scaled);
+  }
+};
+
+std::optional<AttributeSet> ScaleLoss(const AttributeSet& attributes, const Change& change) {
+  const std::optional<int64_t> scaled = change.Scaled(attributes.Int("batch", 0));
+  if (!scaled.has_value()) return std::nullopt;
+  AttributeSet changed = attributes;
+  changed.Set("batch", *scaled);
+  return changed;
+}
+
+std::optional<AttributeSet> ScaleExpand(const AttributeSet& attributes, const Change& change) {
+  std::vector<int64_t> shape = attributes.Ints("shape");
+  const int64_t dim = attributes.Int("batch_dim", -1);
+  if (dim < 0 || dim >= static_cast<int64_t>(shape.size())) return std::nullopt;
+  const std::optional<int64_t> scaled = change.Scaled(shape[static_cast<size_t>(dim)]);
+  if (!scaled.has_value()) return std::nullopt;
+  shape[static_cast<size_t>(dim)] = *scaled;
+  AttributeSet changed = attributes;
+  changed.Set("shape", shape);
+  return changed;
+}
+
+}  // namespace
+
+int64_t BatchOf(const Function& function) {
+  for (const Input& input : function.inputs()) {
+    const TensorType& type = function.type(input.value);
+    if (input.role == InputRole::kData && !type.dims.empty()) return type.dims[0];
+  }
+  return 0;
+}
+
+bool HasBatch(const Function& function, const Input& input) {
+  const TensorType& type = function.type(input.value);
+  return input.role == InputRole::kData && !type.dims.empty() && type.dims[0] == BatchOf(function);
+}
+
+absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, LossBatch losses) {
+  const Change change = {.from = BatchOf(function), .to = batch};
+  if (change.from == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has no data input with a batch; wanted one to set to ", batch));
+  }
+  const auto input = [&](const Input& each, TensorType type) {
+    if (HasBatch(function, each)) type.dims[0] = batch;
+    return type;
+  };
+  const auto attributes = [&](OpKind kind, const AttributeSet& set) -> std::optional<AttributeSet> {
+    const OpInfo& info = GetOpInfo(kind);
+    const bool loss = info.is_loss || info.seeds_backward;
+    if (loss && losses == LossBatch::kScales) return ScaleLoss(set, change);
+    return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
+  };
+  return RebuildWithInputs(function,
+                           {.input = input, .uninferred = nullptr, .attributes = attributes});
+}
+
+}  // namespace orrery::ir

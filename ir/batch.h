@@ -1,0 +1,34 @@
+#ifndef ORRERY_IR_BATCH_H_
+#define ORRERY_IR_BATCH_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+// The batch of a function is dimension 0 of its first data input that has dimensions. Other data
+// inputs have it too when their dimension 0 is as large. No attribute holds it, save for `batch` of
+// losses and for `shape` of an Expand with a `batch_dim`, so that another batch is a matter of
+// inferring types again.
+
+namespace orrery::ir {
+
+/// The batch, in samples; 0 when no data input has dimensions.
+int64_t BatchOf(const Function& function);
+
+/// Whether dimension 0 of the input is the batch.
+bool HasBatch(const Function& function, const Input& input);
+
+/// What becomes of the number of samples that losses divide by.
+enum class LossBatch {
+  kScales,  // with the batch
+  kStays,   // it counts all microbatches, and the function becomes that of one
+};
+
+/// The function with another batch, in samples; all types are inferred again. Requires batch >= 1.
+/// Errors are those of RebuildWithInputs; an invalid argument when there is no batch.
+absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, LossBatch losses);
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_BATCH_H_

@@ -1,0 +1,81 @@
+#ifndef ORRERY_IR_MODELS_LAYERS_H_
+#define ORRERY_IR_MODELS_LAYERS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/builder.h"
+
+// What the models of the library are made of: layers with their parameters, on top of the builder.
+// A layer `name` has parameters "name.weight" and "name.bias", and its result is called "name".
+
+namespace orrery::ir {
+
+/// Builds a model layer by layer, all of one element type. Errors stick, as the builder's do.
+class Layers {
+ public:
+  Layers(absl::string_view model, DType dtype) : builder_(model), dtype_(dtype) {}
+
+  Builder& builder() { return builder_; }
+  /// Dimension `d` of a value, counted from the end when negative; 1 after an error.
+  int64_t Dim(ValueId value, int d) const;
+
+  /// Whole numbers below the size of some table: tokens, classes.
+  ValueId Ids(absl::string_view name, const Dims& dims) {
+    return builder_.Data(name, {DType::kI64, dims, {}});
+  }
+  ValueId Data(absl::string_view name, const Dims& dims) {
+    return builder_.Data(name, {dtype_, dims, {}});
+  }
+  ValueId Parameter(absl::string_view name, const Dims& dims) {
+    return builder_.Parameter(name, {dtype_, dims, {}});
+  }
+  ValueId Buffer(absl::string_view name, const Dims& dims) {
+    return builder_.AddInput(name, {dtype_, dims, {}}, InputRole::kBuffer);
+  }
+
+  /// Result 0 of an op of any kind.
+  ValueId Op(OpKind kind, std::initializer_list<ValueId> operands, absl::string_view name,
+             const AttributeSet& attributes = {}) {
+    return builder_.Op(kind, operands, name, attributes);
+  }
+  /// The first `count` results of an op; only the first has a name.
+  std::vector<ValueId> Ops(OpKind kind, std::initializer_list<ValueId> operands, int32_t count,
+                           absl::string_view name, const AttributeSet& attributes = {});
+
+  /// Rows of "name.weight" [rows,width].
+  ValueId Embedding(ValueId ids, int64_t rows, int64_t width, const std::string& name);
+  /// What a linear layer does besides the product.
+  struct Linearity {
+    bool bias = true;
+    absl::string_view activation = "";
+  };
+  /// activation(x times "name.weight" [k,width] plus "name.bias"); a plain MatMul without both.
+  ValueId Linear(ValueId x, int64_t width, const Linearity& with, const std::string& name);
+  /// The same x times several weights side by side, called "prefix" + name + ".weight".
+  struct Branch {
+    absl::string_view name;
+    int64_t width;
+  };
+  std::vector<ValueId> LinearGroup(ValueId x, std::initializer_list<Branch> branches, bool bias,
+                                   const std::string& prefix);
+  /// LayerNorm, or RmsNorm, over the last dimension.
+  ValueId Norm(ValueId x, bool root_mean_square, bool bias, const std::string& name);
+  /// x itself at ratio 0.
+  ValueId Dropout(ValueId x, double ratio, const std::string& name);
+
+  /// The mean of the cross-entropies of all rows; the function is then complete.
+  absl::StatusOr<Function> FinishWithCrossEntropy(ValueId logits, ValueId labels);
+
+ private:
+  Builder builder_;
+  DType dtype_;
+};
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_MODELS_LAYERS_H_

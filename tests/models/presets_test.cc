@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "cost_models/summary.h"
+#include "importer/builtin_models.h"
+#include "ir/models/model.h"
+#include "ir/verifier.h"
+
+// Every published model of the library: it builds, verifies, and has as many parameters as whoever
+// published it counts.
+
+namespace orrery {
+namespace {
+
+int64_t ParametersOf(const std::string& model) {
+  const auto function = importer::BuildBuiltinModel(model, 1, ir::DType::kBF16);
+  EXPECT_TRUE(function.ok()) << function.status();
+  if (!function.ok()) return 0;
+  EXPECT_TRUE(ir::Verify(*function).ok()) << model << ": " << ir::Verify(*function);
+  return cost_models::Summarize(*function).parameters.elements;
+}
+
+// 12·l·h² + 13·l·h + (V + s)·h of Narayanan et al. 2021, equation 2, and the last norm's 2·h, which
+// they leave out.
+int64_t GptParameters(int64_t layers, int64_t hidden, int64_t vocab, int64_t seq) {
+  return 12 * layers * hidden * hidden + 13 * layers * hidden + (vocab + seq) * hidden + 2 * hidden;
+}
+
+// A preset without a line here fails.
+TEST(Presets, HaveThePublishedParameters) {
+  const std::map<std::string, int64_t> published = {
+      {"gpt2-small", 124'439'808},  // openai-community/gpt2 and the three beside it, on the hub
+      {"gpt2-medium", 354'823'168},
+      {"gpt2-large", 774'030'080},
+      {"gpt2-xl", 1'557'611'200},
+      {"gpt3-125m", GptParameters(12, 768, 50257, 2048)},
+      {"gpt3-350m", GptParameters(24, 1024, 50257, 2048)},
+      {"gpt3-760m", GptParameters(24, 1536, 50257, 2048)},
+      {"gpt3-1.3b", GptParameters(24, 2048, 50257, 2048)},
+      {"gpt3-2.7b", GptParameters(32, 2560, 50257, 2048)},
+      {"gpt3-6.7b", GptParameters(32, 4096, 50257, 2048)},
+      {"gpt3-13b", GptParameters(40, 5120, 50257, 2048)},
+      {"gpt3-175b", GptParameters(96, 12288, 50257, 2048)},
+      {"megatron-22b", GptParameters(48, 6144, 51200, 2048)},
+      {"megatron-175b", GptParameters(96, 12288, 51200, 2048)},
+      {"megatron-530b", GptParameters(105, 20480, 51200, 2048)},
+      {"megatron-1t", GptParameters(128, 25600, 51200, 2048)},
+      {"llama2-7b", 6'738'415'616},
+      {"llama2-13b", 13'015'864'320},
+      {"llama2-70b", 68'976'648'192},
+      {"llama3-8b", 8'030'261'248},
+      {"llama3-70b", 70'553'706'496},
+      {"llama3-405b", 405'853'388'800},
+      {"mixtral-8x7b", 46'702'792'704},
+      {"bert-base", 109'482'240 + 768 * 2 + 2},  // with its pooler; and a head of two classes
+      {"bert-large", 335'141'888 + 1024 * 2 + 2},
+      {"resnet-18", 11'689'512},
+      {"resnet-34", 21'797'672},
+      {"resnet-50", 25'557'032},
+      {"resnet-101", 44'549'160},
+      {"resnet-152", 60'192'808},
+  };
+  for (const ir::ModelPreset& preset : ir::AllPresets()) {
+    const std::string name(preset.name);
+    ASSERT_EQ(published.count(name), 1u) << name;
+    EXPECT_EQ(ParametersOf(name), published.at(name)) << name;
+  }
+}
+
+// As the names say, in billions: what Korthikanti et al. and Brown et al. print.
+TEST(Presets, AreAsLargeAsTheirNamesSay) {
+  const std::map<std::string, double> billions = {
+      {"gpt3-125m", 0.125}, {"gpt3-350m", 0.35},    {"gpt3-760m", 0.76},    {"gpt3-1.3b", 1.3},
+      {"gpt3-2.7b", 2.7},   {"gpt3-6.7b", 6.7},     {"gpt3-13b", 13},       {"gpt3-175b", 175},
+      {"megatron-22b", 22}, {"megatron-175b", 175}, {"megatron-530b", 530}, {"megatron-1t", 1008},
+  };
+  for (const auto& [name, size] : billions) {
+    EXPECT_NEAR(static_cast<double>(ParametersOf(name)) / 1e9, size, 0.02 * size) << name;
+  }
+}
+
+TEST(Presets, TakeOtherKeys) {
+  EXPECT_EQ(ParametersOf("gpt2-small:tied_embeddings=0"), 163'037'184);
+  EXPECT_EQ(ParametersOf("gpt3-175b:seq=1024"), GptParameters(96, 12288, 50257, 1024));
+  EXPECT_EQ(ParametersOf("bert-base:head=words"), 109'514'298);  // BertForMaskedLM: no pooler
+}
+
+}  // namespace
+}  // namespace orrery
