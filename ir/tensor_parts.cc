@@ -31,6 +31,17 @@ Dims BeginOf(const TensorType& type, const Dims& part, const Mesh& mesh, int64_t
   return begin;
 }
 
+// to[i] += from[j].
+void AddNumber(Tensor& to, int64_t i, const Tensor& from, int64_t j) {
+  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
+  if (to.is_float()) {
+    to.floats()[a] += from.floats()[b];
+  } else {
+    to.ints()[a] = static_cast<int64_t>(static_cast<uint64_t>(to.ints()[a]) +
+                                        static_cast<uint64_t>(from.ints()[b]));
+  }
+}
+
 }  // namespace
 
 int64_t PartOf(const Mesh& mesh, int64_t rank, const AxisList& axes) {
@@ -79,7 +90,7 @@ Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh&
             .first->second;
     const Dims& dims = parts[i].dims();
     ForEachPlace(dims, BeginOf(type, dims, mesh, ranks[i]), type.dims,
-                 [&](int64_t from, int64_t to) { AddElement(replica, to, parts[i], from); });
+                 [&](int64_t from, int64_t to) { AddNumber(replica, to, parts[i], from); });
   }
   const Tensor& first = replicas.begin()->second;
   for (const auto& [rest, other] : replicas) {
@@ -118,18 +129,8 @@ double Distance(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
-void AddElement(Tensor& to, int64_t i, const Tensor& from, int64_t j) {
-  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
-  if (to.is_float()) {
-    to.floats()[a] += from.floats()[b];
-  } else {
-    to.ints()[a] = static_cast<int64_t>(static_cast<uint64_t>(to.ints()[a]) +
-                                        static_cast<uint64_t>(from.ints()[b]));
-  }
-}
-
 void AddTensor(const Tensor& from, Tensor& sum) {
-  for (int64_t i = 0; i < from.size(); ++i) AddElement(sum, i, from, i);
+  for (int64_t i = 0; i < from.size(); ++i) AddNumber(sum, i, from, i);
 }
 
 }  // namespace orrery::ir

@@ -41,8 +41,6 @@ double Distance(const Tensor& a, const Tensor& b);
 /// All rank numbers of a mesh; the one rank 0 without a mesh.
 std::vector<int64_t> AllRanks(const Mesh& mesh);
 
-/// to[i] += from[j]; both have one dtype.
-void AddElement(Tensor& to, int64_t i, const Tensor& from, int64_t j);
 /// Adds `from` to `sum`, element by element; both have one type.
 void AddTensor(const Tensor& from, Tensor& sum);
 
