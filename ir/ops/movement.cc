@@ -98,6 +98,16 @@ absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size) 
       absl::StrCat("index ", index, " is no place in a dimension of ", size));
 }
 
+void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from) {
+  const auto t = static_cast<size_t>(to), f = static_cast<size_t>(from);
+  if (sum.is_float()) {
+    sum.floats()[t] += other.floats()[f];
+  } else {
+    sum.ints()[t] = static_cast<int64_t>(static_cast<uint64_t>(sum.ints()[t]) +
+                                         static_cast<uint64_t>(other.ints()[f]));
+  }
+}
+
 double OneFlopALastElement(const OpTypes& op, const TypeList&) {
   return static_cast<double>(ElementCount(op.operands.back()->dims));
 }
