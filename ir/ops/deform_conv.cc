@@ -30,8 +30,9 @@ absl::Status CheckShapes(const OpTypes& op) {
   }
   const Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
   const int64_t group = op.attributes.Int("group", 1), offsets = OffsetGroups(op.attributes);
-  const bool fits = group > 0 && offsets > 0 && x[1] > 0 && w[0] > 0 && x[1] % group == 0 &&
-                    w[0] % group == 0 && x[1] % offsets == 0 && x[1] / group == w[1];
+  const bool fits = group > 0 && offsets > 0 && offsets < (int64_t{1} << 20) && x[1] > 0 &&
+                    w[0] > 0 && x[1] % group == 0 && w[0] % group == 0 && x[1] % offsets == 0 &&
+                    x[1] / group == w[1];
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("group=", group, " and offset_group=", offsets,
                                                  " do not fit shapes ", Show(x), " and ", Show(w)));
