@@ -46,6 +46,11 @@ absl::Status BatchPlaces::Find() {
   for (const ir::Input& input : function_.inputs()) {
     if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
   }
+  for (const OpId op : function_.order()) {  // what an earlier search has found
+    if (!Is(function_, op, "Expand")) continue;
+    places_[function_.result(op)].dim =
+        static_cast<int>(function_.attributes(op).Int("batch_dim", -1));
+  }
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     changed_ = false;
     for (const OpId op : function_.order()) ORRERY_RETURN_IF_ERROR(Visit(op));
@@ -102,13 +107,17 @@ absl::Status BatchPlaces::Visit(OpId op) {
   if (Is(function_, op, "Reshape")) return VisitReshape(op);
   if (Is(function_, op, "Slice")) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
   if (Is(function_, op, "Expand")) VisitExpand(op);
+  if (Is(function_, op, "Gather") &&
+      PlaceOfOperand(op, 0).dim == function_.attributes(op).Int("axis", 0)) {
+    return Fails(op, "it takes samples out of the batch");
+  }
   if (Is(function_, op, "Concat") && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
   std::vector<Place> places;
   for (int32_t j = 0; trouble.empty() && j < function_.result_count(op); ++j) {
     const auto place = ResultPlace(op, j, (*doubled)[static_cast<size_t>(j)].dims);
-    trouble = place.status().message();
+    trouble = std::string(place.status().message());
     if (place.ok()) places.push_back(*place);
   }
   if (!trouble.empty()) return Request(op) ? absl::OkStatus() : Fails(op, trouble);

@@ -21,8 +21,8 @@ bool PassesWeights(ir::OpKind kind) {
 
 }  // namespace
 
-absl::Status GraphImporter::Run() {
-  ORRERY_RETURN_IF_ERROR(AddInputs());
+absl::Status GraphImporter::Run(const SymbolValues& symbols) {
+  ORRERY_RETURN_IF_ERROR(AddInputs(symbols));
   ORRERY_RETURN_IF_ERROR(AddInitializers(graph_));
   for (const onnx::NodeProto& node : graph_.node()) ORRERY_RETURN_IF_ERROR(AddNode(graph_, node));
   for (const onnx::ValueInfoProto& output : graph_.output()) {
@@ -43,12 +43,12 @@ absl::Status GraphImporter::CheckOutputs() const {
   return absl::OkStatus();
 }
 
-absl::Status GraphImporter::AddInputs() {
+absl::Status GraphImporter::AddInputs(const SymbolValues& symbols) {
   absl::flat_hash_set<absl::string_view> initializers;
   for (const onnx::TensorProto& tensor : graph_.initializer()) initializers.insert(tensor.name());
   for (const onnx::ValueInfoProto& input : graph_.input()) {
     if (initializers.contains(input.name())) continue;  // of an old file: IR version 3
-    const absl::StatusOr<ir::TensorType> type = TypeOf(input);
+    const absl::StatusOr<ir::TensorType> type = TypeOf(Bound(symbols, input));
     if (!type.ok()) return Annotate(type.status(), absl::StrCat("input ", Show(input.name())));
     scope_[input.name()] = function_.AddInput(input.name(), *type, ir::InputRole::kData);
   }

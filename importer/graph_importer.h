@@ -13,6 +13,7 @@
 #include "importer/inline_names.h"
 #include "importer/known_values.h"
 #include "importer/onnx_op.h"
+#include "importer/symbols.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -27,7 +28,8 @@ class GraphImporter {
                 const std::string& folder)
       : graph_(graph), opset_(opset), function_(name), known_(folder) {}
 
-  absl::Status Run();
+  /// Errors say which node or value of the graph is wrong.
+  absl::Status Run(const SymbolValues& symbols);
 
   /// Whether element type and rank of each graph output are those that the file says. Sizes may
   /// differ: exports are wrong about them where a batch is dynamic.
@@ -38,7 +40,7 @@ class GraphImporter {
   const std::vector<ir::ValueId>& weights() const { return weights_; }
 
  private:
-  absl::Status AddInputs();
+  absl::Status AddInputs(const SymbolValues& symbols);
   absl::Status AddInitializers(const onnx::GraphProto& graph);
   absl::Status AddInitializer(const onnx::TensorProto& tensor, bool parameters);
   absl::Status AddNode(const onnx::GraphProto& graph, const onnx::NodeProto& node);

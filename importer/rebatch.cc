@@ -1,5 +1,6 @@
 #include "importer/rebatch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -25,7 +26,6 @@ class Rewriter {
       : from_(from), places_(places), to_(from.name(), from.mesh()), copies_(from.value_limit()) {}
 
   Function Run() && {
-    uses_ = ir::CountUses(from_);
     for (const ir::Input& input : from_.inputs()) {
       copies_[input.value] =
           to_.AddInput(from_.value_name(input.value), from_.type(input.value), input.role);
@@ -48,7 +48,7 @@ class Rewriter {
       const ValueId operand = from_.operands(op)[k];
       operands.push_back(dim.has_value() ? Expanded(operand, *dim) : copies_[operand]);
     }
-    if (places_.IsDropped(op)) {
+    if (places_.IsDropped(op) && !IsOutput(from_.result(op))) {
       copies_[from_.result(op)] = operands[0];
       return;
     }
@@ -63,6 +63,11 @@ class Rewriter {
     for (int32_t j = 0; j < from_.result_count(op); ++j) {
       copies_[from_.result(op, j)] = to_.result(copy, j);
     }
+  }
+
+  bool IsOutput(ValueId value) const {
+    return std::any_of(from_.outputs().begin(), from_.outputs().end(),
+                       [&](const ir::Output& output) { return output.value == value; });
   }
 
   // One row of `value`, repeated as often as there are samples.
@@ -109,7 +114,6 @@ class Rewriter {
   const BatchPlaces& places_;
   Function to_;
   IdTable<ValueId, ValueId> copies_;
-  IdTable<ValueId, int32_t> uses_;
   std::map<std::pair<int32_t, size_t>, ValueId> expanded_;  // by value and dimension
 };
 

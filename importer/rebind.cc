@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "importer/rebatch.h"
 #include "ir/batch.h"
 #include "ir/rebuild.h"
 #include "ir/verifier.h"
@@ -40,8 +41,10 @@ absl::Status Explain(const ir::Function& function, int64_t batch, const absl::St
 
 absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch) {
   if (ir::BatchOf(function) == 0) return ir::ChangeBatch(function, batch, ir::LossBatch::kScales);
+  const absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  if (!free.ok()) return Explain(function, batch, free.status());
   absl::StatusOr<ir::Function> changed =
-      Verified(ir::ChangeBatch(function, batch, ir::LossBatch::kScales));
+      Verified(ir::ChangeBatch(*free, batch, ir::LossBatch::kScales));
   if (!changed.ok()) return Explain(function, batch, changed.status());
   return changed;
 }

@@ -1,6 +1,8 @@
 #include "importer/symbols.h"
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,16 +17,6 @@ std::string SymbolOf(const onnx::ValueInfoProto& value, int dim) {
 
 namespace {
 
-void Bind(const std::map<std::string, int64_t>& symbols, onnx::ValueInfoProto& value) {
-  if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return;
-  onnx::TensorShapeProto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
-  for (int d = 0; d < shape.dim_size(); ++d) {
-    if (shape.dim(d).has_dim_value()) continue;
-    const auto found = symbols.find(SymbolOf(value, d));
-    if (found != symbols.end()) shape.mutable_dim(d)->set_dim_value(found->second);
-  }
-}
-
 // The symbols of the dynamic dimensions of all inputs.
 std::set<std::string> InputSymbols(const onnx::GraphProto& graph) {
   std::set<std::string> symbols;
@@ -37,25 +29,42 @@ std::set<std::string> InputSymbols(const onnx::GraphProto& graph) {
   return symbols;
 }
 
-// The one symbol that is dimension 0 of all data inputs; "" when there is none.
-std::string BatchSymbol(const onnx::GraphProto& graph) {
+// The inputs that are no initializers too.
+std::vector<const onnx::ValueInfoProto*> DataInputs(const onnx::GraphProto& graph) {
   std::set<absl::string_view> initializers;
   for (const onnx::TensorProto& tensor : graph.initializer()) initializers.insert(tensor.name());
-  std::string batch;
+  std::vector<const onnx::ValueInfoProto*> inputs;
   for (const onnx::ValueInfoProto& input : graph.input()) {
-    if (initializers.contains(input.name())) continue;
-    const onnx::TensorShapeProto& shape = input.type().tensor_type().shape();
-    if (shape.dim_size() == 0 || shape.dim(0).has_dim_value()) return "";
-    const std::string symbol = SymbolOf(input, 0);
-    if (!batch.empty() && symbol != batch) return "";
-    batch = symbol;
+    if (!initializers.contains(input.name())) inputs.push_back(&input);
   }
-  return batch;
+  return inputs;
+}
+
+// The symbol that is dimension 0; "" when that is fixed or there is none.
+std::string FirstSymbol(const onnx::ValueInfoProto& input) {
+  const onnx::TensorShapeProto& shape = input.type().tensor_type().shape();
+  return shape.dim_size() == 0 || shape.dim(0).has_dim_value() ? "" : SymbolOf(input, 0);
+}
+
+// The one symbol that is dimension 0 of all data inputs; "" when there is none.
+std::string CommonSymbol(const onnx::GraphProto& graph) {
+  std::set<std::string> symbols;
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) symbols.insert(FirstSymbol(*input));
+  return symbols.size() == 1 ? *symbols.begin() : "";
+}
+
+// The symbol that is dimension 0 of the first data input with dimensions; "" when that is fixed.
+std::string BatchSymbol(const onnx::GraphProto& graph) {
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
+    if (input->type().tensor_type().shape().dim_size() > 0) return FirstSymbol(*input);
+  }
+  return "";
 }
 
 }  // namespace
 
-absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph) {
+absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
+                                         const onnx::GraphProto& graph) {
   const std::set<std::string> known = InputSymbols(graph);
   for (const auto& [name, value] : options.symbols) {
     if (value < 1) {
@@ -68,13 +77,23 @@ absl::Status BindSymbols(const ImportOptions& options, onnx::GraphProto& graph) 
         known.empty() ? std::string("all dimensions are fixed")
                       : absl::StrCat("wanted one of ", Printable(absl::StrJoin(known, ", ")))));
   }
-  std::map<std::string, int64_t> symbols = options.symbols;
+  SymbolValues symbols = {.values = options.symbols};
+  const std::string common = CommonSymbol(graph);
+  if (options.batch_size > 0 && !common.empty()) symbols.values.emplace(common, options.batch_size);
   const std::string batch = BatchSymbol(graph);
-  if (options.batch_size > 0 && !batch.empty()) symbols.emplace(batch, options.batch_size);
-  for (onnx::ValueInfoProto& value : *graph.mutable_input()) Bind(symbols, value);
-  for (onnx::ValueInfoProto& value : *graph.mutable_output()) Bind(symbols, value);
-  for (onnx::ValueInfoProto& value : *graph.mutable_value_info()) Bind(symbols, value);
-  return absl::OkStatus();
+  if (symbols.values.contains(batch)) symbols.batch = batch;
+  return symbols;
+}
+
+onnx::ValueInfoProto Bound(const SymbolValues& symbols, onnx::ValueInfoProto input) {
+  if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape()) return input;
+  onnx::TensorShapeProto& shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (int d = 0; d < shape.dim_size(); ++d) {
+    if (shape.dim(d).has_dim_value()) continue;
+    const auto found = symbols.values.find(SymbolOf(input, d));
+    if (found != symbols.values.end()) shape.mutable_dim(d)->set_dim_value(found->second);
+  }
+  return input;
 }
 
 }  // namespace orrery::importer

@@ -159,6 +159,24 @@ void TakeInTransposes(Rewriter& r, OpId op) {
   r.Replace(r.result(op), r.Op(OpKind::kMatMul, operands, set));
 }
 
+// A row that is known beforehand is a view.
+void SliceRow(Rewriter& r, OpId op) {
+  const auto index = r.Known(r.operand(op, 1), 1);
+  if (!index.has_value() || index->size() != 1 || index->dims().size() > 1) return;
+  const int64_t axis = r.attributes(op).Int("axis", 0);
+  const int64_t size = r.dims(r.operand(op, 0))[static_cast<size_t>(axis)];
+  const int64_t start = index->ints()[0] + (index->ints()[0] < 0 ? size : 0);
+  if (start < 0 || start >= size) return;
+  using Ints = std::vector<int64_t>;
+  ValueId row = r.Op(OpKind::kSlice, {r.operand(op, 0)},
+                     {{"axes", Ints{axis}},
+                      {"starts", Ints{start}},
+                      {"ends", Ints{start + 1}},
+                      {"steps", Ints{1}}});
+  if (index->dims().empty()) row = r.Op(OpKind::kSqueeze, {row}, {{"axes", Ints{axis}}});
+  if (row.valid()) r.Replace(r.result(op), row);
+}
+
 void RemoveIdentity(Rewriter& r, OpId op) {
   if (r.function().result_count(op) != 1 || r.operand_count(op) == 0) return;
   if (MovesNothing(r, op) && r.dims(r.operand(op, 0)) == r.dims(r.result(op))) {
@@ -181,6 +199,8 @@ void RemoveIdentity(Rewriter& r, OpId op) {
       return MergeViews(r, op);
     case OpKind::kTranspose:
       return MergeTransposes(r, op);
+    case OpKind::kGather:
+      return SliceRow(r, op);
     case OpKind::kMatMul:
       return TakeInTransposes(r, op);
     default:
