@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,10 +45,51 @@ absl::Status LowerGather(NodeContext& c) {
       c.Op(ir::OpKind::kGather, {c.input(0), c.input(1)}, {{"axis", static_cast<int64_t>(axis)}}));
 }
 
+template <ir::OpKind kind>
+absl::Status LowerAlongAxis(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const size_t axis,
+                          ir::NormalizeAxis(c.Int("axis", 0), c.input_type(0).dims.size()));
+  ir::AttributeSet attributes = {{"axis", static_cast<int64_t>(axis)}};
+  std::vector<ir::ValueId> operands = {c.input(0), c.input(1)};
+  if (kind == ir::OpKind::kScatterElements) operands.push_back(c.input(2));
+  if (const std::string reduction = c.String("reduction", "none"); reduction != "none") {
+    attributes.Set("reduction", reduction);
+  }
+  return c.Return(c.Op(kind, operands, attributes));
+}
+
+absl::Status LowerGatherND(NodeContext& c) {
+  ir::AttributeSet attributes;
+  if (const int64_t batch = c.Int("batch_dims", 0); batch != 0) attributes.Set("batch_dims", batch);
+  return c.Return(c.Op(ir::OpKind::kGatherND, {c.input(0), c.input(1)}, attributes));
+}
+
+absl::Status LowerScatterND(NodeContext& c) {
+  ir::AttributeSet attributes;
+  if (const std::string reduction = c.String("reduction", "none"); reduction != "none") {
+    attributes.Set("reduction", reduction);
+  }
+  return c.Return(c.Op(ir::OpKind::kScatterND, {c.input(0), c.input(1), c.input(2)}, attributes));
+}
+
 }  // namespace
 
 // Input 0 is the table of an embedding.
 extern const OnnxOp kGatherOnnxOp = {
     .type = "Gather", .inputs = 2, .weights = 0b1, .lower = LowerGather};
+
+extern const OnnxOp kGatherElementsOnnxOp = {
+    .type = "GatherElements", .inputs = 2, .lower = LowerAlongAxis<ir::OpKind::kGatherElements>};
+
+extern const OnnxOp kScatterElementsOnnxOp = {
+    .type = "ScatterElements", .inputs = 3, .lower = LowerAlongAxis<ir::OpKind::kScatterElements>};
+
+// The name of ScatterElements before opset 11.
+extern const OnnxOp kScatterOnnxOp = {
+    .type = "Scatter", .inputs = 3, .lower = LowerAlongAxis<ir::OpKind::kScatterElements>};
+
+extern const OnnxOp kGatherNDOnnxOp = {.type = "GatherND", .inputs = 2, .lower = LowerGatherND};
+
+extern const OnnxOp kScatterNDOnnxOp = {.type = "ScatterND", .inputs = 3, .lower = LowerScatterND};
 
 }  // namespace orrery::importer

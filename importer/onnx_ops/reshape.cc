@@ -79,6 +79,9 @@ absl::Status LowerSqueeze(NodeContext& c) {
 }
 
 absl::Status LowerUnsqueeze(NodeContext& c) {
+  if (!c.has_input(1) && c.Attribute("axes") == nullptr) {
+    return absl::InvalidArgumentError("the axes are missing; wanted input 1, or an attribute");
+  }
   size_t rank = c.input_type(0).dims.size() + c.Ints("axes").size();
   if (c.has_input(1)) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, c.IntegerInput(1));

@@ -69,6 +69,9 @@ Run Normalized(Run run, int64_t size) {
 
 // Dimensions that stay whole are left out: a slice of everything is no slice.
 absl::Status LowerSlice(NodeContext& c) {
+  if (c.opset() >= 10 && !(c.has_input(1) && c.has_input(2))) {
+    return absl::InvalidArgumentError("starts and ends are missing; wanted inputs 1 and 2");
+  }
   ORRERY_ASSIGN_OR_RETURN(const Bounds bounds, BoundsOf(c));
   const ir::Dims dims = c.input_type(0).dims;
   std::vector<int64_t> axes, starts, ends, steps;

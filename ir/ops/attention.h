@@ -28,9 +28,11 @@ inline double MaskedLogit(double logit, const Tensor* mask, int64_t at, bool hid
 absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, const Dims& logits);
 
 /// The shape of one attention: q [batch,queries,heads width], k and v alike but with `keys` rows
-/// and `kv_heads` heads; or packed = false: q [batch,heads,queries,width].
+/// and `kv_heads` heads; or not packed: q [batch,heads,queries,width]. The keys that a cache holds
+/// are not packed where q may be.
 struct AttentionShape {
-  bool packed = true;
+  bool packed = true;     // q and y
+  bool kv_packed = true;  // k and v
   int64_t batch = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1;
   int64_t width = 1, value_width = 1;  // of one head of q and k, and of v
 
@@ -38,18 +40,12 @@ struct AttentionShape {
   /// The head of k and v that head `h` of q reads.
   int64_t KvHead(int64_t h) const { return h / (heads / kv_heads); }
   /// Where the row of one head begins in q, k, v and y.
-  int64_t Q(int64_t b, int64_t h, int64_t row) const {
-    return Row(b, h, row, heads, queries) * width;
-  }
-  int64_t K(int64_t b, int64_t h, int64_t row) const {
-    return Row(b, KvHead(h), row, kv_heads, keys) * width;
-  }
+  int64_t Q(int64_t b, int64_t h, int64_t row) const { return QueryRow(b, h, row) * width; }
+  int64_t K(int64_t b, int64_t h, int64_t row) const { return KeyRow(b, KvHead(h), row) * width; }
   int64_t V(int64_t b, int64_t h, int64_t row) const {
-    return Row(b, KvHead(h), row, kv_heads, keys) * value_width;
+    return KeyRow(b, KvHead(h), row) * value_width;
   }
-  int64_t Y(int64_t b, int64_t h, int64_t row) const {
-    return Row(b, h, row, heads, queries) * value_width;
-  }
+  int64_t Y(int64_t b, int64_t h, int64_t row) const { return QueryRow(b, h, row) * value_width; }
   /// Where the row of one query begins in the logits.
   int64_t Logits(int64_t b, int64_t h, int64_t row) const {
     return ((b * heads + h) * queries + row) * keys;
@@ -61,8 +57,11 @@ struct AttentionShape {
   bool Hides(int64_t s, int64_t t) const { return t > s + keys - queries; }
 
  private:
-  int64_t Row(int64_t b, int64_t h, int64_t row, int64_t of_heads, int64_t rows) const {
-    return packed ? (b * rows + row) * of_heads + h : (b * of_heads + h) * rows + row;
+  int64_t QueryRow(int64_t b, int64_t h, int64_t row) const {
+    return packed ? (b * queries + row) * heads + h : (b * heads + h) * queries + row;
+  }
+  int64_t KeyRow(int64_t b, int64_t h, int64_t row) const {
+    return kv_packed ? (b * keys + row) * kv_heads + h : (b * kv_heads + h) * keys + row;
   }
 };
 
@@ -106,7 +105,7 @@ Products ProductsOf(const OpTypes& op, const TensorType& y);
 /// What may be split: heads only where whole heads of q and of k fall to each rank, and the rows of
 /// q unless causality counts them.
 struct Split {
-  bool packed, heads, queries;
+  bool packed, kv_packed, heads, queries;
 
   /// Factors of q and y, or of k and v.
   ShardingRule::Factors Of(bool of_queries) const;

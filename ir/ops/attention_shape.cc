@@ -33,22 +33,25 @@ absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, co
         "; wanted [batch,rows,heads width] or [batch,heads,rows,width], one batch, one width of q "
         "and k, and as many heads of k and v as go into those of q"));
   };
-  const size_t rank = q.size();
-  if ((rank != 3 && rank != 4) || k.size() != rank || v.size() != rank || heads < 1)
-    return trouble();
-  const bool packed = rank == 3;
-  const size_t rows = packed ? 1 : 2;
+  const bool packed = q.size() == 3, kv_packed = k.size() == 3;
+  const bool ranked = (packed || q.size() == 4) && (kv_packed || k.size() == 4);
+  if (!ranked || v.size() != k.size() || heads < 1) return trouble();
+  const size_t rows = packed ? 1 : 2, kv_rows = kv_packed ? 1 : 2;
   if (packed ? q[2] % heads != 0 : q[1] != heads) return trouble();
-  AttentionShape shape{
-      .packed = packed, .batch = q[0], .queries = q[rows], .keys = k[rows], .heads = heads};
+  AttentionShape shape{.packed = packed,
+                       .kv_packed = kv_packed,
+                       .batch = q[0],
+                       .queries = q[rows],
+                       .keys = k[kv_rows],
+                       .heads = heads};
   shape.width = packed ? q[2] / heads : q[3];
-  if (shape.width < 1 || (packed && k[2] % shape.width != 0)) return trouble();
-  shape.kv_heads = packed ? k[2] / shape.width : k[1];
+  if (shape.width < 1 || (kv_packed && k[2] % shape.width != 0)) return trouble();
+  shape.kv_heads = kv_packed ? k[2] / shape.width : k[1];
   if (shape.kv_heads < 1 || heads % shape.kv_heads != 0) return trouble();
-  if (packed && v[2] % shape.kv_heads != 0) return trouble();
-  shape.value_width = packed ? v[2] / shape.kv_heads : v[3];
-  const bool fits = k[0] == q[0] && v[0] == q[0] && v[rows] == k[rows] &&
-                    (packed || (k[3] == shape.width && v[1] == shape.kv_heads));
+  if (kv_packed && v[2] % shape.kv_heads != 0) return trouble();
+  shape.value_width = kv_packed ? v[2] / shape.kv_heads : v[3];
+  const bool fits = k[0] == q[0] && v[0] == q[0] && v[kv_rows] == k[kv_rows] &&
+                    (kv_packed || (k[3] == shape.width && v[1] == shape.kv_heads));
   if (!fits) return trouble();
   return shape;
 }
@@ -115,7 +118,7 @@ Products ProductsOf(const OpTypes& op, const TensorType& y) {
 ShardingRule::Factors Split::Of(bool of_queries) const {
   const int8_t h = heads ? kFactorHeads : kNoFactor;
   const int8_t rows = of_queries && queries ? kFactorQueries : kNoFactor;
-  if (packed) return {kFactorBatch, rows, h};
+  if (of_queries ? packed : kv_packed) return {kFactorBatch, rows, h};
   return {kFactorBatch, h, rows, kNoFactor};
 }
 
@@ -131,10 +134,14 @@ Split SplitOf(const OpTypes& op, const AttentionShape& shape) {
   bool whole = true;
   for (size_t i = 0; i < 3; ++i) {
     const TensorType& type = *op.operands[i];
-    const int64_t parts = op.mesh.size(type.sharding.at(shape.packed ? 2 : 1));
+    const int64_t parts =
+        op.mesh.size(type.sharding.at((i == 0 ? shape.packed : shape.kv_packed) ? 2 : 1));
     whole = whole && shape.kv_heads % parts == 0;
   }
-  return {.packed = shape.packed, .heads = whole, .queries = !IsCausal(op.attributes)};
+  return {.packed = shape.packed,
+          .kv_packed = shape.kv_packed,
+          .heads = whole,
+          .queries = !IsCausal(op.attributes)};
 }
 
 ShardingRule::Factors FactorsOfMask(const TensorType& mask, const AttentionShape& shape,

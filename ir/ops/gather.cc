@@ -9,12 +9,6 @@ size_t AxisOf(const AttributeSet& attributes) {
   return static_cast<size_t>(attributes.Int("axis", 0));
 }
 
-absl::Status CheckIndices(const TensorType& ids) {
-  if (ids.dtype == DType::kI64 || ids.dtype == DType::kI32) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the indices are ", ToString(ids.dtype), "; wanted i32 or i64"));
-}
-
 absl::Status InferGather(const OpTypes& op, TypeList& results) {
   const TensorType &table = *op.operands[0], &ids = *op.operands[1];
   ORRERY_RETURN_IF_ERROR(CheckAxis(op.attributes, table.dims.size()));
@@ -123,8 +117,12 @@ absl::Status EvaluateGatherGrad(Evaluation& e) {
       [&](int64_t to, int64_t from) { AddElement(e.results[0], to, e.operand(1), from); });
 }
 
-double OneFlopAnElementOfTheRows(const OpTypes& op, const TypeList&) {
-  return static_cast<double>(ElementCount(op.operands[1]->dims));
+// Each row of dy has gone to one place of the table.
+absl::Status GatherGradGradient(GradientContext& c) {
+  c.SetOperandGradient(
+      1, c.builder().Op(OpKind::kGather, {c.result_gradient(), c.operand(0)}, c.GradientName(1),
+                        {{"axis", c.attributes().Int("axis", 0)}}));
+  return c.builder().status();
 }
 
 }  // namespace
@@ -149,9 +147,11 @@ extern const OpInfo kGatherGradOp = {
         "to which each row is added",
     .operands = 2,
     .infer = InferGatherGrad,
-    .flops = OneFlopAnElementOfTheRows,
+    .flops = OneFlopALastElement,
     .sharding = GatherGradRule,
     .evaluate = EvaluateGatherGrad,
+    .gradient = GatherGradGradient,
+    .no_gradient = 0b1,
 };
 
 }  // namespace orrery::ir

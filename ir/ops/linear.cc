@@ -124,12 +124,7 @@ ValueId BeforeActivation(GradientContext& c) {
   if (activation == "relu") return b.ReluGrad(c.result(0), c.result_gradient());
   AttributeSet attributes = {{"of", std::string(activation == "silu" ? "Silu" : "Gelu")}};
   if (activation == "gelu_tanh") attributes.Set("approximate", std::string("tanh"));
-  const std::optional<OpKind> unary_grad = FindOp("UnaryGrad");
-  if (!unary_grad.has_value()) {
-    b.Fail(absl::UnimplementedError("no gradient of an activation other than relu"));
-    return ValueId();
-  }
-  return b.Op(*unary_grad, {c.result(1), c.result_gradient()}, "", attributes);
+  return b.Op(OpKind::kUnaryGrad, {c.result(1), c.result_gradient()}, "", attributes);
 }
 
 // The gradient of a bias: dy summed over its rows.
@@ -145,7 +140,7 @@ AttributeSet FlipOf(const AttributeSet& attributes) {
   return Transposed(attributes) ? AttributeSet{{"transpose_w", int64_t{1}}} : AttributeSet();
 }
 
-// Gradients of x and w; both in one op even where one of them is not wanted but w is.
+// Gradients of x and w, in one op where both are wanted.
 void ProductGradient(GradientContext& c, ValueId dy, int w) {
   Builder& b = c.builder();
   if (!c.needs(w)) {
@@ -156,12 +151,9 @@ void ProductGradient(GradientContext& c, ValueId dy, int w) {
     }
     return;
   }
-  if (!c.needs(0) && c.operand_type(0).dims.size() == 2) {
-    const ValueId x = c.operand(0);
-    const AttributeSet flip = {{"transpose_x", int64_t{1}}};
-    const auto operands = Transposed(c.attributes()) ? std::pair(dy, x) : std::pair(x, dy);
-    c.SetOperandGradient(
-        w, b.Op(OpKind::kMatMul, {operands.first, operands.second}, c.GradientName(w), flip));
+  if (!c.needs(0)) {
+    c.SetOperandGradient(w, b.Op(OpKind::kMatMulWeightGrad, {c.operand(0), dy}, c.GradientName(w),
+                                 FlipOf(c.attributes())));
     return;
   }
   const std::string dx = c.GradientName(0), dw = c.GradientName(w);
@@ -238,30 +230,55 @@ absl::Status EvaluateLinearGroup(Evaluation& e) {
   return absl::OkStatus();
 }
 
-absl::Status LinearGroupGradient(GradientContext& c) {
-  const auto count = static_cast<int>(GroupSize(c.attributes()));
+// Of products some of which nothing depends on: one after another.
+void GradientsOneByOne(GradientContext& c, int count) {
   Builder& b = c.builder();
-  bool whole = true;
-  for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid();
-  if (!whole) {
-    return absl::UnimplementedError(
-        "no gradient where one of its results is not used; wanted all of them used");
+  ValueId dx;
+  for (int i = 1; i <= count; ++i) {
+    if (!c.result_gradient(i - 1).valid()) continue;
+    ProductGradient(c, c.result_gradient(i - 1), i);
+    const ValueId part = c.operand_gradients()[0];
+    if (!part.valid() || !b.status().ok()) continue;
+    dx = dx.valid() ? b.Add(dx, part) : part;
+    c.SetOperandGradient(0, ValueId());
   }
+  c.SetOperandGradient(0, dx);
+}
+
+void GradientsAtOnce(GradientContext& c, int count) {
+  Builder& b = c.builder();
   std::vector<ValueId> operands = {c.operand(0)};
   std::vector<std::string> texts = {c.GradientName(0)};
   for (int i = 1; i <= count; ++i) operands.push_back(c.operand(i));
   for (int i = 0; i < count; ++i) operands.push_back(c.result_gradient(i));
-  for (int i = 1; i <= count; ++i) texts.push_back(c.GradientName(i));
+  for (int i = 1; i <= count; ++i) {
+    texts.push_back(c.GradientName(i));
+    for (int j = 1; j < i; ++j) {
+      if (c.operand(i) == c.operand(j)) texts.back().clear();
+    }
+  }
   const std::vector<absl::string_view> names(texts.begin(), texts.end());
   AttributeSet attributes = FlipOf(c.attributes());
   attributes.Set("count", int64_t{count});
   const OpId op = b.Ops(OpKind::kLinearGroupGrad, operands, names, attributes);
-  if (!op.valid()) return b.status();
+  if (!op.valid()) return;
   for (int i = 0; i <= count; ++i) c.SetOperandGradient(i, b.function().result(op, i));
-  for (int i = 1 + count; i < c.operand_count(); ++i) {
-    if (c.needs(i)) c.SetOperandGradient(i, SumRows(c, c.result_gradient(i - 1 - count), i));
+}
+
+absl::Status LinearGroupGradient(GradientContext& c) {
+  const auto count = static_cast<int>(GroupSize(c.attributes()));
+  bool whole = true;
+  for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid();
+  if (whole) {
+    GradientsAtOnce(c, count);
+  } else {
+    GradientsOneByOne(c, count);
   }
-  return b.status();
+  for (int i = 1 + count; i < c.operand_count() && c.builder().status().ok(); ++i) {
+    const ValueId dy = c.result_gradient(i - 1 - count);
+    if (dy.valid() && c.needs(i)) c.SetOperandGradient(i, SumRows(c, dy, i));
+  }
+  return c.builder().status();
 }
 
 // LinearGroupGrad: x, then `count` weights, then as many gradients.

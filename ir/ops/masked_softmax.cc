@@ -94,8 +94,6 @@ absl::Status EvaluateMaskedSoftmax(Evaluation& e) {
 absl::Status MaskedSoftmaxGradient(GradientContext& c) {
   Builder& b = c.builder();
   const double scale = c.attributes().Number("scale", 1);
-  const std::optional<OpKind> softmax_grad = FindOp("SoftmaxGrad");
-  if (!softmax_grad.has_value()) return absl::UnimplementedError("SoftmaxGrad is no op");
   const bool of_mask = c.operand_count() > 1 && c.needs(1) && IsFloat(c.operand_type(1).dtype);
   AttributeSet attributes = {
       {"axis",
@@ -103,7 +101,7 @@ absl::Status MaskedSoftmaxGradient(GradientContext& c) {
   if (!of_mask && scale != 1) attributes.Set("scale", scale);
   const std::array<ValueId, 2> operands = {c.result(), c.result_gradient()};
   const std::string name = of_mask && scale != 1 ? "" : c.GradientName(0);
-  ValueId dlogits = b.Op(*softmax_grad, operands, name, attributes);
+  ValueId dlogits = b.Op(OpKind::kSoftmaxGrad, operands, name, attributes);
   if (!dlogits.valid()) return b.status();
   if (of_mask) {
     c.SetOperandGradient(1, Unbroadcast(c, dlogits, 1));

@@ -85,11 +85,34 @@ ShardingRule SplitUntouchedDims(const OpTypes& op, const TypeList& results) {
   return SplitOtherDims(op, results, whole);
 }
 
+absl::Status CheckIndices(const TensorType& ids) {
+  if (ids.dtype == DType::kI64 || ids.dtype == DType::kI32) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the indices are ", ToString(ids.dtype), "; wanted i32 or i64"));
+}
+
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size) {
   const int64_t index = indices.ints()[static_cast<size_t>(i)];
   if (index >= -size && index < size) return index < 0 ? index + size : index;
   return absl::OutOfRangeError(
       absl::StrCat("index ", index, " is no place in a dimension of ", size));
+}
+
+void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from) {
+  const auto t = static_cast<size_t>(to), f = static_cast<size_t>(from);
+  if (sum.is_float()) {
+    sum.floats()[t] += other.floats()[f];
+  } else {
+    sum.ints()[t] += other.ints()[f];
+  }
+}
+
+double OneFlopALastElement(const OpTypes& op, const TypeList&) {
+  return static_cast<double>(ElementCount(op.operands.back()->dims));
+}
+
+double OneFlopAFirstElement(const OpTypes& op, const TypeList&) {
+  return static_cast<double>(ElementCount(op.operands[0]->dims));
 }
 
 absl::Status SetGradientOp(GradientContext& c, int i, OpKind kind, const AttributeSet& attributes) {

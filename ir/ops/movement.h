@@ -51,9 +51,18 @@ ShardingRule SplitOtherDims(const OpTypes& op, const TypeList& results,
 /// The same with what the attributes `axes` or `axis` list.
 ShardingRule SplitUntouchedDims(const OpTypes& op, const TypeList& results);
 
+/// Ok when `ids` can be indices: i32 or i64.
+absl::Status CheckIndices(const TensorType& ids);
 /// Element i of an operand of indices into a dimension of `size`, counted from the end when
 /// negative; an error when there is no such place.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
+
+/// Adds element `from` of `other` to element `to` of `sum`.
+void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);
+
+/// One floating-point operation an element of the last operand, or of the first.
+double OneFlopALastElement(const OpTypes& op, const TypeList& results);
+double OneFlopAFirstElement(const OpTypes& op, const TypeList& results);
 
 /// Sets the gradient of operand i to an op on that of result 0.
 absl::Status SetGradientOp(GradientContext& c, int i, OpKind kind, const AttributeSet& attributes);

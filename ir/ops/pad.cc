@@ -51,7 +51,8 @@ absl::Status InferPad(const OpTypes& op, TypeList& results) {
   Dims dims = op.operands[0]->dims;
   for (size_t i = 0; i < padding.axes.size(); ++i) {
     int64_t& dim = dims[static_cast<size_t>(padding.axes[i])];
-    if (dim == 0 && padding.mode != "constant" && SizeSum(padding.before[i], padding.after[i]) > 0) {
+    if (dim == 0 && padding.mode != "constant" &&
+        SizeSum(padding.before[i], padding.after[i]) > 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("dimension ", padding.axes[i], " of ", Show(op.operands[0]->dims),
                        " has nothing to repeat for mode=\"", padding.mode, "\""));
@@ -143,10 +144,6 @@ absl::Status EvaluatePadGrad(Evaluation& e) {
   return absl::OkStatus();
 }
 
-double OneFlopAnOperandElement(const OpTypes& op, const TypeList&) {
-  return static_cast<double>(ElementCount(op.operands[0]->dims));
-}
-
 absl::Status InferTile(const OpTypes& op, TypeList& results) {
   const std::vector<int64_t> axes = op.attributes.Ints("axes");
   ORRERY_RETURN_IF_ERROR(CheckAxes(axes, op.operands[0]->dims.size()));
@@ -212,7 +209,7 @@ extern const OpInfo kPadGradOp = {
     .summary = "gradient of Pad from that of its result: what repeats an element is added to it",
     .operands = 1,
     .infer = InferPadGrad,
-    .flops = OneFlopAnOperandElement,
+    .flops = OneFlopAFirstElement,
     .sharding = SplitUntouchedDims,
     .evaluate = EvaluatePadGrad,
     .linear = true,

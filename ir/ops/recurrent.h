@@ -1,0 +1,166 @@
+#ifndef ORRERY_IR_OPS_RECURRENT_H_
+#define ORRERY_IR_OPS_RECURRENT_H_
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/builder.h"
+#include "ir/op_info.h"
+#include "ir/tensor.h"
+
+// What Lstm, Gru and Rnn have in common. Operands are x [steps,batch,input], w [directions,
+// gates·hidden,input], r [directions,gates·hidden,hidden] and those that the attribute `given`
+// names, in its order: "bias" [directions,2·gates·hidden] (of w, then of r), "sequence_lens"
+// [batch], "initial_h" and "initial_c" [directions,batch,hidden], "peepholes"
+// [directions,3·hidden]. `direction` is "forward", "reverse" or "bidirectional". Names and layouts
+// are those of ONNX.
+
+namespace orrery::ir {
+
+/// What tells one kind from another.
+struct Cell {
+  int64_t gates;                         // of the weights
+  std::vector<absl::string_view> given;  // that it may have
+  std::vector<absl::string_view> activations;
+  bool has_cells;  // whether there is a y_c, and cells besides gates are saved
+  bool has_gates;  // whether gates are saved
+  OpKind gradient;
+};
+
+struct RecurrentShape {
+  int64_t steps, batch, input, directions, hidden;
+
+  Dims Output() const { return {steps, directions, batch, hidden}; }
+  Dims Last() const { return {directions, batch, hidden}; }
+};
+
+/// Names of the operands behind the third, of the attribute `name`.
+std::vector<std::string> NameList(const AttributeSet& attributes, absl::string_view name);
+
+/// How many numbers an element of the state saves among the gates.
+int64_t SavedGates(const Cell& cell, const AttributeSet& attributes);
+
+/// Results y [steps,directions,batch,hidden], y_h [, y_c], and what the backward needs: gates and
+/// cells.
+absl::Status InferRecurrent(const Cell& cell, const OpTypes& op, TypeList& results);
+/// Of the gradient op: operands of the forward; y [, gates] [, cells]; the gradients that the
+/// attribute `gradients` names, of "y", "y_h" and "y_c". Results: gradients of x, w, r, and of what
+/// is given, but for sequence_lens.
+absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& results);
+double RecurrentFlops(const Cell& cell, const OpTypes& op);
+/// The batch may be split.
+ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeList& results,
+                               bool backward);
+absl::Status RecurrentGradient(const Cell& cell, GradientContext& c);
+
+/// A function of one number, and its derivative from its result.
+class Activation {
+ public:
+  Activation() = default;
+  static absl::StatusOr<Activation> Named(absl::string_view name, double alpha, double beta);
+
+  double operator()(double x) const;
+  double Derivative(double y) const;
+
+ private:
+  enum class Kind {
+    kSigmoid,
+    kTanh,
+    kRelu,
+    kAffine,
+    kLeakyRelu,
+    kThresholdedRelu,
+    kScaledTanh,
+    kHardSigmoid,
+    kElu,
+    kSoftsign,
+    kSoftplus
+  };
+  Kind kind_ = Kind::kSigmoid;
+  double alpha_ = 0, beta_ = 0;
+};
+
+/// The name of an activation in ONNX's spelling, whatever its case; its numbers when none are
+/// given.
+struct ActivationDefaults {
+  absl::string_view name;
+  double alpha, beta;
+};
+/// Null for an unknown name.
+const ActivationDefaults* FindActivation(absl::string_view name);
+
+/// One application on tensors, of one direction and one sample after the other.
+class Recurrence {
+ public:
+  using Vector = Eigen::VectorXd;
+  using Row = Eigen::Map<Vector>;
+  using Matrix = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+
+  static absl::StatusOr<Recurrence> Create(const Cell& cell, Evaluation& e);
+
+  const RecurrentShape& shape() const { return shape_; }
+  int64_t hidden() const { return shape_.hidden; }
+  /// Calls f(direction, sample).
+  template <typename F>
+  void ForEachSequence(F f) const {
+    for (int64_t d = 0; d < shape_.directions; ++d) {
+      for (int64_t b = 0; b < shape_.batch; ++b) f(d, b);
+    }
+  }
+  int64_t Length(int64_t sample) const;
+  /// The step that is computed as the `turn`-th.
+  int64_t StepOf(int64_t direction, int64_t sample, int64_t turn) const {
+    return IsReverse(direction) ? Length(sample) - 1 - turn : turn;
+  }
+  bool IsReverse(int64_t direction) const { return direction == 1 || reverse_; }
+
+  bool Has(absl::string_view name) const { return Find(name) != nullptr; }
+  /// An operand, a result or a gradient; null when it is absent.
+  Tensor* Find(absl::string_view name) const;
+  /// Row of a [directions,n] or [directions,rows,n] tensor.
+  static Row At(Tensor& tensor, int64_t direction);
+  static Matrix MatrixAt(Tensor& tensor, int64_t direction);
+  /// The vector of a sample in [directions,batch,n].
+  static Row At(Tensor& tensor, int64_t direction, int64_t sample);
+  /// The vector of a sample at a step in [steps,directions,batch,n] or [steps,batch,n].
+  static Row At(Tensor& tensor, int64_t step, int64_t direction, int64_t sample);
+
+  /// The state before the first step.
+  Vector Initial(absl::string_view name, int64_t direction, int64_t sample) const;
+  /// Adds `bias` parts: of w, of r.
+  Vector Bias(int64_t direction, bool of_r) const;
+
+  /// Activation number `i` of a direction, on numbers cut to the attribute `clip`.
+  Vector Activate(int64_t direction, size_t i, const Vector& x) const;
+  Vector Derivative(int64_t direction, size_t i, const Vector& y) const;
+
+  void Bind(const std::string& name, const Tensor* tensor);
+
+ private:
+  RecurrentShape shape_;
+  bool reverse_ = false;
+  double clip_ = 0;
+  size_t activations_ = 0;  // a direction
+  std::vector<Activation> activation_;
+  std::vector<std::pair<std::string, Tensor*>> tensors_;
+};
+
+/// Binds what a gradient op has: "y", "gates", "cells", "dy", "dy_h", "dy_c" and for each result
+/// "d" and the name of the operand.
+absl::StatusOr<Recurrence> BackwardRecurrence(const Cell& cell, Evaluation& e);
+
+/// Adds what follows from the gradient of all gates before their activation: to the gradients of x,
+/// w and bias. `at_r` is the part that goes through r.
+struct GateGradient {
+  int64_t step, direction, sample;
+  Recurrence::Vector at_w, at_r;
+};
+void AddGateGradient(const Recurrence& r, const GateGradient& gradient);
+
+}  // namespace orrery::ir
+
+#endif  // ORRERY_IR_OPS_RECURRENT_H_

@@ -1,0 +1,69 @@
+#include "transforms/match.h"
+#include "transforms/pass.h"
+
+// A product with a matrix, the bias that is added to it and the activation after that: one Linear.
+
+namespace orrery::transforms {
+namespace {
+
+using ir::AttributeSet;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+// The product that `value` is, if a Linear can stand for it.
+OpId Product(const Rewriter& r, ValueId value) {
+  const OpId op = r.MadeOnlyFor(value, OpKind::kMatMul);
+  if (!op.valid() || r.rank(r.operand(op, 1)) != 2 || r.rank(r.operand(op, 0)) < 2) return OpId();
+  return r.attributes(op).Int("transpose_x", 0) == 0 ? op : OpId();
+}
+
+void AddBias(Rewriter& r, OpId op) {
+  for (size_t i = 0; i < 2; ++i) {
+    const ValueId product = r.operand(op, i), bias = r.operand(op, 1 - i);
+    const OpId matmul = Product(r, product);
+    if (!matmul.valid() || r.rank(bias) != 1 || r.dims(bias)[0] != r.dims(product).back()) continue;
+    const ValueId y = r.Op(OpKind::kLinear, {r.operand(matmul, 0), r.operand(matmul, 1), bias},
+                           r.attributes(matmul));
+    return r.Replace(r.result(op), y);
+  }
+}
+
+void AddActivation(Rewriter& r, OpId op, const std::string& activation) {
+  const ValueId x = r.operand(op, 0);
+  OpId linear = r.MadeOnlyFor(x, OpKind::kLinear);
+  if (!linear.valid()) linear = Product(r, x);
+  if (!linear.valid() || r.attributes(linear).Find("activation") != nullptr) return;
+  AttributeSet attributes = r.attributes(linear);
+  attributes.Set("activation", activation);
+  r.Replace(r.result(op), r.Op(OpKind::kLinear, r.function().operands(linear), attributes));
+}
+
+void FuseLinear(Rewriter& r, OpId op) {
+  switch (r.kind(op)) {
+    case OpKind::kAdd:
+      return AddBias(r, op);
+    case OpKind::kRelu:
+      return AddActivation(r, op, "relu");
+    case OpKind::kSilu:
+      return AddActivation(r, op, "silu");
+    case OpKind::kGelu: {
+      const bool tanh = r.attributes(op).String("approximate", "none") == "tanh";
+      return AddActivation(r, op, tanh ? "gelu_tanh" : "gelu");
+    }
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+extern const PassInfo kFuseLinearPass = {
+    .name = "fuse-linear",
+    .summary = "makes one Linear of a product, its bias and its activation",
+    .options = "",
+    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseLinear); },
+    .idempotent = true,
+};
+
+}  // namespace orrery::transforms

@@ -1,0 +1,60 @@
+#ifndef ORRERY_TRANSFORMS_MATCH_H_
+#define ORRERY_TRANSFORMS_MATCH_H_
+
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "transforms/rewriter.h"
+
+// Patterns that several fusions look for. Operands of sums and products may come in either order;
+// what a pattern consists of is used by nothing else.
+
+namespace orrery::transforms {
+
+/// Whether two numbers are the same constant, one of them perhaps written in half precision.
+bool IsNear(double x, double wanted);
+
+/// x and the number that `op`, of two operands, puts beside it on either side. The result has the
+/// type of x.
+struct ValueAndNumber {
+  ir::ValueId value;
+  double number = 0;
+};
+std::optional<ValueAndNumber> MatchNumber(const Rewriter& r, ir::OpId op);
+
+/// The other operand of `op`, of two operands, when one of them is `value`; invalid otherwise.
+ir::ValueId OtherOperand(const Rewriter& r, ir::OpId op, ir::ValueId value);
+
+/// A product taken apart: the number `scale` times all factors.
+struct Product {
+  double scale = 1;
+  absl::InlinedVector<ir::ValueId, 4> factors;
+};
+/// Takes apart what `op` multiplies, through products, quotients by numbers, and small whole
+/// powers; a factor that is none of these stands for itself.
+Product TakeApart(const Rewriter& r, ir::OpId op);
+/// The same for what makes `value`, if that is used once.
+Product TakeApart(const Rewriter& r, ir::ValueId value);
+
+/// value / sqrt(square + epsilon), in any of the ways in which it is written.
+struct Normalized {
+  ir::ValueId value, square;
+  double epsilon = 0;
+};
+std::optional<Normalized> MatchNormalized(const Rewriter& r, ir::OpId op);
+
+/// The mean of `value` over all dimensions from `axis` on, which stay with size 1.
+struct Mean {
+  ir::ValueId value;
+  size_t axis = 0;
+};
+std::optional<Mean> MatchMean(const Rewriter& r, ir::ValueId mean);
+/// The same of the square of `value`.
+std::optional<Mean> MatchMeanSquare(const Rewriter& r, ir::ValueId mean);
+
+/// The dims from `axis` on.
+ir::Dims DimsFrom(const ir::Dims& dims, size_t axis);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_MATCH_H_

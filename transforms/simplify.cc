@@ -1,0 +1,61 @@
+#include "transforms/simplify.h"
+
+#include "support/status.h"
+#include "transforms/dead_code.h"
+#include "transforms/pass.h"
+
+namespace orrery::transforms {
+
+extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPass;
+extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
+extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
+extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseQkvPass;
+
+namespace {
+
+// In this order: what a fusion looks for has been cleared of what hides it. Attention comes before
+// softmax, whose masks it can take in more forms; SwiGlu before Linear, which takes Silu too.
+constexpr const PassInfo* kOrder[] = {
+    &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
+    &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
+    &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
+    &kFuseLinearPass,    &kFuseQkvPass,
+};
+
+// Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.
+constexpr int kMaxRounds = 16;
+
+}  // namespace
+
+absl::StatusOr<bool> Simplify(ir::Function& function, const SimplifyOptions& options) {
+  if (!function.mesh().empty()) return false;
+  const PassOptions flash = {{"flash", options.flash ? "1" : "0"}};
+  bool changed = RemoveDeadOps(function);
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool again = false;
+    for (const PassInfo* pass : kOrder) {
+      absl::StatusOr<bool> did = pass->run(function, flash);
+      if (!did.ok()) return Annotate(did.status(), pass->name);
+      again = again || *did;
+    }
+    changed = changed || again;
+    if (!again) break;
+  }
+  return changed;
+}
+
+extern const PassInfo kSimplifyPass = {
+    .name = "simplify",
+    .summary = "runs all passes that fold, merge and fuse, until nothing changes",
+    .options = "flash=0",
+    .run = [](ir::Function& function, const PassOptions& options) -> absl::StatusOr<bool> {
+      const std::string& flash = options.find("flash")->second;
+      if (flash != "0" && flash != "1") {
+        return absl::InvalidArgumentError("option flash is '" + flash + "'; wanted 0 or 1");
+      }
+      return Simplify(function, {.flash = flash == "1"});
+    },
+    .idempotent = true,
+};
+
+}  // namespace orrery::transforms
