@@ -22,7 +22,7 @@ Summary OfStep(const std::string& model, int64_t batch, ir::DType dtype = ir::DT
   auto step = importer::BuildBuiltinModel(model, batch, dtype);
   EXPECT_TRUE(step.ok()) << step.status();
   if (!step.ok()) return {};
-  const absl::Status status = transforms::MakeTrainingStep(*step, "adam");
+  const absl::Status status = transforms::MakeTrainingStep(*step, {.simplify = false});
   EXPECT_TRUE(status.ok()) << model << ": " << status;
   EXPECT_TRUE(ir::Verify(*step).ok()) << ir::Verify(*step);
   return cost_models::Summarize(*step);

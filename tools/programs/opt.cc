@@ -10,7 +10,6 @@
 #include "tools/flags.h"
 #include "transforms/parallel.h"
 #include "transforms/pass.h"
-#include "transforms/training_step.h"
 
 // Runs passes over the IR and prints it.
 
@@ -49,12 +48,9 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   return absl::OkStatus();
 }
 
-// Of the training step; with passes, of what they leave.
+// Of the training step that the flags ask for; with passes, of what they leave.
 absl::Status PrintSummary(const Flags& flags, ir::Function function) {
-  if (flags.passes.empty()) {
-    ORRERY_RETURN_IF_ERROR(
-        Annotate(transforms::MakeTrainingStep(function, "adam"), flags.model.model));
-  }
+  if (flags.passes.empty()) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   const cost_models::Summary summary = cost_models::Summarize(function);
   std::cout << (flags.json ? cost_models::SummaryJson(summary, flags.model.model)
                            : cost_models::SummaryText(summary, flags.model.model));
@@ -114,7 +110,7 @@ int Main(int argc, char** argv) {
       "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
       "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
-            "stages", po::bool_switch(&flags.stages),
+      "stages", po::bool_switch(&flags.stages),
       "print the functions of each stage, spread by the degrees below; any degree implies it")(
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
