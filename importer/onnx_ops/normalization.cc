@@ -105,7 +105,7 @@ extern const OnnxOp kLayerNormalizationOnnxOp = {
 extern const OnnxOp kBatchNormalizationOnnxOp = {.type = "BatchNormalization",
                                                  .inputs = 5,
                                                  .since_opset = 6,
-                                                 .weights = 0b110,
+                                                 .weights = 0b11110,
                                                  .lower = LowerBatchNormalization};
 
 extern const OnnxOp kInstanceNormalizationOnnxOp = {.type = "InstanceNormalization",
