@@ -124,6 +124,9 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
     return absl::InvalidArgumentError(absl::StrCat(
         "head_dim is ", s.head_dim, "; wanted an even number, or try position=learned"));
   }
+  if (s.experts > 0 && !FindOp("TopK").has_value()) {
+    return absl::UnimplementedError("experts need the op TopK, which is not there yet");
+  }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(
         absl::StrCat("topk is ", s.topk, "; wanted at most ", s.experts, " experts"));
