@@ -54,13 +54,18 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
         absl::StrCat(where, ": batch is ", spec.batch_size, "; wanted at least 1"));
   }
   if (absl::EndsWith(spec.model, ".onnx")) {
-    return LoadFile(
-        spec, ImportOnnx(spec.model, {.symbols = spec.symbols, .batch_size = spec.batch_size}));
+    return LoadFile(spec, ImportOnnx(spec.model, {.symbols = spec.symbols,
+                                                  .batch_size = spec.batch_size,
+                                                  .freeze = spec.freeze}));
   }
   if (!spec.symbols.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": has no dynamic dimensions; symbol '",
                                                    spec.symbols.begin()->first,
                                                    "' is for an ONNX file"));
+  }
+  if (!spec.freeze.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(where, ": freeze ", Show(spec.freeze),
+                                                   " is for an ONNX file; a text says `buffer`"));
   }
   if (absl::EndsWith(spec.model, ".orr")) return LoadFile(spec, ReadText(spec.model));
   if (IsBuiltinModel(spec.model)) {

@@ -23,6 +23,9 @@ struct ModelSpec {
   std::optional<ir::DType> dtype = std::nullopt;
   /// Values of dynamic ONNX dimensions, by name.
   std::map<std::string, int64_t> symbols = {};
+  /// Parameters of an ONNX file whose names this regular expression matches somewhere are not
+  /// trained.
+  std::string freeze = {};
 };
 
 /// The model as a function that verifies. A file that fixes another batch or element type is

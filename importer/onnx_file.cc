@@ -1,14 +1,14 @@
 #include "importer/onnx_file.h"
 
 #include <fcntl.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
@@ -16,10 +16,11 @@
 namespace orrery::importer {
 namespace {
 
-namespace io = google::protobuf::io;
-
 // Data of a tensor up to this size is kept: the kMaxValues numbers that TensorOf reads.
-constexpr uint32_t kMaxDataBytes = 32768;
+constexpr uint64_t kMaxDataBytes = 32768;
+
+// All that is kept of a file is parsed at once, which protobuf does up to 2 GiB.
+constexpr size_t kMaxKeptBytes = size_t{1} << 30;
 
 // The messages on the way from a model to its weights.
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor };
@@ -48,23 +49,80 @@ bool IsTensorData(Message message, uint32_t field) {
   return false;
 }
 
+// Reads a file from its start to its end. What is skipped is not read: files may be far larger than
+// what protobuf's own streams can count.
+class ByteReader {
+ public:
+  explicit ByteReader(int file) : file_(file) {}
+  ~ByteReader() { close(file_); }
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
+
+  int64_t position() const { return start_ + at_; }
+  void Skip(int64_t size) { MoveTo(position() + size); }
+
+  bool ReadByte(uint8_t& byte) {
+    if (at_ == filled_ && !Fill()) return false;
+    byte = static_cast<uint8_t>(buffer_[static_cast<size_t>(at_++)]);
+    return true;
+  }
+
+  // Appends the next `size` bytes to `out`.
+  bool Read(int64_t size, std::string& out) {
+    while (size > 0) {
+      if (at_ == filled_ && !Fill()) return false;
+      const int64_t part = std::min(size, filled_ - at_);
+      out.append(buffer_.data() + at_, static_cast<size_t>(part));
+      at_ += part;
+      size -= part;
+    }
+    return true;
+  }
+
+ private:
+  void MoveTo(int64_t position) {
+    if (position <= start_ + filled_) {
+      at_ = position - start_;
+      return;
+    }
+    start_ = position;
+    at_ = filled_ = 0;
+  }
+
+  bool Fill() {
+    MoveTo(start_ + filled_);
+    start_ += std::exchange(filled_, 0);
+    at_ = 0;
+    ssize_t count = 0;
+    do {
+      count = pread(file_, buffer_.data(), buffer_.size(), start_);
+    } while (count < 0 && errno == EINTR);
+    filled_ = std::max<int64_t>(count, 0);
+    return filled_ > 0;
+  }
+
+  int file_;
+  std::array<char, 1 << 16> buffer_;
+  int64_t start_ = 0;  // of the buffer, in the file
+  int64_t at_ = 0, filled_ = 0;
+};
+
 void AppendVarint(uint64_t value, std::string& out) {
-  uint8_t buffer[10];
-  const uint8_t* end = io::CodedOutputStream::WriteVarint64ToArray(value, buffer);
-  out.append(reinterpret_cast<const char*>(buffer), static_cast<size_t>(end - buffer));
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
 }
 
 // Copies the wire format of a model, all but the weights.
 class WeightSkipper {
  public:
-  explicit WeightSkipper(io::CodedInputStream& in) : in_(in) {}
+  explicit WeightSkipper(int file) : in_(file) {}
 
-  bool Copy(Message message, uint32_t size, std::string& out) {
-    const auto limit = in_.PushLimit(static_cast<int>(size));
-    while (in_.BytesUntilLimit() > 0) {
-      if (!CopyField(message, out)) return false;
+  // The message that ends at byte `end`.
+  bool Copy(Message message, int64_t end, std::string& out) {
+    while (in_.position() < end) {
+      if (!CopyField(message, end, out)) return false;
+      if (out.size() > kMaxKeptBytes) return Fail("holds more than 1 GiB besides its weights");
     }
-    in_.PopLimit(limit);
     return true;
   }
 
@@ -72,70 +130,82 @@ class WeightSkipper {
 
  private:
   bool Fail(absl::string_view what) {
-    if (error_.empty()) error_ = absl::StrCat("byte ", in_.CurrentPosition(), ": ", what);
+    if (error_.empty()) error_ = absl::StrCat("byte ", in_.position(), ": ", what);
     return false;
   }
 
-  bool CopyField(Message message, std::string& out) {
-    const uint32_t tag = in_.ReadTag();
-    const uint32_t field = tag >> 3;
-    if (field == 0) return Fail("found no field of a message");
+  bool CopyField(Message message, int64_t end, std::string& out) {
+    uint64_t tag = 0;
+    if (!ReadVarint(end, tag) || tag >> 32 != 0 || tag >> 3 == 0) {
+      return Fail("found no field of a message");
+    }
     switch (tag & 7) {
-      case 0:
+      case 0: {
+        uint64_t value = 0;
+        if (!ReadVarint(end, value)) return Fail("found half a number");
         AppendVarint(tag, out);
-        return CopyVarint(out);
+        AppendVarint(value, out);
+        return true;
+      }
       case 1:
         AppendVarint(tag, out);
-        return CopyBytes(8, out);
+        return CopyBytes(8, end, out);
       case 2:
-        return CopyLengthDelimited(message, tag, out);
+        return CopyLengthDelimited(message, tag, end, out);
       case 5:
         AppendVarint(tag, out);
-        return CopyBytes(4, out);
+        return CopyBytes(4, end, out);
       default:
         return Fail("found a field of a kind that ONNX has not");
     }
   }
 
-  bool CopyVarint(std::string& out) {
-    uint64_t value = 0;
-    if (!in_.ReadVarint64(&value)) return Fail("found half a number");
-    AppendVarint(value, out);
-    return true;
-  }
-
-  bool CopyBytes(uint32_t size, std::string& out) {
-    if (static_cast<int64_t>(size) > in_.BytesUntilLimit()) {
-      return Fail(absl::StrCat("a field claims ", size, " bytes where ", in_.BytesUntilLimit(),
-                               " are left"));
+  bool ReadVarint(int64_t end, uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      uint8_t byte = 0;
+      if (in_.position() >= end || !in_.ReadByte(byte)) return false;
+      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if ((byte & 0x80) == 0) return true;
     }
-    std::string bytes;
-    if (!in_.ReadString(&bytes, static_cast<int>(size))) return Fail("cannot be read");
-    out += bytes;
-    return true;
+    return false;
   }
 
-  bool CopyLengthDelimited(Message message, uint32_t tag, std::string& out) {
-    uint32_t size = 0;
-    if (!in_.ReadVarint32(&size)) return Fail("found half a length");
-    if (static_cast<int64_t>(size) > in_.BytesUntilLimit()) return CopyBytes(size, out);  // says so
-    if (IsTensorData(message, tag >> 3) && size > kMaxDataBytes) {
-      return in_.Skip(static_cast<int>(size)) || Fail("cannot be skipped");
+  bool Fits(uint64_t size, int64_t end) {
+    const auto left = static_cast<uint64_t>(end - in_.position());
+    return size <= left ||
+           Fail(absl::StrCat("a field claims ", size, " bytes where ", left, " are left"));
+  }
+
+  bool CopyBytes(uint64_t size, int64_t end, std::string& out) {
+    if (!Fits(size, end)) return false;
+    if (size > kMaxKeptBytes) return Fail("holds more than 1 GiB besides its weights");
+    return in_.Read(static_cast<int64_t>(size), out) || Fail("cannot be read");
+  }
+
+  bool CopyLengthDelimited(Message message, uint64_t tag, int64_t end, std::string& out) {
+    uint64_t size = 0;
+    if (!ReadVarint(end, size)) return Fail("found half a length");
+    if (!Fits(size, end)) return false;
+    const auto field = static_cast<uint32_t>(tag >> 3);
+    if (IsTensorData(message, field) && size > kMaxDataBytes) {
+      in_.Skip(static_cast<int64_t>(size));
+      return true;
     }
     AppendVarint(tag, out);
     for (const Nested& nested : kNested) {
-      if (nested.outer != message || nested.field != tag >> 3) continue;
+      if (nested.outer != message || nested.field != field) continue;
       std::string inner;
-      if (!Copy(nested.inner, size, inner)) return false;
+      if (!Copy(nested.inner, in_.position() + static_cast<int64_t>(size), inner)) return false;
       AppendVarint(inner.size(), out);
       out += inner;
       return true;
     }
     AppendVarint(size, out);
-    return CopyBytes(size, out);
+    return CopyBytes(size, end, out);
   }
 
-  io::CodedInputStream& in_;
+  ByteReader in_;
   std::string error_;
 };
 
@@ -144,7 +214,7 @@ absl::Status Bad(const std::string& path, absl::string_view what) {
 }
 
 // The size of a regular file.
-absl::StatusOr<uint32_t> FileSize(const std::string& path) {
+absl::StatusOr<int64_t> FileSize(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -154,25 +224,16 @@ absl::StatusOr<uint32_t> FileSize(const std::string& path) {
   const uintmax_t size = fs::file_size(path, error);
   if (error) return Bad(path, absl::StrCat("cannot be read: ", error.message()));
   if (size == 0) return Bad(path, "is empty; wanted an ONNX model");
-  if (size > std::numeric_limits<int32_t>::max()) {
-    return Bad(path,
-               "is larger than 2 GiB; wanted an ONNX model, exported with its weights in a "
-               "file of their own");
-  }
-  return static_cast<uint32_t>(size);
+  return static_cast<int64_t>(size);
 }
 
 }  // namespace
 
 absl::StatusOr<onnx::ModelProto> ReadOnnxFile(const std::string& path) {
-  ORRERY_ASSIGN_OR_RETURN(const uint32_t size, FileSize(path));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return Bad(path, absl::StrCat("cannot be read: ", std::strerror(errno)));
-  io::FileInputStream stream(file);
-  stream.SetCloseOnDelete(true);
-  io::CodedInputStream in(&stream);
-  in.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
-  WeightSkipper skipper(in);
+  WeightSkipper skipper(file);
   std::string bytes;
   if (!skipper.Copy(Message::kModel, size, bytes)) {
     return Bad(path,

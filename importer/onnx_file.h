@@ -10,8 +10,9 @@
 namespace orrery::importer {
 
 /// The model in the file `path`, without the data of its weights: what is longer than 32 KiB is
-/// skipped on disk, so memory is that of the graph alone. Errors start with `path`: not found, no
-/// regular file, empty, larger than 2 GiB (protobuf's limit), cut short, damaged, no graph.
+/// skipped on disk, so memory is that of the graph alone, and the file may be as large as it wants.
+/// Errors start with `path`: not found, no regular file, empty, cut short, damaged, no graph, more
+/// than 1 GiB besides weights.
 absl::StatusOr<onnx::ModelProto> ReadOnnxFile(const std::string& path);
 
 }  // namespace orrery::importer

@@ -6,11 +6,13 @@
 
 #include "importer/load_model.h"
 #include "importer/onnx.h"
+#include "importer/onnx_inference_test_util.h"
 #include "importer/onnx_test_util.h"
+#include "importer/onnx_type.h"
 #include "ir/verifier.h"
 
-// Random models of the supported ops import, which says that their types are those of ONNX's shape
-// inference; and they keep what does not depend on how they are lowered.
+// Random models import, with the types that ONNX's shape inference finds for their outputs; and
+// they keep what does not depend on how they are lowered.
 
 namespace orrery::importer {
 namespace {
@@ -101,6 +103,10 @@ TEST(RandomModels, Import) {
     const auto function = ImportOnnx(path);
     ASSERT_TRUE(function.ok()) << function.status() << "\n" << model.text();
     ASSERT_TRUE(ir::Verify(*function).ok()) << model.text();
+    const auto inferred = InferWithOnnx(ModelOf(model.text()));
+    ASSERT_TRUE(inferred.ok()) << inferred.status();
+    const ir::TensorType& type = function->type(function->outputs()[0].value);
+    EXPECT_TRUE(Agrees(inferred->output(0).type(), type)) << model.text();
     EXPECT_EQ(static_cast<int64_t>(function->inputs().size()), 1 + model.parameters())
         << model.text();
     const auto again = ir::ParseFunction(ir::Print(*function));

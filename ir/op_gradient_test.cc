@@ -29,9 +29,12 @@ const std::map<std::string, Numbers>& ResultsWithoutGradient() {
       {"Attention", {1}},           // statistics of the rows
       {"BatchNorm", {1, 2, 3, 4}},  // saved and running statistics
       {"GroupNorm", {1, 2}},        // mean and reciprocal deviation
+      {"Gru", {2}},                 // gates
       {"LayerNorm", {1, 2}},
-      {"Linear", {1}},   // the value before the activation
-      {"RmsNorm", {1}},  // reciprocal root
+      {"Linear", {1}},              // the value before the activation
+      {"Lstm", {3, 4}},             // gates and cells
+      {"NegativeLikelihood", {1}},  // weights
+      {"RmsNorm", {1}},             // reciprocal root
   };
   return results;
 }

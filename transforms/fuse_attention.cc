@@ -49,8 +49,10 @@ std::optional<Logits> MatchProbabilities(const Rewriter& r, ValueId given) {
   const auto last = static_cast<int64_t>(r.rank(value)) - 1;
   if (set.Int("axis", -1) != last && set.Int("axis", -1) != -1) return std::nullopt;
   if (kind == OpKind::kSoftmax) return MatchLogits(r, r.operand(op, 0), r.rank(value) == 4);
-  Logits logits{
-      .x = r.operand(op, 0), .scale = set.Number("scale", 1), .causal = set.Int("causal", 0) != 0};
+  Logits logits{.x = r.operand(op, 0),
+                .scale = set.Number("scale", 1),
+                .causal = set.Int("causal", 0) != 0,
+                .masks = {}};
   if (r.operand_count(op) > 1) logits.masks.push_back({.value = r.operand(op, 1)});
   return logits;
 }

@@ -240,7 +240,7 @@ bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t key
 
 Logits MatchLogits(const Rewriter& r, ValueId value, bool windows) {
   const Dims& dims = r.dims(value);
-  Logits logits{.x = value};
+  Logits logits{.x = value, .masks = {}};
   for (int layers = 0; layers < kMaxMasks && dims.size() >= 2; ++layers) {
     std::optional<Layer> layer = MatchLayer(r, logits.x);
     if (layer.has_value() && !IsBroadcastTo(r.dims(layer->mask.value), dims)) break;

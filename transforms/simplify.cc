@@ -9,7 +9,7 @@ namespace orrery::transforms {
 extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPass;
 extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
 extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
-extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseQkvPass;
+extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
 
 namespace {
 
@@ -19,7 +19,7 @@ constexpr const PassInfo* kOrder[] = {
     &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
     &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
     &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
-    &kFuseLinearPass,    &kFuseQkvPass,
+    &kFuseLinearPass,    &kFuseConvolutionPass,  &kFuseQkvPass,
 };
 
 // Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.

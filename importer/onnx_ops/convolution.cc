@@ -99,6 +99,23 @@ absl::Status LowerConvTranspose(NodeContext& c) {
                         {"spatial", spatial}}));
 }
 
+// A bias is added to what comes of it.
+absl::Status LowerDeformConv(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
+  ORRERY_ASSIGN_OR_RETURN(const ir::Dims weight, SpatialInput(c, 1));
+  const std::vector<int64_t> kernel(weight.begin(), weight.end());
+  ORRERY_ASSIGN_OR_RETURN(ir::AttributeSet attributes, WindowAttributes(c, kernel, input));
+  attributes.Set("group", c.Int("group", 1));
+  attributes.Set("offset_group", c.Int("offset_group", 1));
+  std::vector<ir::ValueId> operands = {c.input(0), c.input(1), c.input(2)};
+  if (c.has_input(4)) operands.push_back(c.input(4));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y, c.Op(ir::OpKind::kDeformConv, operands, attributes));
+  if (!c.has_input(3)) return c.Return(y);
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId bias, c.Op(ir::OpKind::kUnsqueeze, {c.input(3)},
+                                                       {{"axes", std::vector<int64_t>{1, 2}}}));
+  return c.Return(c.Op(ir::OpKind::kAdd, {y, bias}));
+}
+
 }  // namespace
 
 extern const OnnxOp kConvOnnxOp = {
@@ -106,5 +123,11 @@ extern const OnnxOp kConvOnnxOp = {
 
 extern const OnnxOp kConvTransposeOnnxOp = {
     .type = "ConvTranspose", .inputs = 2, .weights = 0b110, .lower = LowerConvTranspose};
+
+extern const OnnxOp kDeformConvOnnxOp = {.type = "DeformConv",
+                                         .inputs = 3,
+                                         .since_opset = 19,
+                                         .weights = 0b1010,
+                                         .lower = LowerDeformConv};
 
 }  // namespace orrery::importer

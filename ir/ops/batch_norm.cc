@@ -44,6 +44,10 @@ absl::Status InferBatchNorm(const OpTypes& op, TypeList& results) {
         absl::StrCat("activation \"", activation, "\" is unknown; wanted \"relu\" or none"));
   }
   const TensorType& x = *op.operands[0];
+  if (op.operands.size() > 5) {
+    ORRERY_RETURN_IF_ERROR(CheckFloat(op, 5));
+    ORRERY_RETURN_IF_ERROR(CheckDims(op, 5, x.dims, "as x"));
+  }
   AddResult(results, x.dtype, x.dims);
   if (!InTraining(op.attributes)) return absl::OkStatus();
   for (int i = 0; i < 2; ++i) AddResult(results, StatisticsType(x.dtype), {x.dims[1]});
@@ -63,6 +67,7 @@ ShardingRule BatchNormSharding(const OpTypes& op, const TypeList& results) {
   const ShardingRule::Factors channels = {kChannel};
   ShardingRule rule = {.operands = {image, channels, channels, channels, channels},
                        .results = {image}};
+  if (op.operands.size() > 5) rule.operands.push_back(image);
   if (results.size() == 1) return rule;
   for (int i = 0; i < 4; ++i) rule.results.push_back(channels);
   rule.own_results = 0b11110;
@@ -112,7 +117,8 @@ absl::Status EvaluateBatchNorm(Evaluation& e) {
     const double scale = e.operand(1).Number(channel) / std::sqrt(s.variance + epsilon);
     const double bias = e.operand(2).Number(channel);
     ForEachOfChannel(around, channel, [&](int64_t i) {
-      const double y = (x.Number(i) - s.mean) * scale + bias;
+      const double added = e.has_operand(5) ? e.operand(5).Number(i) : 0;
+      const double y = (x.Number(i) - s.mean) * scale + bias + added;
       e.results[0].SetNumber(i, relu && y < 0 ? 0 : y);
     });
   }
@@ -126,6 +132,7 @@ absl::Status BatchNormGradient(GradientContext& c) {
   Builder& b = c.builder();
   ValueId dy = c.result_gradient(0);
   if (!c.attributes().String("activation", "").empty()) dy = b.ReluGrad(c.result(0), dy);
+  if (c.operand_count() > 5 && c.needs(5)) c.SetOperandGradient(5, dy);
   const bool training = InTraining(c.attributes());
   const ValueId operands[] = {c.operand(0), c.operand(1), training ? c.result(1) : c.operand(3),
                               training ? c.result(2) : c.operand(4), dy};
@@ -196,8 +203,10 @@ extern const OpInfo kBatchNormOp = {
     .name = "BatchNorm",
     .summary =
         "x [batch,channels,..] normalized a channel, times scale plus bias, by mean and "
-        "variance; training=1: by those of the batch, which are results, and new running ones",
-    .operands = 5,
+        "variance [, plus another one, then `activation`]; training=1: by those of the batch, "
+        "which are results, and new running ones",
+    .operands = 6,
+    .optional = 1,
     .results = OpInfo::kVariadic,
     .infer = InferBatchNorm,
     .flops =

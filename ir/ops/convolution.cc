@@ -67,6 +67,11 @@ absl::Status InferConv(const OpTypes& op, TypeList& results) {
                      " groups and weights for ", w[1], " channels a group"));
   }
   ORRERY_RETURN_IF_ERROR(CheckBias(op, w[0]));
+  const std::string activation = op.attributes.String("activation", "");
+  if (!activation.empty() && activation != "relu") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("activation \"", activation, "\" is unknown; wanted \"relu\" or none"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const Window window, WindowOf(op.attributes, SpatialDims(w)));
   ORRERY_ASSIGN_OR_RETURN(const Dims counts, WindowCounts(window, SpatialDims(x)));
   Dims dims = {x[0], w[0]};
@@ -161,8 +166,16 @@ ShardingRule WithBias(ShardingRule rule, const OpTypes& op) {
   return rule;
 }
 
+bool HasActivation(const AttributeSet& attributes) {
+  return !attributes.String("activation", "").empty();
+}
+
+// An activation needs the sum over all channels.
 ShardingRule ConvSharding(const OpTypes& op, const TypeList&) {
-  const PartFactors f = FactorsOf(op.attributes, op.operands[0]->dims, op.operands[1]->dims);
+  PartFactors f = FactorsOf(op.attributes, op.operands[0]->dims, op.operands[1]->dims);
+  if (HasActivation(op.attributes) && f.image[1] == kChannels) {
+    f.image[1] = f.weight[1] = kNoFactor;
+  }
   return WithBias({.operands = {f.image, f.weight}, .results = {f.maps}}, op);
 }
 
@@ -192,6 +205,10 @@ absl::Status EvaluateConv(Evaluation& e) {
     Convolution<uint64_t>(e, x, w, y).Forward();
   }
   AddBias(e);
+  if (HasActivation(e.attributes)) {
+    for (double& value : e.results[0].floats()) value = std::max(value, 0.0);
+    for (int64_t& value : e.results[0].ints()) value = std::max(value, int64_t{0});
+  }
   return absl::OkStatus();
 }
 
@@ -238,18 +255,20 @@ AttributeSet SlidingAttributes(const AttributeSet& attributes) {
   return sliding;
 }
 
-void SetBiasGradient(GradientContext& c) {
+void SetBiasGradient(GradientContext& c, ValueId dy) {
   if (c.operand_count() < 3 || !c.needs(2)) return;
   std::vector<int64_t> axes = {0};
   const size_t rank = c.operand_type(0).dims.size();
   for (size_t d = 2; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  c.SetOperandGradient(2, c.builder().Op(OpKind::kReduceSum, {c.result_gradient()},
-                                         c.GradientName(2), {{"axes", axes}}));
+  c.SetOperandGradient(
+      2, c.builder().Op(OpKind::kReduceSum, {dy}, c.GradientName(2), {{"axes", axes}}));
 }
 
 absl::Status ConvGradient(GradientContext& c) {
   const AttributeSet sliding = SlidingAttributes(c.attributes());
-  const ValueId dy = c.result_gradient();
+  ValueId dy = c.result_gradient();
+  if (HasActivation(c.attributes())) dy = c.builder().ReluGrad(c.result(), dy);
+  if (!dy.valid()) return c.builder().status();
   if (c.needs(0)) {
     const auto spatial = SpatialList(c.operand_type(0).dims);
     c.SetOperandGradient(0, c.builder().Op(OpKind::kConvDataGrad, {dy, c.operand(1)},
@@ -260,7 +279,7 @@ absl::Status ConvGradient(GradientContext& c) {
     c.SetOperandGradient(1, c.builder().Op(OpKind::kConvWeightGrad, {c.operand(0), dy},
                                            c.GradientName(1), With(sliding, "kernel", kernel)));
   }
-  SetBiasGradient(c);
+  SetBiasGradient(c, dy);
   return c.builder().status();
 }
 
@@ -276,7 +295,7 @@ absl::Status ToImageGradient(GradientContext& c) {
     c.SetOperandGradient(1, c.builder().Op(OpKind::kConvWeightGrad, {dimage, c.operand(0)},
                                            c.GradientName(1), With(sliding, "kernel", kernel)));
   }
-  SetBiasGradient(c);
+  SetBiasGradient(c, c.result_gradient());
   return c.builder().status();
 }
 
@@ -290,7 +309,7 @@ extern const OpInfo kConvOp = {
     .name = "Conv",
     .summary =
         "image [batch,channels,..] convolved with weights [maps,channels/group,..] [plus "
-        "bias]: [batch,maps,..]",
+        "bias] [, then `activation`]: [batch,maps,..]",
     .operands = 3,
     .optional = 1,
     .infer = InferConv,

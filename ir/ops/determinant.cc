@@ -80,8 +80,8 @@ absl::Status EvaluateDetGrad(Evaluation& e) {
 }
 
 absl::Status DetGradient(GradientContext& c) {
-  c.SetOperandGradient(0, c.builder().Op(OpKind::kDetGrad, {c.operand(0), c.result_gradient()},
-                                         c.GradientName(0)));
+  c.SetOperandGradient(
+      0, c.builder().Op(OpKind::kDetGrad, {c.operand(0), c.result_gradient()}, c.GradientName(0)));
   return c.builder().status();
 }
 

@@ -78,7 +78,8 @@ absl::Status EvaluateDft(Evaluation& e) {
   const AroundDim around = SplitAround(x.dims(), t.axis);
   const int64_t inner = around.inner / parts, used = std::min(size, t.length);
   if (static_cast<double>(t.length) * static_cast<double>(used) * static_cast<double>(inner) *
-          static_cast<double>(around.outer) > 1e10) {
+          static_cast<double>(around.outer) >
+      1e10) {
     return absl::ResourceExhaustedError("a transform of that length is too much to compute");
   }
   std::vector<double> cosine, sine;
@@ -147,8 +148,9 @@ absl::Status DftGradient(GradientContext& c) {
 
 extern const OpInfo kDftOp = {
     .name = "Dft",
-    .summary = "Fourier transform of x [..,1 or 2] (real and imaginary part) along `axis`, of "
-               "`length`; inverse=1: the inverse; onesided=1: up to half the frequencies",
+    .summary =
+        "Fourier transform of x [..,1 or 2] (real and imaginary part) along `axis`, of "
+        "`length`; inverse=1: the inverse; onesided=1: up to half the frequencies",
     .operands = 1,
     .infer = InferDft,
     .flops = DftFlops,

@@ -103,7 +103,8 @@ void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from) {
   if (sum.is_float()) {
     sum.floats()[t] += other.floats()[f];
   } else {
-    sum.ints()[t] += other.ints()[f];
+    sum.ints()[t] = static_cast<int64_t>(static_cast<uint64_t>(sum.ints()[t]) +
+                                         static_cast<uint64_t>(other.ints()[f]));
   }
 }
 

@@ -10,7 +10,6 @@
 #include "ir/op_info.h"
 #include "ir/ops/kernels.h"
 #include "ir/tensor.h"
-#include "ir/tensor_parts.h"
 #include "support/status.h"
 
 // What the ops that move elements share. An op that works along some dimensions lists these in its
@@ -57,7 +56,7 @@ absl::Status CheckIndices(const TensorType& ids);
 /// negative; an error when there is no such place.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
 
-/// Adds element `from` of `other` to element `to` of `sum`.
+/// Adds element `from` of `other` to element `to` of `sum`; whole numbers wrap around.
 void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);
 
 /// One floating-point operation an element of the last operand, or of the first.

@@ -223,7 +223,11 @@ absl::Status RecurrentGradient(const Cell& cell, GradientContext& c) {
     if (std::find(saved.begin(), saved.end(), of_results[j]) != saved.end()) {
       operands.push_back(c.result(result));
     }
-    if (of_results[j][0] != 'y' || !c.result_gradient(result).valid()) continue;
+    if (!c.result_gradient(result).valid()) continue;
+    if (of_results[j][0] != 'y') {
+      return absl::UnimplementedError(
+          absl::StrCat("no gradient of ", of_results[j], ", which are there for the backward"));
+    }
     absl::StrAppend(&gradients, gradients.empty() ? "" : ",", of_results[j]);
     incoming.push_back(c.result_gradient(result));
   }

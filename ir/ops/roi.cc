@@ -95,6 +95,8 @@ double AlignFlops(const OpTypes& op, const Dims& pooled) {
   return 8 * samples * static_cast<double>(ElementCount(pooled));
 }
 
+constexpr int64_t kMaxSamples = 1 << 16;  // of a bin
+
 struct Tap {
   int64_t offset;
   double weight;
@@ -134,7 +136,9 @@ Side SideOf(const AttributeSet& attributes, double from, double to, int64_t bins
   const double adaptive = std::ceil(size / static_cast<double>(bins));
   return {.start = start,
           .bin = size / static_cast<double>(bins),
-          .samples = ratio > 0 ? ratio : static_cast<int64_t>(std::clamp(adaptive, 0.0, 4096.0))};
+          .samples = ratio > 0      ? ratio
+                     : adaptive > 0 ? static_cast<int64_t>(std::min(adaptive, 4096.0))
+                                    : 0};
 }
 
 // What bin (row, column) of one region reads; the weights add up to 1 in a mean.
@@ -177,6 +181,9 @@ absl::Status ForEachBin(const Evaluation& e, const Dims& pooled, F f) {
     const auto corner = [&](int64_t i) { return regions.Number(region * 4 + i); };
     const Side vertical = SideOf(e.attributes, corner(1), corner(3), pooled[2]);
     const Side horizontal = SideOf(e.attributes, corner(0), corner(2), pooled[3]);
+    if (vertical.samples * horizontal.samples > kMaxSamples) {
+      return absl::ResourceExhaustedError("a region is too large to compute");
+    }
     for (int64_t bin = 0; bin < pooled[2] * pooled[3]; ++bin) {
       const std::vector<Tap> taps = BinTaps(
           vertical, horizontal, {bin / pooled[3], bin % pooled[3]}, image, !TakesMaximum(e));
@@ -241,7 +248,8 @@ Range BinRange(double from, double to, double scale, int64_t bin, int64_t bins, 
   const double start = std::round(from * scale), end = std::round(to * scale);
   const double length = std::max(end - start + 1, 1.0) / static_cast<double>(bins);
   const auto cut = [size](double at) {
-    return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(size)));
+    if (at >= static_cast<double>(size)) return size;
+    return at > 0 ? static_cast<int64_t>(at) : 0;
   };
   return {cut(std::floor(static_cast<double>(bin) * length) + start),
           cut(std::ceil(static_cast<double>(bin + 1) * length) + start)};

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "importer/onnx_test_util.h"
+
+// How ONNX's ops of neural nets become ops of the IR. What they compute is for tests/backend/ to
+// say.
+
+namespace orrery::importer {
+namespace {
+
+// The ops of a graph without its header and its inputs; or the error.
+std::string Ops(const std::string& graph, int opset = 17) {
+  const std::string text = ImportText(ModelOf(graph, opset));
+  std::string ops;
+  bool in_body = false;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (in_body && line.rfind("  %", 0) == 0) absl::StrAppend(&ops, "\n", line);
+    in_body = in_body || line.rfind(") {", 0) == 0;
+  }
+  return ops.empty() ? text : ops;
+}
+
+TEST(Products, OfVectorsAreEinsums) {
+  EXPECT_EQ(Ops("g (float[4,3] x, float[3] v) => (float[4] y) { y = MatMul(x, v) }"), R"(
+  %y: f32[4] = Einsum(%x, %v) {equation="mk,k->m"})");
+  EXPECT_EQ(Ops("g (float[2,4,3] x, float[4] v) => (float[2,3] y) { y = MatMul(v, x) }"), R"(
+  %y: f32[2,3] = Einsum(%v, %x) {equation="k,Ckn->Cn"})");
+}
+
+TEST(Products, OfLettersAreMatMulsWhereTheyCan) {
+  EXPECT_EQ(Ops(R"(g (float[2,4,3] x, float[2,5,3] z) => (float[2,4,5] y) {
+    y = Einsum<equation = "bik, bjk -> bij">(x, z) })"),
+            R"(
+  %y: f32[2,4,5] = MatMul(%x, %z) {transpose_w=1})");
+  EXPECT_EQ(Ops(R"(g (float[2,4,3] x, float[3,5] z) => (float[2,4,5] y) {
+    y = Einsum<equation = "...ij,jk">(x, z) })"),
+            R"(
+  %y: f32[2,4,5] = MatMul(%x, %z))");
+  EXPECT_EQ(Ops(R"(g (float[4,3] x, float[3,5] z, float[5,4] w) => (float y) {
+    y = Einsum<equation = "ij,jk,ki->">(x, z, w) })"),
+            R"(
+  %3: f32[4,5] = MatMul(%x, %z)
+  %y: f32[] = Einsum(%3, %w) {equation="ik,ki->"})");
+  EXPECT_EQ(Ops(R"(g (float[1,4,3] x, float[2,5,3] z) => (float[2,4,5] y) {
+    y = Einsum<equation = "...ik,...jk->...ij">(x, z) })"),
+            R"(
+  %2: f32[4,3] = ReduceSum(%x) {axes=[0]}
+  %y: f32[2,4,5] = Einsum(%2, %z) {equation="ik,Ajk->Aij"})");
+}
+
+TEST(Convolutions, TakePaddingByName) {
+  EXPECT_EQ(Ops(R"(g (float[8,3,7,7] x) => (float[8,2,4,4] y) <float[2,3,4,4] w = {}> {
+    y = Conv<auto_pad = "SAME_UPPER", strides = [2, 2]>(x, w) })"),
+            R"(
+  %y: f32[8,2,4,4] = Conv(%x, %w) {dilations=[1, 1], group=1, pads=[1, 1, 2, 2], strides=[2, 2]})");
+  EXPECT_EQ(Ops(R"(g (float[8,3,4] x) => (float[8,2,8] y) <float[3,2,3] w = {}> {
+    y = ConvTranspose<strides = [2], pads = [1, 1], output_padding = [1]>(x, w) })"),
+            R"(
+  %y: f32[8,2,8] = ConvTranspose(%x, %w) {dilations=[1], group=1, pads=[1, 1], spatial=[8], strides=[2]})");
+  EXPECT_EQ(Ops("g (float[8,3] x) => (float[8] y) <float[2,3,3] w = {}> { y = Conv(x, w) }"),
+            "m.onnx: node 'Conv' (#0, y): input 0 has 2 dimensions; wanted [batch,channels,..]");
+}
+
+TEST(Pools, OfWholeImagesAreReductions) {
+  EXPECT_EQ(Ops("g (float[8,3,7,7] x) => (float[8,3,1,1] y) { y = GlobalAveragePool(x) }"), R"(
+  %y: f32[8,3,1,1] = ReduceMean(%x) {axes=[2, 3], keepdims=1})");
+  EXPECT_EQ(Ops(R"(g (float[8,3,7] x) => (float[8,3,3] y) {
+    y = MaxPool<kernel_shape = [3], strides = [2]>(x) })"),
+            R"(
+  %y: f32[8,3,3] = MaxPool(%x) {dilations=[1], kernel=[3], pads=[0, 0], strides=[2]})");
+}
+
+TEST(Dropout, OfInferenceIsNothing) {
+  EXPECT_EQ(Ops("g (float[8,3] x) => (float[8,3] y) { y = Dropout<ratio = 0.25>(x) }", 10), R"(
+  %y: f32[8,3] = Identity(%x))");
+  EXPECT_EQ(Ops(R"(g (float[8,3] x) => (float[8,3] y)
+    <float r = {0.25}, bool t = {1}> { y = Dropout(x, r, t) })"),
+            R"(
+  %y: f32[8,3], %2: bool[8,3] = Dropout(%x) {ratio=0.25})");
+}
+
+TEST(BatchNormalization, HasRunningStatisticsInTraining) {
+  const std::string weights =
+      "<float[3] s = {}, float[3] b = {}, float[3] m = {}, float[3] v = {}>";
+  EXPECT_EQ(Ops(absl::StrCat("g (float[8,3,4] x) => (float[8,3,4] y) ", weights,
+                             " { y = BatchNormalization(x, s, b, m, v) }")),
+            R"(
+  %y: f32[8,3,4] = BatchNorm(%x, %s, %b, %m, %v) {epsilon=1e-05})");
+  EXPECT_EQ(
+      Ops(absl::StrCat("g (float[8,3,4] x) => (float[8,3,4] y, float[3] rm, float[3] rv) ", weights,
+                       " { y, rm, rv = BatchNormalization<training_mode = 1>(x, s, b, m, v) }")),
+      R"(
+  %y: f32[8,3,4], %6: f32[3], %7: f32[3], %rm: f32[3], %rv: f32[3] = BatchNorm(%x, %s, %b, %m, %v) {epsilon=1e-05, momentum=0.9, training=1})");
+}
+
+TEST(Recurrent, NetsTakeWhatIsThere) {
+  EXPECT_EQ(Ops(R"(g (float[5,8,3] x, float[1,8,4] h) => (float[5,1,8,4] y)
+    <float[1,16,3] w = {}, float[1,16,4] r = {}> { y = LSTM<hidden_size = 4>(x, w, r, , , h) })"),
+            R"(
+  %y: f32[5,1,8,4], %5: f32[1,8,4], %6: f32[1,8,4], %7: f32[5,1,8,16], %8: f32[5,1,8,4] = Lstm(%x, %w, %r, %h) {direction="forward", given="initial_h"})");
+  EXPECT_EQ(Ops(R"(g (float[8,5,3] x) => (float[8,5,1,4] y)
+    <float[1,4,3] w = {}, float[1,4,4] r = {}> {
+    y = RNN<hidden_size = 4, layout = 1, activations = ["Relu"]>(x, w, r) })"),
+            R"(
+  %3: f32[5,8,3] = Transpose(%x) {perm=[1, 0, 2]}
+  %4: f32[5,1,8,4], %5: f32[1,8,4] = Rnn(%3, %w, %r) {activation_alpha=[1.0], activation_beta=[0.0], activations="Relu", direction="forward", given=""}
+  %y: f32[8,5,1,4] = Transpose(%4) {perm=[2, 0, 1, 3]})");
+}
+
+}  // namespace
+}  // namespace orrery::importer

@@ -1,0 +1,105 @@
+#include "transforms/match.h"
+#include "transforms/pass.h"
+
+// What follows a convolution or its batch norm and is done before the result is written: the bias,
+// another branch that is added, and Relu.
+
+namespace orrery::transforms {
+namespace {
+
+using ir::AttributeSet;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+// The op of that kind that makes `value` for the op in hand alone, yet without activation. Its
+// other results, statistics, may be returned, but no op may need them earlier.
+OpId Open(const Rewriter& r, ValueId value, OpKind kind) {
+  const OpId op = r.MadeOnlyFor(value, kind);
+  if (!op.valid() || r.is_returned(value)) return OpId();
+  if (r.attributes(op).Find("activation") != nullptr) return OpId();
+  for (int32_t i = 1; i < r.function().result_count(op); ++i) {
+    const ValueId other = r.result(op, i);
+    if (r.uses(other) > (r.is_returned(other) ? 1 : 0)) return OpId();
+  }
+  return op;
+}
+
+// `op` in place of `old`, whose first result stood in the way of that of `last`.
+void ReplaceBoth(Rewriter& r, OpId last, OpId old, OpId op) {
+  if (!op.valid()) return;
+  for (int32_t i = 1; i < r.function().result_count(old); ++i) {
+    if (r.uses(r.result(old, i)) > 0) r.Replace(r.result(old, i), r.result(op, i));
+  }
+  r.Replace(r.result(last), r.result(op));
+}
+
+bool AddBranch(Rewriter& r, OpId op) {
+  for (size_t i = 0; i < 2; ++i) {
+    const OpId norm = Open(r, r.operand(op, i), OpKind::kBatchNorm);
+    const ValueId branch = r.operand(op, 1 - i);
+    if (!norm.valid() || r.operand_count(norm) != 5) continue;
+    if (r.function().type_id(branch) != r.function().type_id(r.result(norm))) continue;
+    const auto old = r.function().operands(norm);
+    std::vector<ValueId> operands(old.begin(), old.end());
+    operands.push_back(branch);
+    ReplaceBoth(r, op, norm, r.Ops(OpKind::kBatchNorm, operands, r.attributes(norm)));
+    return true;
+  }
+  return false;
+}
+
+// A number for each map: [maps,1,1] or [1,maps,1,1].
+bool IsBias(const Rewriter& r, ValueId value, const ir::Dims& maps) {
+  const ir::Dims& dims = r.dims(value);
+  if (dims.size() + 1 < maps.size() || dims.size() > maps.size()) return false;
+  const size_t added = maps.size() - dims.size();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] != (d + added == 1 ? maps[1] : 1)) return false;
+  }
+  return true;
+}
+
+void AddBias(Rewriter& r, OpId op) {
+  for (size_t i = 0; i < 2; ++i) {
+    const OpId conv = Open(r, r.operand(op, i), OpKind::kConv);
+    const ValueId bias = r.operand(op, 1 - i);
+    if (!conv.valid() || r.operand_count(conv) != 2) continue;
+    const ir::Dims& maps = r.dims(r.result(conv));
+    if (r.dims(r.result(op)) != maps || !IsBias(r, bias, maps)) continue;
+    const AttributeSet shape = {{"shape", std::vector<int64_t>{maps[1]}}};
+    const ValueId operands[] = {r.operand(conv, 0), r.operand(conv, 1),
+                                r.Op(OpKind::kReshape, {bias}, shape)};
+    if (!r.builder().status().ok()) return;
+    return ReplaceBoth(r, op, conv, r.Ops(OpKind::kConv, operands, r.attributes(conv)));
+  }
+}
+
+void AddRelu(Rewriter& r, OpId op) {
+  for (const OpKind kind : {OpKind::kConv, OpKind::kBatchNorm}) {
+    const OpId inner = Open(r, r.operand(op, 0), kind);
+    if (!inner.valid()) continue;
+    AttributeSet attributes = r.attributes(inner);
+    attributes.Set("activation", std::string("relu"));
+    const auto old = r.function().operands(inner);
+    return ReplaceBoth(r, op, inner, r.Ops(kind, old, attributes));
+  }
+}
+
+void FuseConvolution(Rewriter& r, OpId op) {
+  if (r.kind(op) == OpKind::kRelu) AddRelu(r, op);
+  if (r.kind(op) == OpKind::kAdd && !AddBranch(r, op)) AddBias(r, op);
+}
+
+}  // namespace
+
+extern const PassInfo kFuseConvolutionPass = {
+    .name = "fuse-convolution",
+    .summary = "lets convolutions add their bias, batch norms another branch, and both do Relu",
+    .options = "",
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, FuseConvolution); },
+    .idempotent = true,
+};
+
+}  // namespace orrery::transforms

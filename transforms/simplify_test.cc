@@ -1,0 +1,158 @@
+#include "transforms/simplify.h"
+
+#include <filesystem>
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "ir/execute.h"
+#include "ir/tensor_parts.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/file.h"
+#include "transforms/pass.h"
+#include "transforms/training_step.h"
+
+// What the golden texts of tests/cli/opt show of folding and fusing is executed: before and after,
+// functions give the same, and so do their gradients. And running a pass again changes nothing.
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+using ir::Tensor;
+
+constexpr absl::string_view kPrefixes[] = {"fold_", "remove_", "merge_", "fuse_", "simplify_"};
+
+std::vector<std::string> Files() {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/cli/opt")) {
+    const std::string name = entry.path().filename().string();
+    for (const absl::string_view prefix : kPrefixes) {
+      if (absl::StartsWith(name, prefix)) files.push_back(name);
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Function Input(const std::string& file) {
+  const std::string text =
+      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", file)).value();
+  const size_t begin = text.find('\n') + 1, end = text.find("// OUTPUT");
+  return ir::ParseFunction(text.substr(begin, end - begin)).value();
+}
+
+std::vector<PassCall> Passes(const std::string& file) {
+  const std::string text =
+      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", file)).value();
+  std::string line = text.substr(0, text.find('\n'));
+  line = line.substr(line.find("--passes ") + 9);
+  line = line.substr(0, line.find(" --"));
+  line.erase(std::remove(line.begin(), line.end(), '\''), line.end());
+  return ParsePasses(line).value();
+}
+
+ir::NamedTensors RandomInputs(const Function& function, uint32_t seed) {
+  std::mt19937 random(seed);
+  ir::NamedTensors inputs;
+  for (const ir::Input& input : function.inputs()) {
+    Tensor tensor(function.type(input.value).dtype, function.type(input.value).dims);
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const double number = static_cast<double>(random() % 2001) / 1000 - 1;
+      tensor.SetNumber(i, tensor.is_float() ? number : static_cast<double>(random() % 2));
+    }
+    tensor.RoundToDType();
+    inputs[ir::ExecutionName(function, input.value)] = tensor;
+  }
+  return inputs;
+}
+
+std::vector<Tensor> Run(const Function& function, const ir::NamedTensors& inputs) {
+  const auto execution = ir::Execute(function, inputs, {.round = false});
+  if (!execution.ok()) ADD_FAILURE() << execution.status();
+  return execution.ok() ? execution->outputs : std::vector<Tensor>();
+}
+
+void ExpectSame(const Function& a, const Function& b) {
+  for (uint32_t seed = 1; seed < 4; ++seed) {
+    const ir::NamedTensors inputs = RandomInputs(a, seed);
+    const std::vector<Tensor> before = Run(a, inputs), after = Run(b, inputs);
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_LT(ir::Distance(before[i], after[i]), 2e-3) << "output " << i << ", seed " << seed;
+    }
+  }
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, GivesTheSameBeforeAndAfter) {
+  const Function before = Input(GetParam());
+  Function after = before;
+  for (const PassCall& call : Passes(GetParam())) {
+    const auto changed = RunPass(call, after);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    ASSERT_TRUE(ir::Verify(after).ok()) << ir::Verify(after);
+    const std::string once = ir::Print(after);
+    const auto again = RunPass(call, after);
+    if (call.pass->idempotent) {
+      EXPECT_FALSE(again.value());
+      EXPECT_EQ(ir::Print(after), once);
+    }
+  }
+  ExpectSame(before, after);
+}
+
+TEST_P(Golden, SimplifiesToTheSame) {
+  const Function before = Input(GetParam());
+  Function after = before;
+  ASSERT_TRUE(Simplify(after).ok());
+  ASSERT_TRUE(ir::Verify(after).ok()) << ir::Verify(after);
+  ExpectSame(before, after);
+  EXPECT_FALSE(Simplify(after).value()) << ir::Print(after);
+}
+
+// With all floating-point inputs trained, and the sum of the first output as the loss.
+TEST_P(Golden, HasTheSameGradients) {
+  Function before = Input(GetParam());
+  std::string text = ir::Print(before);
+  for (const absl::string_view role : {" data", " buffer"}) {
+    for (size_t at = text.find(role.data()); at != std::string::npos;
+         at = text.find(role.data(), at + 1)) {
+      const size_t line = text.rfind('\n', at);
+      const std::string type = text.substr(line, at - line);
+      const bool is_float = type.find(": f") != std::string::npos;
+      if (is_float && at + role.size() < text.size()) text.replace(at, role.size(), " parameter");
+    }
+  }
+  before = ir::ParseFunction(text).value();
+  Function after = before;
+  ASSERT_TRUE(Simplify(after).ok());
+  const LossChoice sum = {.kind = "sum"};
+  const auto loss = AttachLoss(before, sum);
+  if (!loss.ok() || !*loss) GTEST_SKIP() << "no floating-point output";
+  ASSERT_TRUE(AttachLoss(after, sum).ok());
+  ASSERT_TRUE(BuildBackward(before).ok()) << BuildBackward(before).status();
+  ASSERT_TRUE(BuildBackward(after).ok()) << BuildBackward(after).status();
+  // In the order in which they were found, which may differ.
+  const auto sorted = [](Function& function) {
+    std::vector<ir::Output> outputs = function.outputs();
+    std::stable_sort(outputs.begin(), outputs.end(),
+                     [](const auto& a, const auto& b) { return a.of.index() < b.of.index(); });
+    function.SetOutputs(outputs);
+  };
+  sorted(before);
+  sorted(after);
+  ExpectSame(before, after);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(Files()), [](const auto& info) {
+  return info.param.substr(0, info.param.find('.'));
+});
+
+}  // namespace
+}  // namespace orrery::transforms
