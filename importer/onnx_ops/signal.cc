@@ -17,7 +17,6 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-// Elements of a table that is made while importing; it bounds what a file can ask for.
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 
 // Input i as one known number.
