@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/builder.h"
+#include "ir/tensor.h"
 #include "ir/text.h"
 
 // Types, errors and gradients of the ops that move elements.
@@ -296,6 +297,39 @@ TEST(MovementGradients, OfScatters) {
                        "GatherElements(%x, %ids) {axis=0} return %y: result }"),
             "GatherElementsGrad {axis=0, size=4} f32[4,1]\n"
             "Pad {after=[2], axes=[1], before=[0]} f32[4,3]\n");
+}
+
+// 1, 2, … of `dims`, resized along all of them.
+std::vector<double> Resized(const Dims& dims, AttributeSet attributes,
+                            const std::vector<int64_t>& sizes, const std::vector<double>& scales) {
+  Tensor x(DType::kF64, dims);
+  for (size_t i = 0; i < x.floats().size(); ++i) x.floats()[i] = static_cast<double>(i + 1);
+  attributes.Set("axes", std::vector<int64_t>{0, 1});
+  attributes.Set("sizes", sizes);
+  if (!scales.empty()) attributes.Set("scales", scales);
+  const TensorType type{DType::kF64, Dims(sizes.begin(), sizes.end()), {}};
+  const Tensor* const operands[] = {&x};
+  const auto y = Evaluate(OpKind::kResize, attributes, operands, std::span(&type, 1));
+  return y.ok() ? (*y)[0].floats() : std::vector<double>();
+}
+
+void ExpectNear(const std::vector<double>& found, const std::vector<double>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5) << i;
+}
+
+// The outputs that ONNX 1.15 documents for what its test data of 1.12 lacks.
+TEST(Resize, AsOnnxDocumentsIt) {
+  const AttributeSet linear = {{"mode", "linear"}, {"antialias", int64_t{1}}};
+  const AttributeSet cubic = {{"mode", "cubic"}, {"antialias", int64_t{1}}};
+  ExpectNear(Resized({4, 4}, linear, {2, 2}, {0.6, 0.6}), {2.875, 4.5, 9.375, 11});
+  ExpectNear(Resized({4, 4}, linear, {3, 3}, {}), {2.3636363, 3.590909, 4.818182, 7.2727275, 8.5,
+                                                   9.727273, 12.181818, 13.409091, 14.636364});
+  ExpectNear(Resized({4, 4}, cubic, {2, 2}, {0.6, 0.6}),
+             {2.5180721, 4.2858863, 9.589329, 11.357142});
+  ExpectNear(Resized({1, 4}, {{"mode", "linear"}, {"coordinates", "half_pixel_symmetric"}}, {1, 2},
+                     {1.0, 0.6}),
+             {1.6666667, 3.3333333});
 }
 
 }  // namespace
