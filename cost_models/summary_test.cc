@@ -82,7 +82,9 @@ func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
   %y: bf16[8,8] = MatMul(%x, %w)
   return %y: result
 }
-)"), "a \"b\""), R"(
+)"),
+                               "a \"b\""),
+            R"(
 )");
 }
 
