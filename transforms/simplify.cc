@@ -11,6 +11,7 @@ extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuse
 extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
 extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
 extern const PassInfo kUnpackWeightsPass;
+extern const PassInfo kSinkMovesPass;
 
 namespace {
 
@@ -20,7 +21,8 @@ constexpr const PassInfo* kOrder[] = {
     &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
     &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
     &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
-    &kFuseLinearPass,    &kFuseConvolutionPass,  &kUnpackWeightsPass,  &kFuseQkvPass,
+    &kFuseLinearPass,    &kFuseConvolutionPass,  &kSinkMovesPass,   &kUnpackWeightsPass,
+    &kFuseQkvPass,
 };
 
 // Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.
