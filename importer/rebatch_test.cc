@@ -21,7 +21,9 @@ ir::Function Parsed(const std::string& text) {
 }
 
 std::string Text(const absl::StatusOr<ir::Function>& function) {
-  if (function.ok()) EXPECT_TRUE(ir::Verify(*function).ok()) << ir::Verify(*function);
+  if (function.ok()) {
+    EXPECT_TRUE(ir::Verify(*function).ok()) << ir::Verify(*function);
+  }
   return function.ok() ? absl::StrCat("\n", ir::Print(*function))
                        : std::string(function.status().message());
 }

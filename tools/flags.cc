@@ -91,8 +91,8 @@ void AddStepFlags(po::options_description& options, ModelFlags& flags) {
       "cross-entropy on logits, else mse]")(
       "output", po::value(&flags.loss.output),
       "the output of the model that gets the loss [the first of floating point]")(
-      "freeze", po::value(&flags.freeze)->composing(),
-      "regular expression: weights whose names match are not trained (repeat for more)")(
+      "freeze", po::value(&flags.freeze),
+      "regular expression: weights of an ONNX file whose names match are not trained")(
       "no-simplify", po::bool_switch(&flags.no_simplify),
       "play the graph op by op as it was written, without fused kernels");
 }
@@ -129,6 +129,7 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
   spec.batch_size = flags.batch_size;
   ORRERY_ASSIGN_OR_RETURN(spec.dtype, ParseDTypeFlag(flags.dtype));
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, ParseSymbols(flags.symbols));
+  spec.freeze = flags.freeze;
   return importer::LoadModel(spec);
 }
 

@@ -35,7 +35,7 @@ struct ModelFlags {
   bool blocking = false;
   bool no_fold = false;
   std::vector<std::string> symbols;
-  std::vector<std::string> freeze;
+  std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};
   bool no_simplify = false;
 

@@ -170,7 +170,7 @@ class Sharder {
     for (const TensorType* type : types) split = split || !type->sharding.split.empty();
     if (!split) return absl::OkStatus();
     const ir::ShardingRule rule =
-        info.sharding({function_.attributes(op), types, function_.mesh()}, results);
+        info.sharding({function_.attributes(op), types, builder_.function().mesh()}, results);
     const FactorAxes wanted = ChooseSplits(rule);
     for (size_t i = 0; i < operands_.size(); ++i) {
       const ir::ShardingRule::Factors& factors = rule.operands[i];

@@ -17,6 +17,8 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
+constexpr int64_t kMaxLength = int64_t{1} << 24;
+
 // Input i as one known number.
 absl::StatusOr<double> KnownNumber(NodeContext& c, int i) {
   const ir::Tensor* known = c.KnownInput(i);
