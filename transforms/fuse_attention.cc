@@ -102,24 +102,33 @@ std::optional<Match> MatchAttention(const Rewriter& r, OpId op) {
   return match;
 }
 
-// [b,kv_heads,t,d] that was repeated to [b,heads,t,d]; invalid when it was not.
-ValueId WithoutRepeat(const Rewriter& r, ValueId value) {
-  const OpId flat = r.MadeOnlyFor(value, OpKind::kReshape);
+// What `value` was before each of its heads, dimension `dim`, was repeated for a group of queries;
+// invalid when none was.
+ValueId WithoutRepeatAt(const Rewriter& r, ValueId value, size_t dim) {
+  const OpId flat = r.uses(value) <= 1 ? r.MadeBy(value, OpKind::kReshape) : OpId();
   const OpId expand = flat.valid() ? r.MadeOnlyFor(r.operand(flat, 0), OpKind::kExpand) : OpId();
-  if (!expand.valid()) return ValueId();
-  const ir::Dims &to = r.dims(value), &wide = r.dims(r.result(expand));
-  const ir::Dims& narrow = r.dims(r.operand(expand, 0));
-  if (to.size() != 4 || wide.size() != 5 || narrow.size() != 5 || narrow[2] != 1) return ValueId();
-  if (wide[1] * wide[2] != to[1] || wide[0] != to[0] || wide[3] != to[2]) return ValueId();
-  for (size_t d = 0; d < 5; ++d) {
-    if (d != 2 && narrow[d] != wide[d]) return ValueId();
-  }
+  if (!expand.valid() || r.rank(value) != 4 || r.rank(r.result(expand)) != 5) return ValueId();
+  const ir::Dims &wide = r.dims(r.result(expand)), &narrow = r.dims(r.operand(expand, 0));
+  ir::Dims few = r.dims(value), once = r.dims(value);
+  few[dim] = wide[dim];
+  if (r.dims(value)[dim] != wide[dim] * wide[dim + 1]) return ValueId();
+  once[dim] = wide[dim];
+  once.insert(once.begin() + static_cast<std::ptrdiff_t>(dim) + 1, 1);
   const OpId view = r.producer(r.operand(expand, 0));
-  if (!view.valid() || r.operand_count(view) != 1) return ValueId();
-  const ValueId source = r.operand(view, 0);
+  if (narrow != once || !view.valid() || r.operand_count(view) != 1) return ValueId();
   const bool is_view = r.kind(view) == OpKind::kUnsqueeze || r.kind(view) == OpKind::kReshape;
-  return is_view && r.dims(source) == ir::Dims{wide[0], wide[1], wide[3], wide[4]} ? source
-                                                                                   : ValueId();
+  return is_view && r.dims(r.operand(view, 0)) == few ? r.operand(view, 0) : ValueId();
+}
+
+// [b,kv_heads,t,d] that was repeated to [b,heads,t,d], before or after it was transposed to that;
+// invalid when it was not.
+ValueId WithoutRepeat(Rewriter& r, ValueId value) {
+  if (const ValueId few = WithoutRepeatAt(r, value, 1); few.valid()) return few;
+  const std::vector<int64_t> by_heads = {0, 2, 1, 3};
+  const OpId op = r.uses(value) <= 1 ? r.MadeBy(value, OpKind::kTranspose) : OpId();
+  if (!op.valid() || r.attributes(op).Ints("perm") != by_heads) return ValueId();
+  const ValueId few = WithoutRepeatAt(r, r.operand(op, 0), 2);
+  return few.valid() ? r.Op(OpKind::kTranspose, {few}, {{"perm", by_heads}}) : ValueId();
 }
 
 ValueId OneHead(Rewriter& r, ValueId value) {
@@ -129,8 +138,7 @@ ValueId OneHead(Rewriter& r, ValueId value) {
 void Fuse(Rewriter& r, OpId op, Match match, bool flash) {
   ValueId q = match.q, k = match.k, v = match.v;
   if (!match.k_perm.empty()) k = r.Op(OpKind::kTranspose, {k}, {{"perm", match.k_perm}});
-  const ValueId few_k = match.k_perm.empty() ? WithoutRepeat(r, k) : ValueId();
-  const ValueId few_v = WithoutRepeat(r, v);
+  const ValueId few_k = WithoutRepeat(r, k), few_v = WithoutRepeat(r, v);
   if (few_k.valid() && few_v.valid() && r.dims(few_k)[1] == r.dims(few_v)[1]) {
     k = few_k;
     v = few_v;

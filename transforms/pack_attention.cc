@@ -118,6 +118,56 @@ ValueId Pack(Rewriter& r, ValueId value) {
   return AsRows(r, r.operand(r.producer(value), 0), width);
 }
 
+// Matrices [batch heads,rows,width], seen as attention of one head, that were made of rows
+// [batch,rows,heads width] with batch and rows changed over: as frameworks do whose batch comes
+// second. Invalid when `value` is no such thing.
+ValueId RowsOfMatrices(const Rewriter& r, ValueId value) {
+  const OpId unsqueeze = r.MadeOnlyFor(value, OpKind::kUnsqueeze);
+  if (!unsqueeze.valid() || r.rank(value) != 4 || r.dims(value)[1] != 1) return ValueId();
+  const OpId inner = r.producer(r.operand(unsqueeze, 0));
+  if (!IsTransposedBy(r, inner, {1, 0, 2})) return ValueId();
+  const OpId view = r.producer(r.operand(inner, 0));
+  if (!view.valid() || r.kind(view) != OpKind::kReshape) return ValueId();
+  const OpId outer = r.producer(r.operand(view, 0));
+  if (!IsTransposedBy(r, outer, {1, 0, 2})) return ValueId();
+  const Dims &rows = r.dims(r.operand(outer, 0)), &seen = r.dims(r.result(view));
+  if (rows.size() != 3 || seen.size() != 3 || seen[0] != rows[1]) return ValueId();
+  return rows[2] % seen[2] == 0 ? r.operand(outer, 0) : ValueId();
+}
+
+// Attention of matrices, changed over and reshaped to [rows,batch,..] again.
+void PackMatrices(Rewriter& r, OpId op) {
+  const OpId transpose = r.MadeOnlyFor(r.operand(op, 0), OpKind::kTranspose);
+  if (!IsTransposedBy(r, transpose, {1, 0, 2})) return;
+  const OpId squeeze = r.MadeOnlyFor(r.operand(transpose, 0), OpKind::kSqueeze);
+  const OpId attention =
+      squeeze.valid() ? r.MadeOnlyFor(r.operand(squeeze, 0), OpKind::kAttention) : OpId();
+  if (!attention.valid() || r.uses(r.result(attention, 1)) != 0) return;
+  std::vector<ValueId> operands(r.function().operands(attention).begin(),
+                                r.function().operands(attention).end());
+  if (r.rank(operands[0]) != 4 || r.dims(operands[0])[1] != 1) return;
+  const int64_t matrices = r.dims(operands[0])[0], width = r.dims(operands[0])[3];
+  if (operands.size() > 3 && r.rank(operands[3]) == 4 && r.dims(operands[3])[0] != 1) return;
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t own = r.dims(operands[i])[3];
+    operands[i] = RowsOfMatrices(r, operands[i]);
+    if (!operands[i].valid() || r.dims(operands[i])[2] / own * r.dims(operands[i])[0] != matrices) {
+      return;
+    }
+  }
+  AttributeSet attributes = r.attributes(attention);
+  const int64_t heads = r.dims(operands[0])[2] / width;
+  attributes.Set("heads", heads);
+  attributes.Set("kv_heads", heads);
+  const OpId packed = r.Ops(OpKind::kAttention, operands, attributes);
+  if (!packed.valid()) return;
+  const ValueId y =
+      r.Op(OpKind::kTranspose, {r.result(packed)}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
+  if (!y.valid()) return;
+  const bool same = r.dims(y) == r.dims(r.result(op));
+  r.Replace(r.result(op), same ? y : r.Op(OpKind::kReshape, {y}, r.attributes(op)));
+}
+
 // Reshape(Transpose(Attention)), which gives back rows.
 void PackAttention(Rewriter& r, OpId op) {
   const OpId transpose = r.MadeOnlyFor(r.operand(op, 0), OpKind::kTranspose);
@@ -147,7 +197,10 @@ void AppendRows(Rewriter& r, OpId op) {
 }
 
 void PackOrAppend(Rewriter& r, OpId op) {
-  if (r.kind(op) == OpKind::kReshape) PackAttention(r, op);
+  if (r.kind(op) == OpKind::kReshape) {
+    PackAttention(r, op);
+    if (r.is_alive(op)) PackMatrices(r, op);
+  }
   if (r.kind(op) == OpKind::kConcat) AppendRows(r, op);
 }
 

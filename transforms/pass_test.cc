@@ -95,15 +95,15 @@ std::string Read(absl::string_view text) {
 
 TEST(ParsePasses, FillsInWhatIsLeftOut) {
   EXPECT_EQ(Read(""), "");
-  EXPECT_EQ(Read("attach-loss"), "attach-loss");
-  EXPECT_EQ(Read(" attach-loss , shard { dp = 2 } "), "attach-loss shard dp=2 hp=1");
+  EXPECT_EQ(Read("attach-loss"), "attach-loss loss=auto output=");
+  EXPECT_EQ(Read(" dead-code , shard { dp = 2 } "), "dead-code shard dp=2 hp=1");
   EXPECT_EQ(Read("shard{dp=2,hp=4},microbatch"), "shard dp=2 hp=4 microbatch count=1");
 }
 
 TEST(ParsePasses, SaysWhatIsWrong) {
-  EXPECT_EQ(Read("attach-los"),
-            "there is no pass 'attach-los'; wanted one of dead-code, attach-loss, build-backward, "
-            "append-optimizer, microbatch, shard");
+  const std::string list = Read("attach-los");
+  EXPECT_EQ(list.find("there is no pass 'attach-los'; wanted one of dead-code, "), 0);
+  EXPECT_EQ(list.substr(list.size() - 19), ", microbatch, shard");
   EXPECT_EQ(Read("shard{tp=2}"), "pass 'shard' has no option 'tp'; it has {dp=1,hp=1}");
   EXPECT_EQ(Read("shard{dp=2"), "pass 'shard{dp=2' has no closing '}'");
   EXPECT_EQ(Read("shard{dp}"), "option 'dp' has no value");

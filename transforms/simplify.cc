@@ -10,6 +10,8 @@ extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPas
 extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
 extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
 extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
+extern const PassInfo kUnpackWeightsPass;
+extern const PassInfo kSinkMovesPass;
 
 namespace {
 
@@ -19,7 +21,8 @@ constexpr const PassInfo* kOrder[] = {
     &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
     &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
     &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
-    &kFuseLinearPass,    &kFuseConvolutionPass,  &kFuseQkvPass,
+    &kFuseLinearPass,    &kFuseConvolutionPass,  &kSinkMovesPass,   &kUnpackWeightsPass,
+    &kFuseQkvPass,
 };
 
 // Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.

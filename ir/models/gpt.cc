@@ -52,7 +52,7 @@ constexpr ModelKey kKeys[] = {
      .choices = "0|1"},
     {.name = "qkv",
      .fallback = "",
-     .summary = "one product that is split, or three side by side [packed; swiglu: separate]",
+     .summary = "one product that is split, or three side by side [separate]",
      .choices = "packed|separate"},
     {.name = "flash",
      .fallback = "0",
@@ -104,7 +104,7 @@ Shape ShapeOf(const ModelValues& values) {
   s.rotary = position == "rotary";
   s.bias = values.Int("bias", s.swiglu ? 0 : 1) != 0;
   s.tied = values.Int("tied_embeddings", s.swiglu ? 0 : 1) != 0;
-  s.packed = values.Text("qkv", s.swiglu ? "separate" : "packed") == "packed";
+  s.packed = values.Text("qkv", "separate") == "packed";
   s.flash = values.Int("flash") != 0;
   s.dropout = values.Number("dropout");
   s.capacity_factor = values.Number("capacity_factor");
