@@ -39,7 +39,9 @@ class NodeContext {
   int64_t opset() const { return opset_; }
 
   /// Whether input i is there: an optional input may be left out, or have the empty name.
-  bool has_input(int i) const { return i < node_.input_size() && !node_.input(i).empty(); }
+  bool has_input(int i) const {
+    return i >= 0 && i < node_.input_size() && !node_.input(i).empty();
+  }
   /// Whether anyone may use output i.
   bool has_output(int i) const { return i < node_.output_size() && !node_.output(i).empty(); }
   /// The value of input i, which must be there. A reference to a type holds until the next op.

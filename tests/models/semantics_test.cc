@@ -28,7 +28,7 @@ constexpr int64_t kBatch = 4;
 
 const std::string kModels[] = {
     "gpt:layers=2,hidden=8,heads=2,seq=4,vocab=10,tied_embeddings=0",
-    "gpt:layers=2,hidden=8,heads=2,seq=4,vocab=10,tied_embeddings=0,qkv=separate,flash=1",
+    "gpt:layers=2,hidden=8,heads=2,seq=4,vocab=10,tied_embeddings=0,qkv=packed,flash=1",
     "gpt:layers=2,hidden=8,heads=4,kv_heads=2,seq=4,vocab=10,ffn=12,mlp=swiglu",
     "gpt:layers=2,hidden=8,heads=2,seq=4,vocab=10,ffn=6,mlp=swiglu,experts=4,topk=2",
     "gpt:layers=1,hidden=8,heads=2,seq=4,vocab=10,experts=2,topk=1,tied_embeddings=0",
