@@ -51,10 +51,11 @@ absl::Status BatchPlaces::Find() {
     places_[function_.result(op)].dim =
         static_cast<int>(function_.attributes(op).Int("batch_dim", -1));
   }
+  // One pass finds all that follows from the inputs; what ops asked of others takes another one.
   for (int pass = 0; pass < kMaxPasses; ++pass) {
-    changed_ = false;
+    asked_ = false;
     for (const OpId op : function_.order()) ORRERY_RETURN_IF_ERROR(Visit(op));
-    if (!changed_) return absl::OkStatus();
+    if (!asked_) return absl::OkStatus();
   }
   return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
 }
@@ -70,16 +71,8 @@ std::optional<size_t> BatchPlaces::ExpandedDim(OpId op, size_t k) const {
   return found->second;
 }
 
-void BatchPlaces::SetPlace(ValueId value, const Place& place) {
-  if (places_[value] == place) return;
-  places_[value] = place;
-  changed_ = true;
-}
-
 void BatchPlaces::SetAttributes(OpId op, AttributeSet attributes) {
-  if (AttributesOf(op) == attributes) return;
   attributes_[op.index()] = std::move(attributes);
-  changed_ = true;
 }
 
 absl::Status BatchPlaces::Fails(OpId op, absl::string_view why) const {
@@ -122,7 +115,7 @@ absl::Status BatchPlaces::Visit(OpId op) {
   }
   if (!trouble.empty()) return Request(op) ? absl::OkStatus() : Fails(op, trouble);
   for (int32_t j = 0; j < function_.result_count(op); ++j) {
-    SetPlace(function_.result(op, j), places[static_cast<size_t>(j)]);
+    places_[function_.result(op, j)] = places[static_cast<size_t>(j)];
   }
   return absl::OkStatus();
 }
@@ -203,7 +196,7 @@ absl::Status BatchPlaces::VisitReshape(OpId op) {
   AttributeSet attributes = function_.attributes(op);
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
-  SetPlace(function_.result(op), *found);
+  places_[function_.result(op)] = *found;
   return absl::OkStatus();
 }
 
@@ -258,7 +251,7 @@ bool BatchPlaces::VisitConcat(OpId op) {
     place.inner = part.inner;
     place.outer += part.outer;
   }
-  SetPlace(function_.result(op), place);
+  places_[function_.result(op)] = place;
   return true;
 }
 
@@ -290,7 +283,7 @@ bool BatchPlaces::Request(OpId op) {
       }
     }
   }
-  changed_ |= any;
+  asked_ |= any;
   return any;
 }
 
@@ -318,7 +311,7 @@ bool BatchPlaces::RequestOfProducer(ValueId value, size_t dim, int depth) {
       AttributeSet attributes = AttributesOf(op);
       attributes.Set("batch_dim", static_cast<int64_t>(dim));
       SetAttributes(op, std::move(attributes));
-      SetPlace(value, {.dim = static_cast<int>(dim)});
+      places_[value] = {.dim = static_cast<int>(dim)};
       return true;
     }
   }

@@ -55,7 +55,6 @@ class BatchPlaces {
   absl::StatusOr<Place> ResultPlace(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
   Place PlaceOfOperand(ir::OpId op, size_t k) const;
   bool AnyBatched(ir::OpId op) const;
-  void SetPlace(ir::ValueId value, const Place& place);
   void SetAttributes(ir::OpId op, ir::AttributeSet attributes);
 
   // Asks what `op` reads beside batched values to follow the batch. False when nothing can be asked
@@ -74,7 +73,7 @@ class BatchPlaces {
   std::map<int32_t, ir::AttributeSet> attributes_;           // by op
   std::set<int32_t> dropped_;                                // ops
   std::map<std::pair<int32_t, size_t>, size_t> expansions_;  // by op and operand: the dimension
-  bool changed_ = false;
+  bool asked_ = false;                                       // anything, in this pass
 };
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.

@@ -36,7 +36,7 @@ TEST(MovementOnnx, ReshapeKeepsWhatItLeftOpen) {
   EXPECT_EQ(Ops("g (float[2,3,4] x) => (float[2,12] y) <int64[2] s = {0, -1}> {"
                 "y = Reshape(x, s) }",
                 13),
-            "Reshape{shape=[2, -1]} f32[2,12]\n");
+            "Reshape{shape=[-1, 12]} f32[2,12]\n");
   EXPECT_EQ(Ops("g (float[2,3,4] x) => (float[6,4] y) <int64[2] s = {-1, 4}> {"
                 "y = Reshape(x, s) }",
                 14),
@@ -61,7 +61,7 @@ g (float[2,3,4] x) => (float[2,12] y) <int64 i = {0}, int64[1] a = {0}, int64[1]
   y = Reshape(x, t)
 })",
                 13),
-            "Reshape{shape=[2, -1]} f32[2,12]\n");
+            "Reshape{shape=[-1, 12]} f32[2,12]\n");
   EXPECT_EQ(Ops(R"(
 g (float[2,3,4] x) => (float[4,3] y) {
   s = Shape<start = -1>(x)

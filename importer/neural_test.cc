@@ -61,8 +61,9 @@ TEST(Convolutions, TakePaddingByName) {
     y = ConvTranspose<strides = [2], pads = [1, 1], output_padding = [1]>(x, w) })"),
             R"(
   %y: f32[8,2,8] = ConvTranspose(%x, %w) {dilations=[1], group=1, pads=[1, 1], spatial=[8], strides=[2]})");
-  EXPECT_EQ(Ops("g (float[8,3] x) => (float[8] y) <float[2,3,3] w = {}> { y = Conv(x, w) }"),
-            "m.onnx: node 'Conv' (#0, y): input 0 has 2 dimensions; wanted [batch,channels,..]");
+  EXPECT_EQ(
+      Ops("g (float[8,3] x) => (float[8] y) <float[2,3,3] w = {}> { y = Conv(x, w) }"),
+      "m.onnx: the Conv that makes 'y': input 0 has 2 dimensions; wanted [batch,channels,..]");
 }
 
 TEST(Pools, OfWholeImagesAreReductions) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/builder.h"
+#include "ir/tensor.h"
 #include "ir/text.h"
 
 // Types, errors and gradients of the ops that move elements.
@@ -28,8 +29,15 @@ std::string Infer(const std::string& op, const std::string& types) {
       absl::StrCat("func @f mesh(dp=2, hp=4) (", inputs, ") { %c: f32[] = Constant() ",
                    words.size() > 1 ? words[1] : "", " return %c: result }"));
   if (!function.ok()) return std::string(function.status().message());
+  std::vector<TensorType> types_of_inputs;
+  for (const Input& input : function->inputs()) {
+    types_of_inputs.push_back(function->type(input.value));
+    // Inputs of a function are never empty: 99 stands for 0.
+    auto& dims = types_of_inputs.back().dims;
+    std::replace(dims.begin(), dims.end(), int64_t{99}, int64_t{0});
+  }
   std::vector<const TensorType*> operands;
-  for (const Input& input : function->inputs()) operands.push_back(&function->type(input.value));
+  for (const TensorType& type : types_of_inputs) operands.push_back(&type);
   TypeList results;
   const absl::Status status = InferTypes(FindOp(words[0]).value(),
                                          {.attributes = function->attributes(function->order()[0]),
@@ -78,11 +86,11 @@ TEST(Movement, ShapesOfReshape) {
   const std::string trouble = "; wanted as many elements, and at most one -1";
   Expect({
       {"Reshape {shape=[]}", "f32[1,1]", "f32[]"},
-      {"Reshape {shape=[0, 7]}", "f32[3,0]", "f32[0,7]"},
+      {"Reshape {shape=[0, 7]}", "f32[3,99]", "f32[0,7]"},
       {"Reshape {shape=[4]}", "f32[3]", "cannot reshape [3] to [4]" + trouble},
       {"Reshape {shape=[-1, -1]}", "f32[4]", "cannot reshape [4] to [-1,-1]" + trouble},
       {"Reshape {shape=[-2, 2]}", "f32[4]", "cannot reshape [4] to [-2,2]" + trouble},
-      {"Reshape {shape=[0, -1]}", "f32[0]", "cannot reshape [0] to [0,-1]" + trouble},
+      {"Reshape {shape=[0, -1]}", "f32[99]", "cannot reshape [0] to [0,-1]" + trouble},
       {"Reshape {shape=[4611686018427387904, 4611686018427387904]}", "f32[4]",
        "cannot reshape [4] to [4611686018427387904,4611686018427387904]" + trouble},
   });
@@ -107,7 +115,7 @@ TEST(Movement, ShapesOfSqueezeUnsqueezeAndExpand) {
 
 TEST(Movement, ShapesOfConcatSplitAndSlice) {
   Expect({
-      {"Concat {axis=1}", "f32[4@dp,1]; f32[4@dp,0]; f32[4@dp,3]", "f32[4@dp,4]"},
+      {"Concat {axis=1}", "f32[4@dp,1]; f32[4@dp,99]; f32[4@dp,3]", "f32[4@dp,4]"},
       {"Concat {axis=0}", "f32[4@dp,3]; f32[4@dp,3]",
        "dimension 0 of operand 0 is split over dp; it must be whole"},
       {"Concat {axis=0}", "f32[4,1]; f32[4,2]",
@@ -138,8 +146,8 @@ TEST(Movement, ShapesOfConcatSplitAndSlice) {
 
 TEST(Movement, ShapesOfPadAndTile) {
   Expect({
-      {"Pad {axes=[1], before=[1], after=[2]}", "f32[4@dp,0]", "f32[4@dp,3]"},
-      {"Pad {axes=[0], before=[1], after=[2], mode=\"edge\"}", "f32[0]",
+      {"Pad {axes=[1], before=[1], after=[2]}", "f32[4@dp,99]", "f32[4@dp,3]"},
+      {"Pad {axes=[0], before=[1], after=[2], mode=\"edge\"}", "f32[99]",
        "dimension 0 of [0] has nothing to repeat for mode=\"edge\""},
       {"Pad {axes=[0], before=[1], after=[2], mode=\"twice\"}", "f32[3]",
        "mode=\"twice\"; wanted one of constant, edge, reflect, wrap"},
@@ -164,7 +172,7 @@ TEST(Movement, ShapesOfGatherAndScatter) {
       {"GatherGrad {axis=0, size=100}", "i64[8]; f32[7,16]",
        "got indices [8], rows [7,16], axis 0 and size 100; wanted rows that have the indices' "
        "dimensions from the axis on"},
-      {"GatherElements {axis=1}", "f32[8@dp,5]; i64[8@dp,3@hp]", "f32[8@dp,3@hp]"},
+      {"GatherElements {axis=1}", "f32[8@dp,5]; i64[8@dp,4@hp]", "f32[8@dp,4@hp]"},
       {"GatherElements {axis=1}", "f32[8,5]; i64[9,3]",
        "got shapes [8,5] and [9,3]; wanted indices of the same rank and no larger, but for "
        "dimension 1"},
@@ -289,6 +297,39 @@ TEST(MovementGradients, OfScatters) {
                        "GatherElements(%x, %ids) {axis=0} return %y: result }"),
             "GatherElementsGrad {axis=0, size=4} f32[4,1]\n"
             "Pad {after=[2], axes=[1], before=[0]} f32[4,3]\n");
+}
+
+// 1, 2, … of `dims`, resized along all of them.
+std::vector<double> Resized(const Dims& dims, AttributeSet attributes,
+                            const std::vector<int64_t>& sizes, const std::vector<double>& scales) {
+  Tensor x(DType::kF64, dims);
+  for (size_t i = 0; i < x.floats().size(); ++i) x.floats()[i] = static_cast<double>(i + 1);
+  attributes.Set("axes", std::vector<int64_t>{0, 1});
+  attributes.Set("sizes", sizes);
+  if (!scales.empty()) attributes.Set("scales", scales);
+  const TensorType type{DType::kF64, Dims(sizes.begin(), sizes.end()), {}};
+  const Tensor* const operands[] = {&x};
+  const auto y = Evaluate(OpKind::kResize, attributes, operands, std::span(&type, 1));
+  return y.ok() ? (*y)[0].floats() : std::vector<double>();
+}
+
+void ExpectNear(const std::vector<double>& found, const std::vector<double>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5) << i;
+}
+
+// The outputs that ONNX 1.15 documents for what its test data of 1.12 lacks.
+TEST(Resize, AsOnnxDocumentsIt) {
+  const AttributeSet linear = {{"mode", "linear"}, {"antialias", int64_t{1}}};
+  const AttributeSet cubic = {{"mode", "cubic"}, {"antialias", int64_t{1}}};
+  ExpectNear(Resized({4, 4}, linear, {2, 2}, {0.6, 0.6}), {2.875, 4.5, 9.375, 11});
+  ExpectNear(Resized({4, 4}, linear, {3, 3}, {}), {2.3636363, 3.590909, 4.818182, 7.2727275, 8.5,
+                                                   9.727273, 12.181818, 13.409091, 14.636364});
+  ExpectNear(Resized({4, 4}, cubic, {2, 2}, {0.6, 0.6}),
+             {2.5180721, 4.2858863, 9.589329, 11.357142});
+  ExpectNear(Resized({1, 4}, {{"mode", "linear"}, {"coordinates", "half_pixel_symmetric"}}, {1, 2},
+                     {1.0, 0.6}),
+             {1.6666667, 3.3333333});
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPas
 extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
 extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
 extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
-extern const PassInfo kSinkMovesPass;
+extern const PassInfo kSinkMovesPass, kUnpackWeightsPass;
 
 namespace {
 
@@ -20,7 +20,8 @@ constexpr const PassInfo* kOrder[] = {
     &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
     &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
     &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
-    &kFuseLinearPass,    &kFuseConvolutionPass,  &kSinkMovesPass,   &kFuseQkvPass,
+    &kFuseLinearPass,    &kFuseConvolutionPass,  &kSinkMovesPass,   &kUnpackWeightsPass,
+    &kFuseQkvPass,
 };
 
 // Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.

@@ -60,4 +60,11 @@ extern const OnnxOp kNegativeLogLikelihoodLossOnnxOp = {
 extern const OnnxOp kSoftmaxCrossEntropyLossOnnxOp = {
     .type = "SoftmaxCrossEntropyLoss", .inputs = 2, .lower = LowerSoftmaxCrossEntropyLoss};
 
+// Of ONNX Runtime's training graphs; `ignore_index` is its last input.
+extern const OnnxOp kMicrosoftSoftmaxCrossEntropyLossInternalOnnxOp = {
+    .type = "SoftmaxCrossEntropyLossInternal",
+    .domain = "com.microsoft",
+    .inputs = 2,
+    .lower = LowerSoftmaxCrossEntropyLoss};
+
 }  // namespace orrery::importer

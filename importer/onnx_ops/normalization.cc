@@ -43,8 +43,9 @@ absl::Status LowerLayerNormalization(NodeContext& c) {
   return absl::OkStatus();
 }
 
-// Before opset 14 a node with more than one output was one of training, and the last two outputs
-// were the saved statistics; from then on the attribute says it.
+// Before opset 7 the attribute `is_test` told training from inference. Then a node with more than
+// one output was one of training, whose last two are the saved statistics; from opset 14 on another
+// attribute says it.
 absl::Status LowerBatchNormalization(NodeContext& c) {
   if (c.Int("spatial", 1) == 0) {
     return absl::UnimplementedError("spatial=0 is not supported; wanted statistics of channels");
@@ -100,11 +101,11 @@ absl::Status LowerLrn(NodeContext& c) {
 extern const OnnxOp kLayerNormalizationOnnxOp = {
     .type = "LayerNormalization", .inputs = 2, .weights = 0b110, .lower = LowerLayerNormalization};
 
-// Before opset 7 the attribute `is_test` told training from inference.
+// Before opset 6 inputs were told apart by the attribute `consumed_inputs`.
 extern const OnnxOp kBatchNormalizationOnnxOp = {.type = "BatchNormalization",
                                                  .inputs = 5,
-                                                 .since_opset = 7,
-                                                 .weights = 0b110,
+                                                 .since_opset = 6,
+                                                 .weights = 0b11110,
                                                  .lower = LowerBatchNormalization};
 
 extern const OnnxOp kInstanceNormalizationOnnxOp = {.type = "InstanceNormalization",

@@ -62,11 +62,11 @@ absl::StatusOr<ir::ValueId> Framed(NodeContext& c, ir::ValueId x, Frame frame,
   return c.Op(ir::OpKind::kPad, {x}, attributes);
 }
 
-// Dimensions that input `i` names, or the attribute `axes`; all of them when neither is there.
-absl::StatusOr<std::vector<int64_t>> AxesOf(NodeContext& c, int i, size_t rank) {
+// Dimensions that input 3 names, or the attribute `axes`; all of them when neither is there.
+absl::StatusOr<std::vector<int64_t>> AxesOf(NodeContext& c, size_t rank) {
   std::vector<int64_t> axes = c.Ints("axes");
-  if (c.has_input(i)) {
-    ORRERY_ASSIGN_OR_RETURN(axes, c.IntegerInput(i));
+  if (c.has_input(3)) {
+    ORRERY_ASSIGN_OR_RETURN(axes, c.IntegerInput(3));
   } else if (c.Attribute("axes") == nullptr) {
     axes.resize(rank);
     std::iota(axes.begin(), axes.end(), 0);
@@ -86,7 +86,7 @@ absl::StatusOr<Frame> FrameOf(NodeContext& c) {
     ORRERY_ASSIGN_OR_RETURN(pads, c.IntegerInput(1));
   }
   Frame frame;
-  ORRERY_ASSIGN_OR_RETURN(frame.axes, AxesOf(c, 3, rank));
+  ORRERY_ASSIGN_OR_RETURN(frame.axes, AxesOf(c, rank));
   const auto count = static_cast<int64_t>(frame.axes.size());
   if (static_cast<int64_t>(pads.size()) != 2 * count) {
     return absl::InvalidArgumentError(absl::StrCat("pads=[", absl::StrJoin(pads, ","), "] for ",
@@ -120,7 +120,7 @@ absl::Status LowerCenterCropPad(NodeContext& c) {
   const ir::Dims dims = c.input_type(0).dims;
   ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, c.IntegerInput(1));
   Frame frame;
-  ORRERY_ASSIGN_OR_RETURN(frame.axes, AxesOf(c, -1, dims.size()));
+  ORRERY_ASSIGN_OR_RETURN(frame.axes, AxesOf(c, dims.size()));
   if (shape.size() != frame.axes.size()) {
     return absl::InvalidArgumentError(absl::StrCat("got ", shape.size(), " sizes for ",
                                                    frame.axes.size(), " axes; wanted as many"));

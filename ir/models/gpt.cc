@@ -212,7 +212,7 @@ class Gpt {
         {"axis", int64_t{2}}, {"k", s_.topk}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}};
     ValueId scores = layers_.Linear(x, s_.experts, {.bias = false}, name + "router");
     if (s_.topk == 1) scores = layers_.Op(OpKind::kSoftmax, {scores}, name + "shares", last);
-    std::vector<ValueId> chosen = layers_.Ops(*FindOp("TopK"), {scores}, 2, name + "chosen", most);
+    std::vector<ValueId> chosen = layers_.Ops(OpKind::kTopK, {scores}, 2, name + "chosen", most);
     if (s_.topk > 1) {
       chosen[0] = layers_.Op(OpKind::kSoftmax, {chosen[0]}, name + "shares", last);
     }

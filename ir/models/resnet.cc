@@ -48,7 +48,7 @@ class ResNet {
     const ValueId images = layers_.Data("images", {values_.batch(), 3, image, image});
     const ValueId labels = layers_.Ids("labels", {values_.batch()});
     ValueId x = Conv(images, {.channels = width, .size = 7, .stride = 2}, "conv1");
-    x = layers_.Op(OpKind::kMaxPool, {Norm(x, true, "bn1")}, "maxpool",
+    x = layers_.Op(OpKind::kMaxPool, {Norm(x, "bn1")}, "maxpool",
                    {{"kernel", Both(3)}, {"strides", Both(2)}, {"pads", Sides(1)}});
     for (int64_t stage = 0; stage < 4; ++stage) {
       for (int64_t i = 0; i < plan_.blocks[stage]; ++i) {
@@ -76,7 +76,8 @@ class ResNet {
                       {{"strides", Both(filter.stride)}, {"pads", Sides(filter.size / 2)}});
   }
 
-  ValueId Norm(ValueId x, bool relu, const std::string& name) {
+  // With `residual` added to the result, and ReLU over both, where they are wanted.
+  ValueId Norm(ValueId x, const std::string& name, bool relu = true, ValueId residual = ValueId()) {
     const Dims channels = {layers_.Dim(x, 1)};
     const ValueId weight = layers_.Parameter(name + ".weight", channels);
     const ValueId bias = layers_.Parameter(name + ".bias", channels);
@@ -84,26 +85,28 @@ class ResNet {
     const ValueId variance = layers_.Buffer(name + ".running_var", channels);
     AttributeSet attributes = {{"training", int64_t{1}}, {"epsilon", 1e-5}, {"momentum", 0.9}};
     if (relu) attributes.Set("activation", std::string("relu"));
-    return layers_.Ops(OpKind::kBatchNorm, {x, weight, bias, mean, variance}, 1, name,
+    if (!residual.valid()) {
+      return layers_.Ops(OpKind::kBatchNorm, {x, weight, bias, mean, variance}, 1, name,
+                         attributes)[0];
+    }
+    return layers_.Ops(OpKind::kBatchNorm, {x, weight, bias, mean, variance, residual}, 1, name,
                        attributes)[0];
   }
 
   ValueId Block(ValueId x, int64_t width, int64_t stride, const std::string& name) {
     const int64_t wide = plan_.bottleneck ? 4 * width : width;
-    ValueId y = x;
-    if (plan_.bottleneck) {
-      y = Norm(Conv(y, {width, 1, 1}, name + "conv1"), true, name + "bn1");
-      y = Norm(Conv(y, {width, 3, stride}, name + "conv2"), true, name + "bn2");
-      y = Norm(Conv(y, {wide, 1, 1}, name + "conv3"), false, name + "bn3");
-    } else {
-      y = Norm(Conv(y, {width, 3, stride}, name + "conv1"), true, name + "bn1");
-      y = Norm(Conv(y, {width, 3, 1}, name + "conv2"), false, name + "bn2");
-    }
+    ValueId y = x, past = x;
     if (stride != 1 || layers_.Dim(x, 1) != wide) {
-      x = Norm(Conv(x, {wide, 1, stride}, name + "downsample.conv"), false, name + "downsample.bn");
+      past =
+          Norm(Conv(x, {wide, 1, stride}, name + "downsample.conv"), name + "downsample.bn", false);
     }
-    x = layers_.Op(OpKind::kAdd, {y, x}, name + "sum");
-    return layers_.Op(OpKind::kRelu, {x}, name + "relu");
+    if (!plan_.bottleneck) {
+      y = Norm(Conv(y, {width, 3, stride}, name + "conv1"), name + "bn1");
+      return Norm(Conv(y, {width, 3, 1}, name + "conv2"), name + "bn2", true, past);
+    }
+    y = Norm(Conv(y, {width, 1, 1}, name + "conv1"), name + "bn1");
+    y = Norm(Conv(y, {width, 3, stride}, name + "conv2"), name + "bn2");
+    return Norm(Conv(y, {wide, 1, 1}, name + "conv3"), name + "bn3", true, past);
   }
 
   const ModelValues& values_;

@@ -51,19 +51,25 @@ absl::Status InferRecurrent(const Cell& cell, const OpTypes& op, TypeList& resul
 /// attribute `gradients` names, of "y", "y_h" and "y_c". Results: gradients of x, w, r, and of what
 /// is given, but for sequence_lens.
 absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& results);
+/// Of the forward: two for each weight, sample and step, in w and r alike. What is done a gate is
+/// left out, as published figures of recurrent nets do.
 double RecurrentFlops(const Cell& cell, const OpTypes& op);
 /// The batch may be split.
 ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeList& results,
                                bool backward);
+/// One gradient op for all operands; gradients of y, y_h and y_c may be there or not.
 absl::Status RecurrentGradient(const Cell& cell, GradientContext& c);
 
 /// A function of one number, and its derivative from its result.
 class Activation {
  public:
   Activation() = default;
+  /// An error for an unknown name. `alpha` and `beta` mean what they do in ONNX's operator.
   static absl::StatusOr<Activation> Named(absl::string_view name, double alpha, double beta);
 
+  /// The function of x.
   double operator()(double x) const;
+  /// The derivative where the function is y: of all of them that number is enough.
   double Derivative(double y) const;
 
  private:
@@ -100,6 +106,7 @@ class Recurrence {
   using Row = Eigen::Map<Vector>;
   using Matrix = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
+  /// Binds operands and results under their names. An error for lengths that are none.
   static absl::StatusOr<Recurrence> Create(const Cell& cell, Evaluation& e);
 
   const RecurrentShape& shape() const { return shape_; }
@@ -111,6 +118,7 @@ class Recurrence {
       for (int64_t b = 0; b < shape_.batch; ++b) f(d, b);
     }
   }
+  /// How many steps a sample has.
   int64_t Length(int64_t sample) const;
   /// The step that is computed as the `turn`-th.
   int64_t StepOf(int64_t direction, int64_t sample, int64_t turn) const {
@@ -121,8 +129,9 @@ class Recurrence {
   bool Has(absl::string_view name) const { return Find(name) != nullptr; }
   /// An operand, a result or a gradient; null when it is absent.
   Tensor* Find(absl::string_view name) const;
-  /// Row of a [directions,n] or [directions,rows,n] tensor.
+  /// The row of a direction in [directions,n].
   static Row At(Tensor& tensor, int64_t direction);
+  /// The matrix of a direction in [directions,rows,columns].
   static Matrix MatrixAt(Tensor& tensor, int64_t direction);
   /// The vector of a sample in [directions,batch,n].
   static Row At(Tensor& tensor, int64_t direction, int64_t sample);
@@ -131,13 +140,15 @@ class Recurrence {
 
   /// The state before the first step.
   Vector Initial(absl::string_view name, int64_t direction, int64_t sample) const;
-  /// Adds `bias` parts: of w, of r.
+  /// The half of the bias that belongs to w, or to r; zero without one.
   Vector Bias(int64_t direction, bool of_r) const;
 
   /// Activation number `i` of a direction, on numbers cut to the attribute `clip`.
   Vector Activate(int64_t direction, size_t i, const Vector& x) const;
+  /// Its derivative where the results are y; none where numbers were cut.
   Vector Derivative(int64_t direction, size_t i, const Vector& y) const;
 
+  /// Makes `tensor` be found under the name; it may be written to only if it is a result.
   void Bind(const std::string& name, const Tensor* tensor);
 
  private:

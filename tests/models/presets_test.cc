@@ -88,5 +88,12 @@ TEST(Presets, TakeOtherKeys) {
   EXPECT_EQ(ParametersOf("bert-base:head=words"), 109'514'298);  // BertForMaskedLM: no pooler
 }
 
+// PyTorch's layout has as many: 4h(i + h + 2) a layer.
+TEST(Lstm, HasItsParameters) {
+  EXPECT_EQ(ParametersOf("lstm"), 10000 * 1500 + 2 * 4 * 1500 * (3000 + 2) + 1501 * 10000);
+  EXPECT_EQ(ParametersOf("lstm:layers=3,hidden=32,input=8,vocab=100"),
+            100 * 8 + 4 * 32 * (8 + 32 + 2) + 2 * 4 * 32 * (32 + 32 + 2) + 33 * 100);
+}
+
 }  // namespace
 }  // namespace orrery
