@@ -123,6 +123,9 @@ GradientContext::GradientContext(Builder& builder, OpId op,
       operand_gradients_(builder.function().operands(op).size()) {}
 
 std::string GradientContext::GradientName(int i) const {
+  for (int k = 0; k < i; ++k) {  // a value that is two operands has two gradients
+    if (operand(k) == operand(i)) return "";
+  }
   const absl::string_view name = builder_.function().value_name(operand(i));
   if (name.empty()) return "";
   const std::string gradient = absl::StrCat("d", name);
