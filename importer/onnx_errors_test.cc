@@ -170,8 +170,8 @@ const Case kStructureCases[] = {
      "m.onnx: node 'r': SequenceAt: sequences are not supported; wanted tensors"},
     {"NewOpset", [](Model& m) { m.mutable_opset_import(0)->set_version(22); },
      "m.onnx: is of opset 22; wanted 21 or older; try torch.onnx.export(…, opset_version=21)"},
-    {"OldOpset", [](Model& m) { m.mutable_opset_import(0)->set_version(6); },
-     "m.onnx: node 'g': Gemm of opset 6 is not supported; wanted opset 7 or later; try "
+    {"OldOpset", [](Model& m) { m.mutable_opset_import(0)->set_version(5); },
+     "m.onnx: node 'g': Gemm of opset 5 is not supported; wanted opset 6 or later; try "
      "onnx.version_converter"},
     {"NoOpset", [](Model& m) { m.clear_opset_import(); },
      "m.onnx: names no version of the default opset"},

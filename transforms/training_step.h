@@ -20,7 +20,7 @@ struct LossChoice {
   /// a softmax makes the output, else mse.
   std::string kind = "auto";
   /// Name of the result that gets it. Empty: the first result of floating-point type.
-  std::string output = "";
+  std::string output = {};
 };
 
 /// Appends the loss on one result, with a new data input for its target ("labels", "target"). The
