@@ -73,6 +73,25 @@ func @f mesh(dp=2, hp=4) (
 
 TEST(Summary, Text) {
   EXPECT_EQ("\n" + SummaryText(Of(kStep), "step.orr"), R"(
+model              step.orr
+parameters         320 (1.25 KiB)
+buffers            4 (16 B)
+saved activations  640 B
+
+phase     ops  kernels  model flops   all flops  bytes moved  flops a byte
+forward     6        5   5.12 kFLOP  5.31 kFLOP     4.52 KiB           1.1
+backward    5        6   6.14 kFLOP  6.34 kFLOP     5.77 KiB           1.1
+total      11       11   11.3 kFLOP  11.6 kFLOP     10.3 KiB           1.1
+
+op          count  kernels       flops   share  bytes moved
+MatMul          3        3  9.22 kFLOP  79.1 %     4.88 KiB
+MatMulGrad      1        2  2.05 kFLOP  17.6 %     1.62 KiB
+Relu            1        1    128 FLOP   1.1 %     1.00 KiB
+ReluGrad        1        1    128 FLOP   1.1 %     1.50 KiB
+Mul             2        2   64.0 FLOP   0.5 %        544 B
+Loss            1        1   32.0 FLOP   0.3 %        384 B
+LossGrad        1        1   32.0 FLOP   0.3 %        384 B
+Identity        1        0           0   0.0 %          0 B
 )");
 }
 
@@ -83,6 +102,22 @@ func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
   return %y: result
 }
 )"), "a \"b\""), R"(
+{
+  "model": "a \"b\"",
+  "parameters": 128,
+  "parameter_bytes": 256,
+  "buffers": 0,
+  "buffer_bytes": 0,
+  "optimizer_state_bytes": 0,
+  "saved_activation_bytes": 0,
+  "forward": {"ops": 1, "kernels": 1, "model_flops": 2048, "flops": 2048, "bytes_moved": 640, "intensity": 3.2000000000000002},
+  "backward": {"ops": 0, "kernels": 0, "model_flops": 0, "flops": 0, "bytes_moved": 0, "intensity": 0},
+  "optimizer": {"ops": 0, "kernels": 0, "model_flops": 0, "flops": 0, "bytes_moved": 0, "intensity": 0},
+  "total": {"ops": 1, "kernels": 1, "model_flops": 2048, "flops": 2048, "bytes_moved": 640, "intensity": 3.2000000000000002},
+  "kinds": {
+    "MatMul": {"ops": 1, "kernels": 1, "model_flops": 2048, "flops": 2048, "bytes_moved": 640, "intensity": 3.2000000000000002}
+  }
+}
 )");
 }
 

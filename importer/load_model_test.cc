@@ -124,11 +124,11 @@ TEST(LoadModel, OnnxThatFixesItsBatchInside) {
       ModelOf("g (float[8,16] x) => (float[16,4] y) <float[8,4] w = {}> { t = Transpose(x)\n"
               "y = MatMul(t, w) }")
           .SerializeAsString());
-  EXPECT_EQ(
-      Load({.model = path, .batch_size = 32}),
-      "f.onnx: batch 32 in place of 8: f: MatMul 'y': inner dimensions differ; got 32 and 8; try "
-      "to export the model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'x': {0: "
-      "'batch'}})");
+  EXPECT_EQ(Load({.model = path, .batch_size = 32}),
+            "f.onnx: batch 32 in place of 8: f: MatMul 'y' cannot follow the batch: inner "
+            "dimensions differ; got 16 and 8; try "
+            "to export the model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'x': {0: "
+            "'batch'}})");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string Ops(const std::string& graph, int opset) {
   return text;
 }
 
-TEST(MovementOnnx, ReshapeKeepsWhatItLeftOpen) {
+TEST(MovementOnnx, ReshapeLeavesTheBatchOpen) {
   EXPECT_EQ(Ops("g (float[2,3,4] x) => (float[2,12] y) <int64[2] s = {0, -1}> {"
                 "y = Reshape(x, s) }",
                 13),

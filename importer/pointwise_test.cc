@@ -59,6 +59,18 @@ TEST(PointwiseImport, FoldsWhatIsKnown) {
             "\n  %f: f32[] = Constant() {values=[18.0]}\n  %y: f32[2,3,4] = Add(%x, %f)\n");
 }
 
+// Before opset 7 the second operand stood along the first from a dimension on that `axis` named.
+TEST(PointwiseImport, OfOldBroadcasting) {
+  EXPECT_EQ(BodyOf("y = Sub<broadcast = 1, axis = 1>(x, z)", 6, "float[2,3,4] x, float[3] z"),
+            "\n  %2: f32[3,1] = Unsqueeze(%z) {axes=[1]}\n  %y: f32[2,3,4] = Sub(%x, %2)\n");
+  EXPECT_EQ(BodyOf("y = Add<broadcast = 1>(x, z)", 6, "float[2,3,4] x, float[4] z"),
+            "\n  %y: f32[2,3,4] = Add(%x, %z)\n");
+  EXPECT_EQ(BodyOf("y = PRelu(x, z)", 6, "float[2,3,4] x, float[3] z"),
+            "\n  %2: f32[3,1] = Unsqueeze(%z) {axes=[1]}\n  %y: f32[2,3,4] = PRelu(%x, %2)\n");
+  EXPECT_EQ(BodyOf("y = Div<broadcast = 1, axis = 5>(x, z)", 6, "float[2,3,4] x, float[3] z"),
+            "m.onnx: the Div that makes 'y': axis 5 is none of the 3 dimensions");
+}
+
 TEST(PointwiseImport, OfChoices) {
   EXPECT_EQ(BodyOf("c = Greater(x, x) y = Where(c, x, x)"),
             "\n  %c: bool[2,3,4] = Greater(%x, %x)\n  %y: f32[2,3,4] = Where(%c, %x, %x)\n");

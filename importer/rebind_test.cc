@@ -78,10 +78,10 @@ func @f (%x: f32[8] data, %w: f32[8] parameter) {
   %y: f32[8] = Add(%x, %w)
   return %y: result
 })");
-  EXPECT_EQ(
-      Text(WithBatch(fixed, 4)),
-      "batch 4 in place of 8: f: Add 'y': shapes [4] and [8] do not broadcast; try to export the "
-      "model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'x': {0: 'batch'}})");
+  EXPECT_EQ(Text(WithBatch(fixed, 4)),
+            "batch 4 in place of 8: f: Add 'y' cannot follow the batch: shapes [16] and [8] do not "
+            "broadcast; try to export the "
+            "model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'x': {0: 'batch'}})");
   const ir::Function large = Parsed(R"(
 func @f (%x: f32[8,1099511627776] data) {
   return %x: result

@@ -97,7 +97,7 @@ TEST(UnaryFunctions, HaveKnownValues) {
   EXPECT_NEAR(Value("HardSigmoid", 1), 0.7, 1e-15);
   EXPECT_EQ(Value("Shrink", 2, {{"lambd", 1.5}, {"bias", 1.5}}), 0.5);
   EXPECT_EQ(Value("ThresholdedRelu", 1), 0);
-  EXPECT_NEAR(Value("Selu", -1), -1.1113307378125625, 1e-8)  // its constants are floats in ONNX;
+  EXPECT_NEAR(Value("Selu", -1), -1.1113307378125625, 1e-8);  // constants of ONNX, floats
   EXPECT_NEAR(Value("Mish", 1), 0.8650983882673103, 1e-12);
   EXPECT_TRUE(std::isnan(Value("Clip", std::nan(""), {{"min", 0.0}, {"max", 1.0}})));
 }

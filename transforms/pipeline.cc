@@ -73,7 +73,7 @@ class Partitioner {
   absl::StatusOr<PipelinedStep> Run(const std::vector<bool>& batched) {
     ORRERY_RETURN_IF_ERROR(CheckUpdates());
     FindSums(batched);
-    FindFixed();
+    fixed_ = FindFixedValues(function_);
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
         SplitOptimizer(op);
@@ -129,24 +129,6 @@ class Partitioner {
       if (!producer.valid() || plan_.phase[producer] == StepPhase::kUpdate) continue;
       (batched[i] ? to_collect_ : to_sum_)[output.value] = 1;
     }
-  }
-
-  void FindFixed() {
-    for (const ir::Input& input : function_.inputs()) {
-      fixed_[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
-    }
-    for (const OpId op : function_.order()) {
-      const auto operands = function_.operands(op);
-      const bool none = operands.empty() && function_.kind(op) != ir::OpKind::kConstant;
-      const bool fixed = !none && function_.info(op).op_class != ir::OpClass::kCollective &&
-                         std::all_of(operands.begin(), operands.end(),
-                                     [&](ValueId operand) { return fixed_[operand] != 0; });
-      for (int32_t i = 0; fixed && i < function_.result_count(op); ++i) {
-        const ValueId result = function_.result(op, i);
-        if (to_collect_[result] == 0 && to_sum_[result] == 0) fixed_[result] = 1;
-      }
-    }
-    for (const ir::Output& output : function_.outputs()) fixed_[output.value] = 0;
   }
 
   // Whether each part that wants the result runs the op for itself.

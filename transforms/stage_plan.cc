@@ -348,6 +348,25 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   return phase;
 }
 
+IdTable<ValueId, char> FindFixedValues(const Function& function) {
+  IdTable<ValueId, char> fixed(function.value_limit(), 0);
+  for (const ir::Input& input : function.inputs()) {
+    fixed[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
+  }
+  for (const OpId op : function.order()) {
+    const auto operands = function.operands(op);
+    const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
+    if (none || function.info(op).op_class == ir::OpClass::kCollective) continue;
+    const bool all = std::all_of(operands.begin(), operands.end(),
+                                 [&](ValueId operand) { return fixed[operand] != 0; });
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      fixed[function.result(op, i)] = all ? 1 : 0;
+    }
+  }
+  for (const ir::Output& output : function.outputs()) fixed[output.value] = 0;
+  return fixed;
+}
+
 bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
   while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
     const OpId producer = function.producer(function.operands(op)[0]);

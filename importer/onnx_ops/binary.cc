@@ -8,9 +8,31 @@
 namespace orrery::importer {
 namespace {
 
+// Input 1 with dimensions of size 1 behind its own, so that these stand from `axis` of input 0 on.
+absl::StatusOr<ir::ValueId> StandingFrom(NodeContext& c, int64_t axis) {
+  const size_t rank = c.input_type(0).dims.size(), own = c.input_type(1).dims.size();
+  ORRERY_ASSIGN_OR_RETURN(const size_t from, ir::NormalizeAxis(axis, rank));
+  std::vector<int64_t> added;
+  for (size_t d = own; from + d < rank; ++d) added.push_back(static_cast<int64_t>(d));
+  if (added.empty()) return c.input(1);
+  return c.Op(ir::OpKind::kUnsqueeze, {c.input(1)}, {{"axes", added}});
+}
+
+// Before opset 7 the attribute `axis` said where the second operand stands along the first.
 template <ir::OpKind kind>
 absl::Status LowerBinary(NodeContext& c) {
-  return c.Return(c.Op(kind, {c.input(0), c.input(1)}));
+  const bool placed = c.opset() < 7 && c.Attribute("axis") != nullptr;
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y,
+                          placed ? StandingFrom(c, c.Int("axis", 0)) : c.input(1));
+  return c.Return(c.Op(kind, {c.input(0), y}));
+}
+
+// Before opset 7 the slopes were those of dimension 1.
+absl::Status LowerPRelu(NodeContext& c) {
+  const bool placed =
+      c.opset() < 7 && c.input_type(0).dims.size() > 1 && c.input_type(1).dims.size() == 1;
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId slope, placed ? StandingFrom(c, 1) : c.input(1));
+  return c.Return(c.Op(ir::OpKind::kPRelu, {c.input(0), slope}));
 }
 
 // The operands one after another; one alone is the result itself.
@@ -75,18 +97,21 @@ absl::Status LowerNot(NodeContext& c) {
 
 }  // namespace
 
-// Before opset 7 broadcasting of two operands went by the attributes `broadcast` and `axis`.
+extern const OnnxOp kAddOnnxOp = {
+    .type = "Add", .inputs = 2, .lower = LowerBinary<ir::OpKind::kAdd>};
+extern const OnnxOp kMulOnnxOp = {
+    .type = "Mul", .inputs = 2, .lower = LowerBinary<ir::OpKind::kMul>};
 extern const OnnxOp kSubOnnxOp = {
-    .type = "Sub", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kSub>};
+    .type = "Sub", .inputs = 2, .lower = LowerBinary<ir::OpKind::kSub>};
 extern const OnnxOp kDivOnnxOp = {
-    .type = "Div", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kDiv>};
+    .type = "Div", .inputs = 2, .lower = LowerBinary<ir::OpKind::kDiv>};
 extern const OnnxOp kPowOnnxOp = {
-    .type = "Pow", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kPow>};
+    .type = "Pow", .inputs = 2, .lower = LowerBinary<ir::OpKind::kPow>};
 extern const OnnxOp kPReluOnnxOp = {.type = "PRelu",
                                     .inputs = 2,
-                                    .since_opset = 7,
+
                                     .weights = 2,
-                                    .lower = LowerBinary<ir::OpKind::kPRelu>};
+                                    .lower = LowerPRelu};
 extern const OnnxOp kModOnnxOp = {.type = "Mod", .inputs = 2, .lower = LowerMod};
 
 extern const OnnxOp kMinOnnxOp = {.type = "Min", .lower = LowerVariadic<ir::OpKind::kMin>};
@@ -95,22 +120,22 @@ extern const OnnxOp kSumOnnxOp = {.type = "Sum", .lower = LowerVariadic<ir::OpKi
 extern const OnnxOp kMeanOnnxOp = {.type = "Mean", .lower = LowerMean};
 
 extern const OnnxOp kEqualOnnxOp = {
-    .type = "Equal", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kEqual>};
+    .type = "Equal", .inputs = 2, .lower = LowerBinary<ir::OpKind::kEqual>};
 extern const OnnxOp kGreaterOnnxOp = {
-    .type = "Greater", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kGreater>};
+    .type = "Greater", .inputs = 2, .lower = LowerBinary<ir::OpKind::kGreater>};
 extern const OnnxOp kGreaterOrEqualOnnxOp = {
     .type = "GreaterOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kGreaterOrEqual>};
 extern const OnnxOp kLessOnnxOp = {
-    .type = "Less", .inputs = 2, .since_opset = 7, .lower = LowerBinary<ir::OpKind::kLess>};
+    .type = "Less", .inputs = 2, .lower = LowerBinary<ir::OpKind::kLess>};
 extern const OnnxOp kLessOrEqualOnnxOp = {
     .type = "LessOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kLessOrEqual>};
 
 extern const OnnxOp kAndOnnxOp = {
-    .type = "And", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kAnd, false>};
+    .type = "And", .inputs = 2, .lower = LowerLogic<ir::OpKind::kAnd, false>};
 extern const OnnxOp kOrOnnxOp = {
-    .type = "Or", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kOr, false>};
+    .type = "Or", .inputs = 2, .lower = LowerLogic<ir::OpKind::kOr, false>};
 extern const OnnxOp kXorOnnxOp = {
-    .type = "Xor", .inputs = 2, .since_opset = 7, .lower = LowerLogic<ir::OpKind::kXor, false>};
+    .type = "Xor", .inputs = 2, .lower = LowerLogic<ir::OpKind::kXor, false>};
 extern const OnnxOp kNotOnnxOp = {.type = "Not", .lower = LowerNot<false>};
 extern const OnnxOp kBitwiseAndOnnxOp = {.type = "BitwiseAnd",
                                          .inputs = 2,

@@ -67,7 +67,8 @@ extern const OnnxOp kEluOnnxOp = {.type = "Elu", .lower = LowerFunction<ir::OpKi
 extern const OnnxOp kErfOnnxOp = {.type = "Erf", .lower = LowerFunction<ir::OpKind::kErf>};
 extern const OnnxOp kExpOnnxOp = {.type = "Exp", .lower = LowerFunction<ir::OpKind::kExp>};
 extern const OnnxOp kFloorOnnxOp = {.type = "Floor", .lower = LowerFunction<ir::OpKind::kFloor>};
-extern const OnnxOp kGeluOnnxOp = {.type = "Gelu", .lower = LowerFunction<ir::OpKind::kGelu>};
+extern const OnnxOp kGeluOnnxOp = {
+    .type = "Gelu", .since_opset = 20, .lower = LowerFunction<ir::OpKind::kGelu>};
 extern const OnnxOp kHardSigmoidOnnxOp = {.type = "HardSigmoid",
                                           .lower = LowerFunction<ir::OpKind::kHardSigmoid>};
 extern const OnnxOp kHardSwishOnnxOp = {.type = "HardSwish",
@@ -76,7 +77,8 @@ extern const OnnxOp kIsNaNOnnxOp = {.type = "IsNaN", .lower = LowerFunction<ir::
 extern const OnnxOp kLeakyReluOnnxOp = {.type = "LeakyRelu",
                                         .lower = LowerFunction<ir::OpKind::kLeakyRelu>};
 extern const OnnxOp kLogOnnxOp = {.type = "Log", .lower = LowerFunction<ir::OpKind::kLog>};
-extern const OnnxOp kMishOnnxOp = {.type = "Mish", .lower = LowerFunction<ir::OpKind::kMish>};
+extern const OnnxOp kMishOnnxOp = {
+    .type = "Mish", .since_opset = 18, .lower = LowerFunction<ir::OpKind::kMish>};
 extern const OnnxOp kNegOnnxOp = {.type = "Neg", .lower = LowerFunction<ir::OpKind::kNeg>};
 extern const OnnxOp kReciprocalOnnxOp = {.type = "Reciprocal",
                                          .lower = LowerFunction<ir::OpKind::kReciprocal>};

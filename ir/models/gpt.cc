@@ -52,7 +52,7 @@ constexpr ModelKey kKeys[] = {
      .choices = "0|1"},
     {.name = "qkv",
      .fallback = "",
-     .summary = "one product that is split, or three side by side [packed; swiglu: separate]",
+     .summary = "one product that is split, or three side by side [separate]",
      .choices = "packed|separate"},
     {.name = "flash",
      .fallback = "0",
@@ -104,7 +104,7 @@ Shape ShapeOf(const ModelValues& values) {
   s.rotary = position == "rotary";
   s.bias = values.Int("bias", s.swiglu ? 0 : 1) != 0;
   s.tied = values.Int("tied_embeddings", s.swiglu ? 0 : 1) != 0;
-  s.packed = values.Text("qkv", s.swiglu ? "separate" : "packed") == "packed";
+  s.packed = values.Text("qkv", "separate") == "packed";
   s.flash = values.Int("flash") != 0;
   s.dropout = values.Number("dropout");
   s.capacity_factor = values.Number("capacity_factor");
@@ -173,8 +173,12 @@ class Gpt {
     const int64_t q = s_.heads * s_.head_dim, kv = s_.kv_heads * s_.head_dim;
     if (!s_.packed) return layers_.LinearGroup(x, {{"q", q}, {"k", kv}, {"v", kv}}, s_.bias, name);
     const ValueId qkv = layers_.Linear(x, q + 2 * kv, {.bias = s_.bias}, name + "qkv");
-    return layers_.Ops(OpKind::kSplit, {qkv}, 3, name + "q",
-                       {{"axis", int64_t{2}}, {"sizes", std::vector<int64_t>{q, kv, kv}}});
+    const std::vector<ValueId> parts =
+        layers_.Ops(OpKind::kSplit, {qkv}, 3, name + "q",
+                    {{"axis", int64_t{2}}, {"sizes", std::vector<int64_t>{q, kv, kv}}});
+    layers_.SetName(parts[1], name + "k");
+    layers_.SetName(parts[2], name + "v");
+    return parts;
   }
 
   ValueId Attention(ValueId x, const std::string& name) {

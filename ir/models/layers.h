@@ -47,6 +47,11 @@ class Layers {
   std::vector<ValueId> Ops(OpKind kind, std::initializer_list<ValueId> operands, int32_t count,
                            absl::string_view name, const AttributeSet& attributes = {});
 
+  /// Names a further result.
+  void SetName(ValueId value, absl::string_view name) {
+    if (value.valid()) builder_.function().SetName(value, name);
+  }
+
   /// Rows of "name.weight" [rows,width].
   ValueId Embedding(ValueId ids, int64_t rows, int64_t width, const std::string& name);
   /// What a linear layer does besides the product.

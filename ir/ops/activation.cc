@@ -1,104 +1,179 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "ir/ops/recurrent.h"
+#include "ir/ops/unary_record.h"
 
-// Functions of one number inside of recurrent cells.
+// What stands between the layers of networks: functions of one number with a kink or a bend. What a
+// gradient keeps is what it keeps in PyTorch, so that memory is as it is there.
 
 namespace orrery::ir {
 namespace {
 
-// In the order of Activation::Kind; the numbers are those of the operators of the same names.
-constexpr std::array<ActivationDefaults, 11> kActivations = {{{"Sigmoid", 0, 0},
-                                                              {"Tanh", 0, 0},
-                                                              {"Relu", 0, 0},
-                                                              {"Affine", 1, 0},
-                                                              {"LeakyRelu", 0.01, 0},
-                                                              {"ThresholdedRelu", 1, 0},
-                                                              {"ScaledTanh", 1, 1},
-                                                              {"HardSigmoid", 0.2, 0.5},
-                                                              {"Elu", 1, 0},
-                                                              {"Softsign", 0, 0},
-                                                              {"Softplus", 0, 0}}};
+using P = const UnaryParameters&;
+
+double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double SoftplusOf(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+// The tanh form of Gelu (Hendrycks & Gimpel 2016).
+constexpr double kGeluCubic = 0.044715;
+double GeluTanh(double x) {
+  return std::tanh(std::sqrt(2 / std::numbers::pi) * (x + kGeluCubic * x * x * x));
+}
+
+double GeluValue(double x, P p) {
+  return p[0] != 0 ? 0.5 * x * (1 + GeluTanh(x)) : x * NormalCdf(x);
+}
+
+double GeluSlope(double x, P p) {
+  if (p[0] == 0) {
+    return NormalCdf(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+  }
+  const double t = GeluTanh(x);
+  const double inner = std::sqrt(2 / std::numbers::pi) * (1 + 3 * kGeluCubic * x * x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
+}
+
+double MishSlope(double x, P) {
+  const double t = std::tanh(SoftplusOf(x));
+  return t + x * (1 - t * t) * Logistic(x);
+}
+
+double SiluSlope(double x, P) { return Logistic(x) * (1 + x * (1 - Logistic(x))); }
+
+double HardSigmoidValue(double x, P p) { return std::clamp(p[0] * x + p[1], 0.0, 1.0); }
+double HardSigmoidSlope(double x, P p) {
+  const double line = p[0] * x + p[1];
+  return line > 0 && line < 1 ? p[0] : 0.0;
+}
+
+double HardSwishSlope(double x, P) {
+  if (x <= -3) return 0;
+  return x >= 3 ? 1 : x / 3 + 0.5;
+}
+
+double ShrinkValue(double x, P p) {
+  if (x < -p[0]) return x + p[1];
+  return x > p[0] ? x - p[1] : 0.0;
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+constexpr UnaryFunction kFunctions[] = {
+    {.name = "Celu",
+     .summary = "max(0, x) + min(0, alpha (exp(x / alpha) - 1))",
+     .parameters = {{{"alpha", 1.0}}},
+     .value = [](double x, P p) { return x > 0 ? x : p[0] * std::expm1(x / p[0]); },
+     .slope = [](double x, P p) { return x > 0 ? 1.0 : std::exp(x / p[0]); },
+     .flops = kExpFlops + 3},
+    {.name = "Clip",
+     .summary = "x between `min` and `max`",
+     .parameters = {{{"min", -kInfinity}, {"max", kInfinity}}},
+     .value = [](double x, P p) { return std::min(std::max(x, p[0]), p[1]); },
+     .slope = [](double x, P p) { return x >= p[0] && x <= p[1] ? 1.0 : 0.0; },
+     .flops = 2},
+    {.name = "Elu",
+     .summary = "x where x > 0, else alpha (exp(x) - 1)",
+     .parameters = {{{"alpha", 1.0}}},
+     .value = [](double x, P p) { return x > 0 ? x : p[0] * std::expm1(x); },
+     .slope = [](double x, P p) { return x > 0 ? 1.0 : p[0] * std::exp(x); },
+     .flops = kExpFlops + 2},
+    {.name = "Gelu",
+     .summary =
+         "x times the normal distribution's P(X <= x); approximate=\"tanh\" for its tanh form",
+     .parameters = {{{"approximate", 0.0}}},
+     .value = GeluValue,
+     .slope = GeluSlope,
+     .flops = kExpFlops + 4},
+    {.name = "HardSigmoid",
+     .summary = "alpha x + beta between 0 and 1",
+     .parameters = {{{"alpha", 0.2}, {"beta", 0.5}}},
+     .value = HardSigmoidValue,
+     .slope = HardSigmoidSlope,
+     .flops = 4},
+    {.name = "HardSwish",
+     .summary = "x times (x / 6 + 1/2 between 0 and 1)",
+     .value = [](double x, P) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); },
+     .slope = HardSwishSlope,
+     .flops = 5},
+    {.name = "LeakyRelu",
+     .summary = "x where x >= 0, else alpha x",
+     .parameters = {{{"alpha", 0.01}}},
+     .value = [](double x, P p) { return x >= 0 ? x : p[0] * x; },
+     .slope = [](double x, P p) { return x > 0 ? 1.0 : p[0]; },
+     .flops = 2},
+    {.name = "Mish",
+     .summary = "x tanh(softplus(x))",
+     .value = [](double x, P) { return x * std::tanh(SoftplusOf(x)); },
+     .slope = MishSlope,
+     .flops = 3 * kExpFlops + 1},
+    {.name = "Selu",
+     .summary = "gamma times (x where x > 0, else alpha (exp(x) - 1))",
+     .parameters = {{{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
+     .value = [](double x, P p) { return p[1] * (x > 0 ? x : p[0] * std::expm1(x)); },
+     .slope = [](double x, P p) { return p[1] * (x > 0 ? 1.0 : p[0] * std::exp(x)); },
+     .flops = kExpFlops + 3},
+    {.name = "Shrink",
+     .summary = "x moved towards 0 by `bias` where |x| > lambd, else 0",
+     .parameters = {{{"lambd", 0.5}, {"bias", 0.0}}},
+     .value = ShrinkValue,
+     .slope = [](double x, P p) { return std::abs(x) > p[0] ? 1.0 : 0.0; },
+     .flops = 3},
+    {.name = "Sigmoid",
+     .summary = "1 / (1 + exp(-x))",
+     .value = [](double x, P) { return Logistic(x); },
+     .slope = [](double y, P) { return y * (1 - y); },
+     .saves_result = true,
+     .flops = kExpFlops + 2},
+    {.name = "Silu",
+     .summary = "x / (1 + exp(-x)), also called Swish",
+     .value = [](double x, P) { return x * Logistic(x); },
+     .slope = SiluSlope,
+     .flops = kExpFlops + 3},
+    {.name = "Softplus",
+     .summary = "log(1 + exp(x))",
+     .value = [](double x, P) { return SoftplusOf(x); },
+     .slope = [](double x, P) { return Logistic(x); },
+     .flops = 2 * kExpFlops + 1},
+    {.name = "Softsign",
+     .summary = "x / (1 + |x|)",
+     .value = [](double x, P) { return x / (1 + std::abs(x)); },
+     .slope = [](double x, P) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); },
+     .flops = 3},
+    {.name = "ThresholdedRelu",
+     .summary = "x where x > alpha, else 0",
+     .parameters = {{{"alpha", 1.0}}},
+     .value = [](double x, P p) { return x > p[0] ? x : 0.0; },
+     .slope = [](double x, P p) { return x > p[0] ? 1.0 : 0.0; }},
+};
+
+consteval size_t Row(absl::string_view name) { return RowOf<kFunctions>(name); }
+
+template <size_t row>
+constexpr OpInfo Record() {
+  return UnaryRecord<kFunctions, row>();
+}
 
 }  // namespace
 
-const ActivationDefaults* FindActivation(absl::string_view name) {
-  const auto* found = std::find_if(
-      kActivations.begin(), kActivations.end(),
-      [name](const ActivationDefaults& d) { return absl::EqualsIgnoreCase(d.name, name); });
-  return found == kActivations.end() ? nullptr : found;
-}
+std::span<const UnaryFunction> ActivationFunctions() { return kFunctions; }
 
-absl::StatusOr<Activation> Activation::Named(absl::string_view name, double alpha, double beta) {
-  const ActivationDefaults* found = FindActivation(name);
-  if (found == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("activation \"", name, "\" is unknown"));
-  }
-  Activation activation;
-  activation.kind_ = static_cast<Kind>(found - kActivations.data());
-  activation.alpha_ = alpha;
-  activation.beta_ = beta;
-  return activation;
-}
-
-double Activation::operator()(double x) const {
-  switch (kind_) {
-    case Kind::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Kind::kTanh:
-      return std::tanh(x);
-    case Kind::kRelu:
-      return std::max(x, 0.0);
-    case Kind::kAffine:
-      return alpha_ * x + beta_;
-    case Kind::kLeakyRelu:
-      return x >= 0 ? x : alpha_ * x;
-    case Kind::kThresholdedRelu:
-      return x > alpha_ ? x : 0;
-    case Kind::kScaledTanh:
-      return alpha_ * std::tanh(beta_ * x);
-    case Kind::kHardSigmoid:
-      return std::clamp(alpha_ * x + beta_, 0.0, 1.0);
-    case Kind::kElu:
-      return x >= 0 ? x : alpha_ * std::expm1(x);
-    case Kind::kSoftsign:
-      return x / (1 + std::abs(x));
-    case Kind::kSoftplus:
-      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-  }
-  return x;
-}
-
-double Activation::Derivative(double y) const {
-  switch (kind_) {
-    case Kind::kSigmoid:
-      return y * (1 - y);
-    case Kind::kTanh:
-      return 1 - y * y;
-    case Kind::kRelu:
-      return y > 0 ? 1 : 0;
-    case Kind::kAffine:
-      return alpha_;
-    case Kind::kLeakyRelu:
-      return y >= 0 ? 1 : alpha_;
-    case Kind::kThresholdedRelu:
-      return y != 0 ? 1 : 0;
-    case Kind::kScaledTanh:
-      return alpha_ == 0 ? 0 : beta_ * (alpha_ - y * y / alpha_);
-    case Kind::kHardSigmoid:
-      return y > 0 && y < 1 ? alpha_ : 0;
-    case Kind::kElu:
-      return y >= 0 ? 1 : y + alpha_;
-    case Kind::kSoftsign:
-      return (1 - std::abs(y)) * (1 - std::abs(y));
-    case Kind::kSoftplus:
-      return -std::expm1(-y);
-  }
-  return 1;
-}
+extern const OpInfo kCeluOp = Record<Row("Celu")>();
+extern const OpInfo kClipOp = Record<Row("Clip")>();
+extern const OpInfo kEluOp = Record<Row("Elu")>();
+extern const OpInfo kGeluOp = Record<Row("Gelu")>();
+extern const OpInfo kHardSigmoidOp = Record<Row("HardSigmoid")>();
+extern const OpInfo kHardSwishOp = Record<Row("HardSwish")>();
+extern const OpInfo kLeakyReluOp = Record<Row("LeakyRelu")>();
+extern const OpInfo kMishOp = Record<Row("Mish")>();
+extern const OpInfo kSeluOp = Record<Row("Selu")>();
+extern const OpInfo kShrinkOp = Record<Row("Shrink")>();
+extern const OpInfo kSigmoidOp = Record<Row("Sigmoid")>();
+extern const OpInfo kSiluOp = Record<Row("Silu")>();
+extern const OpInfo kSoftplusOp = Record<Row("Softplus")>();
+extern const OpInfo kSoftsignOp = Record<Row("Softsign")>();
+extern const OpInfo kThresholdedReluOp = Record<Row("ThresholdedRelu")>();
 
 }  // namespace orrery::ir

@@ -6,8 +6,7 @@ namespace orrery::ir {
 namespace {
 
 absl::Status SumLossGradient(GradientContext& c) {
-  c.SetOperandGradient(
-      0, c.builder().Op(OpKind::kSumLossGrad, {c.operand(0)}, c.GradientName(0)));
+  c.SetOperandGradient(0, c.builder().Op(OpKind::kSumLossGrad, {c.operand(0)}, c.GradientName(0)));
   return c.builder().status();
 }
 

@@ -1,17 +1,154 @@
-#include "ir/ops/unary.h"
+#include <algorithm>
+#include <cmath>
+#include <numbers>
 
-#include "ir/ops/unary_functions.h"
+#include "ir/ops/unary_record.h"
 #include "support/status.h"
 
-// Functions of one number, element by element. One row in unary_functions.h, one record here.
+// Functions of one number, element by element: those of a calculator. activation.cc has the others.
 
 namespace orrery::ir {
+namespace {
+
+using P = const UnaryParameters&;
+
+// The signs of zero and of no number stay.
+double SignOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+
+constexpr UnaryFunction kFunctions[] = {
+    {.name = "Abs",
+     .summary = "the magnitude of x",
+     .value = [](double x, P) { return std::abs(x); },
+     .slope = [](double x, P) { return SignOf(x); },
+     .whole =
+         [](int64_t x) { return x < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(x)) : x; }},
+    {.name = "Acos",
+     .summary = "the angle whose cosine is x",
+     .value = [](double x, P) { return std::acos(x); },
+     .slope = [](double x, P) { return -1 / std::sqrt(1 - x * x); },
+     .flops = kExpFlops},
+    {.name = "Acosh",
+     .summary = "inverse hyperbolic cosine of x",
+     .value = [](double x, P) { return std::acosh(x); },
+     .slope = [](double x, P) { return 1 / std::sqrt(x * x - 1); },
+     .flops = kExpFlops},
+    {.name = "Asin",
+     .summary = "the angle whose sine is x",
+     .value = [](double x, P) { return std::asin(x); },
+     .slope = [](double x, P) { return 1 / std::sqrt(1 - x * x); },
+     .flops = kExpFlops},
+    {.name = "Asinh",
+     .summary = "inverse hyperbolic sine of x",
+     .value = [](double x, P) { return std::asinh(x); },
+     .slope = [](double x, P) { return 1 / std::sqrt(x * x + 1); },
+     .flops = kExpFlops},
+    {.name = "Atan",
+     .summary = "the angle whose tangent is x",
+     .value = [](double x, P) { return std::atan(x); },
+     .slope = [](double x, P) { return 1 / (x * x + 1); },
+     .flops = kExpFlops},
+    {.name = "Atanh",
+     .summary = "inverse hyperbolic tangent of x",
+     .value = [](double x, P) { return std::atanh(x); },
+     .slope = [](double x, P) { return 1 / (1 - x * x); },
+     .flops = kExpFlops},
+    {.name = "Ceil",
+     .summary = "the least whole number that is not below x",
+     .value = [](double x, P) { return std::ceil(x); }},
+    {.name = "Cos",
+     .summary = "cosine of x",
+     .value = [](double x, P) { return std::cos(x); },
+     .slope = [](double x, P) { return -std::sin(x); },
+     .flops = kExpFlops},
+    {.name = "Cosh",
+     .summary = "hyperbolic cosine of x",
+     .value = [](double x, P) { return std::cosh(x); },
+     .slope = [](double x, P) { return std::sinh(x); },
+     .flops = kExpFlops},
+    {.name = "Erf",
+     .summary = "the error function of x",
+     .value = [](double x, P) { return std::erf(x); },
+     .slope = [](double x, P) { return 2 * std::numbers::inv_sqrtpi * std::exp(-x * x); },
+     .flops = kExpFlops},
+    {.name = "Exp",
+     .summary = "e to the x",
+     .value = [](double x, P) { return std::exp(x); },
+     .slope = [](double y, P) { return y; },
+     .saves_result = true,
+     .flops = kExpFlops},
+    {.name = "Floor",
+     .summary = "the greatest whole number that is not above x",
+     .value = [](double x, P) { return std::floor(x); }},
+    {.name = "Log",
+     .summary = "natural logarithm of x",
+     .value = [](double x, P) { return std::log(x); },
+     .slope = [](double x, P) { return 1 / x; },
+     .flops = kExpFlops},
+    {.name = "Reciprocal",
+     .summary = "1 / x",
+     .value = [](double x, P) { return 1 / x; },
+     .slope = [](double y, P) { return -y * y; },
+     .saves_result = true},
+    {.name = "Round",
+     .summary = "the whole number nearest to x; of two, the even one",
+     .value = [](double x, P) { return std::nearbyint(x); }},
+    {.name = "Rsqrt",
+     .summary = "1 over the square root of x",
+     .value = [](double x, P) { return 1 / std::sqrt(x); },
+     .slope = [](double y, P) { return -0.5 * y * y * y; },
+     .saves_result = true,
+     .flops = kExpFlops},
+    {.name = "Sign",
+     .summary = "-1, 0 or 1 as x is negative, zero or positive",
+     .value = [](double x, P) { return SignOf(x); },
+     .whole = [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; }},
+    {.name = "Sin",
+     .summary = "sine of x",
+     .value = [](double x, P) { return std::sin(x); },
+     .slope = [](double x, P) { return std::cos(x); },
+     .flops = kExpFlops},
+    {.name = "Sinh",
+     .summary = "hyperbolic sine of x",
+     .value = [](double x, P) { return std::sinh(x); },
+     .slope = [](double x, P) { return std::cosh(x); },
+     .flops = kExpFlops},
+    {.name = "Sqrt",
+     .summary = "square root of x",
+     .value = [](double x, P) { return std::sqrt(x); },
+     .slope = [](double y, P) { return 0.5 / y; },
+     .saves_result = true,
+     .flops = kExpFlops},
+    {.name = "Tan",
+     .summary = "tangent of x",
+     .value = [](double x, P) { return std::tan(x); },
+     .slope = [](double y, P) { return 1 + y * y; },
+     .saves_result = true,
+     .flops = kExpFlops},
+    {.name = "Tanh",
+     .summary = "hyperbolic tangent of x",
+     .value = [](double x, P) { return std::tanh(x); },
+     .slope = [](double y, P) { return 1 - y * y; },
+     .saves_result = true,
+     .flops = kExpFlops},
+};
+
+consteval size_t Row(absl::string_view name) { return RowOf<kFunctions>(name); }
+
+template <size_t row>
+constexpr OpInfo Record() {
+  return UnaryRecord<kFunctions, row>();
+}
+
+}  // namespace
 
 const UnaryFunction* FindUnaryFunction(absl::string_view name) {
-  const auto* const found = std::lower_bound(
-      std::begin(kUnaryFunctions), std::end(kUnaryFunctions), name,
-      [](const UnaryFunction& f, absl::string_view wanted) { return f.name < wanted; });
-  return found != std::end(kUnaryFunctions) && found->name == name ? found : nullptr;
+  for (const std::span<const UnaryFunction> table :
+       {std::span<const UnaryFunction>(kFunctions), ActivationFunctions()}) {
+    for (const UnaryFunction& f : table) {
+      if (f.name == name) return &f;
+    }
+  }
+  return nullptr;
 }
 
 UnaryParameters ReadParameters(const UnaryFunction& function, const AttributeSet& attributes) {
@@ -24,64 +161,27 @@ UnaryParameters ReadParameters(const UnaryFunction& function, const AttributeSet
   return values;
 }
 
-namespace {
-
-constexpr uint32_t kNoneHasGradient = ~uint32_t{0};
-
-template <size_t row>
-absl::Status InferFunction(const OpTypes& op, TypeList& results) {
-  if constexpr (kUnaryFunctions[row].whole == nullptr) return InferFloat(op, results);
-  ORRERY_RETURN_IF_ERROR(WantNumbers(op));
-  return InferUnary(op, results);
-}
-
-template <size_t row>
-absl::Status EvaluateFunction(Evaluation& e) {
-  constexpr const UnaryFunction& f = kUnaryFunctions[row];
-  if (e.operand(0).is_float()) {
-    const UnaryParameters parameters = ReadParameters(f, e.attributes);
-    return EvaluateUnary(e, [&](double x) { return f.value(x, parameters); });
-  }
+absl::Status EvaluateWhole(const UnaryFunction& f, Evaluation& e) {
   const std::vector<int64_t>& x = e.operand(0).ints();
-  if (e.operand(0).dtype() == DType::kU64) {  // never negative, though its bits may look so
-    for (size_t i = 0; i < x.size(); ++i) {
-      e.results[0].ints()[i] = f.name == "Sign" ? int64_t{x[i] != 0} : x[i];
-    }
-    return absl::OkStatus();
-  }
-  if constexpr (f.whole != nullptr) {
-    for (size_t i = 0; i < x.size(); ++i) e.results[0].ints()[i] = f.whole(x[i]);
+  const bool never_negative = e.operand(0).dtype() == DType::kU64;  // though its bits may look so
+  for (size_t i = 0; i < x.size(); ++i) {
+    int64_t y = f.whole(x[i]);
+    if (never_negative && x[i] < 0) y = f.name == "Abs" ? x[i] : 1;
+    e.results[0].ints()[i] = y;
   }
   return absl::OkStatus();
 }
 
-template <size_t row>
-absl::Status GradientOfFunction(GradientContext& c) {
-  constexpr const UnaryFunction& f = kUnaryFunctions[row];
+absl::Status UnaryGradient(const UnaryFunction& f, GradientContext& c) {
   AttributeSet attributes = c.attributes();
   attributes.Set("of", std::string(f.name));
-  c.SetOperandGradient(
-      0, c.builder().Op(OpKind::kUnaryGrad,
-                        {f.saves_result ? c.result() : c.operand(0), c.result_gradient()},
-                        c.GradientName(0), attributes));
+  const ValueId saved = f.saves_result ? c.result() : c.operand(0);
+  c.SetOperandGradient(0, c.builder().Op(OpKind::kUnaryGrad, {saved, c.result_gradient()},
+                                         c.GradientName(0), attributes));
   return c.builder().status();
 }
 
-template <size_t row>
-constexpr OpInfo RecordOf() {
-  constexpr const UnaryFunction& f = kUnaryFunctions[row];
-  return {
-      .name = f.name,
-      .summary = f.summary,
-      .operands = 1,
-      .infer = InferFunction<row>,
-      .flops = FlopsAnElement<f.flops>,
-      .sharding = ElementwiseRule,
-      .evaluate = EvaluateFunction<row>,
-      .gradient = f.slope == nullptr ? nullptr : GradientOfFunction<row>,
-      .no_gradient = f.slope == nullptr ? kNoneHasGradient : 0,
-  };
-}
+namespace {
 
 const UnaryFunction* DifferentiatedBy(const AttributeSet& attributes) {
   const UnaryFunction* const f = FindUnaryFunction(attributes.String("of", ""));
@@ -115,44 +215,29 @@ absl::Status EvaluateUnaryGrad(Evaluation& e) {
 
 }  // namespace
 
-extern const OpInfo kAbsOp = RecordOf<RowOf("Abs")>();
-extern const OpInfo kAcosOp = RecordOf<RowOf("Acos")>();
-extern const OpInfo kAcoshOp = RecordOf<RowOf("Acosh")>();
-extern const OpInfo kAsinOp = RecordOf<RowOf("Asin")>();
-extern const OpInfo kAsinhOp = RecordOf<RowOf("Asinh")>();
-extern const OpInfo kAtanOp = RecordOf<RowOf("Atan")>();
-extern const OpInfo kAtanhOp = RecordOf<RowOf("Atanh")>();
-extern const OpInfo kCeilOp = RecordOf<RowOf("Ceil")>();
-extern const OpInfo kCeluOp = RecordOf<RowOf("Celu")>();
-extern const OpInfo kClipOp = RecordOf<RowOf("Clip")>();
-extern const OpInfo kCosOp = RecordOf<RowOf("Cos")>();
-extern const OpInfo kCoshOp = RecordOf<RowOf("Cosh")>();
-extern const OpInfo kEluOp = RecordOf<RowOf("Elu")>();
-extern const OpInfo kErfOp = RecordOf<RowOf("Erf")>();
-extern const OpInfo kExpOp = RecordOf<RowOf("Exp")>();
-extern const OpInfo kFloorOp = RecordOf<RowOf("Floor")>();
-extern const OpInfo kGeluOp = RecordOf<RowOf("Gelu")>();
-extern const OpInfo kHardSigmoidOp = RecordOf<RowOf("HardSigmoid")>();
-extern const OpInfo kHardSwishOp = RecordOf<RowOf("HardSwish")>();
-extern const OpInfo kLeakyReluOp = RecordOf<RowOf("LeakyRelu")>();
-extern const OpInfo kLogOp = RecordOf<RowOf("Log")>();
-extern const OpInfo kMishOp = RecordOf<RowOf("Mish")>();
-extern const OpInfo kReciprocalOp = RecordOf<RowOf("Reciprocal")>();
-extern const OpInfo kRoundOp = RecordOf<RowOf("Round")>();
-extern const OpInfo kRsqrtOp = RecordOf<RowOf("Rsqrt")>();
-extern const OpInfo kSeluOp = RecordOf<RowOf("Selu")>();
-extern const OpInfo kShrinkOp = RecordOf<RowOf("Shrink")>();
-extern const OpInfo kSigmoidOp = RecordOf<RowOf("Sigmoid")>();
-extern const OpInfo kSignOp = RecordOf<RowOf("Sign")>();
-extern const OpInfo kSiluOp = RecordOf<RowOf("Silu")>();
-extern const OpInfo kSinOp = RecordOf<RowOf("Sin")>();
-extern const OpInfo kSinhOp = RecordOf<RowOf("Sinh")>();
-extern const OpInfo kSoftplusOp = RecordOf<RowOf("Softplus")>();
-extern const OpInfo kSoftsignOp = RecordOf<RowOf("Softsign")>();
-extern const OpInfo kSqrtOp = RecordOf<RowOf("Sqrt")>();
-extern const OpInfo kTanOp = RecordOf<RowOf("Tan")>();
-extern const OpInfo kTanhOp = RecordOf<RowOf("Tanh")>();
-extern const OpInfo kThresholdedReluOp = RecordOf<RowOf("ThresholdedRelu")>();
+extern const OpInfo kAbsOp = Record<Row("Abs")>();
+extern const OpInfo kAcosOp = Record<Row("Acos")>();
+extern const OpInfo kAcoshOp = Record<Row("Acosh")>();
+extern const OpInfo kAsinOp = Record<Row("Asin")>();
+extern const OpInfo kAsinhOp = Record<Row("Asinh")>();
+extern const OpInfo kAtanOp = Record<Row("Atan")>();
+extern const OpInfo kAtanhOp = Record<Row("Atanh")>();
+extern const OpInfo kCeilOp = Record<Row("Ceil")>();
+extern const OpInfo kCosOp = Record<Row("Cos")>();
+extern const OpInfo kCoshOp = Record<Row("Cosh")>();
+extern const OpInfo kErfOp = Record<Row("Erf")>();
+extern const OpInfo kExpOp = Record<Row("Exp")>();
+extern const OpInfo kFloorOp = Record<Row("Floor")>();
+extern const OpInfo kLogOp = Record<Row("Log")>();
+extern const OpInfo kReciprocalOp = Record<Row("Reciprocal")>();
+extern const OpInfo kRoundOp = Record<Row("Round")>();
+extern const OpInfo kRsqrtOp = Record<Row("Rsqrt")>();
+extern const OpInfo kSignOp = Record<Row("Sign")>();
+extern const OpInfo kSinOp = Record<Row("Sin")>();
+extern const OpInfo kSinhOp = Record<Row("Sinh")>();
+extern const OpInfo kSqrtOp = Record<Row("Sqrt")>();
+extern const OpInfo kTanOp = Record<Row("Tan")>();
+extern const OpInfo kTanhOp = Record<Row("Tanh")>();
 
 extern const OpInfo kUnaryGradOp = {
     .name = "UnaryGrad",

@@ -3,11 +3,16 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "ir/attributes.h"
 
 namespace orrery::ir {
+
+class GradientContext;
+struct Evaluation;
 
 /// The values of the attributes of a unary function, in the order in which it names them.
 using UnaryParameters = std::array<double, 2>;
@@ -38,6 +43,15 @@ const UnaryFunction* FindUnaryFunction(absl::string_view name);
 
 /// What `attributes` say about the parameters of `function`. approximate="tanh" reads as 1.
 UnaryParameters ReadParameters(const UnaryFunction& function, const AttributeSet& attributes);
+
+// For the records.
+
+/// The functions of activation.cc.
+std::span<const UnaryFunction> ActivationFunctions();
+/// Computes the result of a function that has `whole`, on whole numbers.
+absl::Status EvaluateWhole(const UnaryFunction& f, Evaluation& e);
+/// The gradient of an op that computes `f`, as one UnaryGrad.
+absl::Status UnaryGradient(const UnaryFunction& f, GradientContext& c);
 
 }  // namespace orrery::ir
 

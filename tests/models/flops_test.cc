@@ -52,7 +52,7 @@ TEST(GptFlops, AreThoseOfTheFormula) {
     gpt.hidden = gpt.heads * up_to(64);
     const std::string model = absl::StrCat(gpt.model(), trial % 2 == 0 ? ",flash=1" : "",
                                            trial % 3 == 0 ? ",tied_embeddings=0" : "",
-                                           trial % 5 == 0 ? ",qkv=separate" : "");
+                                           trial % 5 == 0 ? ",qkv=packed" : "");
     const Summary summary = OfStep(model, static_cast<int64_t>(gpt.batch));
     EXPECT_NEAR(summary.total().model_flops.count() / gpt.flops(), 1, 1e-9) << model;
     EXPECT_NEAR(summary.phase(Phase::kBackward).model_flops.count() /

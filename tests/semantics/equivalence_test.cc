@@ -11,6 +11,7 @@
 #include "ir/verifier.h"
 #include "support/file.h"
 #include "support/status.h"
+#include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
 #include "transforms/microbatch.h"
@@ -26,21 +27,6 @@ namespace orrery::semantics {
 namespace {
 
 using transforms::ParallelDegrees;
-
-constexpr double kTolerance = 1e-9;
-
-// Every output of the one is there in the other, and equal relative to its size.
-void ExpectSame(const Named& ours, const Named& expected) {
-  for (const auto& [name, tensor] : expected) {
-    const auto found = ours.find(name);
-    const bool partial = found == ours.end();
-    const auto mine = partial ? ours.find(absl::StrCat(name, ".partial")) : found;
-    ASSERT_NE(mine, ours.end()) << name << " is missing";
-    double largest = 1;
-    for (const double value : tensor.floats()) largest = std::max(largest, std::abs(value));
-    EXPECT_LE(ir::Distance(mine->second, tensor), kTolerance * largest) << name;
-  }
-}
 
 std::string Show(const ParallelDegrees& d) {
   return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches, " ", d.order);

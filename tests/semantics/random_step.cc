@@ -1,5 +1,6 @@
 #include "tests/semantics/random_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -100,6 +101,19 @@ class Generator {
   std::map<std::pair<int64_t, int64_t>, ValueId> tied_;
 };
 
+// Below which whole numbers are places in any dimension of the tensors that they index.
+int64_t IndexLimit(const ir::Function& function, ValueId value) {
+  int64_t limit = 8;
+  for (const ir::OpId op : function.order()) {
+    const auto operands = function.operands(op);
+    if (std::find(operands.begin(), operands.end(), value) == operands.end()) continue;
+    for (const int64_t dim : function.type(operands[0]).dims) {
+      if (operands[0] != value && dim > 1) limit = std::min(limit, dim);
+    }
+  }
+  return limit;
+}
+
 }  // namespace
 
 ir::Function RandomForward(const RandomShape& shape) { return Generator(shape).Make(); }
@@ -122,6 +136,8 @@ Named RandomInputs(const ir::Function& function, uint32_t seed) {
       value = static_cast<double>(random() % 2001) / 1000 - 1;
       if (input.role == ir::InputRole::kState) value = std::abs(value) + 0.1;
     }
+    const int64_t limit = IndexLimit(function, input.value);
+    for (int64_t& value : tensor.ints()) value = static_cast<int64_t>(random()) % limit;
     inputs[std::string(function.value_name(input.value))] = std::move(tensor);
   }
   return inputs;

@@ -26,7 +26,9 @@ ir::Function RandomForward(const RandomShape& shape);
 /// The whole training step of RandomForward(shape).
 ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer);
 
-/// A random tensor for every input of `function`; what belongs to an optimizer is positive.
+/// A random tensor for every input of `function`; what belongs to an optimizer is positive, and
+/// whole numbers
+/// are places in what they index.
 Named RandomInputs(const ir::Function& function, uint32_t seed);
 
 }  // namespace orrery::semantics
