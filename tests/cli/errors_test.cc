@@ -237,9 +237,10 @@ TEST(Models, WithDynamicDimensionsAndUnknownOps) {
   EXPECT_EQ(error("dynamic.onnx --symbol T=8"),
             "simulate: dynamic.onnx: symbol 'T' is no dynamic dimension of an input; wanted one of "
             "N, S\n");
-  EXPECT_THAT(error("sine.onnx"), testing::AllOf(testing::StartsWith("simulate: sine.onnx: "),
-                                                 testing::HasSubstr("op type Gulp is not supported"),
-                                                 testing::EndsWith("\n")));
+  EXPECT_THAT(
+      error("sine.onnx"),
+      testing::AllOf(testing::StartsWith("simulate: sine.onnx: "),
+                     testing::HasSubstr("op type Gulp is not supported"), testing::EndsWith("\n")));
 }
 
 TEST(Help, NamesFlagsAndAnExample) {
