@@ -105,8 +105,8 @@ std::optional<Match> MatchAttention(const Rewriter& r, OpId op) {
 // What `value` was before each of its heads, dimension `dim`, was repeated for a group of queries;
 // invalid when none was.
 ValueId WithoutRepeatAt(const Rewriter& r, ValueId value, size_t dim) {
-  const OpId flat = r.uses(value) <= 1 ? r.MadeBy(value, OpKind::kReshape) : OpId();
-  const OpId expand = flat.valid() ? r.MadeOnlyFor(r.operand(flat, 0), OpKind::kExpand) : OpId();
+  const OpId flat = r.MadeBy(value, OpKind::kReshape);
+  const OpId expand = flat.valid() ? r.MadeBy(r.operand(flat, 0), OpKind::kExpand) : OpId();
   if (!expand.valid() || r.rank(value) != 4 || r.rank(r.result(expand)) != 5) return ValueId();
   const ir::Dims &wide = r.dims(r.result(expand)), &narrow = r.dims(r.operand(expand, 0));
   ir::Dims few = r.dims(value), once = r.dims(value);
@@ -125,7 +125,7 @@ ValueId WithoutRepeatAt(const Rewriter& r, ValueId value, size_t dim) {
 ValueId WithoutRepeat(Rewriter& r, ValueId value) {
   if (const ValueId few = WithoutRepeatAt(r, value, 1); few.valid()) return few;
   const std::vector<int64_t> by_heads = {0, 2, 1, 3};
-  const OpId op = r.uses(value) <= 1 ? r.MadeBy(value, OpKind::kTranspose) : OpId();
+  const OpId op = r.MadeBy(value, OpKind::kTranspose);
   if (!op.valid() || r.attributes(op).Ints("perm") != by_heads) return ValueId();
   const ValueId few = WithoutRepeatAt(r, r.operand(op, 0), 2);
   return few.valid() ? r.Op(OpKind::kTranspose, {few}, {{"perm", by_heads}}) : ValueId();

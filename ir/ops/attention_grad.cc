@@ -77,7 +77,8 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
                                       e.operand(4).Number(shape.Statistic(b, h, s)))
                            : e.operand(4).Number(shape.Logits(b, h, s) + t);
       const int64_t k_at = shape.K(b, h, t), v_at = shape.V(b, h, t);
-      const double dlogit = p * (Dot(dy, y_at, v, v_at, shape.value_width) - mean);
+      const bool hidden = row[static_cast<size_t>(t)] == kHiddenLogit;
+      const double dlogit = hidden ? 0 : p * (Dot(dy, y_at, v, v_at, shape.value_width) - mean);
       AddRow(e.results[0], q_at, scale * dlogit, k, k_at, shape.width);
       AddRow(e.results[1], k_at, scale * dlogit, q, q_at, shape.width);
       AddRow(e.results[2], v_at, p, dy, y_at, shape.value_width);
