@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/tensor.h"
 
 namespace orrery::ir {
 namespace {
@@ -11,6 +12,12 @@ absl::Status Infer(const OpTypes& op, TypeList& results) {
 
 double CountFlops(const OpTypes&, const TypeList& results) {
   return static_cast<double>(ElementCount(results[0].dims));
+}
+
+absl::Status Multiply(Evaluation& e) {
+  const Tensor& x = e.operand(0);
+  for (int64_t i = 0; i < x.size(); ++i) e.results[0].SetNumber(i, x.Number(i) * x.Number(i));
+  return absl::OkStatus();
 }
 
 // d(x²) = 2 x dy.
@@ -30,6 +37,7 @@ extern const OpInfo kSquareOp = {
     .infer = Infer,
     .flops = CountFlops,
     .sharding = ElementwiseRule,
+    .evaluate = Multiply,
     .gradient = Gradient,
 };
 
