@@ -34,7 +34,8 @@ benchmark::Counter TimesDistir(double seconds) {
 
 ir::Function MakeStep(const ir::MlpShape& shape, absl::string_view optimizer) {
   ir::Function step = ir::Mlp(shape).value();
-  const absl::Status status = transforms::MakeTrainingStep(step, {.optimizer = std::string(optimizer)});
+  const absl::Status status =
+      transforms::MakeTrainingStep(step, {.optimizer = std::string(optimizer)});
   if (!status.ok()) std::abort();
   return step;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "ir/text.h"
 
 namespace orrery::cost_models {
@@ -72,7 +73,7 @@ func @f mesh(dp=2, hp=4) (
 }
 
 TEST(Summary, Text) {
-  EXPECT_EQ("\n" + SummaryText(Of(kStep), "step.orr"), R"(
+  EXPECT_EQ(absl::StrCat("\n", SummaryText(Of(kStep), "step.orr")), R"(
 model              step.orr
 parameters         320 (1.25 KiB)
 buffers            4 (16 B)
@@ -96,12 +97,14 @@ Identity        1        0           0   0.0 %          0 B
 }
 
 TEST(Summary, Json) {
-  EXPECT_EQ("\n" + SummaryJson(Of(R"(
+  EXPECT_EQ(absl::StrCat("\n", SummaryJson(Of(R"(
 func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
   %y: bf16[8,8] = MatMul(%x, %w)
   return %y: result
 }
-)"), "a \"b\""), R"(
+)"),
+                                           "a \"b\"")),
+            R"(
 {
   "model": "a \"b\"",
   "parameters": 128,

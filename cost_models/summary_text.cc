@@ -15,7 +15,7 @@ constexpr absl::string_view kPhaseNames[kPhaseCount] = {"forward", "backward", "
 // "174,604,136,448".
 std::string Grouped(int64_t count) {
   std::string text = absl::StrCat(count);
-  for (size_t at = text.size(); at > 3 && text[at - 4] != '-'; at -= 3) text.insert(at - 3, ",");
+  for (size_t at = text.size(); at > 3 && text[at - 4] != '-'; at -= 3) text.insert(at - 3, 1, ',');
   return text;
 }
 

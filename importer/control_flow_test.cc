@@ -16,7 +16,7 @@ std::string WithIf(const std::string& head, const std::string& condition) {
   onnx::NodeProto& node = *model.mutable_graph()->mutable_node(1);
   node.set_name("if");
   node.set_op_type("If");
-  node.set_input(0, "c");
+  node.set_input(0, std::string(1, 'c'));  // g++ 12 warns of a literal (PR 105651)
   onnx::ModelProto then =
       ModelOf("t () => (float[4] r) <float b = {1.5}> { h = Relu(x)\n r = Add(h, b) }");
   onnx::ModelProto otherwise = ModelOf("e () => (float[4] x) { }");

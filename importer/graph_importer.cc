@@ -98,7 +98,9 @@ absl::Status GraphImporter::AddNode(const onnx::GraphProto& graph, const onnx::N
     if (AddCopyOfInitializer(node)) return absl::OkStatus();
   }
   absl::Status status = IsIf(node) ? AddIf(node) : Lower(node);
-  return status.ok() ? status : Annotate(status, Describe(node));
+  if (status.ok()) return status;
+  // A lowering may have quoted an attribute, which holds what it likes.
+  return Annotate(absl::Status(status.code(), OneLine(status.message())), Describe(node));
 }
 
 // PyTorch stores initializers that are equal when they are exported (all gains of layer norms are
@@ -120,8 +122,9 @@ absl::Status GraphImporter::Lower(const onnx::NodeProto& node) {
   const OnnxOp& op = *FindOnnxOp(node.domain(), node.op_type());
   NoteWeights(node, op);
   NodeContext context(node, opset_, known_, function_, scope_);
-  ORRERY_RETURN_IF_ERROR(op.lower(context));
-  ORRERY_RETURN_IF_ERROR(context.status());
+  const absl::Status lowered = op.lower(context);
+  ORRERY_RETURN_IF_ERROR(context.status());  // the cause of whatever came after it
+  ORRERY_RETURN_IF_ERROR(lowered);
   for (const std::string& output : node.output()) {
     if (output.empty() || scope_.contains(output)) continue;
     return absl::InvalidArgumentError(absl::StrCat("output ", Show(output), " is not supported"));

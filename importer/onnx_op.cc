@@ -45,10 +45,21 @@ const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type) {
 std::span<const OnnxOp* const> OnnxOps() { return kOnnxOps; }
 
 ir::ValueId NodeContext::input(int i) const {
-  ORRERY_CHECK(has_input(i)) << node_.op_type() << " reads input " << i;
+  if (!has_input(i)) return Missing(i);
   const auto found = scope_.find(node_.input(i));
   ORRERY_CHECK(found != scope_.end()) << node_.op_type() << " reads '" << node_.input(i) << "'";
   return found->second;
+}
+
+// A scalar in place of the input; what becomes of it is thrown away with the error.
+ir::ValueId NodeContext::Missing(int i) const {
+  if (status_.ok()) {
+    status_ = absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " is missing; ", Printable(node_.op_type()), " wants it"));
+  }
+  const ir::TensorType scalar;
+  return function_.result(
+      function_.AddOp(ir::OpKind::kConstant, {}, ir::AttributesId(0), std::span(&scalar, 1)));
 }
 
 const onnx::AttributeProto* NodeContext::Attribute(absl::string_view name) const {

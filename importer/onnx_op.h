@@ -44,7 +44,8 @@ class NodeContext {
   }
   /// Whether anyone may use output i.
   bool has_output(int i) const { return i < node_.output_size() && !node_.output(i).empty(); }
-  /// The value of input i, which must be there. A reference to a type holds until the next op.
+  /// The value of input i. One that is not there is an error, which `status` has from then on. A
+  /// reference to a type holds until the next op.
   ir::ValueId input(int i) const;
   const ir::TensorType& type(ir::ValueId value) const { return function_.type(value); }
   const ir::TensorType& input_type(int i) const { return type(input(i)); }
@@ -67,7 +68,7 @@ class NodeContext {
   std::string String(absl::string_view name, absl::string_view fallback);
   std::vector<int64_t> Ints(absl::string_view name, std::vector<int64_t> fallback = {});
   std::vector<double> Floats(absl::string_view name, std::vector<double> fallback = {});
-  /// What went wrong with attributes so far; whoever calls `lower` looks at it.
+  /// What went wrong with attributes and inputs so far; whoever calls `lower` looks at it first.
   const absl::Status& status() const { return status_; }
 
   /// Appends an op of one result, whose type is inferred. An error says what is wrong with the
@@ -95,6 +96,7 @@ class NodeContext {
   absl::Status Return(const absl::StatusOr<ir::ValueId>& value);
 
  private:
+  ir::ValueId Missing(int i) const;
   const onnx::AttributeProto* Typed(absl::string_view name,
                                     onnx::AttributeProto_AttributeType type);
   // The results as constants; nothing when they cannot be folded.
@@ -108,7 +110,7 @@ class NodeContext {
   KnownValues& known_;
   ir::Function& function_;
   Scope& scope_;
-  absl::Status status_;
+  mutable absl::Status status_;
 };
 
 struct OnnxOp {

@@ -1,8 +1,25 @@
 #include "importer/printable.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace orrery::importer {
+namespace {
+
+// How many bytes the character at the start of `text` has; 0 for one that does not print.
+size_t PrintableBytes(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
 
 std::string Printable(absl::string_view text) {
   constexpr size_t kLongest = 400;
@@ -15,6 +32,21 @@ std::string Printable(absl::string_view text) {
     }
   }
   return text.size() > kLongest ? printable + "..." : printable;
+}
+
+std::string OneLine(absl::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const size_t bytes = PrintableBytes(text);
+    if (bytes == 0) {
+      const auto byte = static_cast<unsigned char>(text[0]);
+      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      line.append(text.data(), bytes);
+    }
+    text.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return line;
 }
 
 std::string Show(absl::string_view name) { return absl::StrCat("'", Printable(name), "'"); }

@@ -12,6 +12,9 @@ namespace orrery::importer {
 /// `text` on one line of ASCII: other bytes as \xNN, and cut with "..." after 400.
 std::string Printable(absl::string_view text);
 
+/// `text` on one line of UTF-8: control characters, and bytes that are no UTF-8, as \xNN.
+std::string OneLine(absl::string_view text);
+
 /// "'name'", printable.
 std::string Show(absl::string_view name);
 

@@ -13,5 +13,10 @@ TEST(Printable, IsOneLineOfAscii) {
   EXPECT_EQ(Show("a b"), "'a b'");
 }
 
+TEST(OneLine, KeepsWhatPrints) {
+  EXPECT_EQ(OneLine("try export(…)"), "try export(…)");
+  EXPECT_EQ(OneLine("a\nb\xff\xc3"), "a\\x0ab\\xff\\xc3");
+}
+
 }  // namespace
 }  // namespace orrery::importer

@@ -104,13 +104,11 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
                    "mlp:layers=64,dim=8192 or gpt3-175b:seq=1024; opt --list-models tells their "
                    "keys: ",
                    importer::BuiltinModels())
-          .c_str())(
-      "batch-size", po::value(&flags.batch_size)->required(),
-      "samples in one global batch (one optimizer step)");
+          .c_str())("batch-size", po::value(&flags.batch_size)->required(),
+                    "samples in one global batch (one optimizer step)");
   AddStepFlags(options, flags);
-  options.add_options()(
-      "cluster", po::value(&flags.cluster)->required(),
-      "uniform:16@200Gbps, or preset and nodes: dgx-a100:4, dgx-h100:16")(
+  options.add_options()("cluster", po::value(&flags.cluster)->required(),
+                        "uniform:16@200Gbps, or preset and nodes: dgx-a100:4, dgx-h100:16")(
       "cost-model", po::value(&flags.cost_model), "roofline or distir [roofline]")(
       "blocking", po::bool_switch(&flags.blocking),
       "communication on the compute stream, no overlap")(

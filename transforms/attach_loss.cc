@@ -33,8 +33,8 @@ absl::StatusOr<ValueId> FindOutput(const Function& function, const std::string& 
     absl::StrAppend(&known, known.empty() ? "" : ", ", function.value_name(output.value));
   }
   if (!name.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(function.name(), ": has no output '", name,
-                                                   "'; wanted one of ", known));
+    return absl::InvalidArgumentError(
+        absl::StrCat(function.name(), ": has no output '", name, "'; wanted one of ", known));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       function.name(), ": has no result of floating-point type to put a loss on; wanted one"));
@@ -119,8 +119,8 @@ absl::StatusOr<const LossRow*> FindLoss(absl::string_view kind) {
   for (const LossRow& row : kLosses) {
     if (row.name == kind) return &row;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "there is no loss '", kind, "'; wanted auto, cross-entropy, mse, sum or none"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no loss '", kind, "'; wanted auto, cross-entropy, mse, sum or none"));
 }
 
 }  // namespace
@@ -147,8 +147,9 @@ absl::StatusOr<bool> AttachLoss(Function& function, const LossChoice& choice) {
 
 extern const PassInfo kAttachLossPass = {
     .name = "attach-loss",
-    .summary = "puts a loss on one result of a function that has none: auto, cross-entropy, mse, "
-               "sum or none",
+    .summary =
+        "puts a loss on one result of a function that has none: auto, cross-entropy, mse, "
+        "sum or none",
     .options = "loss=auto,output=",
     .run =
         [](Function& function, const PassOptions& options) {

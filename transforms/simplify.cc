@@ -10,8 +10,7 @@ extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPas
 extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
 extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
 extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
-extern const PassInfo kUnpackWeightsPass;
-extern const PassInfo kSinkMovesPass;
+extern const PassInfo kSinkMovesPass, kUnpackWeightsPass;
 
 namespace {
 

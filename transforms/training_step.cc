@@ -15,9 +15,8 @@ bool HasBackward(const ir::Function& function) {
 }
 
 bool HasLoss(const ir::Function& function) {
-  return std::any_of(function.outputs().begin(), function.outputs().end(), [](const auto& output) {
-    return output.role == ir::OutputRole::kLoss;
-  });
+  return std::any_of(function.outputs().begin(), function.outputs().end(),
+                     [](const auto& output) { return output.role == ir::OutputRole::kLoss; });
 }
 
 }  // namespace

@@ -92,8 +92,7 @@ class Unpacker {
 
   bool SplitsColumns(OpId op) const {
     if (function_.kind(op) != OpKind::kSplit) return false;
-    const auto rank =
-        static_cast<int64_t>(function_.type(function_.operands(op)[0]).dims.size());
+    const auto rank = static_cast<int64_t>(function_.type(function_.operands(op)[0]).dims.size());
     const int64_t axis = function_.attributes(op).Int("axis", 0);
     return axis == rank - 1 || axis == -1;
   }
@@ -117,7 +116,8 @@ class Unpacker {
 
   // A product with weights that are parameters and used here alone.
   bool IsPlainProduct(OpId op) const {
-    if (function_.kind(op) != OpKind::kLinear && function_.kind(op) != OpKind::kMatMul) return false;
+    if (function_.kind(op) != OpKind::kLinear && function_.kind(op) != OpKind::kMatMul)
+      return false;
     const AttributeSet& set = function_.attributes(op);
     if (set.Int("transpose_x", 0) != 0 || set.Find("activation") != nullptr) return false;
     const auto operands = function_.operands(op);
@@ -143,8 +143,8 @@ class Unpacker {
     for (size_t i = 0; i < parts_[input.value].size(); ++i) {
       ir::TensorType part = type;
       part.dims[ColumnsOf(input.value)] = parts_[input.value][i];
-      part_values_[input.value].push_back(builder_.AddInput(
-          name.empty() ? "" : absl::StrCat(name, ".", i), part, input.role));
+      part_values_[input.value].push_back(
+          builder_.AddInput(name.empty() ? "" : absl::StrCat(name, ".", i), part, input.role));
     }
   }
 

@@ -76,8 +76,8 @@ absl::Status LowerGemm(NodeContext& c) {
 extern const OnnxOp kMatMulOnnxOp = {
     .type = "MatMul", .inputs = 2, .weights = 0b10, .lower = LowerMatMul};
 
-// Before opset 7 the attribute `broadcast` said whether C broadcasts.
+// Opset 6 says by the attribute `broadcast` whether C broadcasts; that it does shows anyway.
 extern const OnnxOp kGemmOnnxOp = {
-    .type = "Gemm", .inputs = 2, .since_opset = 7, .weights = 0b110, .lower = LowerGemm};
+    .type = "Gemm", .inputs = 2, .since_opset = 6, .weights = 0b110, .lower = LowerGemm};
 
 }  // namespace orrery::importer

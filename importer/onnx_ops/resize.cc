@@ -192,6 +192,7 @@ absl::Status LowerResize(NodeContext& c) {
 
 extern const OnnxOp kResizeOnnxOp = {.type = "Resize", .since_opset = 10, .lower = LowerResize};
 
-extern const OnnxOp kUpsampleOnnxOp = {.type = "Upsample", .inputs = 2, .since_opset = 9, .lower = LowerUpsample};
+extern const OnnxOp kUpsampleOnnxOp = {
+    .type = "Upsample", .inputs = 2, .since_opset = 9, .lower = LowerUpsample};
 
 }  // namespace orrery::importer

@@ -32,7 +32,7 @@ TEST_P(BadInputs, EndWithOneClearLine) {
   Clear();
   Write("empty.orr", "");
   Write("unknown_op.orr",
-        "func @f (\n  %x: f32[4,4] data\n) {\n  %y: f32[4,4] = Gelu(%x)\n  return %y: result\n}\n");
+        "func @f (\n  %x: f32[4,4] data\n) {\n  %y: f32[4,4] = Gulp(%x)\n  return %y: result\n}\n");
   Write("unfinished.orr", "func @f (\n  %x: f32[4,4] data\n");
   Write("garbage.onnx", "this is no model\n");
   const Finished finished = Execute(GetParam().command);
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         {1, "simulate --model mlp:layers=0 --batch-size 64 --cluster uniform:4@200Gbps",
          "simulate: mlp:layers=0: layers is '0'; wanted a whole number from 1 to 1000000"},
         {1, "simulate --model unknown_op.orr --batch-size 4 --cluster uniform:4@200Gbps",
-         "simulate: unknown_op.orr:4:18: found 'Gelu'; wanted the name of an op"},
+         "simulate: unknown_op.orr:4:18: found 'Gulp'; wanted the name of an op"},
         {1, "simulate --model unfinished.orr --batch-size 4 --cluster uniform:4@200Gbps",
          "simulate: unfinished.orr:3:1: found the end of the text; wanted ',' or ')'"},
         {1, "opt empty.orr", "opt: empty.orr: found 0 functions; wanted one"},
@@ -223,7 +223,7 @@ TEST(Models, WithDynamicDimensionsAndUnknownOps) {
     Write(name, importer::ModelOf(graph).SerializeAsString());
   };
   write("dynamic.onnx", "g (float[N,S] x) => (float[N,S] y) { y = Relu(x) }");
-  write("sine.onnx", "g (float[4,8] x) => (float[4,8] y) { y = Sin(x) }");
+  write("sine.onnx", "g (float[4,8] x) => (float[4,8] y) { y = Gulp(x) }");
   const auto error = [](const std::string& model) {
     const Finished finished =
         Execute("simulate --model " + model + " --batch-size 4 --cluster uniform:4@200Gbps");
@@ -237,9 +237,10 @@ TEST(Models, WithDynamicDimensionsAndUnknownOps) {
   EXPECT_EQ(error("dynamic.onnx --symbol T=8"),
             "simulate: dynamic.onnx: symbol 'T' is no dynamic dimension of an input; wanted one of "
             "N, S\n");
-  EXPECT_THAT(error("sine.onnx"), testing::AllOf(testing::StartsWith("simulate: sine.onnx: "),
-                                                 testing::HasSubstr("op type Sin is not supported"),
-                                                 testing::EndsWith("\n")));
+  EXPECT_THAT(
+      error("sine.onnx"),
+      testing::AllOf(testing::StartsWith("simulate: sine.onnx: "),
+                     testing::HasSubstr("op type Gulp is not supported"), testing::EndsWith("\n")));
 }
 
 TEST(Help, NamesFlagsAndAnExample) {

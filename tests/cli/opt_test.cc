@@ -65,8 +65,8 @@ TEST(Opt, ListsPassesWithTheirOptions) {
   const Finished finished = Execute("opt --list-passes");
   EXPECT_EQ(finished.code, 0);
   for (const char* pass :
-       {"dead-code ", "attach-loss ", "build-backward ", "append-optimizer{optimizer=sgd} ",
-        "microbatch{count=1} ", "shard{dp=1,hp=1} "}) {
+       {"dead-code ", "attach-loss{loss=auto,output=} ", "build-backward ",
+        "append-optimizer{optimizer=sgd} ", "microbatch{count=1} ", "shard{dp=1,hp=1} "}) {
     EXPECT_THAT(finished.out, testing::HasSubstr(pass));
   }
 }

@@ -14,13 +14,14 @@ double CountFlops(const OpTypes&, const TypeList& results) {
   return static_cast<double>(ElementCount(results[0].dims));
 }
 
-absl::Status Multiply(Evaluation& e) {
+// On tensors: for folding, and for the reference executor that checks gradients and shardings.
+absl::Status Compute(Evaluation& e) {
   const Tensor& x = e.operand(0);
   for (int64_t i = 0; i < x.size(); ++i) e.results[0].SetNumber(i, x.Number(i) * x.Number(i));
   return absl::OkStatus();
 }
 
-// d(x²) = 2 x dy.
+// d(x²) = 2 x dy. What a rule reads of forward, x here, is what memory keeps for backward.
 absl::Status Gradient(GradientContext& c) {
   const ValueId product = c.builder().Op(OpKind::kMul, {c.operand(0), c.result_gradient()});
   c.SetOperandGradient(
@@ -37,7 +38,7 @@ extern const OpInfo kSquareOp = {
     .infer = Infer,
     .flops = CountFlops,
     .sharding = ElementwiseRule,
-    .evaluate = Multiply,
+    .evaluate = Compute,
     .gradient = Gradient,
 };
 
