@@ -84,8 +84,9 @@ class Bert {
   ValueId Attention(ValueId x, const std::string& name) {
     const auto qkv =
         layers_.LinearGroup(x, {{"q", s_.hidden}, {"k", s_.hidden}, {"v", s_.hidden}}, true, name);
+    const int64_t head_dim = s_.hidden / s_.heads;
     AttributeSet attributes = {{"heads", s_.heads},
-                               {"scale", 1 / std::sqrt(static_cast<double>(s_.hidden / s_.heads))}};
+                               {"scale", 1 / std::sqrt(static_cast<double>(head_dim))}};
     if (s_.flash) attributes.Set("flash", int64_t{1});
     const ValueId y =
         layers_.Ops(OpKind::kAttention, {qkv[0], qkv[1], qkv[2]}, 1, name + "core", attributes)[0];
