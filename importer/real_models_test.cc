@@ -19,7 +19,8 @@ namespace orrery::importer {
 namespace {
 
 std::vector<std::string> Folders() {
-  std::vector<std::string> folders = {ORRERY_SOURCE_DIR "/examples/models"};
+  std::vector<std::string> folders = {ORRERY_SOURCE_DIR "/examples/models",
+                                      ORRERY_SOURCE_DIR "/tests/data/models"};
   if (const char* more = std::getenv("ORRERY_MODELS"); more != nullptr) folders.push_back(more);
   return folders;
 }
@@ -71,7 +72,7 @@ std::map<std::string, int> Census(const ir::Function& function) {
 // The same model, once with its batch fixed and once with a dynamic one.
 TEST(RealModels, StaticAndDynamicExportsAreOne) {
   const std::string fixed = Find("gpt2_small"), dynamic = Find("gpt2_small_dynamic");
-  if (fixed.empty() || dynamic.empty()) GTEST_SKIP() << "set ORRERY_MODELS to their folder";
+  ASSERT_TRUE(!fixed.empty() && !dynamic.empty());
   for (const int64_t batch : {1, 3, 64}) {
     const auto a = LoadModel({.model = fixed, .batch_size = batch});
     const auto b = LoadModel({.model = dynamic, .batch_size = batch});

@@ -1,6 +1,5 @@
 #include "transforms/pipeline.h"
 
-#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -145,16 +144,17 @@ class Partitioner {
     if (!producer.valid()) return AddInput(value, roles_[value], part);
     const StepPhase made = plan_.phase[producer];
     const int32_t maker = plan_.stage[producer];
-    if (IsRepeated(producer) || (maker == stage && made < phase && IsViewOfAny(producer))) {
-      return Repeat(producer, value, stage, phase);
-    }
+    // The update takes a gradient as it is summed up, even where a view makes the summand.
+    const bool update = phase == StepPhase::kUpdate, summed = update && to_sum_[value] != 0;
+    const bool again = maker == stage && made < phase && !update && IsViewOfAny(producer);
+    if (!summed && (IsRepeated(producer) || again)) return Repeat(producer, value, stage, phase);
     // Gradients only travel backward: that of the loss, which forward leaves, too.
     const bool against = maker > stage && made < phase;
     if (against) Get(value, maker, phase);
     if (maker != stage && (made == phase || against)) return Receive(value, stage, phase);
     // Left by an earlier phase of this stage, which may have received it itself.
     ORRERY_CHECK(made < phase) << function_.name() << " " << ir::PrintValue(function_, value);
-    if (phase == StepPhase::kUpdate && to_sum_[value] != 0) return GetSum(value, part);
+    if (summed) return GetSum(value, part);
     Part& earlier = PartOf(stage, made);
     const ValueId source = Get(value, stage, made);
     if (earlier.saved[value] == 0) earlier.builder.Return(source, OutputRole::kSaved);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,7 +172,8 @@ class Sharder {
     if (!split) return absl::OkStatus();
     const ir::ShardingRule rule =
         info.sharding({function_.attributes(op), types, builder_.function().mesh()}, results);
-    const FactorAxes wanted = ChooseSplits(rule);
+    FactorAxes wanted = ChooseSplits(rule);
+    KeepWhatDivides(rule, types, results, wanted);
     for (size_t i = 0; i < operands_.size(); ++i) {
       const ir::ShardingRule::Factors& factors = rule.operands[i];
       for (size_t d = 0; d < factors.size(); ++d) {
@@ -208,6 +210,21 @@ class Sharder {
       }
     }
     return chosen;
+  }
+
+  // A factor is not split at all where one of the dimensions that run over it does not divide:
+  // three heads of keys beside twelve columns.
+  void KeepWhatDivides(const ir::ShardingRule& rule, std::span<const TensorType* const> operands,
+                       const ir::TypeList& results, FactorAxes& wanted) const {
+    const auto check = [&](const ir::ShardingRule::Factors& factors, const ir::Dims& dims) {
+      for (size_t d = 0; d < factors.size(); ++d) {
+        if (factors[d] == ir::kNoFactor) continue;
+        AxisList& axes = At(wanted, factors[d]);
+        if (dims[d] % builder_.function().mesh().size(axes) != 0) axes = AxisList();
+      }
+    };
+    for (size_t i = 0; i < operands.size(); ++i) check(rule.operands[i], operands[i]->dims);
+    for (size_t j = 0; j < results.size(); ++j) check(rule.results[j], results[j].dims);
   }
 
   // Splits dimension `d` of `value` over `axes`; a whole one is cut, which moves nothing.

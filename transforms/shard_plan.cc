@@ -131,7 +131,10 @@ class Planner {
     Factors split = SplitFactors(op, rule);
     if (split.empty() && function_.info(op).matrix_product) split = ColumnFactors(op, rule);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (dims_[operands[i]] == kUndecided) Decide(operands[i], FindAny(rule.operands[i], split));
+      if (dims_[operands[i]] != kUndecided) continue;
+      const int8_t dim = FindAny(rule.operands[i], split);
+      const bool fits = dim >= 0 && Divides(operands[i], static_cast<size_t>(dim));
+      Decide(operands[i], fits ? dim : kWhole);
     }
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       dims_[function_.result(op, i)] = FindAny(rule.results[static_cast<size_t>(i)], split);

@@ -31,10 +31,13 @@ struct Model {
 
 constexpr Model kModels[] = {
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8"},
+    {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,qkv=packed,flash=1"},
+    {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,qkv=packed,flash=1,tied_embeddings=0"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=12"},
     {"gpt", "layers=2,hidden=16,heads=4,kv_heads=2,seq=4,vocab=8,mlp=swiglu,ffn=16,flash=1"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,capacity_factor=2"},
+    {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=6,experts=4,topk=2"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,experts=2,topk=1,capacity_factor=0.5"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,head=words"},
@@ -191,6 +194,7 @@ TEST(Models, PipelinedTheyAreTheSame) {
     for (const ParallelDegrees& degrees :
          std::vector<ParallelDegrees>{{.microbatches = 2},
                                       {.pp = 2, .microbatches = 2},
+                                      {.hp = 2, .pp = 2, .microbatches = 4},
                                       {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
       SCOPED_TRACE(absl::StrCat(Show(model), " dp=", degrees.dp, " hp=", degrees.hp,
                                 " pp=", degrees.pp, " K=", degrees.microbatches));

@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "importer/load_model.h"
+#include "importer/onnx_test_util.h"
+#include "ir/batch.h"
+#include "ir/execute.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/file.h"
+#include "tests/semantics/compare.h"
+#include "tests/semantics/random_step.h"
+#include "transforms/parallel.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/shard.h"
+#include "transforms/simplify.h"
+#include "transforms/training_step.h"
+
+// The small models of tests/data/exports/: kinds that people export, node by node as PyTorch 1.13
+// writes them, with the batch baked into inputs and shapes. They are imported at other batches,
+// simplified, differentiated, and spread.
+
+namespace orrery {
+namespace {
+
+constexpr const char* kExports[] = {"vit", "swin", "mobilenet", "densenet", "gpt2_past"};
+
+// The text without its remarks.
+std::string ReadGraph(const std::string& name) {
+  const std::string text =
+      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR "/tests/data/exports/", name, ".onnx.txt")).value();
+  std::string graph;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(line, "//")) absl::StrAppend(&graph, line, "\n");
+  }
+  return graph;
+}
+
+// What is declared and neither made nor given is a weight, whose values lie in a file that nobody
+// has.
+std::string Write(const std::string& name) {
+  onnx::ModelProto model = importer::ModelOf(ReadGraph(name), 14);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  for (const onnx::ValueInfoProto& info : graph.value_info()) {
+    onnx::TensorProto& tensor = *graph.add_initializer();
+    tensor.set_name(info.name());
+    tensor.set_data_type(info.type().tensor_type().elem_type());
+    for (const auto& dim : info.type().tensor_type().shape().dim()) {
+      tensor.add_dims(dim.dim_value());
+    }
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  }
+  graph.clear_value_info();
+  return importer::WriteTestFile(name + ".onnx", model.SerializeAsString());
+}
+
+ir::Function Load(const std::string& name, int64_t batch) {
+  auto function = importer::LoadModel({.model = Write(name), .batch_size = batch});
+  EXPECT_TRUE(function.ok()) << name << " at " << batch << ": " << function.status();
+  return function.ok() ? *std::move(function) : ir::Function();
+}
+
+// Random inputs with variances that are some.
+semantics::Named Inputs(const ir::Function& function, uint32_t seed) {
+  semantics::Named inputs = semantics::RandomInputs(function, seed);
+  for (auto& [name, tensor] : inputs) {
+    const bool variance = name == "v1" || name == "v2";
+    for (double& number : tensor.floats()) number = variance ? std::abs(number) + 0.5 : number;
+  }
+  return inputs;
+}
+
+TEST(Exports, AtOtherBatches) {
+  for (const char* name : kExports) {
+    for (const int64_t batch : {1, 2, 3, 8}) {
+      const ir::Function function = Load(name, batch);
+      EXPECT_EQ(ir::BatchOf(function), batch) << name;
+      EXPECT_TRUE(ir::Verify(function).ok()) << name << ": " << ir::Verify(function);
+    }
+  }
+}
+
+// Sample by sample the same: a batch of 4 gives what two batches of 2 give.
+TEST(Exports, ABatchIsItsSamples) {
+  for (const char* name : kExports) {
+    SCOPED_TRACE(name);
+    const ir::Function whole = Load(name, 4), half = Load(name, 2);
+    const semantics::Named inputs = Inputs(whole, 1);
+    const auto all = ir::Execute(whole, inputs, {.round = false});
+    ASSERT_TRUE(all.ok()) << all.status();
+    semantics::Named first = inputs;
+    for (const ir::Input& input : half.inputs()) {
+      const std::string input_name(half.value_name(input.value));
+      const ir::TensorType& type = half.type(input.value);
+      if (type.dims == inputs.at(input_name).dims()) continue;
+      ir::Tensor part(type.dtype, type.dims);
+      for (int64_t i = 0; i < part.size(); ++i) part.CopyElement(i, inputs.at(input_name), i);
+      first[input_name] = part;
+    }
+    const auto some = ir::Execute(half, first, {.round = false});
+    ASSERT_TRUE(some.ok()) << some.status();
+    for (size_t o = 0; o < some->outputs.size(); ++o) {
+      ASSERT_EQ(2 * some->outputs[o].size(), all->outputs[o].size());
+      for (int64_t i = 0; i < some->outputs[o].size(); ++i) {
+        EXPECT_NEAR(some->outputs[o].Number(i), all->outputs[o].Number(i), 1e-9);
+      }
+    }
+  }
+}
+
+// Kernels before and after simplifying, and what is computed.
+TEST(Exports, SimplifyToFewKernels) {
+  const std::map<std::string, int> most = {
+      {"vit", 15}, {"swin", 22}, {"mobilenet", 15}, {"densenet", 10}, {"gpt2_past", 12}};
+  for (const char* name : kExports) {
+    SCOPED_TRACE(name);
+    const ir::Function plain = Load(name, 2);
+    ir::Function simple = plain;
+    ASSERT_TRUE(transforms::Simplify(simple).ok());
+    int kernels = 0;
+    for (const ir::OpId op : simple.order()) {
+      kernels += simple.info(op).op_class == ir::OpClass::kView ? 0 : 1;
+    }
+    EXPECT_LE(kernels, most.at(name)) << ir::Print(simple);
+  }
+}
+
+ir::Function StepOf(const std::string& name) {
+  ir::Function step = Load(name, 8);
+  const absl::Status made = transforms::MakeTrainingStep(step, {.optimizer = "momentum"});
+  EXPECT_TRUE(made.ok()) << name << ": " << made;
+  EXPECT_TRUE(ir::Verify(step).ok()) << ir::Verify(step);
+  return step;
+}
+
+TEST(Exports, ShardedTheyAreTheSame) {
+  for (const char* name : kExports) {
+    const ir::Function step = StepOf(name);
+    const semantics::Named inputs = Inputs(step, 5);
+    const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
+    for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 2}, {4, 3}}) {
+      SCOPED_TRACE(absl::StrCat(name, " dp=", dp, " hp=", hp));
+      const auto sharded = transforms::Shard(step, ir::Mesh({{"dp", dp}, {"hp", hp}}));
+      ASSERT_TRUE(sharded.ok()) << sharded.status();
+      ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
+      semantics::ExpectSame(semantics::RunAll(*sharded, inputs).outputs, expected);
+    }
+  }
+}
+
+TEST(Exports, PipelinedTheyAreTheSame) {
+  for (const char* name : kExports) {
+    const ir::Function step = StepOf(name);
+    const semantics::Named inputs = Inputs(step, 6);
+    const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
+    for (const transforms::ParallelDegrees& degrees : std::vector<transforms::ParallelDegrees>{
+             {.pp = 2, .microbatches = 4}, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+      SCOPED_TRACE(absl::StrCat(name, " dp=", degrees.dp, " pp=", degrees.pp));
+      const auto pipelined = transforms::ParallelTransform3d(step, degrees);
+      ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+      const auto outcome =
+          semantics::RunPipelined(*pipelined,
+                                  transforms::FindSchedule("1f1b").value()->orders(
+                                      {.stages = static_cast<int32_t>(degrees.pp),
+                                       .microbatches = static_cast<int32_t>(degrees.microbatches)}),
+                                  inputs);
+      semantics::ExpectSame(outcome.outputs, expected);
+      EXPECT_EQ(outcome.lost, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery
