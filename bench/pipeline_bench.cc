@@ -61,7 +61,7 @@ void BM_DistirGrid(benchmark::State& state) {
   for (auto _ : state) {
     search::Setting setting = MakeSetting(MakeStep({}, "sgd"), "uniform:16@200Gbps");
     setting.batch_size = 8192;
-    setting.step_flops = search::CountFlops(setting.step);
+    setting.model_flops = search::CountModelFlops(setting.step);
     const auto results = search::RunSearch(setting, candidates, 1).value();
     tasks = 0;
     for (const search::Result& result : results) tasks += result.simulated_tasks;

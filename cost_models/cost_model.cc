@@ -38,6 +38,11 @@ Flops RecomputedFlopsOf(const OpView& op) {
   return Count(ir::GetOpInfo(op.kind).recomputed_flops, op);
 }
 
+Flops ModelFlopsOf(const OpView& op) {
+  if (!ir::GetOpInfo(op.kind).matrix_product) return Flops(0);
+  return Flops(FlopsOf(op).count() - RecomputedFlopsOf(op).count());
+}
+
 Bytes BytesMovedBy(const OpView& op) {
   if (ir::GetOpInfo(op.kind).op_class == ir::OpClass::kView) return Bytes(0);
   Bytes moved;

@@ -33,6 +33,10 @@ Flops FlopsOf(const OpView& op);
 /// the flops of a model do not count them.
 Flops RecomputedFlopsOf(const OpView& op);
 
+/// Those that the flops of a model count: of matrix products, as published formulas do (Narayanan
+/// et al., 2021, appendix), without what is computed once more.
+Flops ModelFlopsOf(const OpView& op);
+
 /// Bytes that one rank moves to and from its memory: all operands read and all results written
 /// once; none for a view.
 Bytes BytesMovedBy(const OpView& op);

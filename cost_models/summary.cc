@@ -40,15 +40,11 @@ Work WorkOf(const Function& function, const LocalTypes& types, OpId op) {
   }
   const OpView view = {function.kind(op), function.attributes(op), operands, results};
   const ir::OpInfo& info = function.info(op);
-  Work work = {.ops = 1,
-               .kernels = info.op_class == OpClass::kView ? 0 : info.kernels,
-               .flops = FlopsOf(view),
-               .model_flops = Flops(0),
-               .moved = BytesMovedBy(view)};
-  if (info.matrix_product) {
-    work.model_flops = Flops(work.flops.count() - RecomputedFlopsOf(view).count());
-  }
-  return work;
+  return {.ops = 1,
+          .kernels = info.op_class == OpClass::kView ? 0 : info.kernels,
+          .flops = FlopsOf(view),
+          .model_flops = ModelFlopsOf(view),
+          .moved = BytesMovedBy(view)};
 }
 
 // The value that owns the memory of `value`.

@@ -64,7 +64,7 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const simulator::Repor
   const double samples = static_cast<double>(setting.batch_size) / step_s;
   return {.throughput_samples_per_s = samples,
           .tokens_per_s = samples * static_cast<double>(setting.tokens_a_sample),
-          .mfu = setting.step_flops.count() / step_s / peak,
+          .mfu = setting.model_flops.count() / step_s / peak,
           .hfu = report.flops.count() / step_s / peak,
           .wall_time_s = 0};
 }
@@ -101,7 +101,7 @@ Infeasible TooLarge(const Run& run, Bytes limit) {
 
 }  // namespace
 
-Flops CountFlops(const ir::Function& step) {
+Flops CountModelFlops(const ir::Function& step) {
   Flops total;
   ir::LastOfKind<Flops> known;
   std::vector<const ir::TensorType*> operands, results;
@@ -117,10 +117,10 @@ Flops CountFlops(const ir::Function& step) {
       results.push_back(&step.type(step.result(op, i)));
     }
     total += known.Put(step, op,
-                       cost_models::FlopsOf({.kind = step.kind(op),
-                                             .attributes = step.attributes(op),
-                                             .operands = operands,
-                                             .results = results}));
+                       cost_models::ModelFlopsOf({.kind = step.kind(op),
+                                                  .attributes = step.attributes(op),
+                                                  .operands = operands,
+                                                  .results = results}));
   }
   return total;
 }

@@ -33,7 +33,7 @@ struct Setting {
   std::unique_ptr<const cost_models::CostModel> cost_model;
   lowering::LoweringOptions lowering;
   std::string order = "hp,dp,pp";
-  Flops step_flops;  // of the unspread step
+  Flops model_flops;  // of the unspread step: CountModelFlops
 };
 
 /// A candidate that has been played: everything that a report or a trace is made from.
@@ -64,8 +64,9 @@ struct Result {
   bool feasible() const { return ran && fits; }
 };
 
-/// Floating-point operations of a step as it stands: the sum over its ops.
-Flops CountFlops(const ir::Function& step);
+/// Floating-point operations of the step's matrix products (cost_models::ModelFlopsOf), which are
+/// what mfu counts.
+Flops CountModelFlops(const ir::Function& step);
 
 /// Plays one candidate. Infeasible (as a status, see support/status.h) when it cannot be spread;
 /// one that does not fit in memory is played, and its report says so.

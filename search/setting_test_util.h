@@ -22,7 +22,7 @@ inline Setting MlpSetting(const std::string& cluster = "uniform:8@200Gbps",
   setting.batch_size = 48;
   setting.cluster = cluster::ParseCluster(cluster).value();
   setting.cost_model = cost_models::MakeCostModel("roofline").value();
-  setting.step_flops = CountFlops(setting.step);
+  setting.model_flops = CountModelFlops(setting.step);
   return setting;
 }
 

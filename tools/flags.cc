@@ -163,7 +163,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
   setting.tokens_a_sample = TokensASample(setting.step);
-  setting.step_flops = search::CountFlops(setting.step);
+  setting.model_flops = search::CountModelFlops(setting.step);
   return setting;
 }
 

@@ -264,7 +264,8 @@ class StagePlanner {
             {.reason = InfeasibleReason::kUnsupported,
              .detail = absl::StrCat("parameter ", ir::PrintValue(function_, operand),
                                     " is read by stages ", plan_.stage[op], " and ", home,
-                                    "; wanted one")});
+                                    "; wanted one; try fewer stages, or to freeze it "
+                                    "(--freeze) if it is a table")});
       }
     }
     return absl::OkStatus();

@@ -100,7 +100,9 @@ TEST(PlanStages, RefusesAWeightOfTwoStages) {
 }
 )")
                                     .value();
-  EXPECT_EQ(PlanText(function, 2), "parameter %w is read by stages 0 and 1; wanted one");
+  EXPECT_EQ(PlanText(function, 2),
+            "parameter %w is read by stages 0 and 1; wanted one; try fewer stages, or to freeze it "
+            "(--freeze) if it is a table");
   EXPECT_EQ(AsInfeasible(PlanStages(function, 2).status())->reason, InfeasibleReason::kUnsupported);
   EXPECT_EQ(PlanText(function, 1), "y0 forward0\ny1 forward0");
 }
