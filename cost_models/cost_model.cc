@@ -20,22 +20,24 @@ constexpr std::array kCostModels = {
 #undef ORRERY_COST_MODEL
 };
 
-Flops Count(double (*flops)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
-  if (flops == nullptr) return Flops(0);
+// What a record's function of the local types says about the op.
+template <typename T>
+T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
+  if (count == nullptr) return T{};
   // On the stack for up to two results of up to four dimensions: only optimizers have more. Whole
   // copies take 8 ns for a MatMulGrad; making types and setting their dims took 31 ns.
   ir::TypeList results;
   for (const ir::TensorType* type : op.results) results.push_back(*type);
   const ir::Mesh no_mesh;  // the types are local already
-  return Flops(flops({op.attributes, op.operands, no_mesh}, results));
+  return count({op.attributes, op.operands, no_mesh}, results);
 }
 
 }  // namespace
 
-Flops FlopsOf(const OpView& op) { return Count(ir::GetOpInfo(op.kind).flops, op); }
+Flops FlopsOf(const OpView& op) { return Flops(Count(ir::GetOpInfo(op.kind).flops, op)); }
 
 Flops RecomputedFlopsOf(const OpView& op) {
-  return Count(ir::GetOpInfo(op.kind).recomputed_flops, op);
+  return Flops(Count(ir::GetOpInfo(op.kind).recomputed_flops, op));
 }
 
 Flops ModelFlopsOf(const OpView& op) {
@@ -44,7 +46,9 @@ Flops ModelFlopsOf(const OpView& op) {
 }
 
 Bytes BytesMovedBy(const OpView& op) {
-  if (ir::GetOpInfo(op.kind).op_class == ir::OpClass::kView) return Bytes(0);
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+  if (info.op_class == ir::OpClass::kView) return Bytes(0);
+  if (info.bytes != nullptr) return Bytes(Count(info.bytes, op));
   Bytes moved;
   for (const ir::TensorType* type : op.operands) moved += ir::SizeOf(*type);
   for (const ir::TensorType* type : op.results) moved += ir::SizeOf(*type);

@@ -56,7 +56,7 @@ const ir::Tensor* KnownValues::Compute(const ir::Function& function, ir::ValueId
 const ir::Tensor* KnownValues::FromOperands(const ir::Function& function, ir::ValueId value,
                                             int depth) {
   const ir::OpId op = function.producer(value);
-  if (function.operands(op).empty()) return nullptr;
+  if (function.operands(op).empty() || function.info(op).random) return nullptr;
   std::vector<ir::TensorType> types;
   for (int32_t i = 0; i < function.result_count(op); ++i) {
     types.push_back(function.type(function.result(op, i)));

@@ -130,7 +130,7 @@ std::optional<std::vector<ir::ValueId>> NodeContext::Fold(ir::OpKind kind,
                                                           std::span<const ir::ValueId> operands,
                                                           const ir::AttributeSet& attributes,
                                                           const ir::TypeList& results) {
-  if (operands.empty()) return std::nullopt;
+  if (operands.empty() || ir::GetOpInfo(kind).random) return std::nullopt;
   absl::InlinedVector<const ir::Tensor*, 4> tensors;
   for (const ir::ValueId operand : operands) {
     const ir::Tensor* known = known_.Find(function_, operand);

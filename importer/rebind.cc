@@ -1,5 +1,8 @@
 #include "importer/rebind.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +40,22 @@ absl::Status Explain(const ir::Function& function, int64_t batch, const absl::St
   return absl::Status(where.code(), absl::StrCat(where.message(), advice));
 }
 
+// The floating-point type of most elements of parameters; of data, where there are none.
+ir::DType OwnDType(const ir::Function& function) {
+  for (const ir::InputRole role : {ir::InputRole::kParameter, ir::InputRole::kData}) {
+    std::map<ir::DType, int64_t> elements;
+    for (const ir::Input& input : function.inputs()) {
+      const TensorType& type = function.type(input.value);
+      if (input.role != role || !ir::IsFloat(type.dtype)) continue;
+      elements[type.dtype] += ir::ElementCount(type.dims);
+    }
+    const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto most = std::max_element(elements.begin(), elements.end(), fewer);
+    if (most != elements.end()) return most->first;
+  }
+  return ir::DType::kF32;
+}
+
 }  // namespace
 
 absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch) {
@@ -50,9 +69,18 @@ absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t bat
 }
 
 absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType dtype) {
-  const auto convert = [dtype](TensorType type) {
-    if (ir::IsFloat(type.dtype)) type.dtype = dtype;
+  const ir::DType own = OwnDType(function);
+  const auto convert = [own, dtype](TensorType type) {
+    if (type.dtype == own) type.dtype = dtype;
     return type;
+  };
+  const auto attributes = [own, dtype](ir::OpKind, const ir::AttributeSet& set) {
+    std::optional<ir::AttributeSet> changed;
+    if (ir::ParseDType(set.String("to", "")) == own) {
+      changed = set;
+      changed->Set("to", std::string(ir::ToString(dtype)));
+    }
+    return changed;
   };
   const ir::Rebuild change = {
       .input =
@@ -61,7 +89,8 @@ absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType d
                 input.role == ir::InputRole::kState || input.role == ir::InputRole::kAccumulator;
             return keeps ? type : convert(type);
           },
-      .uninferred = [&](ir::OpKind, const TensorType& type) { return convert(type); }};
+      .uninferred = [&](ir::OpKind, const TensorType& type) { return convert(type); },
+      .attributes = attributes};
   absl::StatusOr<ir::Function> changed = Verified(ir::RebuildWithInputs(function, change));
   if (changed.ok()) return changed;
   return Annotate(changed.status(), absl::StrCat("element type ", ToString(dtype)));

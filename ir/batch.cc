@@ -1,5 +1,6 @@
 #include "ir/batch.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,14 @@ std::optional<AttributeSet> ScaleLoss(const AttributeSet& attributes, const Chan
   if (!scaled.has_value()) return std::nullopt;
   AttributeSet changed = attributes;
   changed.Set("batch", *scaled);
+  return changed;
+}
+
+// The factor of a mean over the batch: the reverse of its number of elements.
+AttributeSet ScaleFactor(const AttributeSet& attributes, const Change& change) {
+  AttributeSet changed = attributes;
+  changed.Set("factor", attributes.Number("factor", 1) * static_cast<double>(change.from) /
+                            static_cast<double>(change.to));
   return changed;
 }
 
@@ -69,10 +78,34 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
     const OpInfo& info = GetOpInfo(kind);
     const bool loss = info.is_loss || info.seeds_backward;
     if (loss && losses == LossBatch::kScales) return ScaleLoss(set, change);
+    if (kind == OpKind::kScale && set.Int("over_batch", 0) != 0) return ScaleFactor(set, change);
     return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
   };
   return RebuildWithInputs(function,
                            {.input = input, .uninferred = nullptr, .attributes = attributes});
+}
+
+IdTable<ValueId, int8_t> BatchDims(const Function& function) {
+  IdTable<ValueId, int8_t> found(function.value_limit(), -1);
+  const int64_t batch = BatchOf(function);
+  if (batch == 0) return found;
+  const absl::StatusOr<Function> twice = ChangeBatch(function, 2 * batch, LossBatch::kStays);
+  if (!twice.ok()) return found;
+  const auto compare = [&](ValueId one, ValueId two) {
+    const Dims &before = function.type(one).dims, &after = twice->type(two).dims;
+    const auto differs = std::mismatch(before.begin(), before.end(), after.begin()).first;
+    if (differs != before.end()) found[one] = static_cast<int8_t>(differs - before.begin());
+  };
+  for (size_t i = 0; i < function.inputs().size(); ++i) {
+    compare(function.inputs()[i].value, twice->inputs()[i].value);
+  }
+  for (size_t i = 0; i < function.order().size(); ++i) {
+    const OpId one = function.order()[i], two = twice->order()[i];
+    for (int32_t j = 0; j < function.result_count(one); ++j) {
+      compare(function.result(one, j), twice->result(two, j));
+    }
+  }
+  return found;
 }
 
 }  // namespace orrery::ir

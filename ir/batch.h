@@ -8,8 +8,9 @@
 
 // The batch of a function is dimension 0 of its first data input that has dimensions. Other data
 // inputs have it too when their dimension 0 is as large. No attribute holds it, save for `batch` of
-// losses and for `shape` of an Expand with a `batch_dim`, so that another batch is a matter of
-// inferring types again.
+// losses, `shape` of an Expand with a `batch_dim`, and `factor` of a Scale `over_batch` (both are
+// gradients of reductions over the batch), so that another batch is a matter of inferring types
+// again.
 
 namespace orrery::ir {
 
@@ -18,6 +19,10 @@ int64_t BatchOf(const Function& function);
 
 /// Whether dimension 0 of the input is the batch.
 bool HasBatch(const Function& function, const Input& input);
+
+/// For each value the dimension that grows with the batch, the first of several; -1 where none
+/// does, and for all values when the function takes no other batch. Infers all types once.
+IdTable<ValueId, int8_t> BatchDims(const Function& function);
 
 /// What becomes of the number of samples that losses divide by.
 enum class LossBatch {

@@ -117,8 +117,10 @@ class Builder {
 /// gradients of its results.
 class GradientContext {
  public:
+  /// `batch_dims`: of BatchDims; null when the batch stays.
   GradientContext(Builder& builder, OpId op, std::span<const ValueId> result_gradients,
-                  const IdTable<ValueId, char>& needed);
+                  const IdTable<ValueId, char>& needed,
+                  const IdTable<ValueId, int8_t>* batch_dims = nullptr);
 
   Builder& builder() { return builder_; }
   const AttributeSet& attributes() const { return builder_.function().attributes(op_); }
@@ -132,6 +134,8 @@ class GradientContext {
     const uint32_t never = builder_.function().info(op_).no_gradient;
     return needed_[operand(i)] != 0 && (i >= 32 || (never >> i & 1) == 0);
   }
+  /// The dimension of operand i that grows with the batch; -1 when none does.
+  int batch_dim(int i) const { return batch_dims_ == nullptr ? -1 : (*batch_dims_)[operand(i)]; }
   int operand_count() const { return static_cast<int>(operand_gradients_.size()); }
   /// "dw": the name for the gradient of operand i.
   std::string GradientName(int i) const;
@@ -145,6 +149,7 @@ class GradientContext {
   OpId op_;
   std::span<const ValueId> result_gradients_;
   const IdTable<ValueId, char>& needed_;
+  const IdTable<ValueId, int8_t>* batch_dims_;
   std::vector<ValueId> operand_gradients_;
 };
 

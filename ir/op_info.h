@@ -83,6 +83,9 @@ struct OpInfo {
   double (*flops)(const OpTypes& op, const TypeList& results) = nullptr;
   /// Those of them that compute again what forward computed and did not keep. Null: none.
   double (*recomputed_flops)(const OpTypes& op, const TypeList& results) = nullptr;
+  /// Bytes that its kernels read and write, from the shapes that one rank holds. Null: all operands
+  /// and all results, once each.
+  int64_t (*bytes)(const OpTypes& op, const TypeList& results) = nullptr;
   /// How the op may be split. Null: it may not.
   ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
   /// In place of `sharding`, for ops that change a sharding: sets it on each result.
@@ -101,6 +104,8 @@ struct OpInfo {
   int in_place_from = -1;
   /// The result of partial operands is the partial result: f(a + b) = f(a) + f(b).
   bool linear = false;
+  /// Two runs give two results: it is not folded, and two of them are not one.
+  bool random = false;
   /// Its gradient rule needs no gradient of its result: a function may end in it.
   bool is_loss = false;
   /// Starts the backward phase: what depends on its result is backward.

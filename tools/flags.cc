@@ -90,7 +90,8 @@ void AddStepFlags(po::options_description& options, ModelFlags& flags) {
       "cross-entropy, mse, sum, none (forward only) or auto: for a model without a loss [auto: "
       "cross-entropy on logits, else mse]")(
       "output", po::value(&flags.loss.output),
-      "the output of the model that gets the loss [the first of floating point]")(
+      "the output of the model that gets the loss, or several with commas between [the first of "
+      "floating point]")(
       "freeze", po::value(&flags.freeze),
       "regular expression: weights of an ONNX file whose names match are not trained")(
       "no-simplify", po::bool_switch(&flags.no_simplify),

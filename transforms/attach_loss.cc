@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "ir/builder.h"
 #include "support/status.h"
 #include "transforms/dead_code.h"
@@ -22,6 +24,18 @@ bool IsTrained(const Function& function) {
     if (output.role != ir::OutputRole::kResult) return true;
   }
   return false;
+}
+
+bool IsScalar(const Function& function, ValueId value) {
+  return ir::IsFloat(function.type(value).dtype) && function.type(value).dims.empty();
+}
+
+// The result that is a loss already: one number of floating point.
+ValueId OwnLoss(const Function& function) {
+  for (const ir::Output& output : function.outputs()) {
+    if (IsScalar(function, output.value)) return output.value;
+  }
+  return ValueId();
 }
 
 absl::StatusOr<ValueId> FindOutput(const Function& function, const std::string& name) {
@@ -54,15 +68,17 @@ bool IsProduct(const Function& function, OpId op) {
   return op.valid() && function.info(op).matrix_product && function.result_count(op) == 1;
 }
 
-// The logits whose softmax `value` is; nothing when it is none over the last dimension.
+bool IsSoftmax(const Function& function, OpId op) {
+  return function.kind(op) == OpKind::kSoftmax || function.kind(op) == OpKind::kLogSoftmax;
+}
+
+// The logits whose softmax `value` is, over the last dimension or over dimension 1.
 std::optional<ValueId> Logits(const Function& function, ValueId value) {
   const OpId op = Maker(function, value);
-  if (!op.valid()) return std::nullopt;
-  const OpKind kind = function.kind(op);
-  if (kind != OpKind::kSoftmax && kind != OpKind::kLogSoftmax) return std::nullopt;
+  if (!op.valid() || !IsSoftmax(function, op)) return std::nullopt;
   const auto rank = static_cast<int64_t>(function.type(value).dims.size());
   const int64_t axis = function.attributes(op).Int("axis", -1);
-  if (axis != -1 && axis != rank - 1) return std::nullopt;
+  if (axis != -1 && axis != rank - 1 && axis != 1) return std::nullopt;
   return function.operands(op)[0];
 }
 
@@ -76,11 +92,44 @@ bool IsProductOfAny(const Function& function, ValueId value) {
   return false;
 }
 
+// The dimension of the classes: that of the softmax; the channels of a convolution; else the last.
+size_t ClassDim(const Function& function, ValueId output) {
+  const size_t rank = function.type(output).dims.size(), last = rank - 1;
+  OpId op = Maker(function, output);
+  if (!op.valid() || rank < 3) return last;
+  if (IsSoftmax(function, op)) {
+    const int64_t axis = function.attributes(op).Int("axis", -1);
+    return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+  }
+  while (op.valid() &&
+         (function.kind(op) == OpKind::kAdd || function.kind(op) == OpKind::kResize)) {
+    op = Maker(function, function.operands(op)[0]);
+  }
+  const bool image = op.valid() && (function.kind(op) == OpKind::kConv ||
+                                    function.kind(op) == OpKind::kConvTranspose);
+  return image ? 1 : last;
+}
+
 std::string AutoKind(const Function& function, ValueId output) {
   const ir::Dims& dims = function.type(output).dims;
-  const bool classes = dims.size() >= 2 && dims.back() >= 2;
+  const bool classes = dims.size() >= 2 && dims[ClassDim(function, output)] >= 2;
   const bool scores = Logits(function, output).has_value() || IsProductOfAny(function, output);
   return classes && scores ? "cross-entropy" : "mse";
+}
+
+// Of classes in dimension 1 before others, as in segmentation: the likelihood of each place's
+// label.
+absl::StatusOr<ValueId> CrossEntropyOfPlaces(ir::Builder& b, ValueId logits) {
+  ir::TensorType labels = b.type(logits);
+  labels.dims.erase(labels.dims.begin() + 1);
+  labels.dtype = ir::DType::kI64;
+  const ValueId likelihoods = b.Op(OpKind::kLogSoftmax, {logits}, "", {{"axis", int64_t{1}}});
+  const ValueId target = b.Data(b.FreeName("labels"), labels);
+  const ir::OpId places = b.Ops(OpKind::kNegativeLikelihood, std::array{likelihoods, target},
+                                std::array<absl::string_view, 2>{"", ""});
+  ORRERY_RETURN_IF_ERROR(b.status());
+  return b.Op(OpKind::kSumLoss, {b.function().result(places)}, b.FreeName("loss"),
+              {{"batch", ir::ElementCount(labels.dims)}});
 }
 
 absl::StatusOr<ValueId> CrossEntropy(ir::Builder& b, ValueId output) {
@@ -90,6 +139,9 @@ absl::StatusOr<ValueId> CrossEntropy(ir::Builder& b, ValueId output) {
     return absl::InvalidArgumentError(
         absl::StrCat(ir::PrintValue(b.function(), output), " has ", labels.dims.size(),
                      " dimensions; cross-entropy wants samples and classes; try --loss mse"));
+  }
+  if (ClassDim(b.function(), output) + 1 < labels.dims.size()) {
+    return CrossEntropyOfPlaces(b, logits);
   }
   labels.dims.pop_back();
   labels.dtype = ir::DType::kI64;
@@ -104,8 +156,60 @@ absl::StatusOr<ValueId> SquaredError(ir::Builder& b, ValueId output) {
   return b.Loss(output, target, type.dims[0], b.FreeName("loss"));
 }
 
+// A loss as the sum of the elements of `value` over `count`. Elements are added up over
+// microbatches and ranks; one number of a microbatch would not say how many samples it stands for.
+struct Parts {
+  ValueId value;
+  int64_t count = 1;
+};
+
+// Where rows that a label names to be ignored do not count: the rows, all of them.
+std::optional<ValueId> LikelihoodRows(const Function& function, OpId quotient) {
+  const auto maker = [&](ValueId value) { return function.producer(value); };
+  const auto is = [&](OpId op, OpKind kind) { return op.valid() && function.kind(op) == kind; };
+  const OpId sum = maker(function.operands(quotient)[0]);
+  const OpId counted = maker(function.operands(quotient)[1]);
+  if (!is(sum, OpKind::kReduceSum) || !is(counted, OpKind::kReduceSum)) return std::nullopt;
+  const ValueId rows = function.operands(sum)[0], weights = function.operands(counted)[0];
+  const OpId likelihood = maker(rows);
+  if (!is(likelihood, OpKind::kNegativeLikelihood) || maker(weights) != likelihood ||
+      function.operands(likelihood).size() > 2) {
+    return std::nullopt;
+  }
+  return rows;
+}
+
+Parts PartsOf(const Function& function, ValueId loss) {
+  Parts parts = {.value = loss};
+  const auto elements = [&](ValueId value) { return ir::ElementCount(function.type(value).dims); };
+  while (elements(parts.value) == 1) {
+    const OpId op = function.producer(parts.value);
+    if (!op.valid()) break;
+    const OpKind kind = function.kind(op);
+    const ValueId from = function.operands(op).empty() ? ValueId() : function.operands(op)[0];
+    if (kind == OpKind::kDiv) {
+      const std::optional<ValueId> rows = LikelihoodRows(function, op);
+      if (!rows.has_value()) break;
+      parts = {.value = *rows, .count = elements(*rows)};
+    } else if (kind == OpKind::kReduceSum || kind == OpKind::kReduceMean) {
+      parts = {.value = from, .count = kind == OpKind::kReduceMean ? elements(from) : 1};
+    } else if (kind == OpKind::kIdentity || kind == OpKind::kSqueeze || kind == OpKind::kReshape) {
+      parts.value = from;
+      continue;
+    }
+    break;
+  }
+  return parts;
+}
+
 absl::StatusOr<ValueId> Sum(ir::Builder& b, ValueId output) {
-  return b.Op(OpKind::kSumLoss, {output}, b.FreeName("loss"));
+  const Parts parts = PartsOf(b.function(), output);
+  const OpId maker = b.function().producer(parts.value);
+  const bool loss = maker.valid() && b.function().info(maker).is_loss;
+  if (loss && parts.count == 1) return parts.value;
+  ir::AttributeSet attributes;
+  if (parts.count > 1) attributes.Set("batch", parts.count);
+  return b.Op(OpKind::kSumLoss, {parts.value}, b.FreeName("loss"), attributes);
 }
 
 struct LossRow {
@@ -123,24 +227,56 @@ absl::StatusOr<const LossRow*> FindLoss(absl::string_view kind) {
       absl::StrCat("there is no loss '", kind, "'; wanted auto, cross-entropy, mse, sum or none"));
 }
 
-}  // namespace
+bool MayBeOwn(const LossChoice& choice) { return choice.kind == "auto" || choice.kind == "sum"; }
 
-absl::StatusOr<bool> AttachLoss(Function& function, const LossChoice& choice) {
-  if (choice.kind == "none" || IsTrained(function)) return false;
-  ORRERY_ASSIGN_OR_RETURN(const ValueId output, FindOutput(function, choice.output));
+// The outputs that get a loss: all of a list of names; without one the graph's own loss, or the
+// first that can have one.
+absl::StatusOr<std::vector<ValueId>> ChooseOutputs(const Function& function,
+                                                   const LossChoice& choice) {
+  const ValueId own = MayBeOwn(choice) && choice.output.empty() ? OwnLoss(function) : ValueId();
+  if (own.valid()) return std::vector<ValueId>{own};
+  std::vector<std::string> names = {choice.output};
+  if (!FindOutput(function, choice.output).ok()) names = absl::StrSplit(choice.output, ',');
+  std::vector<ValueId> outputs;
+  for (const std::string& name : names) {
+    ORRERY_ASSIGN_OR_RETURN(const ValueId output, FindOutput(function, name));
+    if (std::find(outputs.begin(), outputs.end(), output) == outputs.end()) {
+      outputs.push_back(output);
+    }
+  }
+  return outputs;
+}
+
+absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice& choice) {
+  const Function& function = b.function();
+  const bool own = MayBeOwn(choice) && IsScalar(function, output);
   const ir::TensorType& type = function.type(output);
-  if (!ir::IsFloat(type.dtype) || type.dims.empty()) {
+  if (!own && (!ir::IsFloat(type.dtype) || type.dims.empty())) {
     return absl::InvalidArgumentError(
         absl::StrCat(function.name(), ": output ", ir::PrintValue(function, output), " is ",
                      ir::ToString(type, function.mesh()),
                      "; wanted one of floating point with at least one dimension"));
   }
-  const std::string kind = choice.kind == "auto" ? AutoKind(function, output) : choice.kind;
+  std::string kind = choice.kind;
+  if (own) kind = "sum";
+  if (kind == "auto") kind = AutoKind(function, output);
   ORRERY_ASSIGN_OR_RETURN(const LossRow* row, FindLoss(kind));
+  return row->attach(b, output);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> AttachLoss(Function& function, const LossChoice& choice) {
+  if (choice.kind == "none" || IsTrained(function)) return false;
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, ChooseOutputs(function, choice));
   ir::Builder b(function);
-  ORRERY_ASSIGN_OR_RETURN(const ValueId loss, row->attach(b, output));
+  std::vector<ir::Output> losses;
+  for (const ValueId output : outputs) {
+    ORRERY_ASSIGN_OR_RETURN(const ValueId loss, Attach(b, output, choice));
+    losses.push_back({.value = loss, .role = ir::OutputRole::kLoss, .of = {}});
+  }
   ORRERY_ASSIGN_OR_RETURN(function, std::move(b).Finalize());
-  function.SetOutputs({{.value = loss, .role = ir::OutputRole::kLoss, .of = {}}});
+  function.SetOutputs(std::move(losses));
   RemoveDeadOps(function);
   return true;
 }

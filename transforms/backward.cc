@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/builder.h"
 #include "support/status.h"
 #include "transforms/pass.h"
@@ -14,12 +15,27 @@ using ir::OpId;
 using ir::OutputRole;
 using ir::ValueId;
 
+// Only gradients of reductions ask for these: types are inferred once more for nobody else.
+IdTable<ValueId, int8_t> FindBatchDims(const Function& function) {
+  const int64_t batch = ir::BatchOf(function);
+  for (const OpId op : function.order()) {
+    if (function.kind(op) != ir::OpKind::kReduceSum && function.kind(op) != ir::OpKind::kReduceMean)
+      continue;
+    const ir::Dims& dims = function.type(function.operands(op)[0]).dims;
+    for (const int64_t axis : function.attributes(op).Ints("axes")) {
+      if (batch > 0 && dims[static_cast<size_t>(axis)] % batch == 0) return ir::BatchDims(function);
+    }
+  }
+  return IdTable<ValueId, int8_t>(function.value_limit(), -1);
+}
+
 // Reverse-mode differentiation of one function; the gradients of a value are summed as they come.
 class Backward {
  public:
   explicit Backward(Function function)
       : builder_(std::move(function)),
         needed_(this->function().value_limit(), 0),
+        batch_dims_(FindBatchDims(this->function())),
         gradients_(this->function().value_limit()) {}
 
   absl::StatusOr<Function> Run() {
@@ -98,7 +114,7 @@ class Backward {
     }
     const std::vector<ValueId> operands(function().operands(op).begin(),
                                         function().operands(op).end());
-    ir::GradientContext context(builder_, op, of_results, needed_);
+    ir::GradientContext context(builder_, op, of_results, needed_, &batch_dims_);
     ORRERY_RETURN_IF_ERROR(function().info(op).gradient(context));
     for (size_t i = 0; i < operands.size(); ++i) {
       ORRERY_RETURN_IF_ERROR(Contribute(operands[i], context.operand_gradients()[i]));
@@ -116,6 +132,7 @@ class Backward {
 
   ir::Builder builder_;
   IdTable<ValueId, char> needed_;  // of the values that there were before
+  IdTable<ValueId, int8_t> batch_dims_;
   IdTable<ValueId, ValueId> gradients_;
   std::vector<ValueId> losses_;
   std::vector<ValueId> found_;  // parameters, in the order in which their gradients were found

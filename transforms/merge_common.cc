@@ -28,12 +28,12 @@ struct Key {
   }
 };
 
-// Ops that do more than their results say stay. So do constants that
-// have not kept their elements.
+// Ops that do more than their results say stay. So do constants that have not kept their elements,
+// and what is drawn at random.
 bool MayMerge(const Rewriter& r, OpId op) {
   const ir::OpInfo& info = r.function().info(op);
   if (info.op_class != OpClass::kCompute && info.op_class != OpClass::kView) return false;
-  if (r.function().result_count(op) == 0) return false;
+  if (info.random || r.function().result_count(op) == 0) return false;
   return r.kind(op) != OpKind::kConstant || !r.attributes(op).empty();
 }
 

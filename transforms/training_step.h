@@ -13,18 +13,22 @@ namespace orrery::transforms {
 
 /// The loss that a function without one gets.
 struct LossChoice {
-  /// "cross-entropy": of the classes that the last dimension of the output holds, as logits, with
-  /// whole-number labels; of a Softmax or LogSoftmax that makes the output, its operand is taken.
-  /// "mse": squared error, with a target as large as the output. "sum": the output itself. "none":
-  /// the function stays a forward pass. "auto": cross-entropy where a matrix product (plus bias) or
-  /// a softmax makes the output, else mse.
+  /// "cross-entropy": of logits, with whole-number labels; classes are the last dimension of the
+  /// output, the channels where a convolution makes it, or what a Softmax or LogSoftmax that makes
+  /// it runs over, whose operand is taken. "mse": squared error, with a target as large as the
+  /// output. "sum": the output itself. "none": the function stays a forward pass. "auto":
+  /// cross-entropy where a matrix product (plus bias) or a softmax makes the output, else mse.
   std::string kind = "auto";
-  /// Name of the result that gets it. Empty: the first result of floating-point type.
+  /// Names of the results that get it, with commas between. Empty: the first result of
+  /// floating-point type; of "auto" and "sum" the first that is one number, which is the graph's
+  /// own loss.
   std::string output = {};
 };
 
-/// Appends the loss on one result, with a new data input for its target ("labels", "target"). The
-/// other results are no longer returned, and what only they needed is gone. False when the function
+/// Appends the loss on each chosen result, with a new data input for its target ("labels",
+/// "target"). A mean over the rows of a batch, as a graph's own loss often is, becomes a loss of
+/// those rows, so that microbatches add up. The other results are no longer returned, and what only
+/// they needed is gone. False when the function
 /// has a loss or gradients already, or the choice is "none". An error for an unknown kind, an
 /// output that is not there, or one that cannot carry the loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});

@@ -16,15 +16,24 @@ absl::StatusOr<ir::ValueId> Total(NodeContext& c, ir::ValueId value) {
   return c.Op(ir::OpKind::kReduceSum, {value}, {{"axes", axes}});
 }
 
+// The label that counts for nothing: an attribute, or input 3 of ONNX Runtime's op.
+absl::Status SetIgnored(NodeContext& c, ir::AttributeSet& attributes) {
+  if (c.Attribute("ignore_index") != nullptr) {
+    attributes.Set("ignore_index", c.Int("ignore_index", 0));
+  }
+  if (!c.has_input(3)) return absl::OkStatus();
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> ignored, c.IntegerInput(3));
+  if (ignored.size() == 1) attributes.Set("ignore_index", ignored[0]);
+  return absl::OkStatus();
+}
+
 // The loss of log-likelihoods [batch, classes, ..] reduced as the attribute says: a mean is the sum
 // over the sum of the weights of the rows that count.
 absl::StatusOr<ir::ValueId> LikelihoodLoss(NodeContext& c, ir::ValueId likelihoods) {
   std::vector<ir::ValueId> operands = {likelihoods, c.input(1)};
   if (c.has_input(2)) operands.push_back(c.input(2));
   ir::AttributeSet attributes;
-  if (c.Attribute("ignore_index") != nullptr) {
-    attributes.Set("ignore_index", c.Int("ignore_index", 0));
-  }
+  ORRERY_RETURN_IF_ERROR(SetIgnored(c, attributes));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> rows,
                           c.Ops(ir::OpKind::kNegativeLikelihood, operands, attributes));
   const std::string reduction = c.String("reduction", "mean");

@@ -53,11 +53,11 @@ absl::Status LowerFusedMatMul(NodeContext& c) {
   return c.Return(c.Op(ir::OpKind::kScale, {product}, {{"factor", alpha}}));
 }
 
-absl::StatusOr<ir::AttributeSet> NormAttributes(NodeContext& c) {
+absl::StatusOr<ir::AttributeSet> NormAttributes(NodeContext& c, double epsilon) {
   const auto rank = c.input_type(0).dims.size();
   ORRERY_ASSIGN_OR_RETURN(const size_t axis, ir::NormalizeAxis(c.Int("axis", -1), rank));
   return ir::AttributeSet{{"axis", static_cast<int64_t>(axis)},
-                          {"epsilon", c.Float("epsilon", 1e-5)}};
+                          {"epsilon", c.Float("epsilon", epsilon)}};
 }
 
 // x + skip [+ bias] is normalized, and output 3 itself.
@@ -67,7 +67,7 @@ absl::Status LowerSkipNorm(NodeContext& c) {
   const bool centered = kind == ir::OpKind::kLayerNorm;
   const int beta = centered ? 3 : -1;
   const int bias = centered ? 4 : 3;
-  ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet attributes, NormAttributes(c));
+  ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet attributes, NormAttributes(c, 1e-12));
   ORRERY_ASSIGN_OR_RETURN(ir::ValueId sum, c.Op(ir::OpKind::kAdd, {c.input(0), c.input(1)}));
   if (c.has_input(bias)) {
     ORRERY_ASSIGN_OR_RETURN(sum, c.Op(ir::OpKind::kAdd, {sum, c.input(bias)}));
@@ -84,7 +84,7 @@ absl::Status LowerSkipNorm(NodeContext& c) {
 }
 
 absl::Status LowerRmsNorm(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet attributes, NormAttributes(c));
+  ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet attributes, NormAttributes(c, 1e-5));
   const ir::ValueId operands[] = {c.input(0), c.input(1)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
                           c.Ops(ir::OpKind::kRmsNorm, operands, attributes));

@@ -122,9 +122,11 @@ absl::Status LowerDropoutGrad(NodeContext& c) {
 // dy of a mean over rows, the log-likelihoods [rows, classes], the labels.
 absl::Status LowerCrossEntropyGrad(NodeContext& c) {
   const ir::Dims dims = c.input_type(1).dims;
-  if (dims.size() != 2 || c.has_input(3) || c.String("reduction", "mean") == "none") {
+  const bool ignores = c.Attribute("ignore_index") != nullptr || c.has_input(4);
+  if (dims.size() != 2 || c.has_input(3) || ignores || c.String("reduction", "mean") == "none") {
     return absl::UnimplementedError(
-        "only a mean or a sum over rows [rows, classes] without weights is supported");
+        "only a mean or a sum over rows [rows, classes] without weights and ignore_index is "
+        "supported");
   }
   const int64_t rows = c.String("reduction", "mean") == "mean" ? dims[0] : 1;
   ORRERY_ASSIGN_OR_RETURN(

@@ -24,18 +24,24 @@ absl::StatusOr<ir::DType> DTypeOf(NodeContext& c, ir::DType fallback) {
   return ElementType(static_cast<int>(number));
 }
 
+absl::StatusOr<ir::ValueId> RandomLike(NodeContext& c, ir::ValueId x, ir::DType dtype) {
+  ir::AttributeSet attributes = {{"to", std::string(ir::ToString(dtype))}};
+  if (const double mean = MeanOf(c); mean != 0) attributes.Set("value", mean);
+  return c.Op(ir::OpKind::kRandomLike, {x}, attributes);
+}
+
 absl::Status LowerRandom(NodeContext& c) {
   const std::vector<int64_t> shape = c.Ints("shape");
   ORRERY_ASSIGN_OR_RETURN(const ir::DType dtype, DTypeOf(c, ir::DType::kF32));
-  return c.Return(
-      c.Constant({dtype, ir::Dims(shape.begin(), shape.end()), {}}, {{"fill", MeanOf(c)}}));
+  ORRERY_ASSIGN_OR_RETURN(
+      const ir::ValueId like,
+      c.Constant({dtype, ir::Dims(shape.begin(), shape.end()), {}}, {{"fill", 0.0}}));
+  return c.Return(RandomLike(c, like, dtype));
 }
 
 absl::Status LowerRandomLike(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const ir::DType dtype, DTypeOf(c, c.input_type(0).dtype));
-  ir::AttributeSet attributes = {{"to", std::string(ir::ToString(dtype))}};
-  if (const double mean = MeanOf(c); mean != 0) attributes.Set("value", mean);
-  return c.Return(c.Op(ir::OpKind::kRandomLike, {c.input(0)}, attributes));
+  return c.Return(RandomLike(c, c.input(0), dtype));
 }
 
 absl::Status LowerBernoulli(NodeContext& c) {

@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/pointwise.h"
 #include "support/status.h"
 
 // Losses of classification, one value a row. CrossEntropy is a loss of its own: softmax, logarithm
@@ -13,7 +14,7 @@
 namespace orrery::ir {
 namespace {
 
-constexpr double kFlopsALogit = 4;  // maximum, difference, exponential, sum
+constexpr double kFlopsALogit = kExpFlops + 3;  // maximum, difference, exponential, sum
 
 absl::Status CheckCrossEntropy(const OpTypes& op) {
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 1, "[..,classes]"));

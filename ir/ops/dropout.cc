@@ -88,6 +88,7 @@ extern const OpInfo kDropoutOp = {
     .sharding = DropoutSharding,
     .evaluate = EvaluateDropout,
     .gradient = DropoutGradient,
+    .random = true,
 };
 
 extern const OpInfo kDropoutGradOp = {

@@ -111,7 +111,8 @@ absl::Status InferEinsum(const OpTypes& op, TypeList& results) {
   return absl::OkStatus();
 }
 
-// One operation an operand at each place of the whole space; of a single operand one.
+// One operation an operand at each place of the whole space; of a single operand one, and none when
+// its elements only move.
 double SpaceFlops(const Equation& equation, const OpTypes& op, size_t operands) {
   const absl::StatusOr<Dims> sizes = LetterSizes(equation, op);
   double places = static_cast<double>(operands);
@@ -123,7 +124,9 @@ double SpaceFlops(const Equation& equation, const OpTypes& op, size_t operands) 
 
 double EinsumFlops(const OpTypes& op, const TypeList&) {
   const absl::StatusOr<Equation> equation = ParseEquation(op.attributes);
-  return equation.ok() ? SpaceFlops(*equation, op, op.operands.size()) : 0;
+  if (!equation.ok()) return 0;
+  const bool moves = op.operands.size() == 1 && equation->letters.size() == equation->result.size();
+  return moves ? 0 : SpaceFlops(*equation, op, op.operands.size());
 }
 
 ShardingRule EinsumSharding(const OpTypes& op, const TypeList&) {

@@ -134,6 +134,7 @@ extern const OpInfo kGatherOp = {
         "[..,i..,..]",
     .operands = 2,
     .infer = InferGather,
+    .bytes = GatheredBytes,
     .sharding = GatherRule,
     .evaluate = EvaluateGather,
     .gradient = GatherGradient,

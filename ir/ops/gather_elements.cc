@@ -157,6 +157,7 @@ extern const OpInfo kGatherElementsOp = {
         "index says which",
     .operands = 2,
     .infer = InferGatherElements,
+    .bytes = GatheredBytes,
     .sharding = GatherElementsRule,
     .evaluate = EvaluateGatherElements,
     .gradient = GatherElementsGradient,

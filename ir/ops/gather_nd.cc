@@ -195,6 +195,7 @@ extern const OpInfo kGatherNDOp = {
         "that it names along k dimensions: [batch..,tuples..,rest..]",
     .operands = 2,
     .infer = InferGatherND,
+    .bytes = GatheredBytes,
     .sharding = GatherNDRule,
     .evaluate = EvaluateGatherND,
     .gradient = GatherNDGradient,

@@ -230,7 +230,7 @@ absl::Status EvaluateLinearGroup(Evaluation& e) {
   return absl::OkStatus();
 }
 
-// Of products some of which nothing depends on: one after another.
+// Of products some of which nothing depends on, or some of which are frozen: one after another.
 void GradientsOneByOne(GradientContext& c, int count) {
   Builder& b = c.builder();
   ValueId dx;
@@ -267,8 +267,8 @@ void GradientsAtOnce(GradientContext& c, int count) {
 
 absl::Status LinearGroupGradient(GradientContext& c) {
   const auto count = static_cast<int>(GroupSize(c.attributes()));
-  bool whole = true;
-  for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid();
+  bool whole = c.needs(0);
+  for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid() && c.needs(1 + i);
   if (whole) {
     GradientsAtOnce(c, count);
   } else {

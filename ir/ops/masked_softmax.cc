@@ -3,6 +3,7 @@
 
 #include "ir/ops/attention.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/pointwise.h"
 
 // Softmax with the scale and the mask that go before it, in one kernel.
 
@@ -33,8 +34,11 @@ absl::Status InferMaskedSoftmax(const OpTypes& op, TypeList& results) {
   return InferUnary(op, results);
 }
 
-double MaskedSoftmaxFlops(const OpTypes&, const TypeList& results) {
-  return 6.0 * static_cast<double>(ElementCount(results[0].dims));
+// The scale and the mask come on top of the softmax.
+double MaskedSoftmaxFlops(const OpTypes& op, const TypeList& results) {
+  const bool scaled = op.attributes.Number("scale", 1) != 1;
+  const int each = kSoftmaxFlops + (scaled ? 1 : 0) + (op.operands.size() > 1 ? 1 : 0);
+  return each * static_cast<double>(ElementCount(results[0].dims));
 }
 
 ShardingRule MaskedSoftmaxSharding(const OpTypes& op, const TypeList& results) {

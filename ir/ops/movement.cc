@@ -23,6 +23,10 @@ int64_t CheckedCount(const std::vector<int64_t>& dims) {
   return count;
 }
 
+int64_t GatheredBytes(const OpTypes& op, const TypeList& results) {
+  return 2 * SizeOf(results[0]).count() + SizeOf(*op.operands[1]).count();
+}
+
 absl::Status CheckAxes(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<bool> seen(rank, false);
   for (const int64_t axis : axes) {

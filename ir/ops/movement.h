@@ -29,6 +29,9 @@ int64_t SizeSum(int64_t a, int64_t b);
 /// ElementCount of dims that nobody has checked.
 int64_t CheckedCount(const std::vector<int64_t>& dims);
 
+/// Bytes of an op that reads from operand 0 only what its indices, operand 1, name.
+int64_t GatheredBytes(const OpTypes& op, const TypeList& results);
+
 /// Ok when the attribute `axes` names dimensions of `rank`, each once.
 absl::Status CheckAxes(const std::vector<int64_t>& axes, size_t rank);
 /// The same for the attribute `axis`.

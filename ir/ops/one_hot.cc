@@ -92,6 +92,7 @@ extern const OpInfo kRandomLikeOp = {
     .sharding = ElementwiseRule,
     .evaluate = EvaluateRandomLike,
     .no_gradient = 0b1,
+    .random = true,
 };
 
 }  // namespace orrery::ir

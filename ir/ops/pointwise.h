@@ -20,6 +20,8 @@ namespace orrery::ir {
 /// `kExpFlops`: whatever takes a series or a table: exp, log, powers, roots, trigonometry, erf.
 /// Composite functions cost the sum of their parts.
 inline constexpr int kExpFlops = 4;
+/// Of softmax: find the maximum, subtract it, exp, sum, divide.
+inline constexpr int kSoftmaxFlops = kExpFlops + 4;
 
 template <int flops>
 double FlopsAnElement(const OpTypes&, const TypeList& results) {

@@ -176,6 +176,12 @@ ValueId WithDims(GradientContext& c, ValueId value) {
   return c.builder().Op(OpKind::kUnsqueeze, {value}, "", {{"axes", sorted}});
 }
 
+// Whether the op reduces over the batch.
+bool IsOverBatch(const GradientContext& c) {
+  const std::vector<int64_t> axes = c.attributes().Ints("axes");
+  return std::find(axes.begin(), axes.end(), c.batch_dim(0)) != axes.end();
+}
+
 // The gradient of the result, repeated to the shape of the operand.
 ValueId Repeated(GradientContext& c, absl::string_view name) {
   const Dims dims = c.operand_type(0).dims;
@@ -183,8 +189,9 @@ ValueId Repeated(GradientContext& c, absl::string_view name) {
   for (const int64_t axis : c.attributes().Ints("axes")) {
     shape[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
   }
-  return c.builder().Op(OpKind::kExpand, {WithDims(c, c.result_gradient())}, name,
-                        {{"shape", shape}});
+  AttributeSet attributes = {{"shape", shape}};
+  if (IsOverBatch(c)) attributes.Set("batch_dim", static_cast<int64_t>(c.batch_dim(0)));
+  return c.builder().Op(OpKind::kExpand, {WithDims(c, c.result_gradient())}, name, attributes);
 }
 
 absl::Status SumGradient(GradientContext& c) {
@@ -197,8 +204,10 @@ absl::Status MeanGradient(GradientContext& c) {
     return static_cast<double>(ElementCount(type.dims));
   };
   const double share = elements(c.builder().type(c.result())) / elements(c.operand_type(0));
+  AttributeSet attributes = {{"factor", share}};
+  if (IsOverBatch(c)) attributes.Set("over_batch", int64_t{1});
   c.SetOperandGradient(
-      0, c.builder().Op(OpKind::kScale, {Repeated(c, "")}, c.GradientName(0), {{"factor", share}}));
+      0, c.builder().Op(OpKind::kScale, {Repeated(c, "")}, c.GradientName(0), attributes));
   return c.builder().status();
 }
 

@@ -104,7 +104,7 @@ extern const OpInfo kIdentityOp = {
     .sharding = ElementwiseRule,
     .evaluate = EvaluateIdentity,
     .gradient = IdentityGradient,
-    .in_place_from = 0,
+    .strided_view = true,
     .linear = true,
 };
 

@@ -12,9 +12,6 @@
 namespace orrery::ir {
 namespace {
 
-// Flops an element: find the maximum, subtract it, exp, sum, divide.
-constexpr int kSoftmaxFlops = kExpFlops + 4;
-
 absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
   return NormalizeAxis(attributes.Int("axis", -1), rank);
 }

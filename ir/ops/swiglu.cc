@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ir/ops/kernels.h"
+#include "ir/ops/pointwise.h"
 
 // The gated activation of Llama: silu(gate) up (Shazeer 2020), and its gradient in one kernel.
 
@@ -35,11 +36,6 @@ absl::Status InferSwiGluGrad(const OpTypes& op, TypeList& results) {
   return absl::OkStatus();
 }
 
-template <int kFlopsAnElement>
-double Flops(const OpTypes&, const TypeList& results) {
-  return kFlopsAnElement * static_cast<double>(ElementCount(results[0].dims));
-}
-
 absl::Status EvaluateSwiGluGrad(Evaluation& e) {
   for (int64_t i = 0; i < e.results[0].size(); ++i) {
     const double gate = e.operand(0).Number(i), up = e.operand(1).Number(i);
@@ -57,7 +53,7 @@ extern const OpInfo kSwiGluOp = {
     .summary = "silu(gate) times up",
     .operands = 2,
     .infer = InferSameShapes,
-    .flops = Flops<5>,
+    .flops = FlopsAnElement<kExpFlops + 4>,
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {
@@ -73,7 +69,7 @@ extern const OpInfo kSwiGluGradOp = {
     .operands = 3,
     .results = 2,
     .infer = InferSwiGluGrad,
-    .flops = Flops<10>,
+    .flops = FlopsAnElement<kExpFlops + 6>,
     .sharding = ElementwiseRule,
     .evaluate = EvaluateSwiGluGrad,
 };

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
@@ -27,6 +28,7 @@ struct Flags {
   bool list_models = false;
   bool summary = false;
   bool json = false;
+  bool step = false;
   transforms::ParallelDegrees degrees;
   bool stages = false;
 };
@@ -48,9 +50,21 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   return absl::OkStatus();
 }
 
-// Of the training step that the flags ask for; with passes, of what they leave.
-absl::Status PrintSummary(const Flags& flags, ir::Function function) {
-  if (flags.passes.empty()) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
+bool Spreads(const Flags& flags) {
+  return flags.stages || flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1;
+}
+
+// Whether the training step is asked for, not the function as it stands in the file. Passes say
+// themselves what they want, and IR text is taken as it is where it is spread.
+bool WantsStep(const Flags& flags) {
+  const ModelFlags& model = flags.model;
+  const bool asks = flags.step || flags.summary || !model.loss.kind.empty() ||
+                    !model.loss.output.empty() || !model.optimizer.empty() || model.no_simplify;
+  const bool is_text = absl::EndsWith(model.model, ".orr");
+  return flags.passes.empty() && (asks || (Spreads(flags) && !is_text));
+}
+
+absl::Status PrintSummary(const Flags& flags, const ir::Function& function) {
   const cost_models::Summary summary = cost_models::Summarize(function);
   std::cout << (flags.json ? cost_models::SummaryJson(summary, flags.model.model)
                            : cost_models::SummaryText(summary, flags.model.model));
@@ -82,9 +96,9 @@ absl::Status Optimize(const Flags& flags) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
     }
   }
-  if (flags.summary) return PrintSummary(flags, std::move(function));
-  const bool spread = flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1;
-  if (flags.stages || spread) return PrintStages(flags, function);
+  if (WantsStep(flags)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
+  if (flags.summary) return PrintSummary(flags, function);
+  if (Spreads(flags)) return PrintStages(flags, function);
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
   return absl::OkStatus();
 }
@@ -106,7 +120,10 @@ int Main(int argc, char** argv) {
       "names all built-in models with their keys and sources")(
       "summary", po::bool_switch(&flags.summary),
       "print parameters, flops, bytes and kernels of the training step, or of what --passes leave")(
-      "json", po::bool_switch(&flags.json), "print the summary as JSON")(
+      "step", po::bool_switch(&flags.step),
+      "print the training step that simulate plays; --loss, --output, --optimizer and "
+      "--no-simplify "
+      "imply it")("json", po::bool_switch(&flags.json), "print the summary as JSON")(
       "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
       "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
