@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
@@ -44,6 +46,14 @@ TEST(ExternalData, MayBeAbsentOrElsewhere) {
   EXPECT_EQ(ReshapeBy("/etc/passwd"), kUnknown);
   EXPECT_EQ(ReshapeBy("../m.onnx"), kUnknown);
   EXPECT_EQ(ReshapeBy("."), kUnknown);
+}
+
+// A model that came from elsewhere reads no file of its neighbours, not even one that fits.
+TEST(ExternalData, StaysInTheFolderOfTheModel) {
+  const int64_t numbers[] = {7, 2, 12};
+  WriteTestFile("fits.bin", std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)));
+  const std::string folder = std::filesystem::path(TestFolder()).parent_path().filename().string();
+  EXPECT_EQ(ReshapeBy(absl::StrCat("../", folder, "/fits.bin")), kUnknown);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "importer/inline_functions.h"
 
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
@@ -53,6 +55,38 @@ func @m (
   return %y: result
 }
 )");
+}
+
+// Attributes that the call leaves out have the defaults of the function, a field that is newer than
+// the ONNX library; the graphs of an If have theirs, too.
+TEST(InlineFunctions, DefaultsAndAttributesOfBranches) {
+  onnx::ModelProto model = ModelOf("g (float[4,8] x) => (float[4,8] y) { y = Scaled(x) }");
+  model.mutable_graph()->mutable_node(0)->set_domain("f");
+  const onnx::ModelProto body = ModelOf("b (float[4,8] x) => (float[4,8] y) { y = If(c) }");
+  const onnx::ModelProto then =
+      ModelOf("t () => (float[4,8] r) { r = LeakyRelu<alpha: float = @slope>(x) }");
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_domain("f");
+  function.set_name("Scaled");
+  function.add_input(std::string("x"));
+  function.add_output(std::string("y"));
+  *function.add_node() =
+      ModelOf("k () => (bool c) { c = Constant<value = bool {1}>() }").graph().node(0);
+  onnx::NodeProto& choice = *function.add_node() = body.graph().node(0);
+  for (const char* name : {"then_branch", "else_branch"}) {
+    onnx::AttributeProto& branch = *choice.add_attribute();
+    branch.set_name(name);
+    branch.set_type(onnx::AttributeProto::GRAPH);
+    *branch.mutable_g() = then.graph();
+  }
+  onnx::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(onnx::AttributeProto::FLOAT);
+  slope.set_f(0.5);
+  function.GetReflection()->MutableUnknownFields(&function)->AddLengthDelimited(
+      11, slope.SerializeAsString());
+  EXPECT_NE(ImportText(model).find("%y: f32[4,8] = LeakyRelu(%x) {alpha=0.5}"), std::string::npos)
+      << ImportText(model);
 }
 
 TEST(InlineFunctions, CallsItself) {

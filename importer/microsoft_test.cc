@@ -40,6 +40,13 @@ TEST(Microsoft, Forward) {
   %s: f32[2,4] = Add(%x, %z)
   %y: f32[2,4], %m: f32[2,1], %d: f32[2,1] = LayerNorm(%s, %g, %b) {axis=1, epsilon=0.5}
 )");
+  EXPECT_EQ(BodyOf("y = SkipLayerNormalization(x, z, g, b, c)",
+                   "float[2,4] x, float[2,4] z, float[4] g, float[4] b, float[4] c")
+                .substr(0, 59),
+            R"(
+  %5: f32[2,4] = Add(%x, %z)
+  %6: f32[2,4] = Add(%5, %c)
+)");
 }
 
 TEST(Microsoft, Gradients) {
@@ -59,6 +66,34 @@ TEST(Microsoft, Gradients) {
                    "float[2,5,8,8] dy, float[2,3,8,8] x, float[5,3,3,3] w")
                 .substr(0, 43),
             "\n  %y: f32[2,3,8,8] = ConvDataGrad(%dy, %w)");
+}
+
+TEST(Microsoft, GradientsOfNorms) {
+  EXPECT_EQ(BodyOf("y, dg, db = LayerNormalizationGrad(dy, x, g, mean, rstd)",
+                   "float[2,4] dy, float[2,4] x, float[4] g, float[2,1] mean, float[2,1] rstd"),
+            "\n  %y: f32[2,4], %dg: f32[4], %db: f32[4] = LayerNormGrad(%x, %g, %mean, %rstd, %dy) "
+            "{axis=1}\n");
+}
+
+// That of a mean is divided by the rows, that of a sum is not.
+TEST(Microsoft, GradientsOfLosses) {
+  const std::string inputs = "float dl, float[8,5] p, int64[8] l";
+  EXPECT_EQ(BodyOf("y = SoftmaxCrossEntropyLossGrad(dl, p, l)", inputs), R"(
+  %3: f32[8,5] = CrossEntropyGrad(%p, %l) {batch=8}
+  %y: f32[8,5] = Mul(%3, %dl)
+)");
+  EXPECT_EQ(BodyOf("y = SoftmaxCrossEntropyLossGrad<reduction = \"sum\">(dl, p, l)", inputs), R"(
+  %3: f32[8,5] = CrossEntropyGrad(%p, %l) {batch=1}
+  %y: f32[8,5] = Mul(%3, %dl)
+)");
+}
+
+TEST(Microsoft, GradientsOfDropoutHaveItsRatio) {
+  onnx::ModelProto model = ModelOf(
+      "g (float[2,4] dy, bool[2,4] m) => (float[2,4] y) <float r = {0.25}> {"
+      "y = DropoutGrad(dy, m, r) }");
+  model.mutable_graph()->mutable_node(0)->set_domain("com.microsoft");
+  EXPECT_NE(ImportText(model).find("DropoutGrad(%m, %dy) {ratio=0.25}"), std::string::npos);
 }
 
 TEST(Microsoft, SumsOfGradients) {
@@ -104,8 +139,7 @@ g (float[4] x, float r, int64 t, float[4] w, float[4] g, float[4] m, float[4] v)
 }
 
 // Weights of light models are made by nodes.
-TEST(Weights, ConstantsThatStandWhereWeightsDo) {
-  EXPECT_EQ(ImportText(ModelOf(R"(
+constexpr char kLight[] = R"(
 g (float[2,3,8,8] x) => (float[2,3,8,8] y)
 <int64[4] s = {3, 3, 1, 1}, int64[1] c = {3}, float[3] mean = {1, 2, 3}> {
   w = ConstantOfShape<value = float[1] {0.02}>(s)
@@ -114,7 +148,10 @@ g (float[2,3,8,8] x) => (float[2,3,8,8] y)
   v = Constant<value = float[3] {1.0, 1.0, 1.0}>()
   h = Conv(x, w)
   y = BatchNormalization(h, g, b, mean, v)
-})")),
+})";
+
+TEST(Weights, ConstantsThatStandWhereWeightsDo) {
+  EXPECT_EQ(ImportText(ModelOf(kLight)),
             R"(
 func @m (
   %x: f32[2,3,8,8] data,
@@ -129,6 +166,12 @@ func @m (
   return %y: result
 }
 )");
+}
+
+TEST(Weights, ThatAreConstantsCanBeFrozen) {
+  const std::string text = ImportText(ModelOf(kLight), {.freeze = "^g$"});
+  EXPECT_NE(text.find("%w: f32[3,3,1,1] parameter"), std::string::npos) << text;
+  EXPECT_NE(text.find("%g: f32[3] buffer"), std::string::npos) << text;
 }
 
 }  // namespace

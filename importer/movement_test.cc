@@ -126,6 +126,11 @@ TEST(MovementOnnx, OneElementOfADimensionIsAView) {
                 13),
             "Slice{axes=[1], ends=[1], starts=[0], steps=[1]} f32[2,1,3]\n"
             "Squeeze{axes=[1]} f32[2,3]\n");
+  EXPECT_EQ(Ops("g (float[2,8,3] x) => (float[2,3] y) <int64 i = {-2}> {"
+                "y = Gather<axis = 1>(x, i) }",
+                13),
+            "Slice{axes=[1], ends=[7], starts=[6], steps=[1]} f32[2,1,3]\n"
+            "Squeeze{axes=[1]} f32[2,3]\n");
   EXPECT_EQ(Ops("g (float[2,8,3] x, int64[4] i) => (float[2,4,3] y) {"
                 "y = Gather<axis = -2>(x, i) }",
                 13),
@@ -190,6 +195,9 @@ TEST(MovementOnnx, ResizesFromOpsetToOpset) {
       "g (float[1,2,2,3] x) => (float[1,2,4,6] y) <float[4] s = {1, 1, 2, 2}> ";
   EXPECT_EQ(Ops(graph + "{ y = Upsample(x, s) }", 9), old);
   EXPECT_EQ(Ops(graph + "{ y = Resize(x, s) }", 10), old);
+  EXPECT_EQ(Ops(graph + "{ y = Upsample<mode = \"bilinear\">(x, s) }", 9),
+            "Resize{axes=[2, 3], coordinates=\"asymmetric\", mode=\"linear\", "
+            "nearest_mode=\"floor\", scales=[2.0, 2.0], sizes=[4, 6]} f32[1,2,4,6]\n");
   EXPECT_EQ(Ops(graph + "{ y = Resize<mode = \"linear\">(x, , s) }", 13),
             "Resize{axes=[2, 3], coordinates=\"half_pixel\", mode=\"linear\", scales=[2.0, 2.0], "
             "sizes=[4, 6]} f32[1,2,4,6]\n");
@@ -198,6 +206,21 @@ TEST(MovementOnnx, ResizesFromOpsetToOpset) {
                 18),
             "Resize{axes=[2, 3], coordinates=\"half_pixel\", mode=\"nearest\", "
             "nearest_mode=\"round_prefer_floor\", scales=[2.0, 2.0], sizes=[4, 6]} f32[1,2,4,6]\n");
+  EXPECT_EQ(Ops("g (float[1,2,2,3] x) => (float[1,2,5,8] y) <int64[2] s = {5, 6}> {"
+                "y = Resize<axes = [2, 3], keep_aspect_ratio_policy = \"not_smaller\">(x, , , s) }",
+                18),
+            "Resize{axes=[2, 3], coordinates=\"half_pixel\", mode=\"nearest\", "
+            "nearest_mode=\"round_prefer_floor\", scales=[2.5, 2.5], sizes=[5, 8]} f32[1,2,5,8]\n");
+}
+
+// Unless a mode says otherwise the blocks come before the channels.
+TEST(MovementOnnx, DepthBecomesSpaceBlockByBlock) {
+  EXPECT_EQ(Ops("g (float[2,12,4,5] x) => (float[2,3,8,10] y) {"
+                "y = DepthToSpace<blocksize = 2>(x) }",
+                11),
+            "Reshape{shape=[-1, 2, 2, 3, 4, 5]} f32[2,2,2,3,4,5]\n"
+            "Transpose{perm=[0, 3, 4, 1, 5, 2]} f32[2,3,4,2,5,2]\n"
+            "Reshape{shape=[-1, 3, 8, 10]} f32[2,3,8,10]\n");
 }
 
 TEST(MovementOnnx, SizesThatDependOnData) {

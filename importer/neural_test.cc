@@ -66,6 +66,22 @@ TEST(Convolutions, TakePaddingByName) {
       "m.onnx: the Conv that makes 'y': input 0 has 2 dimensions; wanted [batch,channels,..]");
 }
 
+// SAME_LOWER has the odd row in front; how far a kernel reaches depends on its dilation.
+TEST(Convolutions, PadTheOddRowInFront) {
+  EXPECT_EQ(Ops(R"(g (float[8,3,7,7] x) => (float[8,2,7,7] y) <float[2,3,2,2] w = {}> {
+    y = Conv<auto_pad = "SAME_LOWER", dilations = [3, 3]>(x, w) })"),
+            R"(
+  %y: f32[8,2,7,7] = Conv(%x, %w) {dilations=[3, 3], group=1, pads=[2, 2, 1, 1], strides=[1, 1]})");
+  EXPECT_EQ(Ops(R"(g (float[8,3,4] x) => (float[8,2,8] y) <float[3,2,3] w = {}> {
+    y = ConvTranspose<strides = [2], auto_pad = "SAME_UPPER">(x, w) })"),
+            R"(
+  %y: f32[8,2,8] = ConvTranspose(%x, %w) {dilations=[1], group=1, pads=[0, 1], spatial=[8], strides=[2]})");
+  EXPECT_EQ(Ops(R"(g (float[5,3,4] x) => (float[5,2,8] y) <float[3,2,3] w = {}> {
+    y = ConvTranspose<strides = [2], output_shape = [5, 2, 8]>(x, w) })"),
+            R"(
+  %y: f32[5,2,8] = ConvTranspose(%x, %w) {dilations=[1], group=1, pads=[1, 0], spatial=[8], strides=[2]})");
+}
+
 TEST(Pools, OfWholeImagesAreReductions) {
   EXPECT_EQ(Ops("g (float[8,3,7,7] x) => (float[8,3,1,1] y) { y = GlobalAveragePool(x) }"), R"(
   %y: f32[8,3,1,1] = ReduceMean(%x) {axes=[2, 3], keepdims=1})");
@@ -73,6 +89,19 @@ TEST(Pools, OfWholeImagesAreReductions) {
     y = MaxPool<kernel_shape = [3], strides = [2]>(x) })"),
             R"(
   %y: f32[8,3,3] = MaxPool(%x) {dilations=[1], kernel=[3], pads=[0, 0], strides=[2]})");
+  EXPECT_EQ(Ops("g (float[8,3,7] x) => (float[8,3,5] y) { y = LpPool<kernel_shape = [3]>(x) }"), R"(
+  %y: f32[8,3,5] = LpPool(%x) {dilations=[1], kernel=[3], p=2, pads=[0, 0], strides=[1]})");
+}
+
+// Before opset 16 there was no half pixel.
+TEST(Pools, OfRegions) {
+  const std::string graph =
+      "g (float[1,2,8,8] x, float[3,4] r, int64[3] b) => (float[3,2,1,1] y) { "
+      "y = RoiAlign(x, r, b) }";
+  EXPECT_EQ(Ops(graph, 10), R"(
+  %y: f32[3,2,1,1] = RoiAlign(%x, %r, %b) {mode="avg", pooled=[1, 1], sampling_ratio=0, spatial_scale=1.0})");
+  EXPECT_EQ(Ops(graph, 16), R"(
+  %y: f32[3,2,1,1] = RoiAlign(%x, %r, %b) {half_pixel=1, mode="avg", pooled=[1, 1], sampling_ratio=0, spatial_scale=1.0})");
 }
 
 TEST(Dropout, OfInferenceIsNothing) {
@@ -82,6 +111,36 @@ TEST(Dropout, OfInferenceIsNothing) {
     <float r = {0.25}, bool t = {1}> { y = Dropout(x, r, t) })"),
             R"(
   %y: f32[8,3], %2: bool[8,3] = Dropout(%x) {ratio=0.25})");
+}
+
+TEST(Dropout, WhoseModeIsGivenLaterIsOfTraining) {
+  EXPECT_EQ(Ops(R"(g (float[8,3] x, bool t) => (float[8,3] y) <float r = {0.25}> {
+    y = Dropout(x, r, t) })"),
+            R"(
+  %y: f32[8,3], %3: bool[8,3] = Dropout(%x) {ratio=0.25})");
+}
+
+TEST(Losses, AreMeansUnlessTheySayOtherwise) {
+  EXPECT_EQ(Ops(R"(g (float[8,5,3] x, int64[8,3] l) => (float y) {
+    y = SoftmaxCrossEntropyLoss(x, l) })"),
+            R"(
+  %2: f32[8,5,3] = LogSoftmax(%x) {axis=1}
+  %3: f32[8,3], %4: f32[8,3] = NegativeLikelihood(%2, %l)
+  %5: f32[] = ReduceSum(%3) {axes=[0, 1]}
+  %6: f32[] = ReduceSum(%4) {axes=[0, 1]}
+  %y: f32[] = Div(%5, %6))");
+}
+
+// A part of a batch is divided by the whole of it: by the attribute, or by the third input.
+TEST(Losses, OfDistIrKnowTheGlobalBatch) {
+  EXPECT_EQ(Ops(R"(g (float[8,4] x, float[8,4] z) => (float[8,4] y) {
+    y = Loss<N = 32>(x, z) })"),
+            R"(
+  %y: f32[8,4] = Loss(%x, %z) {batch=32})");
+  EXPECT_EQ(Ops(R"(g (float[8,4] x, float[8,4] z) => (float[8,4] y) <int64[1] n = {64}> {
+    y = Loss(x, z, n) })"),
+            R"(
+  %y: f32[8,4] = Loss(%x, %z) {batch=64})");
 }
 
 TEST(BatchNormalization, HasRunningStatisticsInTraining) {
@@ -110,6 +169,23 @@ TEST(Recurrent, NetsTakeWhatIsThere) {
   %3: f32[5,8,3] = Transpose(%x) {perm=[1, 0, 2]}
   %4: f32[5,1,8,4], %5: f32[1,8,4] = Rnn(%3, %w, %r) {activation_alpha=[1.0], activation_beta=[0.0], activations="Relu", direction="forward", given=""}
   %y: f32[8,5,1,4] = Transpose(%4) {perm=[2, 0, 1, 3]})");
+}
+
+// Numbers are for the activations that take one; without, each has its own default.
+TEST(Recurrent, ActivationsHaveTheirNumbers) {
+  const std::string text = Ops(R"(g (float[5,8,3] x) => (float[5,1,8,4] y)
+    <float[1,16,3] w = {}, float[1,16,4] r = {}> {
+    y = LSTM<hidden_size = 4, clip = 2.0, input_forget = 1, activation_alpha = [0.25],
+             activations = ["Sigmoid", "HardSigmoid", "LeakyRelu"]>(x, w, r) })");
+  EXPECT_EQ(text.substr(text.find("{activation")),
+            "{activation_alpha=[1.0, 0.25, 0.01], activation_beta=[0.0, 0.5, 0.0], "
+            "activations=\"Sigmoid,HardSigmoid,LeakyRelu\", clip=2.0, direction=\"forward\", "
+            "given=\"\", input_forget=1}");
+  const std::string gru = Ops(R"(g (float[5,8,3] x) => (float[5,1,8,4] y)
+    <float[1,12,3] w = {}, float[1,12,4] r = {}> {
+    y = GRU<hidden_size = 4, activations = ["HardSigmoid", "ScaledTanh"]>(x, w, r) })");
+  EXPECT_NE(gru.find("{activation_alpha=[0.2, 1.0], activation_beta=[0.5, 1.0]"), std::string::npos)
+      << gru;
 }
 
 }  // namespace

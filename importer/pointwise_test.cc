@@ -90,6 +90,10 @@ TEST(PointwiseImport, OfClip) {
             "\n  %y: f32[2,3,4] = Max(%x, %z)\n");
   EXPECT_EQ(BodyOf("y = Clip(x, , z)", 13, "int64[2,3,4] x, int64 z"),
             "\n  %y: i64[2,3,4] = Min(%x, %z)\n");
+  EXPECT_EQ(BodyOf("m = Constant<value = int64 {9007199254740993}>() y = Clip(x, m)", 13,
+                   "int64[2,3,4] x"),
+            "\n  %m: i64[] = Constant() {values=[9007199254740993]}\n"
+            "  %y: i64[2,3,4] = Max(%x, %m)\n");
 }
 
 // The axes are an attribute, later an input; none are all, or none.

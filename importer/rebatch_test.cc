@@ -92,6 +92,20 @@ func @f (
 )");
 }
 
+// An exact place comes before one that has more than the batch in it.
+TEST(MakeBatchFree, BatchOfOneBehindAnotherDimension) {
+  const std::string text = Free(R"(
+func @f (
+  %x: f32[1,3,4] data
+) {
+  %t: f32[3,1,4] = Transpose(%x) {perm=[1, 0, 2]}
+  %y: f32[3,1,2,2] = Reshape(%t) {shape=[3, 1, 2, 2]}
+  return %y: result
+}
+)");
+  EXPECT_NE(text.find("Reshape(%t) {shape=[3, -1, 2, 2]}"), std::string::npos) << text;
+}
+
 // Tokens of a class in front of the patches: the Expand makes the batch.
 TEST(MakeBatchFree, ExpandMakesTheBatch) {
   const std::string text = Free(R"(
@@ -220,6 +234,27 @@ func @f (
             "f: Slice 'y' cannot follow the batch: it takes part of the batch");
 }
 
+// `ops` make %y of %x: f32[2,6].
+std::string Refused(const std::string& ops) {
+  return Free(absl::StrCat("func @f (%x: f32[2,6] data) {\n", ops, "\n return %y: result\n}\n"));
+}
+
+TEST(MakeBatchFree, WhatDoesNotGrowWithTheBatch) {
+  EXPECT_EQ(Refused("%i: i64[2] = Constant() {values=[1, 0]}\n"
+                    "%y: f32[2,6] = Gather(%x, %i) {axis=0}"),
+            "f: Gather 'y' cannot follow the batch: it takes samples out of the batch");
+  EXPECT_EQ(Refused("%c: f32[1,6] = Constant() {fill=1.0}\n"
+                    "%y: f32[3,6] = Concat(%x, %c) {axis=0}"),
+            "f: Concat 'y' cannot follow the batch: dimension 0 of its result, of 3, does not grow "
+            "with the batch");
+  EXPECT_EQ(Refused("%y: f32[4,6] = Tile(%x) {axes=[0], repeats=[2]}"),
+            "f: Tile 'y' cannot follow the batch: its result has the samples in another order");
+  EXPECT_EQ(Refused("%h: f32[4,3] = Reshape(%x) {shape=[4, 3]}\n"
+                    "%g: f32[2,3] = Slice(%x) {axes=[1], ends=[3], starts=[0], steps=[1]}\n"
+                    "%y: f32[6,3] = Concat(%h, %g) {axis=0}"),
+            "f: Concat 'y' cannot follow the batch: its result has the samples in another order");
+}
+
 TEST(MakeBatchFree, TwoDimensionsOfTheBatch) {
   EXPECT_EQ(Free(R"(
 func @f (
@@ -275,6 +310,27 @@ func @m (
   %3: f32[1,3] = Constant() {fill=0.5}
   %4: f32[3,3] = Expand(%3) {batch_dim=0, shape=[3, -1]}
   %y: f32[3,3] = Add(%h, %4)
+  return %y: result
+}
+)");
+}
+
+// Where the batch is computed with, it is the one that was asked for.
+TEST(ImportOnnx, DynamicBatchThatIsANumber) {
+  EXPECT_EQ(ImportText(ModelOf(R"(
+g (float[batch,3] x) => (float[batch,3] y) {
+  s = Shape<end = 1>(x)
+  n = Cast<to = 1>(s)
+  y = Div(x, n)
+})",
+                               15),
+                       {.symbols = {{"batch", 4}}}),
+            R"(
+func @m (
+  %x: f32[4,3] data
+) {
+  %n: f32[1] = Constant() {values=[4.0]}
+  %y: f32[4,3] = Div(%x, %n)
   return %y: result
 }
 )");

@@ -46,6 +46,35 @@ func @m (
       absl::StrCat("m.onnx: freeze '", std::string(257, 'x'), "': is longer than 256 characters"));
 }
 
+// As the pattern is looked for in the name, a part of it is enough.
+TEST(AssignRoles, FreezeMatchesPartsOfNames) {
+  const std::string text = ImportText(ModelOf(R"(
+g (float[8,4] x) => (float[8,4] y) <float[4] h0_bias = {}, float[4] h0_weight = {}> {
+  h = Mul(x, h0_weight)
+  y = Add(h, h0_bias)
+})"),
+                                      {.freeze = "bias"});
+  EXPECT_EQ(text.substr(0, text.find(')')), R"(
+func @m (
+  %x: f32[8,4] data,
+  %h0_bias: f32[4] buffer,
+  %h0_weight: f32[4] parameter
+)");
+}
+
+// What only a backward pass reads is trained where a forward pass of the file leads to it.
+TEST(AssignRoles, WeightsBehindTheSeedOfTheFilesBackward) {
+  const auto inputs = [](const std::string& nodes) {
+    const std::string text = ImportText(ModelOf(absl::StrCat(
+        "g (float[8,4] x, float[8,4] z) => (float[4,4] q) <float[4,4] w = {}> {", nodes, "}")));
+    return text.substr(0, text.find(')'));
+  };
+  const std::string head = "\nfunc @m (\n  %x: f32[8,4] data,\n  %z: f32[8,4] data,\n";
+  EXPECT_EQ(inputs("y = MatMul(x, w) d = LossGrad(y, z) dx, q = MatMulGrad(x, w, d)"),
+            absl::StrCat(head, "  %w: f32[4,4] parameter\n"));
+  EXPECT_EQ(inputs("dx, q = MatMulGrad(x, w, z)"), absl::StrCat(head, "  %w: f32[4,4] buffer\n"));
+}
+
 // A backtracking engine would take longer than anyone waits.
 TEST(AssignRoles, FreezeCannotHang) {
   onnx::ModelProto model =

@@ -39,6 +39,8 @@ TEST(ValuesOf, RawData) {
   EXPECT_EQ(RawValues<int32_t>(onnx::TensorProto::INT32, {-1, 768}), "{values=[-1, 768]}");
   EXPECT_EQ(RawValues<int8_t>(onnx::TensorProto::INT8, {-1, 7}), "{values=[-1, 7]}");
   EXPECT_EQ(RawValues<uint8_t>(onnx::TensorProto::BOOL, {1, 0}), "{values=[1, 0]}");
+  EXPECT_EQ(RawValues<uint8_t>(onnx::TensorProto::UINT8, {7, 200}), "{values=[7, 200]}");
+  EXPECT_EQ(RawValues<uint16_t>(onnx::TensorProto::UINT16, {7, 65535}), "{values=[7, 65535]}");
 }
 
 // 1, -2, the smallest subnormal 2^-24, the largest number, minus infinity.
