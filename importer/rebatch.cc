@@ -7,6 +7,7 @@
 
 #include "importer/batch_places.h"
 #include "ir/batch.h"
+#include "ir/ops/movement.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -117,7 +118,9 @@ class Rewriter {
   std::map<std::pair<int32_t, size_t>, ValueId> expanded_;  // by value and dimension
 };
 
-bool IsMultiple(int64_t n, int64_t batch) { return n > 0 && n != INT64_MAX && n % batch == 0; }
+bool IsMultiple(int64_t n, int64_t batch) {
+  return n > 0 && n != ir::kToTheEnd && n % batch == 0;
+}
 
 bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
   if (const auto* number = std::get_if<int64_t>(&attribute)) return IsMultiple(*number, batch);

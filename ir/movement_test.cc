@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ir/builder.h"
+#include "ir/infer_test_util.h"
 #include "ir/tensor.h"
 #include "ir/text.h"
 
@@ -14,53 +14,6 @@
 
 namespace orrery::ir {
 namespace {
-
-// The types of the results of "Op {attributes}" over operand types with "; " between, or the error.
-std::string Infer(const std::string& op, const std::string& types) {
-  const std::vector<std::string> words = absl::StrSplit(op, absl::MaxSplits(' ', 1));
-  std::string inputs;
-  int i = 0;
-  for (const auto& type : absl::StrSplit(types, "; ")) {
-    absl::StrAppend(&inputs, i == 0 ? "" : ", ", "%x", i, ": ", std::string(type), " data");
-    ++i;
-  }
-  // A constant carries the attributes, so that the parser reads them.
-  const auto function = ParseFunction(
-      absl::StrCat("func @f mesh(dp=2, hp=4) (", inputs, ") { %c: f32[] = Constant() ",
-                   words.size() > 1 ? words[1] : "", " return %c: result }"));
-  if (!function.ok()) return std::string(function.status().message());
-  std::vector<TensorType> types_of_inputs;
-  for (const Input& input : function->inputs()) {
-    types_of_inputs.push_back(function->type(input.value));
-    // Inputs of a function are never empty: 99 stands for 0.
-    auto& dims = types_of_inputs.back().dims;
-    std::replace(dims.begin(), dims.end(), int64_t{99}, int64_t{0});
-  }
-  std::vector<const TensorType*> operands;
-  for (const TensorType& type : types_of_inputs) operands.push_back(&type);
-  TypeList results;
-  const absl::Status status = InferTypes(FindOp(words[0]).value(),
-                                         {.attributes = function->attributes(function->order()[0]),
-                                          .operands = operands,
-                                          .mesh = function->mesh()},
-                                         results);
-  if (!status.ok()) return std::string(status.message());
-  std::string text;
-  for (const TensorType& type : results) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", ToString(type, function->mesh()));
-  }
-  return text;
-}
-
-struct Row {
-  std::string op, operands, results;
-};
-
-void Expect(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    EXPECT_EQ(Infer(row.op, row.operands), row.results) << row.op << " " << row.operands;
-  }
-}
 
 TEST(Movement, SplitsAreKeptThroughAReshapeWherePartsStayContiguous) {
   Expect({

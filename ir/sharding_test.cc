@@ -1,59 +1,11 @@
-#include <string>
-#include <vector>
+#include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "gtest/gtest.h"
-#include "ir/op_info.h"
-#include "ir/text.h"
+#include "ir/infer_test_util.h"
 
 // What InferTypes makes of operands that are spread over mesh(dp=2, hp=4).
 
 namespace orrery::ir {
 namespace {
-
-struct Row {
-  std::string op;        // with its attributes: "Transpose {perm=[1, 0]}"
-  std::string operands;  // types, "; " between
-  std::string results;   // the same, or the message
-};
-
-std::string Inputs(const std::string& types) {
-  std::string text;
-  int i = 0;
-  for (const auto& type : absl::StrSplit(types, "; ")) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", "%x", i, ": ", std::string(type), " data");
-    ++i;
-  }
-  return text;
-}
-
-std::string Infer(const Row& row) {
-  const std::vector<std::string> words = absl::StrSplit(row.op, absl::MaxSplits(' ', 1));
-  // A constant carries the attributes, so that the parser reads them.
-  const auto function = ParseFunction(absl::StrCat(
-      "func @f mesh(dp=2, hp=4) (", Inputs(row.operands), ") { %c: f32[] = Constant() ",
-      words.size() > 1 ? words[1] : "", " return %c: result }"));
-  if (!function.ok()) return std::string(function.status().message());
-  std::vector<const TensorType*> operands;
-  for (const Input& input : function->inputs()) operands.push_back(&function->type(input.value));
-  TypeList results;
-  const absl::Status status = InferTypes(FindOp(words[0]).value(),
-                                         {.attributes = function->attributes(function->order()[0]),
-                                          .operands = operands,
-                                          .mesh = function->mesh()},
-                                         results);
-  if (!status.ok()) return std::string(status.message());
-  std::string text;
-  for (const TensorType& type : results) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", ToString(type, function->mesh()));
-  }
-  return text;
-}
-
-void Expect(const std::vector<Row>& rows) {
-  for (const Row& row : rows) EXPECT_EQ(Infer(row), row.results) << row.op << " " << row.operands;
-}
 
 TEST(Sharding, OfMatMul) {
   Expect({

@@ -1,16 +1,16 @@
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx_op.h"
+#include "ir/ops/movement.h"
 #include "support/status.h"
 
 namespace orrery::importer {
 namespace {
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+using ir::kToTheEnd;
 
 // One element along a dimension is a view: Slice and Squeeze.
 absl::StatusOr<ir::ValueId> Select(NodeContext& c, size_t axis, int64_t index) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx_op.h"
+#include "ir/ops/movement.h"
 #include "support/status.h"
 
 // ONNX ops that put something around a tensor, or cut it off.
@@ -15,7 +15,7 @@
 namespace orrery::importer {
 namespace {
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+using ir::kToTheEnd;
 
 // What is added before and after each of some dimensions; a negative number is cut off.
 struct Frame {

@@ -1,17 +1,17 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx_op.h"
+#include "ir/ops/movement.h"
 #include "support/status.h"
 
 namespace orrery::importer {
 namespace {
 
-constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+using ir::kToTheEnd;
 
 // Before opset 10 all were attributes.
 struct Bounds {

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
@@ -84,13 +82,12 @@ class Bert {
   ValueId Attention(ValueId x, const std::string& name) {
     const auto qkv =
         layers_.LinearGroup(x, {{"q", s_.hidden}, {"k", s_.hidden}, {"v", s_.hidden}}, true, name);
-    const int64_t head_dim = s_.hidden / s_.heads;
-    AttributeSet attributes = {{"heads", s_.heads},
-                               {"scale", 1 / std::sqrt(static_cast<double>(head_dim))}};
-    if (s_.flash) attributes.Set("flash", int64_t{1});
-    const ValueId y =
-        layers_.Ops(OpKind::kAttention, {qkv[0], qkv[1], qkv[2]}, 1, name + "core", attributes)[0];
-    return layers_.Linear(y, s_.hidden, {}, name + "proj");
+    return layers_.Attention(qkv,
+                             {.heads = s_.heads,
+                              .head_dim = s_.hidden / s_.heads,
+                              .width = s_.hidden,
+                              .flash = s_.flash},
+                             name);
   }
 
   // The first token of each sample speaks for it.

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
@@ -187,14 +185,15 @@ class Gpt {
       qkv[i] =
           layers_.Op(OpKind::kRotary, {qkv[i], cos_, sin_}, name + (i == 0 ? "q_rot" : "k_rot"));
     }
-    AttributeSet attributes = {{"causal", int64_t{1}},
-                               {"heads", s_.heads},
-                               {"kv_heads", s_.kv_heads},
-                               {"scale", 1 / std::sqrt(static_cast<double>(s_.head_dim))}};
-    if (s_.flash) attributes.Set("flash", int64_t{1});
-    const ValueId y =
-        layers_.Ops(OpKind::kAttention, {qkv[0], qkv[1], qkv[2]}, 1, name + "core", attributes)[0];
-    return layers_.Linear(y, s_.hidden, {.bias = s_.bias}, name + "proj");
+    return layers_.Attention(qkv,
+                             {.heads = s_.heads,
+                              .kv_heads = s_.kv_heads,
+                              .head_dim = s_.head_dim,
+                              .width = s_.hidden,
+                              .bias = s_.bias,
+                              .causal = true,
+                              .flash = s_.flash},
+                             name);
   }
 
   ValueId FeedForward(ValueId x, const std::string& name) {

@@ -1,5 +1,6 @@
 #include "ir/models/layers.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,18 @@ std::vector<ValueId> Layers::LinearGroup(ValueId x, std::initializer_list<Branch
     results[i] = builder_.function().result(op, static_cast<int32_t>(i));
   }
   return results;
+}
+
+ValueId Layers::Attention(const std::vector<ValueId>& qkv, const Heads& heads,
+                          const std::string& prefix) {
+  AttributeSet attributes = {{"heads", heads.heads},
+                             {"scale", 1 / std::sqrt(static_cast<double>(heads.head_dim))}};
+  if (heads.kv_heads > 0) attributes.Set("kv_heads", heads.kv_heads);
+  if (heads.causal) attributes.Set("causal", int64_t{1});
+  if (heads.flash) attributes.Set("flash", int64_t{1});
+  const ValueId y =
+      Ops(OpKind::kAttention, {qkv[0], qkv[1], qkv[2]}, 1, prefix + "core", attributes)[0];
+  return Linear(y, heads.width, {.bias = heads.bias}, prefix + "proj");
 }
 
 ValueId Layers::Norm(ValueId x, bool root_mean_square, bool bias, const std::string& name) {

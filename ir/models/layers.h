@@ -68,6 +68,17 @@ class Layers {
   };
   std::vector<ValueId> LinearGroup(ValueId x, std::initializer_list<Branch> branches, bool bias,
                                    const std::string& prefix);
+  /// How rows attend to each other, and how wide and with what bias their result leaves.
+  struct Heads {
+    int64_t heads;
+    int64_t kv_heads = 0;  // 0: as many as `heads`, and no attribute says it
+    int64_t head_dim;
+    int64_t width;
+    bool bias = true, causal = false, flash = false;
+  };
+  /// "prefix" + "core" of q, k and v, each [batch,seq,heads width]; then the layer "prefix" +
+  /// "proj".
+  ValueId Attention(const std::vector<ValueId>& qkv, const Heads& heads, const std::string& prefix);
   /// LayerNorm, or RmsNorm, over the last dimension.
   ValueId Norm(ValueId x, bool root_mean_square, bool bias, const std::string& name);
   /// x itself at ratio 0.

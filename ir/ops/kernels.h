@@ -18,6 +18,11 @@ inline std::string Show(const Dims& dims) {
   return absl::StrCat("[", absl::StrJoin(dims, ","), "]");
 }
 
+/// Dimension `axis` of `rank`, counted from the front; without the attribute the last one.
+inline absl::StatusOr<size_t> AxisOrLast(const AttributeSet& attributes, size_t rank) {
+  return NormalizeAxis(attributes.Int("axis", -1), rank);
+}
+
 /// Result 0 has dtype and dims of operand 0.
 absl::Status InferUnary(const OpTypes& op, TypeList& results);
 /// Two operands of one dtype, broadcast as numpy does.

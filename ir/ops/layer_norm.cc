@@ -18,7 +18,7 @@ constexpr double kBackwardFlops = 14;  // an element
 absl::StatusOr<size_t> AxisOf(const OpTypes& op) {
   const size_t rank = op.operands[0]->dims.size();
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 1, "[..,n]"));
-  return NormalizeAxis(op.attributes.Int("axis", -1), rank);
+  return AxisOrLast(op.attributes, rank);
 }
 
 Dims From(const Dims& dims, size_t axis) {
@@ -74,7 +74,7 @@ ShardingRule LayerNormSharding(const OpTypes& op, const TypeList&) {
 // x as rows, each of which is normalized.
 AroundDim RowsOf(const Evaluation& e) {
   const Dims& dims = e.operand(0).dims();
-  const size_t axis = NormalizeAxis(e.attributes.Int("axis", -1), dims.size()).value();
+  const size_t axis = AxisOrLast(e.attributes, dims.size()).value();
   AroundDim around{.outer = 1, .size = 1, .inner = 1};
   for (size_t d = 0; d < axis; ++d) around.outer *= dims[d];
   for (size_t d = axis; d < dims.size(); ++d) around.size *= dims[d];

@@ -14,13 +14,9 @@ using attention::CheckMask;
 using attention::kHiddenLogit;
 using attention::MaskedLogit;
 
-absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
-  return NormalizeAxis(attributes.Int("axis", -1), rank);
-}
-
 absl::Status InferMaskedSoftmax(const OpTypes& op, TypeList& results) {
   const TensorType& x = *op.operands[0];
-  const absl::StatusOr<size_t> axis = AxisOf(op.attributes, x.dims.size());
+  const absl::StatusOr<size_t> axis = AxisOrLast(op.attributes, x.dims.size());
   if (!axis.ok()) return axis.status();
   if (op.attributes.Int("causal", 0) != 0 && *axis + 1 != x.dims.size()) {
     return absl::InvalidArgumentError(absl::StrCat("causal=1 with axis=", *axis, " of ",
@@ -44,7 +40,7 @@ double MaskedSoftmaxFlops(const OpTypes& op, const TypeList& results) {
 ShardingRule MaskedSoftmaxSharding(const OpTypes& op, const TypeList& results) {
   ShardingRule rule = ElementwiseRule(op, results);
   const size_t rank = results[0].dims.size();
-  const size_t axis = AxisOf(op.attributes, rank).value_or(0);
+  const size_t axis = AxisOrLast(op.attributes, rank).value_or(0);
   const bool causal = op.attributes.Int("causal", 0) != 0;
   const auto make_whole = [&](ShardingRule::Factors& factors) {
     for (int8_t& factor : factors) {
@@ -76,7 +72,7 @@ void MaskLogits(Evaluation& e, size_t axis) {
 
 absl::Status EvaluateMaskedSoftmax(Evaluation& e) {
   Tensor& y = e.results[0];
-  const size_t axis = AxisOf(e.attributes, y.dims().size()).value();
+  const size_t axis = AxisOrLast(e.attributes, y.dims().size()).value();
   MaskLogits(e, axis);
   const AroundDim around = SplitAround(y.dims(), axis);
   std::vector<double>& values = y.floats();
@@ -101,7 +97,7 @@ absl::Status MaskedSoftmaxGradient(GradientContext& c) {
   const bool of_mask = c.operand_count() > 1 && c.needs(1) && IsFloat(c.operand_type(1).dtype);
   AttributeSet attributes = {
       {"axis",
-       static_cast<int64_t>(AxisOf(c.attributes(), c.operand_type(0).dims.size()).value_or(0))}};
+       static_cast<int64_t>(AxisOrLast(c.attributes(), c.operand_type(0).dims.size()).value_or(0))}};
   if (!of_mask && scale != 1) attributes.Set("scale", scale);
   const std::array<ValueId, 2> operands = {c.result(), c.result_gradient()};
   const std::string name = of_mask && scale != 1 ? "" : c.GradientName(0);

@@ -15,10 +15,6 @@ absl::Status Want(const OpTypes& op, size_t i, bool fits, absl::string_view want
 
 }  // namespace
 
-absl::Status WantFloat(const OpTypes& op, size_t i) {
-  return Want(op, i, IsFloat(op.operands[i]->dtype), "floating point");
-}
-
 absl::Status WantNumbers(const OpTypes& op) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
     ORRERY_RETURN_IF_ERROR(Want(op, i, op.operands[i]->dtype != DType::kBool, "numbers"));
@@ -34,7 +30,7 @@ absl::Status WantBits(const OpTypes& op) {
 }
 
 absl::Status InferFloat(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(WantFloat(op));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
   return InferUnary(op, results);
 }
 

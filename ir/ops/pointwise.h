@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 #include "ir/tensor.h"
 
@@ -30,8 +31,8 @@ double FlopsAnElement(const OpTypes&, const TypeList& results) {
 
 inline bool IsWhole(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
 
-/// An error unless operand i is of floating point: "operand 0 is i64; wanted floating point".
-absl::Status WantFloat(const OpTypes& op, size_t i = 0);
+/// The older name of CheckFloat.
+inline absl::Status WantFloat(const OpTypes& op) { return CheckFloat(op); }
 /// An error for an operand of type bool.
 absl::Status WantNumbers(const OpTypes& op);
 /// An error for an operand of floating point.

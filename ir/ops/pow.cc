@@ -62,7 +62,7 @@ absl::Status PowGradient(GradientContext& c) {
 
 // Operands x, z and dy, where dy is as x and z broadcast; so is the result.
 absl::Status InferPowGrad(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(WantFloat(op));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
   const TensorType &x = *op.operands[0], &p = *op.operands[1], &dy = *op.operands[2];
   if (dy.dtype == x.dtype && BroadcastDims(x.dims, p.dims) == dy.dims) {
     results.push_back({.dtype = dy.dtype, .dims = dy.dims, .sharding = {}});

@@ -35,7 +35,7 @@ absl::StatusOr<Dims> ScaleDims(const OpTypes& op) {
 }
 
 absl::Status CheckScales(const OpTypes& op) {
-  ORRERY_RETURN_IF_ERROR(WantFloat(op, kScale));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op, kScale));
   if (!IsWholeTensor(op)) {
     ORRERY_ASSIGN_OR_RETURN(const Dims wanted, ScaleDims(op));
     if (op.operands[kScale]->dims != wanted) {

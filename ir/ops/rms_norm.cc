@@ -10,13 +10,9 @@ namespace {
 // Statistics are kept in at least f32.
 DType StatisticsType(DType x) { return SizeOf(x) < 4 ? DType::kF32 : x; }
 
-absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
-  return NormalizeAxis(attributes.Int("axis", -1), rank);
-}
-
 absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
   const TensorType &x = *op.operands[0], &gamma = *op.operands[1];
-  const absl::StatusOr<size_t> axis = AxisOf(op.attributes, x.dims.size());
+  const absl::StatusOr<size_t> axis = AxisOrLast(op.attributes, x.dims.size());
   if (!axis.ok()) return axis.status();
   const auto first = x.dims.begin() + static_cast<std::ptrdiff_t>(*axis);
   const Dims normalized(first, x.dims.end());

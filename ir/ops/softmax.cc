@@ -12,18 +12,14 @@
 namespace orrery::ir {
 namespace {
 
-absl::StatusOr<size_t> AxisOf(const AttributeSet& attributes, size_t rank) {
-  return NormalizeAxis(attributes.Int("axis", -1), rank);
-}
-
 absl::Status InferAlongAxis(const OpTypes& op, TypeList& results) {
-  for (size_t i = 0; i < op.operands.size(); ++i) ORRERY_RETURN_IF_ERROR(WantFloat(op, i));
-  ORRERY_RETURN_IF_ERROR(AxisOf(op.attributes, op.operands[0]->dims.size()).status());
+  for (size_t i = 0; i < op.operands.size(); ++i) ORRERY_RETURN_IF_ERROR(CheckFloat(op, i));
+  ORRERY_RETURN_IF_ERROR(AxisOrLast(op.attributes, op.operands[0]->dims.size()).status());
   return op.operands.size() == 1 ? InferUnary(op, results) : InferSameShapes(op, results);
 }
 
 ShardingRule AlongAxisRule(const OpTypes& op, const TypeList& results) {
-  const size_t axis = AxisOf(op.attributes, results[0].dims.size()).value();
+  const size_t axis = AxisOrLast(op.attributes, results[0].dims.size()).value();
   ShardingRule rule = ElementwiseRule(op, results);
   for (ShardingRule::Factors& factors : rule.operands) factors[axis] = kNoFactor;
   rule.results[0][axis] = kNoFactor;
@@ -36,7 +32,7 @@ template <typename F>
 absl::Status ForEachLine(Evaluation& e, F f) {
   Tensor& y = e.results[0];
   if (y.size() == 0) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(const size_t axis, AxisOf(e.attributes, y.dims().size()));
+  ORRERY_ASSIGN_OR_RETURN(const size_t axis, AxisOrLast(e.attributes, y.dims().size()));
   const AroundDim around = SplitAround(y.dims(), axis);
   std::vector<Line> operands(e.operands.size(), Line(static_cast<size_t>(around.size)));
   Line result(static_cast<size_t>(around.size));

@@ -194,8 +194,8 @@ absl::Status InferUnaryGrad(const OpTypes& op, TypeList& results) {
         absl::StrCat("of=\"", op.attributes.String("of", ""),
                      "\" is no unary function that has a gradient; wanted one such as \"Tanh\""));
   }
-  ORRERY_RETURN_IF_ERROR(WantFloat(op, 0));
-  ORRERY_RETURN_IF_ERROR(WantFloat(op, 1));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op, 0));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op, 1));
   return InferSameShapes(op, results);
 }
 
