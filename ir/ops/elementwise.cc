@@ -30,9 +30,9 @@ absl::Status ScaleGradient(GradientContext& c) {
   return c.builder().status();
 }
 
+// From the result, which is positive where x is: what reads it often keeps it anyway.
 absl::Status ReluGradient(GradientContext& c) {
-  c.SetOperandGradient(0,
-                       c.builder().ReluGrad(c.operand(0), c.result_gradient(), c.GradientName(0)));
+  c.SetOperandGradient(0, c.builder().ReluGrad(c.result(), c.result_gradient(), c.GradientName(0)));
   return c.builder().status();
 }
 
