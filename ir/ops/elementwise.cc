@@ -30,11 +30,7 @@ absl::Status ScaleGradient(GradientContext& c) {
   return c.builder().status();
 }
 
-<<<<<<< HEAD
 // The result is positive where the operand is, and is often kept for the next op anyway.
-=======
-// From the result, which is positive where x is: what reads it often keeps it anyway.
->>>>>>> sceptic
 absl::Status ReluGradient(GradientContext& c) {
   c.SetOperandGradient(0, c.builder().ReluGrad(c.result(), c.result_gradient(), c.GradientName(0)));
   return c.builder().status();
