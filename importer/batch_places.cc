@@ -33,10 +33,6 @@ Dims WithTwice(Dims dims, int dim) {
   return dims;
 }
 
-bool Is(const ir::Function& function, OpId op, absl::string_view kind) {
-  return function.info(op).name == kind;
-}
-
 }  // namespace
 
 BatchPlaces::BatchPlaces(const ir::Function& function)
@@ -47,7 +43,7 @@ absl::Status BatchPlaces::Find() {
     if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
   }
   for (const OpId op : function_.order()) {  // what an earlier search has found
-    if (!Is(function_, op, "Expand")) continue;
+    if (function_.kind(op) != OpKind::kExpand) continue;
     places_[function_.result(op)].dim =
         static_cast<int>(function_.attributes(op).Int("batch_dim", -1));
   }
@@ -97,14 +93,14 @@ bool BatchPlaces::AnyBatched(OpId op) const {
 
 absl::Status BatchPlaces::Visit(OpId op) {
   if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
-  if (Is(function_, op, "Reshape")) return VisitReshape(op);
-  if (Is(function_, op, "Slice")) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
-  if (Is(function_, op, "Expand")) VisitExpand(op);
-  if (Is(function_, op, "Gather") &&
+  if (function_.kind(op) == OpKind::kReshape) return VisitReshape(op);
+  if (function_.kind(op) == OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
+  if (function_.kind(op) == OpKind::kExpand) VisitExpand(op);
+  if (function_.kind(op) == OpKind::kGather &&
       PlaceOfOperand(op, 0).dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
   }
-  if (Is(function_, op, "Concat") && VisitConcat(op)) return absl::OkStatus();
+  if (function_.kind(op) == OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
   std::vector<Place> places;
@@ -304,7 +300,7 @@ bool BatchPlaces::RequestOperand(OpId op, size_t k, size_t dim, int depth) {
 bool BatchPlaces::RequestOfProducer(ValueId value, size_t dim, int depth) {
   const OpId op = function_.producer(value);
   if (!op.valid()) return false;
-  if (Is(function_, op, "Expand")) {
+  if (function_.kind(op) == OpKind::kExpand) {
     const Dims& from = function_.type(function_.operands(op)[0]).dims;
     const size_t made = function_.type(value).dims.size() - from.size();
     if (dim < made || from[dim - made] == 1) {

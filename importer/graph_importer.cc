@@ -15,8 +15,8 @@ namespace {
 // Whether a constant behind `kind` is still the constant, as far as training goes.
 bool PassesWeights(ir::OpKind kind) {
   const ir::OpInfo& info = ir::GetOpInfo(kind);
-  return info.op_class == ir::OpClass::kView || info.strided_view || info.name == "Transpose" ||
-         info.name == "Cast";
+  return info.op_class == ir::OpClass::kView || info.strided_view ||
+         kind == ir::OpKind::kTranspose || kind == ir::OpKind::kCast;
 }
 
 }  // namespace

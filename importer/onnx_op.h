@@ -128,6 +128,8 @@ struct OnnxOp {
 };
 
 inline constexpr absl::string_view kAnyDomain = "*";
+/// ONNX Runtime's own op types.
+inline constexpr absl::string_view kMicrosoft = "com.microsoft";
 
 /// The record of an op type; null for one that is not supported. "ai.onnx" is the default domain.
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type);

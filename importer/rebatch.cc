@@ -7,6 +7,8 @@
 
 #include "importer/batch_places.h"
 #include "ir/batch.h"
+#include "ir/copy.h"
+#include "ir/dead_code.h"
 #include "ir/ops/movement.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -24,20 +26,16 @@ using ir::ValueId;
 class Rewriter {
  public:
   Rewriter(const Function& from, const BatchPlaces& places)
-      : from_(from), places_(places), to_(from.name(), from.mesh()), copies_(from.value_limit()) {}
+      : from_(from),
+        places_(places),
+        to_(from.name(), from.mesh()),
+        copy_{.from = from, .to = to_} {}
 
   Function Run() && {
-    for (const ir::Input& input : from_.inputs()) {
-      copies_[input.value] =
-          to_.AddInput(from_.value_name(input.value), from_.type(input.value), input.role);
-    }
+    for (const ir::Input& input : from_.inputs()) ir::CopyInput(input, input.role, copy_);
     for (const OpId op : from_.order()) Copy(op);
-    for (const ir::Output& output : from_.outputs()) {
-      to_.AddOutput({.value = copies_[output.value],
-                     .role = output.role,
-                     .of = output.of.valid() ? copies_[output.of] : ValueId()});
-    }
-    DropDeadOps();
+    ir::CopyOutputs(from_.outputs(), copy_);
+    ir::RemoveDeadOps(to_);  // constants that have given way to a row of theirs
     return std::move(to_);
   }
 
@@ -47,23 +45,13 @@ class Rewriter {
     for (size_t k = 0; k < from_.operands(op).size(); ++k) {
       const std::optional<size_t> dim = places_.ExpandedDim(op, k);
       const ValueId operand = from_.operands(op)[k];
-      operands.push_back(dim.has_value() ? Expanded(operand, *dim) : copies_[operand]);
+      operands.push_back(dim.has_value() ? Expanded(operand, *dim) : copy_.values[operand]);
     }
     if (places_.IsDropped(op) && !IsOutput(from_.result(op))) {
-      copies_[from_.result(op)] = operands[0];
+      copy_.values[from_.result(op)] = operands[0];
       return;
     }
-    std::vector<ir::TensorType> types;
-    std::vector<absl::string_view> names;
-    for (int32_t j = 0; j < from_.result_count(op); ++j) {
-      types.push_back(from_.type(from_.result(op, j)));
-      names.push_back(from_.value_name(from_.result(op, j)));
-    }
-    const OpId copy = to_.AddOp(from_.kind(op), operands,
-                                to_.InternAttributes(places_.AttributesOf(op)), types, names);
-    for (int32_t j = 0; j < from_.result_count(op); ++j) {
-      copies_[from_.result(op, j)] = to_.result(copy, j);
-    }
+    ir::CopyOp(op, operands, places_.AttributesOf(op), copy_);
   }
 
   bool IsOutput(ValueId value) const {
@@ -78,7 +66,7 @@ class Rewriter {
     ir::TensorType type = from_.type(value);
     std::vector<int64_t> shape(type.dims.size(), -1);
     shape[dim] = places_.batch();
-    ValueId row = copies_[value];
+    ValueId row = copy_.values[value];
     if (type.dims[dim] != 1) {
       const auto values = OneRow(from_.attributes(from_.producer(value)), type, dim);
       ORRERY_CHECK(values.has_value()) << value;
@@ -94,33 +82,14 @@ class Rewriter {
     return made;
   }
 
-  // Constants that have given way to a row of theirs.
-  void DropDeadOps() {
-    IdTable<ValueId, int32_t> uses = ir::CountUses(to_);
-    std::vector<OpId> order;
-    for (size_t i = to_.order().size(); i-- > 0;) {
-      const OpId op = to_.order()[i];
-      bool alive = false;
-      for (int32_t j = 0; j < to_.result_count(op); ++j) alive |= uses[to_.result(op, j)] > 0;
-      if (alive) {
-        order.push_back(op);
-        continue;
-      }
-      for (const ValueId operand : to_.operands(op)) --uses[operand];
-    }
-    to_.SetOrder(std::vector<OpId>(order.rbegin(), order.rend()));
-  }
-
   const Function& from_;
   const BatchPlaces& places_;
   Function to_;
-  IdTable<ValueId, ValueId> copies_;
+  ir::FunctionCopy copy_;
   std::map<std::pair<int32_t, size_t>, ValueId> expanded_;  // by value and dimension
 };
 
-bool IsMultiple(int64_t n, int64_t batch) {
-  return n > 0 && n != ir::kToTheEnd && n % batch == 0;
-}
+bool IsMultiple(int64_t n, int64_t batch) { return n > 0 && n != ir::kToTheEnd && n % batch == 0; }
 
 bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
   if (const auto* number = std::get_if<int64_t>(&attribute)) return IsMultiple(*number, batch);

@@ -6,6 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "importer/printable.h"
+#include "ir/copy.h"
+#include "ir/dead_code.h"
 #include "ir/op_info.h"
 #include "support/status.h"
 
@@ -44,6 +46,7 @@ absl::StatusOr<std::regex> PatternOf(const std::string& freeze) {
   }
 }
 
+// Of a function without dead ops.
 class RoleAssigner {
  public:
   RoleAssigner(const Function& from, const RoleOptions& options)
@@ -51,11 +54,11 @@ class RoleAssigner {
         options_(options),
         roles_(from.value_limit(), InputRole::kBuffer),
         reached_(from.value_limit(), 0),
-        copies_(from.value_limit()),
-        to_(from.name(), from.mesh()) {}
+        uses_(ir::CountUses(from)),
+        to_(from.name(), from.mesh()),
+        copy_{.from = from, .to = to_} {}
 
   absl::StatusOr<Function> Run() && {
-    FindUses();
     FindOutputRoles();
     Reach();
     for (const ir::Input& input : from_.inputs()) {
@@ -72,20 +75,6 @@ class RoleAssigner {
   }
 
  private:
-  // Which ops the outputs need.
-  void FindUses() {
-    uses_ = ir::CountUses(from_);
-    const std::vector<OpId>& order = from_.order();
-    live_.assign(order.size(), 0);
-    for (size_t i = order.size(); i-- > 0;) {
-      for (int32_t r = 0; r < from_.result_count(order[i]); ++r) {
-        if (uses_[from_.result(order[i], r)] > 0) live_[i] = 1;
-      }
-      if (live_[i] != 0) continue;
-      for (const ValueId operand : from_.operands(order[i])) --uses_[operand];
-    }
-  }
-
   // The inputs by the names that gradients of them have.
   absl::flat_hash_map<std::string, ValueId> GradientNames() const {
     absl::flat_hash_map<std::string, ValueId> names;
@@ -144,7 +133,6 @@ class RoleAssigner {
       }
     }
     for (size_t i = from_.order().size(); i-- > 0;) {
-      if (live_[i] == 0) continue;
       const OpId op = from_.order()[i];
       const ir::OpInfo& info = from_.info(op);
       bool flows = info.seeds_backward;
@@ -178,7 +166,7 @@ class RoleAssigner {
   }
 
   void AddInput(ValueId value) {
-    copies_[value] = to_.AddInput(from_.value_name(value), from_.type(value), roles_[value]);
+    ir::CopyInput({.value = value, .role = roles_[value]}, roles_[value], copy_);
   }
 
   void Copy() {
@@ -188,48 +176,29 @@ class RoleAssigner {
     for (const ValueId weight : options_.weights) {
       if (uses_[weight] > 0) AddInput(weight);
     }
-    for (size_t i = 0; i < live_.size(); ++i) {
-      if (live_[i] != 0) CopyOp(from_.order()[i]);
+    for (const OpId op : from_.order()) {
+      if (copy_.values[from_.result(op)].valid()) continue;  // a constant that has become an input
+      ir::CopyOp(op, copy_);
     }
-    for (const ir::Output& output : outputs_) {
-      to_.AddOutput({.value = copies_[output.value],
-                     .role = output.role,
-                     .of = output.of.valid() ? copies_[output.of] : ValueId()});
-    }
-  }
-
-  void CopyOp(OpId op) {
-    if (copies_[from_.result(op)].valid()) return;  // a constant that has become an input
-    std::vector<ValueId> operands;
-    for (const ValueId operand : from_.operands(op)) operands.push_back(copies_[operand]);
-    std::vector<ir::TensorType> types;
-    std::vector<absl::string_view> names;
-    for (int32_t r = 0; r < from_.result_count(op); ++r) {
-      types.push_back(from_.type(from_.result(op, r)));
-      names.push_back(from_.value_name(from_.result(op, r)));
-    }
-    const OpId copy = to_.AddOp(from_.kind(op), operands,
-                                to_.InternAttributes(from_.attributes(op)), types, names);
-    for (int32_t r = 0; r < from_.result_count(op); ++r) {
-      copies_[from_.result(op, r)] = to_.result(copy, r);
-    }
+    ir::CopyOutputs(outputs_, copy_);
   }
 
   const Function& from_;
   const RoleOptions& options_;
-  IdTable<ValueId, int32_t> uses_;  // by live ops and outputs
-  std::vector<char> live_;          // by place in the order
   IdTable<ValueId, InputRole> roles_;
   IdTable<ValueId, char> reached_;
   std::vector<ir::Output> outputs_;
-  IdTable<ValueId, ValueId> copies_;
+  IdTable<ValueId, int32_t> uses_;
   Function to_;
+  ir::FunctionCopy copy_;
 };
 
 }  // namespace
 
 absl::StatusOr<Function> AssignRoles(const Function& function, const RoleOptions& options) {
-  return RoleAssigner(function, options).Run();
+  Function alive = function;
+  ir::RemoveDeadOps(alive);
+  return RoleAssigner(alive, options).Run();
 }
 
 }  // namespace orrery::importer

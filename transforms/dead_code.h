@@ -1,13 +1,13 @@
 #ifndef ORRERY_TRANSFORMS_DEAD_CODE_H_
 #define ORRERY_TRANSFORMS_DEAD_CODE_H_
 
-#include "ir/function.h"
+#include "ir/dead_code.h"
+
+// The pass dead-code is what stands in ir/.
 
 namespace orrery::transforms {
 
-/// Takes out of the order every op that no output and no send depends on. Returns whether there
-/// was one. Inputs stay.
-bool RemoveDeadOps(ir::Function& function);
+using ir::RemoveDeadOps;
 
 }  // namespace orrery::transforms
 

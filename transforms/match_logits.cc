@@ -231,7 +231,7 @@ bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t key
   }
   const OpId op = r.producer(mask.value);
   if (!op.valid()) return false;
-  if (r.function().info(op).name == "Trilu") {
+  if (r.kind(op) == OpKind::kTrilu) {
     const Mask cut = {.value = given.value, .inverted = mask.inverted};
     return IsTriangle(r, op, cut, queries, keys);
   }

@@ -6,22 +6,21 @@
 
 namespace orrery::transforms {
 
-extern const PassInfo kFoldConstantsPass, kRemoveIdentitiesPass, kMergeCommonPass;
-extern const PassInfo kFuseLayerNormPass, kFuseRmsNormPass, kFuseGeluPass, kFuseSiluPass;
-extern const PassInfo kFuseRotaryPass, kFuseAttentionPass, kPackAttentionPass, kFuseSoftmaxPass;
-extern const PassInfo kFuseSwiGluPass, kFuseLinearPass, kFuseConvolutionPass, kFuseQkvPass;
-extern const PassInfo kSinkMovesPass, kUnpackWeightsPass;
+#define ORRERY_PASS(name, file)
+#define ORRERY_SIMPLIFYING_PASS(name, file) extern const PassInfo k##name##Pass;
+#include "transforms/passes.def"
+#undef ORRERY_PASS
+#undef ORRERY_SIMPLIFYING_PASS
 
 namespace {
 
-// In this order: what a fusion looks for has been cleared of what hides it. Attention comes before
-// softmax, whose masks it can take in more forms; SwiGlu before Linear, which takes Silu too.
+// In the order of passes.def.
 constexpr const PassInfo* kOrder[] = {
-    &kFoldConstantsPass, &kRemoveIdentitiesPass, &kMergeCommonPass, &kFuseLayerNormPass,
-    &kFuseRmsNormPass,   &kFuseGeluPass,         &kFuseSiluPass,    &kFuseRotaryPass,
-    &kFuseAttentionPass, &kPackAttentionPass,    &kFuseSoftmaxPass, &kFuseSwiGluPass,
-    &kFuseLinearPass,    &kFuseConvolutionPass,  &kSinkMovesPass,   &kUnpackWeightsPass,
-    &kFuseQkvPass,
+#define ORRERY_PASS(name, file)
+#define ORRERY_SIMPLIFYING_PASS(name, file) &k##name##Pass,
+#include "transforms/passes.def"
+#undef ORRERY_PASS
+#undef ORRERY_SIMPLIFYING_PASS
 };
 
 // Each round makes the function smaller, or leaves it; more rounds than a few mean a bug.

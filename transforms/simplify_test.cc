@@ -25,7 +25,8 @@ namespace {
 using ir::Function;
 using ir::Tensor;
 
-constexpr absl::string_view kPrefixes[] = {"fold_", "remove_", "merge_", "fuse_", "simplify_"};
+constexpr absl::string_view kPrefixes[] = {"fold_", "remove_", "merge_",   "fuse_",
+                                           "sink_", "unpack_", "simplify_"};
 
 std::vector<std::string> Files() {
   std::vector<std::string> files;

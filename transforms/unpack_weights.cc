@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/copy.h"
 #include "support/status.h"
 #include "transforms/pass.h"
 
@@ -38,13 +39,12 @@ class Unpacker {
         packed_(function.op_limit()),
         skipped_(function.op_limit(), 0),
         builder_(function.name()),
-        values_(function.value_limit()),
+        copy_{.from = function, .to = builder_.function()},
         transposed_(function.value_limit(), 0),
         part_values_(function.value_limit()) {
     for (const ir::Input& input : function.inputs()) {
       is_parameter_[input.value] = input.role == ir::InputRole::kParameter ? 1 : 0;
     }
-    for (const ir::Output& output : function.outputs()) ++uses_[output.value];
   }
 
   bool Find() {
@@ -72,14 +72,14 @@ class Unpacker {
       if (packed_[op].has_value()) {
         Unpack(*packed_[op]);
       } else {
-        Copy(op);
+        ir::CopyOp(op, copy_);
       }
       if (!builder_.status().ok()) break;
     }
     for (const ir::Output& output : function_.outputs()) {
       if (!builder_.status().ok()) break;
-      builder_.Return(values_[output.value], output.role,
-                      output.of.valid() ? values_[output.of] : ValueId());
+      builder_.Return(copy_.values[output.value], output.role,
+                      output.of.valid() ? copy_.values[output.of] : ValueId());
     }
     return std::move(builder_).Finalize();
   }
@@ -137,7 +137,7 @@ class Unpacker {
     const std::string name(function_.value_name(input.value));
     const ir::TensorType& type = function_.type(input.value);
     if (parts_[input.value].empty()) {
-      values_[input.value] = builder_.AddInput(name, type, input.role);
+      copy_.values[input.value] = builder_.AddInput(name, type, input.role);
       return;
     }
     for (size_t i = 0; i < parts_[input.value].size(); ++i) {
@@ -148,26 +148,9 @@ class Unpacker {
     }
   }
 
-  void Copy(OpId op) {
-    operands_.clear();
-    names_.clear();
-    for (const ValueId operand : function_.operands(op)) operands_.push_back(values_[operand]);
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      names_.push_back(function_.value_name(function_.result(op, i)));
-    }
-    const AttributeSet& set = function_.attributes(op);
-    const OpId copy = function_.info(op).infer == nullptr
-                          ? builder_.TypedOp(function_.kind(op), operands_,
-                                             function_.type(function_.result(op)), names_[0], set)
-                          : builder_.Ops(function_.kind(op), operands_, names_, set);
-    for (int32_t i = 0; copy.valid() && i < function_.result_count(op); ++i) {
-      values_[function_.result(op, i)] = builder_.function().result(copy, i);
-    }
-  }
-
   void Unpack(const Packed& packed) {
     const auto operands = function_.operands(packed.product);
-    operands_ = {values_[operands[0]]};
+    operands_ = {copy_.values[operands[0]]};
     for (const ValueId weight : operands.subspan(1)) {
       operands_.insert(operands_.end(), part_values_[weight].begin(), part_values_[weight].end());
     }
@@ -182,7 +165,7 @@ class Unpacker {
       const auto n = static_cast<int32_t>(i);
       ValueId value = builder_.function().result(group, n);
       if (packed.reshape.valid()) value = Reshaped(packed, i, value);
-      values_[function_.result(packed.split, n)] = value;
+      copy_.values[function_.result(packed.split, n)] = value;
     }
   }
 
@@ -203,7 +186,7 @@ class Unpacker {
   IdTable<OpId, std::optional<Packed>> packed_;   // by the Split
   IdTable<OpId, char> skipped_;
   ir::Builder builder_;
-  IdTable<ValueId, ValueId> values_;
+  ir::FunctionCopy copy_;
   IdTable<ValueId, char> transposed_;                   // a weight that is stored [n,k]
   IdTable<ValueId, std::vector<ValueId>> part_values_;  // of a weight that is parted
   std::vector<ValueId> operands_;

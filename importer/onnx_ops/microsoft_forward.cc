@@ -8,8 +8,6 @@
 namespace orrery::importer {
 namespace {
 
-constexpr absl::string_view kMicrosoft = "com.microsoft";
-
 const ir::AttributeSet kTanh = {{"approximate", "tanh"}};
 
 absl::StatusOr<ir::ValueId> WithBias(NodeContext& c) {

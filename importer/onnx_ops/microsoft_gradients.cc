@@ -11,8 +11,6 @@
 namespace orrery::importer {
 namespace {
 
-constexpr absl::string_view kMicrosoft = "com.microsoft";
-
 // What the function `of` has saved, and the attributes of its gradient.
 absl::Status UnaryGradient(NodeContext& c, ir::ValueId saved, const ir::AttributeSet& attributes) {
   return c.Return(c.Op(ir::OpKind::kUnaryGrad, {saved, c.input(0)}, attributes));

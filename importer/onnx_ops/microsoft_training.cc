@@ -10,27 +10,8 @@
 namespace orrery::importer {
 namespace {
 
-constexpr absl::string_view kMicrosoft = "com.microsoft";
-
 absl::Status LowerAccumulator(NodeContext& c) {
   return c.Return(c.Op(ir::OpKind::kAdd, {c.input(0), c.input(1)}));
-}
-
-absl::Status LowerReduceSumTraining(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(std::vector<int64_t> axes, c.IntegerInput(1));
-  const ir::Dims dims = c.input_type(0).dims;
-  for (int64_t& axis : axes) {
-    ORRERY_ASSIGN_OR_RETURN(const size_t place, ir::NormalizeAxis(axis, dims.size()));
-    axis = static_cast<int64_t>(place);
-  }
-  if (axes.empty() && c.Int("noop_with_empty_axes", 0) == 0) {
-    for (size_t d = 0; d < dims.size(); ++d) axes.push_back(static_cast<int64_t>(d));
-  }
-  if (axes.empty()) return c.Return(c.Op(ir::OpKind::kIdentity, {c.input(0)}));
-  std::sort(axes.begin(), axes.end());
-  ir::AttributeSet attributes = {{"axes", axes}};
-  if (c.Int("keepdims", 1) != 0) attributes.Set("keepdims", int64_t{1});
-  return c.Return(c.Op(ir::OpKind::kReduceSum, {c.input(0)}, attributes));
 }
 
 // Over which dimensions the gradient of a broadcast operand is summed, for both operands.
@@ -88,11 +69,6 @@ extern const OnnxOp kMicrosoftBroadcastGradientArgsOnnxOp = {.type = "BroadcastG
 
 extern const OnnxOp kMicrosoftInPlaceAccumulatorOnnxOp = {
     .type = "InPlaceAccumulator", .domain = kMicrosoft, .inputs = 2, .lower = LowerAccumulator};
-
-extern const OnnxOp kMicrosoftReduceSumTrainingOnnxOp = {.type = "ReduceSumTraining",
-                                                         .domain = kMicrosoft,
-                                                         .inputs = 2,
-                                                         .lower = LowerReduceSumTraining};
 
 extern const OnnxOp kMicrosoftSGDOptimizerOnnxOp = {
     .type = "SGDOptimizer", .domain = kMicrosoft, .inputs = 3, .lower = LowerSgd};

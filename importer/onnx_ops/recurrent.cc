@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx_op.h"
+#include "ir/ops/recurrent_activation.h"
 #include "support/status.h"
 
 // LSTM, GRU and RNN. With layout=1 the batch comes first.
@@ -13,28 +13,9 @@
 namespace orrery::importer {
 namespace {
 
-// Whether an activation of that name takes alpha, and beta.
-bool TakesAlpha(const std::string& name) {
-  for (const char* taker :
-       {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}) {
-    if (name == taker) return true;
-  }
-  return false;
-}
-
-bool TakesBeta(const std::string& name) {
-  return name == "affine" || name == "scaledtanh" || name == "hardsigmoid";
-}
-
-// The number that ONNX means when it gives none; those of activations that take none do not matter.
-double DefaultAlpha(const std::string& name) {
-  if (name == "leakyrelu") return 0.01;
-  return name == "hardsigmoid" ? 0.2 : 1;
-}
-
-double DefaultBeta(const std::string& name) {
-  if (name == "scaledtanh") return 1;
-  return name == "hardsigmoid" ? 0.5 : 0;
+// The next number of a list for an activation that takes one, while there are any; else `fallback`.
+double NextNumber(const std::vector<double>& numbers, bool takes, double fallback, size_t& next) {
+  return takes && next < numbers.size() ? numbers[next++] : fallback;
 }
 
 // Numbers come in the order of those activations that take one.
@@ -45,12 +26,12 @@ void SetActivations(NodeContext& c, ir::AttributeSet& attributes) {
   const std::vector<double> betas = c.Floats("activation_beta");
   std::vector<double> alpha, beta;
   size_t next_alpha = 0, next_beta = 0;
-  for (const std::string& given : names->strings()) {
-    const std::string name = absl::AsciiStrToLower(given);
-    alpha.push_back(TakesAlpha(name) && next_alpha < alphas.size() ? alphas[next_alpha++]
-                                                                   : DefaultAlpha(name));
-    beta.push_back(TakesBeta(name) && next_beta < betas.size() ? betas[next_beta++]
-                                                               : DefaultBeta(name));
+  for (const std::string& name : names->strings()) {
+    const ir::ActivationDefaults* found = ir::FindActivation(name);
+    // An unknown one is an error when the op is appended.
+    const ir::ActivationDefaults f = found == nullptr ? ir::ActivationDefaults() : *found;
+    alpha.push_back(NextNumber(alphas, f.takes_alpha, f.alpha, next_alpha));
+    beta.push_back(NextNumber(betas, f.takes_beta, f.beta, next_beta));
   }
   attributes.Set("activations", absl::StrJoin(names->strings(), ","));
   attributes.Set("activation_alpha", alpha);

@@ -145,6 +145,12 @@ extern const OnnxOp kReduceLogSumOnnxOp = {.type = "ReduceLogSum", .lower = Lowe
 extern const OnnxOp kReduceSumSquareOnnxOp = {.type = "ReduceSumSquare",
                                               .lower = LowerReduceSumSquare};
 
+extern const OnnxOp kMicrosoftReduceSumTrainingOnnxOp = {
+    .type = "ReduceSumTraining",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = LowerReduce<ir::OpKind::kReduceSum>};
+
 extern const OnnxOp kArgMaxOnnxOp = {.type = "ArgMax", .lower = LowerArg<ir::OpKind::kArgMax>};
 extern const OnnxOp kArgMinOnnxOp = {.type = "ArgMin", .lower = LowerArg<ir::OpKind::kArgMin>};
 

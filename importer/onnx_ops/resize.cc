@@ -134,13 +134,10 @@ ir::AttributeSet OldAttributes(NodeContext& c) {
           {"nearest_mode", "floor"}};
 }
 
-// Upsample, and Resize of opset 10. The scales were an attribute before opset 9.
+// Upsample, and Resize of opset 10.
 absl::Status LowerUpsample(NodeContext& c) {
   Target target{.axes = AllAxes(c), .sizes = {}, .scales = {}, .roi = {}};
-  std::vector<double> scales = c.Floats("scales");
-  if (c.has_input(1)) {
-    ORRERY_ASSIGN_OR_RETURN(scales, NumbersInput(c, 1));
-  }
+  ORRERY_ASSIGN_OR_RETURN(std::vector<double> scales, NumbersInput(c, 1));
   ORRERY_RETURN_IF_ERROR(SetScales(c, std::move(scales), target));
   return Emit(c, target, OldAttributes(c));
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/checks.h"
 
 // The shapes of attention and of its masks, and how they may be split.
 
@@ -89,7 +90,7 @@ absl::Status CheckMaskOf(const OpTypes& op, const TensorType& mask, const Attent
 TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape) {
   const DType dtype = op.operands[0]->dtype;
   if (!IsFlash(op.attributes)) return {.dtype = dtype, .dims = shape.logits(), .sharding = {}};
-  return {.dtype = SizeOf(dtype) < 4 ? DType::kF32 : dtype,
+  return {.dtype = StatisticsType(dtype),
           .dims = {shape.batch, shape.heads, shape.queries},
           .sharding = {}};
 }

@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/normalization.h"
 #include "support/status.h"
 
 // Batch normalization of x [batch, channels, ..]: each channel by its mean and variance, in
@@ -20,10 +21,6 @@ constexpr int8_t kBatch = 0;
 constexpr int8_t kChannel = 1;
 
 bool InTraining(const AttributeSet& attributes) { return attributes.Int("training", 0) != 0; }
-
-double ElementsOfFirst(const OpTypes& op) {
-  return static_cast<double>(ElementCount(op.operands[0]->dims));
-}
 
 // Operands `from` to `to` - 1 are [channels] of floating point.
 absl::Status CheckChannels(const OpTypes& op, size_t from, size_t to) {

@@ -199,11 +199,7 @@ absl::Status CheckWork(const Evaluation& e, const Tensor& weight, const Tensor& 
 absl::Status EvaluateConv(Evaluation& e) {
   const Tensor &x = e.operand(0), &w = e.operand(1), &y = e.results[0];
   ORRERY_RETURN_IF_ERROR(CheckWork(e, w, y));
-  if (y.is_float()) {
-    Convolution<double>(e, x, w, y).Forward();
-  } else {
-    Convolution<uint64_t>(e, x, w, y).Forward();
-  }
+  WithNumbersOf(y, [&](auto zero) { Convolution<decltype(zero)>(e, x, w, y).Forward(); });
   AddBias(e);
   if (HasActivation(e.attributes)) {
     for (double& value : e.results[0].floats()) value = std::max(value, 0.0);
@@ -215,11 +211,8 @@ absl::Status EvaluateConv(Evaluation& e) {
 absl::Status EvaluateToImage(Evaluation& e) {
   const Tensor &maps = e.operand(0), &w = e.operand(1), &image = e.results[0];
   ORRERY_RETURN_IF_ERROR(CheckWork(e, w, maps));
-  if (image.is_float()) {
-    Convolution<double>(e, image, w, maps).ToImage();
-  } else {
-    Convolution<uint64_t>(e, image, w, maps).ToImage();
-  }
+  WithNumbersOf(image,
+                [&](auto zero) { Convolution<decltype(zero)>(e, image, w, maps).ToImage(); });
   AddBias(e);
   return absl::OkStatus();
 }
@@ -227,11 +220,7 @@ absl::Status EvaluateToImage(Evaluation& e) {
 absl::Status EvaluateWeightGrad(Evaluation& e) {
   const Tensor &x = e.operand(0), &maps = e.operand(1), &w = e.results[0];
   ORRERY_RETURN_IF_ERROR(CheckWork(e, w, maps));
-  if (w.is_float()) {
-    Convolution<double>(e, x, w, maps).ToWeight();
-  } else {
-    Convolution<uint64_t>(e, x, w, maps).ToWeight();
-  }
+  WithNumbersOf(w, [&](auto zero) { Convolution<decltype(zero)>(e, x, w, maps).ToWeight(); });
   return absl::OkStatus();
 }
 

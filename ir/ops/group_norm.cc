@@ -1,8 +1,6 @@
-#include <cmath>
-
-#include "ir/builder.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/normalization.h"
 #include "support/status.h"
 
 // Group normalization of x [batch, channels, ..]: each group of channels of each sample by its own
@@ -10,13 +8,6 @@
 
 namespace orrery::ir {
 namespace {
-
-constexpr double kForwardFlops = 8;
-constexpr double kBackwardFlops = 14;
-
-double ElementsOfFirst(const OpTypes& op) {
-  return static_cast<double>(ElementCount(op.operands[0]->dims));
-}
 
 absl::Status CheckGroups(const OpTypes& op) {
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 2, "[batch,channels,..]"));
@@ -38,9 +29,7 @@ absl::Status InferGroupNorm(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckGroups(op));
   for (size_t i = 1; i < 3; ++i) ORRERY_RETURN_IF_ERROR(CheckScale(op, i));
   const TensorType& x = *op.operands[0];
-  AddResult(results, x.dtype, x.dims);
-  const Dims statistics = {x.dims[0], op.attributes.Int("groups", 1)};
-  for (int i = 0; i < 2; ++i) AddResult(results, StatisticsType(x.dtype), statistics);
+  AddNormResults(x, {x.dims[0], op.attributes.Int("groups", 1)}, results);
   return absl::OkStatus();
 }
 
@@ -78,58 +67,27 @@ Groups GroupsOf(const Evaluation& e) {
           .in_sample = groups};
 }
 
+// The places of run g.
+auto PlacesOf(const Groups& groups, int64_t g) {
+  return [groups, g](int64_t i, int64_t scales) { return groups.ScaleOf(g, i, scales); };
+}
+
 absl::Status EvaluateGroupNorm(Evaluation& e) {
-  const Tensor &x = e.operand(0), &scale = e.operand(1), &bias = e.operand(2);
   const Groups groups = GroupsOf(e);
-  const auto n = static_cast<double>(groups.size());
-  const double epsilon = e.attributes.Number("epsilon", 1e-5);
   for (int64_t g = 0; g < groups.count; ++g) {
-    const int64_t start = g * groups.size();
-    double mean = 0, variance = 0;
-    for (int64_t i = 0; i < groups.size(); ++i) mean += x.Number(start + i) / n;
-    for (int64_t i = 0; i < groups.size(); ++i) {
-      variance += (x.Number(start + i) - mean) * (x.Number(start + i) - mean) / n;
-    }
-    const double rstd = 1 / std::sqrt(variance + epsilon);
-    e.results[1].SetNumber(g, mean);
-    e.results[2].SetNumber(g, rstd);
-    for (int64_t i = 0; i < groups.size(); ++i) {
-      const double normal = (x.Number(start + i) - mean) * rstd;
-      e.results[0].SetNumber(start + i, normal * scale.Number(groups.ScaleOf(g, i, scale.size())) +
-                                            bias.Number(groups.ScaleOf(g, i, bias.size())));
-    }
+    NormalizeRun(e, {.index = g, .size = groups.size()}, PlacesOf(groups, g));
   }
   return absl::OkStatus();
 }
 
 absl::Status GroupNormGradient(GradientContext& c) {
-  if (!c.result_gradient(0).valid() || c.result_gradient(1).valid() ||
-      c.result_gradient(2).valid()) {
-    return absl::UnimplementedError("no gradient of the statistics, only of the normalized values");
-  }
-  Builder& b = c.builder();
-  const ValueId operands[] = {c.operand(0), c.operand(1), c.result(1), c.result(2),
-                              c.result_gradient(0)};
-  const std::string names[] = {c.GradientName(0), c.GradientName(1), c.GradientName(2)};
-  const absl::string_view views[] = {names[0], names[1], names[2]};
-  const OpId op =
-      b.Ops(OpKind::kGroupNormGrad, operands, views, {{"groups", c.attributes().Int("groups", 1)}});
-  if (!op.valid()) return b.status();
-  for (int i = 0; i < 3; ++i) c.SetOperandGradient(i, b.function().result(op, i));
-  return absl::OkStatus();
+  return NormGradient(c, OpKind::kGroupNormGrad, {{"groups", c.attributes().Int("groups", 1)}});
 }
 
 absl::Status InferGroupNormGrad(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckGroups(op));
   ORRERY_RETURN_IF_ERROR(CheckScale(op, 1));
-  const TensorType &x = *op.operands[0], &scale = *op.operands[1];
-  const Dims statistics = {x.dims[0], op.attributes.Int("groups", 1)};
-  ORRERY_RETURN_IF_ERROR(CheckDims(op, 2, statistics, "(the means)"));
-  ORRERY_RETURN_IF_ERROR(CheckDims(op, 3, statistics, "(the deviations)"));
-  ORRERY_RETURN_IF_ERROR(CheckDims(op, 4, x.dims, "as x"));
-  AddResult(results, x.dtype, x.dims);
-  for (int i = 0; i < 2; ++i) AddResult(results, scale.dtype, scale.dims);
-  return absl::OkStatus();
+  return InferNormGrad(op, {op.operands[0]->dims[0], op.attributes.Int("groups", 1)}, results);
 }
 
 ShardingRule GroupNormGradSharding(const OpTypes& op, const TypeList&) {
@@ -139,27 +97,9 @@ ShardingRule GroupNormGradSharding(const OpTypes& op, const TypeList&) {
 }
 
 absl::Status EvaluateGroupNormGrad(Evaluation& e) {
-  const Tensor &x = e.operand(0), &scale = e.operand(1), &dy = e.operand(4);
   const Groups groups = GroupsOf(e);
-  const auto n = static_cast<double>(groups.size());
-  auto &dscale = e.results[1].floats(), &dbias = e.results[2].floats();
   for (int64_t g = 0; g < groups.count; ++g) {
-    const int64_t start = g * groups.size();
-    const double mean = e.operand(2).Number(g), rstd = e.operand(3).Number(g);
-    double sum = 0, product = 0;
-    for (int64_t i = 0; i < groups.size(); ++i) {
-      const auto at = static_cast<size_t>(groups.ScaleOf(g, i, scale.size()));
-      const double gradient = dy.Number(start + i), normal = (x.Number(start + i) - mean) * rstd;
-      dbias[at] += gradient;
-      dscale[at] += gradient * normal;
-      sum += gradient * scale.floats()[at] / n;
-      product += gradient * scale.floats()[at] * normal / n;
-    }
-    for (int64_t i = 0; i < groups.size(); ++i) {
-      const double scaled = dy.Number(start + i) * scale.Number(groups.ScaleOf(g, i, scale.size()));
-      const double normal = (x.Number(start + i) - mean) * rstd;
-      e.results[0].SetNumber(start + i, rstd * (scaled - sum - normal * product));
-    }
+    NormalizeRunBack(e, {.index = g, .size = groups.size()}, PlacesOf(groups, g));
   }
   return absl::OkStatus();
 }
@@ -174,7 +114,7 @@ extern const OpInfo kGroupNormOp = {
     .operands = 3,
     .results = 3,
     .infer = InferGroupNorm,
-    .flops = [](const OpTypes& op, const TypeList&) { return kForwardFlops * ElementsOfFirst(op); },
+    .flops = [](const OpTypes& op, const TypeList&) { return kNormFlops * ElementsOfFirst(op); },
     .sharding = GroupNormSharding,
     .evaluate = EvaluateGroupNorm,
     .gradient = GroupNormGradient,
@@ -189,7 +129,7 @@ extern const OpInfo kGroupNormGradOp = {
     .results = 3,
     .infer = InferGroupNormGrad,
     .flops = [](const OpTypes& op,
-                const TypeList&) { return kBackwardFlops * ElementsOfFirst(op); },
+                const TypeList&) { return kNormGradFlops * ElementsOfFirst(op); },
     .sharding = GroupNormGradSharding,
     .evaluate = EvaluateGroupNormGrad,
 };

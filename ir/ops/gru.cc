@@ -65,8 +65,8 @@ absl::Status EvaluateGru(Evaluation& e) {
 
 // Gradients of what goes into the activations, from x and through r; `flow` becomes the gradient of
 // the state before.
-void StepBack(const Recurrence& r, const Vector& last_h, bool linear_first, GateGradient& gradient,
-              Vector& flow) {
+void StepBack(const Recurrence& r, const Vector& last_h, bool linear_first,
+              Recurrence::GateGradient& gradient, Vector& flow) {
   const int64_t n = r.hidden(), d = gradient.direction;
   const auto u = Recurrence::MatrixAt(*r.Find("r"), d);
   auto du = Recurrence::MatrixAt(*r.Find("dr"), d);
@@ -100,59 +100,28 @@ void StepBack(const Recurrence& r, const Vector& last_h, bool linear_first, Gate
 
 absl::Status EvaluateGruGrad(Evaluation& e) {
   ORRERY_ASSIGN_OR_RETURN(const Recurrence r, BackwardRecurrence(GruCell(), e));
-  r.ForEachSequence([&](int64_t d, int64_t b) {
-    Vector flow = r.Initial("dy_h", d, b);
-    for (int64_t turn = r.Length(b); turn-- > 0;) {
-      const int64_t t = r.StepOf(d, b, turn), last = r.StepOf(d, b, turn - 1);
-      const Vector last_h = turn == 0 ? r.Initial("initial_h", d, b)
-                                      : Vector(Recurrence::At(*r.Find("y"), last, d, b));
-      if (Tensor* dy = r.Find("dy")) flow += Recurrence::At(*dy, t, d, b);
-      GateGradient gradient = {.step = t, .direction = d, .sample = b, .at_w = {}, .at_r = {}};
-      StepBack(r, last_h, IsLinearFirst(e), gradient, flow);
-      AddGateGradient(r, gradient);
-    }
-    if (Tensor* dh = r.Find("dinitial_h")) Recurrence::At(*dh, d, b) = flow;
-  });
+  r.ForEachStepBack(
+      [&](Recurrence::GateGradient& gradient, const Recurrence::State& last,
+          Recurrence::State& flow) { StepBack(r, last.h, IsLinearFirst(e), gradient, flow.h); });
   return absl::OkStatus();
 }
 
 }  // namespace
 
-extern const OpInfo kGruOp = {
+extern constinit const OpInfo kGruOp = RecurrentInfo<GruCell>({
     .name = "Gru",
-    .summary =
-        "GRU over x [steps,batch,input] by w, r and what is `given`: y "
-        "[steps,directions,batch,hidden], y_h, gates of each step",
-    .operands = OpInfo::kVariadic,
+    .summary = "GRU over x [steps,batch,input] by w, r and what is `given`: y "
+               "[steps,directions,batch,hidden], y_h, gates of each step",
     .results = 3,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrent(GruCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentFlops(GruCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(GruCell(), op, results, false);
-        },
     .evaluate = EvaluateGru,
-    .gradient = [](GradientContext& c) { return RecurrentGradient(GruCell(), c); },
-    .matrix_product = true,
-};
+});
 
-extern const OpInfo kGruGradOp = {
+extern constinit const OpInfo kGruGradOp = RecurrentGradInfo<GruCell>({
     .name = "GruGrad",
-    .summary =
-        "gradients of x, w, r and what is `given` of Gru from these, y, gates, and the "
-        "`gradients` of its results",
-    .operands = OpInfo::kVariadic,
+    .summary = "gradients of x, w, r and what is `given` of Gru from these, y, gates, and the "
+               "`gradients` of its results",
     .results = OpInfo::kVariadic,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrentGrad(GruCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(GruCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(GruCell(), op, results, true);
-        },
     .evaluate = EvaluateGruGrad,
-    .matrix_product = true,
-};
+});
 
 }  // namespace orrery::ir

@@ -1,7 +1,9 @@
 #ifndef ORRERY_IR_OPS_KERNELS_H_
 #define ORRERY_IR_OPS_KERNELS_H_
 
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,6 +37,28 @@ double OneFlopAnElement(const OpTypes& op, const TypeList& results);
 /// The gradient of an operand that was broadcast: `gradient`, of the shape of the result, summed
 /// down to the shape of operand `i`.
 ValueId Unbroadcast(GradientContext& c, ValueId gradient, int i);
+
+/// The elements of a tensor as the numbers that products are made of: T is double for floating
+/// point, else uint64_t, whose sums wrap around.
+template <typename T>
+T* Elements(const Tensor& tensor) {
+  auto& writable = const_cast<Tensor&>(tensor);
+  if constexpr (std::is_same_v<T, double>) {
+    return writable.floats().data();
+  } else {
+    return reinterpret_cast<T*>(writable.ints().data());
+  }
+}
+
+/// Calls f with a zero of that type.
+template <typename F>
+void WithNumbersOf(const Tensor& tensor, F f) {
+  if (tensor.is_float()) {
+    f(double{});
+  } else {
+    f(uint64_t{});
+  }
+}
 
 /// results[0][i] = f(operand 0 [i]), on numbers.
 template <typename F>

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-// The activations that a matrix product or a convolution can do itself before it writes its result.
+// The activations that the kernel of Linear can do itself before it writes its result.
 
 namespace orrery::ir {
 

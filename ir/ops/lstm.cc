@@ -67,14 +67,10 @@ absl::Status EvaluateLstm(Evaluation& e) {
   return absl::OkStatus();
 }
 
-// What flows back through one step: gradients of h and of the cell.
-struct Flow {
-  Vector h, cell;
-};
-
-// Gradients of the gates before their activation; `flow` becomes that of the step before.
-Vector StepBack(const Recurrence& r, const GateGradient& at, const Vector& last_cell,
-                bool input_forget, Flow& flow) {
+// Gradients of the gates before their activation; the cell of `flow` becomes that of the step
+// before.
+Vector StepBack(const Recurrence& r, const Recurrence::GateGradient& at, const Vector& last_cell,
+                bool input_forget, Recurrence::State& flow) {
   const int64_t n = r.hidden(), d = at.direction;
   const Vector gates = Recurrence::At(*r.Find("gates"), at.step, d, at.sample);
   const Vector cell = Recurrence::At(*r.Find("cells"), at.step, d, at.sample);
@@ -107,66 +103,30 @@ Vector StepBack(const Recurrence& r, const GateGradient& at, const Vector& last_
 absl::Status EvaluateLstmGrad(Evaluation& e) {
   ORRERY_ASSIGN_OR_RETURN(const Recurrence r, BackwardRecurrence(LstmCell(), e));
   const bool input_forget = e.attributes.Int("input_forget", 0) != 0;
-  r.ForEachSequence([&](int64_t d, int64_t b) {
-    const auto u = Recurrence::MatrixAt(*r.Find("r"), d);
-    Flow flow = {.h = r.Initial("dy_h", d, b), .cell = r.Initial("dy_c", d, b)};
-    for (int64_t turn = r.Length(b); turn-- > 0;) {
-      const int64_t t = r.StepOf(d, b, turn), last = r.StepOf(d, b, turn - 1);
-      const Vector last_h = turn == 0 ? r.Initial("initial_h", d, b)
-                                      : Vector(Recurrence::At(*r.Find("y"), last, d, b));
-      const Vector last_cell = turn == 0 ? r.Initial("initial_c", d, b)
-                                         : Vector(Recurrence::At(*r.Find("cells"), last, d, b));
-      if (Tensor* dy = r.Find("dy")) flow.h += Recurrence::At(*dy, t, d, b);
-      GateGradient gradient = {.step = t, .direction = d, .sample = b, .at_w = {}, .at_r = {}};
-      gradient.at_w = StepBack(r, gradient, last_cell, input_forget, flow);
-      gradient.at_r = gradient.at_w;
-      AddGateGradient(r, gradient);
-      Recurrence::MatrixAt(*r.Find("dr"), d) += gradient.at_r * last_h.transpose();
-      flow.h = u.transpose() * gradient.at_r;
-    }
-    if (Tensor* dh = r.Find("dinitial_h")) Recurrence::At(*dh, d, b) = flow.h;
-    if (Tensor* dc = r.Find("dinitial_c")) Recurrence::At(*dc, d, b) = flow.cell;
+  r.ForEachStepBack([&](Recurrence::GateGradient& gradient, const Recurrence::State& last,
+                        Recurrence::State& flow) {
+    gradient.at_w = gradient.at_r = StepBack(r, gradient, last.cell, input_forget, flow);
+    flow.h = r.ThroughR(gradient, last.h);
   });
   return absl::OkStatus();
 }
 
 }  // namespace
 
-extern const OpInfo kLstmOp = {
+extern constinit const OpInfo kLstmOp = RecurrentInfo<LstmCell>({
     .name = "Lstm",
-    .summary =
-        "LSTM over x [steps,batch,input] by w, r and what is `given`: y "
-        "[steps,directions,batch,hidden], y_h, y_c, gates and cells of each step",
-    .operands = OpInfo::kVariadic,
+    .summary = "LSTM over x [steps,batch,input] by w, r and what is `given`: y "
+               "[steps,directions,batch,hidden], y_h, y_c, gates and cells of each step",
     .results = 5,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrent(LstmCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentFlops(LstmCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(LstmCell(), op, results, false);
-        },
     .evaluate = EvaluateLstm,
-    .gradient = [](GradientContext& c) { return RecurrentGradient(LstmCell(), c); },
-    .matrix_product = true,
-};
+});
 
-extern const OpInfo kLstmGradOp = {
+extern constinit const OpInfo kLstmGradOp = RecurrentGradInfo<LstmCell>({
     .name = "LstmGrad",
-    .summary =
-        "gradients of x, w, r and what is `given` of Lstm from these, y, gates, cells, and "
-        "the `gradients` of its results",
-    .operands = OpInfo::kVariadic,
+    .summary = "gradients of x, w, r and what is `given` of Lstm from these, y, gates, cells, and "
+               "the `gradients` of its results",
     .results = OpInfo::kVariadic,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrentGrad(LstmCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(LstmCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(LstmCell(), op, results, true);
-        },
     .evaluate = EvaluateLstmGrad,
-    .matrix_product = true,
-};
+});
 
 }  // namespace orrery::ir

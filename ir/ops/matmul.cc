@@ -231,17 +231,6 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <typename T>
 using MatrixMap = Eigen::Map<RowMajor<T>>;
 
-// The elements of a tensor as the numbers that products are made of.
-template <typename T>
-T* Elements(const Tensor& tensor) {
-  auto& writable = const_cast<Tensor&>(tensor);
-  if constexpr (std::is_same_v<T, double>) {
-    return writable.floats().data();
-  } else {
-    return reinterpret_cast<T*>(writable.ints().data());
-  }
-}
-
 // The matrix of `tensor` that starts at `offset`; T is double or uint64_t.
 template <typename T>
 MatrixMap<T> MatrixAt(const Tensor& tensor, int64_t offset) {
@@ -282,7 +271,7 @@ void AddProduct(MatrixMap<T> to, const MatrixMap<T>& a, bool flip_a, const Matri
 }
 
 template <typename T>
-absl::Status Multiply(Evaluation& e) {
+void Multiply(Evaluation& e) {
   const Tensor &x = e.operand(0), &w = e.operand(1);
   Tensor& y = e.results[0];
   const Product p = ProductOf(e.attributes, x.dims().size(), w.dims().size());
@@ -290,11 +279,11 @@ absl::Status Multiply(Evaluation& e) {
     AddProduct<T>(MatrixAt<T>(y, to), MatrixAt<T>(x, i), p.transpose_x, MatrixAt<T>(w, j),
                   p.transpose_w);
   });
-  return absl::OkStatus();
 }
 
 absl::Status EvaluateMatMul(Evaluation& e) {
-  return e.results[0].is_float() ? Multiply<double>(e) : Multiply<uint64_t>(e);
+  WithNumbersOf(e.results[0], [&](auto zero) { Multiply<decltype(zero)>(e); });
+  return absl::OkStatus();
 }
 
 // dw += x'^T dy for each matrix, and the same transposed for a transposed weight.
@@ -313,7 +302,7 @@ void AddWeightGradient(const AttributeSet& attributes, const Tensor& x, const Te
 }
 
 template <typename T>
-absl::Status MultiplyBack(Evaluation& e) {
+void MultiplyBack(Evaluation& e) {
   const Tensor &x = e.operand(0), &w = e.operand(1), &dy = e.operand(2);
   const Product p = ProductOf(e.attributes, x.dims().size(), 2);
   ForEachMatrix(x.dims(), w.dims(), dy.dims(), [&](int64_t i, int64_t j, int64_t k) {
@@ -325,19 +314,17 @@ absl::Status MultiplyBack(Evaluation& e) {
     }
   });
   AddWeightGradient<T>(e.attributes, x, dy, e.results[1]);
-  return absl::OkStatus();
 }
 
 absl::Status EvaluateMatMulGrad(Evaluation& e) {
-  return e.results[0].is_float() ? MultiplyBack<double>(e) : MultiplyBack<uint64_t>(e);
+  WithNumbersOf(e.results[0], [&](auto zero) { MultiplyBack<decltype(zero)>(e); });
+  return absl::OkStatus();
 }
 
 absl::Status EvaluateMatMulWeightGrad(Evaluation& e) {
-  if (e.results[0].is_float()) {
-    AddWeightGradient<double>(e.attributes, e.operand(0), e.operand(1), e.results[0]);
-  } else {
-    AddWeightGradient<uint64_t>(e.attributes, e.operand(0), e.operand(1), e.results[0]);
-  }
+  WithNumbersOf(e.results[0], [&](auto zero) {
+    AddWeightGradient<decltype(zero)>(e.attributes, e.operand(0), e.operand(1), e.results[0]);
+  });
   return absl::OkStatus();
 }
 

@@ -50,6 +50,18 @@ absl::Status InferComparison(const OpTypes& op, TypeList& results) {
   return absl::OkStatus();
 }
 
+absl::Status InferBroadcastGrad(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
+  const TensorType &x = *op.operands[0], &p = *op.operands[1], &dy = *op.operands[2];
+  if (dy.dtype == x.dtype && BroadcastDims(x.dims, p.dims) == dy.dims) {
+    results.push_back({.dtype = dy.dtype, .dims = dy.dims, .sharding = {}});
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("operand 2 is ", ToString(dy.dtype), Show(dy.dims),
+                                                 "; wanted the type and shape of the result of ",
+                                                 Show(x.dims), " and ", Show(p.dims)));
+}
+
 ValueId ScalarConstant(Builder& builder, DType dtype, double value) {
   const Attribute number =
       IsFloat(dtype) ? Attribute(value) : Attribute(static_cast<int64_t>(value));

@@ -46,6 +46,9 @@ absl::Status InferBits(const OpTypes& op, TypeList& results);
 /// Broadcast operands of one type of numbers or bools; the result is bool.
 absl::Status InferComparison(const OpTypes& op, TypeList& results);
 
+/// Operands x, z and dy, where dy is as x and z broadcast; so is the result.
+absl::Status InferBroadcastGrad(const OpTypes& op, TypeList& results);
+
 /// Appends a constant of rank 0.
 ValueId ScalarConstant(Builder& builder, DType dtype, double value);
 

@@ -3,7 +3,7 @@
 #include "ir/ops/pointwise.h"
 #include "support/status.h"
 
-// Powers, and PRelu: pointwise ops of two operands with a gradient kernel of their own.
+// Powers, and the kernel of their gradient.
 
 namespace orrery::ir {
 namespace {
@@ -60,19 +60,6 @@ absl::Status PowGradient(GradientContext& c) {
   return b.status();
 }
 
-// Operands x, z and dy, where dy is as x and z broadcast; so is the result.
-absl::Status InferPowGrad(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
-  const TensorType &x = *op.operands[0], &p = *op.operands[1], &dy = *op.operands[2];
-  if (dy.dtype == x.dtype && BroadcastDims(x.dims, p.dims) == dy.dims) {
-    results.push_back({.dtype = dy.dtype, .dims = dy.dims, .sharding = {}});
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("operand 2 is ", ToString(dy.dtype), Show(dy.dims),
-                                                 "; wanted the type and shape of the result of ",
-                                                 Show(x.dims), " and ", Show(p.dims)));
-}
-
 absl::Status EvaluatePowGrad(Evaluation& e) {
   const Tensor &x = e.operand(0), &p = e.operand(1), &dy = e.operand(2);
   Tensor& dx = e.results[0];
@@ -83,41 +70,6 @@ absl::Status EvaluatePowGrad(Evaluation& e) {
     const double power = std::pow(x.Number(at.offset(0)), exponent - 1);
     const double slope = exponent == 0 ? 0 : exponent * power;
     dx.SetNumber(at.index(), slope * dy.Number(at.index()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status InferPRelu(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(InferArithmetic(op, results));
-  if (results[0].dims == op.operands[0]->dims) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the slope has shape ", Show(op.operands[1]->dims),
-                                                 "; wanted one that broadcasts to ",
-                                                 Show(op.operands[0]->dims)));
-}
-
-absl::Status PReluGradient(GradientContext& c) {
-  const ValueId operands[] = {c.operand(0), c.operand(1), c.result_gradient()};
-  const OpId op = c.builder().Ops(OpKind::kPReluGrad, operands);
-  if (!op.valid()) return c.builder().status();
-  for (int i = 0; i < 2; ++i) {
-    if (c.needs(i)) SetBroadcastGradient(c, i, c.builder().function().result(op, i));
-  }
-  return c.builder().status();
-}
-
-absl::Status InferPReluGrad(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(InferPowGrad(op, results));
-  results.push_back(results[0]);
-  return absl::OkStatus();
-}
-
-absl::Status EvaluatePReluGrad(Evaluation& e) {
-  const Tensor &x = e.operand(0), &slope = e.operand(1), &dy = e.operand(2);
-  for (Odometer at(x.dims(), {BroadcastStrides(slope.dims(), x.dims())}); !at.done(); at.Next()) {
-    const double value = x.Number(at.index()), gradient = dy.Number(at.index());
-    const double factor = value > 0 ? 1 : slope.Number(at.offset(0));
-    e.results[0].SetNumber(at.index(), factor * gradient);
-    e.results[1].SetNumber(at.index(), value > 0 ? 0 : value * gradient);
   }
   return absl::OkStatus();
 }
@@ -139,39 +91,10 @@ extern const OpInfo kPowGradOp = {
     .name = "PowGrad",
     .summary = "gradient of x in x to the power p, from that of the result: p x^(p-1) dy",
     .operands = 3,
-    .infer = InferPowGrad,
+    .infer = InferBroadcastGrad,
     .flops = FlopsAnElement<kExpFlops + 3>,
     .sharding = ElementwiseRule,
     .evaluate = EvaluatePowGrad,
-};
-
-extern const OpInfo kPReluOp = {
-    .name = "PRelu",
-    .summary = "x where x > 0, else x times a slope that broadcasts to x",
-    .operands = 2,
-    .infer = InferPRelu,
-    .flops = FlopsAnElement<2>,
-    .sharding = ElementwiseRule,
-    .evaluate =
-        [](Evaluation& e) {
-          return EvaluateTyped(e, [](auto x, auto slope) {
-            return x > 0 ? x : Wrapping(x, slope, std::multiplies<>());
-          });
-        },
-    .gradient = PReluGradient,
-};
-
-extern const OpInfo kPReluGradOp = {
-    .name = "PReluGrad",
-    .summary =
-        "gradients of PRelu(x, slope) from that of its result: of x, and of each element's "
-        "slope, to be summed",
-    .operands = 3,
-    .results = 2,
-    .infer = InferPReluGrad,
-    .flops = FlopsAnElement<4>,
-    .sharding = ElementwiseRule,
-    .evaluate = EvaluatePReluGrad,
 };
 
 }  // namespace orrery::ir

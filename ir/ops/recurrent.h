@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/recurrent_activation.h"
 #include "ir/tensor.h"
 
 // What Lstm, Gru and Rnn have in common. Operands are x [steps,batch,input], w [directions,
@@ -60,45 +61,6 @@ ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeLi
 /// One gradient op for all operands; gradients of y, y_h and y_c may be there or not.
 absl::Status RecurrentGradient(const Cell& cell, GradientContext& c);
 
-/// A function of one number, and its derivative from its result.
-class Activation {
- public:
-  Activation() = default;
-  /// An error for an unknown name. `alpha` and `beta` mean what they do in ONNX's operator.
-  static absl::StatusOr<Activation> Named(absl::string_view name, double alpha, double beta);
-
-  /// The function of x.
-  double operator()(double x) const;
-  /// The derivative where the function is y: of all of them that number is enough.
-  double Derivative(double y) const;
-
- private:
-  enum class Kind {
-    kSigmoid,
-    kTanh,
-    kRelu,
-    kAffine,
-    kLeakyRelu,
-    kThresholdedRelu,
-    kScaledTanh,
-    kHardSigmoid,
-    kElu,
-    kSoftsign,
-    kSoftplus
-  };
-  Kind kind_ = Kind::kSigmoid;
-  double alpha_ = 0, beta_ = 0;
-};
-
-/// The name of an activation in ONNX's spelling, whatever its case; its numbers when none are
-/// given.
-struct ActivationDefaults {
-  absl::string_view name;
-  double alpha, beta;
-};
-/// Null for an unknown name.
-const ActivationDefaults* FindActivation(absl::string_view name);
-
 /// One application on tensors, of one direction and one sample after the other.
 class Recurrence {
  public:
@@ -140,6 +102,39 @@ class Recurrence {
 
   /// The state before the first step.
   Vector Initial(absl::string_view name, int64_t direction, int64_t sample) const;
+  /// What goes from step to step, or gradients of it. Without cells `cell` is zero.
+  struct State {
+    Vector h, cell;
+  };
+  /// The gradient of all gates before their activation, of one step of one sample; `at_r` is the
+  /// part that goes through r.
+  struct GateGradient {
+    int64_t step, direction, sample;
+    Vector at_w, at_r;
+  };
+  /// Goes back through all sequences, last step first. f(gradient, last, flow) sets `at_w` and
+  /// `at_r` from the state before the step and from `flow`, the gradient of the state after it, and
+  /// makes `flow` that of the state before it. The gradients of x, w and bias follow from it here,
+  /// and that of the initial state from the last flow; that of r is left to f.
+  template <typename F>
+  void ForEachStepBack(F f) const {
+    ForEachSequence([&](int64_t d, int64_t b) {
+      State flow = {.h = Initial("dy_h", d, b), .cell = Initial("dy_c", d, b)};
+      for (int64_t turn = Length(b); turn-- > 0;) {
+        GateGradient gradient = {
+            .step = StepOf(d, b, turn), .direction = d, .sample = b, .at_w = {}, .at_r = {}};
+        if (Tensor* dy = Find("dy")) flow.h += At(*dy, gradient.step, d, b);
+        f(gradient, StateBefore(d, b, turn), flow);
+        AddGateGradient(gradient);
+      }
+      if (Tensor* dh = Find("dinitial_h")) At(*dh, d, b) = flow.h;
+      if (Tensor* dc = Find("dinitial_c")) At(*dc, d, b) = flow.cell;
+    });
+  }
+  /// Where gates see the state by r alone: adds to the gradient of r, and returns that of the h
+  /// before.
+  Vector ThroughR(const GateGradient& gradient, const Vector& last_h) const;
+
   /// The half of the bias that belongs to w, or to r; zero without one.
   Vector Bias(int64_t direction, bool of_r) const;
 
@@ -152,6 +147,10 @@ class Recurrence {
   void Bind(const std::string& name, const Tensor* tensor);
 
  private:
+  // What the `turn`-th step of a sample started from.
+  State StateBefore(int64_t direction, int64_t sample, int64_t turn) const;
+  void AddGateGradient(const GateGradient& gradient) const;
+
   RecurrentShape shape_;
   bool reverse_ = false;
   double clip_ = 0;
@@ -164,13 +163,48 @@ class Recurrence {
 /// "d" and the name of the operand.
 absl::StatusOr<Recurrence> BackwardRecurrence(const Cell& cell, Evaluation& e);
 
-/// Adds what follows from the gradient of all gates before their activation: to the gradients of x,
-/// w and bias. `at_r` is the part that goes through r.
-struct GateGradient {
-  int64_t step, direction, sample;
-  Recurrence::Vector at_w, at_r;
+/// What the records of one kind do not have in common with those of the others.
+struct RecurrentWords {
+  absl::string_view name, summary;
+  int results;
+  absl::Status (*evaluate)(Evaluation& e);
 };
-void AddGateGradient(const Recurrence& r, const GateGradient& gradient);
+
+/// The record of the kind with that cell.
+template <const Cell& (*cell)()>
+constexpr OpInfo RecurrentInfo(const RecurrentWords& words) {
+  OpInfo info;
+  info.name = words.name;
+  info.summary = words.summary;
+  info.operands = OpInfo::kVariadic;
+  info.results = words.results;
+  info.infer = [](const OpTypes& op, TypeList& results) {
+    return InferRecurrent(cell(), op, results);
+  };
+  info.flops = [](const OpTypes& op, const TypeList&) { return RecurrentFlops(cell(), op); };
+  info.sharding = [](const OpTypes& op, const TypeList& results) {
+    return RecurrentSharding(cell(), op, results, false);
+  };
+  info.evaluate = words.evaluate;
+  info.gradient = [](GradientContext& c) { return RecurrentGradient(cell(), c); };
+  info.matrix_product = true;
+  return info;
+}
+
+/// The record of its gradient op.
+template <const Cell& (*cell)()>
+constexpr OpInfo RecurrentGradInfo(const RecurrentWords& words) {
+  OpInfo info = RecurrentInfo<cell>(words);
+  info.infer = [](const OpTypes& op, TypeList& results) {
+    return InferRecurrentGrad(cell(), op, results);
+  };
+  info.flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(cell(), op); };
+  info.sharding = [](const OpTypes& op, const TypeList& results) {
+    return RecurrentSharding(cell(), op, results, true);
+  };
+  info.gradient = nullptr;
+  return info;
+}
 
 }  // namespace orrery::ir
 

@@ -1,28 +1,28 @@
+#include "ir/ops/recurrent_activation.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "ir/ops/recurrent.h"
-
-// Functions of one number inside of recurrent cells.
 
 namespace orrery::ir {
 namespace {
 
 // In the order of Activation::Kind; the numbers are those of the operators of the same names.
-constexpr std::array<ActivationDefaults, 11> kActivations = {{{"Sigmoid", 0, 0},
-                                                              {"Tanh", 0, 0},
-                                                              {"Relu", 0, 0},
-                                                              {"Affine", 1, 0},
-                                                              {"LeakyRelu", 0.01, 0},
-                                                              {"ThresholdedRelu", 1, 0},
-                                                              {"ScaledTanh", 1, 1},
-                                                              {"HardSigmoid", 0.2, 0.5},
-                                                              {"Elu", 1, 0},
-                                                              {"Softsign", 0, 0},
-                                                              {"Softplus", 0, 0}}};
+constexpr std::array<ActivationDefaults, 11> kActivations = {
+    {{.name = "Sigmoid"},
+     {.name = "Tanh"},
+     {.name = "Relu"},
+     {.name = "Affine", .takes_alpha = true, .takes_beta = true, .alpha = 1, .beta = 0},
+     {.name = "LeakyRelu", .takes_alpha = true, .alpha = 0.01},
+     {.name = "ThresholdedRelu", .takes_alpha = true, .alpha = 1},
+     {.name = "ScaledTanh", .takes_alpha = true, .takes_beta = true, .alpha = 1, .beta = 1},
+     {.name = "HardSigmoid", .takes_alpha = true, .takes_beta = true, .alpha = 0.2, .beta = 0.5},
+     {.name = "Elu", .takes_alpha = true, .alpha = 1},
+     {.name = "Softsign"},
+     {.name = "Softplus"}}};
 
 }  // namespace
 

@@ -1,14 +1,13 @@
 #include <cmath>
 
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/normalization.h"
 
 // Root-mean-square norm over the last dimensions, from `axis` on (Zhang & Sennrich 2019).
 
 namespace orrery::ir {
 namespace {
-
-// Statistics are kept in at least f32.
-DType StatisticsType(DType x) { return SizeOf(x) < 4 ? DType::kF32 : x; }
 
 absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
   const TensorType &x = *op.operands[0], &gamma = *op.operands[1];
@@ -29,7 +28,7 @@ absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
 
 template <int kFlopsAnElement>
 double NormFlops(const OpTypes& op, const TypeList&) {
-  return kFlopsAnElement * static_cast<double>(ElementCount(op.operands[0]->dims));
+  return kFlopsAnElement * ElementsOfFirst(op);
 }
 
 // A factor for each dimension before the normalized ones, which stay whole.

@@ -37,62 +37,31 @@ absl::Status EvaluateRnn(Evaluation& e) {
 
 absl::Status EvaluateRnnGrad(Evaluation& e) {
   ORRERY_ASSIGN_OR_RETURN(const Recurrence r, BackwardRecurrence(RnnCell(), e));
-  r.ForEachSequence([&](int64_t d, int64_t b) {
-    const auto u = Recurrence::MatrixAt(*r.Find("r"), d);
-    Vector flow = r.Initial("dy_h", d, b);
-    for (int64_t turn = r.Length(b); turn-- > 0;) {
-      const int64_t t = r.StepOf(d, b, turn), last = r.StepOf(d, b, turn - 1);
-      const Vector last_h = turn == 0 ? r.Initial("initial_h", d, b)
-                                      : Vector(Recurrence::At(*r.Find("y"), last, d, b));
-      if (Tensor* dy = r.Find("dy")) flow += Recurrence::At(*dy, t, d, b);
-      const Vector y = Recurrence::At(*r.Find("y"), t, d, b);
-      const Vector before = flow.cwiseProduct(r.Derivative(d, 0, y));
-      AddGateGradient(r, {.step = t, .direction = d, .sample = b, .at_w = before, .at_r = before});
-      Recurrence::MatrixAt(*r.Find("dr"), d) += before * last_h.transpose();
-      flow = u.transpose() * before;
-    }
-    if (Tensor* dh = r.Find("dinitial_h")) Recurrence::At(*dh, d, b) = flow;
-  });
+  r.ForEachStepBack(
+      [&](Recurrence::GateGradient& g, const Recurrence::State& last, Recurrence::State& flow) {
+        const Vector y = Recurrence::At(*r.Find("y"), g.step, g.direction, g.sample);
+        g.at_w = g.at_r = flow.h.cwiseProduct(r.Derivative(g.direction, 0, y));
+        flow.h = r.ThroughR(g, last.h);
+      });
   return absl::OkStatus();
 }
 
 }  // namespace
 
-extern const OpInfo kRnnOp = {
+extern constinit const OpInfo kRnnOp = RecurrentInfo<RnnCell>({
     .name = "Rnn",
-    .summary =
-        "recurrent net over x [steps,batch,input] by w, r and what is `given`: y "
-        "[steps,directions,batch,hidden], y_h",
-    .operands = OpInfo::kVariadic,
+    .summary = "recurrent net over x [steps,batch,input] by w, r and what is `given`: y "
+               "[steps,directions,batch,hidden], y_h",
     .results = 2,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrent(RnnCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentFlops(RnnCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(RnnCell(), op, results, false);
-        },
     .evaluate = EvaluateRnn,
-    .gradient = [](GradientContext& c) { return RecurrentGradient(RnnCell(), c); },
-    .matrix_product = true,
-};
+});
 
-extern const OpInfo kRnnGradOp = {
+extern constinit const OpInfo kRnnGradOp = RecurrentGradInfo<RnnCell>({
     .name = "RnnGrad",
-    .summary =
-        "gradients of x, w, r and what is `given` of Rnn from these, y, and the `gradients` "
-        "of its results",
-    .operands = OpInfo::kVariadic,
+    .summary = "gradients of x, w, r and what is `given` of Rnn from these, y, and the `gradients` "
+               "of its results",
     .results = OpInfo::kVariadic,
-    .infer = [](const OpTypes& op,
-                TypeList& results) { return InferRecurrentGrad(RnnCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(RnnCell(), op); },
-    .sharding =
-        [](const OpTypes& op, const TypeList& results) {
-          return RecurrentSharding(RnnCell(), op, results, true);
-        },
     .evaluate = EvaluateRnnGrad,
-    .matrix_product = true,
-};
+});
 
 }  // namespace orrery::ir

@@ -3,9 +3,9 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
+#include "ir/ops/kernels.h"
 #include "ir/ops/window.h"
 #include "ir/tensor.h"
 
@@ -13,17 +13,6 @@
 // matrix that the weights of a group are multiplied with. Whole numbers wrap around.
 
 namespace orrery::ir {
-
-/// The elements of a tensor as numbers to compute with.
-template <typename T>
-T* Elements(const Tensor& tensor) {
-  auto& writable = const_cast<Tensor&>(tensor);
-  if constexpr (std::is_same_v<T, double>) {
-    return writable.floats().data();
-  } else {
-    return reinterpret_cast<T*>(writable.ints().data());
-  }
-}
 
 /// Image, weights and maps of one convolution, of which one is the result and starts as zero. T is
 /// double or uint64_t.

@@ -1,7 +1,7 @@
 #include <utility>
 #include <vector>
 
-#include "transforms/dead_code.h"
+#include "ir/dead_code.h"
 #include "transforms/pass.h"
 
 namespace orrery::transforms {
