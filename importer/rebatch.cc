@@ -76,7 +76,7 @@ class Rewriter {
     if (made.valid()) return made;
     ir::TensorType type = from_.type(value);
     std::vector<int64_t> shape(type.dims.size(), -1);
-    shape[dim] = places_.batch();
+    shape[dim] = type.dims[dim];
     ValueId row = copies_[value];
     if (type.dims[dim] != 1) {
       const auto values = OneRow(from_.attributes(from_.producer(value)), type, dim);
@@ -86,7 +86,6 @@ class Rewriter {
       row = to_.result(
           to_.AddOp(OpKind::kConstant, {}, to_.InternAttributes(*values), std::span(&one, 1)));
     }
-    type.dims[dim] = places_.batch();
     const AttributeSet attributes = {{"shape", shape}, {"batch_dim", static_cast<int64_t>(dim)}};
     made = to_.result(to_.AddOp(OpKind::kExpand, std::span(&row, 1),
                                 to_.InternAttributes(attributes), std::span(&type, 1)));
@@ -140,9 +139,9 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
 
 }  // namespace
 
-absl::StatusOr<Function> MakeBatchFree(const Function& function) {
+absl::StatusOr<Function> MakeBatchFree(const Function& function, BatchSize size) {
   if (ir::BatchOf(function) == 0) return function;
-  BatchPlaces places(function);
+  BatchPlaces places(function, size);
   ORRERY_RETURN_IF_ERROR(places.Find());
   return Rewriter(function, places).Run();
 }

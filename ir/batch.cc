@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/rebuild.h"
+#include "support/status.h"
 
 namespace orrery::ir {
 namespace {
@@ -40,7 +41,27 @@ std::optional<AttributeSet> ScaleExpand(const AttributeSet& attributes, const Ch
   return changed;
 }
 
+// `changed` is `function` op by op.
+absl::Status CheckTime(const Function& function, const Function& changed) {
+  for (size_t i = 0; i < function.order().size(); ++i) {
+    const OpId op = function.order()[i], copy = changed.order()[i];
+    if (!IsRecurrent(function.kind(op))) continue;
+    if (function.type(function.operands(op)[0]).dims[0] ==
+        changed.type(changed.operands(copy)[0]).dims[0]) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        function.name(), ": ", function.info(op).name, " '",
+        function.value_name(function.result(op)), "' cannot have another batch: ", kTimeIsNoBatch));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool IsRecurrent(OpKind kind) {
+  return kind == OpKind::kLstm || kind == OpKind::kGru || kind == OpKind::kRnn;
+}
 
 int64_t BatchOf(const Function& function) {
   for (const Input& input : function.inputs()) {
@@ -71,8 +92,12 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
     if (loss && losses == LossBatch::kScales) return ScaleLoss(set, change);
     return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
   };
-  return RebuildWithInputs(function,
-                           {.input = input, .uninferred = nullptr, .attributes = attributes});
+  ORRERY_ASSIGN_OR_RETURN(
+      Function changed,
+      RebuildWithInputs(function,
+                        {.input = input, .uninferred = nullptr, .attributes = attributes}));
+  ORRERY_RETURN_IF_ERROR(CheckTime(function, changed));
+  return changed;
 }
 
 }  // namespace orrery::ir

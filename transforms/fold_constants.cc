@@ -18,6 +18,7 @@ bool MayFold(const Rewriter& r, OpId op) {
   const ir::OpInfo& info = r.function().info(op);
   const bool computes = info.op_class == OpClass::kCompute || info.op_class == OpClass::kView;
   if (!computes || info.evaluate == nullptr || r.kind(op) == OpKind::kConstant) return false;
+  if (r.attributes(op).Find("batch_dim") != nullptr) return false;  // another batch, another value
   for (int32_t i = 0; i < r.function().result_count(op); ++i) {
     if (ir::ElementCount(r.dims(r.result(op, i))) > kMaxElements) return false;
   }
