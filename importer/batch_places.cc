@@ -1,6 +1,7 @@
 #include "importer/batch_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,12 +51,19 @@ BatchPlaces::BatchPlaces(const ir::Function& function, BatchSize size)
 absl::Status BatchPlaces::Find() {
   FindSources();
   if (size_ == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
+  for (bool asked = true; asked;) {
+    ORRERY_RETURN_IF_ERROR(VisitAll());
+    ORRERY_ASSIGN_OR_RETURN(asked, RequestOutputs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::VisitAll() {
   const std::vector<OpId>& order = function_.order();
-  size_t visits = 0;
-  for (size_t step = 0; step < order.size(); step = next_) {
+  for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
     next_ = step + 1;  // Visit may set it back
     ORRERY_RETURN_IF_ERROR(Visit(order[step]));
-    if (++visits < kMostVisits * order.size()) continue;
+    if (++visits_ < kMostVisits * order.size()) continue;
     return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
   }
   return absl::OkStatus();

@@ -58,6 +58,7 @@ class BatchPlaces {
   // The dimension of `dims` that is a multiple of the batch; of several an error.
   absl::StatusOr<std::optional<size_t>> GrowingDim(ir::OpId op, const ir::Dims& dims) const;
 
+  absl::Status VisitAll();
   absl::Status Visit(ir::OpId op);
   absl::Status CheckSamplesStay(ir::OpId op) const;
   absl::Status VisitReshape(ir::OpId op);
@@ -75,6 +76,8 @@ class BatchPlaces {
   // Asks what `op` reads beside batched values to follow the batch. False when nothing can be asked
   // for.
   bool Request(ir::OpId op);
+  // Asks the same of outputs that are as large as the batch but have it nowhere.
+  absl::StatusOr<bool> RequestOutputs();
   bool RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth);
   bool RequestOfProducer(ir::ValueId value, const Place& wanted, int depth);
   bool RequestOfExpand(ir::OpId op, const Place& wanted);
@@ -93,6 +96,7 @@ class BatchPlaces {
   std::map<std::pair<int32_t, size_t>, Place> expansions_;  // by op and operand
   IdTable<ir::OpId, size_t> steps_;                         // places in the order
   size_t next_ = 0;                                         // the step that is visited next
+  size_t visits_ = 0;
 };
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.

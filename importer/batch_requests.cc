@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "importer/batch_places.h"
 #include "ir/tensor.h"
+#include "support/status.h"
 
 // What ops ask of the values that they read beside batched ones.
 
@@ -51,6 +53,28 @@ bool BatchPlaces::Request(OpId op) {
         wanted.dim = static_cast<int>(d);
         any |= RequestOperand(op, m, wanted, 0);
       }
+    }
+  }
+  return any;
+}
+
+// What is the same for all samples, queries say, has nobody who asks for them.
+absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
+  bool any = false;
+  next_ = function_.order().size();
+  for (const ir::Output& output : function_.outputs()) {
+    const Dims& dims = function_.type(output.value).dims;
+    const OpId op = function_.producer(output.value);
+    if (output.role != ir::OutputRole::kResult || !op.valid() || dims.empty() ||
+        dims[0] != batch_ || places_[output.value].has_batch() ||
+        function_.kind(op) == OpKind::kConstant) {
+      continue;
+    }
+    if (RequestOfProducer(output.value, {.dim = 0}, 0)) {
+      any = true;
+    } else if (batch_ > 1) {
+      return Fails(op, absl::StrCat("this output has as many rows, ", batch_,
+                                    ", but none of them comes from a sample"));
     }
   }
   return any;

@@ -116,10 +116,10 @@ g (int64[batch] x) => (int64[batch] y) {
 func @m (
   %x: i64[1] data
 ) {
-  %1: i64[1] = Constant() {fill=1}
+  %1: i64[1] = Constant() {values=[1]}
   %2: i64[1] = Expand(%1) {batch_dim=0, shape=[1]}
   %r: i64[1] = CumSum(%2) {axis=0, exclusive=1}
-  %four: i64[] = Constant() {fill=4}
+  %four: i64[] = Constant() {values=[4]}
   %rows: i64[1] = Mul(%r, %four)
   %y: i64[1] = Add(%rows, %x)
   return %y: result
@@ -148,7 +148,7 @@ func @m (
   %expert: i64[5,1] data
 ) {
   %tokens: f32[5,3] = Reshape(%x) {shape=[-1, 3]}
-  %best: f32[5,1], %place: i64[5,1] = TopK(%tokens) {axis=1, k=1, largest=1, sorted=1}
+  %best: f32[5,1], %place: i64[5,1] = TopK(%tokens) {axis=1, k=1}
   %5: f32[1,3] = Constant() {fill=0.0}
   %6: f32[5,3] = Expand(%5) {batch_dim=0, shape=[5, -1]}
   %gates: f32[5,3] = ScatterElements(%6, %place, %best) {axis=1}

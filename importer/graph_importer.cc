@@ -82,6 +82,7 @@ absl::Status GraphImporter::AddInitializer(const onnx::TensorProto& tensor, bool
     value = function_.result(function_.AddOp(ir::OpKind::kConstant, {},
                                              function_.InternAttributes(values),
                                              std::span(&type, 1), std::span(&name, 1)));
+    held_.insert(value.index());
   }
   scope_[tensor.name()] = value;
   if (ir::ElementCount(type.dims) <= kMaxValues) known_.AddSource(value, tensor);
@@ -136,17 +137,21 @@ absl::Status GraphImporter::Lower(const onnx::NodeProto& node) {
 
 // A Constant node may hold what is trained, unless all its elements are equal: nobody learned
 // those. What the graph computes is none, save for another view of such a constant, which is
-// folded.
+// folded, and for a ConstantOfShape that stands for weights that were left out: the file has its
+// shape.
 void GraphImporter::NoteStored(const onnx::NodeProto& node) {
   if (node.output_size() != 1) return;
   const auto result = scope_.find(node.output(0));
   if (result == scope_.end()) return;
   const ir::OpId op = function_.producer(result->second);
   if (!op.valid() || function_.kind(op) != ir::OpKind::kConstant) return;
-  const bool held =
-      node.op_type() == "Constant" && ir::IsFloat(function_.type(result->second).dtype) &&
-      function_.attributes(op).Find("fill") == nullptr && !AllEqual(node.attribute(0).t());
-  if (held || ViewsStored(node)) stored_.insert(result->second.index());
+  if (!ir::IsFloat(function_.type(result->second).dtype)) return;
+  const bool differs = node.op_type() == "Constant" &&
+                       function_.attributes(op).Find("fill") == nullptr &&
+                       !AllEqual(node.attribute(0).t());
+  const bool placeholder =
+      node.op_type() == "ConstantOfShape" && held_.contains(scope_.at(node.input(0)).index());
+  if (differs || placeholder || ViewsStored(node)) stored_.insert(result->second.index());
 }
 
 bool GraphImporter::ViewsStored(const onnx::NodeProto& node) const {

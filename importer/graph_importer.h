@@ -63,7 +63,8 @@ class GraphImporter {
   Scope scope_;
   std::vector<ir::ValueId> weights_;
   absl::flat_hash_set<int32_t> is_weight_;
-  absl::flat_hash_set<int32_t> stored_;  // constants that may be weights: the file holds them
+  absl::flat_hash_set<int32_t> stored_;  // constants that may be weights
+  absl::flat_hash_set<int32_t> held_;    // constants that are initializers
   absl::flat_hash_map<absl::string_view, const onnx::TensorProto*> initializers_;
   std::optional<NameSet> names_;        // of the graph, once a branch needs new ones
   std::deque<onnx::GraphProto> taken_;  // branches, with names of their own

@@ -121,9 +121,9 @@ func @m (
   %mean: f32[3] buffer,
   %w: f32[3,3,1,1] parameter,
   %g: f32[3] parameter,
-  %b: f32[3] parameter,
-  %v: f32[3] buffer
+  %b: f32[3] parameter
 ) {
+  %v: f32[3] = Constant() {fill=1.0}
   %h: f32[2,3,8,8] = Conv(%x, %w) {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}
   %y: f32[2,3,8,8] = BatchNorm(%h, %g, %b, %mean, %v) {epsilon=1e-05}
   return %y: result

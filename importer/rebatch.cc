@@ -126,7 +126,10 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
     }
   }
   const auto real = [batch](double x) {
-    return x >= 1 && x < 1e18 && std::floor(x) == x && static_cast<int64_t>(x) % batch == 0;
+    if (!(x > 1e-12 && x < 1e12)) return false;
+    const double n = std::round(x < 1 ? 1 / x : x);  // a mean over the samples divides by them
+    const double error = x < 1 ? std::abs(n * x - 1) : std::abs(n - x);
+    return error < (x < 1 ? 1e-6 : 1e-12) && static_cast<int64_t>(n) % batch == 0;
   };
   if (const auto* number = std::get_if<double>(&attribute)) return real(*number);
   if (const auto* numbers = std::get_if<std::vector<double>>(&attribute)) {
