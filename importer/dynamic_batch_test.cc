@@ -210,5 +210,24 @@ g (float[$0,2,4] x) => (float[$0,1,2,3] y)
             "input, where the batch should be; try to export the model with batch_first=True");
 }
 
+// A mean over all samples by a factor of its own cannot be told from what it is at this batch.
+TEST(DynamicBatch, WhatComputesWithItStaysAsItIs) {
+  const absl::StatusOr<ir::Function> function = Load(R"(
+g (float[batch,4] x) => (float[4] y) {
+  s = Shape(x)
+  i = Constant <value = int64 {0}> ()
+  b = Gather <axis = 0> (s, i)
+  f = Cast <to = 1> (b)
+  r = Reciprocal(f)
+  axes = Constant <value = int64[1] {0}> ()
+  sum = ReduceSum <keepdims = 0> (x, axes)
+  y = Mul(sum, r)
+})",
+                                                     8);
+  ASSERT_TRUE(function.ok()) << function.status();
+  EXPECT_NE(Text(function).find("%r: f32[] = Constant() {values=[0.125]}"), std::string::npos)
+      << Text(function);
+}
+
 }  // namespace
 }  // namespace orrery::importer

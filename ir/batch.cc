@@ -41,20 +41,26 @@ std::optional<AttributeSet> ScaleExpand(const AttributeSet& attributes, const Ch
   return changed;
 }
 
-// `changed` is `function` op by op.
-absl::Status CheckTime(const Function& function, const Function& changed) {
+absl::Status TimeChanges(const Function& function, OpId op) {
+  return absl::InvalidArgumentError(absl::StrCat(function.name(), ": ", function.info(op).name,
+                                                 " '", function.value_name(function.result(op)),
+                                                 "' cannot have another batch: ", kTimeIsNoBatch));
+}
+
+// `changed` is `function` op by op, or why it cannot be: then a recurrent op whose time is as long
+// as the batch is large is what is wrong, unless its batch is too.
+absl::Status CheckTime(const Function& function, const absl::StatusOr<Function>& changed) {
+  const int64_t batch = BatchOf(function);
   for (size_t i = 0; i < function.order().size(); ++i) {
-    const OpId op = function.order()[i], copy = changed.order()[i];
+    const OpId op = function.order()[i];
     if (!IsRecurrent(function.kind(op))) continue;
-    if (function.type(function.operands(op)[0]).dims[0] ==
-        changed.type(changed.operands(copy)[0]).dims[0]) {
-      continue;
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        function.name(), ": ", function.info(op).name, " '",
-        function.value_name(function.result(op)), "' cannot have another batch: ", kTimeIsNoBatch));
+    const Dims& x = function.type(function.operands(op)[0]).dims;
+    const bool changes =
+        changed.ok() ? changed->type(changed->operands(changed->order()[i])[0]).dims[0] != x[0]
+                     : x[0] == batch && x[1] != batch;
+    if (changes) return TimeChanges(function, op);
   }
-  return absl::OkStatus();
+  return changed.status();
 }
 
 }  // namespace
@@ -92,10 +98,8 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
     if (loss && losses == LossBatch::kScales) return ScaleLoss(set, change);
     return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
   };
-  ORRERY_ASSIGN_OR_RETURN(
-      Function changed,
-      RebuildWithInputs(function,
-                        {.input = input, .uninferred = nullptr, .attributes = attributes}));
+  absl::StatusOr<Function> changed = RebuildWithInputs(
+      function, {.input = input, .uninferred = nullptr, .attributes = attributes});
   ORRERY_RETURN_IF_ERROR(CheckTime(function, changed));
   return changed;
 }

@@ -12,12 +12,12 @@ namespace {
 // The graph could not be followed when it was read: a shape in it says the whole batch.
 absl::Status BakesBatch(const absl::Status& status, int64_t batch, int64_t count) {
   const absl::string_view why = status.message();
-  const bool advises = absl::StrContains(why, "; try ");
+  if (absl::StrContains(why, "; try ")) return status;
   return absl::Status(
       status.code(),
-      absl::StrCat(why, "; the graph has its batch of ", batch, " baked in, and ", count,
-                   " microbatches need one that can change",
-                   advises ? "" : "; try an export with a dynamic batch, or one microbatch"));
+      absl::StrCat(why, ": the batch of ", batch, " is baked in; ", count,
+                   " microbatches need each sample computed by itself, from dimension 0 of the "
+                   "inputs; try an export with a dynamic batch, or one microbatch"));
 }
 
 }  // namespace
