@@ -1,6 +1,7 @@
 #include "importer/batch_places.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,8 +20,9 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-constexpr int kMaxPasses = 64;
-constexpr int kMaxDepth = 64;
+// Ops are visited again when one asked for a change before them. A graph that has this many of
+// those for each op is none that anybody trains.
+constexpr size_t kMostVisits = 256;
 
 int64_t Product(const Dims& dims, size_t from, size_t to) {
   int64_t product = 1;
@@ -35,25 +37,99 @@ Dims WithTwice(Dims dims, int dim) {
 
 }  // namespace
 
-BatchPlaces::BatchPlaces(const ir::Function& function)
-    : function_(function), batch_(ir::BatchOf(function)), places_(function.value_limit()) {}
+BatchPlaces::BatchPlaces(const ir::Function& function, BatchSize size)
+    : function_(function),
+      batch_(ir::BatchOf(function)),
+      size_(size),
+      places_(function.value_limit()),
+      steps_(function.op_limit()) {}
 
 absl::Status BatchPlaces::Find() {
+  FindSources();
+  if (size_ == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
+  for (bool asked = true; asked;) {
+    ORRERY_RETURN_IF_ERROR(VisitAll());
+    ORRERY_ASSIGN_OR_RETURN(asked, RequestOutputs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::VisitAll() {
+  const std::vector<OpId>& order = function_.order();
+  for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
+    next_ = step + 1;  // Visit may set it back
+    ORRERY_RETURN_IF_ERROR(Visit(order[step]));
+    if (++visits_ < kMostVisits * order.size()) continue;
+    return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
+  }
+  return absl::OkStatus();
+}
+
+// Data, and what an earlier search has found.
+void BatchPlaces::FindSources() {
   for (const ir::Input& input : function_.inputs()) {
     if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
   }
-  for (const OpId op : function_.order()) {  // what an earlier search has found
-    if (function_.kind(op) != OpKind::kExpand) continue;
-    places_[function_.result(op)].dim =
-        static_cast<int>(function_.attributes(op).Int("batch_dim", -1));
+  for (size_t step = 0; step < function_.order().size(); ++step) {
+    const OpId op = function_.order()[step];
+    steps_[op] = step;
+    const int64_t dim = function_.attributes(op).Int("batch_dim", -1);
+    const Dims& dims = function_.type(function_.result(op)).dims;
+    if (function_.kind(op) != OpKind::kExpand || dim < 0 ||
+        dim >= static_cast<int64_t>(dims.size())) {
+      continue;
+    }
+    places_[function_.result(op)] = {.dim = static_cast<int>(dim),
+                                     .inner = dims[static_cast<size_t>(dim)] / batch_,
+                                     .uniform = true};
   }
-  // One pass finds all that follows from the inputs; what ops asked of others takes another one.
-  for (int pass = 0; pass < kMaxPasses; ++pass) {
-    asked_ = false;
-    for (const OpId op : function_.order()) ORRERY_RETURN_IF_ERROR(Visit(op));
-    if (!asked_) return absl::OkStatus();
+}
+
+// With a rare batch nobody need ask for what grows with it.
+absl::Status BatchPlaces::FindMade() {
+  for (const OpId op : function_.order()) {
+    if (function_.kind(op) == OpKind::kExpand) ORRERY_RETURN_IF_ERROR(FindMadeByExpand(op));
+    for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+      ORRERY_RETURN_IF_ERROR(FindMadeByConstant(op, k));
+    }
   }
-  return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(OpId op, const Dims& dims) const {
+  std::optional<size_t> found;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0 || dims[d] % batch_ != 0) continue;
+    if (found.has_value()) return Fails(op, "a value has the batch in two dimensions");
+    found = d;
+  }
+  return found;
+}
+
+absl::Status BatchPlaces::FindMadeByExpand(OpId op) {
+  const Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const Dims& to = function_.type(function_.result(op)).dims;
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, to));
+  if (!dim.has_value() || places_[function_.result(op)].has_batch()) return absl::OkStatus();
+  const size_t made = to.size() - from.size();
+  if (*dim >= made && from[*dim - made] == to[*dim]) return absl::OkStatus();
+  RequestOfExpand(op, {.dim = static_cast<int>(*dim), .inner = to[*dim] / batch_});
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::FindMadeByConstant(OpId op, size_t k) {
+  const ValueId value = function_.operands(op)[k];
+  const OpId producer = function_.producer(value);
+  if (!producer.valid() || function_.kind(producer) != OpKind::kConstant) return absl::OkStatus();
+  const ir::TensorType& type = function_.type(value);
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, type.dims));
+  if (!dim.has_value()) return absl::OkStatus();
+  if (!OneRow(function_.attributes(producer), type, *dim).has_value()) {
+    return Fails(op, "it reads a constant that differs from sample to sample");
+  }
+  expansions_[{op.index(), k}] = {
+      .dim = static_cast<int>(*dim), .inner = type.dims[*dim] / batch_, .uniform = true};
+  return absl::OkStatus();
 }
 
 const AttributeSet& BatchPlaces::AttributesOf(OpId op) const {
@@ -64,7 +140,7 @@ const AttributeSet& BatchPlaces::AttributesOf(OpId op) const {
 std::optional<size_t> BatchPlaces::ExpandedDim(OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
   if (found == expansions_.end()) return std::nullopt;
-  return found->second;
+  return static_cast<size_t>(found->second.dim);
 }
 
 void BatchPlaces::SetAttributes(OpId op, AttributeSet attributes) {
@@ -80,8 +156,8 @@ absl::Status BatchPlaces::Fails(OpId op, absl::string_view why) const {
 }
 
 BatchPlace BatchPlaces::PlaceOfOperand(OpId op, size_t k) const {
-  if (const auto dim = ExpandedDim(op, k); dim.has_value()) return {.dim = static_cast<int>(*dim)};
-  return places_[function_.operands(op)[k]];
+  const auto found = expansions_.find({op.index(), k});
+  return found != expansions_.end() ? found->second : places_[function_.operands(op)[k]];
 }
 
 bool BatchPlaces::AnyBatched(OpId op) const {
@@ -91,15 +167,24 @@ bool BatchPlaces::AnyBatched(OpId op) const {
   return false;
 }
 
-absl::Status BatchPlaces::Visit(OpId op) {
-  if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
-  if (function_.kind(op) == OpKind::kReshape) return VisitReshape(op);
-  if (function_.kind(op) == OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
-  if (function_.kind(op) == OpKind::kExpand) VisitExpand(op);
-  if (function_.kind(op) == OpKind::kGather &&
-      PlaceOfOperand(op, 0).dim == function_.attributes(op).Int("axis", 0)) {
+// Ops that mix what they read along a dimension.
+absl::Status BatchPlaces::CheckSamplesStay(OpId op) const {
+  const int dim = PlaceOfOperand(op, 0).dim;
+  if (function_.kind(op) == OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
   }
+  if (dim == 0 && ir::IsRecurrent(function_.kind(op))) {
+    return Fails(op, ir::kTimeIsNoBatch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::Visit(OpId op) {
+  if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
+  ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
+  if (function_.kind(op) == OpKind::kReshape) return VisitReshape(op);
+  if (function_.kind(op) == OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
+  if (function_.kind(op) == OpKind::kExpand) ORRERY_RETURN_IF_ERROR(VisitExpand(op));
   if (function_.kind(op) == OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
@@ -150,17 +235,19 @@ absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(OpId op, int32_t j, const Di
     place.dim = static_cast<int>(d);
   }
   if (!place.has_batch()) return place;
-  const int64_t size = dims[static_cast<size_t>(place.dim)];
+  const int dim = place.dim;
+  const int64_t size = dims[static_cast<size_t>(dim)];
   const auto operands = function_.operands(op);
+  bool found = false;
   for (size_t k = 0; k < operands.size(); ++k) {
     const Place from = PlaceOfOperand(op, k);
-    if (!from.has_batch()) continue;
+    if (!from.has_batch() || (found && !place.uniform)) continue;
     if (function_.type(operands[k]).dims[static_cast<size_t>(from.dim)] != size) continue;
-    place.outer = from.outer;
-    place.inner = from.inner;
-    return place;
+    place = from;
+    place.dim = dim;
+    found = true;
   }
-  if (size == batch_) return place;
+  if (found || size == batch_) return place;
   return absl::InvalidArgumentError("its result has the samples in another order");
 }
 
@@ -222,18 +309,22 @@ absl::Status BatchPlaces::VisitSlice(OpId op) {
 }
 
 // The dimension that has the batch stays that of the operand.
-void BatchPlaces::VisitExpand(OpId op) {
+absl::Status BatchPlaces::VisitExpand(OpId op) {
   AttributeSet attributes = AttributesOf(op);
+  if (attributes.Find("batch_dim") != nullptr) {
+    return Fails(op, "its result has the batch in two dimensions");
+  }
   std::vector<int64_t> shape = attributes.Ints("shape");
   const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
   const size_t at = shape.size() - rank + static_cast<size_t>(PlaceOfOperand(op, 0).dim);
   const auto& from = function_.type(function_.operands(op)[0]).dims;
   if (at >= shape.size() || shape[at] != from[static_cast<size_t>(PlaceOfOperand(op, 0).dim)]) {
-    return;
+    return absl::OkStatus();
   }
   shape[at] = -1;
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
+  return absl::OkStatus();
 }
 
 // Along the batch: the parts follow each other.
@@ -249,108 +340,6 @@ bool BatchPlaces::VisitConcat(OpId op) {
   }
   places_[function_.result(op)] = place;
   return true;
-}
-
-ir::ShardingRule BatchPlaces::RuleOf(OpId op) const {
-  const ir::OpInfo& info = function_.info(op);
-  if (info.sharding == nullptr) return {};
-  std::vector<const ir::TensorType*> types;
-  for (const ValueId operand : function_.operands(op)) types.push_back(&function_.type(operand));
-  ir::TypeList results;
-  for (int32_t j = 0; j < function_.result_count(op); ++j) {
-    results.push_back(function_.type(function_.result(op, j)));
-  }
-  return info.sharding(
-      {.attributes = function_.attributes(op), .operands = types, .mesh = function_.mesh()},
-      results);
-}
-
-bool BatchPlaces::Request(OpId op) {
-  const ir::ShardingRule rule = RuleOf(op);
-  bool any = false;
-  for (size_t k = 0; k < rule.operands.size(); ++k) {
-    const Place place = PlaceOfOperand(op, k);
-    if (!place.has_batch()) continue;
-    const int8_t factor = rule.operands[k][static_cast<size_t>(place.dim)];
-    for (size_t m = 0; factor != ir::kNoFactor && m < rule.operands.size(); ++m) {
-      if (PlaceOfOperand(op, m).has_batch()) continue;
-      for (size_t d = 0; d < rule.operands[m].size(); ++d) {
-        if (rule.operands[m][d] == factor) any |= RequestOperand(op, m, d, 0);
-      }
-    }
-  }
-  asked_ |= any;
-  return any;
-}
-
-bool BatchPlaces::RequestOperand(OpId op, size_t k, size_t dim, int depth) {
-  const ValueId value = function_.operands(op)[k];
-  if (depth > kMaxDepth || places_[value].has_batch() || ExpandedDim(op, k).has_value()) {
-    return false;
-  }
-  if (function_.type(value).dims[dim] != batch_) return false;
-  if (RequestOfProducer(value, dim, depth)) return true;
-  if (!CanExpand(value, dim)) return false;
-  expansions_[{op.index(), k}] = dim;
-  return true;
-}
-
-// An Expand may make the batch; what is made of values that have the size of the batch follows
-// when these do.
-bool BatchPlaces::RequestOfProducer(ValueId value, size_t dim, int depth) {
-  const OpId op = function_.producer(value);
-  if (!op.valid()) return false;
-  if (function_.kind(op) == OpKind::kExpand) {
-    const Dims& from = function_.type(function_.operands(op)[0]).dims;
-    const size_t made = function_.type(value).dims.size() - from.size();
-    if (dim < made || from[dim - made] == 1) {
-      AttributeSet attributes = AttributesOf(op);
-      attributes.Set("batch_dim", static_cast<int64_t>(dim));
-      SetAttributes(op, std::move(attributes));
-      places_[value] = {.dim = static_cast<int>(dim)};
-      return true;
-    }
-  }
-  if (batch_ == 1) return false;  // where it is used it can be expanded
-  const ir::ShardingRule rule = RuleOf(op);
-  const auto j = static_cast<size_t>(value.index() - function_.result(op).index());
-  if (j >= rule.results.size() || rule.results[j][dim] == ir::kNoFactor) return false;
-  bool any = false;
-  for (size_t k = 0; k < rule.operands.size(); ++k) {
-    for (size_t d = 0; d < rule.operands[k].size(); ++d) {
-      if (rule.operands[k][d] == rule.results[j][dim]) any |= RequestOperand(op, k, d, depth + 1);
-    }
-  }
-  return any;
-}
-
-bool BatchPlaces::CanExpand(ValueId value, size_t dim) const {
-  const ir::TensorType& type = function_.type(value);
-  if (type.dims[dim] == 1) return true;
-  const OpId op = function_.producer(value);
-  return op.valid() && function_.kind(op) == OpKind::kConstant &&
-         OneRow(function_.attributes(op), type, dim).has_value();
-}
-
-std::optional<AttributeSet> OneRow(const AttributeSet& constant, const ir::TensorType& type,
-                                   size_t dim) {
-  if (constant.Find("fill") != nullptr) return constant;
-  const std::optional<ir::Tensor> tensor = ir::ConstantTensor(constant, type);
-  if (!tensor.has_value() || tensor->size() == 0) return std::nullopt;
-  const ir::AroundDim around = ir::SplitAround(type.dims, dim);
-  Dims dims = type.dims;
-  dims[dim] = 1;
-  ir::Tensor row(type.dtype, dims);
-  for (int64_t o = 0; o < around.outer; ++o) {
-    for (int64_t i = 0; i < around.inner; ++i) {
-      const int64_t first = o * around.size * around.inner + i;
-      row.CopyElement(o * around.inner + i, *tensor, first);
-      for (int64_t s = 1; s < around.size; ++s) {
-        if (tensor->Number(first + s * around.inner) != tensor->Number(first)) return std::nullopt;
-      }
-    }
-  }
-  return ir::ConstantAttributes(row);
 }
 
 }  // namespace orrery::importer

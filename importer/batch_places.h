@@ -18,16 +18,23 @@ namespace orrery::importer {
 struct BatchPlace {
   int dim = -1;  // negative: nowhere
   int64_t outer = 1, inner = 1;
+  bool uniform = false;  // all rows are equal, so that any order of them is as good
 
   bool has_batch() const { return dim >= 0; }
   friend bool operator==(const BatchPlace&, const BatchPlace&) = default;
+};
+
+/// What the size of the batch tells.
+enum class BatchSize {
+  kOrdinary,  // other dimensions may be as large
+  kRare,      // each dimension that is a multiple of it has the batch
 };
 
 /// Finds where the values of a function have its batch, and what must change for it to be free:
 /// see rebatch.h.
 class BatchPlaces {
  public:
-  explicit BatchPlaces(const ir::Function& function);
+  BatchPlaces(const ir::Function& function, BatchSize size);
 
   /// Looks until nothing new is found. The error names the op that cannot follow the batch.
   absl::Status Find();
@@ -44,10 +51,19 @@ class BatchPlaces {
  private:
   using Place = BatchPlace;
 
+  void FindSources();
+  absl::Status FindMade();
+  absl::Status FindMadeByExpand(ir::OpId op);
+  absl::Status FindMadeByConstant(ir::OpId op, size_t k);
+  // The dimension of `dims` that is a multiple of the batch; of several an error.
+  absl::StatusOr<std::optional<size_t>> GrowingDim(ir::OpId op, const ir::Dims& dims) const;
+
+  absl::Status VisitAll();
   absl::Status Visit(ir::OpId op);
+  absl::Status CheckSamplesStay(ir::OpId op) const;
   absl::Status VisitReshape(ir::OpId op);
   absl::Status VisitSlice(ir::OpId op);
-  void VisitExpand(ir::OpId op);
+  absl::Status VisitExpand(ir::OpId op);
   bool VisitConcat(ir::OpId op);
 
   /// The types of the results when the batch is twice as large.
@@ -60,8 +76,12 @@ class BatchPlaces {
   // Asks what `op` reads beside batched values to follow the batch. False when nothing can be asked
   // for.
   bool Request(ir::OpId op);
-  bool RequestOperand(ir::OpId op, size_t k, size_t dim, int depth);
-  bool RequestOfProducer(ir::ValueId value, size_t dim, int depth);
+  // Asks the same of outputs that are as large as the batch but have it nowhere.
+  absl::StatusOr<bool> RequestOutputs();
+  bool RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth);
+  bool RequestOfProducer(ir::ValueId value, const Place& wanted, int depth);
+  bool RequestOfExpand(ir::OpId op, const Place& wanted);
+  void VisitAgain(ir::OpId op);
   bool CanExpand(ir::ValueId value, size_t dim) const;
 
   ir::ShardingRule RuleOf(ir::OpId op) const;
@@ -69,11 +89,14 @@ class BatchPlaces {
 
   const ir::Function& function_;
   int64_t batch_;
+  BatchSize size_;
   IdTable<ir::ValueId, Place> places_;
-  std::map<int32_t, ir::AttributeSet> attributes_;           // by op
-  std::set<int32_t> dropped_;                                // ops
-  std::map<std::pair<int32_t, size_t>, size_t> expansions_;  // by op and operand: the dimension
-  bool asked_ = false;                                       // anything, in this pass
+  std::map<int32_t, ir::AttributeSet> attributes_;          // by op
+  std::set<int32_t> dropped_;                               // ops
+  std::map<std::pair<int32_t, size_t>, Place> expansions_;  // by op and operand
+  IdTable<ir::OpId, size_t> steps_;                         // places in the order
+  size_t next_ = 0;                                         // the step that is visited next
+  size_t visits_ = 0;
 };
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.

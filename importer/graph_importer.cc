@@ -1,5 +1,6 @@
 #include "importer/graph_importer.h"
 
+#include <algorithm>
 #include <span>
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +82,7 @@ absl::Status GraphImporter::AddInitializer(const onnx::TensorProto& tensor, bool
     value = function_.result(function_.AddOp(ir::OpKind::kConstant, {},
                                              function_.InternAttributes(values),
                                              std::span(&type, 1), std::span(&name, 1)));
+    held_.insert(value.index());
   }
   scope_[tensor.name()] = value;
   if (ir::ElementCount(type.dims) <= kMaxValues) known_.AddSource(value, tensor);
@@ -125,11 +127,39 @@ absl::Status GraphImporter::Lower(const onnx::NodeProto& node) {
   const absl::Status lowered = op.lower(context);
   ORRERY_RETURN_IF_ERROR(context.status());  // the cause of whatever came after it
   ORRERY_RETURN_IF_ERROR(lowered);
+  NoteStored(node);
   for (const std::string& output : node.output()) {
     if (output.empty() || scope_.contains(output)) continue;
     return absl::InvalidArgumentError(absl::StrCat("output ", Show(output), " is not supported"));
   }
   return absl::OkStatus();
+}
+
+// A Constant node may hold what is trained, unless all its elements are equal: nobody learned
+// those. What the graph computes is none, save for another view of such a constant, which is
+// folded, and for a ConstantOfShape that stands for weights that were left out: the file has its
+// shape.
+void GraphImporter::NoteStored(const onnx::NodeProto& node) {
+  if (node.output_size() != 1) return;
+  const auto result = scope_.find(node.output(0));
+  if (result == scope_.end()) return;
+  const ir::OpId op = function_.producer(result->second);
+  if (!op.valid() || function_.kind(op) != ir::OpKind::kConstant) return;
+  if (!ir::IsFloat(function_.type(result->second).dtype)) return;
+  const bool differs = node.op_type() == "Constant" &&
+                       function_.attributes(op).Find("fill") == nullptr &&
+                       !AllEqual(node.attribute(0).t());
+  const bool placeholder =
+      node.op_type() == "ConstantOfShape" && held_.contains(scope_.at(node.input(0)).index());
+  if (differs || placeholder || ViewsStored(node)) stored_.insert(result->second.index());
+}
+
+bool GraphImporter::ViewsStored(const onnx::NodeProto& node) const {
+  constexpr absl::string_view kViews[] = {"Cast",    "Flatten",   "Identity", "Reshape",
+                                          "Squeeze", "Transpose", "Unsqueeze"};
+  if (node.input_size() == 0 || node.input(0).empty()) return false;
+  return std::find(std::begin(kViews), std::end(kViews), node.op_type()) != std::end(kViews) &&
+         stored_.contains(scope_.at(node.input(0)).index());
 }
 
 void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
@@ -145,6 +175,7 @@ void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
     if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant) continue;
     const ir::TensorType& type = function_.type(value);
     if (!ir::IsFloat(type.dtype) || ir::ElementCount(type.dims) <= 1) continue;
+    if (!stored_.contains(value.index())) continue;
     if (is_weight_.insert(value.index()).second) weights_.push_back(value);
   }
 }

@@ -23,10 +23,11 @@ namespace orrery::importer {
 /// are trained is for AssignRoles to say.
 class GraphImporter {
  public:
-  /// `folder` holds the files of external data; `graph` must outlive this.
+  /// `folder` holds the files of external data; `graph` must outlive this. `rare_batch` is that of
+  /// KnownValues.
   GraphImporter(const onnx::GraphProto& graph, int64_t opset, const std::string& name,
-                const std::string& folder)
-      : graph_(graph), opset_(opset), function_(name), known_(folder) {}
+                const std::string& folder, int64_t rare_batch = 0)
+      : graph_(graph), opset_(opset), function_(name), known_(folder, rare_batch) {}
 
   /// Errors say which node or value of the graph is wrong.
   absl::Status Run(const SymbolValues& symbols);
@@ -47,6 +48,8 @@ class GraphImporter {
   absl::Status Lower(const onnx::NodeProto& node);
   bool AddCopyOfInitializer(const onnx::NodeProto& node);
   void NoteWeights(const onnx::NodeProto& node, const OnnxOp& op);
+  void NoteStored(const onnx::NodeProto& node);
+  bool ViewsStored(const onnx::NodeProto& node) const;
 
   // Control flow.
   absl::Status AddIf(const onnx::NodeProto& node);
@@ -60,6 +63,8 @@ class GraphImporter {
   Scope scope_;
   std::vector<ir::ValueId> weights_;
   absl::flat_hash_set<int32_t> is_weight_;
+  absl::flat_hash_set<int32_t> stored_;  // constants that may be weights
+  absl::flat_hash_set<int32_t> held_;    // constants that are initializers
   absl::flat_hash_map<absl::string_view, const onnx::TensorProto*> initializers_;
   std::optional<NameSet> names_;        // of the graph, once a branch needs new ones
   std::deque<onnx::GraphProto> taken_;  // branches, with names of their own

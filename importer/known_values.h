@@ -18,7 +18,14 @@ namespace orrery::importer {
 class KnownValues {
  public:
   /// `folder`: where the files of external data lie.
-  explicit KnownValues(std::string folder = "") : folder_(std::move(folder)) {}
+  /// `rare_batch`: a batch that no other dimension is a multiple of; 0 when it may be any.
+  explicit KnownValues(std::string folder = "", int64_t rare_batch = 0)
+      : folder_(std::move(folder)), rare_batch_(rare_batch) {}
+
+  /// Whether a dimension of `size` has the batch, for certain.
+  bool GrowsWithBatch(int64_t size) const {
+    return rare_batch_ > 0 && size > 0 && size % rare_batch_ == 0;
+  }
 
   /// Says that `value`, an input or a constant that has not kept its elements, is `tensor`, which
   /// must outlive this. Its data is looked at when somebody asks.
@@ -43,6 +50,7 @@ class KnownValues {
   const ir::Tensor* Keep(ir::ValueId value, ir::Tensor tensor);
 
   std::string folder_;
+  int64_t rare_batch_;
   absl::flat_hash_map<int32_t, const onnx::TensorProto*> sources_;  // by value
   // By value; null: looked at in vain.
   absl::flat_hash_map<int32_t, const ir::Tensor*> found_, computed_;

@@ -112,10 +112,12 @@ TEST(LoadModel, OnnxBatch) {
   EXPECT_NE(rebound.find("%y: f32[32,4] = MatMul"), std::string::npos) << rebound;
   const std::string dynamic = WriteTestFile("f.onnx", Onnx("N").SerializeAsString());
   EXPECT_EQ(Load({.model = dynamic, .batch_size = 32}), rebound);
-  EXPECT_EQ(Load({.model = dynamic, .batch_size = 32, .symbols = {{"N", 4}}}), rebound);
-  EXPECT_EQ(
-      Load({.model = dynamic}),
-      "f.onnx: input 'x': dimension 0 is dynamic ('N') and has no value; try --symbol N=VALUE");
+  EXPECT_EQ(Load({.model = dynamic, .batch_size = 32, .symbols = {{"N", 4}}}),
+            "f.onnx: batch 32 and symbol 'N'=4 disagree about dimension 0 of 'x', which is the "
+            "batch; try one of both, or batch_first=True where dimension 0 is time");
+  EXPECT_EQ(Load({.model = dynamic}),
+            "f.onnx: no value for the dynamic dimension 'N' (dimension 0 of 'x'); try --batch-size "
+            "N");
 }
 
 TEST(LoadModel, OnnxThatFixesItsBatchInside) {

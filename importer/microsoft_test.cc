@@ -138,41 +138,5 @@ g (float[4] x, float r, int64 t, float[4] w, float[4] g, float[4] m, float[4] v)
       << text;
 }
 
-// Weights of light models are made by nodes.
-constexpr char kLight[] = R"(
-g (float[2,3,8,8] x) => (float[2,3,8,8] y)
-<int64[4] s = {3, 3, 1, 1}, int64[1] c = {3}, float[3] mean = {1, 2, 3}> {
-  w = ConstantOfShape<value = float[1] {0.02}>(s)
-  g = ConstantOfShape<value = float[1] {1.0}>(c)
-  b = ConstantOfShape<value = float[1] {0.0}>(c)
-  v = Constant<value = float[3] {1.0, 1.0, 1.0}>()
-  h = Conv(x, w)
-  y = BatchNormalization(h, g, b, mean, v)
-})";
-
-TEST(Weights, ConstantsThatStandWhereWeightsDo) {
-  EXPECT_EQ(ImportText(ModelOf(kLight)),
-            R"(
-func @m (
-  %x: f32[2,3,8,8] data,
-  %mean: f32[3] buffer,
-  %w: f32[3,3,1,1] parameter,
-  %g: f32[3] parameter,
-  %b: f32[3] parameter,
-  %v: f32[3] buffer
-) {
-  %h: f32[2,3,8,8] = Conv(%x, %w) {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}
-  %y: f32[2,3,8,8] = BatchNorm(%h, %g, %b, %mean, %v) {epsilon=1e-05}
-  return %y: result
-}
-)");
-}
-
-TEST(Weights, ThatAreConstantsCanBeFrozen) {
-  const std::string text = ImportText(ModelOf(kLight), {.freeze = "^g$"});
-  EXPECT_NE(text.find("%w: f32[3,3,1,1] parameter"), std::string::npos) << text;
-  EXPECT_NE(text.find("%g: f32[3] buffer"), std::string::npos) << text;
-}
-
 }  // namespace
 }  // namespace orrery::importer

@@ -1,6 +1,9 @@
 #include "importer/onnx.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "importer/graph_importer.h"
@@ -25,9 +28,10 @@ struct Source {
   std::string freeze;
 };
 
-absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues& symbols) {
+absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues& symbols,
+                                        int64_t rare_batch = 0) {
   GraphImporter importer(source.graph, source.opset, source.path.stem().string(),
-                         source.path.parent_path().string());
+                         source.path.parent_path().string(), rare_batch);
   ORRERY_RETURN_IF_ERROR(importer.Run(symbols));
   ORRERY_RETURN_IF_ERROR(importer.CheckOutputs());
   ORRERY_ASSIGN_OR_RETURN(
@@ -57,13 +61,37 @@ int64_t RareBatch(const onnx::GraphProto& graph) {
 // A dynamic batch: with a value that no other size has, what is computed from it can be told from
 // what is not.
 absl::StatusOr<ir::Function> ImportWithDynamicBatch(const Source& source, SymbolValues symbols) {
-  int64_t& batch = symbols.values[symbols.batch];
   const int64_t rare = RareBatch(source.graph);
-  const int64_t wanted = std::exchange(batch, rare);
-  ORRERY_ASSIGN_OR_RETURN(const ir::Function with_rare, ImportWith(source, symbols));
-  ORRERY_ASSIGN_OR_RETURN(const ir::Function free, MakeBatchFree(with_rare));
+  const int64_t wanted = symbols.values.at(symbols.batch[0]);
+  for (const std::string& symbol : symbols.batch) symbols.values[symbol] = rare;
+  ORRERY_ASSIGN_OR_RETURN(const ir::Function with_rare, ImportWith(source, symbols, rare));
+  ORRERY_ASSIGN_OR_RETURN(const ir::Function free, MakeBatchFree(with_rare, BatchSize::kRare));
   if (ComputesWithBatch(free, rare)) return absl::InvalidArgumentError("computes with its batch");
   return WithBatch(free, wanted);
+}
+
+bool SameOutputs(const ir::Function& one, const ir::Function& other) {
+  return std::equal(one.outputs().begin(), one.outputs().end(), other.outputs().begin(),
+                    other.outputs().end(), [&](const ir::Output& a, const ir::Output& b) {
+                      return one.type(a.value) == other.type(b.value);
+                    });
+}
+
+// A fixed batch that the graph computes its shapes from, as if it were dynamic. `fixed` is what the
+// file says.
+std::optional<ir::Function> ImportAsDynamic(const Source& source, SymbolValues symbols,
+                                            const ir::Function& fixed) {
+  const bool computes =
+      std::any_of(source.graph.node().begin(), source.graph.node().end(),
+                  [](const onnx::NodeProto& node) { return node.op_type() == "Shape"; });
+  onnx::GraphProto graph;
+  if (computes) graph = source.graph;
+  if (!computes || !MakeBatchDynamic(graph, symbols)) return std::nullopt;
+  Source dynamic = {
+      .graph = graph, .opset = source.opset, .path = source.path, .freeze = source.freeze};
+  absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(dynamic, symbols);
+  if (!function.ok() || !SameOutputs(*function, fixed)) return std::nullopt;
+  return *std::move(function);
 }
 
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,
@@ -82,6 +110,10 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
   }
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
   if (keeps) return function;
+  if (symbols.batch.empty()) {
+    std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
+    if (dynamic.has_value()) return *std::move(dynamic);
+  }
   absl::StatusOr<ir::Function> free = MakeBatchFree(function);
   return free.ok() ? free : function;
 }

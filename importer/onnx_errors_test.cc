@@ -75,8 +75,8 @@ const Case kTypeCases[] = {
      },
      "m.onnx: the MatMul that makes 'h': inner dimensions differ; got 96 and 64"},
     {"DynamicWithoutValue", [](Model& m) { InputDim(m, 0)->set_dim_param("batch"); },
-     "m.onnx: input 'x': dimension 0 is dynamic ('batch') and has no value; try --symbol "
-     "batch=VALUE"},
+     "m.onnx: no value for the dynamic dimension 'batch' (dimension 0 of 'x'); try --batch-size "
+     "N"},
     {"UnknownSymbol",
      [](Model& m) { InputDim(m, 0)->set_dim_param("batch"); },
      "m.onnx: symbol 'btach' is no dynamic dimension of an input; wanted one of batch",

@@ -51,6 +51,10 @@ class NodeContext {
   const ir::TensorType& input_type(int i) const { return type(input(i)); }
   /// Whether the value has been made by an op of that kind.
   bool MadeBy(ir::ValueId value, ir::OpKind kind) const;
+  /// The function so far.
+  const ir::Function& function() const { return function_; }
+  /// Whether a dimension of `size` has the batch, for certain.
+  bool GrowsWithBatch(int64_t size) const { return known_.GrowsWithBatch(size); }
 
   /// What a value holds, when that is known while the model is imported: constants, small
   /// initializers, and what ops make of them. Null otherwise. Good until the next op.

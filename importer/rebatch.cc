@@ -65,7 +65,7 @@ class Rewriter {
     if (made.valid()) return made;
     ir::TensorType type = from_.type(value);
     std::vector<int64_t> shape(type.dims.size(), -1);
-    shape[dim] = places_.batch();
+    shape[dim] = type.dims[dim];
     ValueId row = copy_.values[value];
     if (type.dims[dim] != 1) {
       const auto values = OneRow(from_.attributes(from_.producer(value)), type, dim);
@@ -75,7 +75,6 @@ class Rewriter {
       row = to_.result(
           to_.AddOp(OpKind::kConstant, {}, to_.InternAttributes(*values), std::span(&one, 1)));
     }
-    type.dims[dim] = places_.batch();
     const AttributeSet attributes = {{"shape", shape}, {"batch_dim", static_cast<int64_t>(dim)}};
     made = to_.result(to_.AddOp(OpKind::kExpand, std::span(&row, 1),
                                 to_.InternAttributes(attributes), std::span(&type, 1)));
@@ -99,7 +98,10 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
     }
   }
   const auto real = [batch](double x) {
-    return x >= 1 && x < 1e18 && std::floor(x) == x && static_cast<int64_t>(x) % batch == 0;
+    if (!(x > 1e-12 && x < 1e12)) return false;
+    const double n = std::round(x < 1 ? 1 / x : x);  // a mean over the samples divides by them
+    const double error = x < 1 ? std::abs(n * x - 1) : std::abs(n - x);
+    return error < (x < 1 ? 1e-6 : 1e-12) && static_cast<int64_t>(n) % batch == 0;
   };
   if (const auto* number = std::get_if<double>(&attribute)) return real(*number);
   if (const auto* numbers = std::get_if<std::vector<double>>(&attribute)) {
@@ -112,9 +114,9 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
 
 }  // namespace
 
-absl::StatusOr<Function> MakeBatchFree(const Function& function) {
+absl::StatusOr<Function> MakeBatchFree(const Function& function, BatchSize size) {
   if (ir::BatchOf(function) == 0) return function;
-  BatchPlaces places(function);
+  BatchPlaces places(function, size);
   ORRERY_RETURN_IF_ERROR(places.Find());
   return Rewriter(function, places).Run();
 }

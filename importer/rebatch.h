@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "importer/batch_places.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -22,7 +23,11 @@ namespace orrery::importer {
 ///
 /// An error names the first op that cannot follow: one whose value has the batch in two dimensions,
 /// that takes part of a batch, or that needs a tensor of another size than it has.
-absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function);
+///
+/// With a rare batch every dimension that is a multiple of it has the batch, so that all that makes
+/// one is known beforehand.
+absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function,
+                                           BatchSize size = BatchSize::kOrdinary);
 
 /// Whether some attribute of the function, or a constant, is a multiple of `batch`, other than
 /// where MakeBatchFree leaves the batch. With a batch that is a large prime, this tells that the

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
 #include "importer/rebind.h"
@@ -287,6 +288,36 @@ func @f (
   return %y: result
 }
 )");
+}
+
+// Nothing joins the queries with the samples, but the output is as large as the batch.
+TEST(MakeBatchFree, OutputsThatReadNoSample) {
+  constexpr char kQueries[] = R"(
+func @f (
+  %x: f32[2,3] data,
+  %query: f32[1,4] parameter
+) {
+  %e: f32[2,4] = Expand(%query) {$0shape=[2, -1]}
+  %y: f32[2,4] = Relu(%e)
+  %z: f32[2,3] = Relu(%x)
+  return %y: result, %z: result
+}
+)";
+  EXPECT_EQ(Free(absl::StrReplaceAll(kQueries, {{"$0", ""}})),
+            absl::StrReplaceAll(kQueries, {{"$0", "batch_dim=0, "}}));
+  EXPECT_EQ(
+      Free(R"(
+func @f (
+  %x: f32[2,3] data,
+  %query: f32[2,4] parameter
+) {
+  %y: f32[2,4] = Relu(%query)
+  %z: f32[2,3] = Relu(%x)
+  return %y: result, %z: result
+}
+)"),
+      "f: Relu 'y' cannot follow the batch: this output has as many rows, 2, but none of them "
+      "comes from a sample");
 }
 
 // What is made of the batch alone must be told from what happens to have its size.

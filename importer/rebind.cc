@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "importer/rebatch.h"
 #include "ir/batch.h"
@@ -34,6 +35,7 @@ std::string BatchInput(const ir::Function& function) {
 absl::Status Explain(const ir::Function& function, int64_t batch, const absl::Status& status) {
   const absl::Status where =
       Annotate(status, absl::StrCat("batch ", batch, " in place of ", ir::BatchOf(function)));
+  if (absl::StrContains(where.message(), "; try ")) return where;
   const std::string advice = absl::StrCat(
       "; try to export the model with a dynamic batch: torch.onnx.export(…, dynamic_axes={'",
       BatchInput(function), "': {0: 'batch'}})");

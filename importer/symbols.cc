@@ -1,12 +1,17 @@
 #include "importer/symbols.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/printable.h"
+#include "support/status.h"
 
 namespace orrery::importer {
 
@@ -46,25 +51,36 @@ std::string FirstSymbol(const onnx::ValueInfoProto& input) {
   return shape.dim_size() == 0 || shape.dim(0).has_dim_value() ? "" : SymbolOf(input, 0);
 }
 
-// The one symbol that is dimension 0 of all data inputs; "" when there is none.
-std::string CommonSymbol(const onnx::GraphProto& graph) {
-  std::set<std::string> symbols;
-  for (const onnx::ValueInfoProto* input : DataInputs(graph)) symbols.insert(FirstSymbol(*input));
-  return symbols.size() == 1 ? *symbols.begin() : "";
+bool IsIn(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// The symbol that is dimension 0 of the first data input with dimensions; "" when that is fixed.
-std::string BatchSymbol(const onnx::GraphProto& graph) {
+struct BatchSymbols {
+  std::vector<std::string> all;  // the first one is that of the first data input with dimensions
+  bool plain = true;             // no input starts with another one
+};
+
+bool SaysBatch(const std::string& symbol) {
+  return absl::StrContains(absl::AsciiStrToLower(symbol), "batch");
+}
+
+// Inputs that share no name have symbols of their own.
+BatchSymbols FindBatchSymbols(const onnx::GraphProto& graph) {
+  BatchSymbols symbols;
   for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
-    if (input->type().tensor_type().shape().dim_size() > 0) return FirstSymbol(*input);
+    const std::string symbol = FirstSymbol(*input);
+    const bool scalar = input->type().tensor_type().shape().dim_size() == 0;
+    if (symbols.all.empty() && symbol.empty() && !scalar) return {};
+    if (!symbol.empty() && !IsIn(symbols.all, symbol) &&
+        (symbols.all.empty() || SaysBatch(symbol))) {
+      symbols.all.push_back(symbol);
+    }
+    symbols.plain &= symbols.all.size() == 1 && symbol == symbols.all[0];
   }
-  return "";
+  return symbols;
 }
 
-}  // namespace
-
-absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
-                                         const onnx::GraphProto& graph) {
+absl::Status CheckGiven(const ImportOptions& options, const onnx::GraphProto& graph) {
   const std::set<std::string> known = InputSymbols(graph);
   for (const auto& [name, value] : options.symbols) {
     if (value < 1) {
@@ -77,12 +93,99 @@ absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
         known.empty() ? std::string("all dimensions are fixed")
                       : absl::StrCat("wanted one of ", Printable(absl::StrJoin(known, ", ")))));
   }
+  return absl::OkStatus();
+}
+
+// "dimension 1 of 'x'": where the symbol stands first.
+std::string PlaceOf(const std::string& symbol, const onnx::GraphProto& graph) {
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
+    const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
+    for (int d = 0; d < shape.dim_size(); ++d) {
+      if (shape.dim(d).has_dim_value() || SymbolOf(*input, d) != symbol) continue;
+      return absl::StrCat("dimension ", d, " of ", Show(input->name()));
+    }
+  }
+  return "no dimension";
+}
+
+absl::Status Disagreement(const std::string& symbol, const SymbolValues& symbols,
+                          int64_t batch_size, const onnx::GraphProto& graph) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch ", batch_size, " and symbol ", Show(symbol), "=", symbols.values.at(symbol),
+      " disagree about ", PlaceOf(symbol, graph),
+      ", which is the batch; try one of both, or batch_first=True where dimension 0 is time"));
+}
+
+// All at once, and what to try.
+absl::Status CheckAllSet(const SymbolValues& symbols, const std::vector<std::string>& batch,
+                         const onnx::GraphProto& graph) {
+  std::set<std::string> seen;
+  std::vector<std::string> missing, advice;
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
+    const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
+    for (int d = 0; d < shape.dim_size(); ++d) {
+      if (shape.dim(d).has_dim_value()) continue;
+      const std::string symbol = SymbolOf(*input, d);
+      if (symbols.values.contains(symbol) || !seen.insert(symbol).second) continue;
+      missing.push_back(
+          absl::StrCat(Show(symbol), " (dimension ", d, " of ", Show(input->name()), ")"));
+      const std::string flag = IsIn(batch, symbol)
+                                   ? "--batch-size N"
+                                   : absl::StrCat("--symbol ", Printable(symbol), "=VALUE");
+      if (!IsIn(advice, flag)) advice.push_back(flag);
+    }
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("no value for the dynamic dimension", missing.size() > 1 ? "s " : " ",
+                   absl::StrJoin(missing, ", "), "; try ", absl::StrJoin(advice, " ")));
+}
+
+}  // namespace
+
+absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
+                                         const onnx::GraphProto& graph) {
+  ORRERY_RETURN_IF_ERROR(CheckGiven(options, graph));
   SymbolValues symbols = {.values = options.symbols};
-  const std::string common = CommonSymbol(graph);
-  if (options.batch_size > 0 && !common.empty()) symbols.values.emplace(common, options.batch_size);
-  const std::string batch = BatchSymbol(graph);
-  if (symbols.values.contains(batch)) symbols.batch = batch;
+  const BatchSymbols batch = FindBatchSymbols(graph);
+  std::vector<std::string> settable;
+  for (const std::string& symbol : batch.all) {
+    if (batch.plain || SaysBatch(symbol)) settable.push_back(symbol);
+  }
+  if (options.batch_size > 0) {
+    for (const std::string& symbol : settable) symbols.values.emplace(symbol, options.batch_size);
+    for (const std::string& symbol : batch.all) {
+      const auto found = symbols.values.find(symbol);
+      if (found == symbols.values.end() || found->second == options.batch_size) continue;
+      return Disagreement(symbol, symbols, options.batch_size, graph);
+    }
+  }
+  ORRERY_RETURN_IF_ERROR(CheckAllSet(symbols, settable, graph));
+  for (const std::string& symbol : batch.all) {
+    if (symbols.values.at(symbol) == symbols.values.at(batch.all[0])) {
+      symbols.batch.push_back(symbol);
+    }
+  }
   return symbols;
+}
+
+bool MakeBatchDynamic(onnx::GraphProto& graph, SymbolValues& symbols) {
+  constexpr char kSymbol[] = "the batch";
+  int64_t batch = 0;
+  absl::flat_hash_set<std::string> inputs;
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) inputs.insert(input->name());
+  for (onnx::ValueInfoProto& input : *graph.mutable_input()) {
+    if (!inputs.contains(input.name())) continue;
+    onnx::TensorShapeProto& shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();
+    if (shape.dim_size() == 0) continue;
+    if (!shape.dim(0).has_dim_value() && batch == 0) return false;
+    if (batch == 0) batch = shape.dim(0).dim_value();
+    if (batch < 1) return false;
+    if (shape.dim(0).dim_value() == batch) shape.mutable_dim(0)->set_dim_param(kSymbol);
+  }
+  symbols.values[kSymbol] = batch;
+  symbols.batch = {kSymbol};
+  return batch > 0;
 }
 
 onnx::ValueInfoProto Bound(const SymbolValues& symbols, onnx::ValueInfoProto input) {

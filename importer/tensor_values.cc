@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -151,6 +152,22 @@ absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
                                           const ir::TensorType& type) {
   ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::Tensor> values, TensorOf(tensor, type));
   return values.has_value() ? KeptValues(*values) : ir::AttributeSet();
+}
+
+bool AllEqual(const onnx::TensorProto& tensor) {
+  if (!HasData(tensor)) return false;
+  if (!tensor.has_raw_data()) {
+    const auto equal = [](const auto& field) {
+      return std::adjacent_find(field.begin(), field.end(), std::not_equal_to<>()) == field.end();
+    };
+    return equal(tensor.float_data()) && equal(tensor.double_data()) &&
+           equal(tensor.int32_data()) && equal(tensor.int64_data()) && equal(tensor.uint64_data());
+  }
+  int64_t count = 1;
+  for (const int64_t dim : tensor.dims()) count *= std::max<int64_t>(dim, 1);
+  const std::string& raw = tensor.raw_data();
+  const size_t size = raw.size() / static_cast<size_t>(count);
+  return size > 0 && std::memcmp(raw.data(), raw.data() + size, raw.size() - size) == 0;
 }
 
 }  // namespace orrery::importer

@@ -29,6 +29,9 @@ ir::AttributeSet KeptValues(const ir::Tensor& tensor);
 absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
                                           const ir::TensorType& type);
 
+/// Whether the tensor has its elements here and all of them are one value, bit for bit.
+bool AllEqual(const onnx::TensorProto& tensor);
+
 }  // namespace orrery::importer
 
 #endif  // ORRERY_IMPORTER_TENSOR_VALUES_H_

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/rebuild.h"
+#include "support/status.h"
 
 namespace orrery::ir {
 namespace {
@@ -49,7 +50,33 @@ std::optional<AttributeSet> ScaleExpand(const AttributeSet& attributes, const Ch
   return changed;
 }
 
+absl::Status TimeChanges(const Function& function, OpId op) {
+  return absl::InvalidArgumentError(absl::StrCat(function.name(), ": ", function.info(op).name,
+                                                 " '", function.value_name(function.result(op)),
+                                                 "' cannot have another batch: ", kTimeIsNoBatch));
+}
+
+// `changed` is `function` op by op, or why it cannot be: then a recurrent op whose time is as long
+// as the batch is large is what is wrong, unless its batch is too.
+absl::Status CheckTime(const Function& function, const absl::StatusOr<Function>& changed) {
+  const int64_t batch = BatchOf(function);
+  for (size_t i = 0; i < function.order().size(); ++i) {
+    const OpId op = function.order()[i];
+    if (!IsRecurrent(function.kind(op))) continue;
+    const Dims& x = function.type(function.operands(op)[0]).dims;
+    const bool changes =
+        changed.ok() ? changed->type(changed->operands(changed->order()[i])[0]).dims[0] != x[0]
+                     : x[0] == batch && x[1] != batch;
+    if (changes) return TimeChanges(function, op);
+  }
+  return changed.status();
+}
+
 }  // namespace
+
+bool IsRecurrent(OpKind kind) {
+  return kind == OpKind::kLstm || kind == OpKind::kGru || kind == OpKind::kRnn;
+}
 
 int64_t BatchOf(const Function& function) {
   for (const Input& input : function.inputs()) {
@@ -81,8 +108,10 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
     if (kind == OpKind::kScale && set.Int("over_batch", 0) != 0) return ScaleFactor(set, change);
     return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
   };
-  return RebuildWithInputs(function,
-                           {.input = input, .uninferred = nullptr, .attributes = attributes});
+  absl::StatusOr<Function> changed = RebuildWithInputs(
+      function, {.input = input, .uninferred = nullptr, .attributes = attributes});
+  ORRERY_RETURN_IF_ERROR(CheckTime(function, changed));
+  return changed;
 }
 
 IdTable<ValueId, int8_t> BatchDims(const Function& function) {

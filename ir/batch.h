@@ -24,6 +24,14 @@ bool HasBatch(const Function& function, const Input& input);
 /// does, and for all values when the function takes no other batch. Infers all types once.
 IdTable<ValueId, int8_t> BatchDims(const Function& function);
 
+/// Whether dimension 0 of what the op reads is time, not samples: LSTM, GRU, RNN.
+bool IsRecurrent(OpKind kind);
+
+/// What is wrong with a function whose batch is the time of such an op, and what to try.
+inline constexpr char kTimeIsNoBatch[] =
+    "its steps in time are dimension 0 of the first input, where the batch should be; try to "
+    "export the model with batch_first=True";
+
 /// What becomes of the number of samples that losses divide by.
 enum class LossBatch {
   kScales,  // with the batch
@@ -31,7 +39,8 @@ enum class LossBatch {
 };
 
 /// The function with another batch, in samples; all types are inferred again. Requires batch >= 1.
-/// Errors are those of RebuildWithInputs; an invalid argument when there is no batch.
+/// Errors are those of RebuildWithInputs; an invalid argument when there is no batch, or when it is
+/// the time of a recurrent op.
 absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, LossBatch losses);
 
 }  // namespace orrery::ir

@@ -1,11 +1,26 @@
 #include "transforms/microbatch.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "support/status.h"
 #include "transforms/pass.h"
 
 namespace orrery::transforms {
+namespace {
+
+// The graph could not be followed when it was read: a shape in it says the whole batch.
+absl::Status BakesBatch(const absl::Status& status, int64_t batch, int64_t count) {
+  const absl::string_view why = status.message();
+  if (absl::StrContains(why, "; try ")) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(why, ": the batch of ", batch, " is baked in; ", count,
+                   " microbatches need each sample computed by itself, from dimension 0 of the "
+                   "inputs; try an export with a dynamic batch, or one microbatch"));
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
   if (const int64_t batch = ir::BatchOf(function); batch != 0) return batch;
@@ -32,7 +47,10 @@ absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t co
                              .detail = absl::StrCat("a batch of ", batch, " does not divide into ",
                                                     count, " microbatches")});
   }
-  return ir::ChangeBatch(function, batch / count, ir::LossBatch::kStays);
+  absl::StatusOr<ir::Function> changed =
+      ir::ChangeBatch(function, batch / count, ir::LossBatch::kStays);
+  if (!changed.ok()) return BakesBatch(changed.status(), batch, count);
+  return changed;
 }
 
 extern const PassInfo kMicrobatchPass = {

@@ -74,6 +74,21 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
             "divisibility: a batch of 12 does not divide into 5 microbatches");
 }
 
+// An export whose batch the importer could not follow.
+TEST(Microbatch, SaysWhereTheBatchIsBakedIn) {
+  const ir::Function baked = ir::ParseFunction(R"(
+func @f (%x: f32[4,2] data) {
+  %c: f32[4,2] = Constant()
+  %y: f32[4,2] = Add(%x, %c)
+  return %y: result
+})")
+                                 .value();
+  EXPECT_EQ(Microbatch(baked, 2).status().message(),
+            "f: Add 'y': shapes [2,2] and [4,2] do not broadcast: the batch of 4 is baked in; 2 "
+            "microbatches need each sample computed by itself, from dimension 0 of the inputs; try "
+            "an export with a dynamic batch, or one microbatch");
+}
+
 TEST(ParallelTransform3d, RefusesAFunctionThatIsSpreadAlready) {
   const ir::Function spread = ir::ParseFunction(
                                   "func @f mesh(dp=2) (%x: f32[4@dp] data) {\n %y: f32[4@dp] = "

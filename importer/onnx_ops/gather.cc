@@ -58,12 +58,6 @@ absl::Status LowerAlongAxis(NodeContext& c) {
   return c.Return(c.Op(kind, operands, attributes));
 }
 
-absl::Status LowerGatherND(NodeContext& c) {
-  ir::AttributeSet attributes;
-  if (const int64_t batch = c.Int("batch_dims", 0); batch != 0) attributes.Set("batch_dims", batch);
-  return c.Return(c.Op(ir::OpKind::kGatherND, {c.input(0), c.input(1)}, attributes));
-}
-
 absl::Status LowerScatterND(NodeContext& c) {
   ir::AttributeSet attributes;
   if (const std::string reduction = c.String("reduction", "none"); reduction != "none") {
@@ -87,8 +81,6 @@ extern const OnnxOp kScatterElementsOnnxOp = {
 // The name of ScatterElements before opset 11.
 extern const OnnxOp kScatterOnnxOp = {
     .type = "Scatter", .inputs = 3, .lower = LowerAlongAxis<ir::OpKind::kScatterElements>};
-
-extern const OnnxOp kGatherNDOnnxOp = {.type = "GatherND", .inputs = 2, .lower = LowerGatherND};
 
 extern const OnnxOp kScatterNDOnnxOp = {.type = "ScatterND", .inputs = 3, .lower = LowerScatterND};
 

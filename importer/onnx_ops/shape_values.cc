@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,32 @@ absl::Status LowerConstantOfShape(NodeContext& c) {
   return c.Return(c.Constant(type, attributes));
 }
 
+// 0, 1, 2, … up to a `count` that follows the batch: how many ones stand before each.
+absl::StatusOr<ir::ValueId> CountSamples(NodeContext& c, ir::DType dtype, int64_t count) {
+  ir::Tensor one(dtype, {1});
+  one.SetNumber(0, 1);
+  ORRERY_ASSIGN_OR_RETURN(ir::ValueId ones, c.Constant(one));
+  ORRERY_ASSIGN_OR_RETURN(
+      ones, c.Op(ir::OpKind::kExpand, {ones},
+                 {{"shape", std::vector<int64_t>{count}}, {"batch_dim", int64_t{0}}}));
+  return c.Op(ir::OpKind::kCumSum, {ones}, {{"axis", int64_t{0}}, {"exclusive", int64_t{1}}});
+}
+
+// start + delta · (0, 1, 2, …).
+absl::StatusOr<ir::ValueId> BatchRange(NodeContext& c, double start, double delta, int64_t count) {
+  const ir::DType dtype = c.input_type(0).dtype;
+  ORRERY_ASSIGN_OR_RETURN(ir::ValueId range, CountSamples(c, dtype, count));
+  for (const auto& [kind, number, neutral] :
+       {std::tuple(ir::OpKind::kMul, delta, 1.0), std::tuple(ir::OpKind::kAdd, start, 0.0)}) {
+    if (number == neutral) continue;
+    ir::Tensor scalar(dtype, {});
+    scalar.SetNumber(0, number);
+    ORRERY_ASSIGN_OR_RETURN(const ir::ValueId constant, c.Constant(scalar));
+    ORRERY_ASSIGN_OR_RETURN(range, c.Op(kind, {range, constant}));
+  }
+  return range;
+}
+
 absl::Status LowerRange(NodeContext& c) {
   const ir::Tensor* known[3];
   for (int i = 0; i < 3; ++i) {
@@ -72,6 +99,7 @@ absl::Status LowerRange(NodeContext& c) {
   }
   const ir::DType dtype = known[0]->dtype();
   const auto count = static_cast<int64_t>(steps);
+  if (c.GrowsWithBatch(count)) return c.Return(BatchRange(c, start, delta, count));
   if (count > kMaxValues) return c.Return(c.Constant({dtype, {count}, {}}, {}));
   ir::Tensor range(dtype, {count});
   for (int64_t i = 0; i < count; ++i) {

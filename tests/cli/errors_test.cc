@@ -231,9 +231,10 @@ TEST(Models, WithDynamicDimensionsAndUnknownOps) {
     EXPECT_EQ(finished.out, "");
     return finished.err;
   };
-  EXPECT_EQ(error("dynamic.onnx"),
-            "simulate: dynamic.onnx: input 'x': dimension 1 is dynamic ('S') and has no value; try "
-            "--symbol S=VALUE\n");
+  EXPECT_EQ(
+      error("dynamic.onnx"),
+      "simulate: dynamic.onnx: no value for the dynamic dimension 'S' (dimension 1 of 'x'); try "
+      "--symbol S=VALUE\n");
   EXPECT_EQ(error("dynamic.onnx --symbol T=8"),
             "simulate: dynamic.onnx: symbol 'T' is no dynamic dimension of an input; wanted one of "
             "N, S\n");

@@ -16,8 +16,10 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
+#include "transforms/microbatch.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/shard.h"
@@ -25,16 +27,17 @@
 #include "transforms/training_step.h"
 
 // The small models of tests/data/exports/: kinds that people export, node by node as PyTorch 1.13
-// writes them, with the batch baked into inputs and shapes. They are imported at other batches,
-// simplified, differentiated, and spread.
+// writes them, with the batch baked into inputs and shapes or computed by the graph. They are
+// imported at other batches, simplified, differentiated, and spread.
 
 namespace orrery {
 namespace {
 
-constexpr const char* kExports[] = {"vit", "swin", "mobilenet", "densenet", "gpt2_past"};
+constexpr const char* kExports[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
+                                    "last_token", "experts", "queries",   "llama"};
 // With what has no result for each sample besides.
-constexpr const char* kTrained[] = {"vit",      "swin",      "mobilenet",
-                                    "densenet", "gpt2_past", "own_loss"};
+constexpr const char* kTrained[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
+                                    "last_token", "experts", "queries",   "llama",    "own_loss"};
 
 // The text without its remarks.
 std::string ReadGraph(const std::string& name) {
@@ -119,10 +122,25 @@ TEST(Exports, ABatchIsItsSamples) {
   }
 }
 
+// One of four microbatches, after all that is done to the whole batch, is what a batch of that size
+// is.
+TEST(Exports, MicrobatchesAreSmallerBatches) {
+  for (const char* name : kExports) {
+    SCOPED_TRACE(name);
+    ir::Function whole = Load(name, 12), part = Load(name, 3);
+    ASSERT_TRUE(transforms::Simplify(whole).ok());
+    ASSERT_TRUE(transforms::Simplify(part).ok());
+    const auto microbatch = transforms::Microbatch(whole, 4);
+    ASSERT_TRUE(microbatch.ok()) << microbatch.status();
+    EXPECT_EQ(ir::Print(*microbatch), ir::Print(part));
+  }
+}
+
 // Kernels before and after simplifying, and what is computed.
 TEST(Exports, SimplifyToFewKernels) {
-  const std::map<std::string, int> most = {
-      {"vit", 15}, {"swin", 22}, {"mobilenet", 15}, {"densenet", 10}, {"gpt2_past", 12}};
+  const std::map<std::string, int> most = {{"vit", 15},      {"swin", 22},      {"mobilenet", 15},
+                                           {"densenet", 10}, {"gpt2_past", 12}, {"last_token", 30},
+                                           {"experts", 30},  {"queries", 30},   {"llama", 60}};
   for (const char* name : kExports) {
     SCOPED_TRACE(name);
     const ir::Function plain = Load(name, 2);
@@ -152,6 +170,7 @@ TEST(Exports, ShardedTheyAreTheSame) {
     for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 2}, {4, 3}}) {
       SCOPED_TRACE(absl::StrCat(name, " dp=", dp, " hp=", hp));
       const auto sharded = transforms::Shard(step, ir::Mesh({{"dp", dp}, {"hp", hp}}));
+      if (hp == 3 && AsInfeasible(sharded.status()).has_value()) continue;  // a width of 32
       ASSERT_TRUE(sharded.ok()) << sharded.status();
       ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
       semantics::ExpectSame(semantics::RunAll(*sharded, inputs).outputs, expected);
@@ -160,7 +179,8 @@ TEST(Exports, ShardedTheyAreTheSame) {
 }
 
 TEST(Exports, PipelinedTheyAreTheSame) {
-  for (const char* name : kTrained) {
+  for (const std::string name : kTrained) {
+    if (name == "queries") continue;  // has no layers to cut
     const ir::Function step = StepOf(name);
     const semantics::Named inputs = Inputs(step, 6);
     const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
