@@ -309,11 +309,6 @@ ValueId ByHeads(Rewriter& r, ValueId mask, int64_t heads) {
               {{"shape", std::vector<int64_t>{-1, heads, dims[1], dims[2]}}});
 }
 
-ValueId WithoutExpand(const Rewriter& r, ValueId mask) {
-  const OpId expand = r.MadeBy(mask, OpKind::kExpand);
-  return expand.valid() ? r.operand(expand, 0) : mask;
-}
-
 // x with y, of bools or floats, in one.
 ValueId Join(Rewriter& r, ValueId x, ValueId y, const ir::TensorType& floats) {
   const bool x_adds = ir::IsFloat(r.type(x).dtype), y_adds = ir::IsFloat(r.type(y).dtype);
@@ -333,7 +328,6 @@ ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads) {
   for (const Mask& mask : logits.masks) {
     ValueId value = mask.value;
     if (heads != 0 && mask.of_matrices) value = ByHeads(r, value, heads);
-    if (heads != 0) value = WithoutExpand(r, value);
     if (heads != 0 && ir::IsFloat(r.type(value).dtype) && r.type(value).dtype != dtype) {
       value = r.Op(OpKind::kCast, {value}, {{"to", std::string(ir::ToString(dtype))}});
     }

@@ -155,12 +155,6 @@ OpId AttentionOfMatrices(const Rewriter& r, ValueId value) {
 ValueId MaskByHeads(Rewriter& r, ValueId mask, int64_t heads) {
   const Dims& dims = r.dims(mask);
   if (dims.size() != 4 || dims[0] == 1 || dims[1] != 1) return mask;
-  const Dims wanted = {dims[0] / heads, heads, dims[2], dims[3]};
-  const OpId view = r.MadeBy(mask, OpKind::kReshape);
-  if (view.valid() && r.dims(r.operand(view, 0)) == wanted) {
-    const OpId expand = r.MadeBy(r.operand(view, 0), OpKind::kExpand);
-    return expand.valid() ? r.operand(expand, 0) : r.operand(view, 0);
-  }
   return r.Op(OpKind::kReshape, {mask},
               {{"shape", std::vector<int64_t>{-1, heads, dims[2], dims[3]}}});
 }
@@ -219,15 +213,28 @@ void PackAttention(Rewriter& r, OpId op) {
 }
 
 // Keys and values of Attention that reads rows of queries already.
-void PackKeys(Rewriter& r, OpId op) {
-  std::vector<ValueId> operands(r.function().operands(op).begin(), r.function().operands(op).end());
-  if (r.rank(operands[0]) != 3 || !IsPackable(r, operands[1]) || !IsPackable(r, operands[2]))
-    return;
+bool PackKeys(Rewriter& r, std::vector<ValueId>& operands) {
+  if (r.rank(operands[0]) != 3 || !IsPackable(r, operands[1]) || !IsPackable(r, operands[2])) {
+    return false;
+  }
   for (size_t i = 1; i < 3; ++i) operands[i] = Pack(r, operands[i]);
-  if (!r.builder().status().ok()) return;
-  const OpId packed = r.Ops(OpKind::kAttention, operands, r.attributes(op));
-  for (int32_t i = 0; packed.valid() && i < 2; ++i) {
-    if (r.uses(r.result(op, i)) > 0) r.Replace(r.result(op, i), r.result(packed, i));
+  return r.builder().status().ok();
+}
+
+// A mask is repeated over heads and queries as it is read.
+bool TakeInExpand(const Rewriter& r, std::vector<ValueId>& operands) {
+  const OpId expand = operands.size() > 3 ? r.MadeBy(operands[3], OpKind::kExpand) : OpId();
+  if (expand.valid()) operands[3] = r.operand(expand, 0);
+  return expand.valid();
+}
+
+void ImproveAttention(Rewriter& r, OpId op) {
+  std::vector<ValueId> operands(r.function().operands(op).begin(), r.function().operands(op).end());
+  const bool packed = PackKeys(r, operands), narrowed = TakeInExpand(r, operands);
+  if (!packed && !narrowed) return;
+  const OpId better = r.Ops(OpKind::kAttention, operands, r.attributes(op));
+  for (int32_t i = 0; better.valid() && i < 2; ++i) {
+    if (r.uses(r.result(op, i)) > 0) r.Replace(r.result(op, i), r.result(better, i));
   }
 }
 
@@ -245,7 +252,7 @@ void PackOrAppend(Rewriter& r, OpId op) {
     if (r.is_alive(op)) PackMatrices(r, op);
   }
   if (r.kind(op) == OpKind::kConcat) AppendRows(r, op);
-  if (r.kind(op) == OpKind::kAttention) PackKeys(r, op);
+  if (r.kind(op) == OpKind::kAttention) ImproveAttention(r, op);
 }
 
 }  // namespace

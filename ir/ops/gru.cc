@@ -146,7 +146,7 @@ extern const OpInfo kGruGradOp = {
     .results = OpInfo::kVariadic,
     .infer = [](const OpTypes& op,
                 TypeList& results) { return InferRecurrentGrad(GruCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(GruCell(), op); },
+    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentGradFlops(GruCell(), op); },
     .sharding =
         [](const OpTypes& op, const TypeList& results) {
           return RecurrentSharding(GruCell(), op, results, true);

@@ -160,7 +160,7 @@ extern const OpInfo kLstmGradOp = {
     .results = OpInfo::kVariadic,
     .infer = [](const OpTypes& op,
                 TypeList& results) { return InferRecurrentGrad(LstmCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(LstmCell(), op); },
+    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentGradFlops(LstmCell(), op); },
     .sharding =
         [](const OpTypes& op, const TypeList& results) {
           return RecurrentSharding(LstmCell(), op, results, true);

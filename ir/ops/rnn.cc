@@ -86,7 +86,7 @@ extern const OpInfo kRnnGradOp = {
     .results = OpInfo::kVariadic,
     .infer = [](const OpTypes& op,
                 TypeList& results) { return InferRecurrentGrad(RnnCell(), op, results); },
-    .flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(RnnCell(), op); },
+    .flops = [](const OpTypes& op, const TypeList&) { return RecurrentGradFlops(RnnCell(), op); },
     .sharding =
         [](const OpTypes& op, const TypeList& results) {
           return RecurrentSharding(RnnCell(), op, results, true);
