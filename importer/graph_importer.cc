@@ -132,6 +132,18 @@ absl::Status GraphImporter::Lower(const onnx::NodeProto& node) {
   return absl::OkStatus();
 }
 
+// PyTorch writes norms without gain and bias, and those that have them by group or channel behind,
+// as instance norms that scale by constant ones.
+bool GraphImporter::IsAll(ir::OpId constant, double number) const {
+  const auto tensor = ir::ConstantTensor(function_.attributes(constant),
+                                         function_.type(function_.result(constant)));
+  if (!tensor.has_value()) return false;
+  for (int64_t i = 0; i < tensor->size(); ++i) {
+    if (tensor->Number(i) != number) return false;
+  }
+  return true;
+}
+
 void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
   for (int i = 0; i < node.input_size() && i < 32; ++i) {
     if ((op.weights >> i & 1) == 0 || node.input(i).empty()) continue;
@@ -145,6 +157,7 @@ void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
     if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant) continue;
     const ir::TensorType& type = function_.type(value);
     if (!ir::IsFloat(type.dtype) || ir::ElementCount(type.dims) <= 1) continue;
+    if (node.op_type() == "InstanceNormalization" && IsAll(producer, i == 1 ? 1 : 0)) continue;
     if (is_weight_.insert(value.index()).second) weights_.push_back(value);
   }
 }

@@ -46,6 +46,7 @@ class GraphImporter {
   absl::Status AddNode(const onnx::GraphProto& graph, const onnx::NodeProto& node);
   absl::Status Lower(const onnx::NodeProto& node);
   bool AddCopyOfInitializer(const onnx::NodeProto& node);
+  bool IsAll(ir::OpId constant, double number) const;
   void NoteWeights(const onnx::NodeProto& node, const OnnxOp& op);
 
   // Control flow.
