@@ -87,10 +87,10 @@ g (float[2,3,8,8] x) => (float[2,3,8,8] y)
   v = Constant<value = float[3] {1.0, 1.0, 1.0}>()
   h = Conv(x, w)
   y = BatchNormalization(h, g, b, mean, v)
-})");
+})";
 
 TEST(Weights, ConstantsThatStandWhereWeightsDo) {
-  EXPECT_EQ(ImportText(ModelOf(kLight),
+  EXPECT_EQ(ImportText(ModelOf(kLight)),
             R"(
 func @m (
   %x: f32[2,3,8,8] data,

@@ -40,21 +40,31 @@ ValueId WithoutGuard(const Rewriter& r, ValueId value) {
 }
 
 std::optional<Logits> MatchProbabilities(const Rewriter& r, ValueId given) {
-  const ValueId value = WithoutGuard(r, given);
+  Logits probabilities{.x = WithoutGuard(r, given), .masks = {}};
+  if (r.uses(probabilities.x) != (probabilities.x == given ? 1 : 2)) return std::nullopt;
+  if (probabilities.x == given) SkipViews(r, probabilities);
+  const ValueId value = probabilities.x;
   const OpId op = r.producer(value);
-  if (!op.valid() || r.uses(value) != (value == given ? 1 : 2)) return std::nullopt;
+  if (!op.valid() || r.uses(value) > (value == given ? 1 : 2)) return std::nullopt;
   const OpKind kind = r.kind(op);
   if (kind != OpKind::kSoftmax && kind != OpKind::kMaskedSoftmax) return std::nullopt;
   const AttributeSet& set = r.attributes(op);
   const auto last = static_cast<int64_t>(r.rank(value)) - 1;
   if (set.Int("axis", -1) != last && set.Int("axis", -1) != -1) return std::nullopt;
-  if (kind == OpKind::kSoftmax) return MatchLogits(r, r.operand(op, 0), r.rank(value) == 4);
-  Logits logits{.x = r.operand(op, 0),
-                .scale = set.Number("scale", 1),
-                .causal = set.Int("causal", 0) != 0,
-                .masks = {}};
-  if (r.operand_count(op) > 1) logits.masks.push_back({.value = r.operand(op, 1)});
-  return logits;
+  Logits logits{.x = r.operand(op, 0), .masks = {}};
+  if (kind == OpKind::kSoftmax) {
+    logits = MatchLogits(r, r.operand(op, 0), /*attention=*/true);
+  } else {
+    logits.scale = set.Number("scale", 1);
+    logits.causal = set.Int("causal", 0) != 0;
+    if (r.operand_count(op) > 1) {
+      logits.masks.push_back({.value = r.operand(op, 1), .of_matrices = r.rank(value) == 3});
+    }
+    SkipViews(r, logits);
+  }
+  if (logits.heads == 0) logits.heads = probabilities.heads;
+  const bool agree = probabilities.heads == 0 || logits.heads == probabilities.heads;
+  return agree ? std::optional(logits) : std::nullopt;
 }
 
 // k of a product that reads it transposed, and how it is still to be transposed.
@@ -82,23 +92,65 @@ ir::Dims DimsOfKeys(const Rewriter& r, const Match& match) {
   return dims;
 }
 
+// [batch,heads,..] that matrices [batch heads,..] are a view of; invalid when they are none.
+ValueId BeforeView(const Rewriter& r, ValueId value) {
+  const OpId view = r.MadeBy(value, OpKind::kReshape);
+  if (!view.valid() || r.rank(value) != 3 || r.rank(r.operand(view, 0)) != 4) return ValueId();
+  const ir::Dims &to = r.dims(value), &from = r.dims(r.operand(view, 0));
+  return from[2] == to[1] && from[3] == to[2] ? r.operand(view, 0) : ValueId();
+}
+
+// Whether the first dimension of `value`, transposed perhaps, was first before.
+bool KeepsBatch(const Rewriter& r, ValueId value) {
+  const OpId transpose = r.MadeBy(value, OpKind::kTranspose);
+  if (!transpose.valid()) return true;
+  const std::vector<int64_t> perm = r.attributes(transpose).Ints("perm");
+  return !perm.empty() && perm[0] == 0;
+}
+
+// Learns from q, k and v, where they are matrices, how many heads there are; false when the batch
+// is not outside of them.
+bool FindHeads(const Rewriter& r, Match& match) {
+  for (const ValueId value : {match.q, match.k, match.v}) {
+    const ValueId parted = BeforeView(r, value);
+    if (!parted.valid()) continue;
+    if (!KeepsBatch(r, parted)) return false;
+    if (match.logits.heads == 0) match.logits.heads = r.dims(parted)[1];
+  }
+  return true;
+}
+
+// The dims of `value` by heads.
+std::optional<ir::Dims> ByHeads(const ir::Dims& dims, int64_t heads) {
+  if (dims.size() == 4) return dims;
+  if (dims.size() != 3 || heads < 1 || dims[0] % heads != 0) return std::nullopt;
+  return ir::Dims{dims[0] / heads, heads, dims[1], dims[2]};
+}
+
+// Whether q, k and v have one batch, as many heads, and one element type.
+bool Fit(const Rewriter& r, const Match& match) {
+  const int64_t heads = std::max<int64_t>(match.logits.heads, 1);
+  const auto q = ByHeads(r.dims(match.q), heads), k = ByHeads(DimsOfKeys(r, match), heads),
+             v = ByHeads(r.dims(match.v), heads);
+  if (!q.has_value() || !k.has_value() || !v.has_value()) return false;
+  for (size_t d = 0; d < 2; ++d) {
+    if ((*q)[d] != (*k)[d] || (*q)[d] != (*v)[d]) return false;
+  }
+  return r.type(match.q).dtype == r.type(match.v).dtype;
+}
+
 std::optional<Match> MatchAttention(const Rewriter& r, OpId op) {
   if (!r.attributes(op).empty()) return std::nullopt;
-  const size_t rank = r.rank(r.result(op));
-  if (rank != 3 && rank != 4) return std::nullopt;
   const auto logits = MatchProbabilities(r, r.operand(op, 0));
   const OpId product = logits.has_value() ? r.MadeOnlyFor(logits->x, OpKind::kMatMul) : OpId();
   if (!product.valid() || r.attributes(product).Int("transpose_x", 0) != 0) return std::nullopt;
   Match match{.q = {}, .k = {}, .v = r.operand(op, 1), .k_perm = {}, .logits = *logits};
   match.q = WithoutScale(r, r.operand(product, 0), match.logits.scale);
-  if (r.rank(match.q) != rank || r.rank(r.operand(product, 1)) != rank || r.rank(match.v) != rank) {
-    return std::nullopt;
-  }
+  const size_t rank = r.rank(match.q);
+  if ((rank != 3 && rank != 4) || r.rank(r.operand(product, 1)) != rank) return std::nullopt;
+  if (match.logits.heads == 0 && r.rank(match.v) != rank) return std::nullopt;
   MatchKeys(r, product, match);
-  const ir::Dims &q = r.dims(match.q), &v = r.dims(match.v), k = DimsOfKeys(r, match);
-  for (size_t d = 0; d + 2 < rank; ++d) {
-    if (q[d] != k[d] || q[d] != v[d]) return std::nullopt;
-  }
+  if (!FindHeads(r, match) || !Fit(r, match)) return std::nullopt;
   return match;
 }
 
@@ -131,24 +183,50 @@ ValueId WithoutRepeat(Rewriter& r, ValueId value) {
   return few.valid() ? r.Op(OpKind::kTranspose, {few}, {{"perm", by_heads}}) : ValueId();
 }
 
-ValueId OneHead(Rewriter& r, ValueId value) {
-  return r.Op(OpKind::kUnsqueeze, {value}, {{"axes", std::vector<int64_t>{1}}});
+// `value` by heads: with `heads` 0, matrices have one.
+ValueId ByHeads(Rewriter& r, ValueId value, int64_t heads) {
+  if (r.rank(value) == 4) return value;
+  if (heads == 0) {
+    return r.Op(OpKind::kUnsqueeze, {value}, {{"axes", std::vector<int64_t>{1}}});
+  }
+  const ValueId parted = BeforeView(r, value);
+  if (parted.valid() && r.dims(parted)[1] == heads) return parted;
+  const ir::Dims& dims = r.dims(value);
+  return r.Op(OpKind::kReshape, {value},
+              {{"shape", std::vector<int64_t>{-1, heads, dims[1], dims[2]}}});
 }
 
-void Fuse(Rewriter& r, OpId op, Match match, bool flash) {
-  ValueId q = match.q, k = match.k, v = match.v;
-  if (!match.k_perm.empty()) k = r.Op(OpKind::kTranspose, {k}, {{"perm", match.k_perm}});
+ValueId KeysByHeads(Rewriter& r, const Match& match) {
+  const int64_t heads = match.logits.heads;
+  std::vector<int64_t> perm = match.k_perm;
+  if (perm.empty()) return ByHeads(r, match.k, heads);
+  if (perm == std::vector<int64_t>{0, 2, 1} && heads != 0) {
+    const ValueId k = ByHeads(r, match.k, heads);
+    return r.Op(OpKind::kTranspose, {k}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  }
+  const ValueId k = r.Op(OpKind::kTranspose, {match.k}, {{"perm", std::move(perm)}});
+  return ByHeads(r, k, heads);
+}
+
+// What the op in hand made of what attention by heads makes: matrices, perhaps.
+ValueId AsBefore(Rewriter& r, OpId op, ValueId y, int64_t heads) {
+  const ir::Dims& dims = r.dims(r.result(op));
+  if (dims.size() == 4) return y;
+  if (heads == 0) return r.Op(OpKind::kSqueeze, {y}, {{"axes", std::vector<int64_t>{1}}});
+  return r.Op(OpKind::kReshape, {y}, {{"shape", std::vector<int64_t>{-1, dims[1], dims[2]}}});
+}
+
+void Fuse(Rewriter& r, OpId op, const Match& match, bool flash) {
+  const int64_t heads = match.logits.heads;
+  const ValueId q = ByHeads(r, match.q, heads);
+  ValueId k = KeysByHeads(r, match), v = ByHeads(r, match.v, heads);
+  if (!r.builder().status().ok()) return;
   const ValueId few_k = WithoutRepeat(r, k), few_v = WithoutRepeat(r, v);
   if (few_k.valid() && few_v.valid() && r.dims(few_k)[1] == r.dims(few_v)[1]) {
     k = few_k;
     v = few_v;
   }
-  ValueId mask = MakeMask(r, match.logits);
-  const bool by_heads = r.rank(q) == 4;
-  if (!by_heads) {
-    for (ValueId* value : {&q, &k, &v}) *value = OneHead(r, *value);
-    if (mask.valid() && r.rank(mask) == 3) mask = OneHead(r, mask);
-  }
+  const ValueId mask = MakeMask(r, match.logits, std::max<int64_t>(heads, 1));
   AttributeSet attributes = {
       {"heads", r.dims(q)[1]}, {"kv_heads", r.dims(k)[1]}, {"scale", match.logits.scale}};
   if (match.logits.causal) attributes.Set("causal", int64_t{1});
@@ -157,9 +235,18 @@ void Fuse(Rewriter& r, OpId op, Match match, bool flash) {
   if (mask.valid()) operands.push_back(mask);
   const OpId attention = r.Ops(OpKind::kAttention, operands, attributes);
   if (!attention.valid()) return;
-  ValueId y = r.result(attention);
-  if (!by_heads) y = r.Op(OpKind::kSqueeze, {y}, {{"axes", std::vector<int64_t>{1}}});
-  r.Replace(r.result(op), y);
+  const ValueId y = AsBefore(r, op, r.result(attention), heads);
+  if (y.valid()) r.Replace(r.result(op), y);
+}
+
+// A scale before heads are parted, which attention can take in behind that.
+void SinkScale(Rewriter& r, OpId op) {
+  const size_t rank = r.rank(r.result(op));
+  const OpId scale = r.MadeOnlyFor(r.operand(op, 0), OpKind::kScale);
+  if (!scale.valid() || rank < 3 || rank > 4) return;
+  const ValueId moved = r.Op(r.kind(op), {r.operand(scale, 0)}, r.attributes(op));
+  if (!moved.valid()) return;
+  r.Replace(r.result(op), r.Op(OpKind::kScale, {moved}, r.attributes(scale)));
 }
 
 absl::StatusOr<bool> FuseAttention(ir::Function& function, const PassOptions& options) {
@@ -168,9 +255,11 @@ absl::StatusOr<bool> FuseAttention(ir::Function& function, const PassOptions& op
     return absl::InvalidArgumentError("option flash is '" + flash + "'; wanted 0 or 1");
   }
   return Rewrite(function, [&](Rewriter& r, OpId op) {
-    if (r.kind(op) != OpKind::kMatMul) return;
-    std::optional<Match> match = MatchAttention(r, op);
-    if (match.has_value()) Fuse(r, op, *std::move(match), flash == "1");
+    const OpKind kind = r.kind(op);
+    if (kind == OpKind::kReshape || kind == OpKind::kTranspose) SinkScale(r, op);
+    if (kind != OpKind::kMatMul) return;
+    const std::optional<Match> match = MatchAttention(r, op);
+    if (match.has_value()) Fuse(r, op, *match, flash == "1");
   });
 }
 

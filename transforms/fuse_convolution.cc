@@ -49,24 +49,13 @@ bool AddBranch(Rewriter& r, OpId op) {
   return false;
 }
 
-// A number for each map: [maps,1,1] or [1,maps,1,1].
-bool IsBias(const Rewriter& r, ValueId value, const ir::Dims& maps) {
-  const ir::Dims& dims = r.dims(value);
-  if (dims.size() + 1 < maps.size() || dims.size() > maps.size()) return false;
-  const size_t added = maps.size() - dims.size();
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] != (d + added == 1 ? maps[1] : 1)) return false;
-  }
-  return true;
-}
-
 void AddBias(Rewriter& r, OpId op) {
   for (size_t i = 0; i < 2; ++i) {
     const OpId conv = Open(r, r.operand(op, i), OpKind::kConv);
     const ValueId bias = r.operand(op, 1 - i);
     if (!conv.valid() || r.operand_count(conv) != 2) continue;
     const ir::Dims& maps = r.dims(r.result(conv));
-    if (r.dims(r.result(op)) != maps || !IsBias(r, bias, maps)) continue;
+    if (r.dims(r.result(op)) != maps || !IsByChannels(r, bias, maps)) continue;
     const AttributeSet shape = {{"shape", std::vector<int64_t>{maps[1]}}};
     const ValueId operands[] = {r.operand(conv, 0), r.operand(conv, 1),
                                 r.Op(OpKind::kReshape, {bias}, shape)};

@@ -18,14 +18,27 @@ OpId Product(const Rewriter& r, ValueId value) {
   return r.attributes(op).Int("transpose_x", 0) == 0 ? op : OpId();
 }
 
+// The Reshape that `value` is, if it leaves the columns of what it is made of as they are.
+OpId ViewOfColumns(const Rewriter& r, ValueId value) {
+  const OpId op = r.MadeOnlyFor(value, OpKind::kReshape);
+  if (!op.valid() || r.rank(value) < 2 || r.rank(r.operand(op, 0)) < 2) return OpId();
+  return r.dims(value).back() == r.dims(r.operand(op, 0)).back() ? op : OpId();
+}
+
+// Sees through a view of the product: exporters of TensorFlow multiply matrices, and add the bias
+// after they parted the rows by samples again.
 void AddBias(Rewriter& r, OpId op) {
   for (size_t i = 0; i < 2; ++i) {
-    const ValueId product = r.operand(op, i), bias = r.operand(op, 1 - i);
-    const OpId matmul = Product(r, product);
-    if (!matmul.valid() || r.rank(bias) != 1 || r.dims(bias)[0] != r.dims(product).back()) continue;
-    const ValueId y = r.Op(OpKind::kLinear, {r.operand(matmul, 0), r.operand(matmul, 1), bias},
-                           r.attributes(matmul));
-    return r.Replace(r.result(op), y);
+    const ValueId sum = r.operand(op, i), bias = r.operand(op, 1 - i);
+    if (r.rank(bias) != 1 || r.rank(sum) < 2 || r.dims(bias)[0] != r.dims(sum).back()) continue;
+    const OpId view = ViewOfColumns(r, sum);
+    const OpId matmul = Product(r, view.valid() ? r.operand(view, 0) : sum);
+    if (!matmul.valid()) continue;
+    ValueId y = r.Op(OpKind::kLinear, {r.operand(matmul, 0), r.operand(matmul, 1), bias},
+                     r.attributes(matmul));
+    if (view.valid()) y = r.Op(OpKind::kReshape, {y}, r.attributes(view));
+    if (y.valid()) r.Replace(r.result(op), y);
+    return;
   }
 }
 

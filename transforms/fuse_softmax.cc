@@ -16,7 +16,7 @@ void FuseSoftmax(Rewriter& r, OpId op) {
   const ValueId x = r.operand(op, 0);
   const int64_t axis = r.attributes(op).Int("axis", -1);
   if (axis + 1 != static_cast<int64_t>(r.rank(x)) && axis != -1) return;
-  const Logits logits = MatchLogits(r, x, /*windows=*/false);
+  const Logits logits = MatchLogits(r, x, /*attention=*/false);
   if (logits.plain()) return;
   std::vector<ValueId> operands = {logits.x};
   if (const ValueId mask = MakeMask(r, logits); mask.valid()) operands.push_back(mask);

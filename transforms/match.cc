@@ -77,15 +77,27 @@ void AddFactors(const Rewriter& r, OpId op, Product& product) {
 OpId Root(const Rewriter& r, ValueId value) { return r.MadeOnlyFor(value, OpKind::kSqrt); }
 
 // What `value` is the reciprocal of the root of.
-ValueId ReciprocalRootOf(const Rewriter& r, ValueId value) {
-  if (const OpId op = r.MadeOnlyFor(value, OpKind::kRsqrt); op.valid()) return r.operand(op, 0);
+ValueId ReciprocalRootOf(const Rewriter& r, ValueId value, int32_t times = 1) {
+  if (const OpId op = r.MadeOnlyFor(value, OpKind::kRsqrt, times); op.valid()) {
+    return r.operand(op, 0);
+  }
   OpId root;
-  if (const OpId op = r.MadeOnlyFor(value, OpKind::kReciprocal); op.valid()) {
+  if (const OpId op = r.MadeOnlyFor(value, OpKind::kReciprocal, times); op.valid()) {
     root = Root(r, r.operand(op, 0));
-  } else if (const OpId div = r.MadeOnlyFor(value, OpKind::kDiv); div.valid()) {
+  } else if (const OpId div = r.MadeOnlyFor(value, OpKind::kDiv, times); div.valid()) {
     if (r.Number(r.operand(div, 0)) == 1) root = Root(r, r.operand(div, 1));
   }
   return root.valid() ? r.operand(root, 0) : ValueId();
+}
+
+// square + epsilon.
+bool TakeApartSum(const Rewriter& r, ValueId sum, Normalized& match) {
+  const OpId add = sum.valid() ? r.MadeOnlyFor(sum, OpKind::kAdd) : OpId();
+  const auto epsilon = add.valid() ? MatchNumber(r, add) : std::nullopt;
+  if (!epsilon.has_value()) return false;
+  match.square = epsilon->value;
+  match.epsilon = epsilon->number;
+  return true;
 }
 
 }  // namespace
@@ -115,17 +127,18 @@ std::optional<Normalized> MatchNormalized(const Rewriter& r, OpId op) {
       match.value = r.operand(op, 1 - i);
     }
   }
-  if (!sum.valid()) return std::nullopt;
-  const OpId add = r.MadeOnlyFor(sum, OpKind::kAdd);
-  const auto epsilon = add.valid() ? MatchNumber(r, add) : std::nullopt;
-  if (!epsilon.has_value()) return std::nullopt;
-  match.square = epsilon->value;
-  match.epsilon = epsilon->number;
+  if (!TakeApartSum(r, sum, match)) return std::nullopt;
   return match;
 }
 
-std::optional<Mean> MatchMean(const Rewriter& r, ValueId mean) {
-  const OpId op = r.MadeOnlyFor(mean, OpKind::kReduceMean);
+std::optional<Normalized> MatchReciprocalRoot(const Rewriter& r, ValueId root, int32_t times) {
+  Normalized match;
+  if (!TakeApartSum(r, ReciprocalRootOf(r, root, times), match)) return std::nullopt;
+  return match;
+}
+
+std::optional<Mean> MatchMean(const Rewriter& r, ValueId mean, int32_t times) {
+  const OpId op = r.MadeOnlyFor(mean, OpKind::kReduceMean, times);
   if (!op.valid() || r.attributes(op).Int("keepdims", 0) == 0) return std::nullopt;
   const std::vector<int64_t> axes = r.attributes(op).Ints("axes");
   const size_t rank = r.rank(mean);
@@ -150,6 +163,18 @@ std::optional<Mean> MatchMeanSquare(const Rewriter& r, ValueId mean) {
   if (square.factors[0] != square.factors[1]) return std::nullopt;
   match->value = square.factors[0];
   return match;
+}
+
+bool IsByChannels(const Rewriter& r, ValueId value, const ir::Dims& channels) {
+  const ir::Dims& dims = r.dims(value);
+  if (channels.size() < 2 || dims.size() + 1 < channels.size() || dims.size() > channels.size()) {
+    return false;
+  }
+  const size_t added = channels.size() - dims.size();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] != (d + added == 1 ? channels[1] : 1)) return false;
+  }
+  return true;
 }
 
 ir::Dims DimsFrom(const ir::Dims& dims, size_t axis) {

@@ -42,15 +42,22 @@ struct Normalized {
   double epsilon = 0;
 };
 std::optional<Normalized> MatchNormalized(const Rewriter& r, ir::OpId op);
+/// The same of 1 / sqrt(square + epsilon), which is used `times` times; `value` stays invalid.
+std::optional<Normalized> MatchReciprocalRoot(const Rewriter& r, ir::ValueId root, int32_t times);
 
-/// The mean of `value` over all dimensions from `axis` on, which stay with size 1.
+/// The mean of `value` over all dimensions from `axis` on, which stay with size 1. It is used
+/// `times` times.
 struct Mean {
   ir::ValueId value;
   size_t axis = 0;
 };
-std::optional<Mean> MatchMean(const Rewriter& r, ir::ValueId mean);
+std::optional<Mean> MatchMean(const Rewriter& r, ir::ValueId mean, int32_t times = 1);
 /// The same of the square of `value`.
 std::optional<Mean> MatchMeanSquare(const Rewriter& r, ir::ValueId mean);
+
+/// Whether `value` has a number for each channel of [batch,channels,..]: [channels,1,..] or
+/// [1,channels,1,..].
+bool IsByChannels(const Rewriter& r, ir::ValueId value, const ir::Dims& channels);
 
 /// The dims from `axis` on.
 ir::Dims DimsFrom(const ir::Dims& dims, size_t axis);

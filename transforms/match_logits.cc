@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "transforms/match.h"
+
 namespace orrery::transforms {
 
 using ir::Dims;
@@ -192,7 +194,8 @@ Mask ThroughNot(const Rewriter& r, Mask mask) {
 }
 
 // Adds a mask: causality by itself, and a mask that is causal and something else in its parts.
-void AddMask(const Rewriter& r, const Mask& mask, const Dims& dims, Logits& logits) {
+void AddMask(const Rewriter& r, Mask mask, const Dims& dims, Logits& logits) {
+  mask.of_matrices = dims.size() == 3;
   const int64_t queries = dims[dims.size() - 2], keys = dims.back();
   if (IsCausal(r, mask, queries, keys)) {
     logits.causal = true;
@@ -204,13 +207,42 @@ void AddMask(const Rewriter& r, const Mask& mask, const Dims& dims, Logits& logi
       continue;
     }
     logits.causal = true;
-    logits.masks.push_back({.value = r.operand(both, 1 - i), .inverted = mask.inverted});
+    mask.value = r.operand(both, 1 - i);
+    logits.masks.push_back(mask);
     return;
   }
   logits.masks.push_back(mask);
 }
 
+// The heads of a view of [batch heads,s,t] as [batch,heads,s,t] or back; 0 when `view` is none.
+int64_t HeadsOfView(const Rewriter& r, OpId view) {
+  const Dims &from = r.dims(r.operand(view, 0)), &to = r.dims(r.result(view));
+  const Dims &parted = from.size() == 4 ? from : to, &whole = from.size() == 4 ? to : from;
+  if (parted.size() != 4 || whole.size() != 3) return 0;
+  return parted[2] == whole[1] && parted[3] == whole[2] ? parted[1] : 0;
+}
+
 }  // namespace
+
+void SkipViews(const Rewriter& r, Logits& logits) {
+  while (r.uses(logits.x) == 1) {
+    if (const OpId view = r.MadeBy(logits.x, OpKind::kReshape); view.valid()) {
+      const int64_t heads = HeadsOfView(r, view);
+      if (heads == 0 || (logits.heads != 0 && logits.heads != heads)) return;
+      logits.heads = heads;
+      logits.x = r.operand(view, 0);
+    } else if (const OpId cast = r.MadeBy(logits.x, OpKind::kCast); cast.valid()) {
+      if (!ir::IsFloat(r.type(r.operand(cast, 0)).dtype)) return;
+      logits.x = r.operand(cast, 0);
+    } else if (const OpId max = r.MadeBy(logits.x, OpKind::kMax); max.valid()) {
+      const auto clamp = r.operand_count(max) == 2 ? MatchNumber(r, max) : std::nullopt;
+      if (!clamp.has_value() || !Hides(clamp->number)) return;
+      logits.x = clamp->value;
+    } else {
+      return;
+    }
+  }
+}
 
 bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t keys) {
   Mask mask = given;
@@ -238,13 +270,14 @@ bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t key
   return r.operand_count(op) == 2 && !is_float && IsComparison(r, op, mask.inverted, queries, keys);
 }
 
-Logits MatchLogits(const Rewriter& r, ValueId value, bool windows) {
-  const Dims& dims = r.dims(value);
+Logits MatchLogits(const Rewriter& r, ValueId value, bool attention) {
   Logits logits{.x = value, .masks = {}};
-  for (int layers = 0; layers < kMaxMasks && dims.size() >= 2; ++layers) {
+  for (int layers = 0; layers < kMaxMasks && r.rank(value) >= 2; ++layers) {
+    if (attention) SkipViews(r, logits);
+    const Dims& dims = r.dims(logits.x);
     std::optional<Layer> layer = MatchLayer(r, logits.x);
     if (layer.has_value() && !IsBroadcastTo(r.dims(layer->mask.value), dims)) break;
-    if (!layer.has_value() && windows) layer = MatchWindows(r, logits.x);
+    if (!layer.has_value() && attention) layer = MatchWindows(r, logits.x);
     if (!layer.has_value()) break;
     AddMask(r, layer->mask, dims, logits);
     logits.x = layer->inside;
@@ -254,6 +287,7 @@ Logits MatchLogits(const Rewriter& r, ValueId value, bool windows) {
     logits.scale = r.attributes(scale).Number("factor", 1);
     logits.x = r.operand(scale, 0);
   }
+  if (attention) SkipViews(r, logits);
   return logits;
 }
 
@@ -263,6 +297,16 @@ namespace {
 ValueId WithoutSets(Rewriter& r, ValueId mask) {
   if (r.rank(mask) <= 4) return mask;
   return r.Op(OpKind::kSqueeze, {mask}, {{"axes", std::vector<int64_t>{0}}});
+}
+
+// A mask [batch heads,s,t] as [batch,heads,s,t]: what it is a view of, if it is one.
+ValueId ByHeads(Rewriter& r, ValueId mask, int64_t heads) {
+  const Dims& dims = r.dims(mask);
+  if (dims.size() != 3 || dims[0] == 1) return mask;
+  const OpId view = r.MadeBy(mask, OpKind::kReshape);
+  if (view.valid() && HeadsOfView(r, view) == heads) return r.operand(view, 0);
+  return r.Op(OpKind::kReshape, {mask},
+              {{"shape", std::vector<int64_t>{-1, heads, dims[1], dims[2]}}});
 }
 
 // x with y, of bools or floats, in one.
@@ -278,10 +322,15 @@ ValueId Join(Rewriter& r, ValueId x, ValueId y, const ir::TensorType& floats) {
 
 }  // namespace
 
-ValueId MakeMask(Rewriter& r, const Logits& logits) {
+ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads) {
+  const ir::DType dtype = r.type(logits.x).dtype;
   ValueId joined;
   for (const Mask& mask : logits.masks) {
     ValueId value = mask.value;
+    if (heads != 0 && mask.of_matrices) value = ByHeads(r, value, heads);
+    if (heads != 0 && ir::IsFloat(r.type(value).dtype) && r.type(value).dtype != dtype) {
+      value = r.Op(OpKind::kCast, {value}, {{"to", std::string(ir::ToString(dtype))}});
+    }
     if (mask.inverted) value = r.Op(OpKind::kNot, {value});
     value = WithoutSets(r, value);
     joined = joined.valid() ? Join(r, joined, value, r.type(logits.x)) : value;

@@ -16,6 +16,7 @@ namespace orrery::transforms {
 struct Mask {
   ir::ValueId value;
   bool inverted = false;
+  bool of_matrices = false;  // added to logits [batch heads,queries,keys]
 };
 
 /// scale x, masked.
@@ -24,16 +25,27 @@ struct Logits {
   double scale = 1;
   bool causal = false;
   absl::InlinedVector<Mask, 2> masks;
+  /// Into so many heads the logits are parted for a while that are [batch heads,queries,keys] else;
+  /// 0: they are one or the other throughout.
+  int64_t heads = 0;
 
   bool plain() const { return scale == 1 && !causal && masks.empty(); }
 };
 
-/// Takes apart what `logits` is made from, as far as nothing else uses it. With `windows`, a mask
-/// may stand for one set of windows of the first of four dimensions. Changes nothing.
-Logits MatchLogits(const Rewriter& r, ir::ValueId logits, bool windows);
+/// Takes apart what `logits` is made from, as far as nothing else uses it. With `attention`, a mask
+/// may stand for one set of windows of the first of four dimensions, and what SkipViews skips may
+/// stand between. Changes nothing.
+Logits MatchLogits(const Rewriter& r, ir::ValueId logits, bool attention);
 
-/// One value for all masks, made where that takes ops; invalid when there are none.
-ir::ValueId MakeMask(Rewriter& r, const Logits& logits);
+/// Sees through what the kernel of attention does by itself or has no need of, as far as nothing
+/// else uses it: heads and batch made one dimension or two, other precision, a clamp at what is
+/// hidden.
+void SkipViews(const Rewriter& r, Logits& logits);
+
+/// One value for all masks, made where that takes ops; invalid when there are none. With `heads`,
+/// a mask of matrices [batch heads,..] becomes one [batch,heads,..], in the precision of the
+/// logits.
+ir::ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads = 0);
 
 /// Whether `mask`, seen as [..,queries,keys], shows to each query the keys up to its own place and
 /// to the last one all.

@@ -118,14 +118,17 @@ ValueId Pack(Rewriter& r, ValueId value) {
   return AsRows(r, r.operand(r.producer(value), 0), width);
 }
 
-// Matrices [batch heads,rows,width], seen as attention of one head, that were made of rows
-// [batch,rows,heads width] with batch and rows changed over: as frameworks do whose batch comes
-// second. Invalid when `value` is no such thing.
+// Matrices [batch heads,rows,width], seen as attention of one head or of several, that were made of
+// rows [batch,rows,heads width] with batch and rows changed over: as frameworks do whose batch
+// comes second. Invalid when `value` is no such thing.
 ValueId RowsOfMatrices(const Rewriter& r, ValueId value) {
-  const OpId unsqueeze = r.MadeOnlyFor(value, OpKind::kUnsqueeze);
-  if (!unsqueeze.valid() || r.rank(value) != 4 || r.dims(value)[1] != 1) return ValueId();
-  const OpId inner = r.producer(r.operand(unsqueeze, 0));
+  OpId seen_by = r.MadeOnlyFor(value, OpKind::kUnsqueeze);
+  if (!seen_by.valid()) seen_by = r.MadeOnlyFor(value, OpKind::kReshape);
+  if (!seen_by.valid() || r.rank(value) != 4) return ValueId();
+  const OpId inner = r.producer(r.operand(seen_by, 0));
   if (!IsTransposedBy(r, inner, {1, 0, 2})) return ValueId();
+  const Dims& matrices = r.dims(r.result(inner));
+  if (matrices[1] != r.dims(value)[2] || matrices[2] != r.dims(value)[3]) return ValueId();
   const OpId view = r.producer(r.operand(inner, 0));
   if (!view.valid() || r.kind(view) != OpKind::kReshape) return ValueId();
   const OpId outer = r.producer(r.operand(view, 0));
@@ -135,28 +138,49 @@ ValueId RowsOfMatrices(const Rewriter& r, ValueId value) {
   return rows[2] % seen[2] == 0 ? r.operand(outer, 0) : ValueId();
 }
 
+// The Attention whose result `value` is the matrices of.
+OpId AttentionOfMatrices(const Rewriter& r, ValueId value) {
+  OpId seen_by = r.MadeOnlyFor(value, OpKind::kSqueeze);
+  if (!seen_by.valid()) seen_by = r.MadeOnlyFor(value, OpKind::kReshape);
+  const OpId attention =
+      seen_by.valid() ? r.MadeOnlyFor(r.operand(seen_by, 0), OpKind::kAttention) : OpId();
+  if (!attention.valid() || r.uses(r.result(attention, 1)) != 0) return OpId();
+  const Dims &y = r.dims(r.result(attention)), &matrices = r.dims(value);
+  const bool fits =
+      y.size() == 4 && matrices.size() == 3 && y[2] == matrices[1] && y[3] == matrices[2];
+  return fits ? attention : OpId();
+}
+
+// A mask of matrices, [batch heads,1,s,t], by heads.
+ValueId MaskByHeads(Rewriter& r, ValueId mask, int64_t heads) {
+  const Dims& dims = r.dims(mask);
+  if (dims.size() != 4 || dims[0] == 1 || dims[1] != 1) return mask;
+  return r.Op(OpKind::kReshape, {mask},
+              {{"shape", std::vector<int64_t>{-1, heads, dims[2], dims[3]}}});
+}
+
 // Attention of matrices, changed over and reshaped to [rows,batch,..] again.
 void PackMatrices(Rewriter& r, OpId op) {
   const OpId transpose = r.MadeOnlyFor(r.operand(op, 0), OpKind::kTranspose);
   if (!IsTransposedBy(r, transpose, {1, 0, 2})) return;
-  const OpId squeeze = r.MadeOnlyFor(r.operand(transpose, 0), OpKind::kSqueeze);
-  const OpId attention =
-      squeeze.valid() ? r.MadeOnlyFor(r.operand(squeeze, 0), OpKind::kAttention) : OpId();
-  if (!attention.valid() || r.uses(r.result(attention, 1)) != 0) return;
+  const OpId attention = AttentionOfMatrices(r, r.operand(transpose, 0));
+  if (!attention.valid() || r.rank(r.operand(attention, 0)) != 4) return;
   std::vector<ValueId> operands(r.function().operands(attention).begin(),
                                 r.function().operands(attention).end());
-  if (r.rank(operands[0]) != 4 || r.dims(operands[0])[1] != 1) return;
-  const int64_t matrices = r.dims(operands[0])[0], width = r.dims(operands[0])[3];
-  if (operands.size() > 3 && r.rank(operands[3]) == 4 && r.dims(operands[3])[0] != 1) return;
+  const Dims q = r.dims(operands[0]);
+  const int64_t matrices = q[0] * q[1];
   for (size_t i = 0; i < 3; ++i) {
-    const int64_t own = r.dims(operands[i])[3];
+    const int64_t own = r.dims(operands[i]).back();
     operands[i] = RowsOfMatrices(r, operands[i]);
     if (!operands[i].valid() || r.dims(operands[i])[2] / own * r.dims(operands[i])[0] != matrices) {
       return;
     }
   }
+  const int64_t heads = r.dims(operands[0])[2] / q[3];
+  if (q[1] != 1 && q[1] != heads) return;
+  if (operands.size() > 3 && q[1] == 1) operands[3] = MaskByHeads(r, operands[3], heads);
+  if (!r.builder().status().ok()) return;
   AttributeSet attributes = r.attributes(attention);
-  const int64_t heads = r.dims(operands[0])[2] / width;
   attributes.Set("heads", heads);
   attributes.Set("kv_heads", heads);
   const OpId packed = r.Ops(OpKind::kAttention, operands, attributes);
@@ -188,6 +212,32 @@ void PackAttention(Rewriter& r, OpId op) {
   r.Replace(r.result(op), same ? y : r.Op(OpKind::kReshape, {y}, r.attributes(op)));
 }
 
+// Keys and values of Attention that reads rows of queries already.
+bool PackKeys(Rewriter& r, std::vector<ValueId>& operands) {
+  if (r.rank(operands[0]) != 3 || !IsPackable(r, operands[1]) || !IsPackable(r, operands[2])) {
+    return false;
+  }
+  for (size_t i = 1; i < 3; ++i) operands[i] = Pack(r, operands[i]);
+  return r.builder().status().ok();
+}
+
+// A mask is repeated over heads and queries as it is read.
+bool TakeInExpand(const Rewriter& r, std::vector<ValueId>& operands) {
+  const OpId expand = operands.size() > 3 ? r.MadeBy(operands[3], OpKind::kExpand) : OpId();
+  if (expand.valid()) operands[3] = r.operand(expand, 0);
+  return expand.valid();
+}
+
+void ImproveAttention(Rewriter& r, OpId op) {
+  std::vector<ValueId> operands(r.function().operands(op).begin(), r.function().operands(op).end());
+  const bool packed = PackKeys(r, operands), narrowed = TakeInExpand(r, operands);
+  if (!packed && !narrowed) return;
+  const OpId better = r.Ops(OpKind::kAttention, operands, r.attributes(op));
+  for (int32_t i = 0; better.valid() && i < 2; ++i) {
+    if (r.uses(r.result(op, i)) > 0) r.Replace(r.result(op, i), r.result(better, i));
+  }
+}
+
 // Concat(past, new keys or values by heads).
 void AppendRows(Rewriter& r, OpId op) {
   if (r.operand_count(op) != 2 || r.attributes(op).Int("axis", 0) != 2) return;
@@ -202,6 +252,7 @@ void PackOrAppend(Rewriter& r, OpId op) {
     if (r.is_alive(op)) PackMatrices(r, op);
   }
   if (r.kind(op) == OpKind::kConcat) AppendRows(r, op);
+  if (r.kind(op) == OpKind::kAttention) ImproveAttention(r, op);
 }
 
 }  // namespace

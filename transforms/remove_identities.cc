@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "transforms/match.h"
 #include "transforms/pass.h"
@@ -100,16 +101,6 @@ bool IsView(OpKind kind) {
   return kind == OpKind::kReshape || kind == OpKind::kSqueeze || kind == OpKind::kUnsqueeze;
 }
 
-// Reshape of what only has other dims: of what that is made from. Two that undo each other go.
-void MergeViews(Rewriter& r, OpId op) {
-  const OpId inner = r.producer(r.operand(op, 0));
-  if (!inner.valid() || !IsView(r.kind(inner))) return;
-  const ValueId x = r.operand(inner, 0);
-  if (r.function().type_id(x) == r.function().type_id(r.result(op))) return Forward(r, op, x);
-  if (r.kind(op) != OpKind::kReshape) return;
-  r.Replace(r.result(op), r.Op(OpKind::kReshape, {x}, r.attributes(op)));
-}
-
 std::vector<int64_t> Permutation(const Rewriter& r, OpId op) {
   std::vector<int64_t> perm = r.attributes(op).Ints("perm");
   if (r.attributes(op).Find("perm") != nullptr) return perm;
@@ -135,6 +126,48 @@ bool SwapsLastTwo(const std::vector<int64_t>& perm) {
     if (perm[d] != static_cast<int64_t>(from)) return false;
   }
   return true;
+}
+
+// `value` in the shape `wanted`, in which what it is a view of may be already.
+ValueId View(Rewriter& r, ValueId value, const std::vector<int64_t>& wanted) {
+  const OpId inner = r.producer(value);
+  const ValueId x = inner.valid() && IsView(r.kind(inner)) ? r.operand(inner, 0) : value;
+  const ValueId view = r.Op(OpKind::kReshape, {x}, {{"shape", wanted}});
+  if (!view.valid()) return view;
+  return r.function().type_id(view) == r.function().type_id(x) ? x : view;
+}
+
+// A view of transposed matrices: the transpose of a view. Behind it the transpose meets the product
+// that reads the matrices, or another one.
+bool SinkSwap(Rewriter& r, OpId op) {
+  const OpId swap = r.MadeOnlyFor(r.operand(op, 0), OpKind::kTranspose);
+  if (!swap.valid() || r.kind(op) != OpKind::kReshape) return false;
+  const ir::Dims &from = r.dims(r.operand(op, 0)), &to = r.dims(r.result(op));
+  std::vector<int64_t> shape = r.attributes(op).Ints("shape");
+  const size_t rank = to.size();
+  if (rank < 3 || from.size() < 3 || shape.size() != rank || shape[0] == 0) return false;
+  if (!SwapsLastTwo(Permutation(r, swap))) return false;
+  if (to[rank - 1] != from.back() || to[rank - 2] != from[from.size() - 2]) return false;
+  std::swap(shape[rank - 1], shape[rank - 2]);
+  const ValueId view = View(r, r.operand(swap, 0), shape);
+  if (!view.valid()) return true;
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  const ValueId swapped = r.Op(OpKind::kTranspose, {view}, {{"perm", perm}});
+  if (swapped.valid()) r.Replace(r.result(op), swapped);
+  return true;
+}
+
+// Reshape of what only has other dims: of what that is made from. Two that undo each other go.
+void MergeViews(Rewriter& r, OpId op) {
+  if (SinkSwap(r, op)) return;
+  const OpId inner = r.producer(r.operand(op, 0));
+  if (!inner.valid() || !IsView(r.kind(inner))) return;
+  const ValueId x = r.operand(inner, 0);
+  if (r.function().type_id(x) == r.function().type_id(r.result(op))) return Forward(r, op, x);
+  if (r.kind(op) != OpKind::kReshape) return;
+  r.Replace(r.result(op), r.Op(OpKind::kReshape, {x}, r.attributes(op)));
 }
 
 // A product reads either of its operands transposed just as well.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/ops/checks.h"
@@ -84,7 +85,32 @@ absl::Status CheckActivations(const Cell& cell, const OpTypes& op, const Recurre
   return absl::OkStatus();
 }
 
-// Names of all operands of the forward.
+Dims ResultDims(const Cell& cell, const AttributeSet& attributes, const RecurrentShape& shape,
+                absl::string_view name) {
+  if (name == "y_h" || name == "y_c") return shape.Last();
+  Dims dims = shape.Output();
+  if (name == "gates") dims.back() *= SavedGates(cell, attributes);
+  return dims;
+}
+
+absl::StatusOr<RecurrentShape> CheckForward(const Cell& cell, const OpTypes& op,
+                                            const std::vector<std::string>& names) {
+  if (op.operands.size() != names.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", op.operands.size(), " operands; wanted ",
+                                                   names.size(), ", as the attributes name them"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, ShapeOf(cell, op));
+  ORRERY_RETURN_IF_ERROR(CheckActivations(cell, op, shape));
+  ORRERY_RETURN_IF_ERROR(CheckGiven(cell, op, shape, NameList(op.attributes, "given")));
+  return shape;
+}
+
+}  // namespace
+
+std::vector<std::string> NameList(const AttributeSet& attributes, absl::string_view name) {
+  return absl::StrSplit(attributes.String(name, ""), ',', absl::SkipEmpty());
+}
+
 std::vector<std::string> ForwardNames(const AttributeSet& attributes) {
   std::vector<std::string> names = {"x", "w", "r"};
   for (std::string& name : NameList(attributes, "given")) names.push_back(std::move(name));
@@ -106,12 +132,11 @@ std::vector<std::string> ResultNames(const Cell& cell) {
   return names;
 }
 
-Dims ResultDims(const Cell& cell, const AttributeSet& attributes, const RecurrentShape& shape,
-                absl::string_view name) {
-  if (name == "y_h" || name == "y_c") return shape.Last();
-  Dims dims = shape.Output();
-  if (name == "gates") dims.back() *= SavedGates(cell, attributes);
-  return dims;
+std::vector<std::string> DifferentiatedNames(const AttributeSet& attributes) {
+  std::vector<std::string> names = ForwardNames(attributes);
+  std::erase(names, "sequence_lens");
+  for (const std::string& name : NameList(attributes, "without")) std::erase(names, name);
+  return names;
 }
 
 std::vector<std::string> BackwardNames(const Cell& cell, const AttributeSet& attributes) {
@@ -121,24 +146,6 @@ std::vector<std::string> BackwardNames(const Cell& cell, const AttributeSet& att
     names.push_back(absl::StrCat("d", name));
   }
   return names;
-}
-
-absl::StatusOr<RecurrentShape> CheckForward(const Cell& cell, const OpTypes& op,
-                                            const std::vector<std::string>& names) {
-  if (op.operands.size() != names.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", op.operands.size(), " operands; wanted ",
-                                                   names.size(), ", as the attributes name them"));
-  }
-  ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, ShapeOf(cell, op));
-  ORRERY_RETURN_IF_ERROR(CheckActivations(cell, op, shape));
-  ORRERY_RETURN_IF_ERROR(CheckGiven(cell, op, shape, NameList(op.attributes, "given")));
-  return shape;
-}
-
-}  // namespace
-
-std::vector<std::string> NameList(const AttributeSet& attributes, absl::string_view name) {
-  return absl::StrSplit(attributes.String(name, ""), ',', absl::SkipEmpty());
 }
 
 int64_t SavedGates(const Cell& cell, const AttributeSet& attributes) {
@@ -170,20 +177,43 @@ absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& r
     ORRERY_RETURN_IF_ERROR(CheckDims(op, i, ResultDims(cell, op.attributes, shape, name),
                                      absl::StrCat("(", names[i], ")")));
   }
+  for (const std::string& name : NameList(op.attributes, "without")) {
+    if (std::find(forward.begin(), forward.end(), name) != forward.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("without names \"", name, "\", which is no operand of the forward"));
+  }
+  const std::vector<std::string> differentiated = DifferentiatedNames(op.attributes);
   for (size_t i = 0; i < forward.size(); ++i) {
-    if (forward[i] == "sequence_lens") continue;
+    if (!absl::c_linear_search(differentiated, forward[i])) continue;
     AddResult(results, op.operands[i]->dtype, op.operands[i]->dims);
   }
   return absl::OkStatus();
 }
 
-// Two for each weight, sample, step.
+namespace {
+
+// Two for each sample, step and element of a gate, and for so many columns of the weights.
+double FlopsOfColumns(const Cell& cell, const RecurrentShape& s, int64_t columns) {
+  return 2.0 * static_cast<double>(s.steps) * static_cast<double>(s.batch) *
+         static_cast<double>(s.directions * cell.gates * s.hidden) * static_cast<double>(columns);
+}
+
+}  // namespace
+
 double RecurrentFlops(const Cell& cell, const OpTypes& op) {
   const absl::StatusOr<RecurrentShape> s = ShapeOf(cell, op);
+  return s.ok() ? FlopsOfColumns(cell, *s, s->input + s->hidden) : 0;
+}
+
+double RecurrentGradFlops(const Cell& cell, const OpTypes& op) {
+  const absl::StatusOr<RecurrentShape> s = ShapeOf(cell, op);
   if (!s.ok()) return 0;
-  return 2.0 * static_cast<double>(s->steps) * static_cast<double>(s->batch) *
-         static_cast<double>(s->directions * cell.gates * s->hidden) *
-         static_cast<double>(s->input + s->hidden);
+  int64_t columns = s->hidden;  // back through the steps, whatever is wanted
+  for (const std::string& name : DifferentiatedNames(op.attributes)) {
+    if (name == "x" || name == "w") columns += s->input;
+    if (name == "r") columns += s->hidden;
+  }
+  return FlopsOfColumns(cell, *s, columns);
 }
 
 ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeList& results,
@@ -201,10 +231,7 @@ ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeLi
     rule.operands.push_back(factors(names[i], op.operands[i]->dims.size()));
   }
   std::vector<std::string> of_results = ResultNames(cell);
-  if (backward) {
-    of_results = ForwardNames(op.attributes);
-    std::erase(of_results, "sequence_lens");
-  }
+  if (backward) of_results = DifferentiatedNames(op.attributes);
   for (size_t j = 0; j < results.size(); ++j) {
     rule.results.push_back(factors(of_results[j], results[j].dims.size()));
   }
@@ -234,73 +261,28 @@ absl::Status RecurrentGradient(const Cell& cell, GradientContext& c) {
   operands.insert(operands.end(), incoming.begin(), incoming.end());
   AttributeSet attributes = c.attributes();
   attributes.Set("gradients", gradients);
+  std::string without;
   std::vector<std::string> names;
+  std::vector<int> wanted;
   for (size_t i = 0; i < forward.size(); ++i) {
-    if (forward[i] != "sequence_lens") names.push_back(c.GradientName(static_cast<int>(i)));
+    const auto operand = static_cast<int>(i);
+    if (forward[i] == "sequence_lens") continue;
+    if (c.needs(operand)) {
+      names.push_back(c.GradientName(operand));
+      wanted.push_back(operand);
+    } else {
+      absl::StrAppend(&without, without.empty() ? "" : ",", forward[i]);
+    }
   }
+  if (wanted.empty()) return absl::OkStatus();
+  if (!without.empty()) attributes.Set("without", without);
   const std::vector<absl::string_view> views(names.begin(), names.end());
   const OpId op = c.builder().Ops(cell.gradient, operands, views, attributes);
   if (!op.valid()) return c.builder().status();
-  int32_t result = 0;
-  for (size_t i = 0; i < forward.size(); ++i) {
-    if (forward[i] == "sequence_lens") continue;
-    c.SetOperandGradient(static_cast<int>(i), c.builder().function().result(op, result++));
+  for (size_t j = 0; j < wanted.size(); ++j) {
+    c.SetOperandGradient(wanted[j], c.builder().function().result(op, static_cast<int32_t>(j)));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<Recurrence> Recurrence::Create(const Cell& cell, Evaluation& e) {
-  Recurrence r;
-  const Dims &x = e.operand(0).dims(), &w = e.operand(2).dims();
-  r.shape_ = {.steps = x[0], .batch = x[1], .input = x[2], .directions = w[0], .hidden = w[2]};
-  r.reverse_ = e.attributes.String("direction", "forward") == "reverse";
-  r.clip_ = e.attributes.Number("clip", 0);
-  r.activations_ = cell.activations.size();
-  const std::vector<std::string> names = NameList(e.attributes, "activations");
-  std::vector<double> alpha, beta;
-  if (const Attribute* found = e.attributes.Find("activation_alpha")) {
-    if (const auto* list = std::get_if<std::vector<double>>(found)) alpha = *list;
-  }
-  if (const Attribute* found = e.attributes.Find("activation_beta")) {
-    if (const auto* list = std::get_if<std::vector<double>>(found)) beta = *list;
-  }
-  const size_t count = r.activations_ * static_cast<size_t>(r.shape_.directions);
-  for (size_t i = 0; i < count; ++i) {
-    const absl::string_view name =
-        names.empty() ? cell.activations[i % r.activations_] : absl::string_view(names[i]);
-    const ActivationDefaults* defaults = FindActivation(name);
-    if (defaults == nullptr) return absl::InvalidArgumentError("an activation is unknown");
-    ORRERY_ASSIGN_OR_RETURN(const Activation activation,
-                            Activation::Named(name, i < alpha.size() ? alpha[i] : defaults->alpha,
-                                              i < beta.size() ? beta[i] : defaults->beta));
-    r.activation_.push_back(activation);
-  }
-  const std::vector<std::string> operands = ForwardNames(e.attributes);
-  for (size_t i = 0; i < operands.size(); ++i) r.Bind(operands[i], &e.operand(i));
-  const std::vector<std::string> results = ResultNames(cell);
-  for (size_t j = 0; j < results.size() && j < e.results.size(); ++j) {
-    r.Bind(results[j], &e.results[j]);
-  }
-  if (Tensor* lengths = r.Find("sequence_lens")) {
-    for (const int64_t length : lengths->ints()) {
-      if (length >= 0 && length <= r.shape_.steps) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("sequence_lens has ", length, "; wanted 0 to ", r.shape_.steps));
-    }
-  }
-  return r;
-}
-
-absl::StatusOr<Recurrence> BackwardRecurrence(const Cell& cell, Evaluation& e) {
-  ORRERY_ASSIGN_OR_RETURN(Recurrence r, Recurrence::Create(cell, e));
-  const std::vector<std::string> names = BackwardNames(cell, e.attributes);
-  const std::vector<std::string> forward = ForwardNames(e.attributes);
-  for (size_t i = forward.size(); i < names.size(); ++i) r.Bind(names[i], &e.operand(i));
-  size_t result = 0;
-  for (const std::string& name : forward) {
-    if (name != "sequence_lens") r.Bind(absl::StrCat("d", name), &e.results[result++]);
-  }
-  return r;
 }
 
 }  // namespace orrery::ir

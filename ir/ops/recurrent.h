@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,19 @@ struct RecurrentShape {
 /// Names of the operands behind the third, of the attribute `name`.
 std::vector<std::string> NameList(const AttributeSet& attributes, absl::string_view name);
 
+// Names of operands and results, in their order.
+
+/// Of all operands of the forward.
+std::vector<std::string> ForwardNames(const AttributeSet& attributes);
+/// Of the results of the forward.
+std::vector<std::string> ResultNames(const Cell& cell);
+/// Of the results that the backward needs.
+std::vector<std::string> SavedNames(const Cell& cell);
+/// Of the operands of the gradient op.
+std::vector<std::string> BackwardNames(const Cell& cell, const AttributeSet& attributes);
+/// Of the operands of the forward whose gradients are its results.
+std::vector<std::string> DifferentiatedNames(const AttributeSet& attributes);
+
 /// How many numbers an element of the state saves among the gates.
 int64_t SavedGates(const Cell& cell, const AttributeSet& attributes);
 
@@ -50,11 +64,13 @@ int64_t SavedGates(const Cell& cell, const AttributeSet& attributes);
 absl::Status InferRecurrent(const Cell& cell, const OpTypes& op, TypeList& results);
 /// Of the gradient op: operands of the forward; y [, gates] [, cells]; the gradients that the
 /// attribute `gradients` names, of "y", "y_h" and "y_c". Results: gradients of x, w, r, and of what
-/// is given, but for sequence_lens.
+/// is given, but for sequence_lens and what the attribute `without` names.
 absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& results);
 /// Of the forward: two for each weight, sample and step, in w and r alike. What is done a gate is
 /// left out, as published figures of recurrent nets do.
 double RecurrentFlops(const Cell& cell, const OpTypes& op);
+/// Of the gradient op: the products that make what it returns, and those back through the steps.
+double RecurrentGradFlops(const Cell& cell, const OpTypes& op);
 /// The batch may be split.
 ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeList& results,
                                bool backward);
@@ -157,6 +173,9 @@ class Recurrence {
   size_t activations_ = 0;  // a direction
   std::vector<Activation> activation_;
   std::vector<std::pair<std::string, Tensor*>> tensors_;
+  std::vector<std::unique_ptr<Tensor>> unwanted_;
+
+  friend absl::StatusOr<Recurrence> BackwardRecurrence(const Cell& cell, Evaluation& e);
 };
 
 /// Binds what a gradient op has: "y", "gates", "cells", "dy", "dy_h", "dy_c" and for each result
@@ -198,7 +217,7 @@ constexpr OpInfo RecurrentGradInfo(const RecurrentWords& words) {
   info.infer = [](const OpTypes& op, TypeList& results) {
     return InferRecurrentGrad(cell(), op, results);
   };
-  info.flops = [](const OpTypes& op, const TypeList&) { return 2 * RecurrentFlops(cell(), op); };
+  info.flops = [](const OpTypes& op, const TypeList&) { return RecurrentGradFlops(cell(), op); };
   info.sharding = [](const OpTypes& op, const TypeList& results) {
     return RecurrentSharding(cell(), op, results, true);
   };
