@@ -2,7 +2,7 @@
 #include "transforms/pass.h"
 
 // What follows a convolution or its batch norm and is done before the result is written: the bias,
-// another branch that is added, and Relu.
+// another branch that is added, and Relu, cut off at 6 or not.
 
 namespace orrery::transforms {
 namespace {
@@ -64,19 +64,24 @@ void AddBias(Rewriter& r, OpId op) {
   }
 }
 
-void AddRelu(Rewriter& r, OpId op) {
+void AddActivation(Rewriter& r, OpId op, const char* activation) {
   for (const OpKind kind : {OpKind::kConv, OpKind::kBatchNorm}) {
     const OpId inner = Open(r, r.operand(op, 0), kind);
     if (!inner.valid()) continue;
     AttributeSet attributes = r.attributes(inner);
-    attributes.Set("activation", std::string("relu"));
+    attributes.Set("activation", std::string(activation));
     const auto old = r.function().operands(inner);
     return ReplaceBoth(r, op, inner, r.Ops(kind, old, attributes));
   }
 }
 
+bool IsRelu6(const AttributeSet& clip) {
+  return clip.Number("min", -1) == 0 && clip.Number("max", 0) == 6;
+}
+
 void FuseConvolution(Rewriter& r, OpId op) {
-  if (r.kind(op) == OpKind::kRelu) AddRelu(r, op);
+  if (r.kind(op) == OpKind::kRelu) AddActivation(r, op, "relu");
+  if (r.kind(op) == OpKind::kClip && IsRelu6(r.attributes(op))) AddActivation(r, op, "relu6");
   if (r.kind(op) == OpKind::kAdd && !AddBranch(r, op)) AddBias(r, op);
 }
 

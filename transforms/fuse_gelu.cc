@@ -3,7 +3,8 @@
 #include "transforms/match.h"
 #include "transforms/pass.h"
 
-// Gelu written out: x/2 (1 + erf(x/√2)), or with a tanh in place of the error function.
+// Gelu written out: x/2 (1 + erf(x/√2)), with a tanh in place of the error function, or as
+// x sigmoid(1.702 x).
 
 namespace orrery::transforms {
 namespace {
@@ -53,8 +54,23 @@ const char* ApproximationOf(const Rewriter& r, ValueId value, ValueId x) {
   return tanh.valid() && IsInsideTanh(r, r.operand(tanh, 0), x) ? "tanh" : nullptr;
 }
 
+// x sigmoid(1.702 x).
+bool FuseSigmoid(Rewriter& r, OpId op) {
+  constexpr double kFactor = 1.702;
+  for (size_t i = 0; i < 2; ++i) {
+    const ValueId x = r.operand(op, i);
+    const OpId sigmoid = r.MadeOnlyFor(r.operand(op, 1 - i), OpKind::kSigmoid);
+    if (!sigmoid.valid() || !IsPower(TakeApart(r, r.operand(sigmoid, 0)), x, 1, kFactor)) continue;
+    const ir::AttributeSet set = {{"approximate", std::string("sigmoid")}};
+    r.Replace(r.result(op), r.Op(OpKind::kGelu, {x}, set));
+    return true;
+  }
+  return false;
+}
+
 void FuseGelu(Rewriter& r, OpId op) {
   const OpKind kind = r.kind(op);
+  if (kind == OpKind::kMul && FuseSigmoid(r, op)) return;
   if (kind != OpKind::kMul && kind != OpKind::kScale && kind != OpKind::kDiv) return;
   const Product product = TakeApart(r, op);
   if (product.factors.size() != 2 || product.scale != 0.5) return;

@@ -61,8 +61,9 @@ void FuseLinear(Rewriter& r, OpId op) {
     case OpKind::kSilu:
       return AddActivation(r, op, "silu");
     case OpKind::kGelu: {
-      const bool tanh = r.attributes(op).String("approximate", "none") == "tanh";
-      return AddActivation(r, op, tanh ? "gelu_tanh" : "gelu");
+      const std::string form = r.attributes(op).String("approximate", "none");
+      if (form == "sigmoid") return;  // no library does it with the product
+      return AddActivation(r, op, form == "tanh" ? "gelu_tanh" : "gelu");
     }
     default:
       return;

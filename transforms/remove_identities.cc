@@ -210,6 +210,40 @@ void SliceRow(Rewriter& r, OpId op) {
   if (row.valid()) r.Replace(r.result(op), row);
 }
 
+// Where a Slice of one dimension, `axis`, begins; nothing for others.
+std::optional<int64_t> StartOfSlice(const Rewriter& r, OpId slice, int64_t axis) {
+  const AttributeSet& set = r.attributes(slice);
+  if (set.Ints("axes") != std::vector<int64_t>{axis}) return std::nullopt;
+  if (set.Ints("steps") != std::vector<int64_t>{1}) return std::nullopt;
+  return set.Ints("starts")[0];
+}
+
+// The back of x before its front: x rolled. Rolled along another dimension too, it is one Roll.
+void RollTogether(Rewriter& r, OpId op) {
+  if (r.operand_count(op) != 2) return;
+  const OpId back = r.MadeBy(r.operand(op, 0), OpKind::kSlice),
+             front = r.MadeBy(r.operand(op, 1), OpKind::kSlice);
+  if (!back.valid() || !front.valid() || r.operand(back, 0) != r.operand(front, 0)) return;
+  ValueId x = r.operand(back, 0);
+  const int64_t axis = r.attributes(op).Int("axis", 0);
+  const int64_t cut = r.dims(r.operand(op, 1))[static_cast<size_t>(axis)];
+  if (r.function().type_id(x) != r.function().type_id(r.result(op))) return;
+  if (StartOfSlice(r, back, axis) != cut || StartOfSlice(r, front, axis) != 0) return;
+  std::vector<int64_t> axes = {axis}, shifts = {-cut};
+  const OpId inner = r.MadeOnlyFor(x, OpKind::kRoll, 2);
+  if (inner.valid()) {
+    const std::vector<int64_t> others = r.attributes(inner).Ints("axes");
+    if (std::find(others.begin(), others.end(), axis) == others.end()) {
+      const std::vector<int64_t> by = r.attributes(inner).Ints("shifts");
+      axes.insert(axes.begin(), others.begin(), others.end());
+      shifts.insert(shifts.begin(), by.begin(), by.end());
+      x = r.operand(inner, 0);
+    }
+  }
+  const ValueId rolled = r.Op(OpKind::kRoll, {x}, {{"axes", axes}, {"shifts", shifts}});
+  if (rolled.valid()) r.Replace(r.result(op), rolled);
+}
+
 void RemoveIdentity(Rewriter& r, OpId op) {
   if (r.function().result_count(op) != 1 || r.operand_count(op) == 0) return;
   if (MovesNothing(r, op) && r.dims(r.operand(op, 0)) == r.dims(r.result(op))) {
@@ -232,6 +266,8 @@ void RemoveIdentity(Rewriter& r, OpId op) {
       return MergeViews(r, op);
     case OpKind::kTranspose:
       return MergeTransposes(r, op);
+    case OpKind::kConcat:
+      return RollTogether(r, op);
     case OpKind::kGather:
       return SliceRow(r, op);
     case OpKind::kMatMul:

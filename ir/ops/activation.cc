@@ -23,13 +23,21 @@ double GeluTanh(double x) {
   return std::tanh(std::sqrt(2 / std::numbers::pi) * (x + kGeluCubic * x * x * x));
 }
 
+// The sigmoid form of the same paper, as CLIP has it.
+constexpr double kGeluSigmoid = 1.702;
+
 double GeluValue(double x, P p) {
+  if (p[0] == 2) return x * Logistic(kGeluSigmoid * x);
   return p[0] != 0 ? 0.5 * x * (1 + GeluTanh(x)) : x * NormalCdf(x);
 }
 
 double GeluSlope(double x, P p) {
   if (p[0] == 0) {
     return NormalCdf(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+  }
+  if (p[0] == 2) {
+    const double gate = Logistic(kGeluSigmoid * x);
+    return gate + kGeluSigmoid * x * gate * (1 - gate);
   }
   const double t = GeluTanh(x);
   const double inner = std::sqrt(2 / std::numbers::pi) * (1 + 3 * kGeluCubic * x * x);
@@ -72,7 +80,7 @@ constexpr UnaryFunction kFunctions[] = {
      .summary = "x between `min` and `max`",
      .parameters = {{{"min", -kInfinity}, {"max", kInfinity}}},
      .value = [](double x, P p) { return std::min(std::max(x, p[0]), p[1]); },
-     .slope = [](double x, P p) { return x >= p[0] && x <= p[1] ? 1.0 : 0.0; },
+     .slope = [](double x, P p) { return x > p[0] && x < p[1] ? 1.0 : 0.0; },  // of y, too
      .flops = 2},
     {.name = "Elu",
      .summary = "x where x > 0, else alpha (exp(x) - 1)",
@@ -82,7 +90,8 @@ constexpr UnaryFunction kFunctions[] = {
      .flops = kExpFlops + 2},
     {.name = "Gelu",
      .summary =
-         "x times the normal distribution's P(X <= x); approximate=\"tanh\" for its tanh form",
+         "x times the normal distribution's P(X <= x); approximate=\"tanh\" for its tanh form, "
+         "\"sigmoid\" for x sigmoid(1.702 x)",
      .parameters = {{{"approximate", 0.0}}},
      .value = GeluValue,
      .slope = GeluSlope,

@@ -2,6 +2,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/checks.h"
+#include "ir/ops/fused_activation.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/normalization.h"
 #include "support/status.h"
@@ -35,11 +36,7 @@ absl::Status CheckChannels(const OpTypes& op, size_t from, size_t to) {
 
 absl::Status InferBatchNorm(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckChannels(op, 1, 5));
-  const std::string activation = op.attributes.String("activation", "");
-  if (!activation.empty() && activation != "relu") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("activation \"", activation, "\" is unknown; wanted \"relu\" or none"));
-  }
+  ORRERY_RETURN_IF_ERROR(CheckActivation(op.attributes));
   const TensorType& x = *op.operands[0];
   if (op.operands.size() > 5) {
     ORRERY_RETURN_IF_ERROR(CheckFloat(op, 5));
@@ -100,7 +97,6 @@ absl::Status EvaluateBatchNorm(Evaluation& e) {
   const AroundDim around = SplitAround(x.dims(), 1);
   const double epsilon = e.attributes.Number("epsilon", 1e-5);
   const double momentum = e.attributes.Number("momentum", 0.9);
-  const bool relu = !e.attributes.String("activation", "").empty();
   for (int64_t channel = 0; channel < around.size; ++channel) {
     const Statistics running = {e.operand(3).Number(channel), e.operand(4).Number(channel)};
     Statistics s = running;
@@ -116,7 +112,7 @@ absl::Status EvaluateBatchNorm(Evaluation& e) {
     ForEachOfChannel(around, channel, [&](int64_t i) {
       const double added = e.has_operand(5) ? e.operand(5).Number(i) : 0;
       const double y = (x.Number(i) - s.mean) * scale + bias + added;
-      e.results[0].SetNumber(i, relu && y < 0 ? 0 : y);
+      e.results[0].SetNumber(i, Activated(e.attributes, y));
     });
   }
   return absl::OkStatus();
@@ -127,8 +123,7 @@ absl::Status BatchNormGradient(GradientContext& c) {
     return absl::UnimplementedError("no gradient of the statistics, only of the normalized values");
   }
   Builder& b = c.builder();
-  ValueId dy = c.result_gradient(0);
-  if (!c.attributes().String("activation", "").empty()) dy = b.ReluGrad(c.result(0), dy);
+  const ValueId dy = BeforeActivation(c, c.result_gradient(0));
   if (c.operand_count() > 5 && c.needs(5)) c.SetOperandGradient(5, dy);
   const bool training = InTraining(c.attributes());
   const ValueId operands[] = {c.operand(0), c.operand(1), training ? c.result(1) : c.operand(3),

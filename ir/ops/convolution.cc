@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/ops/checks.h"
+#include "ir/ops/fused_activation.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/unrolled_convolution.h"
 #include "ir/ops/window.h"
@@ -67,11 +68,7 @@ absl::Status InferConv(const OpTypes& op, TypeList& results) {
                      " groups and weights for ", w[1], " channels a group"));
   }
   ORRERY_RETURN_IF_ERROR(CheckBias(op, w[0]));
-  const std::string activation = op.attributes.String("activation", "");
-  if (!activation.empty() && activation != "relu") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("activation \"", activation, "\" is unknown; wanted \"relu\" or none"));
-  }
+  ORRERY_RETURN_IF_ERROR(CheckActivation(op.attributes));
   ORRERY_ASSIGN_OR_RETURN(const Window window, WindowOf(op.attributes, SpatialDims(w)));
   ORRERY_ASSIGN_OR_RETURN(const Dims counts, WindowCounts(window, SpatialDims(x)));
   Dims dims = {x[0], w[0]};
@@ -166,10 +163,6 @@ ShardingRule WithBias(ShardingRule rule, const OpTypes& op) {
   return rule;
 }
 
-bool HasActivation(const AttributeSet& attributes) {
-  return !attributes.String("activation", "").empty();
-}
-
 // An activation needs the sum over all channels.
 ShardingRule ConvSharding(const OpTypes& op, const TypeList&) {
   PartFactors f = FactorsOf(op.attributes, op.operands[0]->dims, op.operands[1]->dims);
@@ -202,8 +195,8 @@ absl::Status EvaluateConv(Evaluation& e) {
   WithNumbersOf(y, [&](auto zero) { Convolution<decltype(zero)>(e, x, w, y).Forward(); });
   AddBias(e);
   if (HasActivation(e.attributes)) {
-    for (double& value : e.results[0].floats()) value = std::max(value, 0.0);
-    for (int64_t& value : e.results[0].ints()) value = std::max(value, int64_t{0});
+    for (double& value : e.results[0].floats()) value = Activated(e.attributes, value);
+    for (int64_t& value : e.results[0].ints()) value = Activated(e.attributes, value);
   }
   return absl::OkStatus();
 }
@@ -255,8 +248,7 @@ void SetBiasGradient(GradientContext& c, ValueId dy) {
 
 absl::Status ConvGradient(GradientContext& c) {
   const AttributeSet sliding = SlidingAttributes(c.attributes());
-  ValueId dy = c.result_gradient();
-  if (HasActivation(c.attributes())) dy = c.builder().ReluGrad(c.result(), dy);
+  const ValueId dy = BeforeActivation(c, c.result_gradient());
   if (!dy.valid()) return c.builder().status();
   if (c.needs(0)) {
     const auto spatial = SpatialList(c.operand_type(0).dims);

@@ -155,8 +155,10 @@ UnaryParameters ReadParameters(const UnaryFunction& function, const AttributeSet
   UnaryParameters values = {};
   for (size_t i = 0; i < values.size(); ++i) {
     const auto& [name, fallback] = function.parameters[i];
-    values[i] = name == "approximate" ? (attributes.String(name, "none") == "tanh" ? 1.0 : 0.0)
-                                      : attributes.Number(name, fallback);
+    values[i] = attributes.Number(name, fallback);
+    if (name != "approximate") continue;
+    const std::string form = attributes.String(name, "none");
+    values[i] = form == "tanh" ? 1 : form == "sigmoid" ? 2 : 0;
   }
   return values;
 }

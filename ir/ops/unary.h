@@ -41,7 +41,8 @@ struct UnaryFunction {
 /// The function that the op kind of that name computes; null when there is none.
 const UnaryFunction* FindUnaryFunction(absl::string_view name);
 
-/// What `attributes` say about the parameters of `function`. approximate="tanh" reads as 1.
+/// What `attributes` say about the parameters of `function`. approximate="tanh" reads as 1,
+/// "sigmoid" as 2.
 UnaryParameters ReadParameters(const UnaryFunction& function, const AttributeSet& attributes);
 
 // For the records.
