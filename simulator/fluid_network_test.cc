@@ -97,9 +97,11 @@ task2 stream2 label0 takes flow1
 }
 
 TEST(FluidNetwork, AFlowAloneTakesTimeAloneToThePicosecond) {
-  for (const int64_t capacity :
-       {3, 7, 1'000'003, 25'000'000'000, 53'687'091'200, 999'999'999'999}) {
-    for (const int64_t size : std::vector<int64_t>{1, 2, 1000, 67'108'864, 1'234'567'891}) {
+  const std::vector<int64_t> capacities = {
+      3, 7, 1'000'003, 25'000'000'000, 53'687'091'200, 999'999'999'999};
+  const std::vector<int64_t> sizes = {1, 2, 1000, 67'108'864, 1'234'567'891};
+  for (const int64_t capacity : capacities) {
+    for (const int64_t size : sizes) {
       for (const double load : {1.0, 2.0, 3.0, 0.5, 1023.0, 1.0 / 3}) {
         Program program;
         const ResourceId link = program.AddResource({.capacity = Bandwidth(capacity)});
@@ -110,6 +112,7 @@ TEST(FluidNetwork, AFlowAloneTakesTimeAloneToThePicosecond) {
                          .loads = loads});
         FluidNetwork network(program);
         const Flow flow = program.flow(FlowId(0));
+        if (TimeAlone(flow, program) == kEndOfTime) continue;
         network.Start(TaskId(0), flow);
         const Time sent = *network.NextCompletion(Time(0));
         EXPECT_EQ(sent + Duration(11), TimeAlone(flow, program));
