@@ -131,25 +131,6 @@ TEST(ProgramText, ErrorsNameTheLineAndWhatWasWanted) {
        "receive-previous, send-previous, receive-next, host"},
       {"flow0 size 1 bytes rate 0 bytes/s latency 0 ps",
        "line 6: found '0', wanted a whole number, 1 or more"},
-      {"resource1 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
-       "line 6: found 'resource1', wanted 'resource0', as ids count up from 0"},
-      {"resource0 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
-       "line 6: found '0', wanted a whole number, 1 or more"},
-      {"resource0 \"x\" capacity 1 bytes/s latency 0 ps",
-       "line 6: found 'capacity', wanted a name in double quotes"},
-      {"resource0 \"x\" \"port\" capacity 1 bytes/s latency -1 ps",
-       "line 6: found '-1', wanted a whole number, 0 or more"},
-      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads",
-       "line 6: found the end of the line, wanted the id of a resource such as 'resource0'"},
-      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 1",
-       "line 6: found 'resource0', wanted one of the 0 ids of a resource that there are so far; "
-       "try adding it above"},
-      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
-       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 0",
-       "line 7: found '0', wanted a load of 1e-09 to 1e+12"},
-      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
-       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 nan",
-       "line 7: found 'nan', wanted a number"},
       {"task1 stream0 label0 takes -1 ps", "line 6: found '-1', wanted a whole number, 0 or more"},
       {"task1 stream0 label0 takes 1", "line 6: found the end of the line, wanted 'ps'"},
       {"task1 label0 takes 1 ps",
@@ -169,6 +150,32 @@ TEST(ProgramText, ErrorsNameTheLineAndWhatWasWanted) {
                                    "task0 stream0 label0 takes 1 ps\n",
                                    line, "\n")),
               trouble);
+  }
+}
+
+TEST(ProgramText, ErrorsOfResourcesAndLoadsNameTheLine) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"resource1 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
+       "line 2: found 'resource1', wanted 'resource0', as ids count up from 0"},
+      {"resource0 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
+       "line 2: found '0', wanted a whole number, 1 or more"},
+      {"resource0 \"x\" capacity 1 bytes/s latency 0 ps",
+       "line 2: found 'capacity', wanted a name in double quotes"},
+      {"resource0 \"x\" \"port\" capacity 1 bytes/s latency -1 ps",
+       "line 2: found '-1', wanted a whole number, 0 or more"},
+      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads",
+       "line 2: found the end of the line, wanted the id of a resource such as 'resource0'"},
+      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 1",
+       "line 2: found 'resource0', wanted one of the 0 ids of a resource that there are so far; "
+       "try adding it above"},
+      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
+       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 0",
+       "line 3: found '0', wanted a load of 1e-09 to 1e+12"},
+      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
+       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 nan",
+       "line 3: found 'nan', wanted a number"}};
+  for (const auto& [line, trouble] : cases) {
+    EXPECT_EQ(Trouble(absl::StrCat("program\n", line, "\n")), trouble);
   }
 }
 
