@@ -1,5 +1,6 @@
 #include "simulator/chrome_trace.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -50,7 +51,7 @@ class Writer {
   Writer(const Program& program, const Trace& trace, std::ostream& out)
       : program_(program), trace_(trace), out_(out) {}
 
-  void Write() {
+  void Write(const LinkUse* use) {
     MakeThreads();
     MakeLabels();
     buffer_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
@@ -58,6 +59,7 @@ class Writer {
     for (int32_t i = 0; i < program_.stream_count(); ++i) WriteThread(StreamId(i));
     for (int32_t i = 0; i < program_.task_count(); ++i) WriteTask(TaskId(i));
     WriteMemory();
+    if (use != nullptr) WriteNetwork(*use);
     buffer_ += "\n]}\n";
     Flush();
   }
@@ -159,6 +161,37 @@ class Writer {
           ",\"ts\":", Microseconds(use.time), ",\"args\":{", series, "}}");
   }
 
+  // The network is a process after all ranks.
+  void WriteNetwork(const LinkUse& use) {
+    int32_t pid = 0;
+    for (int32_t i = 0; i < program_.rank_count(); ++i) {
+      pid = std::max(pid, program_.rank(RankClassId(i)).members.back() + 1);
+    }
+    Event("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":", pid,
+          ",\"args\":{\"name\":\"network\"}}");
+    Event("{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":", pid,
+          ",\"args\":{\"sort_index\":", pid, "}}");
+    for (int32_t i = 0; i < program_.resource_count(); ++i) {
+      WriteResource(ResourceId(i), use.intervals(ResourceId(i)), pid);
+    }
+  }
+
+  void WriteResource(ResourceId id, std::span<const UseInterval> intervals, int32_t pid) {
+    if (intervals.empty()) return;
+    const Resource& resource = program_.resource(id);
+    std::string name = resource.name.empty() ? ToString(id) : resource.name;
+    if (!resource.kind.empty()) absl::StrAppend(&name, " (", resource.kind, ")");
+    // The id keeps resources of one name apart.
+    const std::string head = absl::StrCat("{\"name\":", Quoted(name), ",\"ph\":\"C\",\"pid\":", pid,
+                                          ",\"id\":", id.index(), ",\"ts\":");
+    const auto write = [&](Time time, double bytes_per_second) {
+      Event(head, Microseconds(time),
+            ",\"args\":{\"GB/s\":", absl::StrFormat("%.9g", bytes_per_second * 1e-9), "}}");
+    };
+    if (intervals.front().from > Time(0)) write(Time(0), 0);
+    for (const UseInterval& interval : intervals) write(interval.from, interval.bytes_per_second);
+  }
+
   template <typename... Parts>
   void Event(const Parts&... parts) {
     absl::StrAppend(&buffer_, first_ ? "\n" : ",\n", parts...);
@@ -183,10 +216,11 @@ class Writer {
 
 }  // namespace
 
-void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& out) {
+void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& out,
+                      const LinkUse* use) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  Writer(program, trace, out).Write();
+  Writer(program, trace, out).Write(use);
 }
 
 }  // namespace orrery::simulator

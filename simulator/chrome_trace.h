@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "simulator/link_use.h"
 #include "simulator/program.h"
 #include "simulator/trace.h"
 
@@ -14,7 +15,11 @@ namespace orrery::simulator {
 /// receivers of a send (its first stream and the others), and what each rank holds in memory as
 /// stacked counters. Times are in microseconds to the picosecond. Slices of one thread come in time
 /// order, and the same run gives the same bytes.
-void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& out);
+///
+/// With `use`, what the network recorded of the same run, there is a process more, "network", with
+/// a counter in GB/s for each resource that was used.
+void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& out,
+                      const LinkUse* use = nullptr);
 
 }  // namespace orrery::simulator
 

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "simulator/event_queue.h"
+#include "simulator/fluid_network.h"
+#include "simulator/link_use.h"
 #include "simulator/longest_path.h"
 #include "simulator/program_text.h"
 #include "simulator/random_program.h"
@@ -205,6 +208,43 @@ label0 "op" compute forward stage 0
 task0 stream0 label0 takes 8640000000000000001 ps
 )");
   EXPECT_NE(TraceOf(program).find("\"dur\":8640000000000.000001,"), std::string::npos);
+}
+
+TEST(ChromeTrace, ShowsLinksAsCounters) {
+  const Program program = Parse(R"(program
+rank0 "pp0" members 0-6 stage 0
+stream0 rank0 compute
+stream1 rank0 data
+label0 "Send" send forward stage 0
+resource0 "device0 -> switch0" "port" capacity 3000000000 bytes/s latency 0 ps
+resource1 "idle" "port" capacity 1000000000 bytes/s latency 0 ps
+resource2 "" "" capacity 2000000000 bytes/s latency 0 ps
+flow0 size 6000 bytes rate 3000000000 bytes/s latency 500000 ps loads resource0 1
+flow1 size 4000 bytes rate 3000000000 bytes/s latency 0 ps loads resource0 1 resource2 0.5
+task0 stream0 label0 takes flow0
+task1 stream1 label0 takes 1000000 ps
+task2 stream1 label0 takes flow1
+)");
+  LinkUse use(program);
+  FluidNetwork network(program, &use);
+  const absl::StatusOr<Trace> trace = RunEvents(program, network);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  std::ostringstream out;
+  WriteChromeTrace(program, *trace, out, &use);
+  EXPECT_TRUE(json::accept(out.str()));
+  // The first alone for 1 us; then both at 1.5 GB/s for 2 us, and the second alone for a third.
+  const std::string counters =
+      out.str().substr(out.str().find("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":7"));
+  EXPECT_EQ(counters, R"json({"name":"process_name","ph":"M","pid":7,"args":{"name":"network"}},
+{"name":"process_sort_index","ph":"M","pid":7,"args":{"sort_index":7}},
+{"name":"device0 -> switch0 (port)","ph":"C","pid":7,"id":0,"ts":0.000000,"args":{"GB/s":3}},
+{"name":"device0 -> switch0 (port)","ph":"C","pid":7,"id":0,"ts":3.333334,"args":{"GB/s":0}},
+{"name":"resource2","ph":"C","pid":7,"id":2,"ts":0.000000,"args":{"GB/s":0}},
+{"name":"resource2","ph":"C","pid":7,"id":2,"ts":1.000000,"args":{"GB/s":0.75}},
+{"name":"resource2","ph":"C","pid":7,"id":2,"ts":3.000000,"args":{"GB/s":1.5}},
+{"name":"resource2","ph":"C","pid":7,"id":2,"ts":3.333334,"args":{"GB/s":0}}
+]}
+)json");
 }
 
 }  // namespace
