@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
 #include "simulator/longest_path.h"
+#include "simulator/time_alone.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 
@@ -80,6 +81,12 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .options = setting.lowering,
                                                         .rounds = rounds}));
   simulator::RunLongestPath(run.program, run.trace);
+  if (run.trace.makespan >= simulator::kEndOfTime) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
+                                ", beyond which nothing is simulated; try a smaller batch")});
+  }
   run.report = simulator::Summarize(run.program, run.trace);
   return run;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/task_order.h"
+#include "simulator/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
@@ -31,13 +32,13 @@ class Sweep {
     if (end - begin == 1) [[likely]] {
       Time& clock = clock_[Row(streams_[begin])];
       start = std::max(start, clock);
-      clock = start + durations_[task];
+      clock = finish_[task] = Finish(start, task);
     } else {
       for (uint32_t i = begin; i < end; ++i) start = std::max(start, clock_[Row(streams_[i])]);
-      for (uint32_t i = begin; i < end; ++i) clock_[Row(streams_[i])] = start + durations_[task];
+      finish_[task] = Finish(start, task);
+      for (uint32_t i = begin; i < end; ++i) clock_[Row(streams_[i])] = finish_[task];
     }
     start_[task] = start;
-    finish_[task] = start + durations_[task];
   }
 
   Time makespan() const {
@@ -45,6 +46,10 @@ class Sweep {
   }
 
  private:
+  // Both are at most kEndOfTime, and so is what they make.
+  Time Finish(Time start, size_t task) const {
+    return std::min(start + durations_[task], kEndOfTime);
+  }
   static size_t Row(StreamId stream) { return static_cast<size_t>(stream.index()); }
 
   const Duration* durations_;

@@ -12,7 +12,7 @@
 namespace orrery::simulator {
 
 /// No run goes on beyond this moment (53 days). Two such times add up without overflow.
-inline constexpr Time kEndOfTime{(int64_t{1} << 62) - 1};
+inline constexpr Time kEndOfTime = kLongestDuration;
 
 /// Time of a message that has its path to itself, or of a flow that loads nothing: latency + size /
 /// rate (the Hockney model, 1994), rounded up.

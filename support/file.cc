@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -34,7 +36,25 @@ absl::Status WriteInto(const std::string& path, absl::string_view contents) {
   return out.good() ? absl::OkStatus() : CannotWrite(path, "the stream failed");
 }
 
+// The file that is half written; empty when none is. A signal handler may do no more than read it.
+char half_written[4096] = "";
+
+void Note(const std::string& path) {
+  half_written[0] = '\0';
+  if (path.size() < sizeof(half_written)) std::memcpy(half_written, path.c_str(), path.size() + 1);
+}
+
+void RemoveAndEnd(int signal) {
+  if (half_written[0] != '\0') unlink(half_written);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 }  // namespace
+
+void CleanUpOnSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, RemoveAndEnd);
+}
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::error_code error;
@@ -60,11 +80,14 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
     return WriteInto(path, contents);  // a pipe or /dev/stdout: there is nothing to rename over
   }
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".partial");
+  Note(temporary);
   if (!WriteInto(temporary, contents).ok()) {
     fs::remove(temporary, error);
+    Note("");
     return CannotWrite(path, "no space, no permission, or no such folder");
   }
   fs::rename(temporary, path, error);
+  Note("");
   if (!error) return absl::OkStatus();
   const std::string why = error.message();
   fs::remove(temporary, error);

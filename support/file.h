@@ -16,6 +16,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 /// the folder when it is missing.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
+/// From here on SIGINT, SIGTERM and SIGHUP remove what WriteFile has half written before they end
+/// the process. For programs; a library leaves signals to its host.
+void CleanUpOnSignals();
+
 }  // namespace orrery
 
 #endif  // ORRERY_SUPPORT_FILE_H_

@@ -66,8 +66,10 @@ std::string Scaled(double value, absl::string_view unit) {
 
 Duration Duration::FromSeconds(double seconds) {
   const double picoseconds = std::ceil(seconds * static_cast<double>(kPicosecondsPerSecond));
-  ORRERY_CHECK(std::isfinite(picoseconds) && std::abs(picoseconds) < 9.2e18) << seconds << " s";
-  return Duration(static_cast<int64_t>(picoseconds));
+  ORRERY_CHECK(!std::isnan(picoseconds)) << seconds << " s";
+  constexpr auto kLongest = static_cast<double>(kLongestDuration.picoseconds());
+  if (std::abs(picoseconds) < kLongest) return Duration(static_cast<int64_t>(picoseconds));
+  return picoseconds > 0 ? kLongestDuration : Duration(-kLongestDuration.picoseconds());
 }
 
 Bandwidth Bandwidth::FromGigabitsPerSecond(double gigabits) {
@@ -87,11 +89,11 @@ Duration TransferTime(Bytes size, int64_t numerator, int64_t denominator, Bandwi
   using Wide = unsigned __int128;
   constexpr auto kPicoseconds = static_cast<Wide>(kPicosecondsPerSecond);
   const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(numerator);
-  ORRERY_CHECK(moved <= ~Wide{0} / kPicoseconds) << size << " times " << numerator;
+  if (moved > ~Wide{0} / kPicoseconds) return kLongestDuration;
   const Wide dividend = moved * kPicoseconds;
   const Wide divisor = static_cast<Wide>(denominator) * static_cast<Wide>(rate.bytes_per_second());
   const Wide picoseconds = dividend / divisor + (dividend % divisor == 0 ? 0 : 1);
-  ORRERY_CHECK(picoseconds <= static_cast<Wide>(std::numeric_limits<int64_t>::max())) << size;
+  if (picoseconds > static_cast<Wide>(kLongestDuration.picoseconds())) return kLongestDuration;
   return Duration(static_cast<int64_t>(picoseconds));
 }
 

@@ -20,8 +20,8 @@ class Duration {
  public:
   constexpr Duration() = default;
   constexpr explicit Duration(int64_t picoseconds) : picoseconds_(picoseconds) {}
-  /// The least whole number of picoseconds that is not below `seconds`. Aborts unless `seconds` is
-  /// finite and within ±106 days.
+  /// The least whole number of picoseconds that is not below `seconds`, at most kLongestDuration
+  /// either way. Aborts unless `seconds` is a number.
   static Duration FromSeconds(double seconds);
 
   constexpr int64_t picoseconds() const { return picoseconds_; }
@@ -46,6 +46,9 @@ class Duration {
  private:
   int64_t picoseconds_ = 0;
 };
+
+/// What takes longer takes this long: 2^62 - 1 ps, 53 days. Two of them can be added.
+inline constexpr Duration kLongestDuration((int64_t{1} << 62) - 1);
 
 /// A moment, as the time since the step began.
 using Time = Duration;
@@ -122,7 +125,7 @@ class FlopRate {
 };
 
 /// Time to move `size` at `rate`, rounded up; exact in integers, so that a message of any size is
-/// off by less than one picosecond. Requires a positive rate and a result within 106 days.
+/// off by less than one picosecond; at most kLongestDuration. Requires a positive rate.
 Duration TransferTime(Bytes size, Bandwidth rate);
 
 /// Time to move the fraction `numerator`/`denominator` of `size` at `rate`, rounded once, up: what

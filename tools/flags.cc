@@ -6,11 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "importer/builtin_models.h"
 #include "importer/load_model.h"
+#include "support/file.h"
 #include "support/heap.h"
 #include "support/status.h"
 #include "transforms/microbatch.h"
@@ -19,6 +22,19 @@
 
 namespace orrery::tools {
 namespace {
+
+// Names of files and values may hold anything; an error is one line that prints.
+std::string OneLine(absl::string_view message) {
+  std::string line;
+  for (const char c : message) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppend(&line, absl::CHexEscape(absl::string_view(&c, 1)));
+    } else {
+      line.push_back(c);
+    }
+  }
+  return line;
+}
 
 namespace po = boost::program_options;
 
@@ -190,13 +206,25 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) 
   return absl::InvalidArgumentError("--schedule '': wanted the name of a schedule, such as 1f1b");
 }
 
+absl::Status CheckOutputs(std::span<const std::string> paths) {
+  for (size_t i = 0; i < paths.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (paths[i].empty() || paths[i] != paths[j]) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(paths[i], ": two outputs go to this file; wanted one each"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
   TuneHeap();
+  CleanUpOnSignals();
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
   const auto fail = [&](absl::string_view message, int code) {
-    std::cerr << argv[0] << ": " << message << "\n";
+    std::cerr << argv[0] << ": " << OneLine(message) << "\n";
     return code;
   };
   try {

@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ struct ProgramSpec {
   boost::program_options::options_description options;
   boost::program_options::positional_options_description positional = {};
 };
+
+/// An error when two files to write have one path; empty ones are not written.
+absl::Status CheckOutputs(std::span<const std::string> paths);
 
 /// Reads the command line, answers --help, runs `body`, and turns its status into an exit code with
 /// one line on standard error. No exception leaves it.

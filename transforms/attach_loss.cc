@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/batch.h"
 #include "ir/builder.h"
 #include "support/status.h"
 #include "transforms/dead_code.h"
@@ -42,7 +43,9 @@ absl::StatusOr<ValueId> FindOutput(const Function& function, const std::string& 
   std::string known;
   for (const ir::Output& output : function.outputs()) {
     const ir::TensorType& type = function.type(output.value);
-    if (name.empty() && (!ir::IsFloat(type.dtype) || type.dims.empty())) continue;
+    const bool may_have =
+        ir::IsFloat(type.dtype) && !type.dims.empty() && function.producer(output.value).valid();
+    if (name.empty() && !may_have) continue;
     if (name.empty() || function.value_name(output.value) == name) return output.value;
     absl::StrAppend(&known, known.empty() ? "" : ", ", function.value_name(output.value));
   }
@@ -113,18 +116,41 @@ size_t ClassDim(const Function& function, ValueId output) {
 std::string AutoKind(const Function& function, ValueId output) {
   const ir::Dims& dims = function.type(output).dims;
   const bool classes = dims.size() >= 2 && dims[ClassDim(function, output)] >= 2;
+  const OpId maker = Maker(function, output);
+  if (maker.valid() && function.kind(maker) == OpKind::kNegativeLikelihood) return "sum";
   const bool scores = Logits(function, output).has_value() || IsProductOfAny(function, output);
   return classes && scores ? "cross-entropy" : "mse";
+}
+
+// A new input of that type. Rows of [batch · rest] come as [batch, rest], so that samples can be
+// told apart, and are looked at as rows.
+ValueId TargetOf(ir::Builder& b, ValueId output, ir::TensorType type, const std::string& name) {
+  const int64_t batch = ir::BatchOf(b.function());
+  const int64_t rows = type.dims.empty() ? 0 : type.dims[0];
+  const bool flat =
+      batch > 0 && rows > batch && rows % batch == 0 && ir::BatchDims(b.function())[output] == 0;
+  if (!flat) return b.Data(b.FreeName(name), type);
+  std::vector<int64_t> shape(type.dims.begin(), type.dims.end());
+  shape[0] = -1;
+  type.dims[0] = rows / batch;
+  type.dims.insert(type.dims.begin(), batch);
+  type.sharding = {};
+  return b.Op(OpKind::kReshape, {b.Data(b.FreeName(name), type)}, "", {{"shape", shape}});
+}
+
+// The type of a label for each row of logits.
+ir::TensorType LabelsOf(const ir::TensorType& logits, size_t classes) {
+  ir::TensorType labels = {.dtype = ir::DType::kI64, .dims = logits.dims, .sharding = {}};
+  labels.dims.erase(labels.dims.begin() + static_cast<std::ptrdiff_t>(classes));
+  return labels;
 }
 
 // Of classes in dimension 1 before others, as in segmentation: the likelihood of each place's
 // label.
 absl::StatusOr<ValueId> CrossEntropyOfPlaces(ir::Builder& b, ValueId logits) {
-  ir::TensorType labels = b.type(logits);
-  labels.dims.erase(labels.dims.begin() + 1);
-  labels.dtype = ir::DType::kI64;
+  const ir::TensorType labels = LabelsOf(b.type(logits), 1);
   const ValueId likelihoods = b.Op(OpKind::kLogSoftmax, {logits}, "", {{"axis", int64_t{1}}});
-  const ValueId target = b.Data(b.FreeName("labels"), labels);
+  const ValueId target = TargetOf(b, logits, labels, "labels");
   const ir::OpId places = b.Ops(OpKind::kNegativeLikelihood, std::array{likelihoods, target},
                                 std::array<absl::string_view, 2>{"", ""});
   ORRERY_RETURN_IF_ERROR(b.status());
@@ -134,25 +160,22 @@ absl::StatusOr<ValueId> CrossEntropyOfPlaces(ir::Builder& b, ValueId logits) {
 
 absl::StatusOr<ValueId> CrossEntropy(ir::Builder& b, ValueId output) {
   const ValueId logits = Logits(b.function(), output).value_or(output);
-  ir::TensorType labels = b.type(logits);
-  if (labels.dims.size() < 2) {
+  const size_t rank = b.type(logits).dims.size();
+  if (rank < 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat(ir::PrintValue(b.function(), output), " has ", labels.dims.size(),
+        absl::StrCat(ir::PrintValue(b.function(), output), " has ", rank,
                      " dimensions; cross-entropy wants samples and classes; try --loss mse"));
   }
-  if (ClassDim(b.function(), output) + 1 < labels.dims.size()) {
-    return CrossEntropyOfPlaces(b, logits);
-  }
-  labels.dims.pop_back();
-  labels.dtype = ir::DType::kI64;
+  if (ClassDim(b.function(), output) + 1 < rank) return CrossEntropyOfPlaces(b, logits);
+  const ir::TensorType labels = LabelsOf(b.type(logits), rank - 1);
   const int64_t rows = ir::ElementCount(labels.dims);
-  const ValueId target = b.Data(b.FreeName("labels"), labels);
+  const ValueId target = TargetOf(b, logits, labels, "labels");
   return b.Op(OpKind::kCrossEntropy, {logits, target}, b.FreeName("loss"), {{"batch", rows}});
 }
 
 absl::StatusOr<ValueId> SquaredError(ir::Builder& b, ValueId output) {
   const ir::TensorType type = b.type(output);
-  const ValueId target = b.Data(b.FreeName("target"), type);
+  const ValueId target = TargetOf(b, output, type, "target");
   return b.Loss(output, target, type.dims[0], b.FreeName("loss"));
 }
 

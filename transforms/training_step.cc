@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "support/status.h"
 #include "transforms/simplify.h"
 
@@ -19,10 +20,29 @@ bool HasLoss(const ir::Function& function) {
                      [](const auto& output) { return output.role == ir::OutputRole::kLoss; });
 }
 
+// Bytes are counted in 64 bits, and memory, traffic and flops are sums over the values: all of
+// them together are held to a part of what fits.
+absl::Status CheckSize(const ir::Function& function) {
+  constexpr double kMostBytes = static_cast<double>(int64_t{1} << 56);
+  double bytes = 0;
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    const ir::TensorType& type = function.type(ir::ValueId(v));
+    double size = static_cast<double>(ir::SizeOf(type.dtype));
+    for (const int64_t dim : type.dims) size *= static_cast<double>(dim);
+    bytes += size;
+  }
+  if (bytes <= kMostBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: its values have %.3g bytes together; wanted at most %.3g; try a smaller "
+                      "model or batch",
+                      function.name(), bytes, kMostBytes));
+}
+
 }  // namespace
 
 absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options) {
   const bool simplify = options.simplify && !HasBackward(function);
+  ORRERY_RETURN_IF_ERROR(CheckSize(function));
   ORRERY_RETURN_IF_ERROR(AttachLoss(function, options.loss).status());
   if (simplify) ORRERY_RETURN_IF_ERROR(Simplify(function).status());
   if (options.loss.kind == "none" && !HasLoss(function)) return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -73,6 +74,7 @@ absl::Status Search(const Flags& flags) {
   if (flags.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
+  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,

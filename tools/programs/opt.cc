@@ -83,6 +83,11 @@ absl::Status Optimize(const Flags& flags) {
   if (flags.model.model.empty()) {
     return absl::InvalidArgumentError("no input; wanted FILE.onnx, FILE.orr or a built-in model");
   }
+  ORRERY_RETURN_IF_ERROR(transforms::MakeMesh(flags.degrees).status());
+  if (flags.degrees.microbatches < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--micro-batches ", flags.degrees.microbatches, ": wanted at least 1"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<transforms::PassCall> passes,
                           transforms::ParsePasses(flags.passes));
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model));

@@ -1,3 +1,4 @@
+#include <array>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -54,6 +55,7 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
 }
 
 absl::Status Simulate(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
   search::Candidate candidate = flags.candidate;
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
