@@ -51,7 +51,9 @@ absl::Status GraphImporter::AddInputs(const SymbolValues& symbols) {
     if (initializers.contains(input.name())) continue;  // of an old file: IR version 3
     const absl::StatusOr<ir::TensorType> type = TypeOf(Bound(symbols, input));
     if (!type.ok()) return Annotate(type.status(), absl::StrCat("input ", Show(input.name())));
-    scope_[input.name()] = function_.AddInput(input.name(), *type, ir::InputRole::kData);
+    const bool table = symbols.fixed.contains(input.name());
+    scope_[input.name()] = function_.AddInput(
+        input.name(), *type, table ? ir::InputRole::kBuffer : ir::InputRole::kData);
   }
   return absl::OkStatus();
 }

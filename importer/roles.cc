@@ -64,7 +64,7 @@ class RoleAssigner {
     for (const ir::Input& input : from_.inputs()) {
       if (roles_[input.value] != InputRole::kBuffer) continue;
       roles_[input.value] = reached_[input.value] != 0 ? InputRole::kParameter : InputRole::kBuffer;
-      if (input.role == InputRole::kData) roles_[input.value] = InputRole::kData;
+      if (input.role != InputRole::kParameter) roles_[input.value] = input.role;
     }
     for (const ValueId weight : options_.weights) {
       if (reached_[weight] != 0) roles_[weight] = InputRole::kParameter;
@@ -171,7 +171,7 @@ class RoleAssigner {
 
   void Copy() {
     for (const ir::Input& input : from_.inputs()) {
-      if (input.role == InputRole::kData || uses_[input.value] > 0) AddInput(input.value);
+      if (input.role != InputRole::kParameter || uses_[input.value] > 0) AddInput(input.value);
     }
     for (const ValueId weight : options_.weights) {
       if (uses_[weight] > 0) AddInput(weight);

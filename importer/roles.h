@@ -18,7 +18,8 @@ struct RoleOptions {
 };
 
 /// The function with the roles that its inputs and outputs have in a training step. All
-/// its data inputs stay data, in their order; all other inputs, which must be parameters, are
+/// its data inputs stay data, and its buffers buffers; all other inputs, which must be parameters,
+/// are
 ///
 ///  - parameters, when a gradient that flows from a floating-point output along the gradient rules
 ///    of the ops gets to them;

@@ -55,6 +55,16 @@ bool IsIn(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// The data inputs whose dimension 0 is fixed.
+std::set<std::string> FixedInputs(const onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
+    const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
+    if (shape.dim_size() > 0 && shape.dim(0).has_dim_value()) names.insert(input->name());
+  }
+  return names;
+}
+
 struct BatchSymbols {
   std::vector<std::string> all;  // the first one is that of the first data input with dimensions
   bool plain = true;             // no input starts with another one
@@ -167,6 +177,7 @@ absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
     }
   }
   return symbols;
+  if (!batch.all.empty()) symbols.fixed = FixedInputs(graph);
 }
 
 bool MakeBatchDynamic(onnx::GraphProto& graph, SymbolValues& symbols) {
