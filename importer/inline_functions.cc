@@ -62,18 +62,20 @@ Bindings BindingsOf(const onnx::FunctionProto& function, const onnx::NodeProto& 
   return bindings;
 }
 
-void Bind(const Bindings& bindings, onnx::NodeProto& node) {
+void Bind(const Bindings& bindings, onnx::NodeProto& node, ByteBudget& budget) {
   google::protobuf::RepeatedPtrField<onnx::AttributeProto> bound;
   for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
     if (attribute.ref_attr_name().empty()) {
       if (attribute.has_g()) {
-        for (onnx::NodeProto& inner : *attribute.mutable_g()->mutable_node()) Bind(bindings, inner);
+        for (onnx::NodeProto& inner : *attribute.mutable_g()->mutable_node()) {
+          Bind(bindings, inner, budget);
+        }
       }
       bound.Add(std::move(attribute));
       continue;
     }
     const auto found = bindings.find(attribute.ref_attr_name());
-    if (found == bindings.end()) continue;
+    if (found == bindings.end() || !budget.Spend(found->second.ByteSizeLong())) continue;
     onnx::AttributeProto* value = bound.Add();
     *value = found->second;
     value->set_name(attribute.name());
@@ -137,8 +139,9 @@ class Inliner {
     const Bindings bindings = BindingsOf(function, call);
     for (const onnx::NodeProto& inner : function.node()) {
       onnx::NodeProto node = inner;
-      Bind(bindings, node);
-      RenameValues(renaming, node);
+      Bind(bindings, node, budget_);
+      RenameValues(renaming, node, budget_);
+      if (budget_.is_spent()) return TooLarge(call);
       if (!node.name().empty()) node.set_name(absl::StrCat(prefix, "/", node.name()));
       ORRERY_RETURN_IF_ERROR(Append(std::move(node), out));
     }
@@ -151,10 +154,19 @@ class Inliner {
                    const std::string& prefix, Nodes& out) {
     Renaming renaming;
     for (int i = 0; i < function.input_size(); ++i) {
-      renaming.emplace(function.input(i), i < call.input_size() ? call.input(i) : "");
+      const std::string outer = i < call.input_size() ? call.input(i) : "";
+      if (budget_.Spend(function.input(i).size() + outer.size())) {
+        renaming.emplace(function.input(i), outer);
+      }
     }
+    if (budget_.is_spent()) return TooLarge(call);
     for (int i = 0; i < call.output_size(); ++i) {
       if (call.output(i).empty()) continue;
+      if (!budget_.Spend(inner.ByteSizeLong() + prefix.size())) return TooLarge(call);
+      if (const std::string* name = Unknown(inner, renaming); name != nullptr) {
+        return bad(absl::StrCat("function ", Show(function.name()), " reads ", Show(*name),
+                                ", which is none of its inputs and made by none of its nodes"));
+      }
       const auto [row, is_new] = renaming.emplace(function.output(i), call.output(i));
       if (!is_new) Copy(row->second, call.output(i), out);  // an input that is an output too
     }
@@ -165,6 +177,12 @@ class Inliner {
   void NameInside(const onnx::NodeProto& node, const std::string& prefix, Renaming& renaming) {
     const auto name = [&](const std::string& value) {
       if (value.empty() || renaming.contains(value)) return;
+  absl::Status TooLarge(const onnx::NodeProto& call) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Describe(call), ": what calls of functions copy takes more than ", ByteBudget::kBytes >> 20,
+        " MiB; wanted shorter names, smaller attributes or fewer calls"));
+  }
+
       renaming.emplace(value, names_.Take(absl::StrCat(prefix, "/", value)));
     };
     for (const std::string& output : node.output()) name(output);
@@ -184,6 +202,7 @@ class Inliner {
 
   onnx::ModelProto& model_;
   NameSet names_;
+      if (!budget_.Spend(prefix.size() + value.size())) return;
   absl::flat_hash_map<std::string, const onnx::FunctionProto*> functions_;
   std::vector<const onnx::FunctionProto*> calls_;  // that are being expanded
   int nodes_ = 0;
@@ -197,3 +216,4 @@ absl::Status InlineFunctions(onnx::ModelProto& model) {
 }
 
 }  // namespace orrery::importer
+  ByteBudget budget_;  // of names and attributes
