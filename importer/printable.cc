@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace orrery::importer {
 namespace {
@@ -35,8 +38,10 @@ std::string Printable(absl::string_view text) {
 }
 
 std::string OneLine(absl::string_view text) {
+  constexpr size_t kLongest = 2000;
   std::string line;
   while (!text.empty()) {
+    if (line.size() >= kLongest) return line + "...";
     const size_t bytes = PrintableBytes(text);
     if (bytes == 0) {
       const auto byte = static_cast<unsigned char>(text[0]);
@@ -47,6 +52,19 @@ std::string OneLine(absl::string_view text) {
     text.remove_prefix(std::max<size_t>(bytes, 1));
   }
   return line;
+}
+
+std::string ShellWord(absl::string_view text) {
+  constexpr absl::string_view kPlain = "+,-./:=@_";
+  const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(kPlain, c);
+  });
+  if (plain && !text.empty()) return std::string(text);
+  if (OneLine(text) == text) {
+    return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+  }
+  return absl::StrCat("$'", OneLine(absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}})),
+                      "'");
 }
 
 std::string Show(absl::string_view name) { return absl::StrCat("'", Printable(name), "'"); }

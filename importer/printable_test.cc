@@ -16,6 +16,15 @@ TEST(Printable, IsOneLineOfAscii) {
 TEST(OneLine, KeepsWhatPrints) {
   EXPECT_EQ(OneLine("try export(…)"), "try export(…)");
   EXPECT_EQ(OneLine("a\nb\xff\xc3"), "a\\x0ab\\xff\\xc3");
+  EXPECT_EQ(OneLine(std::string(100000, 'x')), std::string(2000, 'x') + "...");
+}
+
+TEST(ShellWord, CanBeTyped) {
+  EXPECT_EQ(ShellWord("x.0=VALUE"), "x.0=VALUE");
+  EXPECT_EQ(ShellWord("é b"), "'é b'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord("a\n'\\ é"), "$'a\\x0a\\'\\\\ é'");
+  EXPECT_EQ(ShellWord(""), "''");
 }
 
 }  // namespace

@@ -139,9 +139,10 @@ absl::Status CheckAllSet(const SymbolValues& symbols, const std::vector<std::str
       if (symbols.values.contains(symbol) || !seen.insert(symbol).second) continue;
       missing.push_back(
           absl::StrCat(Show(symbol), " (dimension ", d, " of ", Show(input->name()), ")"));
-      const std::string flag = IsIn(batch, symbol)
-                                   ? "--batch-size N"
-                                   : absl::StrCat("--symbol ", Printable(symbol), "=VALUE");
+      const std::string flag =
+          IsIn(batch, symbol)
+              ? "--batch-size N"
+              : absl::StrCat("--symbol ", ShellWord(absl::StrCat(symbol, "=VALUE")));
       if (!IsIn(advice, flag)) advice.push_back(flag);
     }
   }
@@ -176,8 +177,8 @@ absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
       symbols.batch.push_back(symbol);
     }
   }
-  return symbols;
   if (!batch.all.empty()) symbols.fixed = FixedInputs(graph);
+  return symbols;
 }
 
 bool MakeBatchDynamic(onnx::GraphProto& graph, SymbolValues& symbols) {
