@@ -22,6 +22,19 @@ size_t PrintableBytes(absl::string_view text) {
   return length;
 }
 
+// UTF-8 whose start and end say enough.
+std::string WithoutMiddle(const std::string& line) {
+  constexpr size_t kLongest = 1000, kStart = 600, kEnd = 300;
+  if (line.size() <= kLongest) return line;
+  const auto inside = [&](size_t i) {
+    return (static_cast<unsigned char>(line[i]) & 0xc0) == 0x80;
+  };
+  size_t start = kStart, end = line.size() - kEnd;
+  while (inside(start)) --start;
+  while (inside(end)) ++end;
+  return absl::StrCat(line.substr(0, start), " ... ", line.substr(end));
+}
+
 }  // namespace
 
 std::string Printable(absl::string_view text) {
@@ -38,10 +51,8 @@ std::string Printable(absl::string_view text) {
 }
 
 std::string OneLine(absl::string_view text) {
-  constexpr size_t kLongest = 2000;
   std::string line;
   while (!text.empty()) {
-    if (line.size() >= kLongest) return line + "...";
     const size_t bytes = PrintableBytes(text);
     if (bytes == 0) {
       const auto byte = static_cast<unsigned char>(text[0]);
@@ -51,7 +62,7 @@ std::string OneLine(absl::string_view text) {
     }
     text.remove_prefix(std::max<size_t>(bytes, 1));
   }
-  return line;
+  return WithoutMiddle(line);
 }
 
 std::string ShellWord(absl::string_view text) {

@@ -13,10 +13,19 @@ TEST(Printable, IsOneLineOfAscii) {
   EXPECT_EQ(Show("a b"), "'a b'");
 }
 
+std::string Repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 TEST(OneLine, KeepsWhatPrints) {
   EXPECT_EQ(OneLine("try export(…)"), "try export(…)");
   EXPECT_EQ(OneLine("a\nb\xff\xc3"), "a\\x0ab\\xff\\xc3");
-  EXPECT_EQ(OneLine(std::string(100000, 'x')), std::string(2000, 'x') + "...");
+  EXPECT_EQ(OneLine(std::string(100000, 'x')),
+            std::string(600, 'x') + " ... " + std::string(300, 'x'));
+  const std::string cut = OneLine("a" + Repeated("é", 1000));
+  EXPECT_EQ(cut, "a" + Repeated("é", 299) + " ... " + Repeated("é", 150));
 }
 
 TEST(ShellWord, CanBeTyped) {
