@@ -157,7 +157,8 @@ func @m (
   return %y: result
 }
 )";
-  EXPECT_EQ(AtAnyBatch(absl::StrReplaceAll(kGraph, {{"$0", "batch"}})), kText);
+  EXPECT_EQ(AtAnyBatch(absl::StrReplaceAll(kGraph, {{"$0", "batch"}})),
+            absl::StrReplaceAll(kText, {{"i64[5,1] data", "i64[5,1] buffer"}}));
   EXPECT_EQ(AtAnyBatch(absl::StrReplaceAll(kGraph, {{"$0", "1"}})), kText);
   EXPECT_EQ(AtAnyBatch(absl::StrReplaceAll(kGraph, {{"$0", "2"}})), kText);
 }
@@ -227,6 +228,65 @@ g (float[batch,4] x) => (float[4] y) {
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_NE(Text(function).find("%r: f32[] = Constant() {values=[0.125]}"), std::string::npos)
       << Text(function);
+}
+
+// A size that is the batch by its symbol cannot be told from the batch: it stays as it is.
+TEST(DynamicBatch, ASymbolOfTwoDimensions) {
+  EXPECT_EQ(Text(Load("g (float[N,N,16] x) => (float[N,N,16] y) { y = Relu(x) }", 8)), R"(
+func @m (
+  %x: f32[8,8,16] data
+) {
+  %y: f32[8,8,16] = Relu(%x)
+  return %y: result
+}
+)");
+}
+
+// The stand-in for a dynamic batch is a prime: one that neither an input nor a number of the file
+// has.
+TEST(DynamicBatch, SizesThatArePrimes) {
+  EXPECT_EQ(Text(Load(R"(
+g (float[batch,16] x, float[10007,16] t) => (float[batch,16] y, float[10007,16] u, float[10009] z) {
+  y = Relu(x)
+  u = Relu(t)
+  size = Constant <value = int64[1] {10009}> ()
+  z = ConstantOfShape(size)
+})",
+                      8)),
+            R"(
+func @m (
+  %x: f32[8,16] data,
+  %t: f32[10007,16] buffer
+) {
+  %y: f32[8,16] = Relu(%x)
+  %u: f32[10007,16] = Relu(%t)
+  %z: f32[10009] = Constant() {fill=0.0}
+  return %y: result, %u: result, %z: result
+}
+)");
+}
+
+// Where the batch is dynamic, an input of a fixed size has none, not even at a batch as large.
+TEST(DynamicBatch, AFixedInputAsLargeAsTheBatch) {
+  constexpr char kGraph[] = R"(
+g (float[batch,16] x, float[64,16] t) => (float[batch,64] y) {
+  u = Transpose <perm = [1, 0]> (t)
+  y = MatMul(x, u)
+})";
+  for (const int64_t batch : {32, 64}) {
+    const auto large = Load(kGraph, batch);
+    ASSERT_TRUE(large.ok()) << large.status();
+    EXPECT_EQ(Text(ir::ChangeBatch(*large, 16, ir::LossBatch::kStays)), R"(
+func @m (
+  %x: f32[16,16] data,
+  %t: f32[64,16] buffer
+) {
+  %u: f32[16,64] = Transpose(%t) {perm=[1, 0]}
+  %y: f32[16,64] = MatMul(%x, %u)
+  return %y: result
+}
+)");
+  }
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <fstream>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "importer/printable.h"
 #include "importer/tensor_values.h"
+#include "support/status.h"
 
 namespace orrery::importer {
 namespace {
@@ -12,18 +15,23 @@ namespace {
 struct Place {
   std::string location;
   int64_t offset = 0;
+  int64_t length = -1;  // negative: not said
 };
 
-std::optional<Place> PlaceOf(const onnx::TensorProto& tensor) {
+absl::StatusOr<Place> PlaceOf(const onnx::TensorProto& tensor) {
   Place place;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
+    int64_t* number = entry.key() == "offset"   ? &place.offset
+                      : entry.key() == "length" ? &place.length
+                                                : nullptr;
     if (entry.key() == "location") place.location = entry.value();
-    if (entry.key() == "offset" && !absl::SimpleAtoi(entry.value(), &place.offset)) {
-      return std::nullopt;
-    }
+    if (number == nullptr || (absl::SimpleAtoi(entry.value(), number) && *number >= 0)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("its external data has ", entry.key(), " ",
+                                                   Show(entry.value()),
+                                                   "; wanted a number of bytes"));
   }
-  if (place.location.empty() || place.offset < 0) return std::nullopt;
-  return place;
+  if (!place.location.empty()) return place;
+  return absl::InvalidArgumentError("its external data names no file");
 }
 
 // Whether the path stays in the folder that it starts from.
@@ -35,24 +43,38 @@ bool StaysBelow(const std::filesystem::path& path) {
   return true;
 }
 
+absl::StatusOr<std::string> Read(const Place& place, const std::string& folder, int64_t size) {
+  const auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its external data ", Show(place.location), " ", what));
+  };
+  if (!StaysBelow(place.location)) return bad("is not below the folder of the model");
+  if (place.length >= 0 && place.length != size) {
+    return bad(absl::StrCat("has ", place.length, " bytes for it; its shape wants ", size));
+  }
+  const std::filesystem::path path = std::filesystem::path(folder) / place.location;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return bad("is not there; wanted that file in the folder of the model");
+  }
+  if (!std::filesystem::is_regular_file(path, error)) {  // a pipe would wait
+    return bad("is no regular file");
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string raw(static_cast<size_t>(size), '\0');
+  if (in.seekg(place.offset) && in.read(raw.data(), static_cast<std::streamsize>(size))) return raw;
+  return bad(absl::StrCat("has no ", size, " bytes from byte ", place.offset, " on"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorProto& tensor,
                                                            const ir::TensorType& type,
                                                            const std::string& folder) {
   const int64_t count = ir::ElementCount(type.dims);
-  const std::optional<Place> place = PlaceOf(tensor);
-  if (count > kMaxValues || !place.has_value() || !StaysBelow(place->location)) {
-    return std::nullopt;
-  }
-  const std::filesystem::path path = std::filesystem::path(folder) / place->location;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;  // a pipe would wait
-  std::ifstream in(path, std::ios::binary);
-  std::string raw(static_cast<size_t>(count * ir::SizeOf(type.dtype)), '\0');
-  if (!in.seekg(place->offset) || !in.read(raw.data(), static_cast<std::streamsize>(raw.size()))) {
-    return std::nullopt;
-  }
+  if (count > kMaxValues) return std::nullopt;
+  ORRERY_ASSIGN_OR_RETURN(const Place place, PlaceOf(tensor));
+  ORRERY_ASSIGN_OR_RETURN(std::string raw, Read(place, folder, count * ir::SizeOf(type.dtype)));
   onnx::TensorProto copy;
   copy.set_data_type(tensor.data_type());
   *copy.mutable_dims() = tensor.dims();

@@ -13,8 +13,8 @@
 namespace orrery::importer {
 
 /// The tensor of an initializer whose data lies in a file of its own, in `folder` or below it.
-/// Nothing for one of more than kMaxValues elements, and when the file is not there, is too short,
-/// or lies elsewhere: exports travel without their weights.
+/// Nothing for one of more than kMaxValues elements. Errors: the file is not there, is too short or
+/// lies elsewhere, or holds another number of bytes for it.
 absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorProto& tensor,
                                                            const ir::TensorType& type,
                                                            const std::string& folder);

@@ -51,7 +51,9 @@ absl::Status GraphImporter::AddInputs(const SymbolValues& symbols) {
     if (initializers.contains(input.name())) continue;  // of an old file: IR version 3
     const absl::StatusOr<ir::TensorType> type = TypeOf(Bound(symbols, input));
     if (!type.ok()) return Annotate(type.status(), absl::StrCat("input ", Show(input.name())));
-    scope_[input.name()] = function_.AddInput(input.name(), *type, ir::InputRole::kData);
+    const bool table = symbols.fixed.contains(input.name());
+    scope_[input.name()] = function_.AddInput(
+        input.name(), *type, table ? ir::InputRole::kBuffer : ir::InputRole::kData);
   }
   return absl::OkStatus();
 }
@@ -197,6 +199,11 @@ absl::Status GraphImporter::AddIf(const onnx::NodeProto& node) {
         "its condition depends on data; wanted one that is known beforehand");
   }
   const onnx::GraphProto& branch = Inlined(node, *branches[condition->Number(0) != 0 ? 1 : 0]);
+  if (budget_.is_spent()) {
+    return absl::InvalidArgumentError(absl::StrCat("the names inside branches take more than ",
+                                                   ByteBudget::kBytes >> 20,
+                                                   " MiB; wanted shorter ones"));
+  }
   if (branch.output_size() != node.output_size()) {
     return absl::InvalidArgumentError(absl::StrCat("has ", node.output_size(),
                                                    " outputs; the branch that is taken makes ",
@@ -234,7 +241,8 @@ onnx::GraphProto& GraphImporter::Inlined(const onnx::NodeProto& node,
   }
   const auto name = [&](const std::string& inner) {
     std::string& row = renaming[inner];
-    if (row.empty()) row = names_->Take(absl::StrCat(prefix, "/", inner));
+    if (!row.empty() || !budget_.Spend(prefix.size() + inner.size())) return;
+    row = names_->Take(absl::StrCat(prefix, "/", inner));
   };
   for (const onnx::TensorProto& tensor : branch.initializer()) name(tensor.name());
   for (const onnx::NodeProto& inner : branch.node()) {
@@ -246,7 +254,7 @@ onnx::GraphProto& GraphImporter::Inlined(const onnx::NodeProto& node,
   for (onnx::TensorProto& tensor : *copy.mutable_initializer()) {
     tensor.set_name(renaming.at(tensor.name()));
   }
-  for (onnx::NodeProto& inner : *copy.mutable_node()) RenameValues(renaming, inner);
+  for (onnx::NodeProto& inner : *copy.mutable_node()) RenameValues(renaming, inner, budget_);
   for (onnx::ValueInfoProto& output : *copy.mutable_output()) {
     const auto found = renaming.find(output.name());
     if (found != renaming.end()) output.set_name(found->second);

@@ -67,6 +67,7 @@ class GraphImporter {
   absl::flat_hash_set<int32_t> held_;    // constants that are initializers
   absl::flat_hash_map<absl::string_view, const onnx::TensorProto*> initializers_;
   std::optional<NameSet> names_;        // of the graph, once a branch needs new ones
+  ByteBudget budget_;                   // of those
   std::deque<onnx::GraphProto> taken_;  // branches, with names of their own
 };
 

@@ -62,18 +62,20 @@ Bindings BindingsOf(const onnx::FunctionProto& function, const onnx::NodeProto& 
   return bindings;
 }
 
-void Bind(const Bindings& bindings, onnx::NodeProto& node) {
+void Bind(const Bindings& bindings, onnx::NodeProto& node, ByteBudget& budget) {
   google::protobuf::RepeatedPtrField<onnx::AttributeProto> bound;
   for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
     if (attribute.ref_attr_name().empty()) {
       if (attribute.has_g()) {
-        for (onnx::NodeProto& inner : *attribute.mutable_g()->mutable_node()) Bind(bindings, inner);
+        for (onnx::NodeProto& inner : *attribute.mutable_g()->mutable_node()) {
+          Bind(bindings, inner, budget);
+        }
       }
       bound.Add(std::move(attribute));
       continue;
     }
     const auto found = bindings.find(attribute.ref_attr_name());
-    if (found == bindings.end()) continue;
+    if (found == bindings.end() || !budget.Spend(found->second.ByteSizeLong())) continue;
     onnx::AttributeProto* value = bound.Add();
     *value = found->second;
     value->set_name(attribute.name());
@@ -81,15 +83,34 @@ void Bind(const Bindings& bindings, onnx::NodeProto& node) {
   node.mutable_attribute()->Swap(&bound);
 }
 
-class Inliner {
- public:
-  explicit Inliner(onnx::ModelProto& model) : model_(model), names_(model.graph()) {
-    for (const onnx::FunctionProto& function : model.functions()) {
-      functions_.emplace(KeyOf(function, function.name(), kFunctionOverload), &function);
+// A name that the node reads and that is not in `renaming`, which has all names of its function.
+const std::string* Unknown(const onnx::NodeProto& node, const Renaming& renaming) {
+  for (const std::string& input : node.input()) {
+    if (!input.empty() && !renaming.contains(input)) return &input;
+  }
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.g().input_size() > 0) continue;  // of a Loop: it has names of its own
+    for (const onnx::NodeProto& inner : attribute.g().node()) {
+      if (const std::string* name = Unknown(inner, renaming); name != nullptr) return name;
     }
   }
+  return nullptr;
+}
 
-  absl::Status Run() { return Expand(*model_.mutable_graph()->mutable_node()); }
+class Inliner {
+ public:
+  explicit Inliner(onnx::ModelProto& model) : model_(model), names_(model.graph()) {}
+
+  absl::Status Run() {
+    for (const onnx::FunctionProto& function : model_.functions()) {
+      const auto key = KeyOf(function, function.name(), kFunctionOverload);
+      if (functions_.emplace(key, &function).second) continue;
+      return absl::InvalidArgumentError(absl::StrCat("function ", Show(function.name()),
+                                                     " of domain ", Show(function.domain()),
+                                                     " stands twice"));
+    }
+    return Expand(*model_.mutable_graph()->mutable_node());
+  }
 
  private:
   absl::Status Expand(Nodes& nodes) {
@@ -134,11 +155,18 @@ class Inliner {
     const std::string prefix =
         call.name().empty() && call.output_size() > 0 ? call.output(0) : call.name();
     const Renaming renaming = NamesIn(function, call, prefix, out);
+    if (budget_.is_spent()) return TooLarge(call);
     const Bindings bindings = BindingsOf(function, call);
     for (const onnx::NodeProto& inner : function.node()) {
+      if (!budget_.Spend(inner.ByteSizeLong() + prefix.size())) return TooLarge(call);
+      if (const std::string* name = Unknown(inner, renaming); name != nullptr) {
+        return bad(absl::StrCat("function ", Show(function.name()), " reads ", Show(*name),
+                                ", which is none of its inputs and made by none of its nodes"));
+      }
       onnx::NodeProto node = inner;
-      Bind(bindings, node);
-      RenameValues(renaming, node);
+      Bind(bindings, node, budget_);
+      RenameValues(renaming, node, budget_);
+      if (budget_.is_spent()) return TooLarge(call);
       if (!node.name().empty()) node.set_name(absl::StrCat(prefix, "/", node.name()));
       ORRERY_RETURN_IF_ERROR(Append(std::move(node), out));
     }
@@ -146,12 +174,21 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  absl::Status TooLarge(const onnx::NodeProto& call) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Describe(call), ": what calls of functions copy takes more than ", ByteBudget::kBytes >> 20,
+        " MiB; wanted shorter names, smaller attributes or fewer calls"));
+  }
+
   // What the values of the body are called in the graph.
   Renaming NamesIn(const onnx::FunctionProto& function, const onnx::NodeProto& call,
                    const std::string& prefix, Nodes& out) {
     Renaming renaming;
     for (int i = 0; i < function.input_size(); ++i) {
-      renaming.emplace(function.input(i), i < call.input_size() ? call.input(i) : "");
+      const std::string outer = i < call.input_size() ? call.input(i) : "";
+      if (budget_.Spend(function.input(i).size() + outer.size())) {
+        renaming.emplace(function.input(i), outer);
+      }
     }
     for (int i = 0; i < call.output_size(); ++i) {
       if (call.output(i).empty()) continue;
@@ -165,6 +202,7 @@ class Inliner {
   void NameInside(const onnx::NodeProto& node, const std::string& prefix, Renaming& renaming) {
     const auto name = [&](const std::string& value) {
       if (value.empty() || renaming.contains(value)) return;
+      if (!budget_.Spend(prefix.size() + value.size())) return;
       renaming.emplace(value, names_.Take(absl::StrCat(prefix, "/", value)));
     };
     for (const std::string& output : node.output()) name(output);
@@ -187,6 +225,7 @@ class Inliner {
   absl::flat_hash_map<std::string, const onnx::FunctionProto*> functions_;
   std::vector<const onnx::FunctionProto*> calls_;  // that are being expanded
   int nodes_ = 0;
+  ByteBudget budget_;  // of names and attributes
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace orrery::importer {
 /// calling node: "/layer.0/act/sigmoid". Attributes that refer to those of the call take their
 /// values, or the function's defaults; one that has neither is left out. Errors: functions that
 /// call each other in a circle, a call with more inputs or outputs than its function has, more than
-/// 64 calls inside each other, more than 2^16 nodes.
+/// 64 calls inside each other, more than 2^16 nodes, more than 256 MiB of names and attributes that
+/// calls copy.
 absl::Status InlineFunctions(onnx::ModelProto& model);
 
 }  // namespace orrery::importer

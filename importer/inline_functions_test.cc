@@ -137,5 +137,91 @@ func @m (
 )");
 }
 
+// Calls of one name: as many, as values in all, and no name is looked for twice.
+TEST(InlineFunctions, CallsOfOneName) {
+  onnx::ModelProto model = ModelOf("g (float[4] x) => (float[4] y0) { }");
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_domain("f");
+  function.set_name("A");
+  function.add_input(std::string("x"));
+  function.add_output(std::string("y"));
+  for (const char* names : {"xh", "hy"}) {
+    onnx::NodeProto& node = *function.add_node();
+    node.set_op_type("Relu");
+    node.add_input(std::string(1, names[0]));
+    node.add_output(std::string(1, names[1]));
+  }
+  constexpr int kCalls = 10000;
+  for (int i = kCalls; i > 0; --i) {
+    onnx::NodeProto& call = *model.mutable_graph()->add_node();
+    call.set_domain("f");
+    call.set_op_type("A");
+    call.set_name("c");
+    call.add_input(i == kCalls ? std::string("x") : absl::StrCat("y", i));
+    call.add_output(absl::StrCat("y", i - 1));
+  }
+  const std::string text = ImportText(model);
+  for (const char* name : {"%c/h: ", "%c/h': ", "%c/h'2: ", "%c/h'9999: "}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+}
+
+// 2^14 calls in each other whose names grow by 1000 characters a level.
+TEST(InlineFunctions, NamesThatMultiply) {
+  const std::string name(1000, 'n');
+  std::string text = "g (float[4] x) => (float[4] y) { y = f.A14(x) }\n";
+  for (int i = 14; i > 0; --i) {
+    absl::StrAppend(&text, kHead, "A", i, " (x) => (y) {\n ", name, " = f.A", i - 1,
+                    "(x)\n y = f.A", i - 1, "(", name, ")\n}\n");
+  }
+  absl::StrAppend(&text, kHead, "A0 (x) => (y) { y = Relu(x) }");
+  const std::string error = Imported(text);
+  EXPECT_NE(
+      error.find("what calls of functions copy takes more than 256 MiB; wanted shorter names, "
+                 "smaller attributes or fewer calls"),
+      std::string::npos)
+      << error.substr(0, 1000);
+}
+
+// An attribute of 2 MB to which 200 nodes refer.
+TEST(InlineFunctions, AnAttributeThatManyNodesReferTo) {
+  onnx::ModelProto model = ModelOf("g (float[4] x) => (float[4] y) { y = A(x) }");
+  onnx::NodeProto& call = *model.mutable_graph()->mutable_node(0);
+  call.set_domain("f");
+  onnx::AttributeProto& attribute = *call.add_attribute();
+  attribute.set_name("a");
+  attribute.set_type(onnx::AttributeProto::STRING);
+  attribute.set_s(std::string(2 << 20, 'a'));
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_domain("f");
+  function.set_name("A");
+  function.add_input(std::string("x"));
+  function.add_output(std::string("y"));
+  for (int i = 0; i < 200; ++i) {
+    onnx::NodeProto& node = *function.add_node();
+    node.set_op_type("Relu");
+    onnx::AttributeProto& reference = *node.add_attribute();
+    reference.set_name("b");
+    reference.set_ref_attr_name("a");
+  }
+  EXPECT_EQ(ImportText(model),
+            "m.onnx: the A that makes 'y': what calls of functions copy takes more than 256 MiB; "
+            "wanted shorter names, smaller attributes or fewer calls");
+}
+
+TEST(InlineFunctions, SeesNoValuesOfItsCaller) {
+  EXPECT_EQ(Imported(absl::StrCat("g (float[4] x) => (float[4] y) { y = f.A() }\n", kHead,
+                                  "A () => (y) { y = Relu(x) }")),
+            "m.onnx: the A that makes 'y': function 'A' reads 'x', which is none of its inputs and "
+            "made by none of its nodes");
+}
+
+TEST(InlineFunctions, StandsOnce) {
+  const std::string function = absl::StrCat(kHead, "A (x) => (y) { y = Relu(x) }\n");
+  EXPECT_EQ(
+      Imported(absl::StrCat("g (float[4] x) => (float[4] y) { y = f.A(x) }\n", function, function)),
+      "m.onnx: function 'A' of domain 'f' stands twice");
+}
+
 }  // namespace
 }  // namespace orrery::importer

@@ -2,38 +2,46 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace orrery::importer {
 namespace {
 
-void Rename(const Renaming& renaming, std::string& name) {
+void Rename(const Renaming& renaming, std::string& name, ByteBudget& budget) {
   const auto found = renaming.find(name);
-  if (found != renaming.end()) name = found->second;
+  if (found != renaming.end() && budget.Spend(found->second.size())) name = found->second;
 }
 
-void RenameInGraph(const Renaming& renaming, onnx::GraphProto& graph) {
-  for (onnx::NodeProto& node : *graph.mutable_node()) RenameValues(renaming, node);
+void RenameInGraph(const Renaming& renaming, onnx::GraphProto& graph, ByteBudget& budget) {
+  for (onnx::NodeProto& node : *graph.mutable_node()) RenameValues(renaming, node, budget);
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    Rename(renaming, *tensor.mutable_name());
+    Rename(renaming, *tensor.mutable_name(), budget);
   }
   for (onnx::ValueInfoProto& output : *graph.mutable_output()) {
-    Rename(renaming, *output.mutable_name());
+    Rename(renaming, *output.mutable_name(), budget);
   }
 }
 
 }  // namespace
 
-void RenameValues(const Renaming& renaming, onnx::NodeProto& node) {
-  for (std::string& input : *node.mutable_input()) Rename(renaming, input);
-  for (std::string& output : *node.mutable_output()) Rename(renaming, output);
+void RenameValues(const Renaming& renaming, onnx::NodeProto& node, ByteBudget& budget) {
+  for (std::string& input : *node.mutable_input()) Rename(renaming, input, budget);
+  for (std::string& output : *node.mutable_output()) Rename(renaming, output, budget);
   for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-    if (attribute.has_g()) RenameInGraph(renaming, *attribute.mutable_g());
-    for (onnx::GraphProto& graph : *attribute.mutable_graphs()) RenameInGraph(renaming, graph);
+    if (attribute.has_g()) RenameInGraph(renaming, *attribute.mutable_g(), budget);
+    for (onnx::GraphProto& graph : *attribute.mutable_graphs())
+      RenameInGraph(renaming, graph, budget);
   }
 }
 
-std::string NameSet::Take(std::string name) {
-  while (!names_.insert(name).second) name += "'";
-  return name;
+std::string NameSet::Take(const std::string& name) {
+  if (names_.insert(name).second) return name;
+  int64_t& others = others_[name];
+  std::string other;
+  do {
+    other = ++others == 1 ? absl::StrCat(name, "'") : absl::StrCat(name, "'", others);
+  } while (!names_.insert(other).second);
+  return other;
 }
 
 void NameSet::Add(const onnx::GraphProto& graph) {

@@ -3,6 +3,9 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,8 +20,28 @@ namespace orrery::importer {
 /// Old names of values and their new ones; other names stay.
 using Renaming = absl::flat_hash_map<std::string, std::string>;
 
-/// Renames what the node reads and makes, in the graphs among its attributes too.
-void RenameValues(const Renaming& renaming, onnx::NodeProto& node);
+/// What copies may hold in all: a name, or an attribute, of a small file may be copied so often
+/// that no memory holds it.
+class ByteBudget {
+ public:
+  /// Whether there were `bytes` left.
+  bool Spend(size_t bytes) {
+    if (bytes > left_) spent_ = true;
+    left_ -= std::min(left_, bytes);
+    return !spent_;
+  }
+  bool is_spent() const { return spent_; }
+
+  static constexpr size_t kBytes = size_t{256} << 20;
+
+ private:
+  size_t left_ = kBytes;
+  bool spent_ = false;
+};
+
+/// Renames what the node reads and makes, in the graphs among its attributes too, as long as the
+/// budget lasts.
+void RenameValues(const Renaming& renaming, onnx::NodeProto& node, ByteBudget& budget);
 
 /// The names that a graph has given away.
 class NameSet {
@@ -27,13 +50,14 @@ class NameSet {
   /// All names of values in `graph` and in the graphs inside it.
   explicit NameSet(const onnx::GraphProto& graph) { Add(graph); }
 
-  /// Takes `name`, or the first of name', name'', … that is free.
-  std::string Take(std::string name);
+  /// Takes `name`, or the first of name', name'2, name'3, … that is free.
+  std::string Take(const std::string& name);
 
  private:
   void Add(const onnx::GraphProto& graph);
 
   absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_map<std::string, int64_t> others_;  // how often a name was wanted again
 };
 
 }  // namespace orrery::importer

@@ -40,6 +40,7 @@ const ir::Tensor* KnownValues::FromSource(const ir::Function& function, ir::Valu
       source->second->data_location() == onnx::TensorProto::EXTERNAL
           ? ExternalTensorOf(*source->second, function.type(value), folder_)
           : TensorOf(*source->second, function.type(value));
+  if (!tensor.ok()) troubles_[value.index()] = tensor.status();
   if (!tensor.ok() || !tensor->has_value()) return nullptr;
   return Keep(value, **std::move(tensor));
 }

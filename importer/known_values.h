@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "ir/function.h"
 #include "ir/tensor.h"
 
@@ -42,6 +43,11 @@ class KnownValues {
   const ir::Tensor* Compute(const ir::Function& function, ir::ValueId value) {
     return Compute(function, value, 0);
   }
+  /// Why the tensor of `value` could not be read, when somebody asked for it in vain; else fine.
+  absl::Status Trouble(ir::ValueId value) const {
+    const auto found = troubles_.find(value.index());
+    return found == troubles_.end() ? absl::OkStatus() : found->second;
+  }
 
  private:
   const ir::Tensor* Compute(const ir::Function& function, ir::ValueId value, int depth);
@@ -54,6 +60,7 @@ class KnownValues {
   absl::flat_hash_map<int32_t, const onnx::TensorProto*> sources_;  // by value
   // By value; null: looked at in vain.
   absl::flat_hash_map<int32_t, const ir::Tensor*> found_, computed_;
+  absl::flat_hash_map<int32_t, absl::Status> troubles_;  // by value: exports travel without weights
   std::deque<ir::Tensor> tensors_;
 };
 

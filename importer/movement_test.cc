@@ -282,5 +282,14 @@ TEST(MovementOnnx, GridsAndColumns) {
             "Reshape{shape=[-1, 2, 3]} f32[5,2,3]\n");
 }
 
+TEST(Gather, OfPlacesThatAreNone) {
+  EXPECT_EQ(ImportText(ModelOf(R"(
+g (float[4,16] x) => (float[4,2] y) {
+  places = Constant <value = int64[2] {15, 100}> ()
+  y = Gather <axis = 1> (x, places)
+})")),
+            "m.onnx: the Gather that makes 'y': index 100 is no place in a dimension of 16");
+}
+
 }  // namespace
 }  // namespace orrery::importer

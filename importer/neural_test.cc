@@ -188,5 +188,33 @@ TEST(Recurrent, ActivationsHaveTheirNumbers) {
       << gru;
 }
 
+// What attributes say of the weights must be so.
+TEST(Convolutions, WhoseAttributesAreWrong) {
+  const auto error = [](const char* op, const char* attribute) {
+    return ImportText(
+        ModelOf(absl::StrCat("g (float[1,3,8,8] x) => (float[1,3,a,b] y) "
+                             "<float[3,3,3,3] w = {}> { y = ",
+                             op, " <", attribute, "> (x, w) }")));
+  };
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    const std::string where = absl::StrCat("m.onnx: the ", op, " that makes 'y': ");
+    EXPECT_EQ(error(op, "auto_pad = \"ODD\""),
+              where + "auto_pad is \"ODD\"; wanted NOTSET, SAME_UPPER, SAME_LOWER or VALID");
+    EXPECT_EQ(error(op, "kernel_shape = [9, 9]"),
+              where + "attribute 'kernel_shape' is [9,9]; wanted [3,3], as the weights have it");
+    EXPECT_EQ(
+        error(op, "strides = [-1, 2]"),
+        where + "attribute 'strides' is [-1,2]; wanted 2 numbers, none of them negative or huge");
+  }
+}
+
+TEST(Recurrent, HiddenSizeIsThatOfTheWeights) {
+  EXPECT_EQ(ImportText(ModelOf(R"(
+g (float[5,2,4] x) => (float[5,1,2,3] y)
+<float[1,12,4] w = {}, float[1,12,3] r = {}> { y = LSTM <hidden_size = -16> (x, w, r) })")),
+            "m.onnx: the LSTM that makes 'y': attribute 'hidden_size' is -16; wanted 3, as the "
+            "weights have it");
+}
+
 }  // namespace
 }  // namespace orrery::importer

@@ -11,6 +11,7 @@
 #include "importer/inline_functions.h"
 #include "importer/onnx_file.h"
 #include "importer/onnx_given_values.h"
+#include "importer/rare_batch.h"
 #include "importer/rebatch.h"
 #include "importer/rebind.h"
 #include "importer/roles.h"
@@ -41,33 +42,18 @@ absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues
   return function;
 }
 
-// A prime that divides no size that stands in the file.
-int64_t RareBatch(const onnx::GraphProto& graph) {
-  constexpr int64_t kPrimes[] = {10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079};
-  const auto divides = [&](int64_t prime) {
-    for (const onnx::TensorProto& tensor : graph.initializer()) {
-      for (const int64_t dim : tensor.dims()) {
-        if (dim % prime == 0) return true;
-      }
-    }
-    return false;
-  };
-  for (const int64_t prime : kPrimes) {
-    if (!divides(prime)) return prime;
-  }
-  return kPrimes[0];
-}
-
 // A dynamic batch: with a value that no other size has, what is computed from it can be told from
 // what is not.
 absl::StatusOr<ir::Function> ImportWithDynamicBatch(const Source& source, SymbolValues symbols) {
-  const int64_t rare = RareBatch(source.graph);
+  const int64_t rare = RareBatch(source.graph, symbols);
   const int64_t wanted = symbols.values.at(symbols.batch[0]);
   for (const std::string& symbol : symbols.batch) symbols.values[symbol] = rare;
   ORRERY_ASSIGN_OR_RETURN(const ir::Function with_rare, ImportWith(source, symbols, rare));
   ORRERY_ASSIGN_OR_RETURN(const ir::Function free, MakeBatchFree(with_rare, BatchSize::kRare));
   if (ComputesWithBatch(free, rare)) return absl::InvalidArgumentError("computes with its batch");
-  return WithBatch(free, wanted);
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, WithBatch(free, wanted));
+  if (HasSizeOf(function, rare)) return absl::InvalidArgumentError("another size is its batch");
+  return function;
 }
 
 bool SameOutputs(const ir::Function& one, const ir::Function& other) {

@@ -22,8 +22,11 @@ constexpr uint64_t kMaxDataBytes = 32768;
 // All that is kept of a file is parsed at once, which protobuf does up to 2 GiB.
 constexpr size_t kMaxKeptBytes = size_t{1} << 30;
 
+// Messages inside messages: protobuf parses no more.
+constexpr int kMaxDepth = 100;
+
 // The messages on the way from a model to its weights.
-enum class Message { kModel, kGraph, kNode, kAttribute, kTensor };
+enum class Message { kModel, kFunction, kGraph, kNode, kAttribute, kTensor };
 
 struct Nested {
   Message outer;
@@ -32,11 +35,17 @@ struct Nested {
 };
 
 // Field numbers of onnx.proto.
-constexpr std::array<Nested, 5> kNested = {{{Message::kModel, 7, Message::kGraph},
-                                            {Message::kGraph, 1, Message::kNode},
-                                            {Message::kGraph, 5, Message::kTensor},
-                                            {Message::kNode, 5, Message::kAttribute},
-                                            {Message::kAttribute, 5, Message::kTensor}}};
+constexpr std::array<Nested, 11> kNested = {{{Message::kModel, 7, Message::kGraph},
+                                             {Message::kModel, 25, Message::kFunction},
+                                             {Message::kFunction, 7, Message::kNode},
+                                             {Message::kFunction, 11, Message::kAttribute},
+                                             {Message::kGraph, 1, Message::kNode},
+                                             {Message::kGraph, 5, Message::kTensor},
+                                             {Message::kNode, 5, Message::kAttribute},
+                                             {Message::kAttribute, 5, Message::kTensor},
+                                             {Message::kAttribute, 6, Message::kGraph},
+                                             {Message::kAttribute, 10, Message::kTensor},
+                                             {Message::kAttribute, 11, Message::kGraph}}};
 
 // float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data.
 constexpr std::array<uint32_t, 7> kTensorData = {4, 5, 6, 7, 9, 10, 11};
@@ -194,9 +203,11 @@ class WeightSkipper {
     }
     AppendVarint(tag, out);
     for (const Nested& nested : kNested) {
-      if (nested.outer != message || nested.field != field) continue;
+      if (nested.outer != message || nested.field != field || depth_ >= kMaxDepth) continue;
       std::string inner;
+      ++depth_;
       if (!Copy(nested.inner, in_.position() + static_cast<int64_t>(size), inner)) return false;
+      --depth_;
       AppendVarint(inner.size(), out);
       out += inner;
       return true;
@@ -206,6 +217,7 @@ class WeightSkipper {
   }
 
   ByteReader in_;
+  int depth_ = 0;
   std::string error_;
 };
 

@@ -132,5 +132,25 @@ func @large (
   std::filesystem::remove(path);
 }
 
+// Weights may lie in branches and functions, too.
+TEST(ReadOnnxFile, LeavesOutWeightsInside) {
+  const onnx::ModelProto inner = WithWeights(128 * 128 * 4);
+  onnx::ModelProto model = ModelOf("g (bool c) => (float[8,128] y) { y = If(c) }");
+  onnx::AttributeProto& branch = *model.mutable_graph()->mutable_node(0)->add_attribute();
+  branch.set_name("then_branch");
+  branch.set_type(onnx::AttributeProto::GRAPH);
+  *branch.mutable_g() = inner.graph();
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_name("A");
+  *function.add_node() = inner.graph().node(0);
+  const auto read = ReadOnnxFile(WriteTestFile("m.onnx", model.SerializeAsString()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_LT(read->ByteSizeLong(), 1000);
+  const onnx::GraphProto& graph = read->graph().node(0).attribute(0).g();
+  ASSERT_EQ(graph.initializer_size(), 1);
+  EXPECT_EQ(graph.initializer(0).dims_size(), 2);
+  EXPECT_EQ(read->functions(0).node(0).attribute(0).t().name(), "");
+}
+
 }  // namespace
 }  // namespace orrery::importer

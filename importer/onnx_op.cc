@@ -119,6 +119,12 @@ bool NodeContext::MadeBy(ir::ValueId value, ir::OpKind kind) const {
 absl::StatusOr<std::vector<int64_t>> NodeContext::IntegerInput(int i) const {
   const ir::Tensor* known = KnownInput(i);
   if (known != nullptr && !known->is_float()) return known->ints();
+  if (known == nullptr) {
+    const absl::Status trouble = known_.Trouble(input(i));
+    if (!trouble.ok()) {
+      return Annotate(trouble, absl::StrCat("input ", i, " (", Show(node_.input(i)), ")"));
+    }
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "input ", i, " (", Show(node_.input(i)),
       known == nullptr ? ") depends on data; wanted whole numbers that are known beforehand; try "

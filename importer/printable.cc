@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace orrery::importer {
 namespace {
@@ -17,6 +20,19 @@ size_t PrintableBytes(absl::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
   return length;
+}
+
+// UTF-8 whose start and end say enough.
+std::string WithoutMiddle(const std::string& line) {
+  constexpr size_t kLongest = 1000, kStart = 600, kEnd = 300;
+  if (line.size() <= kLongest) return line;
+  const auto inside = [&](size_t i) {
+    return (static_cast<unsigned char>(line[i]) & 0xc0) == 0x80;
+  };
+  size_t start = kStart, end = line.size() - kEnd;
+  while (inside(start)) --start;
+  while (inside(end)) ++end;
+  return absl::StrCat(line.substr(0, start), " ... ", line.substr(end));
 }
 
 }  // namespace
@@ -46,7 +62,20 @@ std::string OneLine(absl::string_view text) {
     }
     text.remove_prefix(std::max<size_t>(bytes, 1));
   }
-  return line;
+  return WithoutMiddle(line);
+}
+
+std::string ShellWord(absl::string_view text) {
+  constexpr absl::string_view kPlain = "+,-./:=@_";
+  const bool plain = std::all_of(text.begin(), text.end(), [&](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(kPlain, c);
+  });
+  if (plain && !text.empty()) return std::string(text);
+  if (OneLine(text) == text) {
+    return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+  }
+  return absl::StrCat("$'", OneLine(absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}})),
+                      "'");
 }
 
 std::string Show(absl::string_view name) { return absl::StrCat("'", Printable(name), "'"); }

@@ -13,9 +13,27 @@ TEST(Printable, IsOneLineOfAscii) {
   EXPECT_EQ(Show("a b"), "'a b'");
 }
 
+std::string Repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 TEST(OneLine, KeepsWhatPrints) {
   EXPECT_EQ(OneLine("try export(…)"), "try export(…)");
   EXPECT_EQ(OneLine("a\nb\xff\xc3"), "a\\x0ab\\xff\\xc3");
+  EXPECT_EQ(OneLine(std::string(100000, 'x')),
+            std::string(600, 'x') + " ... " + std::string(300, 'x'));
+  const std::string cut = OneLine("a" + Repeated("é", 1000));
+  EXPECT_EQ(cut, "a" + Repeated("é", 299) + " ... " + Repeated("é", 150));
+}
+
+TEST(ShellWord, CanBeTyped) {
+  EXPECT_EQ(ShellWord("x.0=VALUE"), "x.0=VALUE");
+  EXPECT_EQ(ShellWord("é b"), "'é b'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord("a\n'\\ é"), "$'a\\x0a\\'\\\\ é'");
+  EXPECT_EQ(ShellWord(""), "''");
 }
 
 }  // namespace

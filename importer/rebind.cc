@@ -64,10 +64,17 @@ absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t bat
   if (ir::BatchOf(function) == 0) return ir::ChangeBatch(function, batch, ir::LossBatch::kScales);
   const absl::StatusOr<ir::Function> free = MakeBatchFree(function);
   if (!free.ok()) return Explain(function, batch, free.status());
-  absl::StatusOr<ir::Function> changed =
-      Verified(ir::ChangeBatch(*free, batch, ir::LossBatch::kScales));
-  if (!changed.ok()) return Explain(function, batch, changed.status());
-  return changed;
+  const auto with = [&](int64_t other) {
+    return Verified(ir::ChangeBatch(*free, other, ir::LossBatch::kScales));
+  };
+  absl::StatusOr<ir::Function> changed = with(batch);
+  if (changed.ok()) return changed;
+  const int64_t own = ir::BatchOf(function);
+  if (batch > 2 * own && with(2 * own).ok()) {  // it follows its batch: this one is too large
+    return Annotate(changed.status(), absl::StrCat("batch ", batch, " in place of ", own,
+                                                   ": is too large; try a smaller one"));
+  }
+  return Explain(function, batch, changed.status());
 }
 
 absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType dtype) {

@@ -87,7 +87,7 @@ func @f (%x: f32[8,1099511627776] data) {
   return %x: result
 })");
   EXPECT_EQ(Text(WithBatch(large, 1 << 20)).substr(0, 73),
-            "batch 1048576 in place of 8: f: %x is f32[1048576,1099511627776]; wanted ");
+            "batch 1048576 in place of 8: is too large; try a smaller one: f: %x is f3");
 }
 
 TEST(WithDType, ConvertsConstantsAndKeepsIntegersAndState) {
@@ -113,6 +113,19 @@ func @f (
   return %y: result, %i: result, %m: result
 }
 )");
+}
+
+// No other export would help.
+TEST(WithBatch, TooLarge) {
+  const ir::Function function = Parsed(R"(
+func @f (%x: f32[8,512] data) {
+  %y: f32[8,512] = Relu(%x)
+  return %y: result
+})");
+  const std::string error = Text(WithBatch(function, int64_t{1} << 62));
+  EXPECT_EQ(
+      error.find("batch 4611686018427387904 in place of 8: is too large; try a smaller one: "), 0)
+      << error;
 }
 
 TEST(WithDType, Errors) {

@@ -1,6 +1,6 @@
 #include "importer/roles.h"
 
-#include <regex>
+#include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,6 +9,7 @@
 #include "ir/copy.h"
 #include "ir/dead_code.h"
 #include "ir/op_info.h"
+#include "re2/re2.h"
 #include "support/status.h"
 
 namespace orrery::importer {
@@ -23,27 +24,27 @@ using ir::ValueId;
 constexpr size_t kLongestPattern = 256;
 constexpr size_t kLongestName = 1024;
 
-// An engine whose time grows with the text, where the library has one, so that no pattern hangs.
-std::regex::flag_type PatternFlags() {
-#ifdef __GLIBCXX__
-  return std::regex::ECMAScript | std::regex_constants::__polynomial;
-#else
-  return std::regex::ECMAScript;
-#endif
-}
+// Of the pattern once it is compiled: some 4,000 steps, where all of a pattern that people write
+// takes less than 100. The time of a search is at most this, times the length of a name.
+constexpr int64_t kPatternBytes = 256 << 10;
 
-absl::StatusOr<std::regex> PatternOf(const std::string& freeze) {
+absl::StatusOr<std::unique_ptr<RE2>> PatternOf(const std::string& freeze) {
   const auto bad = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat("freeze ", Show(freeze), ": ", what));
   };
   if (freeze.size() > kLongestPattern) {
     return bad(absl::StrCat("is longer than ", kLongestPattern, " characters"));
   }
-  try {
-    return std::regex(freeze, PatternFlags());
-  } catch (const std::regex_error&) {
-    return bad("is no regular expression; wanted one such as 'embed.*weight'");
-  }
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_never_capture(true);
+  options.set_max_mem(kPatternBytes);
+  auto pattern = std::make_unique<RE2>(freeze, options);
+  if (pattern->ok()) return pattern;
+  const bool large = pattern->error_code() == RE2::ErrorPatternTooLarge ||
+                     pattern->error_code() == RE2::ErrorRepeatSize;
+  return bad(large ? "repeats too much; wanted a pattern such as 'embed.*weight'"
+                   : "is no regular expression; wanted one such as 'embed.*weight'");
 }
 
 // Of a function without dead ops.
@@ -64,7 +65,7 @@ class RoleAssigner {
     for (const ir::Input& input : from_.inputs()) {
       if (roles_[input.value] != InputRole::kBuffer) continue;
       roles_[input.value] = reached_[input.value] != 0 ? InputRole::kParameter : InputRole::kBuffer;
-      if (input.role == InputRole::kData) roles_[input.value] = InputRole::kData;
+      if (input.role != InputRole::kParameter) roles_[input.value] = input.role;
     }
     for (const ValueId weight : options_.weights) {
       if (reached_[weight] != 0) roles_[weight] = InputRole::kParameter;
@@ -149,12 +150,12 @@ class RoleAssigner {
 
   absl::Status Freeze() {
     if (options_.freeze.empty()) return absl::OkStatus();
-    ORRERY_ASSIGN_OR_RETURN(const std::regex pattern, PatternOf(options_.freeze));
+    ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<RE2> pattern, PatternOf(options_.freeze));
     bool any = false;
     const auto freeze = [&](ValueId value) {
       if (roles_[value] != InputRole::kParameter) return;
-      const std::string name(from_.value_name(value).substr(0, kLongestName));
-      if (!std::regex_search(name, pattern)) return;
+      const absl::string_view name = from_.value_name(value).substr(0, kLongestName);
+      if (!RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *pattern)) return;
       roles_[value] = InputRole::kBuffer;
       any = true;
     };
@@ -171,7 +172,7 @@ class RoleAssigner {
 
   void Copy() {
     for (const ir::Input& input : from_.inputs()) {
-      if (input.role == InputRole::kData || uses_[input.value] > 0) AddInput(input.value);
+      if (input.role != InputRole::kParameter || uses_[input.value] > 0) AddInput(input.value);
     }
     for (const ValueId weight : options_.weights) {
       if (uses_[weight] > 0) AddInput(weight);

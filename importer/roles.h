@@ -12,13 +12,14 @@ namespace orrery::importer {
 struct RoleOptions {
   /// Constants of floating point that ops use as weights: they become inputs.
   std::span<const ir::ValueId> weights = {};
-  /// Parameters whose names this regular expression (ECMAScript) matches somewhere are not
+  /// Parameters whose names this regular expression (syntax of RE2) matches somewhere are not
   /// trained. Empty: none.
   std::string freeze = {};
 };
 
 /// The function with the roles that its inputs and outputs have in a training step. All
-/// its data inputs stay data, in their order; all other inputs, which must be parameters, are
+/// its data inputs stay data, and its buffers buffers; all other inputs, which must be parameters,
+/// are
 ///
 ///  - parameters, when a gradient that flows from a floating-point output along the gradient rules
 ///    of the ops gets to them;
@@ -32,8 +33,8 @@ struct RoleOptions {
 /// Inputs with gradients are parameters even where the file has them as graph inputs; what an
 /// optimizer updates beside them is state. Ops that nothing uses are gone.
 ///
-/// Errors: a `freeze` that is no regular expression, longer than 256 characters or that matches no
-/// parameter.
+/// Errors: a `freeze` that is no regular expression, is longer than 256 characters, repeats too
+/// much or matches no parameter.
 absl::StatusOr<ir::Function> AssignRoles(const ir::Function& function, const RoleOptions& options);
 
 }  // namespace orrery::importer

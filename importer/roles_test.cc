@@ -86,6 +86,15 @@ TEST(AssignRoles, FreezeCannotHang) {
             "m.onnx: freeze '(a*)*(a*)*(a*)*b$': matches the name of no parameter");
 }
 
+// A small pattern may stand for a very large one.
+TEST(AssignRoles, FreezeRepeatsTooMuch) {
+  for (const char* pattern : {"(((.*){30}){30}){20}~", "(x{100}){100}", "x{2000}"}) {
+    EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = pattern}),
+              absl::StrCat("m.onnx: freeze '", pattern,
+                           "': repeats too much; wanted a pattern such as 'embed.*weight'"));
+  }
+}
+
 // Layer norms share their initial values: PyTorch stores them once, but trains them all.
 TEST(AssignRoles, CopiesOfAnInitializerAreParametersOfTheirOwn) {
   EXPECT_EQ(ImportText(ModelOf(R"(

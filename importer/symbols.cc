@@ -55,6 +55,16 @@ bool IsIn(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// The data inputs whose dimension 0 is fixed.
+std::set<std::string> FixedInputs(const onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
+    const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
+    if (shape.dim_size() > 0 && shape.dim(0).has_dim_value()) names.insert(input->name());
+  }
+  return names;
+}
+
 struct BatchSymbols {
   std::vector<std::string> all;  // the first one is that of the first data input with dimensions
   bool plain = true;             // no input starts with another one
@@ -129,9 +139,10 @@ absl::Status CheckAllSet(const SymbolValues& symbols, const std::vector<std::str
       if (symbols.values.contains(symbol) || !seen.insert(symbol).second) continue;
       missing.push_back(
           absl::StrCat(Show(symbol), " (dimension ", d, " of ", Show(input->name()), ")"));
-      const std::string flag = IsIn(batch, symbol)
-                                   ? "--batch-size N"
-                                   : absl::StrCat("--symbol ", Printable(symbol), "=VALUE");
+      const std::string flag =
+          IsIn(batch, symbol)
+              ? "--batch-size N"
+              : absl::StrCat("--symbol ", ShellWord(absl::StrCat(symbol, "=VALUE")));
       if (!IsIn(advice, flag)) advice.push_back(flag);
     }
   }
@@ -166,6 +177,7 @@ absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
       symbols.batch.push_back(symbol);
     }
   }
+  if (!batch.all.empty()) symbols.fixed = FixedInputs(graph);
   return symbols;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct SymbolValues {
   /// the same value that are dimension 0 of another one and have "batch" in their names. None when
   /// the first is fixed.
   std::vector<std::string> batch = {};
+  /// Data inputs without the batch, as dimension 0 of theirs is fixed where the batch is not.
+  std::set<std::string> fixed = {};
 };
 
 /// What the options say about the dynamic dimensions of the inputs. The batch size is the value of

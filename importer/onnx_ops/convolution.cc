@@ -15,6 +15,7 @@ namespace {
 absl::Status LowerConv(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
   ORRERY_ASSIGN_OR_RETURN(const ir::Dims weight, SpatialInput(c, 1));
+  ORRERY_RETURN_IF_ERROR(CheckKernel(c, weight));
   const std::vector<int64_t> kernel(weight.begin(), weight.end());
   ORRERY_ASSIGN_OR_RETURN(ir::AttributeSet attributes, WindowAttributes(c, kernel, input));
   attributes.Set("group", c.Int("group", 1));
@@ -48,7 +49,7 @@ absl::StatusOr<Transposed> ReadTransposed(NodeContext& c, size_t rank) {
     return absl::InvalidArgumentError(absl::StrCat(
         "attribute 'output_shape' has ", t.output_shape.size(), " numbers; wanted ", rank));
   }
-  t.auto_pad = c.String("auto_pad", "NOTSET");
+  ORRERY_ASSIGN_OR_RETURN(t.auto_pad, AutoPad(c));
   return t;
 }
 
@@ -77,6 +78,7 @@ absl::Status LowerConvTranspose(NodeContext& c) {
                                                    kernel.size() + 2,
                                                    " dimensions; wanted as many"));
   }
+  ORRERY_RETURN_IF_ERROR(CheckKernel(c, kernel));
   const size_t rank = input.size();
   ORRERY_ASSIGN_OR_RETURN(const Transposed t, ReadTransposed(c, rank));
   std::vector<int64_t> spatial, pads(2 * rank);
@@ -103,6 +105,7 @@ absl::Status LowerConvTranspose(NodeContext& c) {
 absl::Status LowerDeformConv(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
   ORRERY_ASSIGN_OR_RETURN(const ir::Dims weight, SpatialInput(c, 1));
+  ORRERY_RETURN_IF_ERROR(CheckKernel(c, weight));
   const std::vector<int64_t> kernel(weight.begin(), weight.end());
   ORRERY_ASSIGN_OR_RETURN(ir::AttributeSet attributes, WindowAttributes(c, kernel, input));
   attributes.Set("group", c.Int("group", 1));

@@ -15,10 +15,6 @@ using ir::kToTheEnd;
 // One element along a dimension is a view: Slice and Squeeze.
 absl::StatusOr<ir::ValueId> Select(NodeContext& c, size_t axis, int64_t index) {
   const int64_t size = c.input_type(0).dims[axis];
-  if (index < -size || index >= size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("index ", index, " is no place in a dimension of ", size));
-  }
   if (index < 0) index += size;
   const std::vector<int64_t> axes = {static_cast<int64_t>(axis)};
   const std::vector<int64_t> starts = {index};
@@ -34,10 +30,23 @@ absl::StatusOr<ir::ValueId> Select(NodeContext& c, size_t axis, int64_t index) {
   return c.Op(ir::OpKind::kSqueeze, {y}, {{"axes", axes}});
 }
 
+// Indices that are known.
+absl::Status CheckPlaces(const ir::Tensor& ids, int64_t size) {
+  for (const int64_t index : ids.ints()) {
+    if (index >= -size && index < size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("index ", index, " is no place in a dimension of ", size));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LowerGather(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const size_t axis,
                           ir::NormalizeAxis(c.Int("axis", 0), c.input_type(0).dims.size()));
   const ir::Tensor* ids = c.KnownInput(1);
+  if (ids != nullptr && !ids->is_float()) {
+    ORRERY_RETURN_IF_ERROR(CheckPlaces(*ids, c.input_type(0).dims[axis]));
+  }
   if (ids != nullptr && ids->dims().empty() && !ids->is_float()) {
     return c.Return(Select(c, axis, ids->ints()[0]));
   }

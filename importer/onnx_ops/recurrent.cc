@@ -54,9 +54,19 @@ absl::StatusOr<ir::ValueId> Permuted(NodeContext& c, ir::ValueId value,
   return c.Op(ir::OpKind::kTranspose, {value}, {{"perm", perm}});
 }
 
+absl::Status CheckHidden(NodeContext& c) {
+  const ir::Dims& r = c.input_type(2).dims;
+  if (c.Attribute("hidden_size") == nullptr || r.empty()) return absl::OkStatus();
+  const int64_t given = c.Int("hidden_size", 0);
+  if (given == r.back()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("attribute 'hidden_size' is ", given, "; wanted ",
+                                                 r.back(), ", as the weights have it"));
+}
+
 // Input i may be any of the names; `names[i]` is what the IR calls it, "" for x, w and r.
 absl::Status Lower(NodeContext& c, ir::OpKind kind, const std::vector<std::string>& names,
                    int outputs) {
+  ORRERY_RETURN_IF_ERROR(CheckHidden(c));
   const bool batch_first = c.Int("layout", 0) != 0;
   std::vector<ir::ValueId> operands;
   std::vector<std::string> given;

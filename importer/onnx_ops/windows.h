@@ -2,6 +2,7 @@
 #define ORRERY_IMPORTER_ONNX_OPS_WINDOWS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,13 @@ absl::StatusOr<ir::Dims> SpatialInput(NodeContext& c, int i);
 absl::StatusOr<ir::AttributeSet> WindowAttributes(NodeContext& c,
                                                   const std::vector<int64_t>& kernel,
                                                   const ir::Dims& input);
+
+/// An error where the attribute `kernel_shape` is there but is not `kernel`, the size of the
+/// weights.
+absl::Status CheckKernel(NodeContext& c, const ir::Dims& kernel);
+
+/// How `auto_pad` names the padding: NOTSET, SAME_UPPER, SAME_LOWER or VALID.
+absl::StatusOr<std::string> AutoPad(NodeContext& c);
 
 /// The list `name`, one number for each of `rank` dimensions; `fallback` for each when it is
 /// absent.
