@@ -12,12 +12,12 @@ set(orrery_private_headers
   "_test_util\\.h$"
   "^cluster/topologies\\.h$"
   "^cost_models/op_fixture\\.h$"
-  "^importer/(batch_places|external_data|graph_.*|inline_.*|known_values|onnx_.*)\\.h$"
+  "^importer/(batch_places|external_data|graph_.*|inline_.*|known_values|onnx_.*|printable|rare_batch)\\.h$"
   "^importer/(rebatch|rebind|roles|symbols|tensor_values)\\.h$"
   "^ir/ops/"
   "^ir/models/(layers|model)\\.h$"
   "^lowering/(block|geometry|makers|pricing|residents|stage)\\.h$"
-  "^simulator/(activity|event_heap|line_reader|random_program|task_order)\\.h$"
+  "^simulator/(activity|line_reader|random_program|task_order)\\.h$"
   "^transforms/(dead_code|match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
   "^transforms/schedules/registry\\.h$")
 # Lists that public headers include.

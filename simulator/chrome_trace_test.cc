@@ -205,9 +205,9 @@ TEST(ChromeTrace, DaysKeepTheirPicoseconds) {
 rank0 "" members 0 stage 0
 stream0 rank0 compute
 label0 "op" compute forward stage 0
-task0 stream0 label0 takes 8640000000000000001 ps
+task0 stream0 label0 takes 4320000000000000001 ps
 )");
-  EXPECT_NE(TraceOf(program).find("\"dur\":8640000000000.000001,"), std::string::npos);
+  EXPECT_NE(TraceOf(program).find("\"dur\":4320000000000.000001,"), std::string::npos);
 }
 
 TEST(ChromeTrace, ShowsLinksAsCounters) {

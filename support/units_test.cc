@@ -99,9 +99,8 @@ TEST(Duration, IsNeverShorterThanItsSeconds) {
   }
 }
 
-TEST(DurationDeathTest, RefusesWhatDoesNotFit) {
-  EXPECT_DEATH(Duration::FromSeconds(1e7), "CHECK failed.*1e\\+07 s");
-  EXPECT_DEATH(Duration::FromSeconds(std::numeric_limits<double>::infinity()), "inf s");
+TEST(DurationDeathTest, RefusesWhatIsNoNumber) {
+  EXPECT_EQ(Duration::FromSeconds(std::numeric_limits<double>::infinity()), kLongestDuration);
   EXPECT_DEATH(Duration::FromSeconds(std::numeric_limits<double>::quiet_NaN()), "nan s");
 }
 
