@@ -14,7 +14,10 @@ namespace {
 
 IdTable<LinkId, Link> SortedLinks(const Topology& topology) {
   IdTable<LinkId, Link> links;
-  links.rows() = topology.kind().links(topology.shape());
+  links.reserve(static_cast<int32_t>(topology.link_count()));
+  for (LinkNumber link = 0; link < topology.link_count(); ++link) {
+    links.push_back(topology.LinkAt(link));
+  }
   std::ranges::stable_sort(links.rows(), {},
                            [](const Link& link) { return std::tie(link.from, link.to); });
   return links;
@@ -49,7 +52,7 @@ struct ArrivalRecorder : boost::default_bfs_visitor {
 }  // namespace
 
 absl::StatusOr<LinkGraph> LinkGraph::Create(const Topology& topology) {
-  const int64_t count = topology.kind().link_count(topology.shape());
+  const int64_t count = topology.link_count();
   if (count > kMaxLinks) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a ", topology.kind().name, " topology of ", topology.devices(),

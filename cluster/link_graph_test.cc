@@ -18,18 +18,17 @@ const TopologyKind kDiamond = {
     .name = "diamond",
     .summary = "For tests.",
     .check = [](const TopologyShape&) { return absl::OkStatus(); },
-    .path = [](const TopologyShape& shape, DeviceId, DeviceId) { return shape.port; },
-    .bisection = [](const TopologyShape& shape) { return shape.port.rate; },
     .link_count = [](const TopologyShape&) { return int64_t{5}; },
-    .links =
-        [](const TopologyShape&) {
+    .link_at =
+        [](const TopologyShape&, LinkNumber link) {
           const PathInfo narrow = {Bandwidth(10), Duration(5)};
           const PathInfo wide = {Bandwidth(90), Duration(1)};
-          return std::vector<Link>{{VertexId(3), VertexId(0), wide, "back"},
-                                   {VertexId(0), VertexId(2), wide, "wide"},
-                                   {VertexId(2), VertexId(3), wide, "wide"},
-                                   {VertexId(0), VertexId(1), narrow, "narrow"},
-                                   {VertexId(1), VertexId(3), wide, "wide"}};
+          const Link links[] = {{VertexId(3), VertexId(0), wide, "back"},
+                                {VertexId(0), VertexId(2), wide, "wide"},
+                                {VertexId(2), VertexId(3), wide, "wide"},
+                                {VertexId(0), VertexId(1), narrow, "narrow"},
+                                {VertexId(1), VertexId(3), wide, "wide"}};
+          return links[link];
         },
 };
 

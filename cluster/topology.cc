@@ -28,6 +28,12 @@ absl::Status CheckSpeed(absl::string_view what, const PathInfo& speed) {
                                                  "; wanted neither below 0"));
 }
 
+void CheckPair(const Topology& topology, DeviceId from, DeviceId to) {
+  ORRERY_CHECK(from.valid() && to.valid() && from != to && from.index() < topology.devices() &&
+               to.index() < topology.devices())
+      << "from " << from << " to " << to << " of " << topology.devices();
+}
+
 }  // namespace
 
 std::span<const TopologyKind* const> AllTopologies() { return kTopologies; }
@@ -44,10 +50,39 @@ absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const Topolo
 }
 
 PathInfo Topology::Path(DeviceId from, DeviceId to) const {
-  ORRERY_CHECK(from.valid() && to.valid() && from != to && from.index() < devices() &&
-               to.index() < devices())
-      << "from " << from << " to " << to << " of " << devices();
-  return kind_->path(shape_, from, to);
+  CheckPair(*this, from, to);
+  if (kind_->path != nullptr) return kind_->path(shape_, from, to);
+  std::vector<LinkNumber> route;
+  kind_->append_route(shape_, from, to, route);
+  PathInfo path = kind_->link_at(shape_, route.front()).speed;
+  for (size_t i = 1; i < route.size(); ++i) {
+    path = Join(path, kind_->link_at(shape_, route[i]).speed);
+  }
+  return path;
+}
+
+Link Topology::LinkAt(LinkNumber link) const {
+  ORRERY_CHECK(link >= 0 && link < link_count()) << "link " << link << " of " << link_count();
+  return kind_->link_at(shape_, link);
+}
+
+void Topology::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {
+  CheckPair(*this, from, to);
+  kind_->append_route(shape_, from, to, route);
+}
+
+std::string Topology::VertexName(VertexId vertex) const {
+  if (vertex.index() < devices()) return ToString(DeviceId(vertex.index()));
+  return absl::StrCat("switch", vertex.index() - devices());
+}
+
+std::string Topology::LinkName(LinkNumber link) const {
+  const Link row = LinkAt(link);
+  return absl::StrCat(VertexName(row.from), " -> ", VertexName(row.to), " (", row.kind, ")");
+}
+
+std::optional<Bandwidth> Topology::Bisection() const {
+  return kind_->bisection != nullptr ? kind_->bisection(shape_) : std::nullopt;
 }
 
 }  // namespace orrery::cluster

@@ -2,7 +2,9 @@
 #define ORRERY_CLUSTER_TOPOLOGY_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,9 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "cluster/link.h"
 
-// A topology says how devices are connected. It is a value of a few numbers, and answers what a
-// cost model asks (`Path`) by closed form, whatever the size. cluster/link_graph.h makes the graph
-// of its links, for those who need to know which links a path takes.
+// A topology says how devices are connected. It is a value of a few numbers, and computes what it
+// is asked for, whatever its size: a path's rate and latency, the links of a route, a link from its
+// number. cluster/link_graph.h makes the explicit graph of all links.
 
 namespace orrery::cluster {
 
@@ -24,6 +26,10 @@ struct TopologyShape {
   PathInfo nic = {};             // a device's link out of its node
 };
 
+/// A link by its number within its topology: 0 to link_count() - 1. A number of 64 bits, as a
+/// million devices fully connected have 10^12 links.
+using LinkNumber = int64_t;
+
 /// The one record of a kind of topology. All that a new one needs, besides its line in
 /// topologies.def. The functions may rely on a shape that `check` accepted.
 struct TopologyKind {
@@ -31,15 +37,18 @@ struct TopologyKind {
   absl::string_view summary;  // one sentence
   /// What is wrong with a shape, beyond what Topology::Create checks for every kind.
   absl::Status (*check)(const TopologyShape& shape) = nullptr;
-  /// Rate and latency from one device to another: those of its route in the graph of the links.
-  PathInfo (*path)(const TopologyShape& shape, DeviceId from, DeviceId to) = nullptr;
-  /// See Topology::Bisection.
-  Bandwidth (*bisection)(const TopologyShape& shape) = nullptr;
-  /// How many links `links` returns; asked first, as there may be too many to make.
+  /// How many links there are.
   int64_t (*link_count)(const TopologyShape& shape) = nullptr;
-  /// All links, in any order. Vertices 0 to devices-1 are the devices, then come the switches.
-  /// Where two routes have equally many links, that of the lower vertices is taken.
-  std::vector<Link> (*links)(const TopologyShape& shape) = nullptr;
+  /// The link of that number, 0 to link_count - 1. Vertices 0 to devices-1 are the devices, then
+  /// come the switches.
+  Link (*link_at)(const TopologyShape& shape, LinkNumber link) = nullptr;
+  /// Appends the links from one device to another, in order. Called from many threads at once.
+  void (*append_route)(const TopologyShape& shape, DeviceId from, DeviceId to,
+                       std::vector<LinkNumber>& route) = nullptr;
+  /// Rate and latency of that route in closed form. Left out, its links are joined.
+  PathInfo (*path)(const TopologyShape& shape, DeviceId from, DeviceId to) = nullptr;
+  /// See Topology::Bisection. Left out, no closed form is known for any shape.
+  std::optional<Bandwidth> (*bisection)(const TopologyShape& shape) = nullptr;
 };
 
 /// All kinds of topology, in the order of topologies.def.
@@ -57,13 +66,29 @@ class Topology {
   const TopologyShape& shape() const { return shape_; }
   int32_t devices() const { return shape_.devices; }
 
-  /// Rate and latency from one device to another when nobody else sends; constant time. Requires
-  /// two different devices of this topology.
+  /// Rate and latency from one device to another when nobody else sends: of the links of its
+  /// route, joined. Requires two different devices of this topology.
   PathInfo Path(DeviceId from, DeviceId to) const;
+
+  int64_t link_count() const { return kind_->link_count(shape_); }
+
+  /// The link of that number. Requires 0 <= link < link_count().
+  Link LinkAt(LinkNumber link) const;
+
+  /// Appends the links that a message takes, in order. In O(links), without a search where the
+  /// kind is structured; any number of threads may ask. Requires two different devices of this
+  /// topology.
+  void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
+
+  /// "device3" or, counted from 0 after the devices, "switch0".
+  std::string VertexName(VertexId vertex) const;
+  /// "device3 -> switch0 (port)".
+  std::string LinkName(LinkNumber link) const;
 
   /// Over all ways to cut the devices into two halves (of n/2 rounded down and up), the least rate
   /// at which one half can send to the other; 0 for one device. At most what the type holds.
-  Bandwidth Bisection() const { return kind_->bisection(shape_); }
+  /// Nothing where no closed form is known.
+  std::optional<Bandwidth> Bisection() const;
 
  private:
   Topology(const TopologyKind& kind, const TopologyShape& shape) : kind_(&kind), shape_(shape) {}

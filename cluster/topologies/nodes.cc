@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cluster/topologies.h"
 
@@ -42,7 +44,7 @@ PathInfo Path(const TopologyShape& shape, DeviceId from, DeviceId to) {
 
 // A cut between nodes severs half of the NICs. When the number of nodes is odd one node is cut
 // too, and half of its ports with it; cutting more nodes only severs more.
-Bandwidth Bisection(const TopologyShape& shape) {
+std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   const int32_t nodes = NodeCount(shape);
   const Bandwidth nics = nodes > 1 ? Aggregate(shape.nic.rate, shape.devices / 2) : Bandwidth(0);
   const Bandwidth ports =
@@ -50,25 +52,36 @@ Bandwidth Bisection(const TopologyShape& shape) {
   return Sum(nics, ports);
 }
 
+// The links of a device, at 2 or 4 times its index: into its node and back, to the fabric and back.
+enum Place : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
+
+int32_t LinksPerDevice(const TopologyShape& shape) { return NodeCount(shape) > 1 ? 4 : 2; }
+
 int64_t LinkCount(const TopologyShape& shape) {
-  return int64_t{shape.devices} * (NodeCount(shape) > 1 ? 4 : 2);
+  return int64_t{shape.devices} * LinksPerDevice(shape);
 }
 
-std::vector<Link> Links(const TopologyShape& shape) {
-  std::vector<Link> links;
-  links.reserve(static_cast<size_t>(LinkCount(shape)));
-  const auto connect = [&](VertexId device, VertexId hub, const PathInfo& speed,
-                           absl::string_view kind) {
-    links.push_back({device, hub, speed, kind});
-    links.push_back({hub, device, speed, kind});
-  };
+Link LinkAt(const TopologyShape& shape, LinkNumber link) {
+  const auto device = static_cast<int32_t>(link / LinksPerDevice(shape));
+  const auto place = static_cast<int32_t>(link % LinksPerDevice(shape));
+  const bool is_port = place == kPortOut || place == kPortIn;
+  const VertexId node_switch(shape.devices + device / shape.devices_per_node);
   const VertexId fabric(shape.devices + NodeCount(shape));
-  for (int32_t device = 0; device < shape.devices; ++device) {
-    const VertexId node_switch(shape.devices + device / shape.devices_per_node);
-    connect(VertexId(device), node_switch, shape.port, "port");
-    if (NodeCount(shape) > 1) connect(VertexId(device), fabric, shape.nic, "nic");
-  }
-  return links;
+  Link row = {.from = VertexId(device),
+              .to = is_port ? node_switch : fabric,
+              .speed = is_port ? shape.port : shape.nic,
+              .kind = is_port ? "port" : "nic"};
+  if (place == kPortIn || place == kNicIn) std::swap(row.from, row.to);
+  return row;
+}
+
+void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
+                 std::vector<LinkNumber>& route) {
+  const bool same_node =
+      from.index() / shape.devices_per_node == to.index() / shape.devices_per_node;
+  const int64_t stride = LinksPerDevice(shape);
+  route.push_back(from.index() * stride + (same_node ? kPortOut : kNicOut));
+  route.push_back(to.index() * stride + (same_node ? kPortIn : kNicIn));
 }
 
 }  // namespace
@@ -77,10 +90,11 @@ constinit const TopologyKind kNodesTopology = {
     .name = "nodes",
     .summary = "Nodes of devices around a switch; each device's own NIC to a non-blocking fabric.",
     .check = Check,
+    .link_count = LinkCount,
+    .link_at = LinkAt,
+    .append_route = AppendRoute,
     .path = Path,
     .bisection = Bisection,
-    .link_count = LinkCount,
-    .links = Links,
 };
 
 }  // namespace orrery::cluster
