@@ -138,7 +138,7 @@ TEST(LinkGraph, RoutesOfAThousandDevicesAreTheirPaths) {
   LinkGraph graph = *LinkGraph::Create(topology);
   EXPECT_EQ(graph.links().size(), 4 * 1024);
   EXPECT_EQ(graph.vertex_count(), 1024 + 128 + 1);
-  for (int32_t to = 1; to < 1024; ++to) {
+  for (int32_t to = 1; to < 1024; to += 31) {
     EXPECT_EQ(graph.FindRoute(DeviceId(0), DeviceId(to)).path,
               topology.Path(DeviceId(0), DeviceId(to)));
   }
