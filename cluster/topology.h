@@ -63,6 +63,16 @@ inline constexpr size_t kMaxLevels = 8;
 /// million devices fully connected have 10^12 links.
 using LinkNumber = int64_t;
 
+/// How --cluster spells the size of a topology, behind its name and a colon.
+enum class SizeSpelling : uint8_t {
+  kNone,     // not at all: only files have it
+  kDevices,  // ring:8@50GB/s
+  kNodes,    // rails:16x8@450GB/s,nic=50GB/s: nodes and devices of each
+  kLevels,   // torus:4x4x2@50GB/s
+  kTree,     // fat-tree:1024@50GB/s,radix=64
+  kProduct,  // product:ring(4)@100GB/s,switch(8)@50GB/s
+};
+
 /// The one record of a kind of topology. All that a new one needs, besides its line in
 /// topologies.def. The functions may rely on a shape that `check` accepted.
 struct TopologyKind {
@@ -70,6 +80,9 @@ struct TopologyKind {
   absl::string_view summary;  // one sentence
   /// The fields of a shape that it reads, besides devices: "devices_per_node port nic".
   absl::string_view parameters;
+  LevelKind usual_level = LevelKind::kRing;  // of a level that does not say
+  SizeSpelling spelling = SizeSpelling::kNone;
+  absl::string_view example = {};  // of --cluster, where it is spelled
   /// What is wrong with a shape, beyond what Topology::Create checks for every kind.
   absl::Status (*check)(const TopologyShape& shape) = nullptr;
   /// How many links there are.

@@ -118,6 +118,8 @@ constinit const TopologyKind kDragonflyTopology = {
         "Groups of routers, all linked in a group and one link between each two groups; "
         "minimal routing.",
     .parameters = "levels",
+    .spelling = SizeSpelling::kLevels,
+    .example = "dragonfly:4x8x9@25GB/s",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

@@ -195,6 +195,8 @@ constinit const TopologyKind kFatTreeTopology = {
         "A tree of switches with several parents each, as wide towards the top as its "
         "levels say; ways up are chosen by destination.",
     .parameters = "levels",
+    .spelling = SizeSpelling::kTree,
+    .example = "fat-tree:1024@50GB/s,radix=64,oversubscription=2",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

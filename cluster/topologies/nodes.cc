@@ -156,6 +156,8 @@ constinit const TopologyKind kNodesTopology = {
     .parameters =
         "devices_per_node port nic nics_per_node host port_switch_reduces "
         "nic_switch_reduces",
+    .spelling = SizeSpelling::kNodes,
+    .example = "nodes:4x8@450GB/s,nic=50GB/s",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

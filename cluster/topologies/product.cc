@@ -20,6 +20,8 @@ constinit const TopologyKind kProductTopology = {
         "A product of levels, each a ring, line, switch or all pairs; a message goes level "
         "by level.",
     .parameters = "levels",
+    .spelling = SizeSpelling::kProduct,
+    .example = "product:ring(4)@100GB/s,switch(8)@50GB/s",
     .check = CheckLevels,
     .link_count = [](const TopologyShape& shape) { return ProductLinkCount(shape.levels); },
     .link_at = [](const TopologyShape& shape,

@@ -123,6 +123,8 @@ constinit const TopologyKind kRailsTopology = {
         "Nodes around a switch each; NICs of one local index share a rail's switch, and a "
         "spine joins the rails.",
     .parameters = "devices_per_node port nic spine port_switch_reduces nic_switch_reduces",
+    .spelling = SizeSpelling::kNodes,
+    .example = "rails:16x8@450GB/s,nic=50GB/s,oversubscription=2",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

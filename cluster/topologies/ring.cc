@@ -54,6 +54,8 @@ constinit const TopologyKind kRingTopology = {
     .name = "ring",
     .summary = "Every device is linked with its two neighbours, or one way with the next.",
     .parameters = "port one_way",
+    .spelling = SizeSpelling::kDevices,
+    .example = "ring:8@50GB/s,latency=500ns",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

@@ -52,6 +52,8 @@ constinit const TopologyKind kTorusTopology = {
         "A ring along each dimension; a message goes along the first dimension first, the shorter "
         "way.",
     .parameters = "levels",
+    .spelling = SizeSpelling::kLevels,
+    .example = "torus:4x4x4@50GB/s",
     .check = Check,
     .link_count = [](const TopologyShape& shape) { return ProductLinkCount(shape.levels); },
     .link_at = [](const TopologyShape& shape,
