@@ -18,9 +18,9 @@ constexpr absl::string_view kDefaultDevice = "v100-32gb";
 
 // "SIZES@SPEED,options"
 struct Spelled {
-  absl::string_view sizes;
-  PathInfo speed;
-  OptionList options;
+  absl::string_view sizes = {};
+  PathInfo speed = {};
+  OptionList options = {};
 };
 
 absl::StatusOr<Spelled> ParseParts(const TopologyKind& kind, absl::string_view text,
@@ -42,7 +42,7 @@ absl::StatusOr<Spelled> ParseParts(const TopologyKind& kind, absl::string_view t
 
 struct Drawn {
   TopologyShape shape;
-  OptionList options;
+  OptionList options = {};
 };
 
 absl::StatusOr<Drawn> DrawDevices(const TopologyKind& kind, absl::string_view text) {
