@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 
@@ -38,8 +38,16 @@ absl::Status FilePlace::Error(absl::string_view message) const {
 
 std::string Quotable(absl::string_view text) {
   constexpr size_t kMost = 300;
-  const std::string escaped = absl::CEscape(text.substr(0, kMost));
-  return absl::StrCat(escaped, text.size() > kMost ? "..." : "");
+  std::string quotable;
+  for (const char c : text.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isprint(byte)) {
+      quotable.push_back(c);
+    } else {
+      absl::StrAppend(&quotable, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    }
+  }
+  return absl::StrCat(quotable, text.size() > kMost ? "..." : "");
 }
 
 }  // namespace orrery::cluster
