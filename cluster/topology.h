@@ -79,7 +79,7 @@ struct TopologyKind {
   absl::string_view name;     // "nodes"
   absl::string_view summary;  // one sentence
   /// The fields of a shape that it reads, besides devices: "devices_per_node port nic".
-  absl::string_view parameters;
+  absl::string_view parameters = {};
   LevelKind usual_level = LevelKind::kRing;  // of a level that does not say
   SizeSpelling spelling = SizeSpelling::kNone;
   absl::string_view example = {};  // of --cluster, where it is spelled

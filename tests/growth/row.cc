@@ -36,6 +36,9 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 extern constinit const TopologyKind kRowTopology = {
     .name = "row",
     .summary = "Devices in a row, each linked with the next.",
+    .parameters = "port",
+    .spelling = SizeSpelling::kDevices,
+    .example = "row:8@50GB/s",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,
