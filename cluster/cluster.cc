@@ -1,16 +1,19 @@
 #include "cluster/cluster.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "cluster/cluster_file.h"
+#include "cluster/spelling.h"
 #include "cluster/topologies.h"
+#include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::cluster {
@@ -19,33 +22,8 @@ namespace {
 constexpr absl::string_view kDefaultDevice = "v100-32gb";
 constexpr absl::string_view kUniformExample = "uniform:16@200Gbps";
 constexpr size_t kMaxSpecLength = 200;
-
-constexpr Bandwidth GigabytesPerSecond(int64_t gigabytes) {
-  return Bandwidth(gigabytes * 1'000'000'000);
-}
-
-// Latencies are measured from end to end, over the two links of a path; that each link has half of
-// it is an assumption. NVLink: 1.8 to 2.3 us for a write to a peer (NVIDIA/cuda-samples #230).
-constexpr Duration kNvlinkLatency(1'000'000);
-// InfiniBand: 64 bytes take 3.7 us across leaf switches and 2.8 us under one (DeepSeek-V3, ISCA
-// 2025). Across, as a cluster worth planning has more than one.
-constexpr Duration kInfinibandLatency(1'850'000);
-
-constexpr std::array kPresets = {
-    ClusterPreset{.name = "dgx-a100",
-                  .device = "a100-80gb",
-                  .devices_per_node = 8,
-                  .port = {GigabytesPerSecond(300), kNvlinkLatency},
-                  .nic = {GigabytesPerSecond(25), kInfinibandLatency},
-                  .source = "NVLink 3, 12 links; HDR InfiniBand, 8 x 200 Gb/s (NVIDIA)"},
-    ClusterPreset{
-        .name = "dgx-h100",
-        .device = "h100-80gb",
-        .devices_per_node = 8,
-        .port = {GigabytesPerSecond(450), kNvlinkLatency},
-        .nic = {GigabytesPerSecond(50), kInfinibandLatency},
-        .source = "NVLink 4, 18 links; NDR InfiniBand, 8 x 400 Gb/s (stas00/ml-engineering)"},
-};
+// Half of 2.8 us under one leaf switch (DeepSeek-V3, ISCA 2025).
+constexpr Duration kNicLatencyToRail(1'400'000);
 
 // Keeps what follows from quoting control characters or pages of text in its errors.
 absl::Status CheckReadable(absl::string_view spec) {
@@ -59,33 +37,6 @@ absl::Status CheckReadable(absl::string_view spec) {
       "; wanted at most ", kMaxSpecLength, " printable ones, as in ", kUniformExample));
 }
 
-struct Halves {
-  absl::string_view before;
-  absl::string_view after = {};
-  bool found = false;
-};
-
-// What stands before and after the first `separator`; all of it before, when there is none.
-Halves SplitAt(absl::string_view text, char separator) {
-  const size_t at = text.find(separator);
-  if (at == absl::string_view::npos) return {.before = text};
-  return {.before = text.substr(0, at), .after = text.substr(at + 1), .found = true};
-}
-
-// A number of things, of which `each` devices make one.
-absl::StatusOr<int32_t> ParseCount(absl::string_view text, absl::string_view things, int32_t each,
-                                   absl::string_view example) {
-  const int32_t most = kMaxDevices / each;
-  int32_t count = 0;
-  // SimpleAtoi would take signs and spaces.
-  if (std::ranges::all_of(text, absl::ascii_isdigit) && absl::SimpleAtoi(text, &count) &&
-      count >= 1 && count <= most) {
-    return count;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("got '", text, "' ", things, "; wanted 1 to ", most, ", as in ", example));
-}
-
 absl::StatusOr<Device> ParseDeviceOption(absl::string_view option) {
   if (absl::ConsumePrefix(&option, "device=")) return FindDevice(option);
   return absl::InvalidArgumentError(absl::StrCat("got option '", option, "'; wanted device=NAME",
@@ -96,7 +47,7 @@ absl::StatusOr<Device> ParseDeviceOption(absl::string_view option) {
 absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
   const Halves count_rest = SplitAt(text, '@');
   ORRERY_ASSIGN_OR_RETURN(const int32_t devices,
-                          ParseCount(count_rest.before, "devices", 1, kUniformExample));
+                          ParseCount(count_rest.before, {"devices", 1, kUniformExample}));
   const Halves rate_option = SplitAt(count_rest.after, ',');
   ORRERY_ASSIGN_OR_RETURN(const Bandwidth rate, ParseBandwidth(rate_option.before));
   Cluster cluster;
@@ -108,44 +59,173 @@ absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
   return cluster;
 }
 
-// "4", nodes
+constexpr absl::string_view kPresetOptions =
+    "device port nic nic-latency nics rails oversubscription";
+
+// The nodes' count, near to a cube or a square: each dimension takes a prime factor in turn, the
+// largest first, for the one that is least.
+std::vector<int32_t> NearlyEqualFactors(int32_t number, int32_t count) {
+  std::vector<int32_t> primes;
+  for (int32_t factor = 2; number > 1; ++factor) {
+    if (int64_t{factor} * factor > number) factor = number;
+    for (; number % factor == 0; number /= factor) primes.push_back(factor);
+  }
+  std::vector<int32_t> factors(static_cast<size_t>(count), 1);
+  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime) {
+    *std::ranges::min_element(factors) *= *prime;
+  }
+  std::ranges::sort(factors);
+  return factors;
+}
+
+// "4" hosts, or "4x4x8" chips.
+absl::StatusOr<TopologyShape> TorusShape(const ClusterPreset& preset, absl::string_view text,
+                                         absl::string_view example) {
+  std::vector<int32_t> sizes;
+  if (absl::StrContains(text, 'x')) {
+    ORRERY_ASSIGN_OR_RETURN(sizes, ParseSizes(text, example));
+  } else {
+    ORRERY_ASSIGN_OR_RETURN(
+        const int32_t nodes,
+        ParseCount(text, {.things = "nodes", .each = preset.devices_per_node, .example = example}));
+    sizes = NearlyEqualFactors(nodes * preset.devices_per_node, preset.torus_dimensions);
+  }
+  if (sizes.size() != static_cast<size_t>(preset.torus_dimensions)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got sizes '", text, "'; wanted ", preset.torus_dimensions, " of them"));
+  }
+  TopologyShape shape;
+  for (const int32_t size : sizes) {
+    shape.levels.push_back({.size = size, .speed = preset.port});
+    shape.devices *= size;
+  }
+  return shape;
+}
+
+absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, const Device& device,
+                                 const OptionList& options) {
+  TopologyShape shape = {.devices = nodes * preset.devices_per_node,
+                         .devices_per_node = preset.devices_per_node};
+  shape.port_switch_reduces = preset.port_switch_reduces;
+  const bool rails = options.Has("rails") || options.Has("oversubscription");
+  PathInfo nic = preset.nic;
+  if (rails) nic.latency = kNicLatencyToRail;
+  ORRERY_ASSIGN_OR_RETURN(shape.port, options.Speed("port", preset.port));
+  ORRERY_ASSIGN_OR_RETURN(shape.nic, options.Speed("nic", nic));
+  ORRERY_ASSIGN_OR_RETURN(shape.nic.latency, options.Latency("nic-latency", shape.nic.latency));
+  ORRERY_ASSIGN_OR_RETURN(shape.nics_per_node, options.Count("nics", preset.nics_per_node));
+  ORRERY_ASSIGN_OR_RETURN(const double ratio, options.Ratio("oversubscription"));
+  if (shape.nics_per_node == shape.devices_per_node) shape.nics_per_node = 0;
+  if (preset.pairs) {
+    const Level pairs = {preset.devices_per_node, shape.port, LevelKind::kFullyConnected};
+    return Topology::Create(
+        kProductTopology,
+        {.devices = shape.devices, .levels = {pairs, {nodes, shape.nic, LevelKind::kSwitch}}});
+  }
+  shape.host = device.host;
+  if (!rails) return Topology::Create(kNodesTopology, shape);
+  if (shape.nics_per_node != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("got rails for ", shape.nics_per_node,
+                                                   " NICs that devices share; wanted a "
+                                                   "NIC for each, as in dgx-h100:16,rails"));
+  }
+  shape.spine = SpineOf(shape.nic, nodes, ratio);
+  return Topology::Create(kRailsTopology, shape);
+}
+
+// "4", nodes; "4,nic=hdr"
 absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_view text) {
-  ORRERY_ASSIGN_OR_RETURN(const int32_t nodes, ParseCount(text, "nodes", preset.devices_per_node,
-                                                          absl::StrCat(preset.name, ":4")));
-  Cluster cluster;
-  ORRERY_ASSIGN_OR_RETURN(cluster.device, FindDevice(preset.device));
+  const std::string example = absl::StrCat(preset.name, ":4");
+  const Halves size_options = SplitAt(text, ',');
+  const bool is_torus = preset.torus_dimensions > 0;
+  const absl::string_view known = is_torus || preset.pairs ? "device" : kPresetOptions;
   ORRERY_ASSIGN_OR_RETURN(
-      cluster.topology,
-      Topology::Create(kNodesTopology, {.devices = nodes * preset.devices_per_node,
-                                        .devices_per_node = preset.devices_per_node,
-                                        .port = preset.port,
-                                        .nic = preset.nic}));
+      const OptionList options,
+      OptionList::Parse(size_options.after, known, absl::StrCat(example, ",device=h200")));
+  if (size_options.found && size_options.after.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got no option after ','; wanted one, as in ", example, ",device=h200"));
+  }
+  Cluster cluster;
+  ORRERY_ASSIGN_OR_RETURN(cluster.device, options.OfDevice(preset.device));
+  if (is_torus) {
+    ORRERY_ASSIGN_OR_RETURN(const TopologyShape shape,
+                            TorusShape(preset, size_options.before, example));
+    ORRERY_ASSIGN_OR_RETURN(cluster.topology, Topology::Create(kTorusTopology, shape));
+    return cluster;
+  }
+  ORRERY_ASSIGN_OR_RETURN(
+      const int32_t nodes,
+      ParseCount(size_options.before,
+                 {.things = "nodes", .each = preset.devices_per_node, .example = example}));
+  ORRERY_ASSIGN_OR_RETURN(cluster.topology, NodesOf(preset, nodes, cluster.device, options));
   return cluster;
 }
 
 absl::StatusOr<Cluster> ParseKind(absl::string_view spec) {
+  if (IsClusterFile(spec)) return ReadClusterFile(std::string(spec));
   const Halves kind_rest = SplitAt(spec, ':');
   if (kind_rest.before == "uniform") return ParseUniform(kind_rest.after);
-  for (const ClusterPreset& preset : kPresets) {
+  std::vector<std::string> names;
+  for (const ClusterPreset& preset : AllClusterPresets()) {
     if (kind_rest.before == preset.name) return ParsePreset(preset, kind_rest.after);
+    names.emplace_back(preset.name);
   }
-  const auto append_name = [](std::string* out, const ClusterPreset& preset) {
-    absl::StrAppend(out, preset.name);
-  };
-  return absl::InvalidArgumentError(
-      absl::StrCat("got kind '", kind_rest.before, "'; wanted uniform or one of ",
-                   absl::StrJoin(kPresets, ", ", append_name), ", as in ", kUniformExample));
+  for (const TopologyKind* kind : AllTopologies()) {
+    if (kind->spelling == SizeSpelling::kNone) continue;
+    if (kind_rest.before == SpelledName(*kind)) return ParseTopology(*kind, kind_rest.after);
+    names.push_back(SpelledName(*kind));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "got kind '", kind_rest.before, "'; wanted uniform or one of ", absl::StrJoin(names, ", "),
+      ", or a .textproto or .json file, as in ", kUniformExample));
 }
 
 }  // namespace
 
-std::span<const ClusterPreset> AllClusterPresets() { return kPresets; }
+const Device& Cluster::kind(int32_t number) const {
+  ORRERY_CHECK(number >= 0 && number < kind_count()) << "kind " << number << " of " << kind_count();
+  return number == 0 ? device : other_kinds[static_cast<size_t>(number - 1)];
+}
+
+int32_t Cluster::kind_of(DeviceId id) const {
+  ORRERY_CHECK(id.valid() && id.index() < size()) << id << " of " << size();
+  return kind_by_device.empty() ? 0 : kind_by_device[static_cast<size_t>(id.index())];
+}
+
+void Cluster::AddDevices(const Device& added, int32_t count) {
+  int32_t number = 0;
+  if (kind_by_device.empty()) device = added;
+  while (number < kind_count() && kind(number).name != added.name) ++number;
+  if (number == kind_count()) other_kinds.push_back(added);
+  kind_by_device.insert(kind_by_device.end(), static_cast<size_t>(count), number);
+}
+
+std::vector<ClusterSpelling> ListClusters() {
+  std::vector<ClusterSpelling> list = {
+      {std::string(kUniformExample),
+       "Equal devices, each pair with its own link at that rate and no latency."}};
+  for (const ClusterPreset& preset : AllClusterPresets()) {
+    list.push_back(
+        {absl::StrCat(preset.name, ":4"),
+         absl::StrCat(preset.torus_dimensions > 0 ? "" : "Nodes of ", preset.summary, ".")});
+  }
+  for (const TopologyKind* kind : AllTopologies()) {
+    if (kind->spelling == SizeSpelling::kNone) continue;
+    list.push_back({std::string(kind->example), std::string(kind->summary)});
+  }
+  list.push_back(
+      {"cluster.textproto", "A cluster file, in Protobuf's text format or (.json) JSON."});
+  return list;
+}
 
 absl::StatusOr<Cluster> ParseCluster(absl::string_view spec) {
   ORRERY_RETURN_IF_ERROR(CheckReadable(spec));
   absl::StatusOr<Cluster> cluster = ParseKind(spec);
+  // A file's errors say where by themselves.
+  if (!cluster.ok() && IsClusterFile(spec)) return cluster;
   if (!cluster.ok()) return Annotate(cluster.status(), absl::StrCat("--cluster '", spec, "'"));
-  cluster->name = std::string(spec);
+  if (!IsClusterFile(spec)) cluster->name = std::string(spec);
   return cluster;
 }
 

@@ -73,14 +73,121 @@ TEST(ClusterPresets, BuildACluster) {
               cluster.topology.Path(DeviceId(0), DeviceId(cluster.size() - 1)).rate)
         << preset.name;
     EXPECT_FALSE(preset.source.empty()) << preset.name;
+    EXPECT_FALSE(preset.summary.empty()) << preset.name;
+  }
+}
+
+TEST(ClusterPresets, TakeOptions) {
+  const Cluster slow = Parse("dgx-h100:16,nic=hdr,device=h200");
+  EXPECT_EQ(slow.device.name, "h200");
+  EXPECT_EQ(slow.topology.Path(DeviceId(0), DeviceId(8)),
+            (PathInfo{Bandwidth(25'000'000'000), Duration(3'700'000)}));
+  EXPECT_EQ(Parse("dgx-h100:2,nic=200Gbps").topology.Path(DeviceId(0), DeviceId(8)),
+            (PathInfo{Bandwidth(25'000'000'000), Duration(3'700'000)}));
+  const Cluster rails = Parse("dgx-h100:16,oversubscription=4");
+  EXPECT_EQ(rails.topology.kind().name, "rails");
+  EXPECT_EQ(rails.topology.Path(DeviceId(0), DeviceId(8)),
+            (PathInfo{Bandwidth(50'000'000'000), Duration(2'800'000)}));
+  EXPECT_EQ(rails.topology.Path(DeviceId(0), DeviceId(9)).latency, Duration(3'700'000));
+  EXPECT_EQ(rails.topology.shape().spine.rate, Bandwidth(16 * 50'000'000'000 / 4));
+  const Cluster shared = Parse("dgx-a100:2,nics=2");
+  EXPECT_EQ(shared.topology.shape().nics_per_node, 2);
+  EXPECT_EQ(shared.topology.shape().host.rate, Bandwidth(31'500'000'000));
+  EXPECT_EQ(ErrorOf("dgx-v100:2,rails"),
+            "--cluster 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
+            "for each, as in dgx-h100:16,rails");
+  EXPECT_EQ(ErrorOf("dgx-a100:2,gpu=h200"),
+            "--cluster 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
+            "nic-latency, nics, rails, oversubscription, as in dgx-a100:4,device=h200");
+  EXPECT_THAT(ErrorOf("dgx-a100:2,nic=hdr,nic=hdr"), testing::HasSubstr("'nic=hdr' again"));
+  EXPECT_THAT(ErrorOf("dgx-a100:2,nic=fast"), testing::HasSubstr("nic: 'fast' is no bandwidth"));
+  EXPECT_THAT(ErrorOf("dgx-a100:2,"), testing::HasSubstr("got no option after ','"));
+}
+
+TEST(ClusterPresets, TorusesTakeSizesOrHosts) {
+  EXPECT_EQ(Parse("tpu-v4:4x4x8").size(), 128);
+  const Cluster hosts = Parse("tpu-v5p:16");
+  ASSERT_EQ(hosts.topology.shape().levels.size(), 3u);
+  for (const Level& level : hosts.topology.shape().levels) EXPECT_EQ(level.size, 4);
+  EXPECT_EQ(Parse("tpu-v5e:64").topology.shape().levels[1].size, 16);
+  EXPECT_THAT(ErrorOf("tpu-v4:4x4"), testing::HasSubstr("got sizes '4x4'; wanted 3 of them"));
+}
+
+TEST(ParseCluster, TopologiesByName) {
+  const auto shape = [](absl::string_view spec) { return Parse(spec).topology.shape(); };
+  EXPECT_EQ(shape("ring:8@50GB/s,latency=500ns").port,
+            (PathInfo{Bandwidth(50'000'000'000), Duration(500'000)}));
+  EXPECT_TRUE(shape("ring:8@50GB/s,one-way").one_way);
+  EXPECT_EQ(shape("switch:8@ndr").port, (PathInfo{Bandwidth(50'000'000'000), Duration(1'850'000)}));
+  EXPECT_TRUE(shape("switch:8@400GB/s,reduces").port_switch_reduces);
+  EXPECT_EQ(shape("torus:4x4x2@50GB/s").devices, 32);
+  EXPECT_EQ(shape("rails:16x8@450GB/s,nic=ndr,oversubscription=2").spine.rate,
+            Bandwidth(16 * 50'000'000'000 / 2));
+  EXPECT_EQ(shape("dragonfly:4x8x9@25GB/s").levels[2].parents, 1);
+  const TopologyShape product = shape("product:ring(4)@100GB/s+1us,switch(8)@50GB/s,device=h200");
+  ASSERT_EQ(product.levels.size(), 2u);
+  EXPECT_EQ(product.levels[0].speed.latency, Duration(1'000'000));
+  EXPECT_EQ(product.levels[1].kind, LevelKind::kSwitch);
+  EXPECT_EQ(Parse("product:ring(4)@100GB/s,device=h200").device.name, "h200");
+}
+
+TEST(ParseCluster, FatTreesByRadix) {
+  const TopologyShape two = Parse("fat-tree:1024@50GB/s,radix=64").topology.shape();
+  ASSERT_EQ(two.levels.size(), 2u);
+  EXPECT_EQ(two.levels[0].size, 32);
+  EXPECT_EQ(two.levels[1].size, 32);
+  EXPECT_EQ(two.levels[1].parents, 32);
+  const TopologyShape three =
+      Parse("fat-tree:16384@50GB/s,radix=64,oversubscription=2").topology.shape();
+  ASSERT_EQ(three.levels.size(), 3u);
+  EXPECT_EQ(three.levels[1].parents, 16);
+  EXPECT_EQ(three.levels[2].size, 16);
+  EXPECT_EQ(three.levels[2].parents, 32);
+  EXPECT_EQ(Parse("fat-tree:100@50GB/s,radix=64").size(), 100) << "partly filled";
+  EXPECT_THAT(ErrorOf("fat-tree:64@50GB/s,radix=8,oversubscription=3"),
+              testing::HasSubstr("got radix 8 with oversubscription 3; wanted an even radix"));
+}
+
+TEST(ParseClusterErrors, OfTopologiesShowAnExample) {
+  EXPECT_EQ(ErrorOf("ring:8"),
+            "--cluster 'ring:8': got '8' with no rate; wanted one, as in "
+            "ring:8@50GB/s,latency=500ns");
+  EXPECT_EQ(ErrorOf("torus:4xx4@50GB/s"),
+            "--cluster 'torus:4xx4@50GB/s': got sizes '4xx4'; wanted 1 to 8 numbers of at least 1 "
+            "for at most 1048576 devices, as in torus:4x4x4@50GB/s");
+  EXPECT_EQ(ErrorOf("ring:8@50GB/s,nic=hdr"),
+            "--cluster 'ring:8@50GB/s,nic=hdr': got option 'nic=hdr'; wanted device, latency, "
+            "one-way, as in ring:8@50GB/s,latency=500ns");
+  EXPECT_THAT(ErrorOf("nodes:2x8@450GB/s"), testing::HasSubstr("got a nic of 0 bytes/s; wanted"));
+  EXPECT_THAT(ErrorOf("product:star(4)@1GB/s"),
+              testing::HasSubstr("got level 'star(4)@1GB/s'; wanted KIND(SIZE)@RATE, KIND one of "
+                                 "ring, one-way-ring, line, fully-connected, switch, as in"));
+  EXPECT_THAT(ErrorOf("dragonfly:4x8@1GB/s"), testing::HasSubstr("got 2 levels; wanted 3"));
+  EXPECT_THAT(ErrorOf("graph:4@1GB/s"), testing::HasSubstr("got kind 'graph'"));
+}
+
+TEST(ListClusters, ExamplesReadAndSayWhatTheyAre) {
+  for (const ClusterSpelling& spelling : ListClusters()) {
+    EXPECT_FALSE(spelling.summary.empty()) << spelling.example;
+    if (spelling.example == "cluster.textproto") continue;
+    EXPECT_GT(Parse(spelling.example).size(), 1) << spelling.example;
+  }
+}
+
+TEST(LinkGenerations, HaveRatesLatenciesAndSources) {
+  for (const LinkGeneration& generation : AllLinkGenerations()) {
+    EXPECT_GT(generation.speed.rate, Bandwidth(1'000'000'000)) << generation.name;
+    EXPECT_GT(generation.speed.latency, Duration(0)) << generation.name;
+    EXPECT_FALSE(generation.source.empty()) << generation.name;
   }
 }
 
 TEST(ParseClusterErrors, UnknownKind) {
   EXPECT_THAT(ErrorOf("dgx-z9:4"),
-              testing::AllOf(testing::StartsWith("--cluster 'dgx-z9:4': got kind 'dgx-z9'; wanted "
-                                                 "uniform or one of dgx-a100, dgx-h100"),
-                             testing::EndsWith(", as in uniform:16@200Gbps")));
+              testing::AllOf(
+                  testing::StartsWith("--cluster 'dgx-z9:4': got kind 'dgx-z9'; wanted "
+                                      "uniform or one of dgx-a100, dgx-h100"),
+                  testing::EndsWith(", or a .textproto or .json file, as in uniform:16@200Gbps")));
   EXPECT_THAT(ErrorOf(""), testing::StartsWith("--cluster '': got kind ''; wanted uniform"));
   EXPECT_THAT(ErrorOf("Uniform:2@1Gbps"), testing::HasSubstr("got kind 'Uniform'"));
 }
@@ -99,7 +206,7 @@ TEST(ParseClusterErrors, NumberOfDevices) {
 TEST(ParseClusterErrors, NumberOfNodes) {
   EXPECT_EQ(ErrorOf("dgx-a100:0"),
             "--cluster 'dgx-a100:0': got '0' nodes; wanted 1 to 131072, as in dgx-a100:4");
-  for (const char* count : {"", "-4", "131073", "268435456", "4x", "4,device=h200", "4:4", "4@"}) {
+  for (const char* count : {"", "-4", "131073", "268435456", "4x", "4:4", "4@"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("dgx-h100:", count)),
                 testing::HasSubstr(absl::StrCat("got '", count, "' nodes; wanted 1 to 131072")));
   }

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "support/status.h"
 
 namespace orrery::cluster {
 namespace {
@@ -15,36 +16,75 @@ constexpr Duration kLaunchOverhead(5'000'000);
 struct DataSheet {
   absl::string_view name;
   double fp32_tflops;
+  double tf32_tflops;  // fp32's where there is none
   double fp16_tflops;
   double fp8_tflops;  // fp16's where there is none
   int64_t memory_gb;
   int64_t memory_gb_per_s;
+  double host_gb_per_s;  // PCIe x16 of generation 3, 4 or 5: 15.75, 31.5, 63
+  absl::string_view source;
 };
 
-// Dense figures, without sparsity, of one accelerator, after the vendors' data sheets as
-// stas00/ml-engineering collects them (compute/accelerator tables). It has no v100 and a100-40gb:
-// those two rows are NVIDIA's figures, not checked against a second source. All NVIDIA rows are SXM
-// modules; gb200 is one of the two GPUs of a superchip.
+constexpr absl::string_view kCollected =
+    "vendors' data sheets, as stas00/ml-engineering collects them; dense, without sparsity";
+constexpr absl::string_view kVendor = "NVIDIA's data sheet, not checked against a second source";
+constexpr absl::string_view kTpu =
+    "Google's figures in stas00/ml-engineering; fp32 is an assumption, 1/32 of bf16, for the "
+    "vector unit";
+
+// Of one accelerator each; gb200 is one of the two GPUs of a superchip, mi250x-gcd one of the two
+// dies of a module, which software sees as a device each. SXM modules where it does not say PCIe.
 constexpr DataSheet kDataSheets[] = {
-    {"v100-32gb", 15.7, 125, 125, 32, 900},   {"a100-40gb", 19.5, 312, 312, 40, 1555},
-    {"a100-80gb", 19.5, 312, 312, 80, 2000},  {"h100-80gb", 67, 989, 1979, 80, 3350},
-    {"h200", 67, 989, 1979, 141, 4800},       {"b200", 80, 2250, 4500, 180, 8000},
-    {"gb200", 80, 2500, 5000, 186, 8000},     {"b300", 80, 2250, 4500, 288, 8000},
-    {"mi300x", 163.4, 1300, 2610, 192, 5300},
+    {"v100-32gb", 15.7, 15.7, 125, 125, 32, 900, 15.75, kVendor},
+    {"v100-16gb", 15.7, 15.7, 125, 125, 16, 900, 15.75, kVendor},
+    {"a100-40gb", 19.5, 156, 312, 312, 40, 1555, 31.5, kVendor},
+    {"a100-80gb", 19.5, 156, 312, 312, 80, 2000, 31.5, kCollected},
+    {"a100-40gb-pcie", 19.5, 156, 312, 312, 40, 1555, 31.5, kVendor},
+    {"a100-80gb-pcie", 19.5, 156, 312, 312, 80, 1940, 31.5, kCollected},
+    {"h100-80gb", 67, 494.5, 989, 1979, 80, 3350, 63, kCollected},
+    {"h100-80gb-pcie", 51, 378, 756, 1513, 80, 2000, 63, kCollected},
+    {"h100-96gb-hbm2e", 67, 494.5, 989, 1979, 96, 2400, 63,
+     "torchtitan (Liang et al. 2025): memory and its rate; the rest as an H100 SXM's data sheet, "
+     "which a limit of 500 W keeps it from"},
+    {"h200", 67, 494.5, 989, 1979, 141, 4800, 63, kCollected},
+    {"b200", 80, 1125, 2250, 4500, 180, 8000, 63, kCollected},
+    {"gb200", 80, 1250, 2500, 5000, 186, 8000, 63, kCollected},
+    {"b300", 80, 1125, 2250, 4500, 288, 8000, 63, kCollected},
+    {"l40s", 91.6, 183, 362, 733, 48, 860, 31.5, kCollected},
+    {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, kCollected},
+    {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, "half of mi250x"},
+    {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kCollected},
+    {"tpu-v4", 275.0 / 32, 275.0 / 32, 275, 275, 32, 1200, 15.75, kTpu},
+    {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpu},
+    {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpu},
 };
+
+// From the host over PCIe; an assumption.
+constexpr Duration kHostLatency(1'000'000);
 
 std::vector<Device> MakeDevices() {
   std::vector<Device> devices;
   for (const DataSheet& sheet : kDataSheets) {
-    devices.push_back({.name = std::string(sheet.name),
-                       .fp32 = FlopRate(sheet.fp32_tflops * 1e12),
-                       .fp16 = FlopRate(sheet.fp16_tflops * 1e12),
-                       .fp8 = FlopRate(sheet.fp8_tflops * 1e12),
-                       .memory = Bytes(sheet.memory_gb * 1'000'000'000),
-                       .memory_bandwidth = Bandwidth(sheet.memory_gb_per_s * 1'000'000'000),
-                       .launch_overhead = kLaunchOverhead});
+    devices.push_back(
+        {.name = std::string(sheet.name),
+         .fp32 = FlopRate(sheet.fp32_tflops * 1e12),
+         .fp16 = FlopRate(sheet.fp16_tflops * 1e12),
+         .fp8 = FlopRate(sheet.fp8_tflops * 1e12),
+         .memory = Bytes(sheet.memory_gb * 1'000'000'000),
+         .memory_bandwidth = Bandwidth(sheet.memory_gb_per_s * 1'000'000'000),
+         .launch_overhead = kLaunchOverhead,
+         .tf32 = FlopRate(sheet.tf32_tflops * 1e12),
+         .host = {Bandwidth::FromGigabytesPerSecond(sheet.host_gb_per_s), kHostLatency}});
   }
   return devices;
+}
+
+// What every device has more than nothing of.
+absl::Status CheckPeak(absl::string_view what, double flops_per_second) {
+  constexpr double kMost = 1e21;  // beyond it, times of small ops are no whole picosecond
+  if (flops_per_second > 0 && flops_per_second <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("got ", what, " of ", flops_per_second,
+                                                 " flops/s; wanted more than 0, at most ", kMost));
 }
 
 }  // namespace
@@ -52,6 +92,31 @@ std::vector<Device> MakeDevices() {
 std::span<const Device> AllDevices() {
   static const std::vector<Device>& devices = *new std::vector<Device>(MakeDevices());
   return devices;
+}
+
+absl::Status CheckDevice(const Device& device) {
+  ORRERY_RETURN_IF_ERROR(CheckPeak("fp32", device.fp32.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(CheckPeak("tf32", device.tf32.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(CheckPeak("fp16", device.fp16.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(CheckPeak("fp8", device.fp8.flops_per_second()));
+  if (device.memory <= Bytes(0) || device.memory_bandwidth <= Bandwidth(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("got memory of ", ToString(device.memory),
+                                                   " at ", ToString(device.memory_bandwidth),
+                                                   "; wanted more than 0 of both"));
+  }
+  if (device.communication_slowdown >= 0 && device.communication_slowdown < 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("got communication_slowdown of ",
+                                                 device.communication_slowdown,
+                                                 "; wanted 0 to less than 1"));
+}
+
+absl::string_view DeviceSource(absl::string_view name) {
+  for (const DataSheet& sheet : kDataSheets) {
+    if (sheet.name == name) return sheet.source;
+  }
+  return "";
 }
 
 absl::StatusOr<Device> FindDevice(absl::string_view name) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "cluster/link.h"
 #include "support/units.h"
 
 namespace orrery::cluster {
@@ -20,7 +21,21 @@ struct Device {
   Bytes memory;                // the data sheet's gigabytes, each of 10^9 bytes
   Bandwidth memory_bandwidth;  // peak
   Duration launch_overhead;    // from one kernel to the next on a busy stream; an assumption
+  FlopRate tf32 = {};          // peak of matrix products of fp32 operands; fp32's without such
+  FlopRate fp64 = {};          // peak of multiply-adds; 0 where no sheet was read
+  PathInfo host = {};          // one way, to the host's memory; rate 0 where unknown
+  /// The part of its compute rate that a device loses while communication runs on it, as kernels
+  /// that move data take some of its cores: 0 to less than 1.
+  double communication_slowdown = 0;
+
+  friend bool operator==(const Device&, const Device&) = default;
 };
+
+/// What is impossible about a device: InvalidArgument of one line, "fp32 of 0 flops/s; wanted ...".
+absl::Status CheckDevice(const Device& device);
+
+/// Where a device's figures are from.
+absl::string_view DeviceSource(absl::string_view name);
 
 /// Every device kind that there is a data sheet for, in the order of the table in device.cc.
 std::span<const Device> AllDevices();

@@ -18,7 +18,14 @@ TEST(Devices, HaveNamesOfTheirOwn) {
 TEST(Devices, AreAcceleratorsOfThisAge) {
   for (const Device& device : AllDevices()) {
     SCOPED_TRACE(device.name);
-    EXPECT_GT(device.fp32, FlopRate(1e13));
+    EXPECT_GT(device.fp32, FlopRate(5e12));
+    EXPECT_GE(device.tf32, device.fp32);
+    EXPECT_LE(device.tf32, device.fp16);
+    EXPECT_GE(device.host.rate, Bandwidth::FromGigabytesPerSecond(10));
+    EXPECT_LE(device.host.rate, Bandwidth::FromGigabytesPerSecond(100));
+    EXPECT_EQ(device.communication_slowdown, 0) << "a measurement, not a data sheet, says it";
+    EXPECT_TRUE(CheckDevice(device).ok());
+    EXPECT_FALSE(DeviceSource(device.name).empty());
     EXPECT_GE(device.fp16, device.fp32);
     EXPECT_GE(device.fp8, device.fp16);
     EXPECT_LT(device.fp8, FlopRate(1e17));
@@ -42,6 +49,34 @@ TEST(FindDevice, ReadsTheDataSheetInBaseUnits) {
   EXPECT_EQ(device->launch_overhead, Duration(5'000'000)) << "5 us";
 }
 
+TEST(FindDevice, HasTheCustomH100OfTorchtitan) {
+  const auto device = FindDevice("h100-96gb-hbm2e");
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->memory, Bytes(96'000'000'000));
+  EXPECT_EQ(device->memory_bandwidth, Bandwidth(2'400'000'000'000));
+}
+
+TEST(FindDevice, HalfAModuleIsADevice) {
+  const Device module = FindDevice("mi250x").value();
+  const Device die = FindDevice("mi250x-gcd").value();
+  EXPECT_EQ(die.fp16.flops_per_second() * 2, module.fp16.flops_per_second());
+  EXPECT_EQ(die.memory * 2, module.memory);
+}
+
+TEST(CheckDevice, SaysWhatIsImpossible) {
+  const auto error_of = [](auto change) {
+    Device device = FindDevice("h200").value();
+    change(device);
+    return std::string(CheckDevice(device).message());
+  };
+  EXPECT_EQ(error_of([](Device& device) { device.fp8 = FlopRate(0); }),
+            "got fp8 of 0 flops/s; wanted more than 0, at most 1e+21");
+  EXPECT_EQ(error_of([](Device& device) { device.memory = Bytes(0); }),
+            "got memory of 0 B at 4800 GB/s; wanted more than 0 of both");
+  EXPECT_EQ(error_of([](Device& device) { device.communication_slowdown = 1; }),
+            "got communication_slowdown of 1; wanted 0 to less than 1");
+}
+
 TEST(FindDevice, FindsEachByItsName) {
   for (const Device& device : AllDevices()) {
     ASSERT_TRUE(FindDevice(device.name).ok());
@@ -52,7 +87,7 @@ TEST(FindDevice, FindsEachByItsName) {
 TEST(FindDevice, ErrorListsTheNames) {
   EXPECT_THAT(FindDevice("a100").status().ToString(),
               testing::StartsWith("INVALID_ARGUMENT: device 'a100' is unknown; wanted one of "
-                                  "v100-32gb, a100-40gb, a100-80gb, h100-80gb, "));
+                                  "v100-32gb, v100-16gb, a100-40gb, a100-80gb, "));
 }
 
 }  // namespace

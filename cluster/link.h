@@ -34,10 +34,10 @@ Bandwidth Aggregate(Bandwidth rate, int64_t count);
 Bandwidth Sum(Bandwidth first, Bandwidth second);
 
 struct Link {
-  VertexId from;
-  VertexId to;
-  PathInfo speed;
-  absl::string_view kind;  // "port", "nic": what its topology calls it; a literal
+  VertexId from = {};
+  VertexId to = {};
+  PathInfo speed = {};
+  absl::string_view kind = {};  // "port", "nic": what its topology calls it; never freed
 };
 
 }  // namespace orrery::cluster

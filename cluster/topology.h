@@ -2,7 +2,10 @@
 #define ORRERY_CLUSTER_TOPOLOGY_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,18 +13,64 @@
 #include "absl/strings/string_view.h"
 #include "cluster/link.h"
 
-// A topology says how devices are connected. It is a value of a few numbers, and answers what a
-// cost model asks (`Path`) by closed form, whatever the size. cluster/link_graph.h makes the graph
-// of its links, for those who need to know which links a path takes.
+// A topology says how devices are connected. It is a value of a few numbers, and computes what it
+// is asked for, whatever its size: a path's rate and latency, the links of a route, a link from its
+// number. cluster/link_graph.h has the explicit graph: of all links of a topology, or one that no
+// kind describes.
 
 namespace orrery::cluster {
 
+class LinkGraph;
+
+/// The most devices that a topology may have.
+inline constexpr int32_t kMaxDevices = 1 << 20;
+
+/// How the members along one dimension of a product are linked.
+enum class LevelKind : uint8_t { kRing, kOneWayRing, kLine, kFullyConnected, kSwitch };
+
+/// One dimension of a torus, mesh or product, one level of a fat tree or dragonfly: the one whose
+/// members are nearest comes first.
+struct Level {
+  int32_t size = 1;                   // members: of the level below, or devices; >= 1
+  PathInfo speed = {};                // of a link of this level
+  LevelKind kind = LevelKind::kRing;  // product only
+  int32_t parents = 1;                // fat tree: switches above each member. Dragonfly: links of
+                                      // each router to other groups
+  bool reduces = false;               // its switches add up what they are sent
+
+  friend bool operator==(const Level&, const Level&) = default;
+};
+
 /// The numbers that a topology is made from; each kind says which of them it reads.
 struct TopologyShape {
-  int32_t devices = 1;           // >= 1
-  int32_t devices_per_node = 1;  // >= 1
-  PathInfo port = {};            // a device's link into its node, or to each of its neighbours
-  PathInfo nic = {};             // a device's link out of its node
+  int32_t devices = 1;               // 1 to kMaxDevices
+  int32_t devices_per_node = 1;      // >= 1
+  PathInfo port = {};                // a device's link into its node, or to each of its neighbours
+  PathInfo nic = {};                 // a link out of the node: of a device, or of a few
+  PathInfo host = {};                // from a device to a nic that it shares
+  PathInfo spine = {};               // from a rail's switch to what joins the rails
+  int32_t nics_per_node = 0;         // that its devices share; 0: each has its own
+  bool one_way = false;              // a ring whose messages go round in one direction
+  bool port_switch_reduces = false;  // switches between ports add up what they are sent (NVLS)
+  bool nic_switch_reduces = false;   // likewise of those between nics (SHARP)
+  std::vector<Level> levels = {};    // at most kMaxLevels
+  std::shared_ptr<const LinkGraph> graph = {};  // an explicit graph: immutable, copies share it
+};
+
+inline constexpr size_t kMaxLevels = 8;
+
+/// A link by its number within its topology: 0 to link_count() - 1. A number of 64 bits, as a
+/// million devices fully connected have 10^12 links.
+using LinkNumber = int64_t;
+
+/// How --cluster spells the size of a topology, behind its name and a colon.
+enum class SizeSpelling : uint8_t {
+  kNone,     // not at all: only files have it
+  kDevices,  // ring:8@50GB/s
+  kNodes,    // rails:16x8@450GB/s,nic=50GB/s: nodes and devices of each
+  kLevels,   // torus:4x4x2@50GB/s
+  kTree,     // fat-tree:1024@50GB/s,radix=64
+  kProduct,  // product:ring(4)@100GB/s,switch(8)@50GB/s
 };
 
 /// The one record of a kind of topology. All that a new one needs, besides its line in
@@ -29,17 +78,31 @@ struct TopologyShape {
 struct TopologyKind {
   absl::string_view name;     // "nodes"
   absl::string_view summary;  // one sentence
+  /// The fields of a shape that it reads, besides devices: "devices_per_node port nic".
+  absl::string_view parameters = {};
+  LevelKind usual_level = LevelKind::kRing;  // of a level that does not say
+  SizeSpelling spelling = SizeSpelling::kNone;
+  absl::string_view example = {};  // of --cluster, where it is spelled
   /// What is wrong with a shape, beyond what Topology::Create checks for every kind.
   absl::Status (*check)(const TopologyShape& shape) = nullptr;
-  /// Rate and latency from one device to another: those of its route in the graph of the links.
-  PathInfo (*path)(const TopologyShape& shape, DeviceId from, DeviceId to) = nullptr;
-  /// See Topology::Bisection.
-  Bandwidth (*bisection)(const TopologyShape& shape) = nullptr;
-  /// How many links `links` returns; asked first, as there may be too many to make.
+  /// How many links there are.
   int64_t (*link_count)(const TopologyShape& shape) = nullptr;
-  /// All links, in any order. Vertices 0 to devices-1 are the devices, then come the switches.
-  /// Where two routes have equally many links, that of the lower vertices is taken.
-  std::vector<Link> (*links)(const TopologyShape& shape) = nullptr;
+  /// The link of that number, 0 to link_count - 1. Vertices 0 to devices-1 are the devices, then
+  /// come the switches.
+  Link (*link_at)(const TopologyShape& shape, LinkNumber link) = nullptr;
+  /// Appends the links from one device to another, in order. Called from many threads at once.
+  void (*append_route)(const TopologyShape& shape, DeviceId from, DeviceId to,
+                       std::vector<LinkNumber>& route) = nullptr;
+  /// Rate and latency of that route in closed form. Left out, its links are joined.
+  PathInfo (*path)(const TopologyShape& shape, DeviceId from, DeviceId to) = nullptr;
+  /// See Topology::Bisection. Left out, no closed form is known for any shape.
+  std::optional<Bandwidth> (*bisection)(const TopologyShape& shape) = nullptr;
+  /// See Topology::SwitchReduces. Left out, no switch does.
+  bool (*reduces)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// The name of a vertex; left out, they are numbered.
+  std::string (*vertex_name)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// Whether no route has more links than it needs; a test holds routes to that.
+  bool fewest_links = true;
 };
 
 /// All kinds of topology, in the order of topologies.def.
@@ -57,13 +120,32 @@ class Topology {
   const TopologyShape& shape() const { return shape_; }
   int32_t devices() const { return shape_.devices; }
 
-  /// Rate and latency from one device to another when nobody else sends; constant time. Requires
-  /// two different devices of this topology.
+  /// Rate and latency from one device to another when nobody else sends: of the links of its
+  /// route, joined. Requires two different devices of this topology.
   PathInfo Path(DeviceId from, DeviceId to) const;
+
+  int64_t link_count() const { return kind_->link_count(shape_); }
+
+  /// The link of that number. Requires 0 <= link < link_count().
+  Link LinkAt(LinkNumber link) const;
+
+  /// Appends the links that a message takes, in order. In O(links), without a search where the
+  /// kind is structured; any number of threads may ask. Requires two different devices of this
+  /// topology.
+  void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
+
+  /// "device3" or, counted from 0 after the devices, "switch0".
+  std::string VertexName(VertexId vertex) const;
+  /// "device3 -> switch0 (port)".
+  std::string LinkName(LinkNumber link) const;
+
+  /// Whether a switch adds up what its ports send it and sends the sum (NVLS, SHARP).
+  bool SwitchReduces(VertexId vertex) const;
 
   /// Over all ways to cut the devices into two halves (of n/2 rounded down and up), the least rate
   /// at which one half can send to the other; 0 for one device. At most what the type holds.
-  Bandwidth Bisection() const { return kind_->bisection(shape_); }
+  /// Nothing where no closed form is known.
+  std::optional<Bandwidth> Bisection() const;
 
  private:
   Topology(const TopologyKind& kind, const TopologyShape& shape) : kind_(&kind), shape_(shape) {}

@@ -106,6 +106,17 @@ TEST(Create, SaysWhichNumberIsWrong) {
       "got a port of 0.00 GB/s and -1.00 ns; wanted neither below 0");
 }
 
+TEST(Topology, NamesItsLinksAndRoutes) {
+  const Topology topology = Make(kNodesTopology, 4, 2);
+  EXPECT_EQ(topology.LinkName(0), "device0 -> switch0 (port)");
+  EXPECT_EQ(topology.LinkName(15), "switch2 -> device3 (nic)");
+  std::vector<LinkNumber> route;
+  topology.AppendRoute(DeviceId(1), DeviceId(2), route);
+  EXPECT_THAT(route, testing::ElementsAre(4 + 2, 8 + 3));
+  EXPECT_DEATH(topology.LinkAt(16), "link 16 of 16");
+  EXPECT_DEATH(topology.AppendRoute(DeviceId(1), DeviceId(1), route), "device1 to device1 of 4");
+}
+
 TEST(PathDeathTest, TakesTwoDevicesOfTheTopology) {
   const Topology topology = Make(kFullyConnectedTopology, 4, 1);
   EXPECT_DEATH(topology.Path(DeviceId(1), DeviceId(1)), "from device1 to device1 of 4");

@@ -7,13 +7,12 @@ namespace orrery::cluster {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
-  if (shape.devices == 1 || shape.port.rate > Bandwidth(0)) return absl::OkStatus();
-  return absl::InvalidArgumentError("got a port of 0 bytes/s; wanted a positive rate");
+  return shape.devices == 1 ? absl::OkStatus() : CheckRate("port", shape.port);
 }
 
 PathInfo Path(const TopologyShape& shape, DeviceId, DeviceId) { return shape.port; }
 
-Bandwidth Bisection(const TopologyShape& shape) {
+std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   const int64_t half = shape.devices / 2;
   return Aggregate(shape.port.rate, half * (shape.devices - half));
 }
@@ -22,15 +21,17 @@ int64_t LinkCount(const TopologyShape& shape) {
   return int64_t{shape.devices} * (shape.devices - 1);
 }
 
-std::vector<Link> Links(const TopologyShape& shape) {
-  std::vector<Link> links;
-  links.reserve(static_cast<size_t>(LinkCount(shape)));
-  for (int32_t from = 0; from < shape.devices; ++from) {
-    for (int32_t to = 0; to < shape.devices; ++to) {
-      if (from != to) links.push_back({VertexId(from), VertexId(to), shape.port, "pair"});
-    }
-  }
-  return links;
+// Rows of links from a device, in the order of where they lead; none leads to the device itself.
+Link LinkAt(const TopologyShape& shape, LinkNumber link) {
+  const auto from = static_cast<int32_t>(link / (shape.devices - 1));
+  const auto place = static_cast<int32_t>(link % (shape.devices - 1));
+  return {VertexId(from), VertexId(place < from ? place : place + 1), shape.port, "pair"};
+}
+
+void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
+                 std::vector<LinkNumber>& route) {
+  const int32_t place = to < from ? to.index() : to.index() - 1;
+  route.push_back(int64_t{from.index()} * (shape.devices - 1) + place);
 }
 
 }  // namespace
@@ -38,11 +39,15 @@ std::vector<Link> Links(const TopologyShape& shape) {
 constinit const TopologyKind kFullyConnectedTopology = {
     .name = "fully_connected",
     .summary = "Every pair of devices has its own link, all at the same rate.",
+    .parameters = "port",
+    .spelling = SizeSpelling::kDevices,
+    .example = "fully-connected:8@50GB/s",
     .check = Check,
+    .link_count = LinkCount,
+    .link_at = LinkAt,
+    .append_route = AppendRoute,
     .path = Path,
     .bisection = Bisection,
-    .link_count = LinkCount,
-    .links = Links,
 };
 
 }  // namespace orrery::cluster

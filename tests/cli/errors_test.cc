@@ -74,9 +74,12 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Clusters, BadInputs,
     testing::ValuesIn(std::vector<BadInput>{
-        {1, "simulate --model mlp --batch-size 64 --cluster mesh:4",
-         "simulate: --cluster 'mesh:4': got kind 'mesh'; wanted uniform or one of dgx-a100, "
-         "dgx-h100, as in uniform:16@200Gbps"},
+        {1, "simulate --model mlp --batch-size 64 --cluster cube:4",
+         "simulate: --cluster 'cube:4': got kind 'cube'; wanted uniform or one of dgx-a100, "
+         "dgx-h100, dgx-v100, dgx-a100-40gb, dgx-h200, dgx-b200, dgx-b300, gb200-nvl72, "
+         "h100-torchtitan, mi250x, mi300x, tpu-v4, tpu-v5p, tpu-v5e, pcie-workstation, "
+         "fully-connected, ring, switch, nodes, rails, torus, mesh, product, fat-tree, dragonfly, "
+         "or a .textproto or .json file, as in uniform:16@200Gbps"},
         {1, "simulate --model mlp --batch-size 64 --cluster uniform:0@200Gbps",
          "simulate: --cluster 'uniform:0@200Gbps': got '0' devices; wanted 1 to 1048576, as in "
          "uniform:16@200Gbps"},

@@ -1,0 +1,33 @@
+#ifndef ORRERY_CLUSTER_CLUSTER_FILE_H_
+#define ORRERY_CLUSTER_CLUSTER_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cluster/cluster.h"
+
+// Clusters as files: cluster/cluster.proto, in Protobuf's text format or in JSON.
+
+namespace orrery::cluster {
+
+enum class ClusterFormat { kText, kJson };
+
+/// Whether a name is that of a cluster file: it ends with .textproto, .pbtxt or .json.
+bool IsClusterFile(absl::string_view name);
+
+/// The cluster that the file describes, under its `name`, or else the file's. InvalidArgument
+/// of one line says where: "a.textproto:12: topology.port.rate: '0GB/s' is no bandwidth; wanted
+/// ..."; JSON has the path of the field, and no line.
+absl::StatusOr<Cluster> ReadClusterFile(const std::string& name);
+
+/// The same from the file's `text`; `name` stands in errors.
+absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
+                                         const std::string& name);
+
+/// What ParseClusterText reads as the same cluster. A graph comes with each link on its own.
+std::string PrintCluster(const Cluster& cluster, ClusterFormat format = ClusterFormat::kText);
+
+}  // namespace orrery::cluster
+
+#endif  // ORRERY_CLUSTER_CLUSTER_FILE_H_

@@ -1,0 +1,192 @@
+#include <array>
+
+#include "cluster/cluster.h"
+
+// What one can buy, with figures from data sheets.
+
+namespace orrery::cluster {
+namespace {
+
+constexpr Bandwidth GigabytesPerSecond(int64_t gigabytes) {
+  return Bandwidth(gigabytes * 1'000'000'000);
+}
+
+constexpr Bandwidth MegabytesPerSecond(int64_t megabytes) {
+  return Bandwidth(megabytes * 1'000'000);
+}
+
+constexpr Bandwidth GigabitsPerSecond(int64_t gigabits) {
+  return Bandwidth(gigabits * 125'000'000);
+}
+
+// Latencies are measured from end to end, over the two links of a path; that each link has half of
+// it is an assumption. NVLink: 1.8 to 2.3 us for a write to a peer (NVIDIA/cuda-samples #230).
+constexpr Duration kNvlinkLatency(1'000'000);
+// InfiniBand: 64 bytes take 3.7 us across leaf switches and 2.8 us under one (DeepSeek-V3, ISCA
+// 2025). Across, as a cluster worth planning has more than one.
+constexpr Duration kInfinibandLatency(1'850'000);
+// RoCE, likewise: 5.6 us across.
+constexpr Duration kEthernetLatency(2'800'000);
+// Assumptions: no source.
+constexpr Duration kPcieLatency(1'000'000);
+constexpr Duration kXgmiLatency(1'000'000);
+constexpr Duration kIciLatency(1'000'000);
+
+constexpr PathInfo kHdr = {GigabitsPerSecond(200), kInfinibandLatency};
+constexpr PathInfo kNdr = {GigabitsPerSecond(400), kInfinibandLatency};
+
+constexpr std::array kPresets = {
+    ClusterPreset{.name = "dgx-a100",
+                  .device = "a100-80gb",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(300), kNvlinkLatency},
+                  .nic = kHdr,
+                  .source = "NVLink 3, 12 links; HDR InfiniBand, 8 x 200 Gb/s (NVIDIA)",
+                  .summary = "8 A100-80GB, NVLink 3, 8 x HDR"},
+    ClusterPreset{
+        .name = "dgx-h100",
+        .device = "h100-80gb",
+        .devices_per_node = 8,
+        .port = {GigabytesPerSecond(450), kNvlinkLatency},
+        .nic = kNdr,
+        .source = "NVLink 4, 18 links; NDR InfiniBand, 8 x 400 Gb/s (stas00/ml-engineering)",
+        .port_switch_reduces = true,
+        .summary = "8 H100-80GB, NVLink 4 with NVLS, 8 x NDR"},
+    ClusterPreset{.name = "dgx-v100",
+                  .device = "v100-32gb",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(150), kNvlinkLatency},
+                  .nic = {GigabitsPerSecond(100), kInfinibandLatency},
+                  .source =
+                      "DGX-1: NVLink 2, 6 links, here on a switch instead of a cube mesh; EDR "
+                      "InfiniBand, 4 x 100 Gb/s (NVIDIA)",
+                  .nics_per_node = 4,
+                  .summary = "8 V100-32GB, NVLink 2, 4 x EDR shared by two each"},
+    ClusterPreset{.name = "dgx-a100-40gb",
+                  .device = "a100-40gb",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(300), kNvlinkLatency},
+                  .nic = kHdr,
+                  .source = "NVLink 3, 12 links; HDR InfiniBand, 8 x 200 Gb/s (NVIDIA)",
+                  .summary = "8 A100-40GB, NVLink 3, 8 x HDR"},
+    ClusterPreset{.name = "dgx-h200",
+                  .device = "h200",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(450), kNvlinkLatency},
+                  .nic = kNdr,
+                  .source = "NVLink 4 (stas00/ml-engineering); NDR InfiniBand as a DGX H100",
+                  .port_switch_reduces = true,
+                  .summary = "8 H200, NVLink 4 with NVLS, 8 x NDR"},
+    ClusterPreset{.name = "dgx-b200",
+                  .device = "b200",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(900), kNvlinkLatency},
+                  .nic = kNdr,
+                  .source = "NVLink 5, 18 links; 8 x 400 Gb/s as AWS P6-B200 "
+                            "(stas00/ml-engineering)",
+                  .port_switch_reduces = true,
+                  .summary = "8 B200, NVLink 5 with NVLS, 8 x NDR"},
+    ClusterPreset{.name = "dgx-b300",
+                  .device = "b300",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(900), kNvlinkLatency},
+                  .nic = {GigabitsPerSecond(800), kInfinibandLatency},
+                  .source = "NVLink 5; 8 x 800 Gb/s (stas00/ml-engineering)",
+                  .port_switch_reduces = true,
+                  .summary = "8 B300, NVLink 5 with NVLS, 8 x XDR"},
+    ClusterPreset{.name = "gb200-nvl72",
+                  .device = "gb200",
+                  .devices_per_node = 72,
+                  .port = {GigabytesPerSecond(900), kNvlinkLatency},
+                  .nic = kNdr,
+                  .source = "NVLink 5 (stas00/ml-engineering); one 400 Gb/s CX-7 a GPU (NVIDIA)",
+                  .port_switch_reduces = true,
+                  .summary = "a rack of 72 GB200, NVLink 5 with NVLS, an NDR NIC each"},
+    ClusterPreset{.name = "h100-torchtitan",
+                  .device = "h100-96gb-hbm2e",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(450), kNvlinkLatency},
+                  .nic = {GigabitsPerSecond(400), kEthernetLatency},
+                  .source = "torchtitan's H100 with 96 GB HBM2e; NVLink 4; 8 x 400 Gb/s RoCE is an "
+                            "assumption, after Meta's Grand Teton",
+                  .port_switch_reduces = true,
+                  .summary = "8 H100 of 96 GB HBM2e, NVLink 4, 8 x 400 GbE"},
+    ClusterPreset{.name = "mi250x",
+                  .device = "mi250x-gcd",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(175), kXgmiLatency},
+                  .nic = {GigabitsPerSecond(200), kInfinibandLatency},
+                  .source = "Frontier: 4 modules of 2 dies, xGMI 350 GB/s a module "
+                            "(stas00/ml-engineering), half of it a die; 4 x 200 Gb/s Slingshot",
+                  .nics_per_node = 4,
+                  .summary = "4 MI250X, of which each die is a device; 4 x 200 Gb/s"},
+    ClusterPreset{.name = "mi300x",
+                  .device = "mi300x",
+                  .devices_per_node = 8,
+                  .port = {GigabytesPerSecond(64), kXgmiLatency},
+                  .nic = kNdr,
+                  .source = "xGMI, 7 x 64 GB/s (stas00/ml-engineering); 8 x 400 Gb/s is an "
+                            "assumption",
+                  .pairs = true,
+                  .summary = "8 MI300X, each pair linked by xGMI, 8 x NDR on rails"},
+    ClusterPreset{.name = "tpu-v4",
+                  .device = "tpu-v4",
+                  .devices_per_node = 4,
+                  .port = {GigabytesPerSecond(50), kIciLatency},
+                  .source = "2,400 Gb/s a chip over 6 links (Google)",
+                  .torus_dimensions = 3,
+                  .summary = "hosts of 4 TPU v4 in a 3-D torus; tpu-v4:4x4x8 gives its sizes"},
+    ClusterPreset{.name = "tpu-v5p",
+                  .device = "tpu-v5p",
+                  .devices_per_node = 4,
+                  .port = {GigabytesPerSecond(100), kIciLatency},
+                  .source = "4,800 Gb/s a chip over 6 links (Google)",
+                  .torus_dimensions = 3,
+                  .summary = "hosts of 4 TPU v5p in a 3-D torus; tpu-v5p:4x4x8 gives its sizes"},
+    ClusterPreset{.name = "tpu-v5e",
+                  .device = "tpu-v5e",
+                  .devices_per_node = 4,
+                  .port = {GigabytesPerSecond(50), kIciLatency},
+                  .source = "1,600 Gb/s a chip over 4 links (Google)",
+                  .torus_dimensions = 2,
+                  .summary = "hosts of 4 TPU v5e in a 2-D torus; tpu-v5e:16x16 gives its sizes"},
+    ClusterPreset{.name = "pcie-workstation",
+                  .device = "a100-80gb-pcie",
+                  .devices_per_node = 4,
+                  .port = {MegabytesPerSecond(31'500), kPcieLatency},
+                  .nic = {GigabitsPerSecond(25), kEthernetLatency},
+                  .source = "PCIe 4 x16 (PCI-SIG); one 25 GbE NIC is an assumption",
+                  .nics_per_node = 1,
+                  .summary = "4 A100-80GB PCIe on PCIe 4, one 25 GbE NIC for all"},
+};
+
+constexpr absl::string_view kDeepSeek = "latency: DeepSeek-V3, ISCA 2025; half a path's each link";
+constexpr absl::string_view kPciSig = "PCI-SIG, x16; latency is an assumption";
+constexpr absl::string_view kNvidia =
+    "all links of a GPU (NVIDIA, stas00/ml-engineering); latency: NVIDIA/cuda-samples #230";
+
+constexpr LinkGeneration kGenerations[] = {
+    {"pcie3", {MegabytesPerSecond(15'750), kPcieLatency}, kPciSig},
+    {"pcie4", {MegabytesPerSecond(31'500), kPcieLatency}, kPciSig},
+    {"pcie5", {MegabytesPerSecond(63'000), kPcieLatency}, kPciSig},
+    {"nvlink2", {GigabytesPerSecond(150), kNvlinkLatency}, kNvidia},
+    {"nvlink3", {GigabytesPerSecond(300), kNvlinkLatency}, kNvidia},
+    {"nvlink4", {GigabytesPerSecond(450), kNvlinkLatency}, kNvidia},
+    {"nvlink5", {GigabytesPerSecond(900), kNvlinkLatency}, kNvidia},
+    {"25gbe", {GigabitsPerSecond(25), kEthernetLatency}, kDeepSeek},
+    {"100gbe", {GigabitsPerSecond(100), kEthernetLatency}, kDeepSeek},
+    {"200gbe", {GigabitsPerSecond(200), kEthernetLatency}, kDeepSeek},
+    {"400gbe", {GigabitsPerSecond(400), kEthernetLatency}, kDeepSeek},
+    {"edr", {GigabitsPerSecond(100), kInfinibandLatency}, kDeepSeek},
+    {"hdr", kHdr, kDeepSeek},
+    {"ndr", kNdr, kDeepSeek},
+    {"xdr", {GigabitsPerSecond(800), kInfinibandLatency}, kDeepSeek},
+};
+
+}  // namespace
+
+std::span<const ClusterPreset> AllClusterPresets() { return kPresets; }
+
+std::span<const LinkGeneration> AllLinkGenerations() { return kGenerations; }
+
+}  // namespace orrery::cluster
