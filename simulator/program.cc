@@ -109,13 +109,56 @@ absl::Status VerifyStreams(const Program& program) {
   return absl::OkStatus();
 }
 
+absl::Status VerifyResources(const Program& program) {
+  for (int32_t i = 0; i < program.resource_count(); ++i) {
+    const Resource& resource = program.resource(ResourceId(i));
+    const std::string where = absl::StrCat(ToString(ResourceId(i)), " '", resource.name, "'");
+    if (resource.capacity <= Bandwidth(0)) {
+      return Wrong(where,
+                   absl::StrCat("a capacity of ", resource.capacity.bytes_per_second(), " bytes/s"),
+                   "more than 0 bytes/s", "leaving out a link that carries nothing");
+    }
+    if (resource.latency < Duration(0)) {
+      return Wrong(where, absl::StrCat("a latency of ", resource.latency.picoseconds(), " ps"),
+                   "0 ps or more", "checking the link that it stands for");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `last_flow[r]` is the last flow so far that loads resource r.
+absl::Status VerifyLoads(const Program& program, FlowId flow, std::vector<FlowId>& last_flow) {
+  for (const Load& load : program.flow(flow).loads) {
+    if (!InRange(load.resource, program.resource_count())) {
+      return OutOfRange(ToString(flow), load.resource, program.resource_count());
+    }
+    if (!(load.load >= kLeastLoad && load.load <= kMostLoad)) {  // a NaN is neither
+      return Wrong(ToString(flow),
+                   absl::StrCat("a load of ", load.load, " on ", ToString(load.resource)),
+                   absl::StrCat(kLeastLoad, " to ", kMostLoad), "leaving out what it does not use");
+    }
+    FlowId& last = last_flow[static_cast<size_t>(load.resource.index())];
+    if (last == flow) {
+      return Wrong(ToString(flow), absl::StrCat(ToString(load.resource), " twice"),
+                   "each resource once", "adding the loads up");
+    }
+    last = flow;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyFlows(const Program& program) {
+  std::vector<FlowId> last_flow(static_cast<size_t>(program.resource_count()));
   for (int32_t i = 0; i < program.flow_count(); ++i) {
-    const Flow& flow = program.flow(FlowId(i));
+    const Flow flow = program.flow(FlowId(i));
     if (flow.size < Bytes(0) || flow.rate <= Bandwidth(0) || flow.latency < Duration(0)) {
-      return Wrong(ToString(FlowId(i)), "a negative size or latency, or no rate",
+      return Wrong(ToString(FlowId(i)),
+                   absl::StrCat("a size of ", flow.size.count(), " bytes, a rate of ",
+                                flow.rate.bytes_per_second(), " bytes/s, a latency of ",
+                                flow.latency.picoseconds(), " ps"),
                    "size >= 0, rate > 0, latency >= 0", "checking the link that it crosses");
     }
+    ORRERY_RETURN_IF_ERROR(VerifyLoads(program, FlowId(i), last_flow));
   }
   return absl::OkStatus();
 }
@@ -166,7 +209,15 @@ LabelId Program::AddLabel(const TaskLabel& label) {
                             .collectives = label.collectives});
 }
 
-FlowId Program::AddFlow(Flow flow) { return flows_.push_back(flow); }
+FlowId Program::AddFlow(const Flow& flow) {
+  const size_t begin = load_pool_.size();
+  load_pool_.insert(load_pool_.end(), flow.loads.begin(), flow.loads.end());
+  return flows_.push_back({.size = flow.size,
+                           .rate = flow.rate,
+                           .latency = flow.latency,
+                           .load_begin = static_cast<uint32_t>(begin),
+                           .load_count = static_cast<uint32_t>(flow.loads.size())});
+}
 
 TaskId Program::AddTask(StreamId stream, const Task& task, std::span<const TaskId> after) {
   return AddRendezvous(std::span(&stream, 1), task, after);
@@ -219,6 +270,7 @@ void Program::Reserve(int32_t tasks) {
 absl::Status Program::Verify() const {
   ORRERY_RETURN_IF_ERROR(VerifyMembers(*this));
   ORRERY_RETURN_IF_ERROR(VerifyStreams(*this));
+  ORRERY_RETURN_IF_ERROR(VerifyResources(*this));
   ORRERY_RETURN_IF_ERROR(VerifyFlows(*this));
   for (int32_t i = 0; i < task_count(); ++i) ORRERY_RETURN_IF_ERROR(VerifyTask(*this, TaskId(i)));
   ORRERY_RETURN_IF_ERROR(VerifyMemory(*this));

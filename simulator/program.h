@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,7 @@ ORRERY_DEFINE_ID(StreamId, "stream");
 ORRERY_DEFINE_ID(RankClassId, "rank");
 ORRERY_DEFINE_ID(LabelId, "label");
 ORRERY_DEFINE_ID(FlowId, "flow");
+ORRERY_DEFINE_ID(ResourceId, "resource");
 
 enum class StreamKind : uint8_t {
   kCompute,
@@ -89,11 +91,32 @@ struct TaskLabel {
   int32_t collectives = 1;  // how many collectives, of as many groups, a folded task stands for
 };
 
-/// A message over the network, whose time the network model tells.
+/// What flows share: a link in one direction, or several links that all flows load alike.
+struct Resource {
+  std::string name = {};  // "device3 -> switch0 (port)"
+  std::string kind = {};  // the level of the network that it belongs to: "port", "nic", "uplink"
+  Bandwidth capacity = {};
+  Duration latency = {};
+};
+
+/// How much of a resource's bandwidth a flow takes for each unit of its own rate: 1 for a message,
+/// the number of transfers that cross the link at once for a collective.
+struct Load {
+  ResourceId resource = {};
+  double load = 1;
+};
+
+/// The least and the most load that a flow may have: beyond, rates lose their meaning.
+inline constexpr double kLeastLoad = 1e-9;
+inline constexpr double kMostLoad = 1e12;
+
+/// A message or a collective on the network, whose time the network model tells. Alone, it takes
+/// its latency and then its size at the lowest of `rate` and capacity / load of its resources.
 struct Flow {
   Bytes size = {};
-  Bandwidth rate = {};    // of the narrowest link of its path
-  Duration latency = {};  // of the path
+  Bandwidth rate = {};               // the most it takes; for a message, of the narrowest link
+  Duration latency = {};             // of the path, from the last byte sent to the last received
+  std::span<const Load> loads = {};  // of a message in the order of its route; no resource twice
 };
 
 /// A task as it is added. Exactly one of `duration` and `flow` says how long it takes.
@@ -122,7 +145,9 @@ class Program {
   LabelId AddLabel(const TaskLabel& label);
   /// How many collectives a task of that label stands for.
   void SetCollectives(LabelId label, int32_t count) { labels_[label].collectives = count; }
-  FlowId AddFlow(Flow flow);
+  ResourceId AddResource(Resource resource) { return resources_.push_back(std::move(resource)); }
+  /// Keeps a copy of the loads.
+  FlowId AddFlow(const Flow& flow);
 
   /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
   TaskId AddTask(StreamId stream, const Task& task, std::span<const TaskId> after = {});
@@ -154,7 +179,16 @@ class Program {
             .collectives = row.collectives};
   }
   int32_t label_count() const { return labels_.size(); }
-  const Flow& flow(FlowId id) const { return flows_[id]; }
+  const Resource& resource(ResourceId id) const { return resources_[id]; }
+  int32_t resource_count() const { return resources_.size(); }
+  /// Its loads are good until the next flow is added.
+  Flow flow(FlowId id) const {
+    const FlowRow& row = flows_[id];
+    return {.size = row.size,
+            .rate = row.rate,
+            .latency = row.latency,
+            .loads = std::span(load_pool_).subspan(row.load_begin, row.load_count)};
+  }
   int32_t flow_count() const { return flows_.size(); }
 
   Duration duration(TaskId id) const { return durations_[Row(id)]; }
@@ -191,8 +225,8 @@ class Program {
   bool ordered() const { return ordered_; }
 
   /// Checks what a hand-written program can get wrong: ids out of range, a stream twice in a
-  /// rendezvous, negative durations, a cycle of dependencies and stream orders (printed with the
-  /// tasks on it).
+  /// rendezvous, negative durations, resources and flows without bandwidth, a resource twice in a
+  /// flow, a cycle of dependencies and stream orders (printed with the tasks on it).
   absl::Status Verify() const;
 
  private:
@@ -206,6 +240,14 @@ class Program {
     Bytes bytes;
     int32_t collectives;
   };
+  // A flow, with its row in the pool of loads.
+  struct FlowRow {
+    Bytes size;
+    Bandwidth rate;
+    Duration latency;
+    uint32_t load_begin;
+    uint32_t load_count;
+  };
   static size_t Row(TaskId id) { return static_cast<size_t>(id.index()); }
 
   IdTable<RankClassId, RankClass> ranks_;
@@ -213,7 +255,9 @@ class Program {
   IdTable<StreamId, Stream> streams_;
   IdTable<LabelId, LabelRow> labels_;
   NameList label_names_;
-  IdTable<FlowId, Flow> flows_;
+  IdTable<ResourceId, Resource> resources_;
+  IdTable<FlowId, FlowRow> flows_;
+  std::vector<Load> load_pool_;
   std::vector<Duration> durations_;
   std::vector<FlowId> task_flows_;  // empty while no task has a flow
   std::vector<LabelId> task_labels_;

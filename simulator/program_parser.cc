@@ -41,10 +41,11 @@ class Parser {
     if (line.At("rank")) return ParseRank(line);
     if (line.At("stream")) return ParseStream(line);
     if (line.At("label")) return ParseLabel(line);
+    if (line.At("resource")) return ParseResource(line);
     if (line.At("flow")) return ParseFlow(line);
     if (line.At("task")) return ParseTask(line);
     return line.Wanted(
-        "a line that begins with rank, resident, stream, label, flow, task or memory");
+        "a line that begins with rank, resident, stream, label, resource, flow, task or memory");
   }
 
   // What can only be told once all tasks are there.
@@ -127,6 +128,23 @@ class Parser {
     return line.End();
   }
 
+  absl::Status ParseResource(LineReader& line) {
+    Resource resource;
+    ORRERY_RETURN_IF_ERROR(line.NextId("resource", program_.resource_count()));
+    ORRERY_ASSIGN_OR_RETURN(resource.name, line.String());
+    ORRERY_ASSIGN_OR_RETURN(resource.kind, line.String());
+    ORRERY_RETURN_IF_ERROR(line.Expect("capacity"));
+    ORRERY_ASSIGN_OR_RETURN(const int64_t capacity, line.Int64(1));
+    resource.capacity = Bandwidth(capacity);
+    ORRERY_RETURN_IF_ERROR(line.Expect("bytes/s"));
+    ORRERY_RETURN_IF_ERROR(line.Expect("latency"));
+    ORRERY_ASSIGN_OR_RETURN(const int64_t latency, line.Int64(0));
+    resource.latency = Duration(latency);
+    ORRERY_RETURN_IF_ERROR(line.Expect("ps"));
+    program_.AddResource(std::move(resource));
+    return line.End();
+  }
+
   absl::Status ParseFlow(LineReader& line) {
     ORRERY_RETURN_IF_ERROR(line.NextId("flow", program_.flow_count()));
     ORRERY_RETURN_IF_ERROR(line.Expect("size"));
@@ -138,8 +156,28 @@ class Parser {
     ORRERY_RETURN_IF_ERROR(line.Expect("latency"));
     ORRERY_ASSIGN_OR_RETURN(const int64_t latency, line.Int64(0));
     ORRERY_RETURN_IF_ERROR(line.Expect("ps"));
-    program_.AddFlow({.size = Bytes(size), .rate = Bandwidth(rate), .latency = Duration(latency)});
+    loads_.clear();
+    if (line.Take("loads")) ORRERY_RETURN_IF_ERROR(ParseLoads(line));
+    program_.AddFlow({.size = Bytes(size),
+                      .rate = Bandwidth(rate),
+                      .latency = Duration(latency),
+                      .loads = loads_});
     return line.End();
+  }
+
+  // Resources and loads, at least one, into `loads_`. That none comes twice is for `Verify` to say.
+  absl::Status ParseLoads(LineReader& line) {
+    do {
+      ORRERY_ASSIGN_OR_RETURN(const ResourceId resource,
+                              line.IdOf<ResourceId>("resource", program_.resource_count()));
+      const LineReader here = line;
+      ORRERY_ASSIGN_OR_RETURN(const double load, line.Double());
+      if (!(load >= kLeastLoad && load <= kMostLoad)) {
+        return here.Wanted(absl::StrCat("a load of ", kLeastLoad, " to ", kMostLoad));
+      }
+      loads_.push_back({.resource = resource, .load = load});
+    } while (line.At("resource"));
+    return absl::OkStatus();
   }
 
   absl::Status ParseTask(LineReader& line) {
@@ -211,6 +249,7 @@ class Parser {
   std::vector<LateTask> late_;
   std::vector<StreamId> streams_;  // of the task at hand
   std::vector<TaskId> after_;      // of the task at hand
+  std::vector<Load> loads_;        // of the flow at hand
 };
 
 }  // namespace

@@ -65,11 +65,23 @@ void PrintLabel(const Program& program, LabelId id, std::string* out) {
   absl::StrAppend(out, "\n");
 }
 
+void PrintResource(const Program& program, ResourceId id, std::string* out) {
+  const Resource& resource = program.resource(id);
+  absl::StrAppend(out, ToString(id), " ", Quoted(resource.name), " ", Quoted(resource.kind),
+                  " capacity ", resource.capacity.bytes_per_second(), " bytes/s latency ",
+                  resource.latency.picoseconds(), " ps\n");
+}
+
 void PrintFlow(const Program& program, FlowId id, std::string* out) {
-  const Flow& flow = program.flow(id);
+  const Flow flow = program.flow(id);
   absl::StrAppend(out, ToString(id), " size ", flow.size.count(), " bytes rate ",
                   flow.rate.bytes_per_second(), " bytes/s latency ", flow.latency.picoseconds(),
-                  " ps\n");
+                  " ps");
+  if (!flow.loads.empty()) absl::StrAppend(out, " loads");
+  for (const Load& load : flow.loads) {
+    absl::StrAppend(out, " ", ToString(load.resource), " ", Shortest(load.load));
+  }
+  absl::StrAppend(out, "\n");
 }
 
 void PrintTask(const Program& program, TaskId id, std::string* out) {
@@ -107,6 +119,9 @@ std::string Print(const Program& program) {
                     ToString(stream.kind), "\n");
   }
   for (int32_t i = 0; i < program.label_count(); ++i) PrintLabel(program, LabelId(i), &out);
+  for (int32_t i = 0; i < program.resource_count(); ++i) {
+    PrintResource(program, ResourceId(i), &out);
+  }
   for (int32_t i = 0; i < program.flow_count(); ++i) PrintFlow(program, FlowId(i), &out);
   for (int32_t i = 0; i < program.task_count(); ++i) PrintTask(program, TaskId(i), &out);
   for (const MemoryEvent& event : program.memory_events()) PrintMemoryEvent(event, &out);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,7 +142,57 @@ TEST(ProgramVerify, FindsWhatMakesNoSense) {
   EXPECT_THAT(negative.Trouble(), HasSubstr("task0: a duration of -3 ps, wanted 0 ps or more"));
   TwoRanks still;
   still.program.AddFlow({.size = Bytes(1)});
-  EXPECT_THAT(still.Trouble(), HasSubstr("flow0: a negative size or latency, or no rate"));
+  EXPECT_THAT(still.Trouble(),
+              HasSubstr("flow0: a size of 1 bytes, a rate of 0 bytes/s, a latency of 0 ps, "
+                        "wanted size >= 0, rate > 0, latency >= 0"));
+}
+
+TEST(ProgramVerify, FindsResourcesAndLoadsThatCarryNothing) {
+  const auto trouble_of = [](const Resource& resource, const std::vector<Load>& loads) {
+    TwoRanks two;
+    two.program.AddResource({.name = "up", .capacity = Bandwidth(5)});
+    two.program.AddResource(resource);
+    two.program.AddFlow({.size = Bytes(1), .rate = Bandwidth(1), .loads = loads});
+    return two.Trouble();
+  };
+  const Resource down = {.name = "down", .capacity = Bandwidth(7)};
+  const ResourceId one(1);
+  EXPECT_EQ(trouble_of(down, {{ResourceId(0)}, {one, 2.5}}), "");
+  EXPECT_EQ(trouble_of({.name = "down"}, {}),
+            "program: resource1 'down': a capacity of 0 bytes/s, wanted more than 0 bytes/s; try "
+            "leaving out a link that carries nothing");
+  EXPECT_THAT(trouble_of({.capacity = Bandwidth(-1)}, {}), HasSubstr("a capacity of -1 bytes/s"));
+  EXPECT_THAT(trouble_of({.capacity = Bandwidth(1), .latency = Duration(-4)}, {}),
+              HasSubstr("resource1 '': a latency of -4 ps, wanted 0 ps or more"));
+  EXPECT_EQ(trouble_of(down, {{ResourceId(2)}}),
+            "program: flow0: names resource2, wanted one of the 2 that there are; try adding it "
+            "first");
+  EXPECT_THAT(trouble_of(down, {{ResourceId()}}), HasSubstr("names resource<none>"));
+  EXPECT_EQ(trouble_of(down, {{one}, {ResourceId(0)}, {one}}),
+            "program: flow0: resource1 twice, wanted each resource once; try adding the loads up");
+  for (const double load : {0.0, -1.0, std::nan(""), 1e300, 1e-300}) {
+    EXPECT_THAT(trouble_of(down, {{one, load}}), HasSubstr(" on resource1, wanted 1e-09 to 1e+12"));
+  }
+}
+
+TEST(Program, FlowsKeepTheirLoads) {
+  Program program;
+  const ResourceId up = program.AddResource({.name = "up", .capacity = Bandwidth(5)});
+  const ResourceId down = program.AddResource({.name = "down", .capacity = Bandwidth(5)});
+  std::vector<Load> loads = {{up}, {down, 0.5}};
+  const FlowId both = program.AddFlow({.size = Bytes(1), .rate = Bandwidth(5), .loads = loads});
+  loads = {{down, 3}};
+  const FlowId one = program.AddFlow({.size = Bytes(2), .rate = Bandwidth(5), .loads = loads});
+  const FlowId none = program.AddFlow({.size = Bytes(3), .rate = Bandwidth(5)});
+  const Program copy = program;
+  program = Program();
+  EXPECT_EQ(copy.resource(down).name, "down");
+  ASSERT_EQ(copy.flow(both).loads.size(), 2u);
+  EXPECT_EQ(copy.flow(both).loads[1].resource, down);
+  EXPECT_EQ(copy.flow(both).loads[1].load, 0.5);
+  ASSERT_EQ(copy.flow(one).loads.size(), 1u);
+  EXPECT_EQ(copy.flow(one).loads[0].load, 3);
+  EXPECT_TRUE(copy.flow(none).loads.empty());
 }
 
 TEST(ProgramVerify, FindsMembersThatAreNotASet) {

@@ -17,7 +17,8 @@
 //   stream0 rank0 compute
 //   label0 "MatMul y0" compute forward stage 0 flops 2e+09 bytes 4096
 //   label1 "AllReduce dwA (dp)" collective backward stage 0 bytes 4096 collectives 4
-//   flow0 size 4096 bytes rate 25000000000 bytes/s latency 500 ps
+//   resource0 "device3 -> switch0" "port" capacity 25000000000 bytes/s latency 250 ps
+//   flow0 size 4096 bytes rate 25000000000 bytes/s latency 500 ps loads resource0 1
 //   task0 stream0 label0 microbatch 3 takes 1500 ps
 //   task1 stream0 stream1 label1 takes flow0 after task0
 //   memory task0 rank0 activations +4096 bytes

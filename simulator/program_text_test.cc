@@ -24,7 +24,10 @@ stream0 rank0 compute
 stream1 rank1 send-previous
 label0 "MatMul y0" compute forward stage 0 flops 2e+09 bytes 4096
 label1 "AllReduce dwA (dp)" collective backward stage 0 bytes 4096 collectives 4
+resource0 "device3 -> switch0" "port" capacity 25000000000 bytes/s latency 250 ps
+resource1 "" "" capacity 1 bytes/s latency 0 ps
 flow0 size 4096 bytes rate 25000000000 bytes/s latency 500 ps
+flow1 size 1 bytes rate 7 bytes/s latency 0 ps loads resource1 1 resource0 0.333
 task0 stream0 label0 microbatch 3 takes 1500 ps
 task1 stream0 stream1 label1 takes flow0 after task0
 task2 stream1 label0 takes 0 ps after task3 task0
@@ -50,6 +53,14 @@ TEST(ProgramText, ReadsWhatItSays) {
   EXPECT_EQ(program.label(LabelId(0)).flops, Flops(2e9));
   EXPECT_EQ(program.label(LabelId(1)).collectives, 4);
   EXPECT_EQ(program.flow(FlowId(0)).latency, Duration(500));
+  EXPECT_EQ(program.resource(ResourceId(0)).name, "device3 -> switch0");
+  EXPECT_EQ(program.resource(ResourceId(0)).kind, "port");
+  EXPECT_EQ(program.resource(ResourceId(0)).capacity, Bandwidth(25'000'000'000));
+  EXPECT_EQ(program.resource(ResourceId(0)).latency, Duration(250));
+  EXPECT_TRUE(program.flow(FlowId(0)).loads.empty());
+  ASSERT_EQ(program.flow(FlowId(1)).loads.size(), 2u);
+  EXPECT_EQ(program.flow(FlowId(1)).loads[0].resource, ResourceId(1));
+  EXPECT_EQ(program.flow(FlowId(1)).loads[1].load, 0.333);
   EXPECT_EQ(program.duration(TaskId(0)), Duration(1500));
   EXPECT_EQ(program.microbatch_of(TaskId(0)), 3);
   EXPECT_EQ(program.flow_of(TaskId(1)), FlowId(0));
@@ -100,7 +111,7 @@ TEST(ProgramText, ErrorsNameTheLineAndWhatWasWanted) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"hello",
        "line 6: found 'hello', wanted a line that begins with rank, resident, stream, "
-       "label, flow, task or memory"},
+       "label, resource, flow, task or memory"},
       {"rank1 \"x\" members 2-1 stage 0",
        "line 6: found '2-1', wanted ascending global ranks such as 0-3,8"},
       {"rank1 \"x\" members 1,1 stage 0",
@@ -120,6 +131,25 @@ TEST(ProgramText, ErrorsNameTheLineAndWhatWasWanted) {
        "receive-previous, send-previous, receive-next, host"},
       {"flow0 size 1 bytes rate 0 bytes/s latency 0 ps",
        "line 6: found '0', wanted a whole number, 1 or more"},
+      {"resource1 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
+       "line 6: found 'resource1', wanted 'resource0', as ids count up from 0"},
+      {"resource0 \"x\" \"port\" capacity 0 bytes/s latency 0 ps",
+       "line 6: found '0', wanted a whole number, 1 or more"},
+      {"resource0 \"x\" capacity 1 bytes/s latency 0 ps",
+       "line 6: found 'capacity', wanted a name in double quotes"},
+      {"resource0 \"x\" \"port\" capacity 1 bytes/s latency -1 ps",
+       "line 6: found '-1', wanted a whole number, 0 or more"},
+      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads",
+       "line 6: found the end of the line, wanted the id of a resource such as 'resource0'"},
+      {"flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 1",
+       "line 6: found 'resource0', wanted one of the 0 ids of a resource that there are so far; "
+       "try adding it above"},
+      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
+       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 0",
+       "line 7: found '0', wanted a load of 1e-09 to 1e+12"},
+      {"resource0 \"x\" \"\" capacity 1 bytes/s latency 0 ps\n"
+       "flow0 size 1 bytes rate 1 bytes/s latency 0 ps loads resource0 nan",
+       "line 7: found 'nan', wanted a number"},
       {"task1 stream0 label0 takes -1 ps", "line 6: found '-1', wanted a whole number, 0 or more"},
       {"task1 stream0 label0 takes 1", "line 6: found the end of the line, wanted 'ps'"},
       {"task1 label0 takes 1 ps",
