@@ -36,9 +36,6 @@ struct ClusterPreset {
 /// All presets, in the order of the table in cluster.cc.
 std::span<const ClusterPreset> AllClusterPresets();
 
-/// The most devices that a cluster may have.
-inline constexpr int32_t kMaxDevices = 1 << 20;
-
 /// The cluster that `spec` describes:
 ///   uniform:16@200Gbps                    16 equal devices (v100-32gb), each pair with its own
 ///                                         link at that rate, one way, and no latency

@@ -2,54 +2,118 @@
 
 #include <algorithm>
 #include <boost/graph/breadth_first_search.hpp>
+#include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
+#include "support/status.h"
 
 namespace orrery::cluster {
 namespace {
 
-IdTable<LinkId, Link> SortedLinks(const Topology& topology) {
+using Edges = std::vector<std::pair<int32_t, int32_t>>;
+
+IdTable<LinkId, Link> Sorted(std::vector<Link> rows) {
   IdTable<LinkId, Link> links;
-  links.reserve(static_cast<int32_t>(topology.link_count()));
-  for (LinkNumber link = 0; link < topology.link_count(); ++link) {
-    links.push_back(topology.LinkAt(link));
-  }
+  links.rows() = std::move(rows);
   std::ranges::stable_sort(links.rows(), {},
                            [](const Link& link) { return std::tie(link.from, link.to); });
   return links;
 }
 
-int32_t CountVertices(int32_t devices, const IdTable<LinkId, Link>& links) {
-  int32_t count = devices;
-  for (const Link& link : links.rows()) count = std::max(count, link.from.index() + 1);
-  for (const Link& link : links.rows()) count = std::max(count, link.to.index() + 1);
-  return count;
-}
-
-std::vector<std::pair<int32_t, int32_t>> Edges(const IdTable<LinkId, Link>& links) {
-  std::vector<std::pair<int32_t, int32_t>> edges;
+Edges EdgesOf(const IdTable<LinkId, Link>& links, bool reversed) {
+  Edges edges;
   edges.reserve(links.rows().size());
-  for (const Link& link : links.rows()) edges.emplace_back(link.from.index(), link.to.index());
+  for (const Link& link : links.rows()) {
+    edges.emplace_back(reversed ? link.to.index() : link.from.index(),
+                       reversed ? link.from.index() : link.to.index());
+  }
+  if (reversed) std::ranges::sort(edges);
   return edges;
 }
 
-// Notes the link over which a breadth-first search first reaches each vertex. As rows are sorted
-// and the queue keeps order, that is the last link of the lexicographically least shortest route.
-struct ArrivalRecorder : boost::default_bfs_visitor {
-  explicit ArrivalRecorder(IdTable<VertexId, LinkId>* table) : arrivals(table) {}
-  template <typename Edge, typename Graph>
-  void tree_edge(const Edge& edge, const Graph& graph) const {
-    (*arrivals)[VertexId(static_cast<int32_t>(boost::target(edge, graph)))] =
-        LinkId(static_cast<int32_t>(boost::get(boost::edge_index, graph, edge)));
+template <typename Graph>
+std::vector<int32_t> DistancesFrom(const Graph& graph, int32_t source) {
+  std::vector<int32_t> distances(boost::num_vertices(graph), -1);
+  distances[static_cast<size_t>(source)] = 0;
+  const auto start = static_cast<typename boost::graph_traits<Graph>::vertex_descriptor>(source);
+  const auto index = boost::get(boost::vertex_index, graph);
+  boost::breadth_first_search(
+      graph, start,
+      boost::visitor(boost::make_bfs_visitor(boost::record_distances(
+          boost::make_iterator_property_map(distances.begin(), index), boost::on_tree_edge()))));
+  return distances;
+}
+
+// Steele, Lea & Flood 2014: SplitMix64. Neighbouring pairs of devices get unlike numbers.
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+absl::Status CheckLinks(const GraphParts& parts) {
+  const auto vertices = int64_t{parts.devices} + parts.switches;
+  const auto is_vertex = [&](VertexId vertex) {
+    return vertex.valid() && vertex.index() < vertices;
+  };
+  for (size_t i = 0; i < parts.links.size(); ++i) {
+    const Link& link = parts.links[i];
+    const std::string where = absl::StrCat("link ", i);
+    if (!is_vertex(link.from) || !is_vertex(link.to) || link.from == link.to) {
+      return absl::InvalidArgumentError(absl::StrCat(where, ": got ", ToString(link.from), " to ",
+                                                     ToString(link.to), "; wanted two of ",
+                                                     vertices, " vertices"));
+    }
+    if (link.speed.rate <= Bandwidth(0) || link.speed.latency < Duration(0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": got ", link.speed.rate.bytes_per_second(), " bytes/s after ",
+          link.speed.latency.picoseconds(), " ps; wanted a positive rate and no negative latency"));
+    }
   }
-  IdTable<VertexId, LinkId>* arrivals;
-};
+  return absl::OkStatus();
+}
+
+absl::Status CheckParts(const GraphParts& parts) {
+  if (parts.devices < 1 || parts.devices > kMaxDevices || parts.switches < 0 ||
+      parts.switches > LinkGraph::kMaxLinks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "got ", parts.devices, " devices and ", parts.switches, " switches; wanted 1 to ",
+        kMaxDevices, ", and at most ", LinkGraph::kMaxLinks));
+  }
+  if (static_cast<int64_t>(parts.links.size()) > LinkGraph::kMaxLinks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", parts.links.size(), " links; wanted at most ", LinkGraph::kMaxLinks));
+  }
+  return CheckLinks(parts);
+}
 
 }  // namespace
+
+LinkGraph::DistanceCache::DistanceCache(int32_t devices) : rows_(static_cast<size_t>(devices)) {}
+
+LinkGraph::DistanceCache::~DistanceCache() {
+  for (const auto& row : rows_) delete row.load(std::memory_order_relaxed);
+}
+
+const LinkGraph::Distances* LinkGraph::DistanceCache::Get(DeviceId to) const {
+  return rows_[static_cast<size_t>(to.index())].load(std::memory_order_acquire);
+}
+
+const LinkGraph::Distances* LinkGraph::DistanceCache::Keep(
+    DeviceId to, std::unique_ptr<const Distances> distances) {
+  const Distances* kept = nullptr;
+  if (rows_[static_cast<size_t>(to.index())].compare_exchange_strong(kept, distances.get(),
+                                                                     std::memory_order_acq_rel)) {
+    return distances.release();
+  }
+  return kept;
+}
 
 absl::StatusOr<LinkGraph> LinkGraph::Create(const Topology& topology) {
   const int64_t count = topology.link_count();
@@ -59,18 +123,61 @@ absl::StatusOr<LinkGraph> LinkGraph::Create(const Topology& topology) {
                      " devices has ", count, " links; wanted at most ", kMaxLinks,
                      "; try fewer devices, or a network model without shared links"));
   }
-  return LinkGraph(topology);
+  GraphParts parts = {.devices = topology.devices()};
+  parts.links.reserve(static_cast<size_t>(count));
+  int32_t vertices = topology.devices();
+  for (LinkNumber link = 0; link < count; ++link) {
+    parts.links.push_back(topology.LinkAt(link));
+    vertices = std::max(
+        {vertices, parts.links.back().from.index() + 1, parts.links.back().to.index() + 1});
+  }
+  parts.switches = vertices - parts.devices;
+  for (int32_t vertex = parts.devices; vertex < vertices; ++vertex) {
+    if (topology.SwitchReduces(VertexId(vertex))) parts.reducing.push_back(VertexId(vertex));
+  }
+  return LinkGraph(std::move(parts));
 }
 
-LinkGraph::LinkGraph(const Topology& topology)
-    : devices_(topology.devices()),
-      links_(SortedLinks(topology)),
-      vertex_count_(CountVertices(devices_, links_)) {
-  const auto edges = Edges(links_);
+absl::StatusOr<LinkGraph> LinkGraph::Create(GraphParts parts) {
+  ORRERY_RETURN_IF_ERROR(CheckParts(parts));
+  LinkGraph graph(std::move(parts));
+  ORRERY_RETURN_IF_ERROR(graph.CheckConnected());
+  return graph;
+}
+
+LinkGraph::LinkGraph(GraphParts parts)
+    : devices_(parts.devices),
+      vertex_count_(parts.devices + parts.switches),
+      links_(Sorted(std::move(parts.links))),
+      names_(std::move(parts.names)),
+      reduces_(vertex_count_),
+      distances_(std::make_unique<DistanceCache>(devices_)) {
+  ORRERY_CHECK(names_.empty() || names_.size() == static_cast<size_t>(vertex_count_));
+  for (const VertexId vertex : parts.reducing) reduces_[vertex] = 1;
+  const Edges edges = EdgesOf(links_, false);
   graph_ = Graph(boost::edges_are_sorted, edges.begin(), edges.end(), vertex_count_, links_.size());
+  const Edges back = EdgesOf(links_, true);
+  reversed_ =
+      Graph(boost::edges_are_sorted, back.begin(), back.end(), vertex_count_, links_.size());
+}
+
+// Every device to device 0 and back is enough: two others have the way over device 0.
+absl::Status LinkGraph::CheckConnected() const {
+  const std::vector<int32_t> to = DistancesFrom(reversed_, 0);
+  const std::vector<int32_t> from = DistancesFrom(graph_, 0);
+  for (int32_t device = 1; device < devices_; ++device) {
+    const bool sends = to[static_cast<size_t>(device)] >= 0;
+    if (sends && from[static_cast<size_t>(device)] >= 0) continue;
+    const std::string first = VertexName(VertexId(sends ? 0 : device));
+    const std::string second = VertexName(VertexId(sends ? device : 0));
+    return absl::InvalidArgumentError(absl::StrCat("no way leads from ", first, " to ", second,
+                                                   "; wanted links between all devices"));
+  }
+  return absl::OkStatus();
 }
 
 std::string LinkGraph::VertexName(VertexId vertex) const {
+  if (!names_.empty()) return names_[static_cast<size_t>(vertex.index())];
   if (vertex.index() < devices_) return ToString(DeviceId(vertex.index()));
   return absl::StrCat("switch", vertex.index() - devices_);
 }
@@ -80,31 +187,75 @@ std::string LinkGraph::LinkName(LinkId link) const {
   return absl::StrCat(VertexName(row.from), " -> ", VertexName(row.to), " (", row.kind, ")");
 }
 
-const LinkGraph::ArrivalLinks& LinkGraph::RoutesFrom(DeviceId from) {
-  const auto [entry, is_new] = routes_.try_emplace(from);
-  if (is_new) {
-    entry->second.resize(vertex_count_);
-    const auto source = static_cast<boost::graph_traits<Graph>::vertex_descriptor>(from.index());
-    boost::breadth_first_search(graph_, source, boost::visitor(ArrivalRecorder(&entry->second)));
+std::unique_ptr<const LinkGraph::Distances> LinkGraph::Search(DeviceId to) const {
+  auto found = std::make_unique<Distances>();
+  found->links = DistancesFrom(reversed_, to.index());
+  const auto distance = [&](int32_t vertex) { return found->links[static_cast<size_t>(vertex)]; };
+  std::vector<int32_t> order(static_cast<size_t>(vertex_count_));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, distance);
+  found->width.resize(order.size());
+  found->width[static_cast<size_t>(to.index())] = std::numeric_limits<int64_t>::max();
+  for (const int32_t vertex : order) {
+    for (const auto& edge : Closer(found->links, vertex)) {
+      const int64_t beyond = found->width[static_cast<size_t>(links_[edge].to.index())];
+      int64_t& width = found->width[static_cast<size_t>(vertex)];
+      width = std::max(width, std::min(beyond, links_[edge].speed.rate.bytes_per_second()));
+    }
   }
-  return entry->second;
+  return found;
 }
 
-Route LinkGraph::FindRoute(DeviceId from, DeviceId to) {
+// The links from a vertex to those that are one link closer.
+std::vector<LinkId> LinkGraph::Closer(const std::vector<int32_t>& distances, int32_t vertex) const {
+  std::vector<LinkId> links;
+  const auto distance = [&](int32_t at) { return distances[static_cast<size_t>(at)]; };
+  const auto [first, last] = boost::out_edges(vertex, graph_);
+  for (auto edge = first; edge != last; ++edge) {
+    const int32_t next = boost::target(*edge, graph_);
+    if (distance(next) >= 0 && distance(next) == distance(vertex) - 1) {
+      links.push_back(LinkId(boost::get(boost::edge_index, graph_, *edge)));
+    }
+  }
+  return links;
+}
+
+const LinkGraph::Distances& LinkGraph::DistancesTo(DeviceId to) const {
+  if (const Distances* known = distances_->Get(to)) return *known;
+  return *distances_->Keep(to, Search(to));
+}
+
+void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {
   ORRERY_CHECK(from.valid() && to.valid() && from != to && from.index() < devices_ &&
                to.index() < devices_)
       << "from " << from << " to " << to << " of " << devices_;
-  const ArrivalLinks& arrivals = RoutesFrom(from);
-  Route route;
-  for (VertexId at(to.index()); at != VertexId(from.index());
-       at = links_[route.links.back()].from) {
-    ORRERY_CHECK(arrivals[at].valid()) << "no route from " << from << " to " << to;
-    route.links.push_back(arrivals[at]);
+  const Distances& distances = DistancesTo(to);
+  const auto start = static_cast<size_t>(from.index());
+  ORRERY_CHECK(distances.links[start] > 0) << "no route from " << from << " to " << to;
+  const int64_t width = distances.width[start];
+  const auto is_wide = [&](LinkId link) {
+    return links_[link].speed.rate.bytes_per_second() >= width &&
+           distances.width[static_cast<size_t>(links_[link].to.index())] >= width;
+  };
+  uint64_t hash =
+      Mix((static_cast<uint64_t>(from.index()) << 32) | static_cast<uint64_t>(to.index()));
+  for (VertexId at(from.index()); at != VertexId(to.index()); hash = Mix(hash)) {
+    std::vector<LinkId> choices = Closer(distances.links, at.index());
+    std::erase_if(choices, [&](LinkId link) { return !is_wide(link); });
+    const LinkId chosen = choices[hash % choices.size()];
+    route.push_back(chosen.index());
+    at = links_[chosen].to;
   }
-  std::ranges::reverse(route.links);
-  route.path = links_[route.links.front()].speed;
-  for (size_t i = 1; i < route.links.size(); ++i) {
-    route.path = Join(route.path, links_[route.links[i]].speed);
+}
+
+Route LinkGraph::FindRoute(DeviceId from, DeviceId to) const {
+  std::vector<LinkNumber> numbers;
+  AppendRoute(from, to, numbers);
+  Route route;
+  for (const LinkNumber number : numbers) {
+    route.links.push_back(LinkId(static_cast<int32_t>(number)));
+    const PathInfo& speed = links_[route.links.back()].speed;
+    route.path = route.links.size() == 1 ? speed : Join(route.path, speed);
   }
   return route;
 }

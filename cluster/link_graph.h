@@ -1,19 +1,20 @@
 #ifndef ORRERY_CLUSTER_LINK_GRAPH_H_
 #define ORRERY_CLUSTER_LINK_GRAPH_H_
 
+#include <atomic>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "cluster/link.h"
 #include "cluster/topology.h"
 #include "support/id_table.h"
 
-// The links of a topology as an explicit graph, with a route for every pair of devices: what a
-// network model needs that lets flows share links. Only who asks for it pays for it.
+// Links as an explicit graph, with a route for every pair of devices: for a network that no kind of
+// topology describes, and as the oracle that their routes are tested against.
 
 namespace orrery::cluster {
 
@@ -21,6 +22,15 @@ namespace orrery::cluster {
 struct Route {
   std::vector<LinkId> links;
   PathInfo path;
+};
+
+/// What an explicit graph is made from.
+struct GraphParts {
+  int32_t devices = 1;           // vertices 0 to devices - 1; >= 1
+  int32_t switches = 0;          // the vertices after them
+  std::vector<Link> links = {};  // in any order; several from one vertex to another are several
+  std::vector<std::string> names = {};  // of the vertices; empty: "device3", "switch0"
+  std::vector<VertexId> reducing = {};  // switches that add up what they are sent
 };
 
 class LinkGraph {
@@ -31,38 +41,72 @@ class LinkGraph {
   /// The graph of `topology`; ResourceExhausted when it would have more than kMaxLinks links.
   static absl::StatusOr<LinkGraph> Create(const Topology& topology);
 
-  /// Every link, ascending by (from, to).
+  /// A graph of these parts. InvalidArgument when a link leads from or to no vertex, or to where it
+  /// comes from, is not faster than 0 or has a negative latency; when there are more than
+  /// kMaxLinks; and when some device cannot send to another.
+  static absl::StatusOr<LinkGraph> Create(GraphParts parts);
+
+  /// Every link, ascending by (from, to); else in the order given.
   const IdTable<LinkId, Link>& links() const { return links_; }
+  int32_t devices() const { return devices_; }
   /// Devices and switches.
   int32_t vertex_count() const { return vertex_count_; }
+  bool reduces(VertexId vertex) const { return reduces_[vertex] != 0; }
 
-  /// "device3" or, counted from 0 after the devices, "switch0".
+  /// As it was given, or "device3" and, counted from 0 after the devices, "switch0".
   std::string VertexName(VertexId vertex) const;
   /// "device3 -> switch0 (port)".
   std::string LinkName(LinkId link) const;
 
-  /// The route of fewest links; of several, that of the lexicographically least vertices. Finds
-  /// the routes from `from` to everywhere on the first call and remembers them (4 bytes a vertex).
-  /// Requires two different devices.
-  Route FindRoute(DeviceId from, DeviceId to);
+  /// Appends a route of fewest links, of these one that is widest, and of these one by a fixed hash
+  /// of `from` and `to`, so that pairs spread over them (equal-cost multipath). Any number of
+  /// threads may ask. The first call for a `to` searches from there, once, and keeps 12 bytes a
+  /// vertex. Requires two different devices.
+  void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
+
+  /// The same route, with its links joined.
+  Route FindRoute(DeviceId from, DeviceId to) const;
 
  private:
-  // Rows of out-edges, sorted: an edge's index is its link's id, and searches meet lower vertices
-  // first. An adjacency_list would take a heap block for each link's properties.
+  // Rows of out-edges, sorted: an edge's index is its link's id. An adjacency_list would take a
+  // heap block for each link's properties.
   using Graph =
       boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
                                          boost::no_property, int32_t, int32_t>;
-  // For each vertex the last link of the route to it.
-  using ArrivalLinks = IdTable<VertexId, LinkId>;
+  // For each vertex the fewest links from it to one device, -1 where there is no way, and the
+  // narrowest rate on the widest such way.
+  struct Distances {
+    std::vector<int32_t> links;
+    std::vector<int64_t> width;
+  };
 
-  explicit LinkGraph(const Topology& topology);
-  const ArrivalLinks& RoutesFrom(DeviceId from);
+  // Distances by device, each made by whoever needs it first.
+  class DistanceCache {
+   public:
+    explicit DistanceCache(int32_t devices);
+    ~DistanceCache();
+    const Distances* Get(DeviceId to) const;
+    // Keeps `distances`, or what another thread kept before.
+    const Distances* Keep(DeviceId to, std::unique_ptr<const Distances> distances);
+
+   private:
+    std::vector<std::atomic<const Distances*>> rows_;
+  };
+
+  explicit LinkGraph(GraphParts parts);
+  std::vector<LinkId> Closer(const std::vector<int32_t>& distances, int32_t vertex) const;
+  std::unique_ptr<const Distances> Search(DeviceId to) const;
+  const Distances& DistancesTo(DeviceId to) const;
+  absl::Status CheckConnected() const;
 
   int32_t devices_;
-  IdTable<LinkId, Link> links_;
   int32_t vertex_count_;
+  IdTable<LinkId, Link> links_;
+  std::vector<std::string> names_;
+  IdTable<VertexId, char> reduces_;
   Graph graph_;
-  absl::flat_hash_map<DeviceId, ArrivalLinks> routes_;
+  Graph reversed_;
+  std::unique_ptr<DistanceCache> distances_;
 };
 
 }  // namespace orrery::cluster

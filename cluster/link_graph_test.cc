@@ -3,34 +3,31 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <thread>
+#include <utility>
+
 #include "absl/strings/str_join.h"
 #include "cluster/topologies.h"
 
 namespace orrery::cluster {
 namespace {
 
-// A topology of four devices that no one would build, for what the two real ones cannot show:
+// A graph of four devices that no kind of topology describes:
 //
 //   device0 -> device1 -> device3    narrow, slow
 //   device0 -> device2 -> device3    wide, fast
 //   device3 -> device0
-const TopologyKind kDiamond = {
-    .name = "diamond",
-    .summary = "For tests.",
-    .check = [](const TopologyShape&) { return absl::OkStatus(); },
-    .link_count = [](const TopologyShape&) { return int64_t{5}; },
-    .link_at =
-        [](const TopologyShape&, LinkNumber link) {
-          const PathInfo narrow = {Bandwidth(10), Duration(5)};
-          const PathInfo wide = {Bandwidth(90), Duration(1)};
-          const Link links[] = {{VertexId(3), VertexId(0), wide, "back"},
-                                {VertexId(0), VertexId(2), wide, "wide"},
-                                {VertexId(2), VertexId(3), wide, "wide"},
-                                {VertexId(0), VertexId(1), narrow, "narrow"},
-                                {VertexId(1), VertexId(3), wide, "wide"}};
-          return links[link];
-        },
-};
+GraphParts Diamond() {
+  const PathInfo narrow = {Bandwidth(10), Duration(5)};
+  const PathInfo wide = {Bandwidth(90), Duration(1)};
+  return {.devices = 4,
+          .links = {{VertexId(3), VertexId(0), wide, "back"},
+                    {VertexId(0), VertexId(2), wide, "wide"},
+                    {VertexId(2), VertexId(3), wide, "wide"},
+                    {VertexId(0), VertexId(1), narrow, "narrow"},
+                    {VertexId(1), VertexId(3), wide, "wide"}}};
+}
 
 LinkGraph MakeGraph(const TopologyKind& kind, const TopologyShape& shape) {
   auto graph = LinkGraph::Create(*Topology::Create(kind, shape));
@@ -43,21 +40,68 @@ std::string Print(const LinkGraph& graph, const Route& route) {
                        [&](std::string* out, LinkId link) { out->append(graph.LinkName(link)); });
 }
 
-TEST(LinkGraph, RouteOfEquallyManyLinksGoesByTheLowerVertices) {
-  LinkGraph graph = MakeGraph(kDiamond, {.devices = 4});
+TEST(LinkGraph, OfRoutesOfEquallyManyLinksTheWidestWins) {
+  const LinkGraph graph = *LinkGraph::Create(Diamond());
   const Route route = graph.FindRoute(DeviceId(0), DeviceId(3));
-  EXPECT_EQ(Print(graph, route), "device0 -> device1 (narrow), device1 -> device3 (wide)");
-  EXPECT_EQ(route.path, (PathInfo{Bandwidth(10), Duration(6)}));
+  EXPECT_EQ(Print(graph, route), "device0 -> device2 (wide), device2 -> device3 (wide)");
+  EXPECT_EQ(route.path, (PathInfo{Bandwidth(90), Duration(2)}));
+}
+
+// By the hash of (0, 3); it must never change, as predictions would.
+TEST(LinkGraph, OfRoutesEquallyWideAPairAlwaysTakesOne) {
+  GraphParts parts = Diamond();
+  for (Link& link : parts.links) link.speed.rate = Bandwidth(90);
+  const LinkGraph graph = *LinkGraph::Create(parts);
+  EXPECT_EQ(Print(graph, graph.FindRoute(DeviceId(0), DeviceId(3))),
+            "device0 -> device2 (wide), device2 -> device3 (wide)");
+}
+
+// 16 devices on each of two switches that 8 others join, each by two links to either.
+TEST(LinkGraph, PairsSpreadOverEquallyShortRoutes) {
+  GraphParts parts = {.devices = 32, .switches = 10};
+  const auto connect = [&parts](int32_t a, int32_t b) {
+    parts.links.push_back({VertexId(a), VertexId(b), {Bandwidth(1)}, "uplink"});
+    parts.links.push_back({VertexId(b), VertexId(a), {Bandwidth(1)}, "uplink"});
+  };
+  for (int32_t device = 0; device < 32; ++device) connect(device, 32 + device / 16);
+  for (int32_t i = 0; i < 32; ++i) connect(32 + i % 2, 34 + i / 4);
+  const LinkGraph graph = *LinkGraph::Create(std::move(parts));
+  std::map<LinkId, int> pairs;
+  for (int32_t from = 0; from < 16; ++from) {
+    for (int32_t to = 16; to < 32; ++to) {
+      const Route route = graph.FindRoute(DeviceId(from), DeviceId(to));
+      ASSERT_EQ(route.links.size(), 4u);
+      ++pairs[route.links[1]];
+    }
+  }
+  EXPECT_EQ(pairs.size(), 16u) << "all links up";
+  for (const auto& [link, count] : pairs) {
+    EXPECT_GE(count, 6) << graph.LinkName(link) << ": about 256 / 16";
+    EXPECT_LE(count, 30) << graph.LinkName(link);
+  }
+}
+
+TEST(LinkGraph, ManyThreadsMayAsk) {
+  const LinkGraph graph = *LinkGraph::Create(Diamond());
+  std::vector<std::thread> threads;
+  std::vector<std::vector<LinkNumber>> routes(8);
+  for (auto& route : routes) {
+    threads.emplace_back([&graph, &route] {
+      for (int32_t to = 1; to < 4; ++to) graph.AppendRoute(DeviceId(0), DeviceId(to), route);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& route : routes) EXPECT_EQ(route, routes.front());
 }
 
 TEST(LinkGraph, LinksHaveADirection) {
-  LinkGraph graph = MakeGraph(kDiamond, {.devices = 4});
+  LinkGraph graph = *LinkGraph::Create(Diamond());
   EXPECT_EQ(Print(graph, graph.FindRoute(DeviceId(3), DeviceId(0))), "device3 -> device0 (back)");
   EXPECT_EQ(graph.FindRoute(DeviceId(1), DeviceId(2)).links.size(), 3u);
 }
 
 TEST(LinkGraph, LinksAreSortedWhateverTheOrderTheyCameIn) {
-  const LinkGraph graph = MakeGraph(kDiamond, {.devices = 4});
+  const LinkGraph graph = *LinkGraph::Create(Diamond());
   std::vector<std::string> names;
   for (int32_t link = 0; link < graph.links().size(); ++link) {
     names.push_back(graph.LinkName(LinkId(link)));
@@ -77,16 +121,8 @@ TEST(LinkGraph, RemembersRoutes) {
   const Route first = graph.FindRoute(DeviceId(0), DeviceId(3));
   EXPECT_EQ(Print(graph, first), "device0 -> switch2 (nic), switch2 -> device3 (nic)");
   EXPECT_EQ(graph.FindRoute(DeviceId(0), DeviceId(3)).links, first.links);
-  const LinkGraph copy = graph;
-  EXPECT_EQ(LinkGraph(copy).FindRoute(DeviceId(0), DeviceId(3)).links, first.links);
-}
-
-TEST(LinkGraph, WithinANodeThePortWinsOverAFasterNic) {
-  LinkGraph graph = MakeGraph(
-      kNodesTopology,
-      {.devices = 4, .devices_per_node = 2, .port = {Bandwidth(10)}, .nic = {Bandwidth(25)}});
-  EXPECT_EQ(Print(graph, graph.FindRoute(DeviceId(2), DeviceId(3))),
-            "device2 -> switch1 (port), switch1 -> device3 (port)");
+  const LinkGraph moved = std::move(graph);
+  EXPECT_EQ(moved.FindRoute(DeviceId(0), DeviceId(3)).links, first.links);
 }
 
 TEST(LinkGraph, TheMostLinksAreThoseOf2048DevicesFullyConnected) {
@@ -117,11 +153,35 @@ TEST(LinkGraph, TooManyLinksAreAnErrorAndNotAnExhaustedMachine) {
             "links");
 }
 
-TEST(LinkGraphDeathTest, DevicesMustBeTwoAndConnected) {
-  LinkGraph graph = MakeGraph(kDiamond, {.devices = 5});
-  EXPECT_DEATH(graph.FindRoute(DeviceId(2), DeviceId(2)), "from device2 to device2 of 5");
-  EXPECT_DEATH(graph.FindRoute(DeviceId(0), DeviceId(5)), "from device0 to device5 of 5");
-  EXPECT_DEATH(graph.FindRoute(DeviceId(0), DeviceId(4)), "no route from device0 to device4");
+std::string ErrorOf(GraphParts parts) {
+  return std::string(LinkGraph::Create(std::move(parts)).status().message());
+}
+
+TEST(LinkGraph, ImpossibleGraphsAreErrors) {
+  GraphParts parts = Diamond();
+  parts.devices = 5;
+  EXPECT_EQ(ErrorOf(parts),
+            "no way leads from device4 to device0; wanted links between all devices");
+  parts = Diamond();
+  parts.links[0].to = VertexId(4);
+  EXPECT_EQ(ErrorOf(parts), "link 0: got vertex3 to vertex4; wanted two of 4 vertices");
+  parts = Diamond();
+  parts.links[2].speed.rate = Bandwidth(0);
+  EXPECT_EQ(ErrorOf(parts),
+            "link 2: got 0 bytes/s after 1 ps; wanted a positive rate and no negative latency");
+  parts = Diamond();
+  parts.devices = 0;
+  EXPECT_THAT(ErrorOf(parts), testing::StartsWith("got 0 devices and 0 switches; wanted 1 to"));
+  parts = Diamond();
+  parts.links.erase(parts.links.begin());
+  EXPECT_EQ(ErrorOf(parts),
+            "no way leads from device1 to device0; wanted links between all devices");
+}
+
+TEST(LinkGraphDeathTest, DevicesMustBeTwo) {
+  const LinkGraph graph = *LinkGraph::Create(Diamond());
+  EXPECT_DEATH(graph.FindRoute(DeviceId(2), DeviceId(2)), "from device2 to device2 of 4");
+  EXPECT_DEATH(graph.FindRoute(DeviceId(0), DeviceId(5)), "from device0 to device5 of 4");
 }
 
 }  // namespace

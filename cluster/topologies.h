@@ -3,14 +3,25 @@
 
 #include "cluster/topology.h"
 
-// The records of all topologies by name, as topologies.def lists them. A topology's file includes
-// this, so that its record has the linkage and the name that the list says.
+// The records of all topologies by name, as topologies.def lists them, and what several of them
+// check. A topology's file includes this, so that its record has the linkage and the name that the
+// list says.
 
 namespace orrery::cluster {
 
 #define ORRERY_TOPOLOGY(Name, file) extern const TopologyKind k##Name##Topology;
 #include "cluster/topologies.def"
 #undef ORRERY_TOPOLOGY
+
+/// "got a nic of 0 bytes/s; wanted a positive rate", unless it has one.
+absl::Status CheckRate(absl::string_view what, const PathInfo& speed);
+
+/// That the devices are a whole number of nodes.
+absl::Status CheckWholeNodes(const TopologyShape& shape);
+
+/// That there are levels, that each has a positive rate where it has links, and that there are as
+/// many devices as the product of their sizes.
+absl::Status CheckLevels(const TopologyShape& shape);
 
 }  // namespace orrery::cluster
 

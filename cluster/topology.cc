@@ -1,5 +1,6 @@
 #include "cluster/topology.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -21,11 +22,36 @@ absl::Status CheckCount(absl::string_view what, int32_t count) {
   return absl::InvalidArgumentError(absl::StrCat("got ", count, " ", what, "; wanted at least 1"));
 }
 
+// Less than that a link, no route's latency is more than its type holds.
+constexpr Duration kMostLatency(1'000'000'000'000);
+
 absl::Status CheckSpeed(absl::string_view what, const PathInfo& speed) {
-  if (speed.rate >= Bandwidth(0) && speed.latency >= Duration(0)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("got a ", what, " of ", ToString(speed.rate),
-                                                 " and ", ToString(speed.latency),
-                                                 "; wanted neither below 0"));
+  if (speed.rate < Bandwidth(0) || speed.latency < Duration(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("got a ", what, " of ", ToString(speed.rate),
+                                                   " and ", ToString(speed.latency),
+                                                   "; wanted neither below 0"));
+  }
+  if (speed.latency <= kMostLatency) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("got a ", what, " of ", ToString(speed.latency),
+                                                 "; wanted at most ", ToString(kMostLatency)));
+}
+
+absl::Status CheckEveryLevel(const TopologyShape& shape) {
+  if (shape.levels.size() > kMaxLevels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", shape.levels.size(), " levels; wanted at most ", kMaxLevels));
+  }
+  for (size_t i = 0; i < shape.levels.size(); ++i) {
+    const Level& level = shape.levels[i];
+    if (level.size < 1 || level.size > kMaxDevices || level.parents < 1 ||
+        level.parents > kMaxDevices) {
+      return absl::InvalidArgumentError(absl::StrCat("got level ", i, " of ", level.size, " with ",
+                                                     level.parents, " parents; wanted 1 to ",
+                                                     kMaxDevices));
+    }
+    ORRERY_RETURN_IF_ERROR(CheckSpeed(absl::StrCat("level ", i), level.speed));
+  }
+  return absl::OkStatus();
 }
 
 void CheckPair(const Topology& topology, DeviceId from, DeviceId to) {
@@ -36,15 +62,50 @@ void CheckPair(const Topology& topology, DeviceId from, DeviceId to) {
 
 }  // namespace
 
+absl::Status CheckRate(absl::string_view what, const PathInfo& speed) {
+  if (speed.rate > Bandwidth(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("got a ", what, " of 0 bytes/s; wanted a positive rate"));
+}
+
+absl::Status CheckWholeNodes(const TopologyShape& shape) {
+  if (shape.devices % shape.devices_per_node == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("got ", shape.devices, " devices in nodes of ",
+                                                 shape.devices_per_node,
+                                                 "; wanted a whole number of nodes"));
+}
+
+absl::Status CheckLevels(const TopologyShape& shape) {
+  if (shape.levels.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("got no levels; wanted 1 to ", kMaxLevels));
+  }
+  int64_t product = 1;
+  for (size_t i = 0; i < shape.levels.size(); ++i) {
+    const Level& level = shape.levels[i];
+    product = std::min<int64_t>(product * level.size, int64_t{kMaxDevices} + 1);
+    if (level.size > 1) ORRERY_RETURN_IF_ERROR(CheckRate(absl::StrCat("level ", i), level.speed));
+  }
+  if (product == shape.devices) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("got ", shape.devices, " devices; wanted the product of the levels, ", product));
+}
+
 std::span<const TopologyKind* const> AllTopologies() { return kTopologies; }
 
 Topology::Topology() : Topology(kFullyConnectedTopology, TopologyShape{}) {}
 
 absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const TopologyShape& shape) {
   ORRERY_RETURN_IF_ERROR(CheckCount("devices", shape.devices));
+  if (shape.devices > kMaxDevices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", shape.devices, " devices; wanted at most ", kMaxDevices));
+  }
   ORRERY_RETURN_IF_ERROR(CheckCount("devices a node", shape.devices_per_node));
   ORRERY_RETURN_IF_ERROR(CheckSpeed("port", shape.port));
   ORRERY_RETURN_IF_ERROR(CheckSpeed("nic", shape.nic));
+  ORRERY_RETURN_IF_ERROR(CheckSpeed("host", shape.host));
+  ORRERY_RETURN_IF_ERROR(CheckSpeed("spine", shape.spine));
+  ORRERY_RETURN_IF_ERROR(CheckEveryLevel(shape));
   ORRERY_RETURN_IF_ERROR(kind.check(shape));
   return Topology(kind, shape);
 }
@@ -72,6 +133,7 @@ void Topology::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& 
 }
 
 std::string Topology::VertexName(VertexId vertex) const {
+  if (kind_->vertex_name != nullptr) return kind_->vertex_name(shape_, vertex);
   if (vertex.index() < devices()) return ToString(DeviceId(vertex.index()));
   return absl::StrCat("switch", vertex.index() - devices());
 }
@@ -79,6 +141,10 @@ std::string Topology::VertexName(VertexId vertex) const {
 std::string Topology::LinkName(LinkNumber link) const {
   const Link row = LinkAt(link);
   return absl::StrCat(VertexName(row.from), " -> ", VertexName(row.to), " (", row.kind, ")");
+}
+
+bool Topology::SwitchReduces(VertexId vertex) const {
+  return kind_->reduces != nullptr && kind_->reduces(shape_, vertex);
 }
 
 std::optional<Bandwidth> Topology::Bisection() const {

@@ -2,6 +2,7 @@
 #define ORRERY_CLUSTER_TOPOLOGY_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,17 +15,49 @@
 
 // A topology says how devices are connected. It is a value of a few numbers, and computes what it
 // is asked for, whatever its size: a path's rate and latency, the links of a route, a link from its
-// number. cluster/link_graph.h makes the explicit graph of all links.
+// number. cluster/link_graph.h has the explicit graph: of all links of a topology, or one that no
+// kind describes.
 
 namespace orrery::cluster {
 
+class LinkGraph;
+
+/// The most devices that a topology may have.
+inline constexpr int32_t kMaxDevices = 1 << 20;
+
+/// How the members along one dimension of a product are linked.
+enum class LevelKind : uint8_t { kRing, kOneWayRing, kLine, kFullyConnected, kSwitch };
+
+/// One dimension of a torus, mesh or product, one level of a fat tree or dragonfly: the one whose
+/// members are nearest comes first.
+struct Level {
+  int32_t size = 1;                   // members: of the level below, or devices; >= 1
+  PathInfo speed = {};                // of a link of this level
+  LevelKind kind = LevelKind::kRing;  // product only
+  int32_t parents = 1;                // fat tree: switches above each member. Dragonfly: links of
+                                      // each router to other groups
+  bool reduces = false;               // its switches add up what they are sent
+
+  friend bool operator==(const Level&, const Level&) = default;
+};
+
 /// The numbers that a topology is made from; each kind says which of them it reads.
 struct TopologyShape {
-  int32_t devices = 1;           // >= 1
-  int32_t devices_per_node = 1;  // >= 1
-  PathInfo port = {};            // a device's link into its node, or to each of its neighbours
-  PathInfo nic = {};             // a device's link out of its node
+  int32_t devices = 1;               // 1 to kMaxDevices
+  int32_t devices_per_node = 1;      // >= 1
+  PathInfo port = {};                // a device's link into its node, or to each of its neighbours
+  PathInfo nic = {};                 // a link out of the node: of a device, or of a few
+  PathInfo host = {};                // from a device to a nic that it shares
+  PathInfo spine = {};               // from a rail's switch to what joins the rails
+  int32_t nics_per_node = 0;         // that its devices share; 0: each has its own
+  bool one_way = false;              // a ring whose messages go round in one direction
+  bool port_switch_reduces = false;  // switches between ports add up what they are sent (NVLS)
+  bool nic_switch_reduces = false;   // likewise of those between nics (SHARP)
+  std::vector<Level> levels = {};    // at most kMaxLevels
+  std::shared_ptr<const LinkGraph> graph = {};  // an explicit graph: immutable, copies share it
 };
+
+inline constexpr size_t kMaxLevels = 8;
 
 /// A link by its number within its topology: 0 to link_count() - 1. A number of 64 bits, as a
 /// million devices fully connected have 10^12 links.
@@ -35,6 +68,8 @@ using LinkNumber = int64_t;
 struct TopologyKind {
   absl::string_view name;     // "nodes"
   absl::string_view summary;  // one sentence
+  /// The fields of a shape that it reads, besides devices: "devices_per_node port nic".
+  absl::string_view parameters;
   /// What is wrong with a shape, beyond what Topology::Create checks for every kind.
   absl::Status (*check)(const TopologyShape& shape) = nullptr;
   /// How many links there are.
@@ -49,6 +84,12 @@ struct TopologyKind {
   PathInfo (*path)(const TopologyShape& shape, DeviceId from, DeviceId to) = nullptr;
   /// See Topology::Bisection. Left out, no closed form is known for any shape.
   std::optional<Bandwidth> (*bisection)(const TopologyShape& shape) = nullptr;
+  /// See Topology::SwitchReduces. Left out, no switch does.
+  bool (*reduces)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// The name of a vertex; left out, they are numbered.
+  std::string (*vertex_name)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// Whether no route has more links than it needs; a test holds routes to that.
+  bool fewest_links = true;
 };
 
 /// All kinds of topology, in the order of topologies.def.
@@ -84,6 +125,9 @@ class Topology {
   std::string VertexName(VertexId vertex) const;
   /// "device3 -> switch0 (port)".
   std::string LinkName(LinkNumber link) const;
+
+  /// Whether a switch adds up what its ports send it and sends the sum (NVLS, SHARP).
+  bool SwitchReduces(VertexId vertex) const;
 
   /// Over all ways to cut the devices into two halves (of n/2 rounded down and up), the least rate
   /// at which one half can send to the other; 0 for one device. At most what the type holds.

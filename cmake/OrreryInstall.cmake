@@ -10,7 +10,7 @@ set(orrery_header_folders support ir importer cluster transforms cost_models sim
 # one of these.
 set(orrery_private_headers
   "_test_util\\.h$"
-  "^cluster/topologies\\.h$"
+  "^cluster/topologies(\\.h$|/)"
   "^cost_models/op_fixture\\.h$"
   "^importer/(batch_places|external_data|graph_.*|inline_.*|known_values|onnx_.*)\\.h$"
   "^importer/(rebatch|rebind|roles|symbols|tensor_values)\\.h$"

@@ -7,8 +7,7 @@ namespace orrery::cluster {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
-  if (shape.devices == 1 || shape.port.rate > Bandwidth(0)) return absl::OkStatus();
-  return absl::InvalidArgumentError("got a port of 0 bytes/s; wanted a positive rate");
+  return shape.devices == 1 ? absl::OkStatus() : CheckRate("port", shape.port);
 }
 
 PathInfo Path(const TopologyShape& shape, DeviceId, DeviceId) { return shape.port; }
@@ -40,6 +39,7 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
 constinit const TopologyKind kFullyConnectedTopology = {
     .name = "fully_connected",
     .summary = "Every pair of devices has its own link, all at the same rate.",
+    .parameters = "port",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,87 +15,154 @@
 //
 // The NIC hangs on the device, not behind its port: between nodes a message takes two NICs and no
 // port. Within a node it takes two ports, however fast the NICs are.
+//
+// With `nics_per_node`, that many NICs are shared by as many devices in a row each. A NIC is then a
+// vertex of its own, and a message takes `host`, nic, nic, host:
+//
+//     device0  device1       device2  device3
+//         \host /                \host /
+//         switch2 -nic- switch4 -nic- switch3          (switch0 and 1 are the nodes')
 
 namespace orrery::cluster {
 namespace {
 
 int32_t NodeCount(const TopologyShape& shape) { return shape.devices / shape.devices_per_node; }
+bool HasFabric(const TopologyShape& shape) { return NodeCount(shape) > 1; }
+bool SharesNics(const TopologyShape& shape) { return shape.nics_per_node > 0; }
+
+absl::Status CheckShared(const TopologyShape& shape) {
+  if (shape.nics_per_node < 0 || shape.nics_per_node > shape.devices_per_node ||
+      shape.devices_per_node % shape.nics_per_node != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", shape.nics_per_node, " NICs for ",
+                                                   shape.devices_per_node,
+                                                   " devices; wanted as many devices on each"));
+  }
+  return CheckRate("host", shape.host);
+}
 
 absl::Status Check(const TopologyShape& shape) {
-  if (shape.devices % shape.devices_per_node != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", shape.devices, " devices in nodes of ",
-                                                   shape.devices_per_node,
-                                                   "; wanted a whole number of nodes"));
+  if (absl::Status whole = CheckWholeNodes(shape); !whole.ok()) return whole;
+  if (shape.devices_per_node > 1) {
+    if (absl::Status port = CheckRate("port", shape.port); !port.ok()) return port;
   }
-  if (shape.devices_per_node > 1 && shape.port.rate == Bandwidth(0)) {
-    return absl::InvalidArgumentError("got a port of 0 bytes/s; wanted a positive rate");
-  }
-  if (NodeCount(shape) > 1 && shape.nic.rate == Bandwidth(0)) {
-    return absl::InvalidArgumentError("got a nic of 0 bytes/s; wanted a positive rate");
-  }
-  return absl::OkStatus();
+  if (!HasFabric(shape)) return absl::OkStatus();
+  if (absl::Status nic = CheckRate("nic", shape.nic); !nic.ok()) return nic;
+  return shape.nics_per_node != 0 ? CheckShared(shape) : absl::OkStatus();
 }
 
 PathInfo Path(const TopologyShape& shape, DeviceId from, DeviceId to) {
-  const bool same_node =
-      from.index() / shape.devices_per_node == to.index() / shape.devices_per_node;
-  const PathInfo& link = same_node ? shape.port : shape.nic;
-  return Join(link, link);
+  if (from.index() / shape.devices_per_node == to.index() / shape.devices_per_node) {
+    return Join(shape.port, shape.port);
+  }
+  const PathInfo nics = Join(shape.nic, shape.nic);
+  return SharesNics(shape) ? Join(nics, Join(shape.host, shape.host)) : nics;
 }
 
 // A cut between nodes severs half of the NICs. When the number of nodes is odd one node is cut
-// too, and half of its ports with it; cutting more nodes only severs more.
+// too, and half of its ports with it; cutting more nodes only severs more. With shared NICs that is
+// known for whole nodes alone.
 std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   const int32_t nodes = NodeCount(shape);
+  if (HasFabric(shape) && SharesNics(shape)) {
+    if (nodes % 2 != 0) return std::nullopt;
+    const Bandwidth hosts =
+        Aggregate(shape.host.rate, shape.devices_per_node / shape.nics_per_node);
+    return Aggregate(std::min(shape.nic.rate, hosts), int64_t{nodes / 2} * shape.nics_per_node);
+  }
   const Bandwidth nics = nodes > 1 ? Aggregate(shape.nic.rate, shape.devices / 2) : Bandwidth(0);
   const Bandwidth ports =
       nodes % 2 == 1 ? Aggregate(shape.port.rate, shape.devices_per_node / 2) : Bandwidth(0);
   return Sum(nics, ports);
 }
 
-// The links of a device, at 2 or 4 times its index: into its node and back, to the fabric and back.
+// The links of a device, at 2 or 4 times its index: into its node and back, to the fabric (or the
+// shared NIC) and back. Then come the shared NICs' links to the fabric and back.
 enum Place : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
 
-int32_t LinksPerDevice(const TopologyShape& shape) { return NodeCount(shape) > 1 ? 4 : 2; }
+int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? 4 : 2; }
+
+int64_t SharedNics(const TopologyShape& shape) {
+  return HasFabric(shape) ? int64_t{NodeCount(shape)} * shape.nics_per_node : 0;
+}
 
 int64_t LinkCount(const TopologyShape& shape) {
-  return int64_t{shape.devices} * LinksPerDevice(shape);
+  return shape.devices * LinksPerDevice(shape) + 2 * SharedNics(shape);
+}
+
+int64_t SharedNicOf(const TopologyShape& shape, int64_t device) {
+  return device / (shape.devices_per_node / shape.nics_per_node);
+}
+
+VertexId NicVertex(const TopologyShape& shape, int64_t nic) {
+  return VertexId(static_cast<int32_t>(shape.devices + NodeCount(shape) + nic));
+}
+
+VertexId Fabric(const TopologyShape& shape) { return NicVertex(shape, SharedNics(shape)); }
+
+Link DeviceLink(const TopologyShape& shape, int32_t device, int64_t place) {
+  Link row = {VertexId(device), VertexId(shape.devices + device / shape.devices_per_node),
+              shape.port, "port"};
+  if (place == kNicOut || place == kNicIn) {
+    const bool shared = SharesNics(shape);
+    row.to = shared ? NicVertex(shape, SharedNicOf(shape, device)) : Fabric(shape);
+    row.speed = shared ? shape.host : shape.nic;
+    row.kind = shared ? "host" : "nic";
+  }
+  if (place == kPortIn || place == kNicIn) std::swap(row.from, row.to);
+  return row;
 }
 
 Link LinkAt(const TopologyShape& shape, LinkNumber link) {
-  const auto device = static_cast<int32_t>(link / LinksPerDevice(shape));
-  const auto place = static_cast<int32_t>(link % LinksPerDevice(shape));
-  const bool is_port = place == kPortOut || place == kPortIn;
-  const VertexId node_switch(shape.devices + device / shape.devices_per_node);
-  const VertexId fabric(shape.devices + NodeCount(shape));
-  Link row = {.from = VertexId(device),
-              .to = is_port ? node_switch : fabric,
-              .speed = is_port ? shape.port : shape.nic,
-              .kind = is_port ? "port" : "nic"};
-  if (place == kPortIn || place == kNicIn) std::swap(row.from, row.to);
+  const int64_t first_nic = shape.devices * LinksPerDevice(shape);
+  if (link < first_nic) {
+    return DeviceLink(shape, static_cast<int32_t>(link / LinksPerDevice(shape)),
+                      link % LinksPerDevice(shape));
+  }
+  Link row = {NicVertex(shape, (link - first_nic) / 2), Fabric(shape), shape.nic, "nic"};
+  if ((link - first_nic) % 2 == 1) std::swap(row.from, row.to);
   return row;
 }
 
 void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
                  std::vector<LinkNumber>& route) {
-  const bool same_node =
-      from.index() / shape.devices_per_node == to.index() / shape.devices_per_node;
   const int64_t stride = LinksPerDevice(shape);
-  route.push_back(from.index() * stride + (same_node ? kPortOut : kNicOut));
-  route.push_back(to.index() * stride + (same_node ? kPortIn : kNicIn));
+  if (from.index() / shape.devices_per_node == to.index() / shape.devices_per_node) {
+    route.push_back(from.index() * stride + kPortOut);
+    route.push_back(to.index() * stride + kPortIn);
+    return;
+  }
+  route.push_back(from.index() * stride + kNicOut);
+  if (SharesNics(shape)) {
+    const int64_t first_nic = shape.devices * stride;
+    route.push_back(first_nic + 2 * SharedNicOf(shape, from.index()));
+    route.push_back(first_nic + 2 * SharedNicOf(shape, to.index()) + 1);
+  }
+  route.push_back(to.index() * stride + kNicIn);
+}
+
+bool Reduces(const TopologyShape& shape, VertexId vertex) {
+  if (HasFabric(shape) && vertex == Fabric(shape)) return shape.nic_switch_reduces;
+  return vertex.index() >= shape.devices && vertex < NicVertex(shape, 0) &&
+         shape.port_switch_reduces;
 }
 
 }  // namespace
 
 constinit const TopologyKind kNodesTopology = {
     .name = "nodes",
-    .summary = "Nodes of devices around a switch; each device's own NIC to a non-blocking fabric.",
+    .summary =
+        "Nodes of devices around a switch; NICs of each device, or shared by a few, to a "
+        "non-blocking fabric.",
+    .parameters =
+        "devices_per_node port nic nics_per_node host port_switch_reduces "
+        "nic_switch_reduces",
     .check = Check,
     .link_count = LinkCount,
     .link_at = LinkAt,
     .append_route = AppendRoute,
     .path = Path,
     .bisection = Bisection,
+    .reduces = Reduces,
 };
 
 }  // namespace orrery::cluster

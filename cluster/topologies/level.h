@@ -1,0 +1,56 @@
+#ifndef ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
+#define ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/topology.h"
+
+// How the members along one line of a dimension are linked, and products of such dimensions: what
+// ring, torus, mesh and product are made of.
+
+namespace orrery::cluster {
+
+/// Stands for the switch of a line, where members have numbers from 0.
+inline constexpr int32_t kSwitchMember = -1;
+
+/// One end and the other of a link of a line.
+struct LineLink {
+  int32_t from = 0;
+  int32_t to = 0;
+};
+
+/// The record of a level kind. Links of a line of `size` members are numbered from 0.
+struct LevelRule {
+  absl::string_view name;  // "ring", as a cluster file says it
+  absl::string_view link;  // what a link is called
+  bool has_switch = false;
+  int64_t (*link_count)(int32_t size) = nullptr;
+  LineLink (*link_at)(int32_t size, int64_t link) = nullptr;
+  /// Appends `base` and more to `route`: the links from one member to another.
+  void (*append)(int32_t size, LineLink ends, int64_t base,
+                 std::vector<LinkNumber>& route) = nullptr;
+  /// How many links that is.
+  int32_t (*hops)(int32_t size, LineLink ends) = nullptr;
+};
+
+const LevelRule& RuleOf(LevelKind kind);
+
+/// All records, in the order of LevelKind.
+std::span<const LevelRule> AllLevelRules();
+
+// A product of dimensions. The device number counts along levels[0] first. A message goes along
+// levels[0] until it is right there, then along levels[1], and so on. Links are numbered dimension
+// by dimension, then line by line, then as the rule says; switches likewise.
+
+int64_t ProductLinkCount(std::span<const Level> levels);
+Link ProductLinkAt(std::span<const Level> levels, LinkNumber link);
+void AppendProductRoute(std::span<const Level> levels, DeviceId from, DeviceId to,
+                        std::vector<LinkNumber>& route);
+PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to);
+bool ProductReduces(std::span<const Level> levels, VertexId vertex);
+
+}  // namespace orrery::cluster
+
+#endif  // ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
