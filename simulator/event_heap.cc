@@ -17,9 +17,8 @@ bool Before(const Event& a, const Event& b) {
 
 }  // namespace
 
-void EventHeap::Push(Time time, TaskId task) {
-  ORRERY_DCHECK(time >= Time(0)) << task;
-  const Event event{time, next_sequence_++, task};
+void EventHeap::Push(const Event& event) {
+  ORRERY_DCHECK(event.time >= Time(0)) << event.task;
   size_t hole = heap_.size();
   heap_.push_back(event);
   while (hole > 0) {

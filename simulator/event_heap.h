@@ -23,7 +23,9 @@ class EventHeap {
   bool empty() const { return heap_.empty(); }
   /// The first event; there must be one.
   const Event& top() const { return heap_.front(); }
-  void Push(Time time, TaskId task);
+  void Push(Time time, TaskId task) { Push({time, next_sequence_++, task}); }
+  /// The same with a sequence number of the caller's: for a heap that is filled so throughout.
+  void Push(const Event& event);
   /// Drops the first event; there must be one.
   void Pop();
   /// `Pop` and `Push` in one, for half the price of both: a task that finishes mostly starts the

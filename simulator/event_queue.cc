@@ -7,21 +7,27 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/event_heap.h"
 #include "simulator/task_order.h"
+#include "simulator/time_alone.h"
 #include "support/check.h"
+#include "support/status.h"
 
 namespace orrery::simulator {
 namespace {
 
-// The messages under way. The model is called only when a message starts or arrives, not at every
-// event: in between its answers do not change.
+// The messages under way. The model is asked only when time is about to pass, and only when a
+// message started or went on since: a thousand that start at a moment are one question.
 class Network {
  public:
   explicit Network(NetworkModel& model) : model_(model) {
     ORRERY_CHECK(!model.NextCompletion(Time(0)).has_value()) << "the network is not fresh";
   }
 
-  // When the next message arrives; nothing when none is under way.
-  const std::optional<Time>& next() const { return next_; }
+  // When something happens next; nothing when no message is under way.
+  const std::optional<Time>& Next() {
+    if (!asked_) next_ = active_ == 0 ? std::nullopt : model_.NextCompletion(now_);
+    asked_ = true;
+    return next_;
+  }
 
   void Start(TaskId message, const Flow& flow, Time now) {
     if (now > now_) {
@@ -30,22 +36,25 @@ class Network {
       now_ = now;
     }
     model_.Start(message, flow);
-    next_ = model_.NextCompletion(now_);
+    ++active_;
+    asked_ = false;
   }
 
-  // Lets time pass to the next arrival, and appends what arrives to `arrived`.
+  // Lets time pass to what happens next, and makes `arrived` what arrives then.
   void Advance(std::vector<TaskId>& arrived) {
     now_ = *next_;
     const std::span<const TaskId> messages = model_.Advance(now_);
-    ORRERY_CHECK(!messages.empty()) << "nothing arrived at " << now_ << ", when something was to";
     arrived.assign(messages.begin(), messages.end());
-    next_ = model_.NextCompletion(now_);
+    active_ -= static_cast<int32_t>(arrived.size());
+    asked_ = false;
   }
 
  private:
   NetworkModel& model_;
   Time now_;
   std::optional<Time> next_;
+  bool asked_ = true;  // `next_` holds
+  int32_t active_ = 0;
 };
 
 class Engine {
@@ -58,9 +67,11 @@ class Engine {
 
   absl::StatusOr<Trace> Run() {
     StartFirst();
-    while (true) {
-      if (network_.next().has_value() &&
-          (events_.empty() || *network_.next() <= events_.top().time)) {
+    while (now_ < kEndOfTime) {
+      if (!events_.empty() && events_.top().time == now_) {
+        FinishTop();  // time stands still, and the network need not be asked
+      } else if (network_.Next().has_value() &&
+                 (events_.empty() || *network_.Next() <= events_.top().time)) {
         FinishArrivals();
       } else if (!events_.empty()) {
         FinishTop();
@@ -68,6 +79,7 @@ class Engine {
         break;
       }
     }
+    if (now_ >= kEndOfTime) return Endless();
     if (finished_ < program_.task_count()) return Deadlock();
     trace_.makespan = now_;
     return std::move(trace_);
@@ -114,9 +126,16 @@ class Engine {
   }
 
   void FinishArrivals() {
-    now_ = *network_.next();
+    now_ = *network_.Next();
     network_.Advance(arrived_);
     for (const TaskId task : arrived_) Finish(task);
+  }
+
+  absl::Status Endless() const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "simulation: after ", finished_, " of ", program_.task_count(),
+        " tasks, what runs goes on beyond ", ToString(kEndOfTime),
+        ", wanted a step that ends before; try checking the durations, sizes and rates"));
   }
 
   absl::Status Deadlock() const {
@@ -141,9 +160,48 @@ class Engine {
   Trace trace_;
 };
 
+// Whether all ids name one of `count` rows.
+template <typename IdType>
+bool AllWithin(std::span<const IdType> ids, int32_t count) {
+  uint32_t highest = 0;  // as unsigned, the id that names nothing is the highest
+  for (const IdType id : ids) highest = std::max(highest, static_cast<uint32_t>(id.index()));
+  return ids.empty() || highest < static_cast<uint32_t>(count);
+}
+
+bool AllWithin(std::span<const Duration> durations) {
+  Duration least(0);
+  Duration most(0);
+  for (const Duration duration : durations) {
+    least = std::min(least, duration);
+    most = std::max(most, duration);
+  }
+  return least == Duration(0) && most <= kEndOfTime;
+}
+
+bool FlowsWithin(const Program& program) {
+  int32_t highest = -1;
+  for (const FlowId flow : program.task_flows()) highest = std::max(highest, flow.index());
+  return highest < program.flow_count();
+}
+
+// What could not be played at all, at the price of a look at each number.
+absl::Status VerifyRunnable(const Program& program) {
+  bool sound = FlowsWithin(program) && AllWithin(program.durations()) &&
+               AllWithin(program.task_labels(), program.label_count()) &&
+               AllWithin(program.stream_pool(), program.stream_count()) &&
+               AllWithin(program.dependency_pool(), program.task_count());
+  for (int32_t i = 0; i < program.stream_count() && sound; ++i) {
+    const RankClassId rank = program.stream(StreamId(i)).rank;
+    sound = rank.valid() && rank.index() < program.rank_count();
+  }
+  if (!sound) return program.Verify();
+  return program.VerifyNetwork();
+}
+
 }  // namespace
 
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network) {
+  ORRERY_RETURN_IF_ERROR(VerifyRunnable(program));
   return Engine(program, network).Run();
 }
 

@@ -12,9 +12,13 @@ namespace orrery::simulator {
 /// `network`, which must be fresh, times the flows. The outcome depends on nothing but the two;
 /// where there are no flows, it is that of `RunLongestPath`, picosecond for picosecond.
 ///
-/// A task that occupies several streams waits in all of them until it is at the head of each.
-/// Flows that arrive at a moment finish before the tasks that do, those in the order in which they
-/// started. A deadlock is an error that names the tasks that wait for each other and on what.
+/// A task that occupies several streams waits in all of them until it is at the head of each. When
+/// time comes to a moment, flows that arrive then finish before the tasks that do, those in the
+/// order in which they started; what starts at that moment and takes no time comes after them.
+///
+/// Whatever the program, the run ends. A deadlock is an error that names the tasks that wait for
+/// each other and on what; so are ids out of range, resources and flows without bandwidth, and a
+/// run that goes on for more than 53 days.
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network);
 
 }  // namespace orrery::simulator

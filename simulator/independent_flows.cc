@@ -6,10 +6,9 @@
 
 namespace orrery::simulator {
 
-Duration TimeAlone(const Flow& flow) { return flow.latency + TransferTime(flow.size, flow.rate); }
-
 void IndependentFlows::Start(TaskId message, const Flow& flow) {
-  active_.push_back({now_ + TimeAlone(flow), started_++, message});
+  const Duration alone = program_ == nullptr ? TimeAlone(flow) : TimeAlone(flow, *program_);
+  active_.push_back({std::min(now_ + alone, kEndOfTime), started_++, message});
   std::push_heap(active_.begin(), active_.end(), Later);
 }
 

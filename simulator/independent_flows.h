@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "simulator/network_model.h"
+#include "simulator/time_alone.h"
 
 namespace orrery::simulator {
-
-/// Time of a message that has its path to itself: latency + size / rate (the Hockney model, 1994),
-/// rounded up.
-Duration TimeAlone(const Flow& flow);
 
 /// Each message as if it were alone: no sharing, so a lower bound of every other network model.
 class IndependentFlows : public NetworkModel {
  public:
+  IndependentFlows() = default;
+  /// Flows are bounded by the resources of `program`, too, which must outlive this; else by their
+  /// own rate alone.
+  explicit IndependentFlows(const Program& program) : program_(&program) {}
+
   void Start(TaskId message, const Flow& flow) override;
   std::optional<Time> NextCompletion(Time now) override;
   std::span<const TaskId> Advance(Time to) override;
@@ -29,6 +31,7 @@ class IndependentFlows : public NetworkModel {
   };
   static bool Later(const Arrival& a, const Arrival& b);
 
+  const Program* program_ = nullptr;
   Time now_;
   int64_t started_ = 0;
   std::vector<Arrival> active_;  // a heap, the next arrival first

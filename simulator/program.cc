@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/task_order.h"
+#include "simulator/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -53,10 +54,11 @@ absl::Status VerifyTask(const Program& program, TaskId task) {
   if (flow.valid() && !InRange(flow, program.flow_count())) {
     return OutOfRange(ToString(task), flow, program.flow_count());
   }
-  if (program.duration(task) < Duration(0)) {
+  if (program.duration(task) < Duration(0) || program.duration(task) > kEndOfTime) {
     return Wrong(ToString(task),
                  absl::StrCat("a duration of ", program.duration(task).picoseconds(), " ps"),
-                 "0 ps or more", "checking the cost model that made it");
+                 absl::StrCat("0 ps or more and at most ", ToString(kEndOfTime)),
+                 "checking the cost model that made it");
   }
   for (const TaskId before : program.dependencies_of(task)) {
     if (!InRange(before, program.task_count())) {
@@ -267,11 +269,15 @@ void Program::Reserve(int32_t tasks) {
   memory_events_.reserve(3 * count);  // most tasks make one tensor and use up one or two
 }
 
+absl::Status Program::VerifyNetwork() const {
+  ORRERY_RETURN_IF_ERROR(VerifyResources(*this));
+  return VerifyFlows(*this);
+}
+
 absl::Status Program::Verify() const {
   ORRERY_RETURN_IF_ERROR(VerifyMembers(*this));
   ORRERY_RETURN_IF_ERROR(VerifyStreams(*this));
-  ORRERY_RETURN_IF_ERROR(VerifyResources(*this));
-  ORRERY_RETURN_IF_ERROR(VerifyFlows(*this));
+  ORRERY_RETURN_IF_ERROR(VerifyNetwork());
   for (int32_t i = 0; i < task_count(); ++i) ORRERY_RETURN_IF_ERROR(VerifyTask(*this, TaskId(i)));
   ORRERY_RETURN_IF_ERROR(VerifyMemory(*this));
   return VerifyAcyclic(*this);

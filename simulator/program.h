@@ -211,6 +211,7 @@ class Program {
   /// to offset t+1. For loops that run once a task.
   std::span<const Duration> durations() const { return durations_; }
   std::span<const LabelId> task_labels() const { return task_labels_; }
+  std::span<const FlowId> task_flows() const { return task_flows_; }  // empty without flows
   std::span<const uint32_t> stream_offsets() const { return stream_begin_; }
   std::span<const StreamId> stream_pool() const { return stream_pool_; }
   std::span<const uint32_t> dependency_offsets() const { return dependency_begin_; }
@@ -228,6 +229,8 @@ class Program {
   /// rendezvous, negative durations, resources and flows without bandwidth, a resource twice in a
   /// flow, a cycle of dependencies and stream orders (printed with the tasks on it).
   absl::Status Verify() const;
+  /// The part of `Verify` that is about resources and flows.
+  absl::Status VerifyNetwork() const;
 
  private:
   using ResidentRow = std::array<Bytes, kMemoryKindCount>;
