@@ -14,10 +14,56 @@ namespace {
 using cluster::DeviceId;
 using cluster::Topology;
 
+// Where a topology has levels, the lowest is what others call a node.
+int32_t DevicesANode(const cluster::TopologyShape& shape) {
+  if (shape.devices_per_node > 1 || shape.levels.size() < 2) return shape.devices_per_node;
+  return shape.levels[0].size;
+}
+
+// The switch in the middle of the route from one device to another; invalid when there is none.
+cluster::VertexId MiddleSwitch(const Topology& topology, DeviceId from, DeviceId to) {
+  std::vector<cluster::LinkNumber> route;
+  topology.AppendRoute(from, to, route);
+  if (route.empty() || route.size() % 2 != 0) return cluster::VertexId();
+  const cluster::VertexId middle = topology.LinkAt(route[route.size() / 2 - 1]).to;
+  return middle.index() >= topology.devices() ? middle : cluster::VertexId();
+}
+
+// Whether ranks `first`, `first` + `stride`, … meet in one switch that reduces.
+bool SwitchReduces(const Topology& topology, std::span<const DeviceId> group, size_t first,
+                   size_t count, size_t stride) {
+  const auto middle = [&](size_t i) {
+    return MiddleSwitch(topology, group[first + i * stride],
+                        group[first + (i + 1) % count * stride]);
+  };
+  const cluster::VertexId meeting = middle(0);
+  if (!meeting.valid() || !topology.SwitchReduces(meeting)) return false;
+  for (size_t i = 1; i < count; ++i) {
+    if (middle(i) != meeting) return false;
+  }
+  return true;
+}
+
+// Whether that holds for the ranks of each node.
+bool NodesReduce(const Topology& topology, std::span<const DeviceId> group, size_t a_node) {
+  for (size_t first = 0; first < group.size(); first += a_node) {
+    if (!SwitchReduces(topology, group, first, a_node, 1)) return false;
+  }
+  return true;
+}
+
+// Whether that holds for those of one place in all nodes.
+bool FabricReduces(const Topology& topology, std::span<const DeviceId> group, size_t a_node) {
+  for (size_t local = 0; local < a_node; ++local) {
+    if (!SwitchReduces(topology, group, local, group.size() / a_node, a_node)) return false;
+  }
+  return true;
+}
+
 // How many ranks of the group are in each node, when they lie node by node and equally many in
 // each; else 1.
 int32_t RanksANode(std::span<const DeviceId> group, const Topology& topology) {
-  const int32_t devices_per_node = topology.shape().devices_per_node;
+  const int32_t devices_per_node = DevicesANode(topology.shape());
   const auto node = [&](size_t rank) { return group[rank].index() / devices_per_node; };
   size_t first = 1;
   while (first < group.size() && node(first) == node(0)) ++first;
@@ -107,12 +153,14 @@ absl::Status CheckGroup(std::span<const DeviceId> group, const Topology& topolog
 }
 
 CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topology) {
+  const int32_t a_node = RanksANode(request.group, topology);
+  const auto k = static_cast<size_t>(a_node);
   return {.kind = request.kind,
           .size = request.size,
           .ranks = static_cast<int32_t>(request.group.size()),
-          .ranks_a_node = RanksANode(request.group, topology),
-          .node_reduces = request.node_reduces,
-          .fabric_reduces = request.fabric_reduces,
+          .ranks_a_node = a_node,
+          .node_reduces = k > 1 && NodesReduce(topology, request.group, k),
+          .fabric_reduces = k < request.group.size() && FabricReduces(topology, request.group, k),
           .hop = SlowestHop(request.group, topology)};
 }
 

@@ -38,8 +38,6 @@ struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Bytes size = {};  // see CollectiveKind
   std::span<const cluster::DeviceId> group;
-  bool node_reduces = false;    // the switch in each node can reduce (NVLS)
-  bool fabric_reduces = false;  // the switches between nodes can (SHARP)
 };
 
 /// What was chosen, and what it costs.

@@ -271,7 +271,9 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
   // One rate: whole numbers that give the time exactly. A fraction of a byte is scaled away.
   const Wide scale = moved % divisor == 0 ? 1 : divisor;
   const Wide scaled_rate = static_cast<Wide>(sum[0].rate.bytes_per_second()) * scale;
-  if (sum.size() == 1 && moved / divisor <= kMost / (scale + 1) && scaled_rate <= kMost) {
+  // Not so far that the loads become too small to reckon with.
+  const bool small = scale * static_cast<Wide>(parts) <= 100'000'000;
+  if (sum.size() == 1 && small && moved / divisor <= kMost / (scale + 1) && scaled_rate <= kMost) {
     flow.size = Bytes(static_cast<int64_t>(scale == 1 ? moved / divisor : moved));
     flow.rate = Bandwidth(static_cast<int64_t>(scaled_rate));
   } else {

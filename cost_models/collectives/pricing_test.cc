@@ -159,15 +159,15 @@ TEST_F(NodesTest, NamesTheBusiestLink) {
 // A slower link holds up all steps of a ring; the latency of another does not add to its time.
 TEST(CostOf, KeepsEveryWayToBeTheSlowest) {
   Rounds rounds = RoundsOf("ring", {.ranks = 8});
-  const Topology nodes = Make("nodes", {.devices = 8,
-                                        .devices_per_node = 4,
-                                        .port = {Bandwidth(1'000'000), Duration(1)},
-                                        .nic = {Bandwidth(1'000'000'000), Duration(1'000'000'000)}});
+  const Topology nodes =
+      Make("nodes", {.devices = 8,
+                     .devices_per_node = 4,
+                     .port = {Bandwidth(1'000'000), Duration(1)},
+                     .nic = {Bandwidth(1'000'000'000), Duration(1'000'000'000)}});
   const std::vector<DeviceId> group = Devices(8);
   // A part of 8 bytes: 8 us over a port and no latency; over a NIC 8 ns and 2 ms.
   EXPECT_EQ(PriceOn(nodes, group, rounds, Bytes(64)), Duration(2'000'008'000) * 14);
-  EXPECT_EQ(PriceOn(nodes, group, rounds, Bytes(64'000)),
-            Duration(8'000'000'000 + 2) * 14);
+  EXPECT_EQ(PriceOn(nodes, group, rounds, Bytes(64'000)), Duration(8'000'000'000 + 2) * 14);
 }
 
 class FlowTest : public ::testing::TestWithParam<const CollectiveAlgorithm*> {};
@@ -202,8 +202,8 @@ TEST_P(FlowTest, TakesTheClosedFormAndLoadsNoLinkTooMuch) {
       EXPECT_EQ(flow.latency + TransferTime(flow.size, flow.rate), TimeOf(cost, size));
       EXPECT_GE(flow.latency, Duration(0));
       for (const LinkLoad& load : flow.loads) {
-        const auto rate = static_cast<double>(
-            cluster.topology.LinkAt(load.link).speed.rate.bytes_per_second());
+        const auto rate =
+            static_cast<double>(cluster.topology.LinkAt(load.link).speed.rate.bytes_per_second());
         EXPECT_LE(load.load * static_cast<double>(flow.rate.bytes_per_second()),
                   rate * (1 + 1e-6) + 1);
       }
