@@ -60,11 +60,10 @@ class Planner {
       Bytes message = size_;
       const auto exchange = [&](int32_t distance, Bytes reduced) {
         const int32_t partner = rank ^ distance;
-        Append(Plan(rank),
-               {.sends = {{partner, Flow(rank, partner, message)}},
-                .receives = 1,
-                .reduced = reduced},
-               1);
+        Append(
+            Plan(rank),
+            {.sends = {{partner, Flow(rank, partner, message)}}, .receives = 1, .reduced = reduced},
+            1);
       };
       if (Reduces()) {
         for (int32_t distance = 1; distance < n_; distance *= 2) {
@@ -137,8 +136,9 @@ absl::StatusOr<AstraStepPlan> PlanAstraStep(CollectiveKind kind, absl::string_vi
     return planner.HalvingDoubling();
   }
   return absl::InvalidArgumentError(absl::StrCat("algorithm '", algorithm, "' for ", name, " of ",
-                                                 n, " ranks; wanted ring, direct or, for a power "
-                                                    "of two, halvingDoubling"));
+                                                 n,
+                                                 " ranks; wanted ring, direct or, for a power "
+                                                 "of two, halvingDoubling"));
 }
 
 }  // namespace orrery::lowering

@@ -229,7 +229,8 @@ absl::Status Check(const AstraCollective& collective) {
   ORRERY_RETURN_IF_ERROR(positive("preferred-dataset-splits", collective.chunks));
   ORRERY_RETURN_IF_ERROR(positive("active-chunks-per-dimension", collective.active_chunks));
   ORRERY_RETURN_IF_ERROR(positive("local-mem-bw", collective.local_memory.bytes_per_second()));
-  ORRERY_RETURN_IF_ERROR(positive("dimensions", static_cast<int64_t>(collective.dimensions.size())));
+  ORRERY_RETURN_IF_ERROR(
+      positive("dimensions", static_cast<int64_t>(collective.dimensions.size())));
   return positive("size", collective.size.count());
 }
 

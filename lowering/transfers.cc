@@ -33,11 +33,11 @@ class TransferAdder {
 
  private:
   struct Member {
-    simulator::RankClassId rank;                   // invalid before its first task
+    simulator::RankClassId rank;                    // invalid before its first task
     std::vector<simulator::StreamId> streams = {};  // as many as it sends at once
-    size_t busy = 0;                               // streams taken in this round
-    std::vector<TaskId> before = {};               // what it waits for before it sends again
-    std::vector<TaskId> now = {};                  // what it sends and receives in this round
+    size_t busy = 0;                                // streams taken in this round
+    std::vector<TaskId> before = {};                // what it waits for before it sends again
+    std::vector<TaskId> now = {};                   // what it sends and receives in this round
   };
 
   size_t IndexOf(int32_t rank) const {
@@ -51,9 +51,11 @@ class TransferAdder {
       const Transfer& transfer = round.transfers[i];
       if (cost_models::FirstPart(transfer, round, repetition, rounds_.parts) < 0) continue;
       const size_t from = IndexOf(transfer.from), to = IndexOf(transfer.to);
-      Member& sender = members_[from];
-      const TaskId task = program_.AddTask(
-          FreeStream(sender, from), {.flow = FlowOf(transfer, i), .label = Label()}, sender.before);
+      before_ = members_[from].before;
+      before_.insert(before_.end(), members_[to].before.begin(), members_[to].before.end());
+      const TaskId task =
+          program_.AddTask(FreeStream(members_[from], from),
+                           {.flow = FlowOf(transfer, i), .label = Label()}, before_);
       for (const size_t member : {from, to}) {
         if (members_[member].now.empty()) touched_.push_back(member);
         members_[member].now.push_back(task);
@@ -77,11 +79,11 @@ class TransferAdder {
 
   simulator::StreamId FreeStream(Member& member, size_t index) {
     if (!member.rank.valid()) {
-      member.rank = program_.AddRank({.name = absl::StrCat("rank", index)});
+      member.rank = program_.AddRank(
+          {.name = absl::StrCat("rank", index), .members = {program_.rank_count()}});
     }
     if (member.busy == member.streams.size()) {
-      member.streams.push_back(
-          program_.AddStream(member.rank, simulator::StreamKind::kSendNext));
+      member.streams.push_back(program_.AddStream(member.rank, simulator::StreamKind::kSendNext));
     }
     return member.streams[member.busy++];
   }
@@ -117,6 +119,7 @@ class TransferAdder {
   simulator::LabelId label_;
   std::vector<Member> members_;  // ranks, nodes' switches, the fabric
   std::vector<FlowId> flows_;    // of the transfers of a round, once they are needed
+  std::vector<TaskId> before_;   // what a transfer waits for
   std::vector<size_t> touched_;  // members with tasks in this round
   std::vector<cluster::LinkNumber> route_;
 };

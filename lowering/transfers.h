@@ -41,7 +41,7 @@ class LinkResources {
 inline constexpr int64_t kMaxTransfers = int64_t{1} << 22;
 
 /// Adds to the program a task for every transfer of `rounds` among `group`, whose rank r is device
-/// r. A transfer begins when its sender has sent and received everything of the rounds before.
+/// r. A transfer begins when both its ends have sent and received everything of the rounds before.
 /// Overlapping rounds follow each other. Parts are of whole bytes, rounded up. ResourceExhausted
 /// when there would be more than kMaxTransfers.
 absl::Status AddTransfers(cost_models::DeviceGroup group, const cost_models::Rounds& rounds,

@@ -43,7 +43,7 @@ Duration Simulate(const Topology& topology, const Rounds& rounds, Bytes size) {
   LinkResources links(topology, program);
   const std::vector<DeviceId> group = First(rounds.ranks);
   EXPECT_TRUE(AddTransfers(group, rounds, size, links).ok());
-  EXPECT_TRUE(program.Verify().ok());
+  EXPECT_EQ(program.Verify(), absl::OkStatus());
   simulator::FluidNetwork network(program);
   const auto trace = simulator::RunEvents(program, network);
   EXPECT_TRUE(trace.ok()) << trace.status();
@@ -95,11 +95,12 @@ TEST(Transfers, OnUnsharedLinksTakeThePrice) {
   int equal = 0;
   ForAllRounds([&](const Rounds& rounds) {
     if (Shares(rounds)) return;
-    const Topology topology = Make(
-        "fully_connected",
-        {.devices = rounds.ranks, .port = {Bandwidth(1'000'000'007), Duration(1'234'567)}});
+    const Topology topology =
+        Make("fully_connected",
+             {.devices = rounds.ranks, .port = {Bandwidth(1'000'000'007), Duration(1'234'567)}});
     const Bytes size = WholeSize(rounds);
-    const Duration price = Price(topology, rounds, size), simulated = Simulate(topology, rounds, size);
+    const Duration price = Price(topology, rounds, size),
+                   simulated = Simulate(topology, rounds, size);
     // The price is rounded once, the simulation once a step.
     EXPECT_GE(simulated, price);
     EXPECT_LE(simulated, price + Duration(cost_models::RepetitionCount(rounds)));
@@ -112,9 +113,9 @@ TEST(Transfers, OnUnsharedLinksTakeThePrice) {
 TEST(Transfers, OnUnsharedLinksTakeThePriceExactly) {
   ForAllRounds([&](const Rounds& rounds) {
     if (Shares(rounds)) return;
-    const Topology topology = Make(
-        "fully_connected",
-        {.devices = rounds.ranks, .port = {Bandwidth(1'000'000'000), Duration(1'234'567)}});
+    const Topology topology =
+        Make("fully_connected",
+             {.devices = rounds.ranks, .port = {Bandwidth(1'000'000'000), Duration(1'234'567)}});
     const Bytes size = WholeSize(rounds);
     EXPECT_EQ(Simulate(topology, rounds, size), Price(topology, rounds, size));
   });
@@ -122,15 +123,14 @@ TEST(Transfers, OnUnsharedLinksTakeThePriceExactly) {
 
 // A ring whose hops are unlike takes its steps times its slowest hop.
 TEST(Transfers, OfARingOverUnlikeHopsTakeThePriceExactly) {
-  const Topology topology =
-      Make("nodes", {.devices = 16,
-                     .devices_per_node = 4,
-                     .port = {Bandwidth(10'000'000'000), Duration(1'000'000)},
-                     .nic = {Bandwidth(1'000'000'000), Duration(5'000'000)}});
-  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                                    CollectiveKind::kReduceScatter}) {
-    const Rounds rounds = (*cost_models::FindCollectiveAlgorithm("ring"))
-                              ->rounds({.kind = kind, .ranks = 16});
+  const Topology topology = Make("nodes", {.devices = 16,
+                                           .devices_per_node = 4,
+                                           .port = {Bandwidth(10'000'000'000), Duration(1'000'000)},
+                                           .nic = {Bandwidth(1'000'000'000), Duration(5'000'000)}});
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+    const Rounds rounds =
+        (*cost_models::FindCollectiveAlgorithm("ring"))->rounds({.kind = kind, .ranks = 16});
     EXPECT_EQ(Simulate(topology, rounds, WholeSize(rounds)),
               Price(topology, rounds, WholeSize(rounds)));
   }
@@ -138,11 +138,10 @@ TEST(Transfers, OfARingOverUnlikeHopsTakeThePriceExactly) {
 
 // Elsewhere no rank waits longer than the price says: rounds in step are the slowest way.
 TEST(Transfers, OnSharedLinksTakeAtMostThePrice) {
-  const Topology nodes =
-      Make("nodes", {.devices = 16,
-                     .devices_per_node = 4,
-                     .port = {Bandwidth(10'000'000'000), Duration(1'000'000)},
-                     .nic = {Bandwidth(1'000'000'000), Duration(5'000'000)}});
+  const Topology nodes = Make("nodes", {.devices = 16,
+                                        .devices_per_node = 4,
+                                        .port = {Bandwidth(10'000'000'000), Duration(1'000'000)},
+                                        .nic = {Bandwidth(1'000'000'000), Duration(5'000'000)}});
   ForAllRounds([&](const Rounds& rounds) {
     for (const cost_models::Round& round : rounds.rounds) {
       if (round.overlaps_next) return;
@@ -172,7 +171,7 @@ TEST(Transfers, AsOneFlowTakeThePrice) {
     for (const auto& load : flow.loads) loads.push_back({links.Find(load.link), load.load});
     const auto id = program.AddFlow(
         {.size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads});
-    const auto rank = program.AddRank({.name = "all"});
+    const auto rank = program.AddRank({.name = "all", .members = {0}});
     const auto stream = program.AddStream(rank, simulator::StreamKind::kData);
     program.AddTask(stream, {.flow = id, .label = program.AddLabel({.name = "collective"})});
     ASSERT_TRUE(program.Verify().ok()) << program.Verify();

@@ -10,8 +10,8 @@
 // it come the time on any topology (pricing.h), the flows of a simulation (lowering/transfers.h),
 // and, executed symbolically, the proof that every rank ends up with its data.
 //
-// A rank begins a round when it has sent and received everything of the rounds before. What it
-// sends is what it held then.
+// A rank begins a round when it has sent and received everything of the rounds before; what it
+// sends is what it held then. A transfer begins when both its ranks have begun its round.
 //
 // The data are parts of one size, numbered:
 //   all-to-all      part s*n + d is what rank s brings for rank d; n parts are the size
