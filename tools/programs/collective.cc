@@ -46,6 +46,12 @@ struct Answer {
   std::optional<Duration> bound;
 };
 
+template <typename T>
+absl::StatusOr<T> Annotated(absl::StatusOr<T> value, absl::string_view where) {
+  if (value.ok()) return value;
+  return Annotate(value.status(), where);
+}
+
 // "0-7,16" as devices; all of the cluster when empty. A range backwards is empty.
 absl::StatusOr<std::vector<DeviceId>> ParseGroup(const std::string& text, int32_t devices) {
   std::vector<DeviceId> group;
@@ -76,37 +82,32 @@ absl::StatusOr<std::vector<Bytes>> ParseSizes(const std::string& text) {
     return absl::InvalidArgumentError(
         absl::StrCat("--sizes '", text, "': wanted FIRST:LAST, as in 64KiB:1GiB"));
   }
-  const absl::StatusOr<Bytes> first = Annotate(ParseBytes(ends[0]), "--sizes");
-  ORRERY_RETURN_IF_ERROR(first.status());
-  const absl::StatusOr<Bytes> last = Annotate(ParseBytes(ends[1]), "--sizes");
-  ORRERY_RETURN_IF_ERROR(last.status());
-  if (*first == Bytes(0) || *first > *last || *last > Bytes(int64_t{1} << 50)) {
+  ORRERY_ASSIGN_OR_RETURN(const Bytes first, Annotated(ParseBytes(ends[0]), "--sizes"));
+  ORRERY_ASSIGN_OR_RETURN(const Bytes last, Annotated(ParseBytes(ends[1]), "--sizes"));
+  if (first == Bytes(0) || first > last || last > Bytes(int64_t{1} << 50)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--sizes '", text, "': wanted the smaller first, more than 0 and at most 1024TiB"));
   }
   std::vector<Bytes> sizes;
-  for (Bytes size = *first; size <= *last; size = size * 2) sizes.push_back(size);
+  for (Bytes size = first; size <= last; size = size * 2) sizes.push_back(size);
   return sizes;
 }
 
 absl::StatusOr<Question> Read(const Flags& flags) {
   Question question;
-  absl::StatusOr<cost_models::CollectiveKind> kind =
-      Annotate(cost_models::FindCollectiveKind(flags.kind), "--kind");
-  ORRERY_RETURN_IF_ERROR(kind.status());
-  question.kind = *kind;
-  absl::StatusOr<cost_models::CollectiveChoice> choice =
-      Annotate(cost_models::CollectiveChoice::Parse(flags.algorithm), "--algorithm");
-  ORRERY_RETURN_IF_ERROR(choice.status());
-  question.choice = *choice;
+  ORRERY_ASSIGN_OR_RETURN(question.kind,
+                          Annotated(cost_models::FindCollectiveKind(flags.kind), "--kind"));
+  ORRERY_ASSIGN_OR_RETURN(
+      question.choice,
+      Annotated(cost_models::CollectiveChoice::Parse(flags.algorithm), "--algorithm"));
   if (flags.cluster.empty()) {
     return absl::InvalidArgumentError("--cluster is missing; wanted one, such as dgx-h100:2");
   }
   ORRERY_ASSIGN_OR_RETURN(question.cluster, cluster::ParseCluster(flags.cluster));
-  absl::StatusOr<std::vector<DeviceId>> group =
-      Annotate(ParseGroup(flags.group, question.cluster.size()), "--group");
-  ORRERY_RETURN_IF_ERROR(group.status());
-  question.group = *std::move(group);
+  ORRERY_ASSIGN_OR_RETURN(question.group,
+                          Annotated(ParseGroup(flags.group, question.cluster.size()), "--group"));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(cost_models::CheckGroup(question.group, question.cluster.topology), "--group"));
   return question;
 }
 
@@ -190,14 +191,13 @@ absl::Status Collective(const Flags& flags) {
   }
   ORRERY_ASSIGN_OR_RETURN(const Question question, Read(flags));
   if (!flags.sizes.empty()) return Sweep(flags, question);
-  const absl::StatusOr<Bytes> size = Annotate(ParseBytes(flags.bytes), "--bytes");
-  ORRERY_RETURN_IF_ERROR(size.status());
-  if (*size > Bytes(int64_t{1} << 50)) {
+  ORRERY_ASSIGN_OR_RETURN(const Bytes size, Annotated(ParseBytes(flags.bytes), "--bytes"));
+  if (size > Bytes(int64_t{1} << 50)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--bytes '", flags.bytes, "': wanted at most 1024TiB"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, *size));
-  Print(flags, question, *size, answer);
+  ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, size));
+  Print(flags, question, size, answer);
   return absl::OkStatus();
 }
 
