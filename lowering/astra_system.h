@@ -39,10 +39,10 @@ struct AstraDimension {
 
 struct AstraCollective {
   cost_models::CollectiveKind kind = cost_models::CollectiveKind::kAllReduce;
-  Bytes size;  // what each rank brings, for an all-gather too
-  std::vector<AstraDimension> dimensions;
+  Bytes size = {};  // what each rank brings, for an all-gather too
+  std::vector<AstraDimension> dimensions = {};
   int64_t endpoint_delay_ns = 10;
-  Bandwidth local_memory;
+  Bandwidth local_memory = {};
   int64_t chunks = 1;
   int64_t active_chunks = 1;
   bool local_bandwidth_aware = true;

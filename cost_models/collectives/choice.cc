@@ -173,6 +173,7 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
   if (!GetCollectiveKind(request.kind).has_root) std::sort(best.group.begin(), best.group.end());
   CollectiveRequest ordered = request;
   ordered.group = best.group;
+  if (request.kind == CollectiveKind::kBarrier) ordered.size = Bytes(0);
   const CollectiveCall call = MakeCall(ordered, topology);
   if (const CollectiveAlgorithm* algorithm = choice.of(request.kind); algorithm != nullptr) {
     if (!algorithm->Supports(call)) return NotFor(*algorithm, call);

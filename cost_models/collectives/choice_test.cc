@@ -69,6 +69,12 @@ TEST_F(ChoiceTest, OrderOfTheGroupDoesNotMatterWithoutARoot) {
   EXPECT_EQ(rooted->group, Group({9, 1, 8, 2}));
 }
 
+// Whatever size was given: up and down a binomial tree, four latencies each way.
+TEST_F(ChoiceTest, ABarrierMovesNothing) {
+  const auto chosen = Choose(First(16), 1 << 30, "auto", CollectiveKind::kBarrier);
+  EXPECT_EQ(chosen->time, Duration(2 * (3 * 2'000'000 + 3'700'000)));
+}
+
 TEST_F(ChoiceTest, TakesWhatItIsTold) {
   EXPECT_EQ(Choose(First(16), 1024, "ring")->algorithm->name, "ring");
   EXPECT_EQ(Choose(First(16), 1024, "all-reduce=direct,barrier=tree")->algorithm->name, "direct");

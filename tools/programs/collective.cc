@@ -122,6 +122,11 @@ absl::StatusOr<Duration> Simulate(const Flags& flags, const Question& question,
   return trace.makespan;
 }
 
+// What of `size` is moved.
+Bytes Moved(const Question& question, Bytes size) {
+  return question.kind == cost_models::CollectiveKind::kBarrier ? Bytes(0) : size;
+}
+
 absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes size) {
   Answer answer;
   const cost_models::CollectiveRequest request = {
@@ -132,7 +137,7 @@ absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes 
   const ChosenCollective& chosen = answer.chosen;
   answer.time = chosen.time;
   if (flags.every_transfer || flags.network != "fluid") {
-    ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen, size));
+    ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen, Moved(question, size)));
   }
   const cost_models::CollectiveCall call =
       cost_models::MakeCall({.kind = question.kind, .size = size, .group = chosen.group}, topology);
@@ -151,7 +156,8 @@ double BusBandwidth(const Question& question, Bytes size, Duration time) {
 }
 
 void Print(const Flags& flags, const Question& question, Bytes size, const Answer& answer) {
-  const cost_models::BusiestLink busiest = cost_models::BusiestLinkOf(answer.chosen.cost, size);
+  const cost_models::BusiestLink busiest =
+      cost_models::BusiestLinkOf(answer.chosen.cost, Moved(question, size));
   std::cout << flags.kind << " of " << size << " over " << question.group.size() << " devices of "
             << question.cluster.name << " by " << answer.chosen.algorithm->name << "\n";
   std::cout << absl::StrFormat("time             %s (%.9f s)\n", ToString(answer.time),
@@ -162,7 +168,7 @@ void Print(const Flags& flags, const Question& question, Bytes size, const Answe
   }
   std::cout << absl::StrFormat("bus bandwidth    %.3f GB/s\n",
                                BusBandwidth(question, size, answer.time));
-  if (busiest.link >= 0) {
+  if (busiest.busy > Duration(0)) {
     std::cout << "busiest link     " << question.cluster.topology.LinkName(busiest.link)
               << ", busy for " << busiest.busy << "\n";
   }
