@@ -9,6 +9,7 @@
 #include "cluster/cluster.h"
 #include "cluster/device.h"
 #include "cluster/topology.h"
+#include "cost_models/collectives/collective_kind.h"
 #include "ir/attributes.h"
 #include "ir/op_info.h"
 #include "ir/type.h"
@@ -41,8 +42,6 @@ Flops ModelFlopsOf(const OpView& op);
 /// results written once, where it says nothing else; none for a view.
 Bytes BytesMovedBy(const OpView& op);
 
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };
-
 /// Pure and thread-safe. Durations are rounded once, up.
 class CostModel {
  public:
@@ -52,8 +51,8 @@ class CostModel {
   virtual Duration Compute(const OpView& op, const cluster::Device& device) const = 0;
   /// Time of one message over an idle path.
   virtual Duration Transfer(Bytes size, const cluster::PathInfo& path) const = 0;
-  /// Time of a collective of `group` (at least two devices) on an idle network. `size`: the tensor
-  /// that each rank reduces; for an all-gather, the whole that each rank ends up with.
+  /// Time of a collective of `group` (at least two devices) on an idle network. CollectiveKind says
+  /// what `size` is.
   virtual Duration Collective(CollectiveKind kind, Bytes size,
                               std::span<const cluster::DeviceId> group,
                               const cluster::Topology& topology) const = 0;

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
 #include "support/check.h"
 
@@ -46,10 +46,7 @@ class Roofline final : public CostModel {
 
   Duration Collective(CollectiveKind kind, Bytes size, std::span<const cluster::DeviceId> group,
                       const cluster::Topology& topology) const override {
-    return FastestTime({.kind = kind,
-                        .size = size,
-                        .ranks = static_cast<int64_t>(group.size()),
-                        .ring = SlowestHop(group, topology)});
+    return FastestTime({.kind = kind, .size = size, .group = group}, topology);
   }
 };
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <string>
 
-#include "support/check.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace orrery::cost_models {
 
@@ -19,29 +23,33 @@ constexpr std::array kAlgorithms = {
 #undef ORRERY_COLLECTIVE
 };
 
+// More chunks than this and a chunk of a large tensor is no more than what one packet train is.
+constexpr double kMaxChunks = 1024;
+
 }  // namespace
 
 std::span<const CollectiveAlgorithm* const> AllCollectiveAlgorithms() { return kAlgorithms; }
 
-Duration FastestTime(const CollectiveCall& call) {
-  ORRERY_CHECK(call.ranks >= 2) << call.ranks << " ranks";
-  Duration fastest = kAlgorithms[0]->time(call);
-  for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms().subspan(1)) {
-    fastest = std::min(fastest, algorithm->time(call));
+absl::StatusOr<const CollectiveAlgorithm*> FindCollectiveAlgorithm(absl::string_view name) {
+  for (const CollectiveAlgorithm* algorithm : kAlgorithms) {
+    if (algorithm->name == name) return algorithm;
   }
-  return fastest;
+  const auto append_name = [](std::string* out, const CollectiveAlgorithm* algorithm) {
+    absl::StrAppend(out, algorithm->name);
+  };
+  return absl::InvalidArgumentError(absl::StrCat("algorithm '", name,
+                                                 "' is unknown; wanted one of ",
+                                                 absl::StrJoin(kAlgorithms, ", ", append_name)));
 }
 
-cluster::PathInfo SlowestHop(std::span<const cluster::DeviceId> group,
-                             const cluster::Topology& topology) {
-  ORRERY_CHECK(group.size() >= 2) << "a group of " << group.size();
-  cluster::PathInfo slowest = topology.Path(group.back(), group.front());
-  for (size_t i = 1; i < group.size(); ++i) {
-    const cluster::PathInfo hop = topology.Path(group[i - 1], group[i]);
-    slowest.rate = std::min(slowest.rate, hop.rate);
-    slowest.latency = std::max(slowest.latency, hop.latency);
-  }
-  return slowest;
+int64_t PipelineChunks(const CollectiveCall& call, int64_t fill, double share) {
+  const double latency = call.hop.latency.seconds();
+  const auto rate = static_cast<double>(call.hop.rate.bytes_per_second());
+  if (call.size == Bytes(0) || fill <= 0 || rate <= 0) return 1;
+  if (latency <= 0) return static_cast<int64_t>(kMaxChunks);
+  const double moved = static_cast<double>(call.size.count()) * share * static_cast<double>(fill);
+  const double best = std::sqrt(moved / (rate * latency));
+  return static_cast<int64_t>(std::clamp(std::round(best), 1.0, kMaxChunks));
 }
 
 }  // namespace orrery::cost_models

@@ -2,24 +2,52 @@
 #define ORRERY_COST_MODELS_COLLECTIVES_COLLECTIVE_ALGORITHM_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "cluster/topology.h"
-#include "cost_models/cost_model.h"
+#include "cluster/link.h"
+#include "cost_models/collectives/collective_kind.h"
+#include "cost_models/collectives/rounds.h"
 #include "support/units.h"
 
-// An algorithm carries out a collective as messages between its ranks. Its closed form is the time
-// that those take when nobody else uses the network.
+// An algorithm carries out a collective as rounds of transfers between its ranks.
 
 namespace orrery::cost_models {
 
-/// One collective, as a closed form sees it.
+/// One collective, as an algorithm sees it.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  Bytes size;                   // the whole tensor, as CostModel::Collective has it
-  int64_t ranks = 2;            // >= 2
-  cluster::PathInfo ring = {};  // between neighbours of the group; see SlowestHop
+  Bytes size = {};    // see CollectiveKind
+  int32_t ranks = 2;  // >= 2
+  /// Rank r is in node r / ranks_a_node, and nodes are whole. 1 or `ranks` when there are no nodes
+  /// to tell apart.
+  int32_t ranks_a_node = 1;
+  bool node_reduces = false;    // the switch in each node reduces (NVLS)
+  bool fabric_reduces = false;  // the switches between nodes reduce (SHARP)
+  /// From a rank to the next: what a pipeline reckons with when it cuts the tensor into chunks.
+  cluster::PathInfo hop = {};
+
+  int32_t nodes() const { return ranks / ranks_a_node; }
+  /// Whether there are several nodes of several ranks.
+  bool two_levels() const { return ranks_a_node > 1 && nodes() > 1; }
+};
+
+/// A set of kinds.
+class CollectiveKinds {
+ public:
+  constexpr CollectiveKinds() = default;
+  constexpr CollectiveKinds(std::initializer_list<CollectiveKind> kinds) {
+    for (const CollectiveKind kind : kinds) bits_ |= 1u << static_cast<uint32_t>(kind);
+  }
+  constexpr bool contains(CollectiveKind kind) const {
+    return (bits_ >> static_cast<uint32_t>(kind) & 1u) != 0;
+  }
+  constexpr bool empty() const { return bits_ == 0; }
+
+ private:
+  uint32_t bits_ = 0;
 };
 
 /// The one record of an algorithm. All that a new one needs, besides its line in collectives.def.
@@ -27,22 +55,35 @@ struct CollectiveAlgorithm {
   absl::string_view name;     // "ring"
   absl::string_view summary;  // one sentence
   absl::string_view source;
-  /// Time on an idle network, rounded once, up. Where all paths of the group are as `ring`, it is
-  /// not below the bandwidth bound.
-  Duration (*time)(const CollectiveCall& call) = nullptr;
+  CollectiveKinds kinds = {};
+  /// Those of its kinds for which it is considered when the algorithm is left open: what
+  /// communication libraries (NCCL 2.2x) choose from. By hand it can be had for all its kinds.
+  CollectiveKinds chosen = {};
+  /// What groups it is for; null: any.
+  bool (*supports)(const CollectiveCall& call) = nullptr;
+  absl::string_view wanted = {};  // by `supports`, for people: "nodes of several ranks"
+  /// Its rounds. Requires a kind of `kinds` and a group that it supports.
+  Rounds (*rounds)(const CollectiveCall& call) = nullptr;
+
+  bool Supports(const CollectiveCall& call) const {
+    return kinds.contains(call.kind) && (supports == nullptr || supports(call));
+  }
 };
 
 /// All algorithms, in the order of collectives.def.
 std::span<const CollectiveAlgorithm* const> AllCollectiveAlgorithms();
 
-/// The least time over all algorithms: which one a communication library would choose.
-Duration FastestTime(const CollectiveCall& call);
+/// An algorithm by its name; the error lists the names that there are.
+absl::StatusOr<const CollectiveAlgorithm*> FindCollectiveAlgorithm(absl::string_view name);
 
-/// What the steps of a ring meet that passes through `group` in the order given and back to its
-/// first device: the narrowest rate and the largest latency of its hops. Requires at least two
-/// devices, all different, of `topology`.
-cluster::PathInfo SlowestHop(std::span<const cluster::DeviceId> group,
-                             const cluster::Topology& topology);
+/// Into how many chunks to cut a tensor that passes through a pipeline of `fill` rounds more than
+/// chunks, each of which moves `share` of the tensor over the number of chunks: the one of least
+/// time, sqrt(fill × share × size / (rate × latency)), between 1 and 1,024.
+int64_t PipelineChunks(const CollectiveCall& call, int64_t fill, double share);
+
+/// The most transfers of one round that an algorithm makes: for those whose ranks all send to each
+/// other, 1,024 ranks.
+inline constexpr int64_t kMaxTransfersARound = int64_t{1} << 20;
 
 }  // namespace orrery::cost_models
 

@@ -1,4 +1,4 @@
-#include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
 
 // Counts arithmetic alone: what a step would take if memory were free. Kernels without arithmetic
@@ -22,10 +22,7 @@ class Arithmetic final : public CostModel {
 
   Duration Collective(CollectiveKind kind, Bytes size, std::span<const cluster::DeviceId> group,
                       const cluster::Topology& topology) const override {
-    return FastestTime({.kind = kind,
-                        .size = size,
-                        .ranks = static_cast<int64_t>(group.size()),
-                        .ring = SlowestHop(group, topology)});
+    return FastestTime({.kind = kind, .size = size, .group = group}, topology);
   }
 };
 

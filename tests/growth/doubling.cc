@@ -1,29 +1,35 @@
-#include <bit>
-
 #include "cost_models/collectives/collective_algorithm.h"
 
-// Ranks exchange with partners at distance 1, 2, 4, …: ceil(log2 n) steps. Of an all-reduce each
-// step moves the whole tensor; of an all-gather the steps together move what the rank lacks.
+// Ranks exchange all they have with partners at distance 1, 2, 4, …: log2 n rounds, each of which
+// moves the whole tensor. For short messages, and powers of two.
 
 namespace orrery::cost_models {
 namespace {
 
-Duration Time(const CollectiveCall& call) {
-  const auto steps = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(call.ranks - 1)));
-  const Duration latency = call.ring.latency * steps;
-  if (call.kind == CollectiveKind::kAllReduce) {
-    return latency + TransferTime(call.size, steps, 1, call.ring.rate);
+Rounds Emit(const CollectiveCall& call) {
+  Rounds rounds{.kind = call.kind, .ranks = call.ranks};
+  for (int32_t distance = 1; distance < call.ranks; distance *= 2) {
+    Round& round = rounds.rounds.emplace_back();
+    for (int32_t rank = 0; rank < call.ranks; ++rank) {
+      round.transfers.push_back({.from = rank, .to = rank ^ distance, .reduce = true});
+    }
   }
-  return latency + TransferTime(call.size, call.ranks - 1, call.ranks, call.ring.rate);
+  return rounds;
 }
+
+bool Supports(const CollectiveCall& call) { return (call.ranks & (call.ranks - 1)) == 0; }
 
 }  // namespace
 
 extern const CollectiveAlgorithm kDoublingCollective = {
     .name = "doubling",
-    .summary = "ceil(log2 n) exchanges with partners at doubling distance",
+    .summary = "log2 n exchanges of the whole tensor with partners at doubling distance",
     .source = "Thakur, Rabenseifner & Gropp 2005, section 4",
-    .time = Time,
+    .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBarrier},
+    .chosen = {CollectiveKind::kAllReduce},
+    .supports = Supports,
+    .wanted = "2, 4, 8, 16, … ranks",
+    .rounds = Emit,
 };
 
 }  // namespace orrery::cost_models

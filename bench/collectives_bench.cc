@@ -1,0 +1,67 @@
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
+
+// Prices of collectives on a cluster of nodes of eight.
+
+namespace orrery::cost_models {
+namespace {
+
+using cluster::DeviceId;
+
+std::vector<DeviceId> Devices(int64_t count, int32_t stride = 1) {
+  std::vector<DeviceId> devices;
+  for (int32_t i = 0; i < count; ++i) devices.push_back(DeviceId(i * stride));
+  return devices;
+}
+
+// One rank a node: every message takes two NICs.
+void RingOfNodes(benchmark::State& state) {
+  const cluster::Cluster cluster = *cluster::ParseCluster("dgx-h100:1024");
+  const std::vector<DeviceId> group = Devices(state.range(0), 8);
+  const CollectiveChoice ring = *CollectiveChoice::Parse("ring");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        FastestTime({.size = Bytes(64 << 20), .group = group}, cluster.topology, ring));
+  }
+}
+BENCHMARK(RingOfNodes)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
+
+// Eight ranks a node: eight rings.
+void RingsOfAllDevices(benchmark::State& state) {
+  const cluster::Cluster cluster = *cluster::ParseCluster("dgx-h100:128");
+  const std::vector<DeviceId> group = Devices(state.range(0));
+  const CollectiveChoice ring = *CollectiveChoice::Parse("ring");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        FastestTime({.size = Bytes(64 << 20), .group = group}, cluster.topology, ring));
+  }
+}
+BENCHMARK(RingsOfAllDevices)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
+
+void FastestOfAll(benchmark::State& state) {
+  const cluster::Cluster cluster = *cluster::ParseCluster("dgx-h100:128");
+  const std::vector<DeviceId> group = Devices(state.range(0));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        FastestTime({.size = Bytes(64 << 20), .group = group}, cluster.topology));
+  }
+}
+BENCHMARK(FastestOfAll)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
+
+// Every tensor of a group whose cost is known.
+void TimeOfKnownCost(benchmark::State& state) {
+  const cluster::Cluster cluster = *cluster::ParseCluster("dgx-h100:128");
+  const std::vector<DeviceId> group = Devices(1024);
+  const auto chosen =
+      *ChooseCollective({.size = Bytes(64 << 20), .group = group}, cluster.topology);
+  int64_t size = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(TimeOf(chosen.cost, Bytes(++size)));
+}
+BENCHMARK(TimeOfKnownCost)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace orrery::cost_models

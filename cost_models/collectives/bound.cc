@@ -1,0 +1,75 @@
+#include "cost_models/collectives/bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "cost_models/collectives/collective_algorithm.h"
+
+namespace orrery::cost_models {
+namespace {
+
+using cluster::DeviceId;
+using cluster::Topology;
+
+constexpr size_t kMostRanks = 2048;
+
+// The rate of the links by which ranks `first` to `first` + `count` - 1 send to all others.
+Bandwidth RateOut(std::span<const DeviceId> group, size_t first, size_t count,
+                  const Topology& topology) {
+  std::vector<cluster::LinkNumber> links, route;
+  for (size_t from = first; from < first + count; ++from) {
+    for (size_t to = 0; to < group.size(); ++to) {
+      if (to >= first && to < first + count) continue;
+      route.clear();
+      topology.AppendRoute(group[from], group[to], route);
+      links.push_back(route.front());
+    }
+  }
+  std::sort(links.begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
+  Bandwidth rate;
+  for (const cluster::LinkNumber link : links) {
+    rate = cluster::Sum(rate, topology.LinkAt(link).speed.rate);
+  }
+  return rate;
+}
+
+// For ranks, or nodes as if each were a rank. What all must send together over the rate of all;
+// where ranks are not alike, what one must over the rate of the best.
+Duration Bound(CollectiveKind kind, Bytes size, std::span<const DeviceId> group, size_t each,
+               bool in_network, const Topology& topology) {
+  const size_t count = group.size() / each;
+  const CollectiveKindInfo& info = GetCollectiveKind(kind);
+  Share share = info.bus_share(static_cast<int64_t>(count));
+  const bool once = in_network && kind == CollectiveKind::kAllReduce;
+  if (once) share = {1, 1};
+  Bandwidth sum, best;
+  for (size_t i = 0; i < count; ++i) {
+    const Bandwidth rate = RateOut(group, i * each, each, topology);
+    sum = cluster::Sum(sum, rate);
+    best = std::max(best, rate);
+  }
+  // Each node brings all data of an all-to-all of its ranks; of others, its share.
+  const auto members = static_cast<int64_t>(kind == CollectiveKind::kAllToAll ? each : 1);
+  const auto n = static_cast<int64_t>(count);
+  // A message to the next rank leaves the node only from its last.
+  if (info.has_root) return TransferTime(size, share.numerator, share.denominator, best);
+  return TransferTime(size, share.numerator * n * members, share.denominator, sum);
+}
+
+}  // namespace
+
+std::optional<Duration> BandwidthBound(CollectiveKind kind, Bytes size,
+                                       std::span<const DeviceId> group, int32_t ranks_a_node,
+                                       bool in_network, const Topology& topology) {
+  if (group.size() > kMostRanks) return std::nullopt;
+  const auto a_node = static_cast<size_t>(ranks_a_node);
+  Duration bound = Bound(kind, size, group, 1, in_network, topology);
+  if (a_node > 1 && a_node < group.size()) {
+    bound = std::max(bound, Bound(kind, size, group, a_node, in_network, topology));
+  }
+  return bound;
+}
+
+}  // namespace orrery::cost_models

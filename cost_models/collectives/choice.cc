@@ -1,0 +1,211 @@
+#include "cost_models/collectives/choice.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "support/check.h"
+#include "support/status.h"
+
+namespace orrery::cost_models {
+namespace {
+
+using cluster::DeviceId;
+using cluster::Topology;
+
+// Where a topology has levels, the lowest is what others call a node.
+int32_t DevicesANode(const cluster::TopologyShape& shape) {
+  if (shape.devices_per_node > 1 || shape.levels.size() < 2) return shape.devices_per_node;
+  return shape.levels[0].size;
+}
+
+// The switch in the middle of the route from one device to another; invalid when there is none.
+cluster::VertexId MiddleSwitch(const Topology& topology, DeviceId from, DeviceId to) {
+  std::vector<cluster::LinkNumber> route;
+  topology.AppendRoute(from, to, route);
+  if (route.empty() || route.size() % 2 != 0) return cluster::VertexId();
+  const cluster::VertexId middle = topology.LinkAt(route[route.size() / 2 - 1]).to;
+  return middle.index() >= topology.devices() ? middle : cluster::VertexId();
+}
+
+// Whether ranks `first`, `first` + `stride`, … meet in one switch that reduces.
+bool SwitchReduces(const Topology& topology, std::span<const DeviceId> group, size_t first,
+                   size_t count, size_t stride) {
+  const auto middle = [&](size_t i) {
+    return MiddleSwitch(topology, group[first + i * stride],
+                        group[first + (i + 1) % count * stride]);
+  };
+  const cluster::VertexId meeting = middle(0);
+  if (!meeting.valid() || !topology.SwitchReduces(meeting)) return false;
+  for (size_t i = 1; i < count; ++i) {
+    if (middle(i) != meeting) return false;
+  }
+  return true;
+}
+
+// Whether that holds for the ranks of each node.
+bool NodesReduce(const Topology& topology, std::span<const DeviceId> group, size_t a_node) {
+  for (size_t first = 0; first < group.size(); first += a_node) {
+    if (!SwitchReduces(topology, group, first, a_node, 1)) return false;
+  }
+  return true;
+}
+
+// Whether that holds for those of one place in all nodes.
+bool FabricReduces(const Topology& topology, std::span<const DeviceId> group, size_t a_node) {
+  for (size_t local = 0; local < a_node; ++local) {
+    if (!SwitchReduces(topology, group, local, group.size() / a_node, a_node)) return false;
+  }
+  return true;
+}
+
+// How many ranks of the group are in each node, when they lie node by node and equally many in
+// each; else 1.
+int32_t RanksANode(std::span<const DeviceId> group, const Topology& topology) {
+  const int32_t devices_per_node = DevicesANode(topology.shape());
+  const auto node = [&](size_t rank) { return group[rank].index() / devices_per_node; };
+  size_t first = 1;
+  while (first < group.size() && node(first) == node(0)) ++first;
+  if (group.size() % first != 0) return 1;
+  for (size_t rank = 1; rank < group.size(); ++rank) {
+    const bool same = node(rank) == node(rank - 1);
+    if (same != (rank % first != 0)) return 1;
+  }
+  return static_cast<int32_t>(first);
+}
+
+absl::Status NotFor(const CollectiveAlgorithm& algorithm, const CollectiveCall& call) {
+  const absl::string_view kind = GetCollectiveKind(call.kind).name;
+  if (!algorithm.kinds.contains(call.kind)) {
+    std::string others;
+    for (const CollectiveAlgorithm* other : AllCollectiveAlgorithms()) {
+      if (other->Supports(call)) absl::StrAppend(&others, others.empty() ? "" : ", ", other->name);
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("algorithm '", algorithm.name, "' is not for ", kind, "; try ", others));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("algorithm '", algorithm.name, "' cannot serve this group of ", call.ranks, ", ",
+                   call.ranks_a_node, " a node; wanted ", algorithm.wanted));
+}
+
+void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
+           const Topology& topology, ChosenCollective& best) {
+  Rounds rounds = algorithm.rounds(call);
+  const DeviceGroup group = best.group;
+  RoundsCost cost = CostOf(topology, std::span(&group, 1), rounds);
+  const Duration time = TimeOf(cost, call.size);
+  if (best.algorithm != nullptr && best.time <= time) return;
+  best.algorithm = &algorithm;
+  best.rounds = std::move(rounds);
+  best.cost = std::move(cost);
+  best.time = time;
+}
+
+}  // namespace
+
+absl::StatusOr<CollectiveChoice> CollectiveChoice::Parse(absl::string_view text) {
+  CollectiveChoice choice;
+  for (const absl::string_view item : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(item, absl::MaxSplits('=', 1));
+    const bool one_kind = item.find('=') != absl::string_view::npos;
+    const absl::string_view name = one_kind ? sides.second : sides.first;
+    const CollectiveAlgorithm* algorithm = nullptr;
+    if (name != "auto") {
+      ORRERY_ASSIGN_OR_RETURN(algorithm, FindCollectiveAlgorithm(name));
+    }
+    if (one_kind) {
+      ORRERY_ASSIGN_OR_RETURN(const CollectiveKind kind, FindCollectiveKind(sides.first));
+      if (algorithm != nullptr && !algorithm->kinds.contains(kind)) {
+        return NotFor(*algorithm, {.kind = kind});
+      }
+      choice.algorithms_[static_cast<size_t>(kind)] = algorithm;
+      continue;
+    }
+    for (const CollectiveKindInfo& info : AllCollectiveKinds()) {
+      const bool serves = algorithm == nullptr || algorithm->kinds.contains(info.kind);
+      if (serves) choice.algorithms_[static_cast<size_t>(info.kind)] = algorithm;
+    }
+  }
+  return choice;
+}
+
+absl::Status CheckGroup(std::span<const DeviceId> group, const Topology& topology) {
+  std::vector<DeviceId> sorted(group.begin(), group.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", twice->index(), " stands twice in the group; wanted each once"));
+  }
+  for (const DeviceId device : {sorted.empty() ? DeviceId(0) : sorted.front(),
+                                sorted.empty() ? DeviceId(0) : sorted.back()}) {
+    if (device.index() >= 0 && device.index() < topology.devices()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", device.index(), " is not of the cluster; wanted 0 to ", topology.devices() - 1));
+  }
+  if (group.size() >= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the group has ", group.size(), " device",
+                                                 group.size() == 1 ? "" : "s",
+                                                 "; wanted at least two, as in 0-7 or 0,8,16"));
+}
+
+CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topology) {
+  const int32_t a_node = RanksANode(request.group, topology);
+  const auto k = static_cast<size_t>(a_node);
+  return {.kind = request.kind,
+          .size = request.size,
+          .ranks = static_cast<int32_t>(request.group.size()),
+          .ranks_a_node = a_node,
+          .node_reduces = k > 1 && NodesReduce(topology, request.group, k),
+          .fabric_reduces = k < request.group.size() && FabricReduces(topology, request.group, k),
+          .hop = SlowestHop(request.group, topology)};
+}
+
+absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& request,
+                                                  const Topology& topology,
+                                                  const CollectiveChoice& choice) {
+  ORRERY_RETURN_IF_ERROR(CheckGroup(request.group, topology));
+  ChosenCollective best{.group = {request.group.begin(), request.group.end()}};
+  // Neighbours in the group should be neighbours in the cluster.
+  if (!GetCollectiveKind(request.kind).has_root) std::sort(best.group.begin(), best.group.end());
+  CollectiveRequest ordered = request;
+  ordered.group = best.group;
+  if (request.kind == CollectiveKind::kBarrier) ordered.size = Bytes(0);
+  const CollectiveCall call = MakeCall(ordered, topology);
+  if (const CollectiveAlgorithm* algorithm = choice.of(request.kind); algorithm != nullptr) {
+    if (!algorithm->Supports(call)) return NotFor(*algorithm, call);
+    Price(*algorithm, call, topology, best);
+    return best;
+  }
+  for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
+    if (!algorithm->chosen.contains(call.kind) || !algorithm->Supports(call)) continue;
+    Price(*algorithm, call, topology, best);
+  }
+  if (best.algorithm != nullptr) return best;
+  return absl::InvalidArgumentError(absl::StrCat("no algorithm for ",
+                                                 GetCollectiveKind(call.kind).name, " of ",
+                                                 call.ranks, " ranks; wanted at most 1024"));
+}
+
+Duration FastestTime(const CollectiveRequest& request, const Topology& topology,
+                     const CollectiveChoice& choice) {
+  const absl::StatusOr<ChosenCollective> chosen = ChooseCollective(request, topology, choice);
+  ORRERY_CHECK(chosen.ok()) << chosen.status().message();
+  return chosen->time;
+}
+
+cluster::PathInfo SlowestHop(std::span<const DeviceId> group, const Topology& topology) {
+  ORRERY_CHECK(group.size() >= 2) << "a group of " << group.size();
+  cluster::PathInfo slowest = topology.Path(group.back(), group.front());
+  for (size_t i = 1; i < group.size(); ++i) {
+    const cluster::PathInfo hop = topology.Path(group[i - 1], group[i]);
+    slowest.rate = std::min(slowest.rate, hop.rate);
+    slowest.latency = std::max(slowest.latency, hop.latency);
+  }
+  return slowest;
+}
+
+}  // namespace orrery::cost_models

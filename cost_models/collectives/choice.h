@@ -1,0 +1,79 @@
+#ifndef ORRERY_COST_MODELS_COLLECTIVES_CHOICE_H_
+#define ORRERY_COST_MODELS_COLLECTIVES_CHOICE_H_
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/pricing.h"
+
+// Which algorithm carries out a collective: the one of the least predicted time, as communication
+// libraries choose, or the one that was asked for.
+
+namespace orrery::cost_models {
+
+/// For each kind an algorithm, or none: then the fastest is taken.
+class CollectiveChoice {
+ public:
+  /// Reads "auto" (all open), "ring" (for each kind that it is for), or
+  /// "all-reduce=ring,broadcast=tree".
+  static absl::StatusOr<CollectiveChoice> Parse(absl::string_view text);
+
+  const CollectiveAlgorithm* of(CollectiveKind kind) const {
+    return algorithms_[static_cast<size_t>(kind)];
+  }
+
+ private:
+  std::array<const CollectiveAlgorithm*, kCollectiveKindCount> algorithms_ = {};
+};
+
+/// One collective of a group of devices. Rank r is device r, for kinds with a root; for others the
+/// order does not matter.
+struct CollectiveRequest {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Bytes size = {};  // see CollectiveKind
+  std::span<const cluster::DeviceId> group;
+};
+
+/// What was chosen, and what it costs.
+struct ChosenCollective {
+  const CollectiveAlgorithm* algorithm = nullptr;
+  std::vector<cluster::DeviceId> group;  // in the order in which the algorithm numbers the ranks
+  Rounds rounds = {};
+  RoundsCost cost = {};
+  Duration time = {};
+};
+
+/// InvalidArgument when a device of `group` is not of `topology` or stands in it twice, or when
+/// there are less than two.
+absl::Status CheckGroup(std::span<const cluster::DeviceId> group,
+                        const cluster::Topology& topology);
+
+/// The collective as algorithms see it: how the group lies in nodes, and what its neighbours meet.
+/// Requires a group that CheckGroup accepts, in the order of the ranks.
+CollectiveCall MakeCall(const CollectiveRequest& request, const cluster::Topology& topology);
+
+/// The algorithm asked for, or that of the least time; of equal ones the first of collectives.def.
+/// InvalidArgument when the group is impossible, or the algorithm is not for that kind and group.
+absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& request,
+                                                  const cluster::Topology& topology,
+                                                  const CollectiveChoice& choice = {});
+
+/// The time of ChooseCollective, for requests that are possible.
+Duration FastestTime(const CollectiveRequest& request, const cluster::Topology& topology,
+                     const CollectiveChoice& choice = {});
+
+/// What the steps of a ring meet that passes through `group` in the order given and back to its
+/// first device: the narrowest rate and the largest latency of its hops. Requires at least two
+/// devices, all different, of `topology`.
+cluster::PathInfo SlowestHop(std::span<const cluster::DeviceId> group,
+                             const cluster::Topology& topology);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_COLLECTIVES_CHOICE_H_

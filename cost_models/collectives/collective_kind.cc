@@ -1,0 +1,51 @@
+#include "cost_models/collectives/collective_kind.h"
+
+#include <array>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace orrery::cost_models {
+namespace {
+
+Share Twice(int64_t n) { return {2 * (n - 1), n}; }
+Share AllButOne(int64_t n) { return {n - 1, n}; }
+Share Whole(int64_t) { return {1, 1}; }
+Share Nothing(int64_t) { return {0, 1}; }
+
+using enum CollectiveKind;
+constexpr std::array<CollectiveKindInfo, kCollectiveKindCount> kKinds = {{
+    {kAllReduce, "all-reduce", "the tensor that each rank brings", Twice},
+    {kAllGather, "all-gather", "the whole that each rank ends up with", AllButOne},
+    {kReduceScatter, "reduce-scatter", "the tensor that each rank brings", AllButOne},
+    {kAllToAll, "all-to-all", "what each rank brings", AllButOne},
+    {kBroadcast, "broadcast", "the tensor of the root", Whole, true},
+    {kReduce, "reduce", "the tensor that each rank brings", Whole, true},
+    {kScatter, "scatter", "the tensor of the root", AllButOne, true},
+    {kGather, "gather", "the whole that the root ends up with", AllButOne, true},
+    {kSendReceive, "send-receive", "the message that each rank sends to the next", Whole, true},
+    {kBarrier, "barrier", "of no meaning: no data moves", Nothing},
+}};
+
+}  // namespace
+
+std::span<const CollectiveKindInfo> AllCollectiveKinds() { return kKinds; }
+
+const CollectiveKindInfo& GetCollectiveKind(CollectiveKind kind) {
+  return kKinds[static_cast<size_t>(kind)];
+}
+
+absl::StatusOr<CollectiveKind> FindCollectiveKind(absl::string_view name) {
+  for (const CollectiveKindInfo& info : kKinds) {
+    if (info.name == name) return info.kind;
+  }
+  const auto append_name = [](std::string* out, const CollectiveKindInfo& info) {
+    absl::StrAppend(out, info.name);
+  };
+  return absl::InvalidArgumentError(absl::StrCat("collective '", name,
+                                                 "' is unknown; wanted one of ",
+                                                 absl::StrJoin(kKinds, ", ", append_name)));
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,93 @@
+#ifndef ORRERY_COST_MODELS_COLLECTIVES_PRICING_H_
+#define ORRERY_COST_MODELS_COLLECTIVES_PRICING_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/topology.h"
+#include "cost_models/collectives/rounds.h"
+#include "support/units.h"
+
+// What the rounds of a collective cost on a topology. Transfers of a round share links: one takes
+// its latency and then as long as its most loaded link needs for all that passes over it. A round
+// takes as long as the slowest of its transfers, a collective all rounds one after the other. Where
+// no link is shared and all paths are alike, this is what a simulation of every transfer gives.
+
+namespace orrery::cost_models {
+
+/// A way to be the slowest transfer of a round: with `parts` parts over a link of that rate.
+struct RoundCandidate {
+  Duration latency = {};
+  int64_t parts = 0;
+  Bandwidth rate = {};
+};
+
+/// What one round costs, or several that overlap: none of the candidates is in all respects better
+/// than another. Which one counts depends on the size.
+struct RoundCost {
+  int64_t repeat = 1;
+  std::vector<RoundCandidate> candidates = {};
+};
+
+/// Parts that a link carries in all rounds together.
+struct LinkVolume {
+  cluster::LinkNumber link = 0;
+  int64_t parts = 0;
+  Bandwidth rate = {};
+};
+
+/// What rounds cost on a topology, whatever the size. Made once for a group, used for every tensor.
+struct RoundsCost {
+  int64_t parts_a_size = 1;
+  std::vector<RoundCost> rounds = {};
+  std::vector<LinkVolume> volumes = {};  // of all links that carry anything, in order of first use
+};
+
+/// A group of devices: rank r is device r.
+using DeviceGroup = std::span<const cluster::DeviceId>;
+
+/// The cost of `rounds` when all `groups` run them at the same time, step by step. Requires groups
+/// of rounds.ranks different devices of `topology`. O(transfers × links of a route).
+RoundsCost CostOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
+                  const Rounds& rounds);
+
+/// Time on a network that nobody else uses; rounded once, up. See CollectiveKind for `size`.
+Duration TimeOf(const RoundsCost& cost, Bytes size);
+
+/// The two above in one, for one group.
+Duration PriceOn(const cluster::Topology& topology, DeviceGroup group, const Rounds& rounds,
+                 Bytes size);
+
+/// How much of a link's bandwidth a flow takes for each unit of its rate.
+struct LinkLoad {
+  cluster::LinkNumber link = 0;
+  double load = 0;
+};
+
+/// A whole collective as one flow (docs/adr/0007). Alone it takes latency + size / rate, which is
+/// TimeOf to the picosecond; others slow it down through the loads.
+struct CollectiveFlow {
+  Bytes size = {};      // what the busiest link of each round carries; a multiple, to be whole
+  Bandwidth rate = {};  // the most it takes
+  Duration latency = {};
+  std::vector<LinkLoad> loads = {};
+};
+
+CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size);
+
+/// The flow of several groups that run the same collective at once, as symmetric ranks do: what
+/// they share slows each of them down.
+CollectiveFlow LoadsOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
+                       const Rounds& rounds, Bytes size);
+
+/// The link that needs longest for what it carries.
+struct BusiestLink {
+  cluster::LinkNumber link = -1;  // -1: no link carries anything
+  Duration busy = {};
+};
+BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_COLLECTIVES_PRICING_H_

@@ -1,0 +1,38 @@
+#ifndef ORRERY_COST_MODELS_COLLECTIVES_RING_H_
+#define ORRERY_COST_MODELS_COLLECTIVES_RING_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cost_models/collectives/collective_algorithm.h"
+
+namespace orrery::cost_models {
+
+/// The ranks in the order in which a ring passes through them.
+using RingOrder = std::vector<int32_t>;
+
+/// An all-reduce, reduce-scatter or all-gather over several rings at once, each of which carries an
+/// equal part of the data. Every order holds all ranks.
+Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders);
+
+/// Ranks `first`, `first` + `stride`, … of which there are `count`, as a ring inside a larger
+/// algorithm: rank number i of them is responsible for the parts `first_part` + i*`part_stride`
+/// and `parts`-1 more that are `stride_within` apart.
+struct SubRing {
+  int32_t first = 0;
+  int32_t stride = 1;
+  int32_t count = 1;
+  int64_t first_part = 0;
+  int64_t part_stride = 1;
+  int64_t parts = 1;
+  int64_t stride_within = 1;
+};
+
+/// Appends to `round` the first step of a reduce-scatter (`reduce`) or an all-gather of a sub-ring;
+/// further steps shift the parts by -part_stride.
+void AppendSubRing(const SubRing& ring, bool reduce, Round& round);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_COLLECTIVES_RING_H_

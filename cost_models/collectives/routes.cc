@@ -1,0 +1,41 @@
+#include "cost_models/collectives/routes.h"
+
+#include "support/check.h"
+
+namespace orrery::cost_models {
+namespace {
+
+// A rank that `rank` meets at that hub: the next of its node, or the one in its place of the next
+// node.
+int32_t Opposite(int32_t rank, int32_t hub, int32_t ranks, int32_t ranks_a_node) {
+  const int32_t node = rank / ranks_a_node;
+  if (hub == Hub(ranks / ranks_a_node)) return (rank + ranks_a_node) % ranks;
+  ORRERY_CHECK(hub == Hub(node)) << "rank " << rank << " at hub " << Hub(hub);
+  return node * ranks_a_node + (rank + 1 - node * ranks_a_node) % ranks_a_node;
+}
+
+}  // namespace
+
+void AppendTransferRoute(const cluster::Topology& topology,
+                         std::span<const cluster::DeviceId> group, int32_t ranks_a_node,
+                         const Transfer& transfer, std::vector<cluster::LinkNumber>& route) {
+  const auto device = [&](int32_t rank) { return group[static_cast<size_t>(rank)]; };
+  if (!IsHub(transfer.from) && !IsHub(transfer.to)) {
+    topology.AppendRoute(device(transfer.from), device(transfer.to), route);
+    return;
+  }
+  const bool up = IsHub(transfer.to);
+  const int32_t rank = up ? transfer.from : transfer.to;
+  const int32_t opposite = Opposite(rank, up ? transfer.to : transfer.from,
+                                    static_cast<int32_t>(group.size()), ranks_a_node);
+  const size_t begin = route.size();
+  topology.AppendRoute(device(up ? rank : opposite), device(up ? opposite : rank), route);
+  const auto middle = static_cast<std::ptrdiff_t>(begin + (route.size() - begin) / 2);
+  if (up) {
+    route.erase(route.begin() + middle, route.end());
+  } else {
+    route.erase(route.begin() + static_cast<std::ptrdiff_t>(begin), route.begin() + middle);
+  }
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cli/run.h"
+
+// The program `collective`: what it prints, and one line for each impossible question. The cluster
+// is uniform: a link of 25 GB/s for every pair, without latency, so that figures are plain.
+
+namespace orrery::cli {
+namespace {
+
+Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
+
+TEST(Collective, PrintsTimeBoundBandwidthAndLink) {
+  const Finished finished =
+      Ask("--kind all-reduce --bytes 100MB --cluster uniform:4@200Gbps --algorithm ring");
+  EXPECT_EQ(finished.err, "");
+  EXPECT_EQ(finished.out,
+            "all-reduce of 95.4 MiB over 4 devices of uniform:4@200Gbps by ring\n"
+            "time             6.00 ms (0.006000000 s)\n"
+            "bandwidth bound  2.00 ms (0.002000000 s)\n"
+            "bus bandwidth    25.000 GB/s\n"
+            "busiest link     device0 -> device1 (pair), busy for 6.00 ms\n");
+}
+
+TEST(Collective, SweepsSizes) {
+  EXPECT_EQ(Ask("--kind all-gather --sizes 100MB:400MB --cluster uniform:4@200Gbps "
+                "--algorithm all-gather=direct")
+                .out,
+            "bytes,algorithm,time_s,bound_s,bus_bandwidth_GBps\n"
+            "100000000,direct,0.001000000,0.001000000,75.000\n"
+            "200000000,direct,0.002000000,0.002000000,75.000\n"
+            "400000000,direct,0.004000000,0.004000000,75.000\n");
+}
+
+TEST(Collective, PlaysEveryTransferWithTheSameOutcome) {
+  const std::string flags = "--bytes 64MB --cluster dgx-a100:2 --group 0,8 --algorithm ring";
+  EXPECT_EQ(Ask(flags).out, Ask(flags + " --every-transfer").out);
+}
+
+TEST(Collective, StoresAndForwardsWhenAware) {
+  const std::string flags = "--kind send-receive --bytes 25MB --cluster dgx-a100:1 --group 0,1";
+  EXPECT_THAT(Ask(flags + " --network astra-unaware").out, testing::HasSubstr("(0.000085333 s)"));
+  EXPECT_THAT(Ask(flags + " --network astra-aware").out, testing::HasSubstr("(0.000168666 s)"));
+}
+
+TEST(Collective, PlaysCases) {
+  Clear();
+  Write("cases.json", "[{\"collective\": \"all_reduce\"}, 7]");
+  EXPECT_THAT(Ask("--cases cases.json").out,
+              testing::MatchesRegex("index,expected_ns,found_ns,ratio,note\n0,,,,.*system.*\n"
+                                    "1,,,,.*\n"));
+}
+
+struct Bad {
+  std::string flags, err;
+};
+
+TEST(Collective, RefusesImpossibleQuestionsInOneLine) {
+  const std::string two = "--cluster dgx-a100:2 ";
+  const Bad questions[] = {
+      {two + "--group 0,3,3", "--group: device 3 stands twice in the group; wanted each once"},
+      {two + "--group 0-16", "--group: device 16 is not of the cluster; wanted 0 to 15"},
+      {two + "--group 5",
+       "--group: the group has 1 device; wanted at least two, as in 0-7 or 0,8,16"},
+      {two + "--group 7-0", "--group: '7-0' is no device or range; wanted such as 0-7 or 0,8,16"},
+      {two + "--group a", "--group: 'a' is no device or range; wanted such as 0-7 or 0,8,16"},
+      {two + "--sizes 1GiB:1MiB",
+       "--sizes '1GiB:1MiB': wanted the smaller first, more than 0 and at most 1024TiB"},
+      {two + "--sizes 1GiB", "--sizes '1GiB': wanted FIRST:LAST, as in 64KiB:1GiB"},
+      {two + "--network token-ring",
+       "--network 'token-ring': wanted fluid, astra-unaware or astra-aware"},
+      {two + "--kind scatter --algorithm scatter=ring",
+       "--algorithm: algorithm 'ring' is not for scatter; try minimum-spanning-tree, direct"},
+      {two + "--group 0-7 --algorithm hierarchical",
+       "algorithm 'hierarchical' cannot serve this group of 8, 8 a node; wanted several nodes of "
+       "several ranks, equally many of each node, node by node"},
+      {"", "--cluster is missing; wanted one, such as dgx-h100:2"},
+      {"--cases nowhere.json", "nowhere.json: no such file"}};
+  for (const Bad& question : questions) {
+    const Finished finished = Ask(question.flags);
+    EXPECT_EQ(finished.code, 1) << question.flags;
+    EXPECT_EQ(finished.err, absl::StrCat("collective: ", question.err, "\n")) << question.flags;
+    EXPECT_EQ(finished.out, "") << question.flags;
+  }
+}
+
+}  // namespace
+}  // namespace orrery::cli

@@ -1,0 +1,212 @@
+#include "tools/collective_cases.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cost_models/collectives/choice.h"
+#include "lowering/astra_system.h"
+#include "simulator/astra_networks.h"
+#include "simulator/fluid_network.h"
+#include "support/file.h"
+#include "support/status.h"
+
+namespace orrery::tools {
+namespace {
+
+using cluster::DeviceId;
+using cluster::Topology;
+using cost_models::CollectiveKind;
+using nlohmann::json;
+
+// A kind as ASTRA-sim writes it, and ours.
+struct AstraKind {
+  absl::string_view collective;  // of a record
+  absl::string_view key;         // of its system, for the algorithms
+  CollectiveKind kind;
+};
+constexpr AstraKind kKinds[] = {
+    {"all_reduce", "all-reduce-implementation", CollectiveKind::kAllReduce},
+    {"reduce_scatter", "reduce-scatter-implementation", CollectiveKind::kReduceScatter},
+    {"all_gather", "all-gather-implementation", CollectiveKind::kAllGather},
+    {"all_to_all", "all-to-all-implementation", CollectiveKind::kAllToAll}};
+
+// Algorithms and topologies: as they are written there, and ours.
+struct AstraName {
+  absl::string_view theirs, ours;
+};
+constexpr AstraName kAlgorithms[] = {{"ring", "ring"},
+                                     {"direct", "direct"},
+                                     {"halvingDoubling", "halving-doubling"},
+                                     {"doubleBinaryTree", "tree"}};
+constexpr AstraName kTopologies[] = {
+    {"Ring", "ring"}, {"FullyConnected", "fully_connected"}, {"Switch", "switch"}};
+
+absl::StatusOr<absl::string_view> Ours(absl::Span<const AstraName> names, absl::string_view what,
+                                       absl::string_view name) {
+  std::string known;
+  for (const AstraName& row : names) {
+    if (row.theirs == name) return row.ours;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", row.theirs);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " '", name, "' is unknown; wanted one of ", known));
+}
+
+// GB are 2^30 bytes there.
+absl::StatusOr<Topology> MakeTopology(const std::string& name, int64_t devices, double rate,
+                                      double latency_ns) {
+  ORRERY_ASSIGN_OR_RETURN(const absl::string_view ours, Ours(kTopologies, "topology", name));
+  const bool sound = devices >= 2 && devices <= 1024 && rate > 0 && rate < 1e9 && latency_ns >= 0 &&
+                     latency_ns < 1e12;
+  if (!sound) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", devices, " devices, ", rate, " GB/s, ", latency_ns,
+                     " ns; wanted 2 to 1024, a positive rate and no negative latency"));
+  }
+  const cluster::PathInfo port = {Bandwidth(std::llround(rate * 1073741824.0)),
+                                  Duration(std::llround(latency_ns * 1000))};
+  for (const cluster::TopologyKind* kind : cluster::AllTopologies()) {
+    if (kind->name != ours) continue;
+    return Topology::Create(*kind, {.devices = static_cast<int32_t>(devices), .port = port});
+  }
+  return absl::InvalidArgumentError(absl::StrCat("topology '", ours, "' is unknown"));
+}
+
+absl::StatusOr<AstraKind> KindOf(const std::string& collective) {
+  for (const AstraKind& kind : kKinds) {
+    if (kind.collective == collective) return kind;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("collective '", collective,
+                   "' is unknown; wanted all_reduce, reduce_scatter, all_gather or all_to_all"));
+}
+
+absl::StatusOr<lowering::AstraCollective> ReadRecord(const json& record) {
+  const json& system = record.at("system");
+  lowering::AstraCollective collective;
+  ORRERY_ASSIGN_OR_RETURN(const AstraKind kind, KindOf(record.at("collective").get<std::string>()));
+  collective.kind = kind.kind;
+  collective.size = Bytes(record.at("size_bytes").get<int64_t>());
+  collective.endpoint_delay_ns = system.at("endpoint-delay").get<int64_t>();
+  collective.local_memory = Bandwidth(std::llround(system.at("local-mem-bw").get<double>() * 1e9));
+  collective.chunks = system.at("preferred-dataset-splits").get<int64_t>();
+  collective.active_chunks = system.at("active-chunks-per-dimension").get<int64_t>();
+  collective.local_bandwidth_aware = system.value("collective-optimization", "") == "localBWAware";
+  if (collective.endpoint_delay_ns < 0 || collective.endpoint_delay_ns > 1'000'000'000 ||
+      collective.size.count() > (int64_t{1} << 46)) {
+    return absl::InvalidArgumentError("endpoint-delay or size_bytes out of bounds");
+  }
+  const json& topologies = record.at("topology");
+  for (size_t i = 0; i < topologies.size(); ++i) {
+    ORRERY_ASSIGN_OR_RETURN(
+        Topology topology,
+        MakeTopology(topologies.at(i).get<std::string>(), record.at("npus").at(i).get<int64_t>(),
+                     record.at("bandwidth_GBps").at(i).get<double>(),
+                     record.at("latency_ns").at(i).get<double>()));
+    std::vector<std::string> algorithms(cost_models::kCollectiveKindCount);
+    for (const AstraKind& each : kKinds) {
+      const json& names = system.at(std::string(each.key));
+      algorithms[static_cast<size_t>(each.kind)] = names.at(i).get<std::string>();
+    }
+    collective.dimensions.push_back({std::move(topology), std::move(algorithms)});
+  }
+  return collective;
+}
+
+// Our own model of a record in one dimension.
+absl::StatusOr<Duration> PlayFluid(const lowering::AstraCollective& collective) {
+  if (collective.dimensions.size() != 1) {
+    return absl::InvalidArgumentError("several dimensions; wanted one through --network fluid");
+  }
+  const lowering::AstraDimension& dimension = collective.dimensions[0];
+  ORRERY_ASSIGN_OR_RETURN(
+      const absl::string_view algorithm,
+      Ours(kAlgorithms, "algorithm", dimension.algorithms[static_cast<size_t>(collective.kind)]));
+  ORRERY_ASSIGN_OR_RETURN(
+      const cost_models::CollectiveChoice choice,
+      cost_models::CollectiveChoice::Parse(
+          absl::StrCat(cost_models::GetCollectiveKind(collective.kind).name, "=", algorithm)));
+  std::vector<DeviceId> group;
+  for (int32_t i = 0; i < dimension.topology.devices(); ++i) group.push_back(DeviceId(i));
+  // Their all-gather counts what a rank brings, ours the whole.
+  const bool gathers = collective.kind == CollectiveKind::kAllGather;
+  const Bytes size = collective.size * (gathers ? static_cast<int64_t>(group.size()) : 1);
+  ORRERY_ASSIGN_OR_RETURN(
+      const cost_models::ChosenCollective chosen,
+      cost_models::ChooseCollective({.kind = collective.kind, .size = size, .group = group},
+                                    dimension.topology, choice));
+  return chosen.time;
+}
+
+absl::StatusOr<Duration> PlayRecord(const json& record, bool fluid) {
+  try {
+    ORRERY_ASSIGN_OR_RETURN(const lowering::AstraCollective collective, ReadRecord(record));
+    if (fluid) return PlayFluid(collective);
+    const std::string backend = record.at("backend").get<std::string>();
+    if (backend != "Aware" && backend != "Unaware") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("backend '", backend, "' is unknown; wanted Aware or Unaware"));
+    }
+    const bool aware = backend == "Aware";
+    if (aware && collective.dimensions.size() > 1) {
+      return absl::InvalidArgumentError("backend Aware knows one dimension");
+    }
+    return lowering::PlayAstra(collective, [&](const simulator::Program& program) {
+      return *MakeNetwork(aware ? "astra-aware" : "astra-unaware", program);
+    });
+  } catch (const json::exception& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
+    absl::string_view name, const simulator::Program& program) {
+  std::unique_ptr<simulator::NetworkModel> network;
+  if (name == "fluid") network = std::make_unique<simulator::FluidNetwork>(program);
+  if (name == "astra-unaware") network = std::make_unique<simulator::AstraUnaware>(program);
+  if (name == "astra-aware") network = std::make_unique<simulator::AstraAware>(program);
+  if (network != nullptr) return network;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--network '", name, "': wanted fluid, astra-unaware or astra-aware"));
+}
+
+absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fluid) {
+  ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const json whole = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool listed = whole.is_object() && whole.contains("cases") && whole["cases"].is_array();
+  if (!whole.is_array() && !listed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": no JSON list of cases; wanted {\"cases\": [...]}"));
+  }
+  std::string out = "index,expected_ns,found_ns,ratio,note\n";
+  const json& cases = whole.is_array() ? whole : whole["cases"];
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const absl::StatusOr<Duration> found = PlayRecord(cases[i], fluid);
+    const bool measured = cases[i].is_object() && cases[i].contains("finish_ns_max") &&
+                          cases[i]["finish_ns_max"].is_number();
+    absl::StrAppend(&out, i, ",");
+    if (measured) absl::StrAppend(&out, cases[i]["finish_ns_max"].get<int64_t>());
+    absl::StrAppend(&out, ",");
+    std::string note(found.ok() ? "" : found.status().message());
+    for (char& c : note) c = c == ',' ? ';' : c;
+    if (found.ok()) {
+      const double nanoseconds = static_cast<double>(found->picoseconds()) / 1000;
+      absl::StrAppendFormat(&out, found->picoseconds() % 1000 == 0 ? "%.0f," : "%.3f,",
+                            nanoseconds);
+      if (measured) {
+        absl::StrAppendFormat(&out, "%.6f", nanoseconds / cases[i]["finish_ns_max"].get<double>());
+      }
+    } else {
+      absl::StrAppend(&out, ",");
+    }
+    absl::StrAppend(&out, ",", note, "\n");
+  }
+  return out;
+}
+
+}  // namespace orrery::tools

@@ -1,0 +1,244 @@
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "cluster/cluster.h"
+#include "cost_models/collectives/bound.h"
+#include "cost_models/collectives/choice.h"
+#include "lowering/transfers.h"
+#include "simulator/event_queue.h"
+#include "support/status.h"
+#include "tools/collective_cases.h"
+#include "tools/flags.h"
+
+// One collective on a cluster: how long it takes, how close to the bound, and over which link.
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+using cluster::DeviceId;
+using cost_models::ChosenCollective;
+
+struct Flags {
+  std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
+  std::string algorithm = "auto", network = "fluid";
+  bool every_transfer = false;
+};
+
+// What is asked for, read.
+struct Question {
+  cost_models::CollectiveKind kind;
+  cost_models::CollectiveChoice choice;
+  cluster::Cluster cluster;
+  std::vector<DeviceId> group;
+};
+
+struct Answer {
+  ChosenCollective chosen;
+  Duration time;  // through the network asked for
+  std::optional<Duration> bound;
+};
+
+template <typename T>
+absl::StatusOr<T> Annotated(absl::StatusOr<T> value, absl::string_view where) {
+  if (value.ok()) return value;
+  return Annotate(value.status(), where);
+}
+
+// "0-7,16" as devices; all of the cluster when empty. A range backwards is empty.
+absl::StatusOr<std::vector<DeviceId>> ParseGroup(const std::string& text, int32_t devices) {
+  std::vector<DeviceId> group;
+  const std::string all = absl::StrCat("0-", devices - 1);
+  for (const absl::string_view item : absl::StrSplit(text.empty() ? all : text, ',')) {
+    const std::vector<absl::string_view> ends = absl::StrSplit(item, '-');
+    int32_t first = 0, last = 0;
+    const bool sound = ends.size() <= 2 && absl::SimpleAtoi(ends[0], &first) &&
+                       absl::SimpleAtoi(ends.back(), &last) && first >= 0 && first <= last &&
+                       last < cluster::kMaxDevices;
+    if (!sound) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", item, "' is no device or range; wanted such as 0-7 or 0,8,16"));
+    }
+    if (last >= devices) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device ", last, " is not of the cluster; wanted 0 to ", devices - 1));
+    }
+    for (int32_t device = first; device <= last; ++device) group.push_back(DeviceId(device));
+  }
+  return group;
+}
+
+// "64KiB:1GiB" as all powers of two times the first.
+absl::StatusOr<std::vector<Bytes>> ParseSizes(const std::string& text) {
+  const std::vector<std::string> ends = absl::StrSplit(text, ':');
+  if (ends.size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--sizes '", text, "': wanted FIRST:LAST, as in 64KiB:1GiB"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const Bytes first, Annotated(ParseBytes(ends[0]), "--sizes"));
+  ORRERY_ASSIGN_OR_RETURN(const Bytes last, Annotated(ParseBytes(ends[1]), "--sizes"));
+  if (first == Bytes(0) || first > last || last > Bytes(int64_t{1} << 50)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--sizes '", text, "': wanted the smaller first, more than 0 and at most 1024TiB"));
+  }
+  std::vector<Bytes> sizes;
+  for (Bytes size = first; size <= last; size = size * 2) sizes.push_back(size);
+  return sizes;
+}
+
+absl::StatusOr<Question> Read(const Flags& flags) {
+  Question question;
+  ORRERY_ASSIGN_OR_RETURN(question.kind,
+                          Annotated(cost_models::FindCollectiveKind(flags.kind), "--kind"));
+  ORRERY_ASSIGN_OR_RETURN(
+      question.choice,
+      Annotated(cost_models::CollectiveChoice::Parse(flags.algorithm), "--algorithm"));
+  if (flags.cluster.empty()) {
+    return absl::InvalidArgumentError("--cluster is missing; wanted one, such as dgx-h100:2");
+  }
+  ORRERY_ASSIGN_OR_RETURN(question.cluster, cluster::ParseCluster(flags.cluster));
+  ORRERY_ASSIGN_OR_RETURN(question.group,
+                          Annotated(ParseGroup(flags.group, question.cluster.size()), "--group"));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(cost_models::CheckGroup(question.group, question.cluster.topology), "--group"));
+  return question;
+}
+
+absl::StatusOr<Duration> Simulate(const Flags& flags, const Question& question,
+                                  const ChosenCollective& chosen, Bytes size) {
+  simulator::Program program;
+  lowering::LinkResources links(question.cluster.topology, program);
+  ORRERY_RETURN_IF_ERROR(lowering::AddTransfers(chosen.group, chosen.rounds, size, links));
+  ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<simulator::NetworkModel> network,
+                          MakeNetwork(flags.network, program));
+  ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::RunEvents(program, *network));
+  return trace.makespan;
+}
+
+// What of `size` is moved.
+Bytes Moved(const Question& question, Bytes size) {
+  return question.kind == cost_models::CollectiveKind::kBarrier ? Bytes(0) : size;
+}
+
+absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes size) {
+  Answer answer;
+  const cost_models::CollectiveRequest request = {
+      .kind = question.kind, .size = size, .group = question.group};
+  const cluster::Topology& topology = question.cluster.topology;
+  ORRERY_ASSIGN_OR_RETURN(answer.chosen,
+                          cost_models::ChooseCollective(request, topology, question.choice));
+  const ChosenCollective& chosen = answer.chosen;
+  answer.time = chosen.time;
+  if (flags.every_transfer || flags.network != "fluid") {
+    ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen, Moved(question, size)));
+  }
+  const cost_models::CollectiveCall call =
+      cost_models::MakeCall({.kind = question.kind, .size = size, .group = chosen.group}, topology);
+  answer.bound = cost_models::BandwidthBound(question.kind, size, chosen.group, call.ranks_a_node,
+                                             call.node_reduces || call.fabric_reduces, topology);
+  return answer;
+}
+
+// nccl-tests' bus bandwidth, in GB/s.
+double BusBandwidth(const Question& question, Bytes size, Duration time) {
+  const cost_models::Share share = cost_models::GetCollectiveKind(question.kind)
+                                       .bus_share(static_cast<int64_t>(question.group.size()));
+  if (time == Duration(0)) return 0;
+  return static_cast<double>(size.count()) * static_cast<double>(share.numerator) /
+         static_cast<double>(share.denominator) / time.seconds() * 1e-9;
+}
+
+void Print(const Flags& flags, const Question& question, Bytes size, const Answer& answer) {
+  const cost_models::BusiestLink busiest =
+      cost_models::BusiestLinkOf(answer.chosen.cost, Moved(question, size));
+  std::cout << flags.kind << " of " << size << " over " << question.group.size() << " devices of "
+            << question.cluster.name << " by " << answer.chosen.algorithm->name << "\n";
+  std::cout << absl::StrFormat("time             %s (%.9f s)\n", ToString(answer.time),
+                               answer.time.seconds());
+  if (answer.bound.has_value()) {
+    std::cout << absl::StrFormat("bandwidth bound  %s (%.9f s)\n", ToString(*answer.bound),
+                                 answer.bound->seconds());
+  }
+  std::cout << absl::StrFormat("bus bandwidth    %.3f GB/s\n",
+                               BusBandwidth(question, size, answer.time));
+  if (busiest.busy > Duration(0)) {
+    std::cout << "busiest link     " << question.cluster.topology.LinkName(busiest.link)
+              << ", busy for " << busiest.busy << "\n";
+  }
+}
+
+absl::Status Sweep(const Flags& flags, const Question& question) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Bytes> sizes, ParseSizes(flags.sizes));
+  std::cout << "bytes,algorithm,time_s,bound_s,bus_bandwidth_GBps\n";
+  for (const Bytes size : sizes) {
+    ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, size));
+    std::cout << size.count() << "," << answer.chosen.algorithm->name
+              << absl::StrFormat(",%.9f,", answer.time.seconds())
+              << (answer.bound.has_value() ? absl::StrFormat("%.9f", answer.bound->seconds()) : "")
+              << absl::StrFormat(",%.3f\n", BusBandwidth(question, size, answer.time));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Collective(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(MakeNetwork(flags.network, simulator::Program()).status());
+  if (!flags.cases.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(const std::string csv,
+                            PlayCollectiveCases(flags.cases, flags.network == "fluid"));
+    std::cout << csv;
+    return absl::OkStatus();
+  }
+  ORRERY_ASSIGN_OR_RETURN(const Question question, Read(flags));
+  if (!flags.sizes.empty()) return Sweep(flags, question);
+  ORRERY_ASSIGN_OR_RETURN(const Bytes size, Annotated(ParseBytes(flags.bytes), "--bytes"));
+  if (size > Bytes(int64_t{1} << 50)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--bytes '", flags.bytes, "': wanted at most 1024TiB"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, size));
+  Print(flags, question, size, answer);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  std::string network;
+  ProgramSpec spec{
+      .usage = "collective --kind KIND --bytes BYTES --cluster C [flags]",
+      .about = "Times one collective operation on a cluster.",
+      .example = "build/bin/collective --kind all-reduce --bytes 64MiB --cluster dgx-h100:2",
+      .options = po::options_description("Flags")};
+  spec.options.add_options()("kind", po::value(&flags.kind),
+                             "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, "
+                             "reduce, scatter, gather, send-receive or barrier [all-reduce]")(
+      "bytes", po::value(&flags.bytes), "size, as nccl-tests count it [64MiB]")(
+      "sizes", po::value(&flags.sizes), "FIRST:LAST instead: doubling, as CSV")(
+      "cluster", po::value(&flags.cluster), "uniform:16@200Gbps, dgx-h100:2, or a file")(
+      "group", po::value(&flags.group), "devices, the root first: 0-7,16 [all]")(
+      "algorithm", po::value(&flags.algorithm),
+      "auto, ring, bidirectional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
+      "hierarchical or in-network; for one kind: all-reduce=ring [auto: the fastest]")(
+      "network", po::value(&network), "fluid, astra-unaware or astra-aware [fluid]")(
+      "every-transfer", po::bool_switch(&flags.every_transfer),
+      "simulate every message, not the collective as one flow")(
+      "cases", po::value(&flags.cases),
+      "play the records of a file (tests/data/collectives_astrasim.json) and print index, expected "
+      "and found nanoseconds; each through the network of its backend, or all through --network "
+      "fluid");
+  return RunProgram(argc, argv, spec, [&] {
+    flags.network = !network.empty() ? network : flags.cases.empty() ? "fluid" : "astra-aware";
+    return Collective(flags);
+  });
+}
+
+}  // namespace
+}  // namespace orrery::tools
+
+int main(int argc, char** argv) { return orrery::tools::Main(argc, argv); }
