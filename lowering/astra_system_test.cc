@@ -27,9 +27,8 @@ cluster::Topology Make(absl::string_view name, int32_t devices) {
 
 AstraCollective Collective(absl::string_view topology, int32_t ranks, int64_t size,
                            const std::string& algorithm) {
-  AstraCollective collective{.size = Bytes(size),
-                             .local_memory = Bandwidth(1'600'000'000'000),
-                             .chunks = 4};
+  AstraCollective collective{
+      .size = Bytes(size), .local_memory = Bandwidth(1'600'000'000'000), .chunks = 4};
   collective.dimensions.push_back(
       {Make(topology, ranks),
        std::vector<std::string>(cost_models::kCollectiveKindCount, algorithm)});
@@ -57,8 +56,8 @@ TEST(AstraSystem, RingAllReduceIsItsClosedForm) {
           const int64_t part = std::max<int64_t>(size / chunks, n) / n;
           const auto message =
               static_cast<int64_t>(500 + static_cast<double>(part) * 1e9 / kGibibytes50);
-          const int64_t expected = chunks * (2 * (n - 1) * message + 3 * (n - 1) * (part / 1600) +
-                                             (2 * n - 1) * delay);
+          const int64_t expected =
+              chunks * (2 * (n - 1) * message + 3 * (n - 1) * (part / 1600) + (2 * n - 1) * delay);
           for (const bool aware : {false, true}) {
             EXPECT_EQ(*Play(collective, aware), Duration(expected * 1000))
                 << n << " ranks, " << size << " bytes, " << chunks << " chunks, " << delay;
