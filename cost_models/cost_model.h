@@ -37,8 +37,8 @@ Flops RecomputedFlopsOf(const OpView& op);
 /// et al., 2021, appendix), without what is computed once more.
 Flops ModelFlopsOf(const OpView& op);
 
-/// Bytes that one rank moves to and from its memory, from the op's record: all operands read and all
-/// results written once, where it says nothing else; none for a view.
+/// Bytes that one rank moves to and from its memory, from the op's record: all operands read and
+/// all results written once, where it says nothing else; none for a view.
 Bytes BytesMovedBy(const OpView& op);
 
 enum class CollectiveKind : uint8_t { kAllReduce, kAllGather };

@@ -15,8 +15,9 @@ namespace orrery::importer {
 absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch);
 
 /// The function in `dtype`: what is of the floating-point type of most of its parameters (data,
-/// parameters, saved values, constants, casts). Another floating-point type beside it is on purpose,
-/// a softmax in f32, and stays; so do optimizer state and accumulators. The result verifies.
+/// parameters, saved values, constants, casts). Another floating-point type beside it is on
+/// purpose, a softmax in f32, and stays; so do optimizer state and accumulators. The result
+/// verifies.
 absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType dtype);
 
 }  // namespace orrery::importer

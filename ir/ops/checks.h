@@ -16,9 +16,8 @@ namespace orrery::ir {
 /// Operand i is of floating point.
 inline absl::Status CheckFloat(const OpTypes& op, size_t i = 0) {
   if (IsFloat(op.operands[i]->dtype)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is of ",
-                                                 ToString(op.operands[i]->dtype),
-                                                 "; wanted floating point"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "operand ", i, " is of ", ToString(op.operands[i]->dtype), "; wanted floating point"));
 }
 
 /// Operand i is a whole number.

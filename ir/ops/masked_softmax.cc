@@ -96,8 +96,8 @@ absl::Status MaskedSoftmaxGradient(GradientContext& c) {
   const double scale = c.attributes().Number("scale", 1);
   const bool of_mask = c.operand_count() > 1 && c.needs(1) && IsFloat(c.operand_type(1).dtype);
   AttributeSet attributes = {
-      {"axis",
-       static_cast<int64_t>(AxisOrLast(c.attributes(), c.operand_type(0).dims.size()).value_or(0))}};
+      {"axis", static_cast<int64_t>(
+                   AxisOrLast(c.attributes(), c.operand_type(0).dims.size()).value_or(0))}};
   if (!of_mask && scale != 1) attributes.Set("scale", scale);
   const std::array<ValueId, 2> operands = {c.result(), c.result_gradient()};
   const std::string name = of_mask && scale != 1 ? "" : c.GradientName(0);
