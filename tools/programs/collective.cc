@@ -224,8 +224,9 @@ int Main(int argc, char** argv) {
       "group", po::value(&flags.group), "devices, the root first: 0-7,16 [all]")(
       "algorithm", po::value(&flags.algorithm),
       "auto, ring, bidirectional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
-      "hierarchical or in-network; for one kind: all-reduce=ring [auto: the fastest]")(
-      "network", po::value(&network), "fluid, astra-unaware or astra-aware [fluid]")(
+      "hierarchical or in-network; for one kind: all-reduce=ring [auto: the fastest of those that "
+      "NCCL would take]")("network", po::value(&network),
+                          "fluid, astra-unaware or astra-aware [fluid]")(
       "every-transfer", po::bool_switch(&flags.every_transfer),
       "simulate every message, not the collective as one flow")(
       "cases", po::value(&flags.cases),
