@@ -21,7 +21,8 @@ class TransferAdder {
   TransferAdder(cost_models::DeviceGroup group, const Rounds& rounds, Bytes size,
                 LinkResources& links)
       : group_(group), rounds_(rounds), size_(size), links_(links), program_(links.program()) {
-    members_.resize(static_cast<size_t>(rounds.ranks + rounds.ranks / rounds.ranks_a_node + 1));
+    members_.resize(static_cast<size_t>(rounds.ranks) +
+                    static_cast<size_t>(rounds.ranks / rounds.ranks_a_node) + 1);
   }
 
   void Add() {

@@ -17,7 +17,6 @@ namespace orrery::lowering {
 namespace {
 
 using cluster::DeviceId;
-using cluster::PathInfo;
 using cluster::Topology;
 using cost_models::CollectiveAlgorithm;
 using cost_models::CollectiveCall;

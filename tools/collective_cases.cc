@@ -196,8 +196,7 @@ absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fl
     for (char& c : note) c = c == ',' ? ';' : c;
     if (found.ok()) {
       const double nanoseconds = static_cast<double>(found->picoseconds()) / 1000;
-      absl::StrAppendFormat(&out, found->picoseconds() % 1000 == 0 ? "%.0f," : "%.3f,",
-                            nanoseconds);
+      absl::StrAppendFormat(&out, "%.*f,", found->picoseconds() % 1000 == 0 ? 0 : 3, nanoseconds);
       if (measured) {
         absl::StrAppendFormat(&out, "%.6f", nanoseconds / cases[i]["finish_ns_max"].get<double>());
       }
