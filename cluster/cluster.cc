@@ -19,7 +19,6 @@
 namespace orrery::cluster {
 namespace {
 
-constexpr absl::string_view kDefaultDevice = "v100-32gb";
 constexpr absl::string_view kUniformExample = "uniform:16@200Gbps";
 constexpr size_t kMaxSpecLength = 200;
 // Half of 2.8 us under one leaf switch (DeepSeek-V3, ISCA 2025).
@@ -107,7 +106,8 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
   TopologyShape shape = {.devices = nodes * preset.devices_per_node,
                          .devices_per_node = preset.devices_per_node};
   shape.port_switch_reduces = preset.port_switch_reduces;
-  const bool rails = options.Has("rails") || options.Has("oversubscription");
+  ORRERY_ASSIGN_OR_RETURN(const bool asked_for_rails, options.Flag("rails"));
+  const bool rails = asked_for_rails || options.Has("oversubscription");
   PathInfo nic = preset.nic;
   if (rails) nic.latency = kNicLatencyToRail;
   ORRERY_ASSIGN_OR_RETURN(shape.port, options.Speed("port", preset.port));

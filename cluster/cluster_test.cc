@@ -158,6 +158,10 @@ TEST(ParseClusterErrors, OfTopologiesShowAnExample) {
   EXPECT_EQ(ErrorOf("ring:8@50GB/s,nic=hdr"),
             "--cluster 'ring:8@50GB/s,nic=hdr': got option 'nic=hdr'; wanted device, latency, "
             "one-way, as in ring:8@50GB/s,latency=500ns");
+  EXPECT_EQ(ErrorOf("switch:8@50GB/s,reduces=no"),
+            "--cluster 'switch:8@50GB/s,reduces=no': got reduces=no; wanted reduces without a "
+            "value, or nothing, as in switch:64@400GB/s");
+  EXPECT_THAT(ErrorOf("dgx-a100:2,rails=2"), testing::HasSubstr("got rails=2; wanted rails"));
   EXPECT_THAT(ErrorOf("nodes:2x8@450GB/s"), testing::HasSubstr("got a nic of 0 bytes/s; wanted"));
   EXPECT_THAT(ErrorOf("product:star(4)@1GB/s"),
               testing::HasSubstr("got level 'star(4)@1GB/s'; wanted KIND(SIZE)@RATE, KIND one of "

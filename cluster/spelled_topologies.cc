@@ -14,8 +14,6 @@
 namespace orrery::cluster {
 namespace {
 
-constexpr absl::string_view kDefaultDevice = "v100-32gb";
-
 // "SIZES@SPEED,options"
 struct Spelled {
   absl::string_view sizes = {};
@@ -56,8 +54,8 @@ absl::StatusOr<Drawn> DrawDevices(const TopologyKind& kind, absl::string_view te
   ORRERY_ASSIGN_OR_RETURN(drawn.shape.devices,
                           ParseCount(spelled.sizes, {"devices", 1, kind.example}));
   drawn.shape.port = spelled.speed;
-  drawn.shape.one_way = spelled.options.Has("one-way");
-  drawn.shape.port_switch_reduces = spelled.options.Has("reduces");
+  ORRERY_ASSIGN_OR_RETURN(drawn.shape.one_way, spelled.options.Flag("one-way"));
+  ORRERY_ASSIGN_OR_RETURN(drawn.shape.port_switch_reduces, spelled.options.Flag("reduces"));
   drawn.options = std::move(spelled.options);
   return drawn;
 }
@@ -80,7 +78,7 @@ absl::StatusOr<Drawn> DrawNodes(const TopologyKind& kind, absl::string_view text
   shape.devices = sizes[0] * sizes[1];
   shape.devices_per_node = sizes[1];
   shape.port = spelled.speed;
-  shape.port_switch_reduces = spelled.options.Has("reduces");
+  ORRERY_ASSIGN_OR_RETURN(shape.port_switch_reduces, spelled.options.Flag("reduces"));
   ORRERY_ASSIGN_OR_RETURN(shape.nic, spelled.options.Speed("nic", {}));
   ORRERY_ASSIGN_OR_RETURN(shape.nic.latency,
                           spelled.options.Latency("nic-latency", shape.nic.latency));

@@ -108,6 +108,13 @@ absl::StatusOr<Duration> OptionList::Latency(absl::string_view name, Duration ot
   return latency.ok() ? latency : Annotate(latency.status(), name);
 }
 
+absl::StatusOr<bool> OptionList::Flag(absl::string_view name) const {
+  const auto value = Find(name);
+  if (!value.has_value() || value->empty()) return value.has_value();
+  return absl::InvalidArgumentError(absl::StrCat("got ", name, "=", *value, "; wanted ", name,
+                                                 " without a value, or nothing, as in ", example_));
+}
+
 absl::StatusOr<int32_t> OptionList::Count(absl::string_view name, int32_t otherwise) const {
   const auto value = Find(name);
   if (!value.has_value()) return otherwise;

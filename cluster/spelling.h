@@ -16,6 +16,9 @@
 
 namespace orrery::cluster {
 
+/// What a topology's devices are unless device=NAME says otherwise.
+inline constexpr absl::string_view kDefaultDevice = "v100-32gb";
+
 /// What stands before and after the first `separator`; all of it before, when there is none.
 struct Halves {
   absl::string_view before;
@@ -46,6 +49,8 @@ class OptionList {
                                           absl::string_view example);
 
   bool Has(absl::string_view name) const { return Find(name).has_value(); }
+  /// Whether the option was given; an error when a value follows it.
+  absl::StatusOr<bool> Flag(absl::string_view name) const;
   /// What follows "name=": empty when nothing does; nothing when the option was not given.
   std::optional<absl::string_view> Find(absl::string_view name) const;
 

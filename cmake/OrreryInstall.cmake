@@ -19,7 +19,7 @@ set(orrery_private_headers
   "^ir/models/(layers|model)\\.h$"
   "^lowering/(block|geometry|makers|pricing|residents|stage)\\.h$"
   "^simulator/(activity|line_reader|random_program|task_order)\\.h$"
-  "^transforms/(dead_code|match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
+  "^transforms/(match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
   "^transforms/schedules/registry\\.h$")
 # Lists that public headers include.
 set(orrery_installed_headers ir/ops.def)

@@ -173,10 +173,10 @@ absl::Status BatchPlaces::CheckSamplesStay(OpId op) const {
   if (function_.kind(op) == OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
   }
-  if (dim == 0 && ir::IsRecurrent(function_.kind(op))) {
-    return Fails(op, ir::kTimeIsNoBatch);
-  }
-  return absl::OkStatus();
+  if (dim < 0) return absl::OkStatus();
+  const absl::string_view why =
+      ir::MixesAlong(function_.kind(op), function_.attributes(op), static_cast<size_t>(dim));
+  return why.empty() ? absl::OkStatus() : Fails(op, why);
 }
 
 absl::Status BatchPlaces::Visit(OpId op) {

@@ -18,10 +18,6 @@ using ir::ValueId;
 
 constexpr int kMaxDepth = 64;
 
-bool Is(const ir::Function& function, OpId op, absl::string_view kind) {
-  return function.info(op).name == kind;
-}
-
 }  // namespace
 
 ir::ShardingRule BatchPlaces::RuleOf(OpId op) const {
@@ -100,7 +96,7 @@ bool BatchPlaces::RequestOperand(OpId op, size_t k, const Place& wanted, int dep
 
 // An Expand may make the batch.
 bool BatchPlaces::RequestOfExpand(OpId op, const Place& wanted) {
-  if (!Is(function_, op, "Expand")) return false;
+  if (function_.kind(op) != OpKind::kExpand) return false;
   const auto dim = static_cast<size_t>(wanted.dim);
   const Dims& from = function_.type(function_.operands(op)[0]).dims;
   const size_t made = function_.type(function_.result(op)).dims.size() - from.size();

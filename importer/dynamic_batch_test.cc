@@ -266,6 +266,20 @@ func @m (
 )");
 }
 
+// A table may come first: what says that it is the batch is.
+TEST(DynamicBatch, ATableMayComeFirst) {
+  for (const char* inputs : {"float[4,6] t, float[batch,6] x", "float[batch,6] x, float[4,6] t"}) {
+    const auto large = Load(absl::StrCat("g (", inputs, R"() => (float[batch,4] y) {
+  u = Transpose <perm = [1, 0]> (t)
+  y = MatMul(x, u)
+})"),
+                            8);
+    ASSERT_TRUE(large.ok()) << inputs << ": " << large.status();
+    const ir::TensorType& made = large->type(large->outputs()[0].value);
+    EXPECT_EQ(made.dims, (ir::Dims{8, 4})) << inputs;
+  }
+}
+
 // Where the batch is dynamic, an input of a fixed size has none, not even at a batch as large.
 TEST(DynamicBatch, AFixedInputAsLargeAsTheBatch) {
   constexpr char kGraph[] = R"(

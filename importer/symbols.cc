@@ -77,12 +77,13 @@ bool SaysBatch(const std::string& symbol) {
 // Inputs that share no name have symbols of their own.
 BatchSymbols FindBatchSymbols(const onnx::GraphProto& graph) {
   BatchSymbols symbols;
+  bool starts_fixed = false;  // with a table, say: then the batch must say that it is one
   for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
     const std::string symbol = FirstSymbol(*input);
     const bool scalar = input->type().tensor_type().shape().dim_size() == 0;
-    if (symbols.all.empty() && symbol.empty() && !scalar) return {};
-    if (!symbol.empty() && !IsIn(symbols.all, symbol) &&
-        (symbols.all.empty() || SaysBatch(symbol))) {
+    starts_fixed |= symbols.all.empty() && symbol.empty() && !scalar;
+    const bool first = symbols.all.empty() && !starts_fixed;
+    if (!symbol.empty() && !IsIn(symbols.all, symbol) && (first || SaysBatch(symbol))) {
       symbols.all.push_back(symbol);
     }
     symbols.plain &= symbols.all.size() == 1 && symbol == symbols.all[0];

@@ -50,32 +50,49 @@ std::optional<AttributeSet> ScaleExpand(const AttributeSet& attributes, const Ch
   return changed;
 }
 
-absl::Status TimeChanges(const Function& function, OpId op) {
+bool IsRecurrent(OpKind kind) {
+  return kind == OpKind::kLstm || kind == OpKind::kGru || kind == OpKind::kRnn;
+}
+
+absl::Status Mixes(const Function& function, OpId op, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(function.name(), ": ", function.info(op).name,
                                                  " '", function.value_name(function.result(op)),
-                                                 "' cannot have another batch: ", kTimeIsNoBatch));
+                                                 "' cannot have another batch: ", why));
 }
 
 // `changed` is `function` op by op, or why it cannot be: then a recurrent op whose time is as long
 // as the batch is large is what is wrong, unless its batch is too.
-absl::Status CheckTime(const Function& function, const absl::StatusOr<Function>& changed) {
+absl::Status CheckSamplesStayApart(const Function& function,
+                                   const absl::StatusOr<Function>& changed) {
   const int64_t batch = BatchOf(function);
   for (size_t i = 0; i < function.order().size(); ++i) {
     const OpId op = function.order()[i];
-    if (!IsRecurrent(function.kind(op))) continue;
+    if (function.operands(op).empty()) continue;
     const Dims& x = function.type(function.operands(op)[0]).dims;
-    const bool changes =
-        changed.ok() ? changed->type(changed->operands(changed->order()[i])[0]).dims[0] != x[0]
-                     : x[0] == batch && x[1] != batch;
-    if (changes) return TimeChanges(function, op);
+    for (size_t d = 0; d < x.size(); ++d) {
+      const absl::string_view why = MixesAlong(function.kind(op), function.attributes(op), d);
+      if (why.empty()) continue;
+      const bool changes =
+          changed.ok() ? changed->type(changed->operands(changed->order()[i])[0]).dims[d] != x[d]
+                       : IsRecurrent(function.kind(op)) && x[0] == batch && x[1] != batch;
+      if (changes) return Mixes(function, op, why);
+    }
   }
   return changed.status();
 }
 
 }  // namespace
 
-bool IsRecurrent(OpKind kind) {
-  return kind == OpKind::kLstm || kind == OpKind::kGru || kind == OpKind::kRnn;
+absl::string_view MixesAlong(OpKind kind, const AttributeSet& attributes, size_t dim) {
+  if (IsRecurrent(kind) && dim == 0) {
+    return "its steps in time are dimension 0 of the first input, where the batch should be; try "
+           "to export the model with batch_first=True";
+  }
+  if (kind != OpKind::kRoll) return "";
+  const std::vector<int64_t> axes = attributes.Ints("axes");
+  const bool rolls = std::find(axes.begin(), axes.end(), static_cast<int64_t>(dim)) != axes.end();
+  return rolls ? "it moves samples along the batch; wanted samples that know nothing of each other"
+               : "";
 }
 
 int64_t BatchOf(const Function& function) {
@@ -110,7 +127,7 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
   };
   absl::StatusOr<Function> changed = RebuildWithInputs(
       function, {.input = input, .uninferred = nullptr, .attributes = attributes});
-  ORRERY_RETURN_IF_ERROR(CheckTime(function, changed));
+  ORRERY_RETURN_IF_ERROR(CheckSamplesStayApart(function, changed));
   return changed;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ir/function.h"
 
 // The batch of a function is dimension 0 of its first data input that has dimensions. Other data
@@ -24,13 +25,9 @@ bool HasBatch(const Function& function, const Input& input);
 /// does, and for all values when the function takes no other batch. Infers all types once.
 IdTable<ValueId, int8_t> BatchDims(const Function& function);
 
-/// Whether dimension 0 of what the op reads is time, not samples: LSTM, GRU, RNN.
-bool IsRecurrent(OpKind kind);
-
-/// What is wrong with a function whose batch is the time of such an op, and what to try.
-inline constexpr char kTimeIsNoBatch[] =
-    "its steps in time are dimension 0 of the first input, where the batch should be; try to "
-    "export the model with batch_first=True";
+/// Why dimension `dim` of operand 0 cannot be samples, which know nothing of each other: it is the
+/// time of an LSTM, GRU or RNN, or a Roll moves things along it. Empty when it can.
+absl::string_view MixesAlong(OpKind kind, const AttributeSet& attributes, size_t dim);
 
 /// What becomes of the number of samples that losses divide by.
 enum class LossBatch {

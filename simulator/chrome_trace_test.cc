@@ -15,19 +15,13 @@
 #include "simulator/fluid_network.h"
 #include "simulator/link_use.h"
 #include "simulator/longest_path.h"
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
 namespace {
 
 using nlohmann::json;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 std::string TraceOf(const Program& program) {
   std::ostringstream out;

@@ -11,7 +11,7 @@
 
 #include "simulator/independent_flows.h"
 #include "simulator/longest_path.h"
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
@@ -19,12 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 Trace Play(const Program& program) {
   IndependentFlows network;

@@ -10,7 +10,7 @@
 
 #include "simulator/event_queue.h"
 #include "simulator/independent_flows.h"
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
@@ -19,12 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 std::vector<Time> Finishes(const Program& program) {
   FluidNetwork network(program);

@@ -8,17 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
 namespace {
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 std::vector<int64_t> Picoseconds(const std::vector<Time>& times) {
   std::vector<int64_t> out;

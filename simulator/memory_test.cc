@@ -10,17 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "simulator/longest_path.h"
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
 namespace {
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 constexpr absl::string_view kOneRank = R"(program
 rank0 "pp0" members 0 stage 0

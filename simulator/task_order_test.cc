@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/program_text.h"
+#include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
 namespace orrery::simulator {
@@ -17,12 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Program Parse(absl::string_view text) {
-  absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return *std::move(program);
-}
 
 constexpr absl::string_view kTwoStreams = R"(program
 rank0 "" members 0 stage 0

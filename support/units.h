@@ -11,7 +11,7 @@
 
 // Units are types. Time counts picoseconds and sizes count bytes, both exactly, in 64 bits: ±106
 // days and ±8 EiB. What is computed in floating point is rounded once, up, by the functions at the
-// end of this file.
+// end of this file; times that they compute end at kLongestDuration, 53 days.
 
 namespace orrery {
 

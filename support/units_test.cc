@@ -49,7 +49,7 @@ TEST(TransferTime, IsExactForRandomSizesAndRates) {
   };
   for (int i = 0; i < 20000; ++i) {
     const int64_t ranks = up_to(10) + 1;
-    // At most 2^44 bytes at 2^22 B/s or more: within 106 days.
+    // At most 2^44 bytes at 2^22 B/s or more: within 53 days.
     ExpectExact(up_to(43), 2 * (ranks - 1), ranks, (int64_t{1} << 22) + up_to(40));
     ExpectExact(up_to(20), 1, 1, up_to(30) + 1);
   }
@@ -61,7 +61,7 @@ TEST(TransferTimeDeathTest, RefusesWhatHasNoAnswer) {
   EXPECT_DEATH(TransferTime(Bytes(1), 1, 0, Bandwidth(1)), "CHECK failed");
 }
 
-// Regression: the product wrapped around in 128 bits and gave a short time.
+// Regression: the product wrapped around in 128 bits and gave a short time. It stops now.
 TEST(TransferTime, IsAtMostTheLongest) {
   EXPECT_EQ(TransferTime(Bytes(kMax), Bandwidth(1)), kLongestDuration);
   EXPECT_EQ(TransferTime(Bytes(kMax), kMax, kMax, Bandwidth(kMax)), kLongestDuration);

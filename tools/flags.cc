@@ -124,9 +124,11 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
           .c_str())("batch-size", po::value(&flags.batch_size)->required(),
                     "samples in one global batch (one optimizer step)");
   AddStepFlags(options, flags);
-  options.add_options()("cluster", po::value(&flags.cluster)->required(),
-                        "uniform:16@200Gbps, or preset and nodes: dgx-a100:4, dgx-h100:16")(
-      "cost-model", po::value(&flags.cost_model), "roofline or distir [roofline]")(
+  options.add_options()(
+      "cluster", po::value(&flags.cluster)->required(),
+      "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
+      "cluster file; docs/clusters.md lists them all")("cost-model", po::value(&flags.cost_model),
+                                                       "roofline or distir [roofline]")(
       "blocking", po::bool_switch(&flags.blocking),
       "communication on the compute stream, no overlap")(
       "preset", po::value(&flags.preset),
@@ -158,6 +160,22 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
+// What a cluster may say and no simulation reads yet must not be left out silently.
+absl::Status CheckSimulated(const cluster::Cluster& cluster) {
+  if (cluster.kind_count() > 1) {
+    return absl::UnimplementedError(absl::StrCat(
+        "--cluster '", cluster.name, "': has devices of ", cluster.kind_count(), " kinds (",
+        cluster.kind(0).name, ", ", cluster.kind(1).name,
+        "); steps are simulated on devices of one kind only; try a cluster of the slowest"));
+  }
+  if (cluster.device.communication_slowdown != 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        "--cluster '", cluster.name, "': communication_slowdown is ",
+        cluster.device.communication_slowdown, "; wanted 0, as no simulation reads it yet"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   if (!flags.preset.empty() && !flags.distir()) {
     return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
@@ -168,6 +186,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   }
   search::Setting setting;
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
+  ORRERY_RETURN_IF_ERROR(CheckSimulated(setting.cluster));
   ORRERY_ASSIGN_OR_RETURN(
       setting.cost_model,
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));

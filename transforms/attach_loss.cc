@@ -7,8 +7,8 @@
 #include "absl/strings/str_split.h"
 #include "ir/batch.h"
 #include "ir/builder.h"
+#include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/dead_code.h"
 #include "transforms/pass.h"
 #include "transforms/training_step.h"
 
@@ -31,10 +31,26 @@ bool IsScalar(const Function& function, ValueId value) {
   return ir::IsFloat(function.type(value).dtype) && function.type(value).dims.empty();
 }
 
-// The result that is a loss already: one number of floating point.
+IdTable<ValueId, char> MadeFromData(const Function& function) {
+  IdTable<ValueId, char> made(function.value_limit(), 0);
+  for (const ir::Input& input : function.inputs()) {
+    made[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+  }
+  for (const OpId op : function.order()) {
+    const auto operands = function.operands(op);
+    const bool any =
+        std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return made[v] != 0; });
+    for (int32_t i = 0; any && i < function.result_count(op); ++i) made[function.result(op, i)] = 1;
+  }
+  return made;
+}
+
+// The result that is a loss already: one number of floating point that depends on data, as a
+// temperature that is handed out does not.
 ValueId OwnLoss(const Function& function) {
   for (const ir::Output& output : function.outputs()) {
-    if (IsScalar(function, output.value)) return output.value;
+    if (!IsScalar(function, output.value) || !function.producer(output.value).valid()) continue;
+    if (MadeFromData(function)[output.value] != 0) return output.value;
   }
   return ValueId();
 }
@@ -300,7 +316,7 @@ absl::StatusOr<bool> AttachLoss(Function& function, const LossChoice& choice) {
   }
   ORRERY_ASSIGN_OR_RETURN(function, std::move(b).Finalize());
   function.SetOutputs(std::move(losses));
-  RemoveDeadOps(function);
+  ir::RemoveDeadOps(function);
   return true;
 }
 

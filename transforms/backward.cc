@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "ir/builder.h"
+#include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/dead_code.h"
 #include "transforms/pass.h"
 #include "transforms/training_step.h"
 
@@ -155,7 +155,7 @@ absl::StatusOr<bool> BuildBackward(Function& function) {
         absl::StrCat(function.name(), ": has no loss to differentiate; try attach-loss first"));
   }
   ORRERY_ASSIGN_OR_RETURN(function, Backward(function).Run());
-  RemoveDeadOps(function);  // what a rule appended and nobody wants
+  ir::RemoveDeadOps(function);  // what a rule appended and nobody wants
   return true;
 }
 

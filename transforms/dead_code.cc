@@ -1,4 +1,4 @@
-#include "transforms/dead_code.h"
+#include "ir/dead_code.h"
 
 #include "transforms/pass.h"
 
@@ -9,7 +9,7 @@ extern const PassInfo kDeadCodePass = {
     .summary = "removes ops whose results nothing uses",
     .options = "",
     .run = [](ir::Function& function, const PassOptions&) -> absl::StatusOr<bool> {
-      return RemoveDeadOps(function);
+      return ir::RemoveDeadOps(function);
     },
     .idempotent = true,
 };

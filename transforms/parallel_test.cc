@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
+#include "ir/dead_code.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
-#include "transforms/dead_code.h"
 #include "transforms/microbatch.h"
 
 namespace orrery::transforms {
@@ -154,9 +154,9 @@ TEST(RemoveDeadOps, KeepsWhatOutputsNeed) {
 }
 )")
                               .value();
-  EXPECT_FALSE(RemoveDeadOps(function));
+  EXPECT_FALSE(ir::RemoveDeadOps(function));
   function.SetOutputs({function.outputs()[0]});
-  EXPECT_TRUE(RemoveDeadOps(function));
+  EXPECT_TRUE(ir::RemoveDeadOps(function));
   EXPECT_EQ(function.order().size(), 1u);
   EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
 }

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/dead_code.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/dead_code.h"
 
 namespace orrery::transforms {
 
@@ -192,7 +192,7 @@ absl::StatusOr<bool> Rewrite(Function& function, const Rewriter::Rule& rule) {
   }
   function = std::move(rewriter.builder_.function());
   if (!status.ok()) return status;
-  RemoveDeadOps(function);  // what a rule appended and found no use for
+  ir::RemoveDeadOps(function);  // what a rule appended and found no use for
   return rewriter.changed_;
 }
 

@@ -1,7 +1,7 @@
 #include "transforms/simplify.h"
 
+#include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/dead_code.h"
 #include "transforms/pass.h"
 
 namespace orrery::transforms {
@@ -31,7 +31,7 @@ constexpr int kMaxRounds = 16;
 absl::StatusOr<bool> Simplify(ir::Function& function, const SimplifyOptions& options) {
   if (!function.mesh().empty()) return false;
   const PassOptions flash = {{"flash", options.flash ? "1" : "0"}};
-  bool changed = RemoveDeadOps(function);
+  bool changed = ir::RemoveDeadOps(function);
   for (int round = 0; round < kMaxRounds; ++round) {
     bool again = false;
     for (const PassInfo* pass : kOrder) {

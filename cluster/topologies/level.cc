@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
+#include "cluster/topologies.h"
 #include "support/check.h"
 
 namespace orrery::cluster {
@@ -220,6 +222,28 @@ PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to) 
     return false;
   });
   return path;
+}
+
+absl::Status CheckLevelsAre(LevelKind kind, const TopologyShape& shape) {
+  for (size_t i = 0; i < shape.levels.size(); ++i) {
+    if (shape.levels[i].kind == kind) continue;
+    return absl::InvalidArgumentError(absl::StrCat("got a ", RuleOf(shape.levels[i].kind).name,
+                                                   " as level ", i, "; wanted only ",
+                                                   RuleOf(kind).name, "s; product mixes them"));
+  }
+  return CheckLevels(shape);
+}
+
+std::optional<Bandwidth> BisectionOfLines(const TopologyShape& shape, int32_t cuts) {
+  int32_t longest = 1;
+  for (const Level& level : shape.levels) {
+    longest = std::max(longest, level.size);
+    if (level.speed.rate != shape.levels.front().speed.rate) return std::nullopt;
+  }
+  if (longest == 1) return Bandwidth(0);
+  if (longest % 2 != 0 && shape.devices != longest) return std::nullopt;
+  const int64_t lines = shape.devices / longest;
+  return Aggregate(shape.levels.front().speed.rate, lines * std::min(longest - 1, cuts));
 }
 
 bool ProductReduces(std::span<const Level> levels, VertexId vertex) {

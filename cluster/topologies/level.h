@@ -51,6 +51,32 @@ void AppendProductRoute(std::span<const Level> levels, DeviceId from, DeviceId t
 PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to);
 bool ProductReduces(std::span<const Level> levels, VertexId vertex);
 
+/// The record of a topology that reads its levels as such a product: `record` with the functions
+/// that follow from that.
+constexpr TopologyKind OfLevels(TopologyKind record) {
+  record.parameters = "levels";
+  record.link_count = [](const TopologyShape& shape) { return ProductLinkCount(shape.levels); };
+  record.link_at = [](const TopologyShape& shape, LinkNumber link) {
+    return ProductLinkAt(shape.levels, link);
+  };
+  record.append_route = [](const TopologyShape& shape, DeviceId from, DeviceId to,
+                           std::vector<LinkNumber>& route) {
+    AppendProductRoute(shape.levels, from, to, route);
+  };
+  record.path = [](const TopologyShape& shape, DeviceId from, DeviceId to) {
+    return ProductPath(shape.levels, from, to);
+  };
+  return record;
+}
+
+/// CheckLevels, and that all levels are of that kind.
+absl::Status CheckLevelsAre(LevelKind kind, const TopologyShape& shape);
+
+/// The bisection of lines of links that are all alike, where the longest is even or the only one:
+/// each of the longest lines is cut, in `cuts` places where it is long enough (1 of a line, 2 of a
+/// ring; Azizoglu & Egecioglu 2003 for tori). Nothing for others.
+std::optional<Bandwidth> BisectionOfLines(const TopologyShape& shape, int32_t cuts);
+
 }  // namespace orrery::cluster
 
 #endif  // ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_

@@ -14,26 +14,15 @@
 
 namespace orrery::cluster {
 
-constinit const TopologyKind kProductTopology = {
+constinit const TopologyKind kProductTopology = OfLevels({
     .name = "product",
-    .summary =
-        "A product of levels, each a ring, line, switch or all pairs; a message goes level "
-        "by level.",
-    .parameters = "levels",
+    .summary = "A product of levels, each a ring, line, switch or all pairs; a message goes level "
+               "by level.",
     .spelling = SizeSpelling::kProduct,
     .example = "product:ring(4)@100GB/s,switch(8)@50GB/s",
     .check = CheckLevels,
-    .link_count = [](const TopologyShape& shape) { return ProductLinkCount(shape.levels); },
-    .link_at = [](const TopologyShape& shape,
-                  LinkNumber link) { return ProductLinkAt(shape.levels, link); },
-    .append_route =
-        [](const TopologyShape& shape, DeviceId from, DeviceId to, std::vector<LinkNumber>& route) {
-          AppendProductRoute(shape.levels, from, to, route);
-        },
-    .path = [](const TopologyShape& shape, DeviceId from,
-               DeviceId to) { return ProductPath(shape.levels, from, to); },
     .reduces = [](const TopologyShape& shape,
                   VertexId vertex) { return ProductReduces(shape.levels, vertex); },
-};
+});
 
 }  // namespace orrery::cluster

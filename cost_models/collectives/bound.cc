@@ -1,7 +1,7 @@
 #include "cost_models/collectives/bound.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "cost_models/collectives/collective_algorithm.h"
@@ -14,18 +14,7 @@ using cluster::Topology;
 
 constexpr size_t kMostRanks = 2048;
 
-// The rate of the links by which ranks `first` to `first` + `count` - 1 send to all others.
-Bandwidth RateOut(std::span<const DeviceId> group, size_t first, size_t count,
-                  const Topology& topology) {
-  std::vector<cluster::LinkNumber> links, route;
-  for (size_t from = first; from < first + count; ++from) {
-    for (size_t to = 0; to < group.size(); ++to) {
-      if (to >= first && to < first + count) continue;
-      route.clear();
-      topology.AppendRoute(group[from], group[to], route);
-      links.push_back(route.front());
-    }
-  }
+Bandwidth RateOfAll(std::vector<cluster::LinkNumber> links, const Topology& topology) {
   std::sort(links.begin(), links.end());
   links.erase(std::unique(links.begin(), links.end()), links.end());
   Bandwidth rate;
@@ -33,6 +22,25 @@ Bandwidth RateOut(std::span<const DeviceId> group, size_t first, size_t count,
     rate = cluster::Sum(rate, topology.LinkAt(link).speed.rate);
   }
   return rate;
+}
+
+// The most at which ranks `first` to `first` + `count` - 1 send to all others: every way leads over
+// its first link, and over its narrowest, which several ranks may share.
+Bandwidth RateOut(std::span<const DeviceId> group, size_t first, size_t count,
+                  const Topology& topology) {
+  std::vector<cluster::LinkNumber> first_links, narrowest_links, route;
+  const auto rate_of = [&](cluster::LinkNumber link) { return topology.LinkAt(link).speed.rate; };
+  for (size_t from = first; from < first + count; ++from) {
+    for (size_t to = 0; to < group.size(); ++to) {
+      if (to >= first && to < first + count) continue;
+      route.clear();
+      topology.AppendRoute(group[from], group[to], route);
+      first_links.push_back(route.front());
+      narrowest_links.push_back(*std::ranges::min_element(route, {}, rate_of));
+    }
+  }
+  return std::min(RateOfAll(std::move(first_links), topology),
+                  RateOfAll(std::move(narrowest_links), topology));
 }
 
 // For ranks, or nodes as if each were a rank. What all must send together over the rate of all;
@@ -62,12 +70,12 @@ Duration Bound(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
 
 std::optional<Duration> BandwidthBound(CollectiveKind kind, Bytes size,
                                        std::span<const DeviceId> group, int32_t ranks_a_node,
-                                       bool in_network, const Topology& topology) {
+                                       InNetwork in_network, const Topology& topology) {
   if (group.size() > kMostRanks) return std::nullopt;
   const auto a_node = static_cast<size_t>(ranks_a_node);
-  Duration bound = Bound(kind, size, group, 1, in_network, topology);
+  Duration bound = Bound(kind, size, group, 1, in_network.in_nodes || in_network.between, topology);
   if (a_node > 1 && a_node < group.size()) {
-    bound = std::max(bound, Bound(kind, size, group, a_node, in_network, topology));
+    bound = std::max(bound, Bound(kind, size, group, a_node, in_network.between, topology));
   }
   return bound;
 }

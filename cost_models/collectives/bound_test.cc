@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 
 namespace orrery::cost_models {
@@ -32,7 +33,8 @@ std::vector<DeviceId> First(int32_t count) {
 TEST(BandwidthBound, IsWhatPassesAPort) {
   const Topology one_switch = Make("switch", {.devices = 8, .port = kPort});
   const auto bound = [&](CollectiveKind kind, bool in_network) {
-    return BandwidthBound(kind, Bytes(8000), First(8), 1, in_network, one_switch)->picoseconds();
+    return BandwidthBound(kind, Bytes(8000), First(8), 1, {in_network, in_network}, one_switch)
+        ->picoseconds();
   };
   EXPECT_EQ(bound(CollectiveKind::kAllReduce, false), 14'000'000);
   EXPECT_EQ(bound(CollectiveKind::kAllReduce, true), 8'000'000);
@@ -43,7 +45,7 @@ TEST(BandwidthBound, IsWhatPassesAPort) {
 
 TEST(BandwidthBound, CountsAllLinksOfADevice) {
   const Topology ring = Make("ring", {.devices = 8, .port = kPort});
-  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8000), First(8), 1, false, ring),
+  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8000), First(8), 1, {}, ring),
             Duration(7'000'000));
 }
 
@@ -53,13 +55,13 @@ TEST(BandwidthBound, CountsTheCardsOfANode) {
                                         .devices_per_node = 4,
                                         .port = {Bandwidth(1'000'000'000'000), Duration(0)},
                                         .nic = kPort});
-  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8000), First(16), 4, false, nodes),
+  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8000), First(16), 4, {}, nodes),
             Duration(3'000'000));
 }
 
 TEST(BandwidthBound, IsNotKnownForVeryManyRanks) {
   const Topology one_switch = Make("switch", {.devices = 4096, .port = kPort});
-  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8), First(4096), 1, false, one_switch),
+  EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8), First(4096), 1, {}, one_switch),
             std::nullopt);
 }
 
@@ -76,7 +78,9 @@ TEST(BandwidthBound, IsABound) {
                      .port = {Bandwidth(9'000'000'000), Duration(0)},
                      .nic = kPort,
                      .port_switch_reduces = true,
-                     .nic_switch_reduces = true})};
+                     .nic_switch_reduces = true}),
+      // Two devices share each NIC.
+      cluster::ParseCluster("dgx-v100:2")->topology};
   int checked = 0;
   for (const Topology& topology : topologies) {
     for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
@@ -85,7 +89,7 @@ TEST(BandwidthBound, IsABound) {
         const CollectiveRequest request{.kind = kind.kind, .size = Bytes(48'000), .group = group};
         const CollectiveCall call = MakeCall(request, topology);
         const Duration bound = *BandwidthBound(kind.kind, request.size, group, call.ranks_a_node,
-                                               call.node_reduces || call.fabric_reduces, topology);
+                                               {call.node_reduces, call.fabric_reduces}, topology);
         for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
           const auto choice = *CollectiveChoice::Parse(algorithm->name);
           if (!algorithm->Supports(call)) continue;

@@ -102,7 +102,7 @@ TEST(Price, GrowsWithTheSize) {
 
 TEST(Price, IsNeverBelowTheBound) {
   ForAllCalls([](const Case& c) {
-    const bool in_network = c.call.node_reduces || c.call.fabric_reduces;
+    const InNetwork in_network = {c.call.node_reduces, c.call.fabric_reduces};
     const Rounds rounds = c.algorithm.rounds(c.call);
     for (const int64_t size : {1, 1000, 1'000'000, 1'000'000'000}) {
       const auto bound = BandwidthBound(c.call.kind, Bytes(size), c.group, c.call.ranks_a_node,

@@ -31,8 +31,6 @@ double FlopsAnElement(const OpTypes&, const TypeList& results) {
 
 inline bool IsWhole(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
 
-/// The older name of CheckFloat.
-inline absl::Status WantFloat(const OpTypes& op) { return CheckFloat(op); }
 /// An error for an operand of type bool.
 absl::Status WantNumbers(const OpTypes& op);
 /// An error for an operand of floating point.

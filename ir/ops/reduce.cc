@@ -44,7 +44,7 @@ absl::Status InferReduceNumbers(const OpTypes& op, TypeList& results) {
 }
 
 absl::Status InferReduceFloat(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(WantFloat(op));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
   return InferReduce(op, results);
 }
 

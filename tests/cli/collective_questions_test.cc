@@ -189,6 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
               "tree, minimum-spanning-tree, halving-doubling, direct, hierarchical, in-network"},
         Wrong{1, kOn + "--kind all-to-all --algorithm all-to-all=tree",
               "--algorithm: algorithm 'tree' is not for all-to-all; try ring, direct"},
+        Wrong{1, kOn + "--kind all-to-all --algorithm tree",
+              "--algorithm: algorithm 'tree' is not for all-to-all; try ring, direct"},
         Wrong{
             1, kOn + "--algorithm in-network",
             "algorithm 'in-network' cannot serve this group of 16, 8 a node; wanted switches that "

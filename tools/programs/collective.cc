@@ -100,6 +100,13 @@ absl::StatusOr<Question> Read(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(
       question.choice,
       Annotated(cost_models::CollectiveChoice::Parse(flags.algorithm), "--algorithm"));
+  const bool bare = !absl::StrContains(flags.algorithm, '=') && flags.algorithm != "auto";
+  if (bare) {  // nobody wants another algorithm than the one that is named
+    ORRERY_RETURN_IF_ERROR(Annotate(
+        cost_models::CollectiveChoice::Parse(absl::StrCat(flags.kind, "=", flags.algorithm))
+            .status(),
+        "--algorithm"));
+  }
   if (flags.cluster.empty()) {
     return absl::InvalidArgumentError("--cluster is missing; wanted one, such as dgx-h100:2");
   }
@@ -142,7 +149,7 @@ absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes 
   const cost_models::CollectiveCall call =
       cost_models::MakeCall({.kind = question.kind, .size = size, .group = chosen.group}, topology);
   answer.bound = cost_models::BandwidthBound(question.kind, size, chosen.group, call.ranks_a_node,
-                                             call.node_reduces || call.fabric_reduces, topology);
+                                             {call.node_reduces, call.fabric_reduces}, topology);
   return answer;
 }
 
@@ -228,7 +235,7 @@ int Main(int argc, char** argv) {
       "NCCL would take]")("network", po::value(&network),
                           "fluid, astra-unaware or astra-aware [fluid]")(
       "every-transfer", po::bool_switch(&flags.every_transfer),
-      "simulate every message, not the collective as one flow")(
+      "simulate every message, in place of the closed form")(
       "cases", po::value(&flags.cases),
       "play the records of a file (tests/data/collectives_astrasim.json) and print index, expected "
       "and found nanoseconds; each through the network of its backend, or all through --network "
