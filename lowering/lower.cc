@@ -117,10 +117,12 @@ class Lowering {
       const size_t count = fold_ ? 1 : ranks.size();
       for (size_t a = 0; a < count; ++a) {
         Actor actor;
-        actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
-                                       .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
-                                       .stage = s,
-                                       .capacity = input_.options.memory_limit});
+        actor.rank = program_.AddRank(
+            {.name = geometry_.Name(ranks[a]),
+             .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+             .stage = s,
+             .capacity = input_.options.memory_limit,
+             .communication_slowdown = input_.cluster.device.communication_slowdown});
         for (int kind = 0; kind < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
              ++kind) {
           actor.streams[static_cast<size_t>(kind)] =

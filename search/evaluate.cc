@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
+#include "simulator/event_queue.h"
+#include "simulator/fluid_network.h"
 #include "simulator/longest_path.h"
 #include "simulator/time_alone.h"
 #include "transforms/parallel.h"
@@ -70,6 +72,26 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const simulator::Repor
           .wall_time_s = 0};
 }
 
+// Runs the program into its trace, by the engine that it needs.
+absl::Status PlayProgram(Run& run) {
+  bool endless = false;
+  if (simulator::NeedsEvents(run.program)) {
+    simulator::FluidNetwork network(run.program);
+    absl::StatusOr<simulator::Trace> trace = simulator::RunEvents(run.program, network);
+    endless = absl::IsOutOfRange(trace.status());
+    if (!trace.ok() && !endless) return trace.status();
+    if (trace.ok()) run.trace = *std::move(trace);
+  } else {
+    simulator::RunLongestPath(run.program, run.trace);
+    endless = run.trace.makespan >= simulator::kEndOfTime;
+  }
+  if (!endless) return absl::OkStatus();
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kUnsupported,
+       .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
+                              ", beyond which nothing is simulated; try a smaller batch")});
+}
+
 absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::PipelinedStep& step,
                                const transforms::PipelineSchedule& schedule, int32_t rounds) {
   Run run;
@@ -80,13 +102,7 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .cost_model = *setting.cost_model,
                                                         .options = setting.lowering,
                                                         .rounds = rounds}));
-  simulator::RunLongestPath(run.program, run.trace);
-  if (run.trace.makespan >= simulator::kEndOfTime) {
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kUnsupported,
-         .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
-                                ", beyond which nothing is simulated; try a smaller batch")});
-  }
+  ORRERY_RETURN_IF_ERROR(PlayProgram(run));
   run.report = simulator::Summarize(run.program, run.trace);
   return run;
 }
