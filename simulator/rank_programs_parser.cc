@@ -18,7 +18,7 @@ namespace {
 // A slip of the pen must fill neither memory nor the day.
 constexpr int64_t kMostRanks = int64_t{1} << 20;  // as many as a cluster has devices
 constexpr int64_t kMostNamed = int64_t{1} << 22;  // ranks that all lines together name
-constexpr int64_t kMostSteps = int64_t{1} << 22;  // of all ranks together
+constexpr int64_t kMostSteps = int64_t{1} << 20;  // of all ranks together
 
 // Appends the numbers of "0-3" or "8". Which of them come twice is for `Verify` to say.
 bool AppendRange(absl::string_view range, std::vector<int32_t>& ranks) {
