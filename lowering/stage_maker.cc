@@ -119,8 +119,10 @@ void StageMaker::MakeRanks() {
     const size_t count = fold_ ? 1 : ranks.size();
     for (size_t a = 0; a < count; ++a) {
       Bytes capacity = CapacityOf(ranks[a]);
-      for (const int32_t rank : ranks) {
-        if (fold_) capacity = std::min(capacity, CapacityOf(rank));
+      double slowdown = DeviceOf(ranks[a]).communication_slowdown;
+      for (const int32_t rank : fold_ ? ranks : std::vector<int32_t>()) {
+        capacity = std::min(capacity, CapacityOf(rank));
+        slowdown = std::max(slowdown, DeviceOf(rank).communication_slowdown);
       }
       const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
       Actor actor;
@@ -130,7 +132,8 @@ void StageMaker::MakeRanks() {
       actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
                                      .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
                                      .stage = s,
-                                     .capacity = capacity});
+                                     .capacity = capacity,
+                                     .communication_slowdown = slowdown});
       for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
            ++stream) {
         actor.streams[static_cast<size_t>(stream)] =

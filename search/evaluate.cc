@@ -95,14 +95,16 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .options = setting.lowering,
                                                         .rounds = rounds}));
   if (setting.lowering.every_link) run.link_use.emplace(run.program);
-  ORRERY_ASSIGN_OR_RETURN(
-      run.trace, simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr));
-  if (run.trace.makespan >= simulator::kEndOfTime) {
+  absl::StatusOr<simulator::Trace> trace =
+      simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
+  if (absl::IsOutOfRange(trace.status())) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
                                 ", beyond which nothing is simulated; try a smaller batch")});
   }
+  ORRERY_RETURN_IF_ERROR(trace.status());
+  run.trace = *std::move(trace);
   run.report = simulator::Summarize(run.program, run.trace);
   return run;
 }

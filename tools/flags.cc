@@ -159,17 +159,6 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-// What a cluster may say and no simulation reads yet must not be left out silently.
-absl::Status CheckSimulated(const cluster::Cluster& cluster) {
-  for (int32_t k = 0; k < cluster.kind_count(); ++k) {
-    if (cluster.kind(k).communication_slowdown == 0) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "--cluster '", cluster.name, "': communication_slowdown of ", cluster.kind(k).name, " is ",
-        cluster.kind(k).communication_slowdown, "; wanted 0, as no simulation reads it yet"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   if (!flags.preset.empty() && !flags.distir()) {
     return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
@@ -180,7 +169,6 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   }
   search::Setting setting;
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
-  ORRERY_RETURN_IF_ERROR(CheckSimulated(setting.cluster));
   ORRERY_ASSIGN_OR_RETURN(
       setting.cost_model,
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
