@@ -35,7 +35,8 @@ absl::StatusOr<std::string> Gzip(const std::string& text) {
 
 absl::Status WriteTrace(const search::Run& run, const std::string& path) {
   std::ostringstream text;
-  simulator::WriteChromeTrace(run.program, run.trace, text);
+  simulator::WriteChromeTrace(run.program, run.trace, text,
+                              run.link_use.has_value() ? &*run.link_use : nullptr);
   if (!absl::EndsWith(path, ".gz")) return WriteFile(path, text.str());
   if (text.str().size() >= (size_t{1} << 32)) {
     return absl::InvalidArgumentError(
