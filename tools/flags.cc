@@ -92,6 +92,17 @@ int64_t TokensASample(const ir::Function& step) {
   return 1;
 }
 
+// Examples, and beside them what they are; those in a column that most fit into.
+void PrintClusters() {
+  constexpr size_t kColumn = 28;
+  for (const cluster::ClusterSpelling& spelling : cluster::ListClusters()) {
+    const size_t length = spelling.example.size();
+    const std::string gap =
+        length < kColumn ? std::string(kColumn - length, ' ') : "\n" + std::string(kColumn, ' ');
+    std::cout << spelling.example << gap << spelling.summary << "\n";
+  }
+}
+
 }  // namespace
 
 void AddStepFlags(po::options_description& options, ModelFlags& flags) {
@@ -226,6 +237,9 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
   CleanUpOnSignals();
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
+  if (spec.options.find_nothrow("cluster", /*approx=*/false) != nullptr) {
+    all.add_options()("list-clusters", "names all ways to spell --cluster");
+  }
   const auto fail = [&](absl::string_view message, int code) {
     std::cerr << argv[0] << ": " << OneLine(message) << "\n";
     return code;
@@ -237,6 +251,10 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     if (values.count("help") > 0) {
       std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
                 << all << "\nExample:\n  " << spec.example << "\n";
+      return kDone;
+    }
+    if (values.count("list-clusters") > 0) {
+      PrintClusters();
       return kDone;
     }
     po::notify(values);

@@ -23,9 +23,12 @@ const std::string& Path() {
   return kPath;
 }
 
-nlohmann::json Cases() {
-  std::ifstream file(Path());
-  return nlohmann::json::parse(file)["cases"];
+const nlohmann::json& Cases() {
+  static const auto& kCases = *new nlohmann::json([] {
+    std::ifstream file(Path());
+    return nlohmann::json::parse(file)["cases"];
+  }());
+  return kCases;
 }
 
 std::vector<std::vector<std::string>> Rows(bool fluid) {
@@ -47,7 +50,7 @@ std::string AlgorithmOf(const nlohmann::json& record) {
 
 // All algorithms, in one dimension or several, with one active chunk or more: to the nanosecond.
 TEST(AstraSimGolden, IsMetToTheNanosecond) {
-  const nlohmann::json cases = Cases();
+  const nlohmann::json& cases = Cases();
   const auto rows = Rows(/*fluid=*/false);
   ASSERT_EQ(rows.size(), cases.size());
   int equal = 0, trees = 0;
@@ -185,7 +188,7 @@ TEST(CollectiveCases, OfSeveralDimensionsArePlayed) {
 // Our own model of the same collectives is never below the bound, and a ring all-reduce on a ring
 // or behind a switch is the bound and its latencies.
 TEST(FluidModel, KeepsTheBandwidthBound) {
-  const nlohmann::json cases = Cases();
+  const nlohmann::json& cases = Cases();
   int rings = 0, bounded = 0;
   for (const auto& row : Rows(/*fluid=*/true)) {
     size_t index = 0;
