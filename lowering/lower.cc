@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lowering/block.h"
+#include "lowering/buckets.h"
 #include "lowering/geometry.h"
 #include "lowering/pricing.h"
 #include "lowering/residents.h"
@@ -16,7 +17,6 @@
 namespace orrery::lowering {
 namespace {
 
-using simulator::LabelId;
 using simulator::Phase;
 using simulator::Program;
 using simulator::RankClassId;
@@ -58,9 +58,8 @@ class Lowering {
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(
         static_cast<size_t>(Count([](const Block& block) { return std::ssize(block.memory); })));
-    const transforms::StageOrders orders =
-        input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
-    PlaceSlots(orders);
+    PlaceSlots(
+        input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_}));
     for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
       Place(s, stages_[static_cast<size_t>(s)].update, -1);
     }
@@ -73,6 +72,7 @@ class Lowering {
   bool AlwaysFirst() const { return asynchronous_ || microbatches_ == 1; }
 
   PlacedBlock Make(const transforms::StageFunction& part, Phase phase, int32_t stage, bool first) {
+    const bool overlaps = phase == Phase::kUpdate && !input_.options.blocking;
     PlacedBlock placed;
     placed.block = LowerBlock(part,
                               {.cost_model = input_.cost_model,
@@ -81,8 +81,13 @@ class Lowering {
                                .stage = stage,
                                .first = first,
                                .blocking = input_.options.blocking,
-                               .keeps_results = !asynchronous_},
+                               .keeps_results = !asynchronous_,
+                               .every_dependency = overlaps},
                               program_);
+    if (overlaps) {
+      const Block& backward = stages_.back().LastBackward();
+      FormBuckets(backward, input_.options.bucket_size, placed.block, program_);
+    }
     for (const BlockTask& task : placed.block.tasks) {
       if (!task.group.empty()) pricing_.Expect(stage, task);
     }
@@ -100,13 +105,12 @@ class Lowering {
     program_.ReserveLabels(ops);
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
       const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
-      Stage stage;
+      Stage& stage = stages_.emplace_back();
       stage.forward_first = Make(parts.forward, Phase::kForward, s, true);
       if (!AlwaysFirst()) stage.forward = Make(parts.forward, Phase::kForward, s, false);
       stage.backward_first = Make(parts.backward, Phase::kBackward, s, true);
       if (!AlwaysFirst()) stage.backward = Make(parts.backward, Phase::kBackward, s, false);
       stage.update = Make(parts.update, Phase::kUpdate, s, true);
-      stages_.push_back(std::move(stage));
     }
   }
 
@@ -139,11 +143,7 @@ class Lowering {
 
   void PriceBlocks() {
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
-      Stage& stage = stages_[static_cast<size_t>(s)];
-      for (PlacedBlock* block : {&stage.forward_first, &stage.forward, &stage.backward_first,
-                                 &stage.backward, &stage.update}) {
-        Price(s, *block);
-      }
+      for (PlacedBlock* block : stages_[static_cast<size_t>(s)].Blocks()) Price(s, *block);
     }
   }
 

@@ -25,6 +25,9 @@ struct LoweringOptions {
   bool blocking = false;  // communication on the compute stream: no overlap
   bool fold = true;       // simulate one rank a stage where that changes nothing
   Bytes memory_limit;     // that a rank may use; 0: no limit
+  /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
+  /// read when `blocking`. PyTorch's choice.
+  Bytes bucket_size = Bytes(25 << 20);
 };
 
 struct LoweringInput {

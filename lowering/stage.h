@@ -30,6 +30,14 @@ struct Stage {
   int32_t last_microbatch = 0;  // that was placed
   int32_t last_backward = -1;   // whose backward was placed; -1: none yet
   Makers makers;
+
+  std::array<PlacedBlock*, 5> Blocks() {
+    return {&forward_first, &forward, &backward_first, &backward, &update};
+  }
+  /// The backward that update follows; of a single microbatch there is only a first one.
+  const Block& LastBackward() const {
+    return backward.block.tasks.empty() ? backward_first.block : backward.block;
+  }
 };
 
 }  // namespace orrery::lowering
