@@ -13,10 +13,10 @@
 namespace orrery::lowering {
 
 /// Puts the collectives of `update` that wait for none of its kernels first, in the order in which
-/// `backward`, the last one to run before it, makes what they reduce. In this order, those of one
-/// stream, group, kind and data type are merged into buckets of at most `bucket_size` (0: none are
-/// merged; a larger gradient is a bucket of its own). All buckets are of one size: the first is not
-/// made smaller, as PyTorch's is.
+/// the tasks of `backward`, the last one to run before it, make what they reduce. In this order,
+/// those of one stream, group, kind and data type are merged into buckets of at most `bucket_size`
+/// (0: none are merged; a larger gradient is a bucket of its own). All buckets are of one size: the
+/// first is not made smaller, as PyTorch's is.
 ///
 /// A bucket is one collective of all its members' bytes. It waits for what each of them waits for,
 /// and what waited for one of them waits for it. It takes no memory of its own: gradients are views
