@@ -16,7 +16,6 @@
 namespace orrery::lowering {
 namespace {
 
-using simulator::LabelId;
 using simulator::Program;
 using simulator::RankClassId;
 using simulator::StreamId;

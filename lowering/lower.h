@@ -29,6 +29,9 @@ struct LoweringOptions {
   int64_t most_unfolded_tasks = int64_t{1} << 22;
   Bytes memory_limit = {};     // that a rank may use; 0: no limit
   bool device_memory = false;  // likewise, the memory of its device
+  /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
+  /// read when `blocking`. PyTorch's choice.
+  Bytes bucket_size = Bytes(25 << 20);
   /// See PricingOptions: for traces and reports of links.
   bool every_link = false;
 };

@@ -49,6 +49,10 @@ struct Stage {
   std::array<const PlacedBlock*, 5> blocks() const {
     return {&forward_first, &forward, &backward_first, &backward, &update};
   }
+  /// The backward that update follows; of a single microbatch there is only a first one.
+  const Block& LastBackward() const {
+    return backward.block.tasks.empty() ? backward_first.block : backward.block;
+  }
 };
 
 /// How often blocks are placed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/buckets.h"
 #include "lowering/residents.h"
 
 namespace orrery::lowering {
@@ -29,20 +30,26 @@ const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
   return input_.cluster.device_of(geometry_.device(rank));
 }
 
-PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, Phase phase, int32_t stage,
-                                  bool first) {
-  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(stage)];
+// `stage` has all blocks but those that come after this one.
+PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, Phase phase,
+                                  const Stage& stage, bool first) {
+  const auto s = static_cast<int32_t>(&stage - stages_.data());
+  const bool overlaps = phase == Phase::kUpdate && !input_.options.blocking;
   const auto lower = [&](int32_t kind, Program& program) {
-    return LowerBlock(part,
-                      {.cost_model = input_.cost_model,
-                       .device = input_.cluster.kind(kind),
-                       .phase = phase,
-                       .stage = stage,
-                       .first = first,
-                       .blocking = input_.options.blocking,
-                       .keeps_results = !placements_.asynchronous},
-                      program);
+    Block block = LowerBlock(part,
+                             {.cost_model = input_.cost_model,
+                              .device = input_.cluster.kind(kind),
+                              .phase = phase,
+                              .stage = s,
+                              .first = first,
+                              .blocking = input_.options.blocking,
+                              .keeps_results = !placements_.asynchronous,
+                              .every_dependency = overlaps},
+                             program);
+    if (overlaps) FormBuckets(stage.LastBackward(), input_.options.bucket_size, block, program);
+    return block;
   };
+  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(s)];
   PlacedBlock placed;
   placed.block = lower(kinds.front(), program_);
   for (size_t k = 1; k < kinds.size(); ++k) {
@@ -69,19 +76,18 @@ void StageMaker::MakeBlocks() {
     }
     const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
     const bool later = !placements_.always_first();
-    Stage stage;
-    stage.forward_first = MakeBlock(parts.forward, Phase::kForward, s, true);
-    if (later) stage.forward = MakeBlock(parts.forward, Phase::kForward, s, false);
-    stage.backward_first = MakeBlock(parts.backward, Phase::kBackward, s, true);
-    if (later) stage.backward = MakeBlock(parts.backward, Phase::kBackward, s, false);
-    stage.update = MakeBlock(parts.update, Phase::kUpdate, s, true);
+    Stage& stage = stages_.emplace_back();
+    stage.forward_first = MakeBlock(parts.forward, Phase::kForward, stage, true);
+    if (later) stage.forward = MakeBlock(parts.forward, Phase::kForward, stage, false);
+    stage.backward_first = MakeBlock(parts.backward, Phase::kBackward, stage, true);
+    if (later) stage.backward = MakeBlock(parts.backward, Phase::kBackward, stage, false);
+    stage.update = MakeBlock(parts.update, Phase::kUpdate, stage, true);
     for (const PlacedBlock* placed : stage.blocks()) {
       for (const BlockTask& task : placed->block.tasks) {
         if (!task.group.empty()) pricing_.Expect(s, task);
       }
       for (const BlockSend& send : placed->block.sends) pricing_.Expect(s, send);
     }
-    stages_.push_back(std::move(stage));
   }
 }
 

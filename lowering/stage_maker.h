@@ -32,7 +32,7 @@ class StageMaker {
 
  private:
   PlacedBlock MakeBlock(const transforms::StageFunction& part, simulator::Phase phase,
-                        int32_t stage, bool first);
+                        const Stage& stage, bool first);
   void MakeBlocks();
   bool CanFold();
   bool OneKindAStage() const;

@@ -81,6 +81,16 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
   return limit;
 }
 
+absl::StatusOr<Bytes> BucketSize(const ModelFlags& flags) {
+  if (flags.bucket_size.empty()) return lowering::LoweringOptions().bucket_size;
+  if (flags.bucket_size == "none") return Bytes(0);
+  absl::StatusOr<Bytes> size = ParseBytes(flags.bucket_size);
+  if (size.ok()) return size;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--bucket-size '", flags.bucket_size,
+                   "': wanted bytes, such as 25MiB, or none to reduce each gradient by itself"));
+}
+
 // Tokens a sample: the second dimension of an integer input, whose elements are tokens; else 1.
 int64_t TokensASample(const ir::Function& step) {
   for (const ir::Input& input : step.inputs()) {
@@ -147,7 +157,10 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation [hp,dp,pp]")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
-      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank; changes no result");
+      "bucket-size", po::value(&flags.bucket_size),
+      "bytes of gradients that are reduced at once while backward still runs, or none: each "
+      "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
+                                                         "simulate every rank; changes no result");
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -188,6 +201,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
   setting.lowering.device_memory = memory_limit.empty();
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));

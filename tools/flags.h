@@ -34,6 +34,7 @@ struct ModelFlags {
   std::string preset;
   std::string order;
   std::string memory_limit;
+  std::string bucket_size;
   bool blocking = false;
   bool no_fold = false;
   std::vector<std::string> symbols;

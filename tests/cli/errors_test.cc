@@ -92,6 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --preset 'megatron': wanted distir"},
         {1, "simulate " + kMlp + " --memory-limit -5",
          "simulate: --memory-limit '-5': wanted bytes, such as 40GB, or none"},
+        {1, "simulate " + kMlp + " --bucket-size -5",
+         "simulate: --bucket-size '-5': wanted bytes, such as 25MiB, or none to reduce each "
+         "gradient by itself"},
         {1, "simulate " + kMlp + " --order dp,dp,pp",
          "simulate: order 'dp,dp,pp'; wanted dp, hp and pp once each, as in hp,dp,pp (fastest "
          "first)"}}));

@@ -51,7 +51,8 @@ ir::Function MakeStep(Dice& dice, uint32_t seed, int64_t layers, int64_t batch) 
 std::string ToString(const Configuration& c) {
   return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
                       " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
-                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "");
+                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "",
+                      " buckets of ", ToString(c.bucket_size));
 }
 
 Played Play(const ir::Function& step, const Configuration& c) {
@@ -59,12 +60,14 @@ Played Play(const ir::Function& step, const Configuration& c) {
   played.step = Must(transforms::ParallelTransform3d(step, c.degrees));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
-  played.program =
-      Must(Lower({.step = played.step,
-                  .schedule = *Must(transforms::FindSchedule(c.schedule)),
-                  .cluster = cluster,
-                  .cost_model = *cost_model,
-                  .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
+  played.program = Must(Lower({.step = played.step,
+                               .schedule = *Must(transforms::FindSchedule(c.schedule)),
+                               .cluster = cluster,
+                               .cost_model = *cost_model,
+                               .options = {.blocking = c.blocking,
+                                           .fold = c.fold,
+                                           .memory_limit = {},
+                                           .bucket_size = c.bucket_size}}));
   played.trace = Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);
   return played;
@@ -89,6 +92,7 @@ RandomCase MakeRandomCase(uint32_t seed) {
       .blocking = dice.Pick({true, false, false})};
   random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),
                          degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
+  random.configuration.bucket_size = dice.Pick({Bytes(0), Bytes(100'000), Bytes(25 << 20)});
   return random;
 }
 
