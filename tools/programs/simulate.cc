@@ -44,6 +44,12 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
   PrintLine("exposed communication",
             absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
                             percent(report.exposed_communication_s / report.step_time.seconds())));
+  for (const simulator::CommunicationReport& row : report.communication) {
+    const absl::string_view separator = row.level.empty() ? "" : ", ";
+    PrintLine(absl::StrCat("  ", row.kind, separator, row.level),
+              absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
+                              ToString(Bytes(static_cast<int64_t>(row.bytes)))));
+  }
   PrintLine("bubble", percent(report.bubble_fraction));
   PrintLine("peak memory",
             absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
