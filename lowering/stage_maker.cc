@@ -22,6 +22,7 @@ std::vector<Stage> StageMaker::Make() {
   fold_ = input_.options.fold && CanFold();
   pricing_.Prepare(fold_, program_);
   MakeRanks();
+  SetLevels();
   PriceBlocks();
   return std::move(stages_);
 }
@@ -164,6 +165,19 @@ void StageMaker::TakeSlowest(PlacedBlock& placed) const {
     for (size_t t = 0; t < durations.size(); ++t) {
       Duration& duration = placed.block.tasks[t].duration;
       duration = std::max(duration, durations[t]);
+    }
+  }
+}
+
+void StageMaker::SetLevels() {
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (const PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
+      for (const BlockTask& task : placed->block.tasks) {
+        if (!task.group.empty()) program_.SetLevel(task.label, pricing_.LevelOf(s, task));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        program_.SetLevel(send.label, pricing_.LevelOf(s, send));
+      }
     }
   }
 }

@@ -38,6 +38,7 @@ class StageMaker {
   bool OneKindAStage() const;
   void MakeRanks();
   Bytes CapacityOf(int32_t rank) const;
+  void SetLevels();
   void PriceBlocks();
   void TakeSlowest(PlacedBlock& placed) const;
   const cluster::Device& DeviceOf(int32_t rank) const;

@@ -15,8 +15,9 @@ using cluster::LinkNumber;
 using cluster::Topology;
 using Wide = unsigned __int128;
 
-// Links by their place in the order of first use. Where the topology has few links their places
-// stand in an array: twice as fast as a hash table for a ring of 1,024 ranks.
+// Links by their place in the order of first use. Where the topology has not many more links than
+// there are routes, their places stand in an array: twice as fast as a hash table for a ring of
+// 1,024 ranks, and a hundred times slower for each small group of many.
 class LinkTable {
  public:
   struct Entry {
@@ -26,8 +27,9 @@ class LinkTable {
     int64_t volume = 0;  // in all rounds
   };
 
-  explicit LinkTable(const Topology& topology)
-      : topology_(topology), dense_(topology.link_count() <= kMaxDense) {
+  LinkTable(const Topology& topology, int64_t routes)
+      : topology_(topology),
+        dense_(topology.link_count() <= std::min(kMaxDense, kLinksARoute * routes)) {
     if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
   }
 
@@ -45,6 +47,7 @@ class LinkTable {
 
  private:
   static constexpr int64_t kMaxDense = int64_t{1} << 18;
+  static constexpr int64_t kLinksARoute = 8;
 
   const Topology& topology_;
   bool dense_;
@@ -72,11 +75,20 @@ void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& 
   candidates.push_back(candidate);
 }
 
+int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
+  int64_t routes = 0;
+  for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
+  return routes * std::ssize(groups);
+}
+
 // Counts rounds one by one, or several that overlap together.
 class RoundCounter {
  public:
   RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds)
-      : topology_(topology), groups_(groups), rounds_(rounds), links_(topology) {}
+      : topology_(topology),
+        groups_(groups),
+        rounds_(rounds),
+        links_(topology, RouteCount(groups, rounds)) {}
 
   RoundsCost Count() {
     RoundsCost cost{.parts_a_size = rounds_.parts_a_size};
