@@ -70,10 +70,9 @@ std::string Or(const std::string& given, absl::string_view fallback) {
   return given.empty() ? std::string(fallback) : given;
 }
 
-absl::StatusOr<Bytes> MemoryLimit(const ModelFlags& flags, const cluster::Cluster& cluster) {
-  const std::string text = Or(flags.memory_limit, flags.distir() ? "none" : "");
-  if (text.empty()) return cluster.device.memory;
-  if (text == "none") return Bytes(0);
+// 0: none.
+absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
+  if (text.empty() || text == "none") return Bytes(0);
   absl::StatusOr<Bytes> limit = ParseBytes(text);
   if (!limit.ok() || *limit == Bytes(0)) {
     return absl::InvalidArgumentError(
@@ -160,17 +159,6 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-// What a cluster may say and no simulation reads yet must not be left out silently.
-absl::Status CheckSimulated(const cluster::Cluster& cluster) {
-  if (cluster.kind_count() > 1) {
-    return absl::UnimplementedError(absl::StrCat(
-        "--cluster '", cluster.name, "': has devices of ", cluster.kind_count(), " kinds (",
-        cluster.kind(0).name, ", ", cluster.kind(1).name,
-        "); steps are simulated on devices of one kind only; try a cluster of the slowest"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   if (!flags.preset.empty() && !flags.distir()) {
     return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
@@ -181,13 +169,14 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   }
   search::Setting setting;
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
-  ORRERY_RETURN_IF_ERROR(CheckSimulated(setting.cluster));
   ORRERY_ASSIGN_OR_RETURN(
       setting.cost_model,
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
   setting.lowering.blocking = flags.blocking || flags.distir();
   setting.lowering.fold = !flags.no_fold;
-  ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(flags, setting.cluster));
+  const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
+  setting.lowering.device_memory = memory_limit.empty();
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));

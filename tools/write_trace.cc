@@ -34,7 +34,8 @@ absl::StatusOr<std::string> Gzip(const std::string& text) {
 }  // namespace
 
 absl::Status WriteTrace(const search::Run& run, const std::string& path) {
-  return WriteTrace(run.program, run.trace, nullptr, path);
+  return WriteTrace(run.program, run.trace, run.link_use.has_value() ? &*run.link_use : nullptr,
+                    path);
 }
 
 absl::Status WriteTrace(const simulator::Program& program, const simulator::Trace& trace,

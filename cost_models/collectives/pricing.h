@@ -21,6 +21,8 @@ struct RoundCandidate {
   Duration latency = {};
   int64_t parts = 0;
   Bandwidth rate = {};
+
+  friend bool operator==(const RoundCandidate&, const RoundCandidate&) = default;
 };
 
 /// What one round costs, or several that overlap: none of the candidates is in all respects better

@@ -7,7 +7,7 @@
 #include "cost_models/cost_model.h"
 #include "ir/models/mlp.h"
 #include "lowering/lower.h"
-#include "simulator/longest_path.h"
+#include "simulator/play.h"
 #include "support/check.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/schedules/schedule.h"
@@ -65,7 +65,7 @@ Played Play(const ir::Function& step, const Configuration& c) {
                   .cluster = cluster,
                   .cost_model = *cost_model,
                   .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
-  played.trace = simulator::RunLongestPath(played.program);
+  played.trace = Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);
   return played;
 }
@@ -83,7 +83,8 @@ RandomCase MakeRandomCase(uint32_t seed) {
   random.configuration = {
       .degrees = degrees,
       .schedule = dice.Pick({"1f1b", "gpipe", "distir"}),
-      .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16"}),
+      .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16", "dgx-v100:16",
+                            "fat-tree:128@50GB/s,radix=16", "torus:4x4x8@50GB/s"}),
       .cost_model = dice.Pick({"roofline", "roofline", "distir"}),
       .blocking = dice.Pick({true, false, false})};
   random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),

@@ -38,7 +38,8 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
 
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  setting.lowering.every_link = !flags.trace.empty();
   search::Candidate candidate = flags.candidate;
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
