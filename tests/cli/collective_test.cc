@@ -49,18 +49,18 @@ TEST(Collective, StoresAndForwardsWhenAware) {
 // bound, but for latencies.
 TEST(Collective, MeetsTheBoundWhereEachDeviceHasItsNeighbours) {
   EXPECT_EQ(Ask("--bytes 1GB --cluster torus:4x4@50GB/s,latency=1us").out,
-            "all-reduce of 953.7 MiB over 16 devices of torus:4x4@50GB/s,latency=1us by "
+            "all-reduce of 954 MiB over 16 devices of torus:4x4@50GB/s,latency=1us by "
             "multidimensional-ring\n"
             "time             9.39 ms (0.009387000 s)\n"
             "bandwidth bound  9.38 ms (0.009375000 s)\n"
             "bus bandwidth    199.744 GB/s\n"
-            "busiest link     device0 -> device1 (x), busy for 9.38 ms\n");
+            "busiest link     device0 -> device1 (ring), busy for 9.38 ms\n");
   EXPECT_EQ(Ask("--bytes 1GB --cluster mi300x:1").out,
-            "all-reduce of 953.7 MiB over 8 devices of mi300x:1 by direct\n"
+            "all-reduce of 954 MiB over 8 devices of mi300x:1 by direct\n"
             "time             3.91 ms (0.003908250 s)\n"
             "bandwidth bound  3.91 ms (0.003906250 s)\n"
-            "bus bandwidth    447.770 GB/s\n"
-            "busiest link     device0 -> device1 (link), busy for 3.91 ms\n");
+            "bus bandwidth    447.771 GB/s\n"
+            "busiest link     device0 -> device1 (pair), busy for 3.91 ms\n");
 }
 
 TEST(Collective, ListsClusters) {
