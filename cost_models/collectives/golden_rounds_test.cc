@@ -148,8 +148,8 @@ step 2: 0>1 [2,3); 1>0 [3,4)
 )");
 }
 
-// Part 4b + c is block b of channel c. Channels 0 and 1 end with pairs along the first side, 2 and 3
-// with those along the second; channels 1 and 3 number their blocks from the far end.
+// Part 4b + c is block b of channel c. Channels 0 and 1 end with pairs along the first side, 2 and
+// 3 with those along the second; channels 1 and 3 number their blocks from the far end.
 TEST(GoldenRounds, MultidimensionalRing) {
   EXPECT_EQ(RoundsText("multidimensional-ring", {.kind = kAllGather, .ranks = 4, .grid = {2, 2}}),
             R"(
