@@ -52,24 +52,48 @@ Devices Pricing::GroupOf(const Key& key, size_t group) {
   return devices;
 }
 
-std::vector<Devices> Pricing::AllGroups(const Key& key) {
-  std::vector<Devices> groups;
-  for (size_t g = 0; g < GroupCount(key); ++g) groups.push_back(GroupOf(key, g));
-  return groups;
+// Groups of a collective that look the same to a library, so that it would choose the same for
+// them. All sends are alike.
+const std::vector<std::vector<int32_t>>& Pricing::LayoutsOf(const Key& key) {
+  const auto [found, is_new] = layouts_.try_emplace({key.stage, key.to, key.axes});
+  if (!is_new) return found->second;
+  std::vector<CollectiveCall> calls;
+  for (size_t g = 0; g < GroupCount(key); ++g) {
+    CollectiveCall call;
+    if (!IsSend(key)) {
+      call = cost_models::MakeCall({.kind = key.kind, .group = GroupOf(key, g)}, topology_);
+    }
+    const auto same = std::find_if(calls.begin(), calls.end(), [&](const CollectiveCall& other) {
+      return call.ranks_a_node == other.ranks_a_node && call.node_reduces == other.node_reduces &&
+             call.fabric_reduces == other.fabric_reduces && call.hop == other.hop;
+    });
+    const auto number = static_cast<size_t>(same - calls.begin());
+    if (same == calls.end()) {
+      calls.push_back(call);
+      found->second.emplace_back();
+    }
+    found->second[number].push_back(static_cast<int32_t>(g));
+  }
+  return found->second;
 }
 
-// Whether a library would choose the same for all groups.
-bool Pricing::CallsAlike(const Key& key, const std::vector<Devices>& groups) const {
-  if (IsSend(key)) return true;
-  const auto call_of = [&](const Devices& group) {
-    return cost_models::MakeCall({.kind = key.kind, .size = key.size, .group = group}, topology_);
-  };
-  const CollectiveCall first = call_of(groups.front());
-  return std::all_of(groups.begin(), groups.end(), [&](const Devices& group) {
-    const CollectiveCall call = call_of(group);
-    return call.ranks_a_node == first.ranks_a_node && call.node_reduces == first.node_reduces &&
-           call.fabric_reduces == first.fabric_reduces && call.hop == first.hop;
-  });
+// What a library chooses for the group; of all groups, for those that pay most.
+Pricing::Plan Pricing::PlanOf(const Key& key, int32_t group) {
+  Plan plan;
+  if (IsSend(key)) {
+    plan.groups = group == kAll ? LayoutsOf(key).front() : std::vector<int32_t>{group};
+    plan.chosen.rounds = MessageRounds();
+    return plan;
+  }
+  const std::vector<std::vector<int32_t>> one = {{group}};
+  for (const std::vector<int32_t>& groups : group == kAll ? LayoutsOf(key) : one) {
+    const Devices first = GroupOf(key, static_cast<size_t>(groups.front()));
+    cost_models::ChosenCollective chosen =
+        cost_model_.Plan({.kind = key.kind, .size = key.size, .group = first}, topology_);
+    if (!plan.groups.empty() && chosen.time <= plan.chosen.time) continue;
+    plan = {.groups = groups, .chosen = std::move(chosen)};
+  }
+  return plan;
 }
 
 absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group) {
@@ -101,30 +125,27 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
 
 int32_t Pricing::FindExchange(const Entry& entry, int32_t group) {
   const Key& key = entry.first;
-  const Devices first = GroupOf(key, group == kAll ? 0 : static_cast<size_t>(group));
-  cost_models::ChosenCollective chosen;
-  if (IsSend(key)) {
-    chosen.rounds = MessageRounds();
-  } else {
-    chosen = cost_model_.Plan({.kind = key.kind, .size = key.size, .group = first}, topology_);
-  }
-  const cost_models::Rounds& rounds = chosen.rounds;
+  const Plan plan = PlanOf(key, group);
+  const cost_models::Rounds& rounds = plan.chosen.rounds;
   const ExchangeKey id{key.stage,
                        key.to,
                        key.axes,
                        key.kind,
-                       chosen.algorithm,
+                       plan.chosen.algorithm,
                        rounds.parts,
                        rounds.parts_a_size,
                        cost_models::RepetitionCount(rounds),
-                       group};
+                       group == kAll ? plan.groups.front() : group,
+                       group == kAll};
   const auto [found, is_new] =
       exchange_numbers_.try_emplace(id, static_cast<int32_t>(exchanges_.size()));
   if (!is_new) return found->second;
-  const std::vector<Devices> groups = group == kAll ? AllGroups(key) : std::vector<Devices>{first};
+  std::vector<Devices> groups;
+  for (const int32_t g : plan.groups) groups.push_back(GroupOf(key, static_cast<size_t>(g)));
   PlacedExchange placed{.exchange = MakeExchange(groups, rounds, topology_),
                         .lanes = LanesOf(entry, group)};
-  placed.exchange.alike = placed.exchange.alike && CallsAlike(key, groups);
+  const bool one_layout = group != kAll || plan.groups.size() == GroupCount(key);
+  placed.exchange.alike = placed.exchange.alike && one_layout;
   exchanges_.push_back(std::move(placed));
   return found->second;
 }

@@ -87,7 +87,7 @@ class Pricing {
   using Entry = std::pair<const Key, Movement>;
   // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
   using ExchangeKey = std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind,
-                                 const void*, int64_t, int64_t, int64_t, int32_t>;
+                                 const void*, int64_t, int64_t, int64_t, int32_t, bool>;
   struct PlacedExchange {
     Exchange exchange;
     absl::InlinedVector<Lane, 2> lanes;
@@ -103,8 +103,12 @@ class Pricing {
 
   size_t GroupCount(const Key& key);
   Devices GroupOf(const Key& key, size_t group);
-  std::vector<Devices> AllGroups(const Key& key);
-  bool CallsAlike(const Key& key, const std::vector<Devices>& groups) const;
+  const std::vector<std::vector<int32_t>>& LayoutsOf(const Key& key);
+  struct Plan {
+    std::vector<int32_t> groups;  // that carry it out
+    cost_models::ChosenCollective chosen;
+  };
+  Plan PlanOf(const Key& key, int32_t group);
   // kAll: the exchange of all groups at once.
   static constexpr int32_t kAll = -1;
   int32_t FindExchange(const Entry& entry, int32_t group);
@@ -122,6 +126,8 @@ class Pricing {
   const cluster::Topology& topology_;
   const PricingOptions options_;
   std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
+  // Numbers of groups by stage, stage to send to, axes.
+  std::map<std::tuple<int32_t, int32_t, ir::AxisList>, std::vector<std::vector<int32_t>>> layouts_;
   std::map<Key, Movement> movements_;
   std::optional<bool> exchanges_are_of_;  // whether those below are of a folded step
   std::map<ExchangeKey, int32_t> exchange_numbers_;

@@ -160,7 +160,10 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "bucket-size", po::value(&flags.bucket_size),
       "bytes of gradients that are reduced at once while backward still runs, or none: each "
       "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
-                                                         "simulate every rank; changes no result");
+                                                         "simulate every rank")(
+      "most-unfolded-tasks", po::value(&flags.most_unfolded_tasks),
+      "ranks of a stage that are alike are simulated as one; those that are not each, where that "
+      "makes at most so many tasks: beyond, one at the pace of the slowest");
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -198,6 +201,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
   setting.lowering.blocking = flags.blocking || flags.distir();
   setting.lowering.fold = !flags.no_fold;
+  setting.lowering.most_unfolded_tasks = flags.most_unfolded_tasks;
   const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
   setting.lowering.device_memory = memory_limit.empty();

@@ -37,6 +37,7 @@ struct ModelFlags {
   std::string bucket_size;
   bool blocking = false;
   bool no_fold = false;
+  int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   std::vector<std::string> symbols;
   std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};

@@ -66,6 +66,7 @@ Played Play(const ir::Function& step, const Configuration& c) {
                                .cost_model = *cost_model,
                                .options = {.blocking = c.blocking,
                                            .fold = c.fold,
+                                           .most_unfolded_tasks = c.most_unfolded_tasks,
                                            .memory_limit = {},
                                            .bucket_size = c.bucket_size}}));
   played.trace = Must(simulator::Play(played.program));

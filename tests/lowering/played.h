@@ -24,6 +24,7 @@ struct Configuration {
   std::string cost_model = "roofline";
   bool blocking = false;
   bool fold = true;
+  int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   Bytes bucket_size = LoweringOptions().bucket_size;
 };
 std::string ToString(const Configuration& configuration);

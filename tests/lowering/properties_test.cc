@@ -85,6 +85,26 @@ TEST(Engines, AgreeOnEveryTask) {
   EXPECT_GT(shared, 10);
 }
 
+// Where ranks are not alike and are folded all the same, the slowest sets the pace. All wait for it
+// sooner or later, so the step hardly changes.
+TEST(Folding, OfUnlikeRanksIsClose) {
+  int unlike = 0;
+  double sum = 0;
+  ForRandomCases(150, [&](const RandomCase& random) {
+    Configuration folded = random.configuration;
+    folded.most_unfolded_tasks = 0;
+    const Played one = Play(random.step, folded), exact = Play(random.step, random.configuration);
+    EXPECT_EQ(one.program.rank_count(), random.configuration.degrees.pp);
+    if (one.program.rank_count() == exact.program.rank_count()) return;
+    const double ratio = one.report.step_time.seconds() / exact.report.step_time.seconds();
+    EXPECT_NEAR(ratio, 1, 0.1);
+    sum += ratio;
+    ++unlike;
+  });
+  EXPECT_GT(unlike, 5);
+  EXPECT_NEAR(sum / unlike, 1, 0.01);
+}
+
 TEST(Programs, AreTheSameEveryTimeAndReadBack) {
   ForRandomCases(20, [](const RandomCase& random) {
     const std::string text = simulator::Print(Play(random.step, random.configuration).program);
