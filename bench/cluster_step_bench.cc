@@ -1,0 +1,51 @@
+// A hybrid step of GPT-3 on 16,384 devices, from the training step to the report: spread, lowered
+// onto the links of a cluster, played with what shares them, and summed up.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "cluster/cluster.h"
+#include "cost_models/cost_model.h"
+#include "importer/load_model.h"
+#include "search/evaluate.h"
+#include "transforms/training_step.h"
+
+namespace orrery {
+namespace {
+
+search::Setting MakeSetting(absl::string_view cluster) {
+  search::Setting setting;
+  setting.step =
+      importer::LoadModel(
+          {.model = "gpt:layers=96,hidden=12288,heads=96,seq=2048,vocab=51200,tied_embeddings=0",
+           .batch_size = 4096})
+          .value();
+  if (!transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok()) std::abort();
+  setting.cluster = cluster::ParseCluster(cluster).value();
+  setting.cost_model = cost_models::MakeCostModel("roofline").value();
+  return setting;
+}
+
+void BM_HybridStep(benchmark::State& state, absl::string_view cluster) {
+  const search::Setting setting = MakeSetting(cluster);
+  const search::Candidate candidate{
+      .dp = 128, .hp = 8, .pp = 16, .microbatches = 32, .schedule = "1f1b"};
+  int64_t tasks = 0;
+  for (auto _ : state) {
+    const search::Run run = search::Play(setting, candidate).value();
+    tasks = run.report.simulated_tasks;
+    benchmark::DoNotOptimize(run.report.step_time);
+  }
+  state.counters["tasks"] = static_cast<double>(tasks);
+}
+BENCHMARK_CAPTURE(BM_HybridStep, FatTree, "fat-tree:16384@50GB/s,radix=64,device=h100-80gb")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_HybridStep, DgxH100, "dgx-h100:2048")->Unit(benchmark::kMillisecond);
+// The NICs of a node hang on rails, and a spine of half their rate joins those.
+BENCHMARK_CAPTURE(BM_HybridStep, Oversubscribed, "dgx-h100:2048,oversubscription=2")
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace orrery
