@@ -79,7 +79,13 @@ class RoundCounter {
       : topology_(topology), groups_(groups), rounds_(rounds), links_(topology) {}
 
   RoundsCost Count() {
-    RoundsCost cost{.parts_a_size = rounds_.parts_a_size};
+    RoundsCost cost{.parts_a_size = rounds_.parts_a_size,
+                    .copies_half = rounds_.kind != CollectiveKind::kAllReduce};
+    if (!topology_.collective_profile().ideal()) {
+      for (const DeviceGroup group : groups_) {
+        cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));
+      }
+    }
     for (size_t first = 0; first < rounds_.rounds.size();) {
       size_t last = first;
       while (rounds_.rounds[last].overlaps_next) ++last;
@@ -118,7 +124,13 @@ class RoundCounter {
 
   RoundCost OneRound(const Round& round) {
     Add(round, 1);
-    RoundCost cost{.repeat = round.repeat};
+    RoundCost cost{.repeat = round.repeat, .active = round.repeat};
+    if (round.pipelined) {
+      cost.active = 0;
+      for (const Transfer& transfer : round.transfers) {
+        cost.active = std::max(cost.active, ActiveRepetitions(transfer, round, rounds_.parts));
+      }
+    }
     size_t begin = 0;
     for (const size_t end : ends_) {
       AddCandidate(CandidateOf(std::span(steps_).subspan(begin, end - begin)), cost.candidates);
@@ -214,6 +226,42 @@ long double Seconds(const RoundCandidate& c, Bytes size, int64_t parts_a_size) {
               static_cast<long double>(c.rate.bytes_per_second()));
 }
 
+// What flows through the slowest link of each round, and through the memory of a device.
+struct Stream {
+  std::vector<RateParts> terms;
+  int64_t parts = 0;  // over links
+};
+
+// LL sends as many flags as data. What is slower yet has other reasons than the wire.
+constexpr double kLeastUsefulShare = 0.5;
+
+Bandwidth Reached(Bandwidth rate, double share) {
+  if (share == 1) return rate;
+  const double reached = std::floor(static_cast<double>(rate.bytes_per_second()) * share);
+  return Bandwidth(static_cast<int64_t>(std::clamp(reached, 1.0, 9e18)));
+}
+
+Stream StreamOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
+  Stream stream;
+  for (const RoundCost& round : cost.rounds) {
+    const RoundCandidate* slowest = nullptr;
+    for (const RoundCandidate& c : round.candidates) {
+      if (slowest == nullptr || Slower(c.parts, c.rate, slowest->parts, slowest->rate)) {
+        slowest = &c;
+      }
+    }
+    if (slowest == nullptr || slowest->parts == 0) continue;
+    const int64_t parts = slowest->parts * (protocol.ideal() ? round.repeat : round.active);
+    AddParts(Reached(slowest->rate, protocol.rate), parts, stream.terms);
+    stream.parts += parts;
+  }
+  if (protocol.copy_rate > Bandwidth(0) && stream.parts > 0) {
+    const Bandwidth rate = cluster::Aggregate(protocol.copy_rate, cost.copies_half ? 2 : 1);
+    AddParts(rate, cost.parts_a_size, stream.terms);
+  }
+  return stream;
+}
+
 }  // namespace
 
 RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
@@ -225,7 +273,16 @@ RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
   return RoundCounter(topology, groups, rounds).Count();
 }
 
-Duration TimeOf(const RoundsCost& cost, Bytes size) {
+const cluster::CollectiveProtocol& IdealProtocol() {
+  static const cluster::CollectiveProtocol& ideal = *new cluster::CollectiveProtocol;
+  return ideal;
+}
+
+Duration TimeOf(const RoundsCost& cost, Bytes size, const cluster::CollectiveProtocol& protocol) {
+  if (!protocol.ideal()) {
+    return LatencyOf(cost.steps, protocol) +
+           TimeOfParts(StreamOf(cost, protocol).terms, size, cost.parts_a_size);
+  }
   Duration latency;
   std::vector<RateParts> sum;
   for (const RoundCost& round : cost.rounds) {
@@ -247,21 +304,10 @@ Duration PriceOn(const Topology& topology, DeviceGroup group, const Rounds& roun
   return TimeOf(CostOf(topology, std::span(&group, 1), rounds), size);
 }
 
-CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
-  const Duration time = TimeOf(cost, size);
-  std::vector<RateParts> sum;
-  int64_t parts = 0;
-  for (const RoundCost& round : cost.rounds) {
-    const RoundCandidate* slowest = nullptr;
-    for (const RoundCandidate& c : round.candidates) {
-      if (slowest == nullptr || Slower(c.parts, c.rate, slowest->parts, slowest->rate)) {
-        slowest = &c;
-      }
-    }
-    if (slowest == nullptr || slowest->parts == 0) continue;
-    AddParts(slowest->rate, slowest->parts * round.repeat, sum);
-    parts += slowest->parts * round.repeat;
-  }
+CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
+                      const cluster::CollectiveProtocol& protocol) {
+  const Duration time = TimeOf(cost, size, protocol);
+  const auto [sum, parts] = StreamOf(cost, protocol);
   CollectiveFlow flow{.rate = Bandwidth(1), .latency = time};
   if (parts == 0 || size == Bytes(0)) return flow;
   const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(parts);
@@ -284,7 +330,8 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
   flow.latency = std::max(Duration(0), time - TransferTime(flow.size, flow.rate));
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
-  const double a_part = part_bytes / static_cast<double>(flow.size.count());
+  const double flags = std::max(protocol.rate, kLeastUsefulShare);
+  const double a_part = part_bytes / static_cast<double>(flow.size.count()) / flags;
   for (const LinkVolume& volume : cost.volumes) {
     flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part});
   }
@@ -292,8 +339,9 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
 }
 
 CollectiveFlow LoadsOf(const Topology& topology, std::span<const DeviceGroup> groups,
-                       const Rounds& rounds, Bytes size) {
-  return FlowOf(CostOf(topology, groups, rounds), size);
+                       const Rounds& rounds, Bytes size,
+                       const cluster::CollectiveProtocol& protocol) {
+  return FlowOf(CostOf(topology, groups, rounds), size, protocol);
 }
 
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size) {
