@@ -178,6 +178,7 @@ absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& 
   CollectiveProtocol protocol = {.name = Quotable(message.name()),
                                  .in_network = message.in_network()};
   if (message.has_rate()) protocol.rate = message.rate();
+  if (message.has_rate_between_nodes()) protocol.rate_between_nodes = message.rate_between_nodes();
   struct Time {
     absl::string_view name;
     bool present;

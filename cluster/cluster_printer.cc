@@ -116,6 +116,9 @@ void Fill(const CollectiveProfile& profile, file::CollectiveProfile& message) {
     file::CollectiveProtocol& row = *message.add_protocols();
     row.set_name(protocol.name);
     if (protocol.rate != 1) row.set_rate(protocol.rate);
+    if (protocol.rate_between_nodes != 1) {
+      row.set_rate_between_nodes(protocol.rate_between_nodes);
+    }
     if (protocol.start_up > Duration(0)) row.set_start_up(Print(protocol.start_up));
     if (protocol.step_in_node > Duration(0)) row.set_step_in_node(Print(protocol.step_in_node));
     if (protocol.step_between_nodes > Duration(0)) {

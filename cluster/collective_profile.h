@@ -19,16 +19,17 @@ namespace orrery::cluster {
 /// One way to move the data of a collective: quick to start, or quick when it runs.
 struct CollectiveProtocol {
   std::string name = {};  // "ll128"; empty: ideal, nothing but the wires
-  /// The part of a link's rate that the data reach: more than 0, at most 1.
+  /// The part of a link's rate that the data reach in a node: more than 0, at most 1.
   double rate = 1;
-  Duration start_up = {};  // of a collective: launches, and ranks that wait for each other
+  double rate_between_nodes = 1;  // likewise of links that only messages between nodes use
+  Duration start_up = {};         // of a collective: launches, and ranks that wait for each other
   /// What a step from rank to rank takes within a node, in place of the links' latencies: kernels
   /// that poll each other's memory are quicker than the ping that measures a link.
   Duration step_in_node = {};
   /// What a step between nodes takes on top of the links' latencies: proxies, registration.
   Duration step_between_nodes = {};
-  /// The rate at which a device copies what passes through it; an all-reduce copies its size once,
-  /// others half of it. 0: the wires hide it.
+  /// The rate at which a device copies what passes through it, beside what its links in the node
+  /// do; an all-reduce copies its size once, others half of it. 0: nothing is copied.
   Bandwidth copy_rate = {};
   /// Whether it is for reductions in switches (NVLS, SHARP). Others are for all other algorithms.
   bool in_network = false;

@@ -3,185 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "cost_models/collectives/routes.h"
+#include "cost_models/collectives/slower.h"
 #include "support/check.h"
 
 namespace orrery::cost_models {
 namespace {
 
-using cluster::LinkNumber;
 using cluster::Topology;
 using Wide = unsigned __int128;
-
-// Links by their place in the order of first use. Where the topology has few links their places
-// stand in an array: twice as fast as a hash table for a ring of 1,024 ranks.
-class LinkTable {
- public:
-  struct Entry {
-    LinkNumber link;
-    cluster::PathInfo speed;
-    int64_t parts = 0;   // in the rounds that are being counted
-    int64_t volume = 0;  // in all rounds
-  };
-
-  explicit LinkTable(const Topology& topology)
-      : topology_(topology), dense_(topology.link_count() <= kMaxDense) {
-    if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
-  }
-
-  int32_t Find(LinkNumber link) {
-    int32_t& place =
-        dense_ ? places_[static_cast<size_t>(link)] : sparse_.try_emplace(link, -1).first->second;
-    if (place < 0) {
-      place = static_cast<int32_t>(entries_.size());
-      entries_.push_back({.link = link, .speed = topology_.LinkAt(link).speed});
-    }
-    return place;
-  }
-  Entry& operator[](int32_t place) { return entries_[static_cast<size_t>(place)]; }
-  std::vector<Entry>& entries() { return entries_; }
-
- private:
-  static constexpr int64_t kMaxDense = int64_t{1} << 18;
-
-  const Topology& topology_;
-  bool dense_;
-  std::vector<int32_t> places_;
-  absl::flat_hash_map<LinkNumber, int32_t> sparse_;
-  std::vector<Entry> entries_;
-};
-
-// a/b > c/d in whole numbers.
-bool Slower(int64_t parts, Bandwidth rate, int64_t other_parts, Bandwidth other_rate) {
-  return static_cast<Wide>(parts) * static_cast<Wide>(other_rate.bytes_per_second()) >
-         static_cast<Wide>(other_parts) * static_cast<Wide>(rate.bytes_per_second());
-}
-
-// At least as slow in both respects.
-bool Covers(const RoundCandidate& a, const RoundCandidate& b) {
-  return a.latency >= b.latency && !Slower(b.parts, b.rate, a.parts, a.rate);
-}
-
-void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& candidates) {
-  for (const RoundCandidate& other : candidates) {
-    if (Covers(other, candidate)) return;
-  }
-  std::erase_if(candidates, [&](const RoundCandidate& c) { return Covers(candidate, c); });
-  candidates.push_back(candidate);
-}
-
-// Counts rounds one by one, or several that overlap together.
-class RoundCounter {
- public:
-  RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds)
-      : topology_(topology), groups_(groups), rounds_(rounds), links_(topology) {}
-
-  RoundsCost Count() {
-    RoundsCost cost{.parts_a_size = rounds_.parts_a_size,
-                    .copies_half = rounds_.kind != CollectiveKind::kAllReduce};
-    if (!topology_.collective_profile().ideal()) {
-      for (const DeviceGroup group : groups_) {
-        cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));
-      }
-    }
-    for (size_t first = 0; first < rounds_.rounds.size();) {
-      size_t last = first;
-      while (rounds_.rounds[last].overlaps_next) ++last;
-      cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
-                                          : Overlapping(first, last));
-      for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
-      first = last + 1;
-    }
-    for (const LinkTable::Entry& entry : links_.entries()) {
-      if (entry.volume == 0) continue;
-      cost.volumes.push_back({.link = entry.link, .parts = entry.volume, .rate = entry.speed.rate});
-    }
-    return cost;
-  }
-
- private:
-  // Finds the routes of all transfers of a round and adds what they carry, `times` over.
-  void Add(const Round& round, int64_t times) {
-    steps_.clear();
-    ends_.clear();
-    for (const DeviceGroup group : groups_) {
-      for (const Transfer& transfer : round.transfers) {
-        route_.clear();
-        AppendTransferRoute(topology_, group, rounds_.ranks_a_node, transfer, route_);
-        const int64_t active = ActiveRepetitions(transfer, round, rounds_.parts);
-        for (const LinkNumber link : route_) {
-          const int32_t place = links_.Find(link);
-          links_[place].parts += transfer.parts * times;
-          links_[place].volume += transfer.parts * active;
-          steps_.push_back(place);
-        }
-        ends_.push_back(steps_.size());
-      }
-    }
-  }
-
-  RoundCost OneRound(const Round& round) {
-    Add(round, 1);
-    RoundCost cost{.repeat = round.repeat, .active = round.repeat};
-    if (round.pipelined) {
-      cost.active = 0;
-      for (const Transfer& transfer : round.transfers) {
-        cost.active = std::max(cost.active, ActiveRepetitions(transfer, round, rounds_.parts));
-      }
-    }
-    size_t begin = 0;
-    for (const size_t end : ends_) {
-      AddCandidate(CandidateOf(std::span(steps_).subspan(begin, end - begin)), cost.candidates);
-      begin = end;
-    }
-    return cost;
-  }
-
-  RoundCandidate CandidateOf(std::span<const int32_t> steps) {
-    RoundCandidate candidate{.rate = Bandwidth(1)};
-    for (const int32_t step : steps) {
-      const LinkTable::Entry& entry = links_[step];
-      candidate.latency += entry.speed.latency;
-      if (Slower(entry.parts, entry.speed.rate, candidate.parts, candidate.rate)) {
-        candidate.parts = entry.parts;
-        candidate.rate = entry.speed.rate;
-      }
-    }
-    return candidate;
-  }
-
-  RoundCost Overlapping(size_t first, size_t last) {
-    RoundCandidate all{.rate = Bandwidth(1)};
-    for (size_t r = first; r <= last; ++r) {
-      const Round& round = rounds_.rounds[r];
-      Add(round, round.repeat);
-      Duration slowest;
-      size_t begin = 0;
-      for (const size_t end : ends_) {
-        const auto steps = std::span(steps_).subspan(begin, end - begin);
-        slowest = std::max(slowest, CandidateOf(steps).latency);
-        begin = end;
-      }
-      all.latency += slowest * round.repeat;
-    }
-    for (const LinkTable::Entry& entry : links_.entries()) {
-      if (!Slower(entry.parts, entry.speed.rate, all.parts, all.rate)) continue;
-      all.parts = entry.parts;
-      all.rate = entry.speed.rate;
-    }
-    return {.repeat = 1, .candidates = {all}};
-  }
-
-  const Topology& topology_;
-  std::span<const DeviceGroup> groups_;
-  const Rounds& rounds_;
-  LinkTable links_;
-  std::vector<LinkNumber> route_;  // of one transfer
-  std::vector<int32_t> steps_;     // places of the links of all routes of a round
-  std::vector<size_t> ends_;       // where each route ends in steps_
-};
 
 // Parts that pass at one rate, in all rounds together.
 struct RateParts {
@@ -226,14 +57,46 @@ long double Seconds(const RoundCandidate& c, Bytes size, int64_t parts_a_size) {
               static_cast<long double>(c.rate.bytes_per_second()));
 }
 
-// What flows through the slowest link of each round, and through the memory of a device.
+// What flows through the slowest link of each round.
 struct Stream {
   std::vector<RateParts> terms;
-  int64_t parts = 0;  // over links
+  int64_t parts = 0;
 };
 
 // LL sends as many flags as data. What is slower yet has other reasons than the wire.
 constexpr double kLeastUsefulShare = 0.5;
+
+// The part of a link's rate that a protocol reaches, in a node and between nodes.
+struct Shares {
+  double in_node = 1;
+  double between = 1;
+
+  double of(bool leaves_node) const { return leaves_node ? between : in_node; }
+};
+
+double Seconds(const RoundCandidate& candidate) {
+  return static_cast<double>(candidate.parts) /
+         static_cast<double>(candidate.rate.bytes_per_second());
+}
+
+// The share in a node with the copies: they take their time beside that of the links.
+Shares SharesOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
+  Shares shares = {protocol.rate, protocol.rate_between_nodes};
+  if (protocol.copy_rate == Bandwidth(0)) return shares;
+  double links = 0;
+  for (const RoundCost& round : cost.rounds) {
+    double slowest = 0;
+    for (const RoundCandidate& candidate : round.candidates) {
+      if (!candidate.leaves_node) slowest = std::max(slowest, Seconds(candidate));
+    }
+    links += slowest * static_cast<double>(round.active);
+  }
+  if (links == 0) return shares;
+  const double copies = static_cast<double>(cost.parts_a_size) / (cost.copies_half ? 2 : 1) /
+                        static_cast<double>(protocol.copy_rate.bytes_per_second());
+  shares.in_node = links / (links / protocol.rate + copies);
+  return shares;
+}
 
 Bandwidth Reached(Bandwidth rate, double share) {
   if (share == 1) return rate;
@@ -242,36 +105,25 @@ Bandwidth Reached(Bandwidth rate, double share) {
 }
 
 Stream StreamOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
+  const Shares shares = SharesOf(cost, protocol);
   Stream stream;
   for (const RoundCost& round : cost.rounds) {
-    const RoundCandidate* slowest = nullptr;
-    for (const RoundCandidate& c : round.candidates) {
-      if (slowest == nullptr || Slower(c.parts, c.rate, slowest->parts, slowest->rate)) {
-        slowest = &c;
+    RateParts slowest{.rate = Bandwidth(1)};
+    for (const RoundCandidate& candidate : round.candidates) {
+      const Bandwidth rate = Reached(candidate.rate, shares.of(candidate.leaves_node));
+      if (Slower(candidate.parts, rate, slowest.parts, slowest.rate)) {
+        slowest = {rate, candidate.parts};
       }
     }
-    if (slowest == nullptr || slowest->parts == 0) continue;
-    const int64_t parts = slowest->parts * (protocol.ideal() ? round.repeat : round.active);
-    AddParts(Reached(slowest->rate, protocol.rate), parts, stream.terms);
+    if (slowest.parts == 0) continue;
+    const int64_t parts = slowest.parts * (protocol.ideal() ? round.repeat : round.active);
+    AddParts(slowest.rate, parts, stream.terms);
     stream.parts += parts;
-  }
-  if (protocol.copy_rate > Bandwidth(0) && stream.parts > 0) {
-    const Bandwidth rate = cluster::Aggregate(protocol.copy_rate, cost.copies_half ? 2 : 1);
-    AddParts(rate, cost.parts_a_size, stream.terms);
   }
   return stream;
 }
 
 }  // namespace
-
-RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
-                  const Rounds& rounds) {
-  for (const DeviceGroup group : groups) {
-    ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
-  }
-  ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
-  return RoundCounter(topology, groups, rounds).Count();
-}
 
 const cluster::CollectiveProtocol& IdealProtocol() {
   static const cluster::CollectiveProtocol& ideal = *new cluster::CollectiveProtocol;
@@ -330,10 +182,14 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
   flow.latency = std::max(Duration(0), time - TransferTime(flow.size, flow.rate));
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
-  const double flags = std::max(protocol.rate, kLeastUsefulShare);
-  const double a_part = part_bytes / static_cast<double>(flow.size.count()) / flags;
+  const double a_part = part_bytes / static_cast<double>(flow.size.count());
+  const auto useful = [&](const LinkVolume& volume) {
+    return std::max(volume.leaves_node ? protocol.rate_between_nodes : protocol.rate,
+                    kLeastUsefulShare);
+  };
   for (const LinkVolume& volume : cost.volumes) {
-    flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part});
+    flow.loads.push_back(
+        {volume.link, static_cast<double>(volume.parts) * a_part / useful(volume)});
   }
   return flow;
 }

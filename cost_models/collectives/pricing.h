@@ -18,8 +18,9 @@
 // A protocol of a communication library (cluster/collective_profile.h) changes that: the collective
 // starts up, then a message's steps follow each other, each of which takes what the protocol says,
 // while the data stream over the most loaded link of each round at the part of its rate that the
-// protocol reaches, and through the memory of each device. Pieces are so small that a pipeline's
-// filling is in its steps.
+// protocol reaches. Copies in a device's memory slow down its links within the node: a ring passes
+// through both, one after the other, but those between nodes wait for neither. Pieces are so small
+// that a pipeline's filling is in its steps.
 
 namespace orrery::cost_models {
 
@@ -28,6 +29,7 @@ struct RoundCandidate {
   Duration latency = {};
   int64_t parts = 0;
   Bandwidth rate = {};
+  bool leaves_node = false;  // told apart where the topology's profile is not ideal
 };
 
 /// What one round costs, or several that overlap: none of the candidates is in all respects better
@@ -43,6 +45,7 @@ struct LinkVolume {
   cluster::LinkNumber link = 0;
   int64_t parts = 0;
   Bandwidth rate = {};
+  bool leaves_node = false;  // see RoundCandidate
 };
 
 /// What rounds cost on a topology, whatever the size. Made once for a group, used for every tensor.

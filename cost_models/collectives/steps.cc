@@ -14,11 +14,7 @@ class StepCounter {
  public:
   StepCounter(const cluster::Topology& topology, std::span<const DeviceId> group,
               const Rounds& rounds)
-      : topology_(topology), group_(group), rounds_(rounds) {
-    // Without nodes to tell apart all is one node.
-    const int32_t a_node = DevicesANode(topology);
-    devices_a_node_ = a_node > 1 ? a_node : topology.devices();
-  }
+      : topology_(topology), group_(group), rounds_(rounds) {}
 
   StepCount Count() {
     for (const Round& round : rounds_.rounds) {
@@ -30,16 +26,9 @@ class StepCounter {
   }
 
  private:
-  int32_t NodeOf(int32_t rank) const {
-    return group_[static_cast<size_t>(rank)].index() / devices_a_node_;
-  }
-
-  // Whether a transfer leaves its node.
   bool Leaves(const Transfer& transfer) {
-    const int32_t fabric = Hub(rounds_.ranks / rounds_.ranks_a_node);
-    if (transfer.from == fabric || transfer.to == fabric) return true;
-    if (IsHub(transfer.from) || IsHub(transfer.to)) return false;
-    if (NodeOf(transfer.from) == NodeOf(transfer.to)) return false;
+    if (!LeavesNode(topology_, group_, rounds_, transfer)) return false;
+    if (IsHub(transfer.from) || IsHub(transfer.to)) return true;
     const cluster::PathInfo path = topology_.Path(group_[static_cast<size_t>(transfer.from)],
                                                   group_[static_cast<size_t>(transfer.to)]);
     sum_.wire = std::max(sum_.wire, path.latency);
@@ -98,7 +87,6 @@ class StepCounter {
   const cluster::Topology& topology_;
   std::span<const DeviceId> group_;
   const Rounds& rounds_;
-  int32_t devices_a_node_;
   StepCount sum_;
 };
 
@@ -108,6 +96,16 @@ int32_t DevicesANode(const cluster::Topology& topology) {
   const cluster::TopologyShape& shape = topology.shape();
   if (shape.devices_per_node > 1 || shape.levels.size() < 2) return shape.devices_per_node;
   return shape.levels[0].size;
+}
+
+bool LeavesNode(const cluster::Topology& topology, std::span<const DeviceId> group,
+                const Rounds& rounds, const Transfer& transfer) {
+  const int32_t fabric = Hub(rounds.ranks / rounds.ranks_a_node);
+  if (transfer.from == fabric || transfer.to == fabric) return true;
+  const int32_t a_node = DevicesANode(topology);
+  if (IsHub(transfer.from) || IsHub(transfer.to) || a_node == 1) return false;
+  return group[static_cast<size_t>(transfer.from)].index() / a_node !=
+         group[static_cast<size_t>(transfer.to)].index() / a_node;
 }
 
 StepCount CountSteps(const cluster::Topology& topology, std::span<const DeviceId> group,

@@ -28,6 +28,11 @@ struct StepCount {
 /// node; 1 where there are no nodes to tell apart.
 int32_t DevicesANode(const cluster::Topology& topology);
 
+/// Whether a transfer goes from one node to another, when rank r is device r of `group`. Without
+/// nodes to tell apart none does.
+bool LeavesNode(const cluster::Topology& topology, std::span<const cluster::DeviceId> group,
+                const Rounds& rounds, const Transfer& transfer);
+
 /// The steps of `rounds` when rank r is device r of `group`. A round that repeats is a ring: a
 /// message takes all its hops in turn, so its steps are between nodes in the share that its hops
 /// are. Of a pipeline, the longest chain that the first piece goes through. Rings across nodes that
