@@ -28,10 +28,19 @@ struct Rank {
   TaskId last;  // on the compute stream
 };
 
-std::vector<Rank> AddRanks(Program& program, int32_t count) {
+struct Shape {
+  int32_t ranks = 8;
+  int32_t tasks = kTasks;
+  bool with_memory = false;
+  bool blocking = false;  // the all-reduce on the compute stream too
+  double slowdown = 0;    // of compute while the all-reduce runs
+};
+
+std::vector<Rank> AddRanks(Program& program, const Shape& shape) {
   std::vector<Rank> ranks;
-  for (int32_t i = 0; i < count; ++i) {
-    const RankClassId id = program.AddRank({.name = "rank", .members = {i}, .stage = i});
+  for (int32_t i = 0; i < shape.ranks; ++i) {
+    const RankClassId id = program.AddRank(
+        {.name = "rank", .members = {i}, .stage = i, .communication_slowdown = shape.slowdown});
     ranks.push_back({.id = id,
                      .compute = program.AddStream(id, StreamKind::kCompute),
                      .communication = program.AddStream(id, StreamKind::kSendNext),
@@ -40,20 +49,13 @@ std::vector<Rank> AddRanks(Program& program, int32_t count) {
   return ranks;
 }
 
-struct Shape {
-  int32_t ranks = 8;
-  int32_t tasks = kTasks;
-  bool with_memory = false;
-  bool blocking = false;  // the all-reduce on the compute stream too
-};
-
 // Rounds in which each rank computes 14 times and all-reduces, on its other stream, and then each
 // even rank sends to the odd one after it or before it, in turn. All ranks are at work all the
 // time, so the event queue holds as many events as there are ranks.
 Program Pipeline(const Shape& shape) {
   Program program;
   program.Reserve(shape.tasks);
-  std::vector<Rank> ranks = AddRanks(program, shape.ranks);
+  std::vector<Rank> ranks = AddRanks(program, shape);
   const LabelId compute = program.AddLabel({.name = "MatMul", .flops = Flops(1e9)});
   const LabelId reduce = program.AddLabel({.name = "AllReduce", .kind = TaskKind::kCollective});
   const LabelId send = program.AddLabel({.name = "Send", .kind = TaskKind::kSend});
@@ -117,6 +119,23 @@ void BM_EventQueue(benchmark::State& state) {
   SetItems(state, program);
 }
 BENCHMARK(BM_EventQueue)->ArgName("ranks")->Arg(8)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+// The same, and every all-reduce moves the finishes of what computes beside it, twice.
+void BM_EventQueueWithSlowDown(benchmark::State& state) {
+  Shape shape = ShapeOf(state);
+  shape.slowdown = 0.1;
+  const Program program = Pipeline(shape);
+  for (auto _ : state) {
+    IndependentFlows network;
+    benchmark::DoNotOptimize(RunEvents(program, network)->makespan);
+  }
+  SetItems(state, program);
+}
+BENCHMARK(BM_EventQueueWithSlowDown)
+    ->ArgName("ranks")
+    ->Arg(8)
+    ->Arg(1024)
+    ->Unit(benchmark::kMillisecond);
 
 // What a search pays for each candidate once it is lowered.
 void BM_PlayAndSummarize(benchmark::State& state) {

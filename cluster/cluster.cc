@@ -22,8 +22,6 @@ namespace {
 
 constexpr absl::string_view kUniformExample = "uniform:16@200Gbps";
 constexpr size_t kMaxSpecLength = 200;
-// Half of 2.8 us under one leaf switch (DeepSeek-V3, ISCA 2025).
-constexpr Duration kNicLatencyToRail(1'400'000);
 
 // Keeps what follows from quoting control characters or pages of text in its errors.
 absl::Status CheckReadable(absl::string_view spec) {
@@ -102,6 +100,16 @@ absl::StatusOr<TopologyShape> TorusShape(const ClusterPreset& preset, absl::stri
   return shape;
 }
 
+// A generation's latency is across leaf switches; a rail is one. Of what is no generation nothing
+// more is known.
+Duration LatencyToRail(const PathInfo& nic) {
+  for (const LinkGeneration& generation : AllLinkGenerations()) {
+    if (generation.latency_to_rail == Duration(0)) continue;
+    if (generation.speed.latency == nic.latency) return generation.latency_to_rail;
+  }
+  return nic.latency;
+}
+
 absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, const Device& device,
                                  const OptionList& options) {
   TopologyShape shape = {.devices = nodes * preset.devices_per_node,
@@ -109,10 +117,11 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
   shape.port_switch_reduces = preset.port_switch_reduces;
   ORRERY_ASSIGN_OR_RETURN(const bool asked_for_rails, options.Flag("rails"));
   const bool rails = asked_for_rails || options.Has("oversubscription");
-  PathInfo nic = preset.nic;
-  if (rails) nic.latency = kNicLatencyToRail;
   ORRERY_ASSIGN_OR_RETURN(shape.port, options.Speed("port", preset.port));
-  ORRERY_ASSIGN_OR_RETURN(shape.nic, options.Speed("nic", nic));
+  ORRERY_ASSIGN_OR_RETURN(shape.nic, options.Speed("nic", preset.nic));
+  const Duration across = shape.nic.latency;
+  const Duration to_rail = LatencyToRail(shape.nic);
+  if (rails) shape.nic.latency = to_rail;
   ORRERY_ASSIGN_OR_RETURN(shape.nic.latency, options.Latency("nic-latency", shape.nic.latency));
   ORRERY_ASSIGN_OR_RETURN(shape.nics_per_node, options.Count("nics", preset.nics_per_node));
   ORRERY_ASSIGN_OR_RETURN(const double ratio, options.Ratio("oversubscription"));
@@ -131,6 +140,8 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
                                                    "NIC for each, as in dgx-h100:16,rails"));
   }
   shape.spine = SpineOf(shape.nic, nodes, ratio);
+  // So that the whole way across takes what the generation says.
+  if (across > to_rail) shape.spine.latency = across - to_rail;
   return Topology::Create(kRailsTopology, shape);
 }
 

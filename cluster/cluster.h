@@ -59,8 +59,9 @@ std::span<const ClusterPreset> AllClusterPresets();
 /// Rate and latency of a link by its name: "hdr", "100gbe", "nvlink4", "pcie5".
 struct LinkGeneration {
   absl::string_view name;
-  PathInfo speed;  // one way
+  PathInfo speed;  // one way; of a NIC, on the way across leaf switches
   absl::string_view source;
+  Duration latency_to_rail = {};  // of a NIC, where both ends are on one leaf switch; 0: not known
 };
 
 /// All that a SPEED may name, in the order of the table in presets.cc.

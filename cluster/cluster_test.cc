@@ -90,6 +90,20 @@ TEST(ClusterPresets, TakeOptions) {
   EXPECT_EQ(rails.topology.Path(DeviceId(0), DeviceId(8)),
             (PathInfo{Bandwidth(50'000'000'000), Duration(2'800'000)}));
   EXPECT_EQ(rails.topology.Path(DeviceId(0), DeviceId(9)).latency, Duration(3'700'000));
+  // Whether the preset or the option says which InfiniBand; a latency that is given stands.
+  for (const auto& [options, latency] : {std::pair{"rails", 2'800'000},
+                                         {"nic=ndr,rails", 2'800'000},
+                                         {"nic=hdr,rails", 2'800'000},
+                                         {"nic=50GB/s,rails", 2'800'000},
+                                         {"nic=50GB/s+2us,rails", 4'000'000},
+                                         {"nic-latency=1.85us,rails", 3'700'000}}) {
+    const Cluster cluster = Parse(absl::StrCat("dgx-h100:4,", options));
+    EXPECT_EQ(cluster.topology.Path(DeviceId(0), DeviceId(8)).latency, Duration(latency))
+        << options;
+  }
+  const Cluster ethernet = Parse("dgx-h100:4,nic=400gbe,rails");
+  EXPECT_EQ(ethernet.topology.Path(DeviceId(0), DeviceId(8)).latency, Duration(3'600'000));
+  EXPECT_EQ(ethernet.topology.Path(DeviceId(0), DeviceId(9)).latency, Duration(5'600'000));
   EXPECT_EQ(rails.topology.shape().spine.rate, Bandwidth(16 * 50'000'000'000 / 4));
   const Cluster shared = Parse("dgx-a100:2,nics=2");
   EXPECT_EQ(shared.topology.shape().nics_per_node, 2);

@@ -33,6 +33,8 @@ struct CollectiveProtocol {
   Bandwidth copy_rate = {};
   /// Whether it is for reductions in switches (NVLS, SHARP). Others are for all other algorithms.
   bool in_network = false;
+  /// Whether `start_up` is of all steps too, as where it was measured. Not for files.
+  bool start_up_has_steps = false;
 
   bool ideal() const { return name.empty(); }
   friend bool operator==(const CollectiveProtocol&, const CollectiveProtocol&) = default;

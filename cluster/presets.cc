@@ -25,8 +25,10 @@ constexpr Duration kNvlinkLatency(1'000'000);
 // InfiniBand: 64 bytes take 3.7 us across leaf switches and 2.8 us under one (DeepSeek-V3, ISCA
 // 2025). Across, as a cluster worth planning has more than one.
 constexpr Duration kInfinibandLatency(1'850'000);
+constexpr Duration kInfinibandLatencyToRail(1'400'000);
 // RoCE, likewise: 5.6 us across.
 constexpr Duration kEthernetLatency(2'800'000);
+constexpr Duration kEthernetLatencyToRail(1'800'000);  // 3.6 us under one
 // Assumptions: no source.
 constexpr Duration kPcieLatency(1'000'000);
 constexpr Duration kXgmiLatency(1'000'000);
@@ -220,14 +222,14 @@ constexpr LinkGeneration kGenerations[] = {
     {"nvlink3", {GigabytesPerSecond(300), kNvlinkLatency}, kNvidia},
     {"nvlink4", {GigabytesPerSecond(450), kNvlinkLatency}, kNvidia},
     {"nvlink5", {GigabytesPerSecond(900), kNvlinkLatency}, kNvidia},
-    {"25gbe", {GigabitsPerSecond(25), kEthernetLatency}, kDeepSeek},
-    {"100gbe", {GigabitsPerSecond(100), kEthernetLatency}, kDeepSeek},
-    {"200gbe", {GigabitsPerSecond(200), kEthernetLatency}, kDeepSeek},
-    {"400gbe", {GigabitsPerSecond(400), kEthernetLatency}, kDeepSeek},
-    {"edr", {GigabitsPerSecond(100), kInfinibandLatency}, kDeepSeek},
-    {"hdr", kHdr, kDeepSeek},
-    {"ndr", kNdr, kDeepSeek},
-    {"xdr", {GigabitsPerSecond(800), kInfinibandLatency}, kDeepSeek},
+    {"25gbe", {GigabitsPerSecond(25), kEthernetLatency}, kDeepSeek, kEthernetLatencyToRail},
+    {"100gbe", {GigabitsPerSecond(100), kEthernetLatency}, kDeepSeek, kEthernetLatencyToRail},
+    {"200gbe", {GigabitsPerSecond(200), kEthernetLatency}, kDeepSeek, kEthernetLatencyToRail},
+    {"400gbe", {GigabitsPerSecond(400), kEthernetLatency}, kDeepSeek, kEthernetLatencyToRail},
+    {"edr", {GigabitsPerSecond(100), kInfinibandLatency}, kDeepSeek, kInfinibandLatencyToRail},
+    {"hdr", kHdr, kDeepSeek, kInfinibandLatencyToRail},
+    {"ndr", kNdr, kDeepSeek, kInfinibandLatencyToRail},
+    {"xdr", {GigabitsPerSecond(800), kInfinibandLatency}, kDeepSeek, kInfinibandLatencyToRail},
 };
 
 }  // namespace

@@ -102,6 +102,9 @@ struct TopologyKind {
   bool (*reduces)(const TopologyShape& shape, VertexId vertex) = nullptr;
   /// The name of a vertex; left out, they are numbered.
   std::string (*vertex_name)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// Whether the levels are the dimensions of a grid: the device number counts along levels[0]
+  /// first, and devices that differ along one dimension only meet within it.
+  bool grid = false;
   /// Whether no route has more links than it needs; a test holds routes to that.
   bool fewest_links = true;
 };

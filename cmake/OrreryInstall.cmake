@@ -17,7 +17,7 @@ set(orrery_private_headers
   "^importer/(rebatch|rebind|roles|symbols|tensor_values)\\.h$"
   "^ir/ops/"
   "^ir/models/(layers|model)\\.h$"
-  "^lowering/(block|geometry|makers|pricing|residents|stage)\\.h$"
+  "^lowering/(block|buckets|exchange|geometry|link_classes|makers|pricing|residents|stage|stage_maker)\\.h$"
   "^simulator/(activity|line_reader|random_program|task_order)\\.h$"
   "^transforms/(match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
   "^transforms/schedules/registry\\.h$")

@@ -1,12 +1,14 @@
 #include "cost_models/cost_model.h"
 
 #include <array>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cost_models/measured.h"
+#include "support/check.h"
 
 namespace orrery::cost_models {
 
@@ -35,6 +37,13 @@ T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
 }
 
 }  // namespace
+
+ChosenCollective CostModel::Plan(const CollectiveRequest& request,
+                                 const cluster::Topology& topology) const {
+  absl::StatusOr<ChosenCollective> chosen = ChooseCollective(request, topology);
+  ORRERY_CHECK(chosen.ok()) << chosen.status().message();
+  return *std::move(chosen);
+}
 
 Flops FlopsOf(const OpView& op) { return Flops(Count(ir::GetOpInfo(op.kind).flops, op)); }
 

@@ -9,6 +9,7 @@
 #include "cluster/cluster.h"
 #include "cluster/device.h"
 #include "cluster/topology.h"
+#include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/attributes.h"
 #include "ir/op_info.h"
@@ -56,6 +57,13 @@ class CostModel {
   virtual Duration Collective(CollectiveKind kind, Bytes size,
                               std::span<const cluster::DeviceId> group,
                               const cluster::Topology& topology) const = 0;
+  /// Whether messages and collectives share the links of the network with what else is under way.
+  /// If not, `Transfer` and `Collective` hold whatever else happens.
+  virtual bool shares_links() const { return false; }
+  /// How a collective is carried out, alone in the time of `Collective`. Requires `shares_links`
+  /// and a group that CheckGroup accepts.
+  virtual ChosenCollective Plan(const CollectiveRequest& request,
+                                const cluster::Topology& topology) const;
   /// Whether memory is counted as if no op wrote over its operand and no view shared its memory.
   virtual bool copies_everything() const { return false; }
 };

@@ -40,7 +40,7 @@ double HopRate(const Topology& topology, bool across) {
 // A line as a protocol: α is the start, and the part of the links' rate is what makes β of it.
 cluster::CollectiveProtocol ProtocolOf(const RoundsCost& cost, Bytes size, double alpha,
                                        double seconds) {
-  cluster::CollectiveProtocol wires = {.name = "measured"};
+  cluster::CollectiveProtocol wires = {.name = "measured", .start_up_has_steps = true};
   const double streaming = TimeOf(cost, size, wires).seconds();
   wires.start_up = Duration::FromSeconds(alpha);
   if (seconds > alpha && streaming > 0) {
@@ -66,9 +66,15 @@ class Measured final : public CostModel {
 
   Duration Collective(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
                       const Topology& topology) const override {
-    const auto chosen = collectives_.Choose({.kind = kind, .size = size, .group = group}, topology);
+    return Plan({.kind = kind, .size = size, .group = group}, topology).time;
+  }
+
+  bool shares_links() const override { return true; }
+
+  ChosenCollective Plan(const CollectiveRequest& request, const Topology& topology) const override {
+    absl::StatusOr<ChosenCollective> chosen = collectives_.Choose(request, topology);
     ORRERY_CHECK(chosen.ok()) << chosen.status().message();
-    return chosen->time;
+    return *std::move(chosen);
   }
 
  private:
@@ -123,7 +129,6 @@ absl::StatusOr<ChosenCollective> MeasuredCollectives::Choose(const CollectiveReq
   const double line_alpha = least->alpha_s * alpha;
   const double seconds =
       std::max(sweep.fit.floor_s * alpha, line_alpha + least->beta_s_a_byte * bytes);
-  chosen.cost.steps = {};  // they are in α
   const Bytes moved = request.kind == CollectiveKind::kBarrier ? Bytes(0) : request.size;
   chosen.protocol = ProtocolOf(chosen.cost, moved, seconds - least->beta_s_a_byte * bytes, seconds);
   chosen.time = TimeOf(chosen.cost, moved, chosen.protocol);

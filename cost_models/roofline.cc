@@ -48,6 +48,8 @@ class Roofline final : public CostModel {
                       const cluster::Topology& topology) const override {
     return FastestTime({.kind = kind, .size = size, .group = group}, topology);
   }
+
+  bool shares_links() const override { return true; }
 };
 
 std::unique_ptr<const CostModel> Make() { return std::make_unique<Roofline>(); }

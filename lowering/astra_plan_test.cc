@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -43,7 +44,7 @@ struct Planned {
   cluster::Topology topology;
   simulator::Program program;
   LinkResources links;
-  absl::StatusOr<AstraStepPlan> plan;
+  absl::StatusOr<std::vector<AstraStepPlan>> plan;
 };
 
 // "1:100 2:100 reduce 100": to whom and how much.
@@ -58,10 +59,10 @@ std::string PhaseText(const Planned& planned, const AstraPhase& phase) {
 
 // The phases of one rank in their order; of some that follow each other and are alike, a count.
 std::string PlanText(CollectiveKind kind, absl::string_view algorithm, int32_t ranks, int64_t size,
-                     int32_t rank = 0) {
+                     int32_t rank = 0, size_t tree = 0) {
   const Planned planned(kind, algorithm, ranks, size);
   if (!planned.plan.ok()) return std::string(planned.plan.status().message());
-  const AstraRankPlan& plan = planned.plan->ranks[static_cast<size_t>(rank)];
+  const AstraRankPlan& plan = planned.plan->at(tree).ranks[static_cast<size_t>(rank)];
   std::vector<std::string> lines;
   for (size_t i = 0, next = 0; i < plan.order.size(); i = next) {
     while (next < plan.order.size() && plan.order[next] == plan.order[i]) ++next;
@@ -101,10 +102,50 @@ TEST(AstraPlan, OfAnAllGatherSendsItsWholeSize) {
   EXPECT_EQ(PlanText(kAllGather, "halvingDoubling", 4, 400), "1 x 2:400, 1 x 1:800");
 }
 
+// In the first tree the last rank is the root, above 3 of 1 and 5; in the second rank 0 above 4.
+// The whole chunk goes through one of them.
+TEST(AstraPlan, OfADoubleBinaryTreeSendsAllUpAndDown) {
+  const auto text = [](int32_t rank, size_t tree) {
+    return PlanText(kAllReduce, "doubleBinaryTree", 8, 800, rank, tree);
+  };
+  EXPECT_EQ(text(7, 0), "1 x reduce 800, 1 x 3:800");
+  EXPECT_EQ(text(3, 0), "1 x reduce 800, 1 x 7:800 reduce 800, 1 x 1:800 5:800");
+  EXPECT_EQ(text(5, 0), "1 x reduce 800, 1 x 3:800 reduce 800, 1 x 4:800 6:800");
+  EXPECT_EQ(text(6, 0), "1 x 5:800");
+  EXPECT_EQ(text(0, 1), "1 x reduce 800, 1 x 4:800");
+  EXPECT_EQ(text(4, 1), "1 x reduce 800, 1 x 0:800 reduce 800, 1 x 2:800 6:800");
+  EXPECT_EQ(text(7, 1), "1 x 6:800");
+  EXPECT_EQ(PlanText(kAllReduce, "doubleBinaryTree", 2, 800, 0), "1 x 1:800");
+  EXPECT_EQ(PlanText(kAllReduce, "doubleBinaryTree", 2, 800, 1), "1 x reduce 800, 1 x 0:800");
+}
+
+// Every message arrives in a phase that waits for it.
+TEST(AstraPlan, OfADoubleBinaryTreeReceivesWhatIsSent) {
+  for (int32_t n = 2; n <= 256; n *= 2) {
+    const Planned planned(kAllReduce, "doubleBinaryTree", n, 8);
+    ASSERT_TRUE(planned.plan.ok()) << planned.plan.status();
+    ASSERT_EQ(planned.plan->size(), 2u);
+    for (const AstraStepPlan& tree : *planned.plan) {
+      EXPECT_EQ(MessageCount(tree), 2 * (n - 1));
+      std::map<std::pair<int32_t, int32_t>, int32_t> open;  // by rank and place
+      for (int32_t rank = 0; rank < n; ++rank) {
+        const AstraRankPlan& plan = tree.ranks[static_cast<size_t>(rank)];
+        for (size_t place = 0; place < plan.order.size(); ++place) {
+          open[{rank, static_cast<int32_t>(place)}] += plan.PhaseAt(place).receives;
+          for (const auto& sent : plan.PhaseAt(place).sends) --open[{sent.to, sent.place}];
+        }
+      }
+      for (const auto& [where, missing] : open) EXPECT_EQ(missing, 0) << where.first;
+    }
+  }
+}
+
 TEST(AstraPlan, SaysWhatItCannotPlan) {
   EXPECT_EQ(PlanText(kAllReduce, "halvingDoubling", 6, 600),
             "algorithm 'halvingDoubling' for all-reduce of 6 ranks; wanted ring, direct or, for a "
-            "power of two, halvingDoubling");
+            "power of two, halvingDoubling or doubleBinaryTree (which is for all-reduce only)");
+  EXPECT_EQ(PlanText(kAllToAll, "ring", 300, 600),
+            "algorithm 'ring' for all-to-all of 300 ranks; wanted at most 256");
   EXPECT_FALSE(Planned(kAllToAll, "halvingDoubling", 4, 400).plan.ok());
   EXPECT_EQ(PlanText(kAllReduce, "ring", 1025, 8), "got 1025 ranks; wanted at most 1024");
 }
@@ -119,7 +160,7 @@ int64_t PartsSent(CollectiveKind kind, absl::string_view algorithm, int64_t n) {
 
 // In each phase a rank receives as many messages as others send it, and all send equally much.
 void CheckPlan(const Planned& planned, int64_t bytes_a_rank) {
-  const std::vector<AstraRankPlan>& ranks = planned.plan->ranks;
+  const std::vector<AstraRankPlan>& ranks = planned.plan->front().ranks;
   std::vector<int64_t> sent(ranks.size());
   for (size_t i = 0; i < ranks[0].order.size(); ++i) {
     std::vector<int32_t> wanted, received(ranks.size());
@@ -213,10 +254,15 @@ TEST(AstraDimensions, OthersGoOneWay) {
   EXPECT_EQ(Messages(kAllGather, 800, {2, 4}), "12 x dim1:800, 2 x dim0:3200");
 }
 
-// A chunk has a byte for each rank at least, so that there may be fewer; not so of an all-gather.
+TEST(AstraDimensions, OfOneRankAreLeftOut) {
+  EXPECT_EQ(Messages(kAllReduce, 800, {1, 2, 1}), "4 x dim1:400");
+  EXPECT_EQ(Messages(kAllGather, 800, {2, 1, 4}), "12 x dim2:800, 2 x dim0:3200");
+}
+
+// A chunk has a byte for each rank at least; not so of an all-gather, where the last is one more.
 TEST(AstraChunks, AreOfTheSizeOverTheirNumberAndAtLeastOneByteARank) {
   EXPECT_EQ(Messages(kReduceScatter, 800, {2}, 4), "8 x dim0:100");
-  EXPECT_EQ(Messages(kReduceScatter, 10, {4}, 4), "36 x dim0:1");
+  EXPECT_EQ(Messages(kReduceScatter, 10, {4}, 4), "48 x dim0:1");
   EXPECT_EQ(Messages(kAllGather, 10, {4}, 4), "60 x dim0:2");
 }
 

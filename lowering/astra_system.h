@@ -19,7 +19,8 @@
 // memory for every message. Here to compare with its results (docs/collectives.md); our own model
 // of a collective is in cost_models/collectives. All its times are whole nanoseconds.
 //
-// - A chunk waits in the queue of its dimension. In each, `active_chunks` are under way.
+// - A chunk waits in the queue of its dimension. In each, `active_chunks` are under way: of each
+//   rank, which takes up the next when it is done with one.
 // - A rank sends the messages of a phase when it has those of the phase before: `endpoint_delay`
 //   after the chunk began there, or as soon as it has processed a message once all have arrived.
 // - Processing takes `endpoint_delay`, and for a message that is reduced three passes through local
@@ -33,7 +34,8 @@ namespace orrery::lowering {
 /// One dimension of ASTRA-sim's network: the ranks that differ in it alone.
 struct AstraDimension {
   cluster::Topology topology;
-  /// By CollectiveKind: "ring", "direct", "halvingDoubling".
+  /// By kind of collective, for all its steps: "ring", "direct", "halvingDoubling",
+  /// "doubleBinaryTree".
   std::vector<std::string> algorithms;
 };
 
@@ -47,6 +49,17 @@ struct AstraCollective {
   int64_t active_chunks = 1;
   bool local_bandwidth_aware = true;
 };
+
+/// One dimension that a chunk passes through, and what happens to it there.
+struct AstraStep {
+  size_t dimension = 0;
+  cost_models::CollectiveKind kind = cost_models::CollectiveKind::kAllReduce;
+  Bytes size = {};
+};
+
+/// The steps of a chunk of `size` bytes, one after the other; none where there is but one rank.
+/// Dimensions of one rank are left out.
+std::vector<AstraStep> AstraStepsOf(const AstraCollective& collective, Bytes size);
 
 /// Makes the network on which the flows of a program travel.
 using NetworkFactory =

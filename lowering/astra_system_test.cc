@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "simulator/astra_networks.h"
@@ -76,14 +77,46 @@ TEST(AstraSystem, ActiveChunksDoNotMeetWhenUnaware) {
   EXPECT_GT(*Play(collective, true), Duration(one.picoseconds() * 9 / 10));
 }
 
+// One chunk: up log2 n levels and down again, of which the root waits for the way up, a leaf for
+// both. Who passes data on adds it up, whichever way it goes.
+TEST(AstraSystem, DoubleBinaryTreeOfOneChunkIsItsClosedForm) {
+  for (const int32_t n : {2, 4, 8, 64}) {
+    for (const int64_t size : {1 << 16, 1 << 22}) {
+      AstraCollective collective = Collective("fully_connected", n, size, "doubleBinaryTree");
+      collective.chunks = 1;
+      const int64_t depth = std::bit_width(static_cast<uint32_t>(n)) - 1;
+      const auto message =
+          static_cast<int64_t>(500 + static_cast<double>(size) * 1e9 / kGibibytes50);
+      const int64_t memory = 3 * (size / 1600);
+      // The leaf's start; then of each hop the message and its endpoint, and memory at all but
+      // leaves.
+      const int64_t expected = 10 + 2 * depth * (message + 10) + (2 * depth - 1) * memory;
+      EXPECT_EQ(*Play(collective, false), Duration(expected * 1000)) << n << ", " << size;
+    }
+  }
+}
+
+// Chunks take the two trees in turn, and a rank begins the next when it is done: in the end the
+// last leaf of the first tree and the root of the second meet. So two take less than twice one.
+TEST(AstraSystem, DoubleBinaryTreesOverlap) {
+  AstraCollective collective = Collective("switch", 16, 1 << 22, "doubleBinaryTree");
+  collective.chunks = 1;
+  const Duration one = *Play(collective, false);
+  collective.size = collective.size * 2;
+  collective.chunks = 2;
+  const Duration two = *Play(collective, false);
+  EXPECT_GT(two, one);
+  EXPECT_LT(two, one * 2);
+}
+
 TEST(AstraSystem, SaysWhatItCannotPlay) {
   const auto error = [](const AstraCollective& collective) {
     return std::string(Play(collective, false).status().message());
   };
-  EXPECT_EQ(error(Collective("ring", 8, 1 << 20, "doubleBinaryTree")),
-            "algorithm 'doubleBinaryTree' for all-reduce of 8 ranks; wanted ring, direct or, for a "
-            "power of two, halvingDoubling");
-  EXPECT_EQ(error(Collective("ring", 1, 1 << 20, "ring")), "got 1 ranks; wanted 2 or more");
+  EXPECT_EQ(error(Collective("ring", 6, 1 << 20, "doubleBinaryTree")),
+            "algorithm 'doubleBinaryTree' for all-reduce of 6 ranks; wanted ring, direct or, for a "
+            "power of two, halvingDoubling or doubleBinaryTree (which is for all-reduce only)");
+  EXPECT_EQ(error(Collective("ring", 1, 1 << 20, "ring")), "got 1 rank; wanted 2 or more");
   EXPECT_EQ(error(Collective("ring", 8, 0, "ring")), "size: got 0; wanted 1 or more");
   AstraCollective broadcast = Collective("ring", 8, 8, "ring");
   broadcast.kind = CollectiveKind::kBroadcast;

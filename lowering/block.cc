@@ -282,7 +282,7 @@ class BlockLowering {
     const BlockDependency& made_by = maker.dependency;
     const bool same_stream =
         !made_by.external && block_.tasks[static_cast<size_t>(made_by.index)].stream == stream;
-    if (!same_stream) block_.dependencies.push_back(made_by);
+    if (!same_stream || context_.every_dependency) block_.dependencies.push_back(made_by);
   }
 
   cost_models::OpView View(OpId op) {
@@ -323,6 +323,7 @@ class BlockLowering {
 
   void Collective(OpId op, BlockTask& row) {
     row.bytes = Bytes(BytesOf(function_.result(op)));
+    row.dtype = function_.type(function_.result(op)).dtype;
     row.label = AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes);
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);

@@ -27,8 +27,9 @@ struct BlockTask {
   Duration duration;  // of a kernel; collectives are priced where they are placed
   Bytes bytes;        // that a collective gathers or reduces, a rank
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
-  ir::AxisList group;             // of a collective; empty: a kernel
-  uint32_t dependency_begin = 0;  // in Block::dependencies
+  ir::DType dtype = ir::DType::kF32;  // of a collective
+  ir::AxisList group;                 // of a collective; empty: a kernel
+  uint32_t dependency_begin = 0;      // in Block::dependencies
   uint32_t dependency_end = 0;
 };
 
@@ -84,9 +85,10 @@ struct BlockContext {
   const cluster::Device& device;
   simulator::Phase phase = simulator::Phase::kForward;
   int32_t stage = 0;
-  bool first = true;          // no microbatch has run before: nothing to add to
-  bool blocking = false;      // one stream for everything
-  bool keeps_results = true;  // what is returned stays until the end of the step
+  bool first = true;              // no microbatch has run before: nothing to add to
+  bool blocking = false;          // one stream for everything
+  bool keeps_results = true;      // what is returned stays until the end of the step
+  bool every_dependency = false;  // also those that the order of a stream implies
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

@@ -8,16 +8,14 @@
 #include "lowering/block.h"
 #include "lowering/geometry.h"
 #include "lowering/pricing.h"
-#include "lowering/residents.h"
 #include "lowering/stage.h"
+#include "lowering/stage_maker.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::lowering {
 namespace {
 
-using simulator::LabelId;
-using simulator::Phase;
 using simulator::Program;
 using simulator::RankClassId;
 using simulator::StreamId;
@@ -42,22 +40,24 @@ class Lowering {
   explicit Lowering(const LoweringInput& input)
       : input_(input),
         geometry_(input.step),
-        pricing_(geometry_, input.cost_model, input.cluster.topology),
+        pricing_(geometry_, input.cost_model, input.cluster.topology,
+                 {.blocking = input.options.blocking, .every_link = input.options.every_link}),
         asynchronous_(input.schedule.asynchronous),
-        microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds) {}
+        microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds),
+        placements_{microbatches_, asynchronous_} {}
 
   absl::StatusOr<Program> Run() {
-    fold_ = input_.options.fold;
-    MakeBlocks();
-    fold_ = fold_ && pricing_.AllGroupsAlike();
-    MakeRanks();
-    PriceBlocks();
-    const int64_t tasks = Count([](const Block& block) { return std::ssize(block.tasks); }) +
-                          Count([](const Block& block) { return std::ssize(block.sends); });
+    StageMaker maker(input_, geometry_, placements_, pricing_, program_);
+    stages_ = maker.Make();
+    fold_ = maker.folded();
+    const auto count = [&](const auto& rows_of) { return placements_.Count(stages_, rows_of); };
+    // A collective of several groups counts once a rank: at least what there will be.
+    const int64_t tasks =
+        count([](const Block& block) { return std::ssize(block.tasks) + std::ssize(block.sends); });
     if (tasks > kMaxTasks) return TooManyTasks(tasks);
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(
-        static_cast<size_t>(Count([](const Block& block) { return std::ssize(block.memory); })));
+        static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
     const transforms::StageOrders orders =
         input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
     PlaceSlots(orders);
@@ -69,114 +69,6 @@ class Lowering {
   }
 
  private:
-  // Several stages and one microbatch, or a schedule that updates after each: nothing to add to.
-  bool AlwaysFirst() const { return asynchronous_ || microbatches_ == 1; }
-
-  PlacedBlock Make(const transforms::StageFunction& part, Phase phase, int32_t stage, bool first) {
-    PlacedBlock placed;
-    placed.block = LowerBlock(part,
-                              {.cost_model = input_.cost_model,
-                               .device = input_.cluster.device,
-                               .phase = phase,
-                               .stage = stage,
-                               .first = first,
-                               .blocking = input_.options.blocking,
-                               .keeps_results = !asynchronous_},
-                              program_);
-    for (const BlockTask& task : placed.block.tasks) {
-      if (!task.group.empty()) pricing_.Expect(stage, task);
-    }
-    for (const BlockSend& send : placed.block.sends) pricing_.Expect(stage, send);
-    return placed;
-  }
-
-  void MakeBlocks() {
-    int32_t ops = 0;
-    for (const transforms::PipelineStage& stage : input_.step.stages) {
-      for (const auto* part : {&stage.forward, &stage.backward, &stage.update}) {
-        ops += part->function.op_limit();
-      }
-    }
-    program_.ReserveLabels(ops);
-    for (int32_t s = 0; s < geometry_.stages(); ++s) {
-      const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
-      Stage stage;
-      stage.forward_first = Make(parts.forward, Phase::kForward, s, true);
-      if (!AlwaysFirst()) stage.forward = Make(parts.forward, Phase::kForward, s, false);
-      stage.backward_first = Make(parts.backward, Phase::kBackward, s, true);
-      if (!AlwaysFirst()) stage.backward = Make(parts.backward, Phase::kBackward, s, false);
-      stage.update = Make(parts.update, Phase::kUpdate, s, true);
-      stages_.push_back(std::move(stage));
-    }
-  }
-
-  void MakeRanks() {
-    for (int32_t s = 0; s < geometry_.stages(); ++s) {
-      const std::vector<int32_t>& ranks = geometry_.ranks_of_stage(s);
-      std::vector<Actor>& actors = stages_[static_cast<size_t>(s)].actors;
-      const size_t count = fold_ ? 1 : ranks.size();
-      for (size_t a = 0; a < count; ++a) {
-        Actor actor;
-        actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
-                                       .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
-                                       .stage = s,
-                                       .capacity = input_.options.memory_limit});
-        for (int kind = 0; kind < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
-             ++kind) {
-          actor.streams[static_cast<size_t>(kind)] =
-              program_.AddStream(actor.rank, static_cast<StreamKind>(kind));
-        }
-        AddResidents({.step = input_.step,
-                      .stage = s,
-                      .weight_versions = input_.schedule.weight_versions(
-                          {.stages = geometry_.stages(), .microbatches = microbatches_}, s),
-                      .rank = actor.rank},
-                     program_);
-        actors.push_back(actor);
-      }
-    }
-  }
-
-  void PriceBlocks() {
-    for (int32_t s = 0; s < geometry_.stages(); ++s) {
-      Stage& stage = stages_[static_cast<size_t>(s)];
-      for (PlacedBlock* block : {&stage.forward_first, &stage.forward, &stage.backward_first,
-                                 &stage.backward, &stage.update}) {
-        Price(s, *block);
-      }
-    }
-  }
-
-  void Price(int32_t stage, PlacedBlock& placed) {
-    for (BlockTask& task : placed.block.tasks) {
-      if (!fold_ || task.group.empty()) continue;
-      task.duration = pricing_.Collective(stage, task, 0);
-      program_.SetCollectives(task.label,
-                              static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
-    }
-    for (const BlockSend& send : placed.block.sends) {
-      placed.send_durations.push_back(pricing_.Send(stage, send, 0));
-    }
-  }
-
-  // Rows of all blocks, each as often as it is placed. A collective of several groups counts once a
-  // rank, so that it is at least what there will be.
-  template <typename RowsOf>
-  int64_t Count(const RowsOf& rows_of) const {
-    const auto both = [&](const PlacedBlock& forward, const PlacedBlock& backward) {
-      return rows_of(forward.block) + rows_of(backward.block);
-    };
-    int64_t rows = 0;
-    for (const Stage& stage : stages_) {
-      const int64_t first = both(stage.forward_first, stage.backward_first);
-      const int64_t later = AlwaysFirst() ? first : both(stage.forward, stage.backward);
-      const int64_t updates = asynchronous_ ? microbatches_ : 1;
-      rows += (first + later * (microbatches_ - 1) + rows_of(stage.update.block) * updates) *
-              std::ssize(stage.actors);
-    }
-    return rows;
-  }
-
   void PlaceSlots(const transforms::StageOrders& orders) {
     std::vector<size_t> next(orders.size(), 0);
     std::vector<std::pair<int32_t, const transforms::ScheduleStep*>> now;
@@ -196,7 +88,7 @@ class Lowering {
 
   const PlacedBlock& BlockOf(int32_t s, const transforms::ScheduleStep& step) const {
     const Stage& stage = stages_[static_cast<size_t>(s)];
-    const bool first = AlwaysFirst() || step.microbatch == 0;
+    const bool first = placements_.always_first() || step.microbatch == 0;
     if (step.kind == StepKind::kForward) return first ? stage.forward_first : stage.forward;
     return first ? stage.backward_first : stage.backward;
   }
@@ -287,10 +179,13 @@ class Lowering {
     const BlockTask& task = placed.block.tasks[t];
     after_.clear();
     FindAfter(placed.block, task, actor);
-    TaskOf(t, actor) = program_.AddTask(
-        stage.actors[actor].streams[static_cast<size_t>(task.stream)],
-        {.duration = task.duration, .flow = {}, .label = task.label, .microbatch = microbatch},
-        after_);
+    TaskOf(t, actor) =
+        program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
+                         {.duration = placed.DurationOf(t, stage.actors[actor].kind),
+                          .flow = fold_ ? placed.flows[t] : simulator::FlowId(),
+                          .label = task.label,
+                          .microbatch = microbatch},
+                         after_);
   }
 
   void PlaceCollective(int32_t s, const PlacedBlock& placed, size_t t, int32_t microbatch) {
@@ -305,9 +200,10 @@ class Lowering {
         FindAfter(placed.block, task, actor);
         streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
       }
+      const TaskTime time = pricing_.Collective(s, task, g);
       const TaskId id = program_.AddRendezvous(streams_,
-                                               {.duration = pricing_.Collective(s, task, g),
-                                                .flow = {},
+                                               {.duration = time.duration,
+                                                .flow = time.flow,
                                                 .label = task.label,
                                                 .microbatch = microbatch},
                                                after_);
@@ -338,13 +234,14 @@ class Lowering {
         after_.clear();
         const auto* made = FindMade(from, send.origin, microbatch);
         if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
+        const TaskTime time = fold_ ? placed.sends[i] : pricing_.Send(s, send, a);
         ids[a] = program_.AddRendezvous(
             std::array{
                 StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
                 StreamOf(to.actors[a],
                          next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
-            {.duration = fold_ ? placed.send_durations[i] : pricing_.Send(s, send, a),
-             .flow = {},
+            {.duration = time.duration,
+             .flow = time.flow,
              .label = send.label,
              .microbatch = microbatch},
             after_);
@@ -371,6 +268,7 @@ class Lowering {
   Pricing pricing_;
   const bool asynchronous_;
   const int32_t microbatches_;
+  const Placements placements_;
   bool fold_ = true;
   Program program_;
   std::vector<Stage> stages_;

@@ -23,8 +23,17 @@ namespace orrery::lowering {
 
 struct LoweringOptions {
   bool blocking = false;  // communication on the compute stream: no overlap
-  bool fold = true;       // simulate one rank a stage where that changes nothing
-  Bytes memory_limit;     // that a rank may use; 0: no limit
+  /// Simulate one rank a stage where all are alike; or where there would be more tasks than
+  /// `most_unfolded_tasks`: of those that are not alike the slowest then sets the pace.
+  bool fold = true;
+  int64_t most_unfolded_tasks = int64_t{1} << 22;
+  Bytes memory_limit = {};     // that a rank may use; 0: no limit
+  bool device_memory = false;  // likewise, the memory of its device
+  /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
+  /// read when `blocking`. PyTorch's choice.
+  Bytes bucket_size = Bytes(25 << 20);
+  /// See PricingOptions: for traces and reports of links.
+  bool every_link = false;
 };
 
 struct LoweringInput {

@@ -25,6 +25,7 @@ struct Options {
   std::string optimizer = "sgd";
   LoweringOptions lowering = {};
   int32_t rounds = 1;
+  std::vector<std::string> devices = {};  // by number, instead of the cluster's
 };
 
 absl::StatusOr<simulator::Program> LowerMlp(const ParallelDegrees& degrees,
@@ -33,7 +34,14 @@ absl::StatusOr<simulator::Program> LowerMlp(const ParallelDegrees& degrees,
   EXPECT_TRUE(transforms::AppendOptimizer(step, options.optimizer).ok());
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const auto spread = transforms::ParallelTransform3d(step, degrees).value();
-  const auto cluster = cluster::ParseCluster(options.cluster).value();
+  auto cluster = cluster::ParseCluster(options.cluster).value();
+  if (!options.devices.empty()) {
+    cluster::Cluster mixed{.name = "mixed", .device = {}, .topology = cluster.topology};
+    for (const std::string& name : options.devices) {
+      mixed.AddDevices(cluster::FindDevice(name).value(), 1);
+    }
+    cluster = mixed;
+  }
   return Lower({.step = spread,
                 .schedule = *transforms::FindSchedule(options.schedule).value(),
                 .cluster = cluster,
@@ -123,6 +131,64 @@ TEST(Lower, MarksRanksThatExceedTheLimit) {
     const auto report = simulator::Summarize(*program, simulator::RunLongestPath(*program));
     EXPECT_EQ(report.fits, limit > 1);
   }
+}
+
+// The duration of the first task of a rank.
+Duration FirstKernel(const simulator::Program& program, int32_t rank) {
+  for (int32_t t = 0; t < program.task_count(); ++t) {
+    const simulator::TaskId task(t);
+    if (program.stream(program.streams_of(task)[0]).rank == RankClassId(rank)) {
+      return program.duration(task);
+    }
+  }
+  return Duration(-1);
+}
+
+// Each rank computes on its own device and has its memory; those of a stage that are unlike are not
+// folded.
+TEST(Lower, DevicesOfSeveralKinds) {
+  const std::vector<std::string> mixed = {"h100-80gb", "v100-32gb"};
+  const auto fast = LowerMlp({}, {.cluster = "uniform:1@200Gbps", .devices = {"h100-80gb"}});
+  const auto slow = LowerMlp({}, {.cluster = "uniform:1@200Gbps", .devices = {"v100-32gb"}});
+  const auto data = LowerMlp({.dp = 2}, {.cluster = "uniform:2@200Gbps", .devices = mixed});
+  const auto stages = LowerMlp(
+      {.pp = 2},
+      {.cluster = "uniform:2@200Gbps", .lowering = {.device_memory = true}, .devices = mixed});
+  ASSERT_TRUE(fast.ok() && slow.ok() && data.ok() && stages.ok()) << data.status();
+  ASSERT_EQ(data->rank_count(), 2);
+  EXPECT_LT(FirstKernel(*data, 0), FirstKernel(*data, 1));
+  ASSERT_EQ(stages->rank_count(), 2);
+  EXPECT_EQ(FirstKernel(*stages, 0), FirstKernel(*fast, 0));
+  EXPECT_EQ(FirstKernel(*stages, 1), FirstKernel(*slow, 0));
+  EXPECT_EQ(stages->rank(RankClassId(0)).capacity, Bytes(80'000'000'000));
+  EXPECT_EQ(stages->rank(RankClassId(1)).capacity, Bytes(32'000'000'000));
+}
+
+// The limit counts where it is less than what the device has.
+TEST(Lower, ALimitAndTheMemoryOfTheDevice) {
+  const auto capacity = [](int64_t limit) {
+    const auto program =
+        LowerMlp({}, {.lowering = {.memory_limit = Bytes(limit), .device_memory = true}});
+    return program->rank(RankClassId(0)).capacity;
+  };
+  EXPECT_EQ(capacity(0), Bytes(32'000'000'000));
+  EXPECT_EQ(capacity(1'000), Bytes(1'000));
+  EXPECT_EQ(capacity(64'000'000'000), Bytes(32'000'000'000));
+}
+
+// A stage of unlike ranks that is too large to play rank by rank goes at the pace of the slowest,
+// with the least memory.
+TEST(Lower, UnlikeRanksInGreatNumberAreFolded) {
+  const Options slow = {.cluster = "uniform:2@200Gbps"};
+  const Options mixed = {.cluster = "uniform:2@200Gbps",
+                         .lowering = {.most_unfolded_tasks = 0, .device_memory = true},
+                         .devices = {"h100-80gb", "v100-32gb"}};
+  const auto all_slow = LowerMlp({.dp = 2}, slow), folded = LowerMlp({.dp = 2}, mixed);
+  ASSERT_TRUE(all_slow.ok() && folded.ok()) << folded.status();
+  ASSERT_EQ(folded->rank_count(), 1);
+  EXPECT_EQ(folded->rank(RankClassId(0)).capacity, Bytes(32'000'000'000));
+  EXPECT_EQ(simulator::RunLongestPath(*folded).makespan,
+            simulator::RunLongestPath(*all_slow).makespan);
 }
 
 }  // namespace

@@ -2,39 +2,31 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "cost_models/collectives/collective_algorithm.h"
+
 namespace orrery::lowering {
 namespace {
 
-constexpr Duration kUnknown(-1);
+using cost_models::CollectiveCall;
+using simulator::StreamKind;
 
-bool AllEqual(const std::vector<Duration>& prices) {
-  return std::all_of(prices.begin(), prices.end(),
-                     [&](Duration price) { return price == prices.front(); });
+bool AllEqual(const std::vector<TaskTime>& times) {
+  return std::all_of(times.begin(), times.end(),
+                     [&](const TaskTime& time) { return time.duration == times.front().duration; });
+}
+
+Lane LaneOf(int32_t owner, StreamKind stream) {
+  return owner * simulator::kStreamKindCount + static_cast<Lane>(stream);
 }
 
 }  // namespace
 
 void Pricing::Expect(int32_t stage, const BlockTask& task) {
-  auto& prices = collectives_[KeyOf(stage, task)];
-  if (prices.empty()) prices.assign(GroupsOf(task.group).size(), kUnknown);
+  movements_[KeyOf(stage, task)].stream = task.stream;
 }
 
-void Pricing::Expect(int32_t stage, const BlockSend& send) {
-  auto& prices = sends_[KeyOf(stage, send)];
-  if (prices.empty()) prices.assign(geometry_.ranks_of_stage(stage).size(), kUnknown);
-}
-
-bool Pricing::AllGroupsAlike() {
-  for (auto& [key, prices] : collectives_) {
-    for (size_t g = 0; g < prices.size(); ++g) prices[g] = PriceCollective(key, g);
-    if (!AllEqual(prices)) return false;
-  }
-  for (auto& [key, prices] : sends_) {
-    for (size_t place = 0; place < prices.size(); ++place) prices[place] = PriceSend(key, place);
-    if (!AllEqual(prices)) return false;
-  }
-  return true;
-}
+void Pricing::Expect(int32_t stage, const BlockSend& send) { movements_[KeyOf(stage, send)]; }
 
 const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(const ir::AxisList& axes) {
   auto found = groups_.find(axes);
@@ -42,31 +34,225 @@ const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(const ir::AxisList& a
   return found->second;
 }
 
-Duration Pricing::Collective(int32_t stage, const BlockTask& task, size_t group) {
-  Duration& price = collectives_[KeyOf(stage, task)][group];
-  if (price == kUnknown) price = PriceCollective(KeyOf(stage, task), group);
-  return price;
+size_t Pricing::GroupCount(const Key& key) {
+  return IsSend(key) ? geometry_.ranks_of_stage(key.stage).size() : GroupsOf(key.axes).size();
 }
 
-Duration Pricing::Send(int32_t stage, const BlockSend& send, size_t place) {
-  Duration& price = sends_[KeyOf(stage, send)][place];
-  if (price == kUnknown) price = PriceSend(KeyOf(stage, send), place);
-  return price;
+Devices Pricing::GroupOf(const Key& key, size_t group) {
+  if (IsSend(key)) {
+    return {geometry_.device(geometry_.ranks_of_stage(key.stage)[group]),
+            geometry_.device(geometry_.ranks_of_stage(key.to)[group])};
+  }
+  Devices devices = geometry_.Devices(key.stage, GroupsOf(key.axes)[group]);
+  std::sort(devices.begin(), devices.end());  // as ChooseCollective does
+  return devices;
 }
 
-Duration Pricing::PriceCollective(const CollectiveKey& key, size_t group) {
-  const auto& [stage, axes, kind, bytes] = key;
-  const std::vector<int32_t>& places = GroupsOf(axes)[group];
-  if (places.size() < 2) return Duration();
-  return cost_model_.Collective(kind, bytes, geometry_.Devices(stage, places), topology_);
+std::vector<Devices> Pricing::AllGroups(const Key& key) {
+  std::vector<Devices> groups;
+  for (size_t g = 0; g < GroupCount(key); ++g) groups.push_back(GroupOf(key, g));
+  return groups;
 }
 
-Duration Pricing::PriceSend(const SendKey& key, size_t place) const {
-  const auto& [stage, to, bytes] = key;
-  const int32_t from_rank = geometry_.ranks_of_stage(stage)[place];
-  const int32_t to_rank = geometry_.ranks_of_stage(to)[place];
-  return cost_model_.Transfer(
-      bytes, topology_.Path(geometry_.device(from_rank), geometry_.device(to_rank)));
+// Whether a library would choose the same for all groups.
+bool Pricing::CallsAlike(const Key& key, const std::vector<Devices>& groups) const {
+  if (IsSend(key)) return true;
+  const auto call_of = [&](const Devices& group) {
+    return cost_models::MakeCall({.kind = key.kind, .size = key.size, .group = group}, topology_);
+  };
+  const CollectiveCall first = call_of(groups.front());
+  return std::all_of(groups.begin(), groups.end(), [&](const Devices& group) {
+    const CollectiveCall call = call_of(group);
+    return call.ranks_a_node == first.ranks_a_node && call.node_reduces == first.node_reduces &&
+           call.fabric_reduces == first.fabric_reduces && call.hop == first.hop;
+  });
+}
+
+absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group) {
+  const auto& [key, movement] = entry;
+  const auto stream = [&](StreamKind kind) {
+    return options_.blocking ? StreamKind::kCompute : kind;
+  };
+  absl::InlinedVector<Lane, 2> lanes;
+  if (IsSend(key)) {
+    const bool next = key.to > key.stage;
+    const auto owner = [&](int32_t stage) {
+      return group == kAll ? stage : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
+    };
+    lanes = {
+        LaneOf(owner(key.stage), stream(next ? StreamKind::kSendNext : StreamKind::kSendPrevious)),
+        LaneOf(owner(key.to),
+               stream(next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext))};
+  } else if (group == kAll) {
+    lanes = {LaneOf(key.stage, stream(movement.stream))};
+  } else {
+    for (const int32_t place : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
+      const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(place)];
+      lanes.push_back(LaneOf(rank, stream(movement.stream)));
+    }
+  }
+  std::sort(lanes.begin(), lanes.end());
+  return lanes;
+}
+
+int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
+  const Key& key = entry.first;
+  const Devices first = GroupOf(key, group == kAll ? 0 : static_cast<size_t>(group));
+  cost_models::ChosenCollective chosen;
+  if (IsSend(key)) {
+    chosen.rounds = MessageRounds();
+  } else {
+    chosen = cost_model_.Plan({.kind = key.kind, .size = key.size, .group = first}, topology_);
+  }
+  entry.second.protocols.push_back(chosen.protocol);
+  const cost_models::Rounds& rounds = chosen.rounds;
+  const ExchangeKey id{key.stage,
+                       key.to,
+                       key.axes,
+                       key.kind,
+                       chosen.algorithm,
+                       rounds.parts,
+                       rounds.parts_a_size,
+                       cost_models::RepetitionCount(rounds),
+                       group};
+  const auto [found, is_new] =
+      exchange_numbers_.try_emplace(id, static_cast<int32_t>(exchanges_.size()));
+  if (!is_new) return found->second;
+  const std::vector<Devices> groups = group == kAll ? AllGroups(key) : std::vector<Devices>{first};
+  PlacedExchange placed{.exchange = MakeExchange(groups, rounds, topology_),
+                        .lanes = LanesOf(entry, group)};
+  placed.exchange.alike = placed.exchange.alike && CallsAlike(key, groups);
+  exchanges_.push_back(std::move(placed));
+  return found->second;
+}
+
+void Pricing::FindExchanges(bool fold) {
+  exchanges_.clear();
+  exchange_numbers_.clear();
+  for (Entry& entry : movements_) {
+    auto& [key, movement] = entry;
+    movement.exchanges.clear();
+    movement.protocols.clear();
+    const size_t groups = GroupCount(key);
+    if (!IsSend(key) && GroupsOf(key.axes).front().size() < 2) continue;
+    for (size_t g = 0; g < (fold ? 1 : groups); ++g) {
+      movement.exchanges.push_back(FindExchange(entry, fold ? kAll : static_cast<int32_t>(g)));
+    }
+  }
+  Classify();
+}
+
+void Pricing::Classify() {
+  std::vector<Traffic> traffic;
+  for (const PlacedExchange& placed : exchanges_) {
+    traffic.push_back({.lanes = placed.lanes, .volumes = placed.exchange.together.volumes});
+  }
+  classes_ = ClassifyLinks(traffic, topology_);
+}
+
+bool Pricing::GroupsSeeTheSame(int32_t exchange) const {
+  const auto& alone = exchanges_[static_cast<size_t>(exchange)].exchange.alone;
+  const std::vector<int32_t> first = ClassesOf(alone.front().volumes, classes_);
+  return std::all_of(alone.begin(), alone.end(), [&](const cost_models::RoundsCost& cost) {
+    return ClassesOf(cost.volumes, classes_) == first;
+  });
+}
+
+bool Pricing::AllGroupsAlike() {
+  if (!cost_model_.shares_links()) {
+    for (auto& [key, movement] : movements_) {
+      movement.times.clear();
+      for (size_t g = 0; g < GroupCount(key); ++g) {
+        movement.times.push_back({.duration = TimeWithoutLinks(key, g)});
+      }
+      if (!AllEqual(movement.times)) return false;
+    }
+    return true;
+  }
+  FindExchanges(/*fold=*/true);
+  for (size_t e = 0; e < exchanges_.size(); ++e) {
+    if (!exchanges_[e].exchange.alike || !GroupsSeeTheSame(static_cast<int32_t>(e))) return false;
+  }
+  return true;
+}
+
+Duration Pricing::TimeWithoutLinks(const Key& key, size_t group) {
+  const Devices devices = GroupOf(key, group);
+  if (devices.size() < 2) return Duration();
+  if (IsSend(key)) return cost_model_.Transfer(key.size, topology_.Path(devices[0], devices[1]));
+  return cost_model_.Collective(key.kind, key.size, devices, topology_);
+}
+
+void Pricing::Prepare(bool fold, simulator::Program& program) {
+  const bool shares = cost_model_.shares_links();
+  if (shares) FindExchanges(fold);
+  resources_.assign(classes_.classes.size(), simulator::ResourceId());
+  for (size_t c = 0; c < resources_.size(); ++c) {
+    if (!options_.every_link && !classes_.classes[c].shared) continue;
+    resources_[c] = AddResource(static_cast<int32_t>(c), program);
+  }
+  for (auto& [key, movement] : movements_) {
+    movement.times.clear();
+    for (size_t g = 0; g < movement.exchanges.size(); ++g) {
+      movement.times.push_back(TimeOf(key.size, movement, g, program));
+    }
+    if (!movement.exchanges.empty()) {
+      const Exchange& exchange =
+          exchanges_[static_cast<size_t>(movement.exchanges.front())].exchange;
+      const cost_models::BusiestLink busiest = BusiestLinkOf(exchange.together, key.size);
+      if (busiest.link >= 0) movement.level = topology_.LinkAt(busiest.link).kind;
+    }
+    for (size_t g = movement.times.size(); g < (fold ? 1 : GroupCount(key)); ++g) {
+      movement.times.push_back({.duration = shares ? Duration() : TimeWithoutLinks(key, g)});
+    }
+  }
+}
+
+simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Program& program) const {
+  const LinkClass& links = classes_.classes[static_cast<size_t>(link_class)];
+  const cluster::Link link = topology_.LinkAt(links.first);
+  std::string name = topology_.LinkName(links.first);
+  if (links.links > 1) absl::StrAppend(&name, " and ", links.links - 1, " alike");
+  return program.AddResource({.name = std::move(name),
+                              .kind = std::string(link.kind),
+                              .capacity = link.speed.rate,
+                              .latency = link.speed.latency});
+}
+
+TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
+                         simulator::Program& program) const {
+  const int32_t exchange = movement.exchanges[group];
+  const cluster::CollectiveProtocol& protocol = movement.protocols[group];
+  const cost_models::RoundsCost& cost = exchanges_[static_cast<size_t>(exchange)].exchange.together;
+  const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol)};
+  if (size == Bytes(0) || cost.volumes.empty()) return alone;
+  const cost_models::CollectiveFlow flow = FlowOf(cost, size, protocol);
+  if (flow.loads.empty()) return alone;
+  const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
+  std::vector<simulator::Load> loads;
+  for (const auto& [link_class, parts] : classes_.by_traffic[static_cast<size_t>(exchange)]) {
+    const simulator::ResourceId resource = resources_[static_cast<size_t>(link_class)];
+    if (resource.valid()) loads.push_back({resource, a_part * static_cast<double>(parts)});
+  }
+  if (loads.empty()) return alone;
+  return {.flow = program.AddFlow(
+              {.size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads})};
+}
+
+TaskTime Pricing::Collective(int32_t stage, const BlockTask& task, size_t group) const {
+  return Find(KeyOf(stage, task)).times[group];
+}
+
+TaskTime Pricing::Send(int32_t stage, const BlockSend& send, size_t place) const {
+  return Find(KeyOf(stage, send)).times[place];
+}
+
+absl::string_view Pricing::LevelOf(int32_t stage, const BlockTask& task) const {
+  return Find(KeyOf(stage, task)).level;
+}
+
+absl::string_view Pricing::LevelOf(int32_t stage, const BlockSend& send) const {
+  return Find(KeyOf(stage, send)).level;
 }
 
 }  // namespace orrery::lowering

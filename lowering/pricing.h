@@ -1,60 +1,134 @@
 #ifndef ORRERY_LOWERING_PRICING_H_
 #define ORRERY_LOWERING_PRICING_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
-#include "cluster/topology.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "cost_models/cost_model.h"
+#include "ir/mesh.h"
 #include "lowering/block.h"
+#include "lowering/exchange.h"
 #include "lowering/geometry.h"
+#include "lowering/link_classes.h"
+#include "simulator/program.h"
 
 namespace orrery::lowering {
 
-/// Prices of communication among the ranks of a pipelined step, each looked up once. Also answers
-/// whether all groups of ranks pay the same, which is what folding needs.
+/// How long a task takes: a flow says, if there is one.
+struct TaskTime {
+  Duration duration = {};
+  simulator::FlowId flow = {};
+};
+
+struct PricingOptions {
+  bool blocking = false;  // a rank has one stream for everything
+  /// Flows for all communication and resources for all links that carry it, for people who want to
+  /// see links. If not, only for what shares a link with something else; the rest has fixed times.
+  bool every_link = false;
+};
+
+/// Times of communication among the ranks of a pipelined step. First everything is announced
+/// (`Expect`), then the times are found at once (`Prepare`), as what shares a link with what
+/// depends on all of it; then they are looked up.
 class Pricing {
  public:
   Pricing(const Geometry& geometry, const cost_models::CostModel& cost_model,
-          const cluster::Topology& topology)
-      : geometry_(geometry), cost_model_(cost_model), topology_(topology) {}
+          const cluster::Topology& topology, const PricingOptions& options = {})
+      : geometry_(geometry), cost_model_(cost_model), topology_(topology), options_(options) {}
 
-  /// Announces what will be priced, for AllGroupsAlike.
   void Expect(int32_t stage, const BlockTask& task);
   void Expect(int32_t stage, const BlockSend& send);
 
-  /// Whether everything announced costs the same for every group of ranks of its stage.
+  /// Whether all groups of ranks of a stage pay the same for everything announced, and meet the
+  /// same on the links that they share: then one of them can stand for all.
   bool AllGroupsAlike();
+
+  /// Finds all times and adds the resources and flows that it takes to `program`. With `fold`, of
+  /// all groups of a stage in step: the slowest sets the pace.
+  void Prepare(bool fold, simulator::Program& program);
 
   /// Groups of the ranks of a stage along `axes`, as places within the stage.
   const std::vector<std::vector<int32_t>>& GroupsOf(const ir::AxisList& axes);
 
-  /// Time of a collective in group number `group` of a stage; zero when the group is one rank.
-  Duration Collective(int32_t stage, const BlockTask& task, size_t group);
+  /// Of a collective in group number `group` of a stage (0 when folded); zero when the group is one
+  /// rank.
+  TaskTime Collective(int32_t stage, const BlockTask& task, size_t group) const;
+  /// Of a send from rank number `place` of a stage (0 when folded) to the same one of stage
+  /// send.to.
+  TaskTime Send(int32_t stage, const BlockSend& send, size_t place) const;
 
-  /// Time of a send from rank number `place` of a stage to the same one of stage send.to.
-  Duration Send(int32_t stage, const BlockSend& send, size_t place);
+  /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
+  /// when it is not known. Of the first group.
+  absl::string_view LevelOf(int32_t stage, const BlockTask& task) const;
+  absl::string_view LevelOf(int32_t stage, const BlockSend& send) const;
 
  private:
-  using CollectiveKey = std::tuple<int32_t, ir::AxisList, cost_models::CollectiveKind, Bytes>;
-  using SendKey = std::tuple<int32_t, int32_t, Bytes>;
-  static CollectiveKey KeyOf(int32_t stage, const BlockTask& task) {
-    return {stage, task.group, task.collective, task.bytes};
+  // A collective of a stage along axes, or the sends from a stage to another; of one size.
+  struct Key {
+    int32_t stage = 0;
+    int32_t to = -1;    // of a send
+    ir::AxisList axes;  // of a collective
+    cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
+    Bytes size;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Movement {
+    simulator::StreamKind stream = simulator::StreamKind::kCompute;
+    std::vector<int32_t> exchanges;                      // of all groups at once, or one a group
+    std::vector<cluster::CollectiveProtocol> protocols;  // likewise; of the library
+    std::vector<TaskTime> times;                         // likewise
+    absl::string_view level;
+  };
+  using Entry = std::pair<const Key, Movement>;
+  // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
+  using ExchangeKey = std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind,
+                                 const void*, int64_t, int64_t, int64_t, int32_t>;
+  struct PlacedExchange {
+    Exchange exchange;
+    absl::InlinedVector<Lane, 2> lanes;
+  };
+
+  static Key KeyOf(int32_t stage, const BlockTask& task) {
+    return {.stage = stage, .axes = task.group, .kind = task.collective, .size = task.bytes};
   }
-  static SendKey KeyOf(int32_t stage, const BlockSend& send) {
-    return {stage, send.to, send.bytes};
+  static Key KeyOf(int32_t stage, const BlockSend& send) {
+    return {.stage = stage, .to = send.to, .axes = {}, .size = send.bytes};
   }
-  Duration PriceCollective(const CollectiveKey& key, size_t group);
-  Duration PriceSend(const SendKey& key, size_t place) const;
+  static bool IsSend(const Key& key) { return key.to >= 0; }
+
+  size_t GroupCount(const Key& key);
+  Devices GroupOf(const Key& key, size_t group);
+  std::vector<Devices> AllGroups(const Key& key);
+  bool CallsAlike(const Key& key, const std::vector<Devices>& groups) const;
+  // kAll: the exchange of all groups at once.
+  static constexpr int32_t kAll = -1;
+  int32_t FindExchange(Entry& entry, int32_t group);
+  absl::InlinedVector<Lane, 2> LanesOf(const Entry& entry, int32_t group);
+  void FindExchanges(bool fold);
+  void Classify();
+  bool GroupsSeeTheSame(int32_t exchange) const;
+  Duration TimeWithoutLinks(const Key& key, size_t group);
+  TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
+                  simulator::Program& program) const;
+  simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
+  const Movement& Find(const Key& key) const { return movements_.find(key)->second; }
 
   const Geometry& geometry_;
   const cost_models::CostModel& cost_model_;
   const cluster::Topology& topology_;
+  const PricingOptions options_;
   std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
-  std::map<CollectiveKey, std::vector<Duration>> collectives_;  // by group
-  std::map<SendKey, std::vector<Duration>> sends_;              // by place
+  std::map<Key, Movement> movements_;
+  std::map<ExchangeKey, int32_t> exchange_numbers_;
+  std::vector<PlacedExchange> exchanges_;
+  LinkClasses classes_;
+  std::vector<simulator::ResourceId> resources_;  // by class; invalid where it needs none
 };
 
 }  // namespace orrery::lowering

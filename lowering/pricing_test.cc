@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster.h"
+#include "simulator/time_alone.h"
 #include "transforms/parallel.h"
 
 namespace orrery::lowering {
@@ -12,18 +13,25 @@ namespace {
 class Fixture {
  public:
   Fixture(const transforms::ParallelDegrees& degrees, absl::string_view cluster,
-          absl::string_view cost_model = "roofline")
+          absl::string_view cost_model = "roofline", const PricingOptions& options = {})
       : step_(Step(degrees)),
         geometry_(step_),
         cluster_(cluster::ParseCluster(cluster).value()),
         cost_model_(cost_models::MakeCostModel(cost_model).value()),
-        pricing(geometry_, *cost_model_, cluster_.topology) {}
+        pricing(geometry_, *cost_model_, cluster_.topology, options) {}
 
   BlockTask AllReduce(absl::string_view axis, int64_t bytes) const {
     BlockTask task;
     task.bytes = Bytes(bytes);
+    task.stream = axis == "hp" ? simulator::StreamKind::kHorizontal : simulator::StreamKind::kData;
     task.group = ir::AxisList(*step_.mesh.Find(axis));
     return task;
+  }
+  Duration TimeOf(const BlockTask& task, size_t group) const {
+    return Alone(pricing.Collective(0, task, group));
+  }
+  Duration TimeOf(const BlockSend& send, size_t place) const {
+    return Alone(pricing.Send(0, send, place));
   }
   static BlockSend Send(int32_t to, int64_t bytes) {
     BlockSend send;
@@ -33,9 +41,14 @@ class Fixture {
   }
 
  private:
+  Duration Alone(const TaskTime& time) const {
+    if (!time.flow.valid()) return time.duration;
+    return simulator::TimeAlone(program.flow(time.flow), program);
+  }
   static transforms::PipelinedStep Step(const transforms::ParallelDegrees& degrees) {
     transforms::PipelinedStep step;
     step.mesh = transforms::MakeMesh(degrees).value();
+    step.devices = degrees.devices;
     step.stages.resize(static_cast<size_t>(degrees.pp));
     return step;
   }
@@ -46,6 +59,7 @@ class Fixture {
   std::unique_ptr<const cost_models::CostModel> cost_model_;
 
  public:
+  simulator::Program program;
   Pricing pricing;
 };
 
@@ -58,8 +72,11 @@ TEST(Pricing, OfAUniformClusterIsTheClosedForm) {
   f.pricing.Expect(0, all_reduce);
   f.pricing.Expect(0, send);
   EXPECT_TRUE(f.pricing.AllGroupsAlike());
-  EXPECT_EQ(f.pricing.Collective(0, all_reduce, 0), Duration(1'500'000'000));  // 2 * 3/4 ms
-  EXPECT_EQ(f.pricing.Send(0, send, 3), Duration(1'000'000'000));
+  f.pricing.Prepare(/*fold=*/false, f.program);
+  EXPECT_EQ(f.pricing.Collective(0, all_reduce, 0).duration,
+            Duration(1'500'000'000));  // 2 * 3/4 ms
+  EXPECT_EQ(f.pricing.Send(0, send, 3).duration, Duration(1'000'000'000));
+  EXPECT_EQ(f.program.flow_count(), 0);
 }
 
 // Nodes of eight: with hp=6, ranks 0-5 are on one node and 6-11 on two.
@@ -68,7 +85,20 @@ TEST(Pricing, TellsGroupsThatStraddleNodes) {
   const BlockTask all_reduce = f.AllReduce("hp", kBytes);
   f.pricing.Expect(0, all_reduce);
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
-  EXPECT_LT(f.pricing.Collective(0, all_reduce, 0), f.pricing.Collective(0, all_reduce, 1));
+  f.pricing.Prepare(/*fold=*/false, f.program);
+  EXPECT_LT(f.TimeOf(all_reduce, 0), f.TimeOf(all_reduce, 1));
+}
+
+// Folded all the same, the slowest sets the pace.
+TEST(Pricing, OfUnlikeGroupsTogetherIsThatOfTheSlowest) {
+  Fixture folded({.dp = 6, .hp = 1, .pp = 2}, "dgx-a100:2"),
+      each({.dp = 6, .hp = 1, .pp = 2}, "dgx-a100:2");
+  const BlockSend send = Fixture::Send(1, kBytes);
+  folded.pricing.Expect(0, send);
+  each.pricing.Expect(0, send);
+  folded.pricing.Prepare(/*fold=*/true, folded.program);
+  each.pricing.Prepare(/*fold=*/false, each.program);
+  EXPECT_EQ(folded.TimeOf(send, 0), each.TimeOf(send, 2));
 }
 
 TEST(Pricing, TellsSendsThatLeaveTheNode) {
@@ -76,7 +106,9 @@ TEST(Pricing, TellsSendsThatLeaveTheNode) {
   const BlockSend send = f.Send(1, kBytes);
   f.pricing.Expect(0, send);
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
-  EXPECT_LT(f.pricing.Send(0, send, 0), f.pricing.Send(0, send, 2));  // 0 to 6; 2 to 8
+  f.pricing.Prepare(/*fold=*/false, f.program);
+  EXPECT_LT(f.TimeOf(send, 0), f.TimeOf(send, 2));  // 0 to 6; 2 to 8
+  EXPECT_EQ(f.pricing.LevelOf(0, send), "port");    // of the first
 }
 
 // hp=8 fills a node: all its groups are inside one, and all groups along dp cross nodes.
@@ -86,25 +118,79 @@ TEST(Pricing, FindsGroupsThatFillNodesAlike) {
   f.pricing.Expect(0, inside);
   f.pricing.Expect(0, across);
   EXPECT_TRUE(f.pricing.AllGroupsAlike());
-  EXPECT_LT(f.pricing.Collective(0, inside, 1), f.pricing.Collective(0, across, 7));
+  f.pricing.Prepare(/*fold=*/false, f.program);
+  EXPECT_LT(f.TimeOf(inside, 1), f.TimeOf(across, 7));
+  EXPECT_EQ(f.pricing.LevelOf(0, inside), "port");
+  EXPECT_EQ(f.pricing.LevelOf(0, across), "nic");
 }
 
 TEST(Pricing, AGroupOfOnePaysNothing) {
   Fixture f({.dp = 1, .hp = 2, .pp = 1}, "uniform:2@200Gbps");
   const BlockTask alone = f.AllReduce("dp", kBytes);
   f.pricing.Expect(0, alone);
-  EXPECT_EQ(f.pricing.Collective(0, alone, 0), Duration(0));
+  f.pricing.Prepare(/*fold=*/true, f.program);
+  EXPECT_EQ(f.TimeOf(alone, 0), Duration(0));
+  EXPECT_EQ(f.pricing.LevelOf(0, alone), "");
 }
 
-TEST(Pricing, DoesNotDependOnWhetherItWasAskedForBefore) {
-  Fixture asked({.dp = 2, .hp = 6, .pp = 1}, "dgx-a100:2"),
-      fresh({.dp = 2, .hp = 6, .pp = 1}, "dgx-a100:2");
-  const BlockTask task = asked.AllReduce("hp", kBytes);
-  asked.pricing.Expect(0, task);
-  fresh.pricing.Expect(0, task);
-  asked.pricing.AllGroupsAlike();
-  for (size_t group = 0; group < 2; ++group) {
-    EXPECT_EQ(asked.pricing.Collective(0, task, group), fresh.pricing.Collective(0, task, group));
+// Two devices share each NIC of a V100 node: groups across two nodes halve it among them, which
+// each alone does not see.
+TEST(Pricing, GroupsThatShareALinkSlowEachOther) {
+  const char* cluster = "nodes:2x8@300GB/s,nic=25GB/s,nics=4";
+  Fixture folded({.dp = 2, .hp = 8, .pp = 1}, cluster), each({.dp = 2, .hp = 8, .pp = 1}, cluster);
+  const BlockTask across = folded.AllReduce("dp", 100 * kBytes);
+  folded.pricing.Expect(0, across);
+  each.pricing.Expect(0, across);
+  EXPECT_TRUE(folded.pricing.AllGroupsAlike());
+  folded.pricing.Prepare(/*fold=*/true, folded.program);
+  each.pricing.Prepare(/*fold=*/false, each.program);
+  EXPECT_NEAR(folded.TimeOf(across, 0).seconds(), 2 * each.TimeOf(across, 0).seconds(), 1e-4);
+  // Unfolded, the network finds out: groups are flows on shared NICs.
+  EXPECT_TRUE(each.pricing.Collective(0, across, 0).flow.valid());
+  EXPECT_GT(each.program.resource_count(), 0);
+  // Folded, one flow is left and nothing to share.
+  EXPECT_FALSE(folded.pricing.Collective(0, across, 0).flow.valid());
+  EXPECT_EQ(folded.program.resource_count(), 0);
+}
+
+// Nodes of four, of which three are used: two groups on one NIC, one on another by itself.
+TEST(Pricing, TellsGroupsThatMeetOthersFromThoseThatDoNot) {
+  Fixture f({.dp = 2, .hp = 3, .pp = 1, .devices = {0, 1, 2, 4, 5, 6}},
+            "nodes:2x4@300GB/s,nic=25GB/s,nics=2");
+  const BlockTask across = f.AllReduce("dp", kBytes);
+  f.pricing.Expect(0, across);
+  EXPECT_FALSE(f.pricing.AllGroupsAlike());
+}
+
+// What runs on one stream never meets; what runs on two and over the same links does.
+TEST(Pricing, FlowsAreForWhatCanMeet) {
+  for (const bool blocking : {false, true}) {
+    Fixture f({.dp = 4, .hp = 2, .pp = 1}, "dgx-a100:1", "roofline", {.blocking = blocking});
+    const BlockTask hp = f.AllReduce("hp", kBytes), dp = f.AllReduce("dp", kBytes);
+    f.pricing.Expect(0, hp);
+    f.pricing.Expect(0, dp);
+    f.pricing.Prepare(/*fold=*/true, f.program);
+    EXPECT_EQ(f.pricing.Collective(0, hp, 0).flow.valid(), !blocking);
+    EXPECT_EQ(f.pricing.Collective(0, dp, 0).flow.valid(), !blocking);
+  }
+}
+
+// With every link the times alone are the same.
+TEST(Pricing, EveryLinkChangesNoTime) {
+  for (const char* cluster : {"dgx-a100:2", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {
+    Fixture plain({.dp = 4, .hp = 2, .pp = 2}, cluster),
+        links({.dp = 4, .hp = 2, .pp = 2}, cluster, "roofline", {.every_link = true});
+    const BlockTask tasks[] = {plain.AllReduce("hp", kBytes), plain.AllReduce("dp", 3 * kBytes)};
+    for (Fixture* f : {&plain, &links}) {
+      for (const BlockTask& task : tasks) f->pricing.Expect(0, task);
+      f->pricing.Prepare(/*fold=*/true, f->program);
+    }
+    for (const BlockTask& task : tasks) {
+      EXPECT_TRUE(links.pricing.Collective(0, task, 0).flow.valid());
+      EXPECT_NEAR(plain.TimeOf(task, 0).seconds(), links.TimeOf(task, 0).seconds(), 2e-12);
+    }
+    EXPECT_GT(links.program.resource_count(), 0);
+    EXPECT_TRUE(links.program.Verify().ok()) << links.program.Verify();
   }
 }
 

@@ -6,13 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
-#include "simulator/longest_path.h"
+#include "simulator/play.h"
 #include "simulator/time_alone.h"
+#include "support/check.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
 namespace {
+
+using cluster::DeviceId;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -46,22 +49,33 @@ simulator::Report Difference(const Run& longer, const simulator::Report& shorter
   return step;
 }
 
-// Peak flops of the device in the type in which most of the model computes.
-FlopRate PeakRate(const Setting& setting) {
-  for (const ir::Input& input : setting.step.inputs()) {
+// Size of an element in the type in which most of the model computes.
+int64_t ElementSize(const ir::Function& step) {
+  for (const ir::Input& input : step.inputs()) {
     if (input.role != ir::InputRole::kParameter) continue;
-    const int64_t size = ir::SizeOf(setting.step.type(input.value).dtype);
-    const cluster::Device& device = setting.cluster.device;
-    return size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;
+    return ir::SizeOf(step.type(input.value).dtype);
   }
-  return setting.cluster.device.fp32;
+  return 4;
+}
+
+// Peak flops/s of the first `ranks` devices together, in that type.
+double PeakRate(const Setting& setting, int64_t ranks) {
+  const int64_t size = ElementSize(setting.step);
+  const cluster::Cluster& cluster = setting.cluster;
+  const auto peak = [&](const cluster::Device& device) {
+    const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;
+    return rate.flops_per_second();
+  };
+  if (cluster.kind_count() == 1) return peak(cluster.device) * static_cast<double>(ranks);
+  double sum = 0;
+  for (int32_t rank = 0; rank < ranks; ++rank) sum += peak(cluster.device_of(DeviceId(rank)));
+  return sum;
 }
 
 simulator::ModelFigures FiguresOf(const Setting& setting, const simulator::Report& report) {
   const double step_s = report.step_time.seconds();
   if (step_s <= 0) return {};
-  const double peak = PeakRate(setting).flops_per_second() *
-                      static_cast<double>(std::max<int64_t>(1, report.rank_count));
+  const double peak = PeakRate(setting, std::max<int64_t>(1, report.rank_count));
   const double samples = static_cast<double>(setting.batch_size) / step_s;
   return {.throughput_samples_per_s = samples,
           .tokens_per_s = samples * static_cast<double>(setting.tokens_a_sample),
@@ -80,30 +94,36 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .cost_model = *setting.cost_model,
                                                         .options = setting.lowering,
                                                         .rounds = rounds}));
-  simulator::RunLongestPath(run.program, run.trace);
-  if (run.trace.makespan >= simulator::kEndOfTime) {
+  if (setting.lowering.every_link) run.link_use.emplace(run.program);
+  absl::StatusOr<simulator::Trace> trace =
+      simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
+  if (absl::IsOutOfRange(trace.status())) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
                                 ", beyond which nothing is simulated; try a smaller batch")});
   }
+  ORRERY_RETURN_IF_ERROR(trace.status());
+  run.trace = *std::move(trace);
   run.report = simulator::Summarize(run.program, run.trace);
   return run;
 }
 
-// What does not fit, by how much: "needs 45.2 GiB on rank 0; the device has 40.0 GiB".
-Infeasible TooLarge(const Run& run, Bytes limit) {
-  int32_t rank = 0;
+// What does not fit, by how much: "needs 45.2 GiB on rank 0; the limit is 40.0 GiB". Of the rank
+// that needs most.
+Infeasible TooLarge(const Run& run) {
+  const simulator::RankClass* rank = nullptr;
+  Bytes needed;
   for (int32_t r = 0; r < run.program.rank_count(); ++r) {
-    const simulator::RankClassId id(r);
-    if (run.report.ranks[id].memory.total == run.report.peak_memory) {
-      rank = run.program.rank(id).members.front();
-      break;
-    }
+    const simulator::RankReport& report = run.report.ranks[simulator::RankClassId(r)];
+    if (report.fits || report.memory.total <= needed) continue;
+    rank = &run.program.rank(simulator::RankClassId(r));
+    needed = report.memory.total;
   }
+  ORRERY_CHECK(rank != nullptr) << "every rank fits";
   return {.reason = InfeasibleReason::kMemory,
-          .detail = absl::StrCat("needs ", ToString(run.report.peak_memory), " on rank ", rank,
-                                 "; the limit is ", ToString(limit))};
+          .detail = absl::StrCat("needs ", ToString(needed), " on rank ", rank->members.front(),
+                                 "; the limit is ", ToString(rank->capacity))};
 }
 
 }  // namespace
@@ -179,7 +199,7 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const Candidate& candida
   result.peak_memory = run->report.peak_memory;
   result.simulated_tasks = run->report.simulated_tasks;
   result.fits = run->report.fits;
-  if (!result.fits) result.infeasible = TooLarge(*run, setting.lowering.memory_limit);
+  if (!result.fits) result.infeasible = TooLarge(*run);
   return result;
 }
 

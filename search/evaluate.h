@@ -13,6 +13,7 @@
 #include "ir/function.h"
 #include "lowering/lower.h"
 #include "search/candidate.h"
+#include "simulator/link_use.h"
 #include "simulator/report.h"
 #include "simulator/report_json.h"
 #include "simulator/trace.h"
@@ -40,6 +41,7 @@ struct Setting {
 struct Run {
   simulator::Program program;
   simulator::Trace trace;
+  std::optional<simulator::LinkUse> link_use;  // when Setting::lowering asks for every link
   simulator::Report report;
   simulator::ModelFigures figures;
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the

@@ -24,8 +24,11 @@ class EventHeap {
   /// The first event; there must be one.
   const Event& top() const { return heap_.front(); }
   void Push(Time time, TaskId task) { Push({time, next_sequence_++, task}); }
-  /// The same with a sequence number of the caller's: for a heap that is filled so throughout.
+  /// The same with a sequence number of the caller's: for a heap that is filled so throughout, or
+  /// for an event that was made before and has moved.
   void Push(const Event& event);
+  /// The sequence number that the next event gets.
+  uint32_t next_sequence() const { return next_sequence_; }
   /// Drops the first event; there must be one.
   void Pop();
   /// `Pop` and `Push` in one, for half the price of both: a task that finishes mostly starts the

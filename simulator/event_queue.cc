@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "simulator/event_heap.h"
+#include "simulator/slow_down.h"
 #include "simulator/task_order.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
@@ -60,10 +62,20 @@ class Network {
   int32_t active_ = 0;
 };
 
+// Stands in for a SlowDown where no rank has one, and costs nothing.
+struct NoSlowDown {
+  explicit NoSlowDown(const Program&) {}
+  void Finish(TaskId) {}
+  bool Moved(const Event&) const { return false; }
+  bool changed() const { return false; }
+  std::span<const Event> Settle(Time) { return {}; }
+};
+
+template <typename Slowing>
 class Engine {
  public:
   Engine(const Program& program, NetworkModel& network)
-      : program_(program), network_(network), successors_(Successors(program)) {
+      : program_(program), network_(network), successors_(Successors(program)), slowing_(program) {
     trace_.start.resize(static_cast<size_t>(program.task_count()));
     trace_.finish.resize(static_cast<size_t>(program.task_count()));
   }
@@ -71,7 +83,9 @@ class Engine {
   absl::StatusOr<Trace> Run() {
     StartFirst();
     while (now_ < kEndOfTime) {
-      if (!events_.empty() && (events_.top().time == now_ || !network_.active())) {
+      if (slowing_.changed() && (events_.empty() || events_.top().time > now_)) {
+        for (const Event& moved : slowing_.Settle(now_)) events_.Push(moved);
+      } else if (!events_.empty() && (events_.top().time == now_ || !network_.active())) {
         FinishTop();  // time stands still, or passes without the network: it need not be asked
       } else if (network_.Next().has_value() &&
                  (events_.empty() || *network_.Next() <= events_.top().time)) {
@@ -89,6 +103,8 @@ class Engine {
   }
 
  private:
+  static constexpr bool kSlows = std::is_same_v<Slowing, SlowDown>;
+
   // The tasks that wait for nothing, in the order of their ids.
   void StartFirst() {
     for (int32_t task = 0; task < program_.task_count(); ++task) {
@@ -100,17 +116,20 @@ class Engine {
     const size_t row = static_cast<size_t>(task.index());
     trace_.start[row] = now_;
     const FlowId flow = program_.flow_of(task);
+    Time finish = now_ + program_.durations()[row];
+    if constexpr (kSlows) finish = slowing_.Start(task, now_, events_.next_sequence());
     if (flow.valid()) {
       network_.Start(task, program_.flow(flow), now_);
     } else if (top_is_spent_) {
-      events_.ReplaceTop(now_ + program_.durations()[row], task);
+      events_.ReplaceTop(finish, task);
       top_is_spent_ = false;
     } else {
-      events_.Push(now_ + program_.durations()[row], task);
+      events_.Push(finish, task);
     }
   }
 
   void Finish(TaskId task) {
+    slowing_.Finish(task);
     trace_.finish[static_cast<size_t>(task.index())] = now_;
     ++finished_;
     for (const int32_t after : successors_.of(task.index())) {
@@ -121,6 +140,7 @@ class Engine {
   void FinishTop() {
     const Event event = events_.top();
     ORRERY_DCHECK(event.time >= now_) << event.task;
+    if (slowing_.Moved(event)) return events_.Pop();
     now_ = event.time;
     top_is_spent_ = true;
     Finish(event.task);
@@ -135,7 +155,7 @@ class Engine {
   }
 
   absl::Status Endless() const {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::OutOfRangeError(absl::StrCat(
         "simulation: after ", finished_, " of ", program_.task_count(),
         " tasks, what runs goes on beyond ", ToString(kEndOfTime),
         ", wanted a step that ends before; try checking the durations, sizes and rates"));
@@ -155,6 +175,7 @@ class Engine {
   const Program& program_;
   Network network_;
   SuccessorRows successors_;  // `waits_for` counts down as tasks finish
+  [[no_unique_address]] Slowing slowing_;
   EventHeap events_;
   bool top_is_spent_ = false;  // the first event has happened and its place can be taken
   Time now_;
@@ -195,6 +216,10 @@ absl::Status VerifyRunnable(const Program& program) {
                AllWithin(program.task_labels(), program.label_count()) &&
                AllWithin(program.stream_pool(), program.stream_count()) &&
                AllWithin(program.dependency_pool(), program.task_count());
+  for (int32_t i = 0; i < program.rank_count() && sound; ++i) {
+    const double slowdown = program.rank(RankClassId(i)).communication_slowdown;
+    sound = slowdown >= 0 && slowdown < 1;
+  }
   for (int32_t i = 0; i < program.stream_count() && sound; ++i) {
     const RankClassId rank = program.stream(StreamId(i)).rank;
     sound = rank.valid() && rank.index() < program.rank_count();
@@ -207,7 +232,10 @@ absl::Status VerifyRunnable(const Program& program) {
 
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network) {
   ORRERY_RETURN_IF_ERROR(VerifyRunnable(program));
-  return Engine(program, network).Run();
+  if (HasSlowDown(program)) return Engine<SlowDown>(program, network).Run();
+  return Engine<NoSlowDown>(program, network).Run();
 }
+
+bool NeedsEvents(const Program& program) { return program.has_flows() || HasSlowDown(program); }
 
 }  // namespace orrery::simulator

@@ -10,16 +10,24 @@ namespace orrery::simulator {
 
 /// Plays `program` event by event: tasks start as streams and dependencies set them free, and
 /// `network`, which must be fresh, times the flows. The outcome depends on nothing but the two;
-/// where there are no flows, it is that of `RunLongestPath`, picosecond for picosecond.
+/// where nothing `NeedsEvents`, it is that of `RunLongestPath`, picosecond for picosecond.
 ///
 /// A task that occupies several streams waits in all of them until it is at the head of each. When
 /// time comes to a moment, flows that arrive then finish before the tasks that do, those in the
 /// order in which they started; what starts at that moment and takes no time comes after them.
 ///
+/// What computes on a rank with a slow-down takes longer while communication runs there: its
+/// finish moves as that begins and ends (simulator/slow_down.h).
+///
 /// Whatever the program, the run ends. A deadlock is an error that names the tasks that wait for
-/// each other and on what; so are ids out of range, resources and flows without bandwidth, and a
-/// run that goes on for more than 53 days.
+/// each other and on what; so are ids out of range and resources and flows without bandwidth. A run
+/// that goes on for more than 53 days is OutOfRange.
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network);
+
+/// Which engine a program needs: whether times depend on what else runs, as flows share links or
+/// communication slows down what computes, so that only `RunEvents` can play it; `RunLongestPath`
+/// plays all others, faster. Requires streams of ranks that there are.
+bool NeedsEvents(const Program& program);
 
 }  // namespace orrery::simulator
 

@@ -15,7 +15,12 @@ bool Same(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(
 
 }  // namespace
 
-LinkUse::LinkUse(const Program& program) : program_(program), rows_(program.resource_count()) {}
+LinkUse::LinkUse(const Program& program) : rows_(program.resource_count()) {
+  for (int32_t i = 0; i < rows_.size(); ++i) {
+    const Bandwidth capacity = program.resource(ResourceId(i)).capacity;
+    rows_[ResourceId(i)].capacity = static_cast<double>(capacity.bytes_per_second());
+  }
+}
 
 void LinkUse::Set(ResourceId resource, Time now, double bytes_per_second) {
   std::vector<UseInterval>& intervals = rows_[resource].intervals;
@@ -33,16 +38,14 @@ void LinkUse::AddBytes(const Flow& flow) {
 
 ResourceUse LinkUse::Summarize(ResourceId resource, Duration makespan) const {
   const Row& row = rows_[resource];
-  const double capacity =
-      static_cast<double>(program_.resource(resource).capacity.bytes_per_second());
   ResourceUse use = {.bytes = row.bytes, .busy = {}, .full = {}};
   for (size_t i = 0; i < row.intervals.size(); ++i) {
     const UseInterval& interval = row.intervals[i];
     const Time to = i + 1 < row.intervals.size() ? row.intervals[i + 1].from : makespan;
     if (interval.bytes_per_second > 0) use.busy += to - interval.from;
-    if (Same(interval.bytes_per_second, capacity)) use.full += to - interval.from;
+    if (Same(interval.bytes_per_second, row.capacity)) use.full += to - interval.from;
   }
-  if (makespan > Duration(0)) use.utilization = row.bytes / (capacity * makespan.seconds());
+  if (makespan > Duration(0)) use.utilization = row.bytes / (row.capacity * makespan.seconds());
   return use;
 }
 
@@ -51,8 +54,7 @@ ResourceId LinkUse::Busiest() const {
   double most = 0;
   for (int32_t i = 0; i < rows_.size(); ++i) {
     const ResourceId id(i);
-    const double share =
-        rows_[id].bytes / static_cast<double>(program_.resource(id).capacity.bytes_per_second());
+    const double share = rows_[id].bytes / rows_[id].capacity;
     if (share <= most) continue;
     most = share;
     busiest = id;

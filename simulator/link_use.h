@@ -27,7 +27,6 @@ struct ResourceUse {
 /// How much of each resource was used when: a recorder for a network model to fill, of one run.
 class LinkUse {
  public:
-  /// `program` must outlive this.
   explicit LinkUse(const Program& program);
 
   /// From `now` on, `resource` is used so much; moments do not run back.
@@ -47,11 +46,11 @@ class LinkUse {
 
  private:
   struct Row {
+    double capacity = 0;  // in bytes/s
     double bytes = 0;
     std::vector<UseInterval> intervals;
   };
 
-  const Program& program_;
   IdTable<ResourceId, Row> rows_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/slow_down.h"
 #include "simulator/task_order.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
@@ -69,6 +70,7 @@ void RunLongestPath(const Program& program, Trace& trace) {
   trace.start.resize(count);
   trace.finish.resize(count);
   ORRERY_CHECK(!program.has_flows()) << "only a network model can time a flow: use RunEvents";
+  ORRERY_CHECK(!HasSlowDown(program)) << "ranks slow down as they communicate: use RunEvents";
   Sweep sweep(program, trace);
   if (program.ordered()) {
     for (size_t task = 0; task < count; ++task) sweep.Run(task);

@@ -92,6 +92,12 @@ absl::Status VerifyMembers(const Program& program) {
                    members.empty() ? "no members" : "members out of order or negative",
                    "at least one global rank, ascending", "listing the ranks that it stands for");
     }
+    const double slowdown = program.rank(RankClassId(i)).communication_slowdown;
+    if (!(slowdown >= 0 && slowdown < 1)) {  // a NaN is neither
+      return Wrong(ToString(RankClassId(i)),
+                   absl::StrCat("a communication slow-down of ", slowdown), "0 to less than 1",
+                   "the part of its rate that the device loses");
+    }
     all.insert(all.end(), members.begin(), members.end());
   }
   std::sort(all.begin(), all.end());

@@ -73,6 +73,9 @@ struct RankClass {
   std::vector<int32_t> members = {};  // global ranks, ascending; the first represents them
   int32_t stage = 0;
   Bytes capacity = {};  // device memory; 0 when there is no limit
+  /// The part of its compute rate that the rank loses while communication runs on it: 0 to less
+  /// than 1; see simulator/slow_down.h.
+  double communication_slowdown = 0;
 };
 
 struct Stream {

@@ -83,6 +83,13 @@ class Parser {
       rank.capacity = Bytes(capacity);
       ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
     }
+    if (line.Take("slowdown")) {
+      const LineReader here = line;
+      ORRERY_ASSIGN_OR_RETURN(rank.communication_slowdown, line.Double());
+      if (!(rank.communication_slowdown >= 0 && rank.communication_slowdown < 1)) {
+        return here.Wanted("a slow-down of 0 to less than 1");
+      }
+    }
     program_.AddRank(std::move(rank));
     return line.End();
   }

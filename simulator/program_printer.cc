@@ -42,6 +42,9 @@ void PrintRank(const Program& program, RankClassId id, std::string* out) {
   if (rank.capacity != Bytes(0)) {
     absl::StrAppend(out, " capacity ", rank.capacity.count(), " bytes");
   }
+  if (rank.communication_slowdown != 0) {
+    absl::StrAppend(out, " slowdown ", Shortest(rank.communication_slowdown));
+  }
   absl::StrAppend(out, "\n");
 }
 

@@ -12,7 +12,7 @@
 // programs are the same when their texts are. What has its default value is left out.
 //
 //   program
-//   rank0 "dp0 hp0 pp0" members 0-3,8 stage 0 capacity 17179869184 bytes
+//   rank0 "dp0 hp0 pp0" members 0-3,8 stage 0 capacity 17179869184 bytes slowdown 0.1
 //   resident rank0 parameters 4096 bytes
 //   stream0 rank0 compute
 //   label0 "MatMul y0" compute forward stage 0 flops 2e+09 bytes 4096

@@ -18,6 +18,7 @@ struct RandomProgramOptions {
   bool ordered = true;      // else dependencies may name later tasks; never in a cycle
   bool flows = false;       // else all tasks have a duration
   bool one_stream = false;  // a rank; else all kinds
+  bool slow_down = false;   // all ranks but every fourth slow down while they communicate
 };
 
 /// A program that verifies: rendezvous of up to three streams, dependencies, memory events, several

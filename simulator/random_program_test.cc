@@ -41,13 +41,19 @@ class Generator {
       const RankClassId rank = program_.AddRank({.name = absl::StrCat("pp", i),
                                                  .members = {3 * i, 3 * i + 1},
                                                  .stage = i,
-                                                 .capacity = Bytes(i % 2 == 0 ? 0 : 5000)});
+                                                 .capacity = Bytes(i % 2 == 0 ? 0 : 5000),
+                                                 .communication_slowdown = SlowDownOf(i)});
       program_.AddResident(rank, MemoryKind::kParameters, Bytes(100 * i));
       const int kinds = options_.one_stream ? 1 : kStreamKindCount;
       for (int kind = 0; kind < kinds; kind += 2) {
         program_.AddStream(rank, static_cast<StreamKind>(kind));
       }
     }
+  }
+
+  double SlowDownOf(int32_t rank) const {
+    static constexpr double kSlowDowns[] = {1.0 / 3, 0.5, 0, 0.999};
+    return options_.slow_down ? kSlowDowns[rank % 4] : 0;
   }
 
   void AddLabel(int i) {

@@ -20,8 +20,9 @@ absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
 /// Plays every record of `path`, a file in the format of tests/data/collectives_astrasim.json, and
 /// returns one line of CSV for each: index, expected and found nanoseconds, found over expected,
 /// and a note where there is nothing to compare. A record's backend says through which network;
-/// `fluid` takes our own model instead: the record's algorithm as one flow, without endpoint
-/// delays and local memory.
+/// `fluid` takes our own model instead: the record's algorithm as one flow a dimension, one after
+/// the other, without endpoint delays and local memory. So are records played that ASTRA-sim's
+/// system does not play, and the note says why. No record stops the others.
 absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fluid);
 
 }  // namespace orrery::tools

@@ -70,16 +70,25 @@ std::string Or(const std::string& given, absl::string_view fallback) {
   return given.empty() ? std::string(fallback) : given;
 }
 
-absl::StatusOr<Bytes> MemoryLimit(const ModelFlags& flags, const cluster::Cluster& cluster) {
-  const std::string text = Or(flags.memory_limit, flags.distir() ? "none" : "");
-  if (text.empty()) return cluster.device.memory;
-  if (text == "none") return Bytes(0);
+// 0: none.
+absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
+  if (text.empty() || text == "none") return Bytes(0);
   absl::StatusOr<Bytes> limit = ParseBytes(text);
   if (!limit.ok() || *limit == Bytes(0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--memory-limit '", text, "': wanted bytes, such as 40GB, or none"));
   }
   return limit;
+}
+
+absl::StatusOr<Bytes> BucketSize(const ModelFlags& flags) {
+  if (flags.bucket_size.empty()) return lowering::LoweringOptions().bucket_size;
+  if (flags.bucket_size == "none") return Bytes(0);
+  absl::StatusOr<Bytes> size = ParseBytes(flags.bucket_size);
+  if (size.ok()) return size;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--bucket-size '", flags.bucket_size,
+                   "': wanted bytes, such as 25MiB, or none to reduce each gradient by itself"));
 }
 
 // Tokens a sample: the second dimension of an integer input, whose elements are tokens; else 1.
@@ -91,6 +100,17 @@ int64_t TokensASample(const ir::Function& step) {
     }
   }
   return 1;
+}
+
+// Examples, and beside them what they are; those in a column that most fit into.
+void PrintClusters() {
+  constexpr size_t kColumn = 28;
+  for (const cluster::ClusterSpelling& spelling : cluster::ListClusters()) {
+    const size_t length = spelling.example.size();
+    const std::string gap =
+        length < kColumn ? std::string(kColumn - length, ' ') : "\n" + std::string(kColumn, ' ');
+    std::cout << spelling.example << gap << spelling.summary << "\n";
+  }
 }
 
 }  // namespace
@@ -137,7 +157,10 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation [hp,dp,pp]")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
-      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank; changes no result");
+      "bucket-size", po::value(&flags.bucket_size),
+      "bytes of gradients that are reduced at once while backward still runs, or none: each "
+      "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
+                                                         "simulate every rank; changes no result");
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -160,22 +183,6 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-// What a cluster may say and no simulation reads yet must not be left out silently.
-absl::Status CheckSimulated(const cluster::Cluster& cluster) {
-  if (cluster.kind_count() > 1) {
-    return absl::UnimplementedError(absl::StrCat(
-        "--cluster '", cluster.name, "': has devices of ", cluster.kind_count(), " kinds (",
-        cluster.kind(0).name, ", ", cluster.kind(1).name,
-        "); steps are simulated on devices of one kind only; try a cluster of the slowest"));
-  }
-  if (cluster.device.communication_slowdown != 0) {
-    return absl::UnimplementedError(absl::StrCat(
-        "--cluster '", cluster.name, "': communication_slowdown is ",
-        cluster.device.communication_slowdown, "; wanted 0, as no simulation reads it yet"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   if (!flags.preset.empty() && !flags.distir()) {
     return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
@@ -186,13 +193,15 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   }
   search::Setting setting;
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
-  ORRERY_RETURN_IF_ERROR(CheckSimulated(setting.cluster));
   ORRERY_ASSIGN_OR_RETURN(
       setting.cost_model,
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
   setting.lowering.blocking = flags.blocking || flags.distir();
   setting.lowering.fold = !flags.no_fold;
-  ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(flags, setting.cluster));
+  const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
+  setting.lowering.device_memory = memory_limit.empty();
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
@@ -242,6 +251,9 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
   CleanUpOnSignals();
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
+  if (spec.options.find_nothrow("cluster", /*approx=*/false) != nullptr) {
+    all.add_options()("list-clusters", "names all ways to spell --cluster");
+  }
   const auto fail = [&](absl::string_view message, int code) {
     std::cerr << argv[0] << ": " << OneLine(message) << "\n";
     return code;
@@ -253,6 +265,10 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     if (values.count("help") > 0) {
       std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
                 << all << "\nExample:\n  " << spec.example << "\n";
+      return kDone;
+    }
+    if (values.count("list-clusters") > 0) {
+      PrintClusters();
       return kDone;
     }
     po::notify(values);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "search/evaluate.h"
+#include "simulator/link_use.h"
 #include "transforms/training_step.h"
 
 // What the programs share: flags, how they become a setting, and how a program ends.
@@ -33,6 +34,7 @@ struct ModelFlags {
   std::string preset;
   std::string order;
   std::string memory_limit;
+  std::string bucket_size;
   bool blocking = false;
   bool no_fold = false;
   std::vector<std::string> symbols;
@@ -84,6 +86,9 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
 
 /// Writes the Chrome trace of a run; gzipped when the name of the file ends in ".gz".
 absl::Status WriteTrace(const search::Run& run, const std::string& path);
+/// The same of any program, with what its links carried unless `use` is null.
+absl::Status WriteTrace(const simulator::Program& program, const simulator::Trace& trace,
+                        const simulator::LinkUse* use, const std::string& path);
 
 }  // namespace orrery::tools
 

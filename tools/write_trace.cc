@@ -34,8 +34,14 @@ absl::StatusOr<std::string> Gzip(const std::string& text) {
 }  // namespace
 
 absl::Status WriteTrace(const search::Run& run, const std::string& path) {
+  return WriteTrace(run.program, run.trace, run.link_use.has_value() ? &*run.link_use : nullptr,
+                    path);
+}
+
+absl::Status WriteTrace(const simulator::Program& program, const simulator::Trace& trace,
+                        const simulator::LinkUse* use, const std::string& path) {
   std::ostringstream text;
-  simulator::WriteChromeTrace(run.program, run.trace, text);
+  simulator::WriteChromeTrace(program, trace, text, use);
   if (!absl::EndsWith(path, ".gz")) return WriteFile(path, text.str());
   if (text.str().size() >= (size_t{1} << 32)) {
     return absl::InvalidArgumentError(

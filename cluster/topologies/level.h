@@ -55,6 +55,7 @@ bool ProductReduces(std::span<const Level> levels, VertexId vertex);
 /// that follow from that.
 constexpr TopologyKind OfLevels(TopologyKind record) {
   record.parameters = "levels";
+  record.grid = true;
   record.link_count = [](const TopologyShape& shape) { return ProductLinkCount(shape.levels); };
   record.link_at = [](const TopologyShape& shape, LinkNumber link) {
     return ProductLinkAt(shape.levels, link);

@@ -1,18 +1,16 @@
-#include <algorithm>
-#include <numeric>
-
 #include "cost_models/collectives/ring.h"
 
-// Two rings in opposite directions, each with half of the data: where a rank has a link to each of
-// its neighbours, both carry data both ways.
+// Every ring of ring.cc twice, in opposite directions, each with half of the data: where a rank has
+// a link to each of its neighbours, both carry data both ways.
 
 namespace orrery::cost_models {
 namespace {
 
 Rounds Emit(const CollectiveCall& call) {
-  RingOrder forward(static_cast<size_t>(call.ranks));
-  std::iota(forward.begin(), forward.end(), 0);
-  const RingOrder orders[] = {forward, RingOrder(forward.rbegin(), forward.rend())};
+  std::vector<RingOrder> orders = RingChannels(call);
+  for (size_t channel = 0, channels = orders.size(); channel < channels; ++channel) {
+    orders.emplace_back(orders[channel].rbegin(), orders[channel].rend());
+  }
   return RingRounds(call.kind, orders);
 }
 
@@ -20,7 +18,9 @@ Rounds Emit(const CollectiveCall& call) {
 
 extern const CollectiveAlgorithm kBidirectionalRingCollective = {
     .name = "bidirectional-ring",
-    .summary = "two rings in opposite directions, each with half of the data",
+    .summary =
+        "two rings in opposite directions, each with half of the data; for each network "
+        "card of a node",
     .source = "Jain & Sabharwal 2010 (optimal bucket algorithms on tori), one dimension",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
               CollectiveKind::kAllGather},

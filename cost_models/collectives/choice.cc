@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cost_models/collectives/group_layout.h"
+#include "cost_models/collectives/routes.h"
 #include "cost_models/collectives/steps.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -14,15 +16,6 @@ namespace {
 
 using cluster::DeviceId;
 using cluster::Topology;
-
-// The switch in the middle of the route from one device to another; invalid when there is none.
-cluster::VertexId MiddleSwitch(const Topology& topology, DeviceId from, DeviceId to) {
-  std::vector<cluster::LinkNumber> route;
-  topology.AppendRoute(from, to, route);
-  if (route.empty() || route.size() % 2 != 0) return cluster::VertexId();
-  const cluster::VertexId middle = topology.LinkAt(route[route.size() / 2 - 1]).to;
-  return middle.index() >= topology.devices() ? middle : cluster::VertexId();
-}
 
 // Whether ranks `first`, `first` + `stride`, … meet in one switch that reduces.
 bool SwitchReduces(const Topology& topology, std::span<const DeviceId> group, size_t first,
@@ -177,6 +170,9 @@ CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topolo
           .ranks_a_node = a_node,
           .node_reduces = k > 1 && NodesReduce(topology, request.group, k),
           .fabric_reduces = k < request.group.size() && FabricReduces(topology, request.group, k),
+          .linked = AllLinked(topology, request.group, a_node),
+          .grid = GridOf(topology, request.group),
+          .by_library = !topology.collective_profile().ideal(),
           .hop = SlowestHop(request.group, topology)};
 }
 
@@ -190,14 +186,15 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
   CollectiveRequest ordered = request;
   ordered.group = best.group;
   if (request.kind == CollectiveKind::kBarrier) ordered.size = Bytes(0);
-  const CollectiveCall call = MakeCall(ordered, topology);
+  best.call = MakeCall(ordered, topology);
+  const CollectiveCall& call = best.call;
   if (const CollectiveAlgorithm* algorithm = choice.of(request.kind); algorithm != nullptr) {
     if (!algorithm->Supports(call)) return NotFor(*algorithm, call);
     Price(*algorithm, call, topology, best);
     return best;
   }
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
-    if (!algorithm->chosen.contains(call.kind) || !algorithm->Supports(call)) continue;
+    if (!algorithm->IsChosen(call)) continue;
     Price(*algorithm, call, topology, best);
   }
   if (best.algorithm != nullptr) return best;

@@ -44,6 +44,7 @@ struct CollectiveRequest {
 struct ChosenCollective {
   const CollectiveAlgorithm* algorithm = nullptr;
   std::vector<cluster::DeviceId> group;  // in the order in which the algorithm numbers the ranks
+  CollectiveCall call = {};              // its size is what is moved: nothing for a barrier
   Rounds rounds = {};
   RoundsCost cost = {};
   cluster::CollectiveProtocol protocol = {};  // the fastest of the topology's profile

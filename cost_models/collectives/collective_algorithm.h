@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +27,14 @@ struct CollectiveCall {
   int32_t ranks_a_node = 1;
   bool node_reduces = false;    // the switch in each node reduces (NVLS)
   bool fabric_reduces = false;  // the switches between nodes reduce (SHARP)
+  /// Any two ranks of a node have a link to each other; where there are no nodes to tell apart, any
+  /// two ranks.
+  bool linked = false;
+  /// Where the ranks lie on a grid whose lines are rings or the like, its sides, two at least: a
+  /// rank's coordinates are the digits of its number, that along the first side the lowest. Else
+  /// empty.
+  std::vector<int32_t> grid = {};
+  bool by_library = false;  // as communication libraries do it: the topology has their profile
   /// From a rank to the next: what a pipeline reckons with when it cuts the tensor into chunks.
   cluster::PathInfo hop = {};
 
@@ -59,6 +68,8 @@ struct CollectiveAlgorithm {
   /// Those of its kinds for which it is considered when the algorithm is left open: what
   /// communication libraries (NCCL 2.2x) choose from. By hand it can be had for all its kinds.
   CollectiveKinds chosen = {};
+  /// For which groups it is considered then; null: for all that it supports.
+  bool (*worthwhile)(const CollectiveCall& call) = nullptr;
   /// What groups it is for; null: any.
   bool (*supports)(const CollectiveCall& call) = nullptr;
   absl::string_view wanted = {};  // by `supports`, for people: "nodes of several ranks"
@@ -67,6 +78,11 @@ struct CollectiveAlgorithm {
 
   bool Supports(const CollectiveCall& call) const {
     return kinds.contains(call.kind) && (supports == nullptr || supports(call));
+  }
+  /// Whether it is considered when the algorithm is left open.
+  bool IsChosen(const CollectiveCall& call) const {
+    return chosen.contains(call.kind) && Supports(call) &&
+           (worthwhile == nullptr || worthwhile(call));
   }
 };
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cost_models/collectives/execution.h"
 
 // What holds for every line of collectives.def: a new algorithm is tested here without an edit. And
@@ -24,28 +27,44 @@ std::vector<int32_t> GroupSizes() {
   return sizes;
 }
 
-// Every algorithm with every kind and group that it supports: all ways to put the ranks into equal
-// nodes, all switches that could reduce, few chunks and many.
+// All ways to put ranks into equal nodes, linked or not, and all switches that could reduce; few
+// chunks and many; all grids.
+std::vector<CollectiveCall> CallsOf(CollectiveKind kind, int32_t ranks) {
+  std::vector<CollectiveCall> calls;
+  for (int32_t a_node = 1; a_node <= ranks; ++a_node) {
+    for (int variant = 0; variant < 5 && ranks % a_node == 0; ++variant) {
+      calls.push_back({.kind = kind,
+                       .size = Bytes(variant % 2 == 0 ? 8 : 1'000'000),
+                       .ranks = ranks,
+                       .ranks_a_node = a_node,
+                       .node_reduces = variant % 4 >= 1,
+                       .fabric_reduces = variant % 4 >= 2,
+                       .linked = variant == 4,
+                       .hop = {Bandwidth(1'000'000'000), Duration(50'000'000)}});
+    }
+  }
+  for (const std::vector<int32_t>& grid : GridsOf(ranks)) {
+    calls.push_back({.kind = kind, .size = Bytes(8), .ranks = ranks, .grid = grid});
+  }
+  return calls;
+}
+
+// Every algorithm with every kind and group that it supports.
 template <typename Check>
 void ForAllCalls(Check check) {
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
     for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
       for (const int32_t ranks : GroupSizes()) {
-        for (int32_t a_node = 1; a_node <= ranks; ++a_node) {
-          for (const int variant : {0, 1, 2, 3}) {
-            const CollectiveCall call{.kind = kind.kind,
-                                      .size = Bytes(variant % 2 == 0 ? 8 : 1'000'000),
-                                      .ranks = ranks,
-                                      .ranks_a_node = a_node,
-                                      .node_reduces = variant >= 1,
-                                      .fabric_reduces = variant >= 2,
-                                      .hop = {Bandwidth(1'000'000'000), Duration(50'000'000)}};
-            if (ranks % a_node != 0 || !algorithm->Supports(call)) continue;
-            SCOPED_TRACE(absl::StrCat(algorithm->name, " ", kind.name, " of ", ranks, ", ", a_node,
-                                      " a node, variant ", variant));
-            check(*algorithm, call);
-            if (::testing::Test::HasFailure()) return;
-          }
+        for (const CollectiveCall& call : CallsOf(kind.kind, ranks)) {
+          // A grid is nothing to the others.
+          const bool grid = algorithm->name == "multidimensional-ring";
+          if (grid == call.grid.empty() || !algorithm->Supports(call)) continue;
+          SCOPED_TRACE(absl::StrCat(algorithm->name, " ", kind.name, " of ", ranks, ", ",
+                                    call.ranks_a_node, " a node, of ", call.size.count(),
+                                    " bytes, linked ", call.linked, ", grid ",
+                                    absl::StrJoin(call.grid, "x")));
+          check(*algorithm, call);
+          if (::testing::Test::HasFailure()) return;
         }
       }
     }
@@ -147,7 +166,8 @@ TEST(CollectiveAlgorithms, SendWhatTheirFormulasSay) {
     const int64_t n = call.ranks, unit = rounds.parts_a_size;
     const bool power = (n & (n - 1)) == 0;
     const bool symmetric = !GetCollectiveKind(call.kind).has_root && call.kind != kBarrier;
-    const bool ring = name == "ring" || name == "bidirectional-ring" || name == "hierarchical";
+    const bool ring = name == "ring" || name == "bidirectional-ring" || name == "hierarchical" ||
+                      name == "multidimensional-ring";
     if (name == "ring" && call.kind == kAllToAll) {  // hop by hop: n-1 hops, n/2 of them a block
       for (const int64_t sent : execution.sent()) EXPECT_EQ(sent * 2, (n - 1) * unit);
       for (const int64_t sent : execution.sent()) EXPECT_EQ(sent, n * (n - 1) / 2);
@@ -187,6 +207,83 @@ TEST(Tree, BurdensNoRankWithMoreThanTwoTensors) {
   }
 }
 
+// By its network card no rank sends more than its share of those two tensors, however many ranks a
+// node has: each leads a chain of its own. Within the node it is a little more, as a head has two
+// children elsewhere.
+TEST(Tree, UsesTheNetworkCardsOfANodeAlike) {
+  const CollectiveAlgorithm& tree = **FindCollectiveAlgorithm("tree");
+  for (const int32_t a_node : {2, 3, 4, 8}) {
+    for (const int32_t nodes : {2, 3, 4, 7, 8}) {
+      const CollectiveCall call{.size = Bytes(1 << 20),
+                                .ranks = nodes * a_node,
+                                .ranks_a_node = a_node,
+                                .hop = {Bandwidth(1 << 30), Duration(1'000'000)}};
+      const Rounds rounds = tree.rounds(call);
+      std::vector<int64_t> leaving(static_cast<size_t>(call.ranks), 0), entering = leaving;
+      for (const Round& round : rounds.rounds) {
+        for (const Transfer& transfer : round.transfers) {
+          if (transfer.from / a_node == transfer.to / a_node) continue;
+          const int64_t parts = ActiveRepetitions(transfer, round, rounds.parts) /
+                                (round.pipelined ? 1 : round.repeat);
+          leaving[static_cast<size_t>(transfer.from)] += parts;
+          entering[static_cast<size_t>(transfer.to)] += parts;
+        }
+      }
+      const int64_t share = 2 * rounds.parts_a_size / a_node;
+      EXPECT_THAT(leaving,
+                  ::testing::Each(::testing::AllOf(::testing::Gt(0), ::testing::Le(share))));
+      EXPECT_THAT(entering, ::testing::Each(::testing::Le(share)));
+      const Execution execution(rounds);
+      EXPECT_LE(*std::max_element(execution.sent().begin(), execution.sent().end()) * a_node,
+                (2 * a_node + 1) * rounds.parts_a_size);
+    }
+  }
+}
+
+// One chunk goes up chains and trees and down again: hops within a node come in rounds of their
+// own.
+TEST(Tree, OfOneChunkCrossesNodesInAsFewRoundsAsTreesHaveLevels) {
+  const CollectiveCall call{.size = Bytes(8), .ranks = 32, .ranks_a_node = 8};
+  const Rounds rounds = (*FindCollectiveAlgorithm("tree"))->rounds(call);
+  ASSERT_EQ(rounds.rounds.size(), 2u * (7 + 2));  // 7 in the chain, 2 between four nodes
+  size_t crossing = 0;
+  for (const Round& round : rounds.rounds) {
+    crossing +=
+        std::any_of(round.transfers.begin(), round.transfers.end(),
+                    [](const Transfer& transfer) { return transfer.from / 8 != transfer.to / 8; });
+  }
+  EXPECT_EQ(crossing, 4u);
+}
+
+// In each round every link of a torus carries as much as any other, in both directions.
+TEST(MultidimensionalRing, UsesAllLinksOfACubeAlike) {
+  const CollectiveCall call{.ranks = 64, .grid = {4, 4, 4}};
+  const Rounds rounds = (*FindCollectiveAlgorithm("multidimensional-ring"))->rounds(call);
+  ASSERT_EQ(rounds.rounds.size(), 6u);
+  EXPECT_EQ(RepetitionCount(rounds), 2 * 3 * 3);
+  for (const Round& round : rounds.rounds) {
+    std::map<std::pair<int32_t, int32_t>, int64_t> carried;
+    for (const Transfer& transfer : round.transfers) {
+      carried[{transfer.from, transfer.to}] += transfer.parts;
+    }
+    EXPECT_EQ(carried.size(), 64u * 6);
+    for (const auto& [link, parts] : carried) EXPECT_EQ(parts, carried.begin()->second);
+  }
+}
+
+// Of 4 x 2 and 2 x 4 x 3: who is through with a short side waits for the long ones.
+TEST(MultidimensionalRing, TakesAsManyRoundsAsItsLongestSides) {
+  const auto count = [](std::vector<int32_t> grid, CollectiveKind kind) {
+    int32_t ranks = 1;
+    for (const int32_t side : grid) ranks *= side;
+    const CollectiveCall call{.kind = kind, .ranks = ranks, .grid = std::move(grid)};
+    return RepetitionCount((*FindCollectiveAlgorithm("multidimensional-ring"))->rounds(call));
+  };
+  EXPECT_EQ(count({4, 2}, kReduceScatter), 2 * 3);
+  EXPECT_EQ(count({4, 2}, kAllReduce), 2 * 2 * 3);
+  EXPECT_EQ(count({2, 4, 3}, kAllGather), 3 * 3);
+}
+
 // With switches that reduce, a rank sends its tensor once, and once more its share of the result.
 TEST(InNetwork, SendsTheTensorOnce) {
   for (const int32_t ranks : {2, 8, 64}) {
@@ -207,17 +304,19 @@ TEST(Ring, IsShortToSay) {
 }
 
 TEST(Ring, LeavesEachNodeByAllItsRanks) {
-  const Rounds rounds =
-      (*FindCollectiveAlgorithm("ring"))->rounds({.ranks = 32, .ranks_a_node = 8});
-  std::vector<int> leaving(32, 0), entering(32, 0);
-  for (const Transfer& transfer : rounds.rounds[0].transfers) {
-    if (transfer.from / 8 == transfer.to / 8) continue;
-    ++leaving[static_cast<size_t>(transfer.from)];
-    ++entering[static_cast<size_t>(transfer.to)];
-    EXPECT_EQ(transfer.from % 8, transfer.to % 8) << "between cards of one rail";
+  for (const auto& [name, times] : {std::pair{"ring", 1}, {"bidirectional-ring", 2}}) {
+    const Rounds rounds =
+        (*FindCollectiveAlgorithm(name))->rounds({.ranks = 32, .ranks_a_node = 8});
+    std::vector<int> leaving(32, 0), entering(32, 0);
+    for (const Transfer& transfer : rounds.rounds[0].transfers) {
+      if (transfer.from / 8 == transfer.to / 8) continue;
+      ++leaving[static_cast<size_t>(transfer.from)];
+      ++entering[static_cast<size_t>(transfer.to)];
+      EXPECT_EQ(transfer.from % 8, transfer.to % 8) << "between cards of one rail";
+    }
+    EXPECT_THAT(leaving, ::testing::Each(times)) << name;
+    EXPECT_THAT(entering, ::testing::Each(times)) << name;
   }
-  EXPECT_THAT(leaving, ::testing::Each(1));
-  EXPECT_THAT(entering, ::testing::Each(1));
 }
 
 TEST(PipelineChunks, AreTheSquareRootOfWhatFillsOverLatency) {
@@ -232,8 +331,9 @@ TEST(PipelineChunks, AreTheSquareRootOfWhatFillsOverLatency) {
 
 TEST(FindCollectiveAlgorithm, ListsWhatThereIs) {
   EXPECT_EQ(FindCollectiveAlgorithm("rings").status().message(),
-            "algorithm 'rings' is unknown; wanted one of ring, bidirectional-ring, tree, "
-            "minimum-spanning-tree, halving-doubling, direct, hierarchical, in-network");
+            "algorithm 'rings' is unknown; wanted one of ring, bidirectional-ring, "
+            "multidimensional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
+            "hierarchical, in-network");
 }
 
 TEST(FindCollectiveKind, ListsWhatThereIs) {

@@ -80,6 +80,16 @@ bool Supports(const CollectiveCall& call) {
          int64_t{call.ranks} * call.ranks <= kMaxTransfersARound;
 }
 
+// Of tensors only where every pair has its link, as RCCL does on xGMI: behind a switch libraries
+// keep to rings and trees. Links without latency are of an ideal cluster (uniform:…), where a rate
+// stands for whatever joins the devices and everybody reckons with rings.
+bool IsWorthwhile(const CollectiveCall& call) {
+  const bool tensor = call.kind == CollectiveKind::kAllReduce ||
+                      call.kind == CollectiveKind::kAllGather ||
+                      call.kind == CollectiveKind::kReduceScatter;
+  return !tensor || (call.linked && !call.two_levels() && call.hop.latency > Duration(0));
+}
+
 }  // namespace
 
 extern const CollectiveAlgorithm kDirectCollective = {
@@ -90,8 +100,10 @@ extern const CollectiveAlgorithm kDirectCollective = {
               CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kBroadcast,
               CollectiveKind::kReduce, CollectiveKind::kScatter, CollectiveKind::kGather,
               CollectiveKind::kSendReceive, CollectiveKind::kBarrier},
-    .chosen = {CollectiveKind::kAllToAll, CollectiveKind::kScatter, CollectiveKind::kGather,
-               CollectiveKind::kSendReceive},
+    .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+               CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kScatter,
+               CollectiveKind::kGather, CollectiveKind::kSendReceive},
+    .worthwhile = IsWorthwhile,
     .supports = Supports,
     .wanted = "at most 1024 ranks where all send to all",
     .rounds = Emit,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,20 @@
 // set of ranks whose contributions are summed in it. The oracle of every algorithm.
 
 namespace orrery::cost_models {
+
+/// All grids of two dimensions or more that hold so many ranks, each side longer than 1.
+inline std::vector<std::vector<int32_t>> GridsOf(int32_t ranks) {
+  std::vector<std::vector<int32_t>> grids;
+  for (int32_t side = 2; side <= ranks / 2; ++side) {
+    if (ranks % side != 0) continue;
+    grids.push_back({side, ranks / side});
+    for (std::vector<int32_t> rest : GridsOf(ranks / side)) {
+      rest.insert(rest.begin(), side);
+      grids.push_back(std::move(rest));
+    }
+  }
+  return grids;
+}
 
 /// At most 64 ranks.
 class Execution {

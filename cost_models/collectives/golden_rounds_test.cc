@@ -117,20 +117,44 @@ x2 shift -2: 0>1 [0,1); 1>2 [2,3); 2>0 [4,5); 2>1 [1,2); 1>0 [3,4); 0>2 [5,6)
 
 TEST(GoldenRounds, Tree) {
   EXPECT_EQ(RoundsText("tree", {.kind = kAllReduce, .ranks = 2}), R"(
-step 0: 1>0 [0,1) reduce; 0>1 [1,2) reduce
-step 1: 0>1 [0,1); 1>0 [1,2)
+x1: 1>0 [0,1) reduce; 0>1 [1,2) reduce
+x1: 0>1 [0,1); 1>0 [1,2)
 )");
   EXPECT_EQ(RoundsText("tree", {.kind = kAllReduce, .ranks = 3}), R"(
-step 0: 1>2 [0,1) reduce; 2>0 [1,2) reduce
-step 1: 2>0 [0,1) reduce; 0>1 [1,2) reduce
-step 2: 0>2 [0,1); 1>0 [1,2)
-step 3: 2>1 [0,1); 0>2 [1,2)
+x1: 1>2 [0,1) reduce; 2>0 [1,2) reduce
+x1: 2>0 [0,1) reduce; 0>1 [1,2) reduce
+x1: 0>2 [0,1); 1>0 [1,2)
+x1: 2>1 [0,1); 0>2 [1,2)
 )");
   EXPECT_EQ(RoundsText("tree", {.kind = kAllReduce, .ranks = 4}), R"(
-step 0: 1>2 [0,1) reduce; 3>2 [0,1) reduce; 2>1 [1,2) reduce; 0>1 [1,2) reduce
-step 1: 2>0 [0,1) reduce; 1>3 [1,2) reduce
-step 2: 0>2 [0,1); 3>1 [1,2)
-step 3: 2>1 [0,1); 2>3 [0,1); 1>2 [1,2); 1>0 [1,2)
+x1: 1>2 [0,1) reduce; 3>2 [0,1) reduce; 2>1 [1,2) reduce; 0>1 [1,2) reduce
+x1: 2>0 [0,1) reduce; 1>3 [1,2) reduce
+x1: 0>2 [0,1); 3>1 [1,2)
+x1: 2>1 [0,1); 2>3 [0,1); 1>2 [1,2); 1>0 [1,2)
+)");
+  // Two nodes of two: four trees, of which 0 and 1 are led by ranks 0 and 2, the others by 1 and 3.
+  EXPECT_EQ(RoundsText("tree", {.kind = kAllReduce, .ranks = 4, .ranks_a_node = 2}), R"(
+x1: 1>0 [0,1) reduce; 3>2 [0,1) reduce; 1>0 [1,2) reduce; 3>2 [1,2) reduce; 0>1 [2,3) reduce; 2>3 [2,3) reduce; 0>1 [3,4) reduce; 2>3 [3,4) reduce
+x1: 2>0 [0,1) reduce; 0>2 [1,2) reduce; 3>1 [2,3) reduce; 1>3 [3,4) reduce
+x1: 0>2 [0,1); 2>0 [1,2); 1>3 [2,3); 3>1 [3,4)
+x1: 0>1 [0,1); 2>3 [0,1); 0>1 [1,2); 2>3 [1,2); 1>0 [2,3); 3>2 [2,3); 1>0 [3,4); 3>2 [3,4)
+)");
+  const cluster::PathInfo hop{Bandwidth(1'000'000'000), Duration(1'000'000)};
+  EXPECT_EQ(RoundsText("tree", {.kind = kAllReduce, .size = Bytes(2000), .ranks = 2, .hop = hop}),
+            R"(
+step 0: 1>0 [0,1) reduce; 0>1 [1,2) reduce
+step 1: 1>0 [2,3) reduce; 0>1 [0,1); 0>1 [3,4) reduce; 1>0 [1,2)
+step 2: 0>1 [2,3); 1>0 [3,4)
+)");
+}
+
+// Part 4b + c is block b of channel c. Channels 0 and 1 end with pairs along the first side, 2 and
+// 3 with those along the second; channels 1 and 3 number their blocks from the far end.
+TEST(GoldenRounds, MultidimensionalRing) {
+  EXPECT_EQ(RoundsText("multidimensional-ring", {.kind = kAllGather, .ranks = 4, .grid = {2, 2}}),
+            R"(
+x1: 0>2 [0,1); 1>3 [4,5); 2>0 [8,9); 3>1 [12,13); 0>2 [13,14); 1>3 [9,10); 2>0 [5,6); 3>1 [1,2); 0>1 [2,3); 1>0 [10,11); 2>3 [6,7); 3>2 [14,15); 0>1 [15,16); 1>0 [7,8); 2>3 [11,12); 3>2 [3,4)
+x1: 0>1 {0,8}; 1>0 {4,12}; 2>3 {0,8}; 3>2 {4,12}; 0>1 {5,13}; 1>0 {1,9}; 2>3 {5,13}; 3>2 {1,9}; 0>2 {2,10}; 1>3 {2,10}; 2>0 {6,14}; 3>1 {6,14}; 0>2 {7,15}; 1>3 {7,15}; 2>0 {3,11}; 3>1 {3,11}
 )");
 }
 

@@ -1,17 +1,41 @@
 #include "cost_models/collectives/ring.h"
 
 // By level: a reduce-scatter within each node, a ring across the nodes for each rank of a node, an
-// all-gather within. Each rank's network card carries 1/k of the data; within nodes go all.
-// Part j*k + l is that of rank l of node j. Rank l is responsible for those of all nodes.
+// all-gather within. Within are rings, or direct exchange where all are linked. Each rank's network
+// card carries 1/k of the data; within nodes go all. Part j*k + l is that of rank l of node j. Rank
+// l is responsible for those of all nodes.
 
 namespace orrery::cost_models {
 namespace {
 
 enum class Level : uint8_t { kWithin, kAcross };
 
+// Where any two ranks of a node are linked: each sends to each what that one is responsible for, or
+// what it is responsible for itself.
+void AppendExchange(const CollectiveCall& call, bool reduce, Rounds& rounds) {
+  const int32_t k = call.ranks_a_node;
+  Round& round = rounds.rounds.emplace_back();
+  for (int32_t rank = 0; rank < call.ranks; ++rank) {
+    const int32_t first = rank / k * k, local = rank % k;
+    for (int32_t away = 1; away < k; ++away) {
+      const int32_t other = (local + away) % k;
+      round.transfers.push_back({.from = rank,
+                                 .to = first + other,
+                                 .first_part = reduce ? other : local,
+                                 .parts = call.nodes(),
+                                 .stride = k,
+                                 .reduce = reduce});
+    }
+  }
+}
+
 // All rings of one level at once.
 void AppendLevel(const CollectiveCall& call, Level level, bool reduce, Rounds& rounds) {
   const int32_t k = call.ranks_a_node, nodes = call.nodes();
+  if (level == Level::kWithin && call.linked) {
+    AppendExchange(call, reduce, rounds);
+    return;
+  }
   Round round;
   if (level == Level::kWithin) {
     round.repeat = k - 1;
@@ -56,7 +80,9 @@ extern const CollectiveAlgorithm kHierarchicalCollective = {
     .source = "Jia et al. 2018; Cho et al., BlueConnect, 2019",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
               CollectiveKind::kAllGather},
-    .chosen = {},
+    .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
+               CollectiveKind::kAllGather},
+    .worthwhile = [](const CollectiveCall& call) { return call.linked; },
     .supports = Supports,
     .wanted = "several nodes of several ranks, equally many of each node, node by node",
     .rounds = Emit,

@@ -182,9 +182,10 @@ TEST(Price, LeftOpenIsTheLeastOfTheChosen) {
     for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
       for (const int64_t size : {0, 4096, 1 << 28}) {
         const CollectiveRequest request{.kind = kind.kind, .size = Bytes(size), .group = group};
+        const CollectiveCall call = MakeCall(request, topology);
         Duration least = kLongestDuration;
         for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
-          if (!algorithm->chosen.contains(kind.kind)) continue;
+          if (!algorithm->IsChosen(call)) continue;
           const auto choice = *CollectiveChoice::Parse(algorithm->name);
           const auto by_hand = ChooseCollective(request, topology, choice);
           if (by_hand.ok()) least = std::min(least, by_hand->time);

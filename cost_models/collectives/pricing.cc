@@ -183,13 +183,9 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
   const double a_part = part_bytes / static_cast<double>(flow.size.count());
-  const auto useful = [&](const LinkVolume& volume) {
-    return std::max(volume.leaves_node ? protocol.rate_between_nodes : protocol.rate,
-                    kLeastUsefulShare);
-  };
+  const double useful = std::max({protocol.rate, protocol.rate_between_nodes, kLeastUsefulShare});
   for (const LinkVolume& volume : cost.volumes) {
-    flow.loads.push_back(
-        {volume.link, static_cast<double>(volume.parts) * a_part / useful(volume)});
+    flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part / useful});
   }
   return flow;
 }

@@ -30,6 +30,8 @@ struct RoundCandidate {
   int64_t parts = 0;
   Bandwidth rate = {};
   bool leaves_node = false;  // told apart where the topology's profile is not ideal
+
+  friend bool operator==(const RoundCandidate&, const RoundCandidate&) = default;
 };
 
 /// What one round costs, or several that overlap: none of the candidates is in all respects better
@@ -45,7 +47,6 @@ struct LinkVolume {
   cluster::LinkNumber link = 0;
   int64_t parts = 0;
   Bandwidth rate = {};
-  bool leaves_node = false;  // see RoundCandidate
 };
 
 /// What rounds cost on a topology, whatever the size. Made once for a group, used for every tensor.

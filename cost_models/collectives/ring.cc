@@ -25,15 +25,6 @@ RingOrder ChannelOrder(const CollectiveCall& call, int32_t channel) {
   return order;
 }
 
-std::vector<RingOrder> Channels(const CollectiveCall& call) {
-  std::vector<RingOrder> orders;
-  const int32_t channels = call.two_levels() ? call.ranks_a_node : 1;
-  for (int32_t channel = 0; channel < channels; ++channel) {
-    orders.push_back(ChannelOrder(call, channel));
-  }
-  return orders;
-}
-
 // Rank r passes on what came from rank r-h+1 and goes further than to itself: n-h blocks in hop h.
 Rounds AllToAll(int32_t n) {
   Rounds rounds{
@@ -79,7 +70,7 @@ Rounds Emit(const CollectiveCall& call) {
     case CollectiveKind::kReduce:
       return Chain(call);
     default:
-      return RingRounds(call.kind, Channels(call));
+      return RingRounds(call.kind, RingChannels(call));
   }
 }
 
@@ -89,6 +80,15 @@ bool Supports(const CollectiveCall& call) {
 }
 
 }  // namespace
+
+std::vector<RingOrder> RingChannels(const CollectiveCall& call) {
+  std::vector<RingOrder> orders;
+  const int32_t channels = call.two_levels() ? call.ranks_a_node : 1;
+  for (int32_t channel = 0; channel < channels; ++channel) {
+    orders.push_back(ChannelOrder(call, channel));
+  }
+  return orders;
+}
 
 void AppendSubRing(const SubRing& ring, bool reduce, Round& round) {
   for (int32_t i = 0; i < ring.count; ++i) {

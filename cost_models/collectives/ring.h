@@ -12,6 +12,10 @@ namespace orrery::cost_models {
 /// The ranks in the order in which a ring passes through them.
 using RingOrder = std::vector<int32_t>;
 
+/// One ring, or over several nodes of several ranks as many as a node has ranks, each of which
+/// leaves the nodes by another one.
+std::vector<RingOrder> RingChannels(const CollectiveCall& call);
+
 /// An all-reduce, reduce-scatter or all-gather over several rings at once, each of which carries an
 /// equal part of the data. Every order holds all ranks.
 Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders);

@@ -96,10 +96,7 @@ class RoundCounter {
     }
     for (const LinkTable::Entry& entry : links_.entries()) {
       if (entry.volume == 0) continue;
-      cost.volumes.push_back({.link = entry.link,
-                              .parts = entry.volume,
-                              .rate = entry.speed.rate,
-                              .leaves_node = Leaves(entry)});
+      cost.volumes.push_back({.link = entry.link, .parts = entry.volume, .rate = entry.speed.rate});
     }
     return cost;
   }

@@ -25,7 +25,7 @@ int64_t ActiveRepetitions(const Transfer& transfer, const Round& round, int64_t 
 }
 
 int64_t FirstPart(const Transfer& transfer, const Round& round, int64_t repetition, int64_t parts) {
-  const int64_t part = transfer.first_part + repetition * round.shift;
+  const int64_t part = transfer.first_part + repetition * (round.shift + transfer.shift);
   if (round.pipelined) return part >= 0 && part < parts ? part : -1;
   return Wrap(part, parts);
 }

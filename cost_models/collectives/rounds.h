@@ -37,10 +37,11 @@ struct Transfer {
   int64_t parts = 1;
   int64_t stride = 1;
   bool reduce = false;
+  int64_t shift = 0;  // besides that of its round; not in a pipeline
 };
 
 /// Transfers that happen at the same time, `repeat` times over. From one repetition to the next all
-/// parts move on by `shift`.
+/// parts move on by `shift`, and those of a transfer by its own.
 struct Round {
   int64_t repeat = 1;
   int64_t shift = 0;
@@ -49,7 +50,8 @@ struct Round {
   /// Then all transfers are of one part.
   bool pipelined = false;
   /// The data streams through this round and the next at the same time, in pieces so small that
-  /// their number does not matter: what links carry adds up, what they make wait does too.
+  /// their number does not matter, or the next goes on with some of this one at their own pace:
+  /// what links carry adds up, what they make wait does too.
   bool overlaps_next = false;
   std::vector<Transfer> transfers = {};
 };

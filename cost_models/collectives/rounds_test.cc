@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/execution.h"
 
 // Rounds as a data type: what a repetition moves, and what holds for the rounds of every algorithm.
 // That they do what the collective wants is proven in collective_algorithm_test.cc.
@@ -44,6 +46,11 @@ TEST(FirstPart, RotatesByTheShift) {
               ElementsAre(1, 0, 3, 2));
   EXPECT_THAT(FirstParts({.first_part = 3}, {.repeat = 4, .shift = 2}, 5), ElementsAre(3, 0, 2, 4));
   EXPECT_THAT(FirstParts({.first_part = 2}, {.repeat = 3}, 4), Each(2));
+}
+
+TEST(FirstPart, RotatesByItsOwnShiftToo) {
+  EXPECT_THAT(FirstParts({.first_part = 1, .shift = 2}, {.repeat = 4, .shift = -1}, 4),
+              ElementsAre(1, 2, 3, 0));
 }
 
 TEST(FirstPart, IsNoneWhileAPipelineFillsAndDrains) {
@@ -97,6 +104,14 @@ void ForAllCalls(Check check) {
     int calls = 0;
     for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
       for (int32_t n = 2; n <= 17; ++n) {
+        for (const std::vector<int32_t>& grid : GridsOf(n)) {
+          const CollectiveCall call{.kind = kind.kind, .ranks = n, .grid = grid};
+          if (algorithm->name != "multidimensional-ring" || !algorithm->Supports(call)) continue;
+          SCOPED_TRACE(absl::StrCat(kind.name, " on ", absl::StrJoin(grid, "x")));
+          check(*algorithm, call);
+          if (::testing::Test::HasFailure()) return;
+          ++calls;
+        }
         for (int32_t variant = 0; variant < 4 * n; ++variant) {
           const CollectiveCall call{.kind = kind.kind,
                                     .size = Bytes(variant % 2 == 0 ? 0 : 100'000),
@@ -104,6 +119,7 @@ void ForAllCalls(Check check) {
                                     .ranks_a_node = variant / 4 + 1,
                                     .node_reduces = true,
                                     .fabric_reduces = variant % 4 >= 2,
+                                    .linked = variant % 4 == 3,
                                     .hop = {Bandwidth(1'000'000'000), Duration(1'000'000)}};
           if (n % call.ranks_a_node != 0 || !algorithm->Supports(call)) continue;
           SCOPED_TRACE(absl::StrCat(algorithm->name, " ", kind.name, " of ", n, ", ",
@@ -168,13 +184,17 @@ TEST(AllRounds, HaveWholeSizesAndOwnersThatAreRanks) {
   });
 }
 
-// Only what streams through switches overlaps, and after the last round nothing comes.
-TEST(AllRounds, OverlapOnlyInTheNetworkAndNeverAtTheEnd) {
+// Only what streams through switches overlaps, and rings of unlike length; after the last round
+// nothing comes.
+TEST(AllRounds, OverlapWhereTheyMayAndNeverAtTheEnd) {
   ForAllCalls([](const CollectiveAlgorithm& algorithm, const CollectiveCall& call) {
     const Rounds rounds = algorithm.rounds(call);
     for (size_t i = 0; i < rounds.rounds.size(); ++i) {
       const bool last = i + 1 == rounds.rounds.size();
-      EXPECT_EQ(rounds.rounds[i].overlaps_next, algorithm.name == "in-network" && !last) << i;
+      const bool longer = algorithm.name == "multidimensional-ring" && !last &&
+                          rounds.rounds[i + 1].transfers.size() < rounds.rounds[i].transfers.size();
+      EXPECT_EQ(rounds.rounds[i].overlaps_next, longer || (algorithm.name == "in-network" && !last))
+          << i;
     }
   });
 }
@@ -190,10 +210,17 @@ std::optional<int64_t> RoundsByFormula(absl::string_view name, const CollectiveC
   const bool power = (n & (n - 1)) == 0;
   if (name == "ring") return ways * (n - 1) + (chain ? chunks - 1 : 0);
   if (name == "bidirectional-ring") return ways * (n - 1);
-  if (name == "tree") return 2 * CeilingLog2(call.ranks) + chunks / 2 - 1;  // two trees
+  if (name == "tree") {  // two trees for each of the ranks of a node, which are a chain
+    const int32_t chain = call.two_levels() ? call.ranks_a_node : 1;
+    return 2 * (CeilingLog2(call.ranks / chain) + chain - 1) + chunks / (2 * chain) - 1;
+  }
+  if (name == "multidimensional-ring") {
+    const int32_t longest = *std::max_element(call.grid.begin(), call.grid.end());
+    return ways * static_cast<int64_t>(call.grid.size()) * (longest - 1);
+  }
   if (name == "minimum-spanning-tree") return ways * CeilingLog2(call.ranks);
   if (name == "direct") return call.kind == kAllReduce ? 2 : 1;
-  if (name == "hierarchical") return ways * (k - 1 + n / k - 1);
+  if (name == "hierarchical") return ways * ((call.linked ? 1 : k - 1) + n / k - 1);
   // Those beyond a power of two hand over before and are handed the result after.
   if (name == "halving-doubling") {
     return ways * (power ? CeilingLog2(call.ranks) : CeilingLog2(call.ranks) - 1) + (power ? 0 : 2);

@@ -14,7 +14,20 @@ int32_t Opposite(int32_t rank, int32_t hub, int32_t ranks, int32_t ranks_a_node)
   return node * ranks_a_node + (rank + 1 - node * ranks_a_node) % ranks_a_node;
 }
 
+// The place of the first link after the middle of a route: there is the hub.
+std::ptrdiff_t Middle(size_t links) { return static_cast<std::ptrdiff_t>(links / 2); }
+
 }  // namespace
+
+cluster::VertexId MiddleSwitch(const cluster::Topology& topology, cluster::DeviceId from,
+                               cluster::DeviceId to) {
+  std::vector<cluster::LinkNumber> route;
+  topology.AppendRoute(from, to, route);
+  if (route.empty() || route.size() % 2 != 0) return cluster::VertexId();
+  const cluster::VertexId middle =
+      topology.LinkAt(route[static_cast<size_t>(Middle(route.size()) - 1)]).to;
+  return middle.index() >= topology.devices() ? middle : cluster::VertexId();
+}
 
 void AppendTransferRoute(const cluster::Topology& topology,
                          std::span<const cluster::DeviceId> group, int32_t ranks_a_node,
@@ -30,11 +43,12 @@ void AppendTransferRoute(const cluster::Topology& topology,
                                     static_cast<int32_t>(group.size()), ranks_a_node);
   const size_t begin = route.size();
   topology.AppendRoute(device(up ? rank : opposite), device(up ? opposite : rank), route);
-  const auto middle = static_cast<std::ptrdiff_t>(begin + (route.size() - begin) / 2);
+  const auto first = route.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto middle = first + Middle(route.size() - begin);
   if (up) {
-    route.erase(route.begin() + middle, route.end());
+    route.erase(middle, route.end());
   } else {
-    route.erase(route.begin() + static_cast<std::ptrdiff_t>(begin), route.begin() + middle);
+    route.erase(first, middle);
   }
 }
 

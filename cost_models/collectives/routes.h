@@ -9,6 +9,10 @@
 
 namespace orrery::cost_models {
 
+/// The switch in the middle of the route from one device to another; invalid when there is none.
+cluster::VertexId MiddleSwitch(const cluster::Topology& topology, cluster::DeviceId from,
+                               cluster::DeviceId to);
+
 /// Appends the links that `transfer` takes when rank r is device r of `group`. From or to a hub,
 /// those up to the middle of the route between two ranks that meet there, or from it on. Requires
 /// that the two are different.

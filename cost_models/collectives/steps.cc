@@ -114,6 +114,7 @@ StepCount CountSteps(const cluster::Topology& topology, std::span<const DeviceId
 }
 
 Duration LatencyOf(const StepCount& steps, const cluster::CollectiveProtocol& protocol) {
+  if (protocol.start_up_has_steps) return protocol.start_up;
   return protocol.start_up + protocol.step_in_node * steps.in_node +
          (steps.wire + protocol.step_between_nodes) * steps.between_nodes;
 }

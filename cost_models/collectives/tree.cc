@@ -3,9 +3,12 @@
 
 #include "cost_models/collectives/collective_algorithm.h"
 
-// Two binary trees over all ranks; a rank that is inside one is a leaf of the other, so each sends
+// Two binary trees over all nodes; a node that is inside one is a leaf of the other, so each sends
 // and receives about the same. Each tree reduces half of the data to its root and sends the result
-// back down, in chunks, so that all levels work at the same time.
+// back down, in chunks, so that all levels work at the same time. Within a node ranks are a chain,
+// of which the first is in the tree. Each rank of a node is the first of a chain of its own, with
+// two trees and an equal part of the data: so all network cards carry data. Where no nodes can be
+// told apart, every rank is one; and in one node, unless a communication library does it.
 
 namespace orrery::cost_models {
 namespace {
@@ -35,24 +38,95 @@ int32_t RankAt(int32_t place, int32_t tree, int32_t n) {
   return n % 2 == 0 ? n - 1 - place : (place + 1) % n;
 }
 
-Rounds Emit(const CollectiveCall& call) {
-  const int32_t n = call.ranks;
-  const std::vector<int32_t> depths = Depths(n);
-  const int64_t depth = *std::max_element(depths.begin(), depths.end());
-  // A rank sends four parts in a repetition, each of half a chunk: up and twice down, and up.
-  const int64_t chunks = PipelineChunks(call, 2 * depth - 1, 2.0);
-  Rounds rounds{.kind = call.kind, .ranks = n, .parts = 2 * chunks, .parts_a_size = 2 * chunks};
-  Round& round = rounds.rounds.emplace_back(
-      Round{.repeat = chunks + 2 * depth - 1, .shift = 2, .pipelined = true});
-  for (int32_t tree = 0; tree < 2; ++tree) {
-    for (int32_t place = 1; place < n; ++place) {
-      const int32_t child = RankAt(place, tree, n), parent = RankAt(Parent(place, n), tree, n);
-      const int64_t level = depths[static_cast<size_t>(place)];
-      const int64_t up = depth - level, down = depth + level - 1;  // when chunk 0 passes
-      round.transfers.push_back(
-          {.from = child, .to = parent, .first_part = tree - 2 * up, .reduce = true});
-      round.transfers.push_back({.from = parent, .to = child, .first_part = tree - 2 * down});
+// A transfer and when chunk 0 passes through it.
+struct Passage {
+  int64_t at = 0;
+  Transfer transfer = {};
+};
+
+class Trees {
+ public:
+  explicit Trees(const CollectiveCall& call)
+      : k_(call.two_levels() || call.by_library ? call.ranks_a_node : 1), nodes_(call.ranks / k_) {
+    depths_ = Depths(nodes_);
+    depth_ = *std::max_element(depths_.begin(), depths_.end());
+    // All ranks of a node lead a chain, unless there were too many transfers.
+    chains_ = static_cast<int32_t>(
+        std::clamp<int64_t>(kMaxTransfersARound / (4 * int64_t{call.ranks}), 1, k_));
+    for (int32_t tree = 0; tree < 2 * chains_; ++tree) {
+      for (int32_t node = 0; node < nodes_; ++node) AppendChain(tree, node);
+      for (int32_t place = 1; place < nodes_; ++place) AppendEdge(tree, place);
     }
+  }
+
+  int64_t count() const { return 2 * chains_; }
+  /// Rounds that one chunk takes: up and down.
+  int64_t length() const { return 2 * (depth_ + k_ - 1); }
+  const std::vector<Passage>& passages() const { return passages_; }
+
+ private:
+  // Rank number `i` of the chain of a tree through a node.
+  int32_t RankOf(int32_t tree, int32_t node, int32_t i) const {
+    return node * k_ + (tree / 2 + i) % k_;
+  }
+
+  void Append(int64_t at, int32_t tree, int32_t from, int32_t to, bool reduce) {
+    passages_.push_back({at, {.from = from, .to = to, .first_part = tree, .reduce = reduce}});
+  }
+
+  void AppendChain(int32_t tree, int32_t node) {
+    for (int32_t i = 1; i < k_; ++i) {
+      const int32_t upper = RankOf(tree, node, i - 1), lower = RankOf(tree, node, i);
+      Append(k_ - 1 - i, tree, lower, upper, true);
+      Append(length() - k_ + i, tree, upper, lower, false);
+    }
+  }
+
+  void AppendEdge(int32_t tree, int32_t place) {
+    const auto head = [&](int32_t at) { return RankOf(tree, RankAt(at, tree % 2, nodes_), 0); };
+    const int32_t child = head(place), parent = head(Parent(place, nodes_));
+    const int64_t level = depths_[static_cast<size_t>(place)];
+    Append(k_ - 1 + depth_ - level, tree, child, parent, true);
+    Append(k_ - 1 + depth_ + level - 1, tree, parent, child, false);
+  }
+
+  int32_t k_;      // ranks of a node
+  int32_t nodes_;  // places of a tree
+  std::vector<int32_t> depths_;
+  int64_t depth_ = 0;
+  int32_t chains_ = 1;
+  std::vector<Passage> passages_;
+};
+
+// Each chunk follows the one before: all transfers in every round, but while it fills and drains.
+void AppendPipeline(const Trees& trees, int64_t chunks, Rounds& rounds) {
+  Round& round = rounds.rounds.emplace_back(
+      Round{.repeat = chunks + trees.length() - 1, .shift = trees.count(), .pipelined = true});
+  for (const auto& [at, transfer] : trees.passages()) {
+    round.transfers.push_back(transfer);
+    round.transfers.back().first_part -= at * trees.count();
+  }
+}
+
+// One chunk: each round has its own transfers, so that hops within a node cost no more than that.
+void AppendOnePass(const Trees& trees, Rounds& rounds) {
+  rounds.rounds.resize(static_cast<size_t>(trees.length()));
+  for (const auto& [at, transfer] : trees.passages()) {
+    rounds.rounds[static_cast<size_t>(at)].transfers.push_back(transfer);
+  }
+}
+
+Rounds Emit(const CollectiveCall& call) {
+  const Trees trees(call);
+  // By its network card a rank sends four parts in a repetition: up and twice down, and up.
+  const int64_t chunks =
+      PipelineChunks(call, trees.length() - 1, 4.0 / static_cast<double>(trees.count()));
+  Rounds rounds{.kind = call.kind, .ranks = call.ranks};
+  rounds.parts = rounds.parts_a_size = trees.count() * chunks;
+  if (chunks > 1) {
+    AppendPipeline(trees, chunks, rounds);
+  } else {
+    AppendOnePass(trees, rounds);
   }
   return rounds;
 }
@@ -61,8 +135,10 @@ Rounds Emit(const CollectiveCall& call) {
 
 extern const CollectiveAlgorithm kTreeCollective = {
     .name = "tree",
-    .summary = "two binary trees, each for half of the data, up and down in chunks",
-    .source = "Sanders, Speck & Träff 2009",
+    .summary =
+        "two binary trees over nodes, each for half of the data, up and down in chunks; chains "
+        "within nodes; for each network card of a node",
+    .source = "Sanders, Speck & Träff 2009; NCCL 2.4 (trees over nodes, chains within)",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBarrier},
     .chosen = {CollectiveKind::kAllReduce},
     .rounds = Emit,

@@ -21,11 +21,12 @@ using Names = std::vector<std::string>;
 const std::string kSize = "--bytes 64MB ";
 const double kBytes = 64e6;
 
-const Names kAlgorithms = {
-    "ring",   "bidirectional-ring", "tree",      "minimum-spanning-tree", "halving-doubling",
-    "direct", "hierarchical",       "in-network"};
+const Names kAlgorithms = {"ring",   "bidirectional-ring",    "multidimensional-ring",
+                           "tree",   "minimum-spanning-tree", "halving-doubling",
+                           "direct", "hierarchical",          "in-network"};
 
-// What is for each kind on two nodes, in-network aside: no switch of a dgx-a100 reduces.
+// What is for each kind on two nodes, in-network aside: no switch of a dgx-a100 reduces; and it
+// is no grid.
 const std::map<std::string, std::set<std::string>> kServed = {
     {"all-reduce",
      {"ring", "bidirectional-ring", "tree", "minimum-spanning-tree", "halving-doubling", "direct",

@@ -186,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
               "--algorithm: collective 'shuffle' is unknown; wanted one of " + kKinds},
         Wrong{1, kOn + "--algorithm rign",
               "--algorithm: algorithm 'rign' is unknown; wanted one of ring, bidirectional-ring, "
-              "tree, minimum-spanning-tree, halving-doubling, direct, hierarchical, in-network"},
+              "multidimensional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
+              "hierarchical, in-network"},
         Wrong{1, kOn + "--kind all-to-all --algorithm all-to-all=tree",
               "--algorithm: algorithm 'tree' is not for all-to-all; try ring, direct"},
         Wrong{1, kOn + "--kind all-to-all --algorithm tree",

@@ -45,6 +45,36 @@ TEST(Collective, StoresAndForwardsWhenAware) {
   EXPECT_THAT(Ask(flags + " --network astra-aware").out, testing::HasSubstr("(0.000168666 s)"));
 }
 
+// On a grid of rings all links are busy all the time, and between linked devices as well: the
+// bound, but for latencies.
+TEST(Collective, MeetsTheBoundWhereEachDeviceHasItsNeighbours) {
+  EXPECT_EQ(Ask("--bytes 1GB --cluster torus:4x4@50GB/s,latency=1us").out,
+            "all-reduce of 954 MiB over 16 devices of torus:4x4@50GB/s,latency=1us by "
+            "multidimensional-ring\n"
+            "time             9.39 ms (0.009387000 s)\n"
+            "bandwidth bound  9.38 ms (0.009375000 s)\n"
+            "bus bandwidth    199.744 GB/s\n"
+            "busiest link     device0 -> device1 (ring), busy for 9.38 ms\n");
+  EXPECT_EQ(Ask("--bytes 1GB --cluster mi300x:1").out,
+            "all-reduce of 954 MiB over 8 devices of mi300x:1 by direct\n"
+            "time             3.91 ms (0.003908250 s)\n"
+            "bandwidth bound  3.91 ms (0.003906250 s)\n"
+            "bus bandwidth    447.771 GB/s\n"
+            "busiest link     device0 -> device1 (pair), busy for 3.91 ms\n");
+}
+
+TEST(Collective, ListsClusters) {
+  const Finished finished = Ask("--list-clusters");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, testing::StartsWith("uniform:16@200Gbps          Equal devices, "));
+  EXPECT_THAT(finished.out, testing::HasSubstr("\ndgx-h100:4                  Nodes of 8 H100"));
+  EXPECT_THAT(finished.out, testing::HasSubstr("\ntorus:4x4x4@50GB/s          A ring along each"));
+  for (const std::string program : {"simulate", "grid_search"}) {
+    EXPECT_EQ(Execute(program + " --list-clusters").out, finished.out) << program;
+  }
+  EXPECT_EQ(Execute("schedule --list-clusters").code, 2) << "it has no cluster";
+}
+
 TEST(Collective, PlaysCases) {
   Clear();
   Write("cases.json", "[{\"collective\": \"all_reduce\"}, 7]");

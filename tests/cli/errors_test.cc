@@ -42,16 +42,6 @@ TEST_P(BadInputs, EndWithOneClearLine) {
   EXPECT_THAT(Left(), testing::IsEmpty());
 }
 
-// A cluster may say what no simulation reads yet: that must not pass in silence.
-TEST(MixedClusters, AreRefused) {
-  Clear();
-  const Finished finished =
-      Execute("simulate --model mlp:layers=4,dim=64 --batch-size 64 --cluster " ORRERY_SOURCE_DIR
-              "/examples/clusters/two_nodes_shared_nics.textproto");
-  EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, testing::HasSubstr("has devices of 2 kinds (h100-80gb, h100-capped)"));
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Models, BadInputs,
     testing::ValuesIn(std::vector<BadInput>{
@@ -102,6 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --preset 'megatron': wanted distir"},
         {1, "simulate " + kMlp + " --memory-limit -5",
          "simulate: --memory-limit '-5': wanted bytes, such as 40GB, or none"},
+        {1, "simulate " + kMlp + " --bucket-size -5",
+         "simulate: --bucket-size '-5': wanted bytes, such as 25MiB, or none to reduce each "
+         "gradient by itself"},
         {1, "simulate " + kMlp + " --order dp,dp,pp",
          "simulate: order 'dp,dp,pp'; wanted dp, hp and pp once each, as in hp,dp,pp (fastest "
          "first)"}}));

@@ -48,7 +48,7 @@ TEST(Trace, HasAProcessARank) {
     if (event["ph"] == "M" && event["name"] == "process_name")
       names.insert(event["args"]["name"].dump());
   }
-  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.size(), 9u);  // and one of the network
 }
 
 TEST(Trace, TasksSayWhatTheyAre) {

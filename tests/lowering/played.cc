@@ -7,7 +7,7 @@
 #include "cost_models/cost_model.h"
 #include "ir/models/mlp.h"
 #include "lowering/lower.h"
-#include "simulator/longest_path.h"
+#include "simulator/play.h"
 #include "support/check.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/schedules/schedule.h"
@@ -51,7 +51,8 @@ ir::Function MakeStep(Dice& dice, uint32_t seed, int64_t layers, int64_t batch) 
 std::string ToString(const Configuration& c) {
   return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
                       " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
-                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "");
+                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "",
+                      " buckets of ", ToString(c.bucket_size));
 }
 
 Played Play(const ir::Function& step, const Configuration& c) {
@@ -59,13 +60,15 @@ Played Play(const ir::Function& step, const Configuration& c) {
   played.step = Must(transforms::ParallelTransform3d(step, c.degrees));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
-  played.program =
-      Must(Lower({.step = played.step,
-                  .schedule = *Must(transforms::FindSchedule(c.schedule)),
-                  .cluster = cluster,
-                  .cost_model = *cost_model,
-                  .options = {.blocking = c.blocking, .fold = c.fold, .memory_limit = {}}}));
-  played.trace = simulator::RunLongestPath(played.program);
+  played.program = Must(Lower({.step = played.step,
+                               .schedule = *Must(transforms::FindSchedule(c.schedule)),
+                               .cluster = cluster,
+                               .cost_model = *cost_model,
+                               .options = {.blocking = c.blocking,
+                                           .fold = c.fold,
+                                           .memory_limit = {},
+                                           .bucket_size = c.bucket_size}}));
+  played.trace = Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);
   return played;
 }
@@ -83,11 +86,13 @@ RandomCase MakeRandomCase(uint32_t seed) {
   random.configuration = {
       .degrees = degrees,
       .schedule = dice.Pick({"1f1b", "gpipe", "distir"}),
-      .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16"}),
+      .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16", "dgx-v100:16",
+                            "fat-tree:128@50GB/s,radix=16", "torus:4x4x8@50GB/s"}),
       .cost_model = dice.Pick({"roofline", "roofline", "distir"}),
       .blocking = dice.Pick({true, false, false})};
   random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),
                          degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
+  random.configuration.bucket_size = dice.Pick({Bytes(0), Bytes(100'000), Bytes(25 << 20)});
   return random;
 }
 

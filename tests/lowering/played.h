@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/function.h"
+#include "lowering/lower.h"
 #include "simulator/program.h"
 #include "simulator/report.h"
 #include "simulator/trace.h"
@@ -23,6 +24,7 @@ struct Configuration {
   std::string cost_model = "roofline";
   bool blocking = false;
   bool fold = true;
+  Bytes bucket_size = LoweringOptions().bucket_size;
 };
 std::string ToString(const Configuration& configuration);
 

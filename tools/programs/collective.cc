@@ -138,19 +138,15 @@ absl::StatusOr<Question> Read(const Flags& flags) {
 }
 
 absl::StatusOr<Duration> Simulate(const Flags& flags, const Question& question,
-                                  const ChosenCollective& chosen, Bytes size) {
+                                  const ChosenCollective& chosen) {
   simulator::Program program;
   lowering::LinkResources links(question.cluster.topology, program);
-  ORRERY_RETURN_IF_ERROR(lowering::AddTransfers(chosen.group, chosen.rounds, size, links));
+  ORRERY_RETURN_IF_ERROR(
+      lowering::AddTransfers(chosen.group, chosen.rounds, chosen.call.size, links));
   ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<simulator::NetworkModel> network,
                           MakeNetwork(flags.network, program));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::RunEvents(program, *network));
   return trace.makespan;
-}
-
-// What of `size` is moved.
-Bytes Moved(const Question& question, Bytes size) {
-  return question.kind == cost_models::CollectiveKind::kBarrier ? Bytes(0) : size;
 }
 
 absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes size) {
@@ -165,11 +161,10 @@ absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes 
   const ChosenCollective& chosen = answer.chosen;
   answer.time = chosen.time;
   if (flags.every_transfer || flags.network != "fluid") {
-    ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen, Moved(question, size)));
+    ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen));
   }
-  const cost_models::CollectiveCall call =
-      cost_models::MakeCall({.kind = question.kind, .size = size, .group = chosen.group}, topology);
-  answer.bound = cost_models::BandwidthBound(question.kind, size, chosen.group, call.ranks_a_node,
+  const cost_models::CollectiveCall& call = chosen.call;
+  answer.bound = cost_models::BandwidthBound(call.kind, call.size, chosen.group, call.ranks_a_node,
                                              {call.node_reduces, call.fabric_reduces}, topology);
   return answer;
 }
@@ -185,7 +180,7 @@ double BusBandwidth(const Question& question, Bytes size, Duration time) {
 
 void Print(const Flags& flags, const Question& question, Bytes size, const Answer& answer) {
   const cost_models::BusiestLink busiest =
-      cost_models::BusiestLinkOf(answer.chosen.cost, Moved(question, size));
+      cost_models::BusiestLinkOf(answer.chosen.cost, answer.chosen.call.size);
   std::cout << flags.kind << " of " << size << " over " << question.group.size() << " devices of "
             << question.cluster.name << " by " << answer.chosen.algorithm->name;
   if (!answer.chosen.protocol.ideal()) std::cout << ", " << answer.chosen.protocol.name;
@@ -266,7 +261,8 @@ int Main(int argc, char** argv) {
       "cluster", po::value(&flags.cluster), "uniform:16@200Gbps, dgx-h100:2, or a file")(
       "group", po::value(&flags.group), "devices, the root first: 0-7,16 [all]")(
       "algorithm", po::value(&flags.algorithm),
-      "auto, ring, bidirectional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
+      "auto, ring, bidirectional-ring, multidimensional-ring, tree, minimum-spanning-tree, "
+      "halving-doubling, direct, "
       "hierarchical or in-network; for one kind: all-reduce=ring [auto: the fastest of those that "
       "NCCL would take]")("network", po::value(&network),
                           "fluid, astra-unaware or astra-aware [fluid]")(

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <array>
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/play_program.h"
+#include "tools/report_text.h"
 #include "transforms/schedules/schedule.h"
 
 // Plays one configuration and prints its report.
@@ -25,38 +28,18 @@ struct Flags {
   bool timeline = false;
 };
 
-void PrintLine(absl::string_view name, absl::string_view value) {
-  std::cout << absl::StrFormat("  %-24s %s\n", name, value);
-}
-
 void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
                  const search::Run& run) {
-  const simulator::Report& report = run.report;
-  const auto percent = [](double fraction) { return absl::StrFormat("%.2f %%", 100 * fraction); };
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
             << search::ToString(candidate) << "\n\n";
-  PrintLine("step time", absl::StrFormat("%s (%.12f s)", ToString(report.step_time),
-                                         report.step_time.seconds()));
-  PrintLine("throughput", absl::StrFormat("%.2f samples/s", run.figures.throughput_samples_per_s));
-  PrintLine("model flops utilization", percent(run.figures.mfu));
-  PrintLine("communication overhead", percent(report.communication_overhead));
-  PrintLine("exposed communication",
-            absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
-                            percent(report.exposed_communication_s / report.step_time.seconds())));
-  PrintLine("bubble", percent(report.bubble_fraction));
-  PrintLine("peak memory",
-            absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
-  PrintLine("bytes sent, reduced",
-            absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));
-  PrintLine("simulated",
-            absl::StrFormat("%d tasks of %d rank classes in %.3f ms", report.simulated_tasks,
-                            run.program.rank_count(), 1e3 * run.figures.wall_time_s));
+  PrintReportLines(run.report, run.figures, true);
 }
 
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  setting.lowering.every_link = !flags.trace.empty();
   search::Candidate candidate = flags.candidate;
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
@@ -85,8 +68,34 @@ absl::Status Simulate(const Flags& flags) {
   return absl::OkStatus();
 }
 
+// Whether the command line names a program to play in place of a model: then other flags are
+// required.
+bool HasProgram(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](absl::string_view argument) {
+    return argument == "--program" || absl::StartsWith(argument, "--program=");
+  });
+}
+
+int PlayProgram(int argc, char** argv) {
+  ProgramFlags flags;
+  ProgramSpec spec{
+      .usage = "simulate --program FILE --cluster C [flags]",
+      .about = "Simulates programs of ranks and reports where their time goes.",
+      .example =
+          "build/bin/simulate --program examples/programs/overlap.ranks --cluster dgx-a100:1",
+      .options = po::options_description("Flags")};
+  spec.options.add_options()("program", po::value(&flags.program)->required(),
+                             "programs of ranks, docs/programs.md")(
+      "cluster", po::value(&flags.cluster), "as for models; rank r runs on device r")(
+      "json", po::value(&flags.json), "write the report to this file")(
+      "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)");
+  return RunProgram(argc, argv, spec, [&] { return PlayProgramFile(flags); });
+}
+
 int Main(int argc, char** argv) {
+  if (HasProgram(argc, argv)) return PlayProgram(argc, argv);
   Flags flags;
+  std::string program;  // for --help: with it, PlayProgram has taken over
   ProgramSpec spec{
       .usage =
           "simulate --model M --batch-size B --cluster C [--dp D] [--hp H] [--pp P] "
@@ -107,7 +116,10 @@ int Main(int argc, char** argv) {
                                                      "gpipe, 1f1b, pipedream or distir [1f1b]")(
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
-      "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text");
+      "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "program", po::value(&program),
+      "play this file of programs of ranks in place of a model (docs/programs.md); with --cluster, "
+      "--json and --trace only");
   return RunProgram(argc, argv, spec, [&] { return Simulate(flags); });
 }
 

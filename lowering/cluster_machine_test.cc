@@ -1,0 +1,86 @@
+#include "lowering/cluster_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "cost_models/collectives/pricing.h"
+#include "simulator/event_queue.h"
+#include "simulator/fluid_network.h"
+
+namespace orrery::lowering {
+namespace {
+
+using simulator::Program;
+
+cluster::Cluster Parse(const std::string& name) {
+  absl::StatusOr<cluster::Cluster> cluster = cluster::ParseCluster(name);
+  EXPECT_TRUE(cluster.ok()) << cluster.status();
+  return *std::move(cluster);
+}
+
+absl::StatusOr<Duration> Play(const std::string& text, const cluster::Cluster& cluster) {
+  const auto kinds = ClusterMachine::Collectives();
+  const auto ranks = simulator::ParseRankPrograms("rank-programs\n" + text, kinds);
+  if (!ranks.ok()) return ranks.status();
+  Program program;
+  ClusterMachine machine(cluster, program);
+  const absl::Status joined = Join(*ranks, machine, program);
+  if (!joined.ok()) return joined;
+  simulator::FluidNetwork network(program);
+  const auto trace = simulator::RunEvents(program, network);
+  if (!trace.ok()) return trace.status();
+  return trace->makespan;
+}
+
+TEST(ClusterMachine, ACollectiveAloneTakesItsPrice) {
+  const cluster::Cluster cluster = Parse("dgx-h100:2");
+  for (const absl::string_view kind : ClusterMachine::Collectives()) {
+    for (const int64_t size : {0, 1, 70'001, 1 << 26}) {
+      std::vector<cluster::DeviceId> group;
+      for (int32_t device = 0; device < 12; ++device) group.emplace_back(device);
+      const Duration price = cost_models::FastestTime(
+          {.kind = *cost_models::FindCollectiveKind(kind), .size = Bytes(size), .group = group},
+          cluster.topology);
+      EXPECT_EQ(*Play(absl::StrCat("communicator c 0-11\nrank 0-11\n", kind, " c ", size), cluster),
+                price)
+          << kind << size;
+    }
+  }
+}
+
+TEST(ClusterMachine, AMessageTakesItsPath) {
+  const cluster::Cluster cluster = Parse("dgx-a100:2");
+  const cluster::PathInfo path = cluster.topology.Path(cluster::DeviceId(1), cluster::DeviceId(9));
+  EXPECT_EQ(*Play("rank 1\nsend to 9 1000000\nrank 9\nreceive from 1 1000000", cluster),
+            path.latency + TransferTime(Bytes(1000000), path.rate));
+}
+
+TEST(ClusterMachine, CommunicatorsThatShareLinksSlowEachOther) {
+  const cluster::Cluster cluster = Parse("dgx-a100:1");
+  const std::string left = "communicator left 0-3\nrank 0-3\nall-reduce left 256MiB on data\n";
+  const std::string right = "communicator right 4-7\nrank 4-7\nall-reduce right 256MiB on data\n";
+  const std::string again = "communicator again 0-3\nrank 0-3\nall-reduce again 256MiB on side\n";
+  const double alone = Play(left, cluster)->seconds();
+  EXPECT_EQ(Play(left + right, cluster)->seconds(), alone);
+  EXPECT_NEAR(Play(left + again, cluster)->seconds(), 2 * alone, 0.02 * alone);
+}
+
+TEST(ClusterMachine, ComputeSlowsDownAsTheDeviceSays) {
+  cluster::Cluster cluster = Parse("dgx-a100:1");
+  const std::string text =
+      "communicator all 0-7\nrank 0-7\ncompute 50ms\nall-reduce all 1GiB on data\n";
+  const Duration reduce = *Play("communicator all 0-7\nrank 0-7\nall-reduce all 1GiB", cluster);
+  EXPECT_EQ(*Play(text, cluster), Duration(50'000'000'000));
+  cluster.device.communication_slowdown = 0.5;
+  const Duration lost((reduce.picoseconds() + 1) / 2);
+  EXPECT_EQ(*Play(text, cluster), Duration(50'000'000'000) + lost);
+}
+
+TEST(ClusterMachine, SaysWhichRankHasNoDevice) {
+  EXPECT_EQ(Play("rank 8\ncompute 1us", Parse("dgx-a100:1")).status().message(),
+            "rank 8: dgx-a100:1 has 8 devices; wanted ranks 0 to 7");
+}
+
+}  // namespace
+}  // namespace orrery::lowering

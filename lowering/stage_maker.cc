@@ -1,0 +1,193 @@
+#include "lowering/stage_maker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lowering/buckets.h"
+#include "lowering/residents.h"
+
+namespace orrery::lowering {
+namespace {
+
+using simulator::Phase;
+using simulator::Program;
+using simulator::StreamKind;
+
+int64_t TasksOf(const Block& block) { return std::ssize(block.tasks) + std::ssize(block.sends); }
+
+}  // namespace
+
+std::vector<Stage> StageMaker::Make() {
+  MakeBlocks();
+  fold_ = input_.options.fold && CanFold();
+  pricing_.Prepare(fold_, program_);
+  MakeRanks();
+  PriceBlocks();
+  return std::move(stages_);
+}
+
+const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
+  return input_.cluster.device_of(geometry_.device(rank));
+}
+
+// `stage` has all blocks but those that come after this one.
+PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, Phase phase,
+                                  const Stage& stage, bool first) {
+  const auto s = static_cast<int32_t>(&stage - stages_.data());
+  const bool overlaps = phase == Phase::kUpdate && !input_.options.blocking;
+  const auto lower = [&](int32_t kind, Program& program) {
+    Block block = LowerBlock(part,
+                             {.cost_model = input_.cost_model,
+                              .device = input_.cluster.kind(kind),
+                              .phase = phase,
+                              .stage = s,
+                              .first = first,
+                              .blocking = input_.options.blocking,
+                              .keeps_results = !placements_.asynchronous,
+                              .every_dependency = overlaps},
+                             program);
+    if (overlaps) FormBuckets(stage.LastBackward(), input_.options.bucket_size, block, program);
+    return block;
+  };
+  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(s)];
+  PlacedBlock placed;
+  placed.block = lower(kinds.front(), program_);
+  for (size_t k = 1; k < kinds.size(); ++k) {
+    Program labels;  // are those of the first kind
+    std::vector<Duration>& durations = placed.other_durations.emplace_back();
+    for (const BlockTask& task : lower(kinds[k], labels).tasks) durations.push_back(task.duration);
+  }
+  return placed;
+}
+
+void StageMaker::MakeBlocks() {
+  int32_t ops = 0;
+  for (const transforms::PipelineStage& stage : input_.step.stages) {
+    for (const auto* part : {&stage.forward, &stage.backward, &stage.update}) {
+      ops += part->function.op_limit();
+    }
+  }
+  program_.ReserveLabels(ops);
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    std::vector<int32_t>& kinds = kinds_.emplace_back();
+    for (const int32_t rank : geometry_.ranks_of_stage(s)) {
+      const int32_t kind = input_.cluster.kind_of(geometry_.device(rank));
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
+    const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
+    const bool later = !placements_.always_first();
+    Stage& stage = stages_.emplace_back();
+    stage.forward_first = MakeBlock(parts.forward, Phase::kForward, stage, true);
+    if (later) stage.forward = MakeBlock(parts.forward, Phase::kForward, stage, false);
+    stage.backward_first = MakeBlock(parts.backward, Phase::kBackward, stage, true);
+    if (later) stage.backward = MakeBlock(parts.backward, Phase::kBackward, stage, false);
+    stage.update = MakeBlock(parts.update, Phase::kUpdate, stage, true);
+    for (const PlacedBlock* placed : stage.blocks()) {
+      for (const BlockTask& task : placed->block.tasks) {
+        if (!task.group.empty()) pricing_.Expect(s, task);
+      }
+      for (const BlockSend& send : placed->block.sends) pricing_.Expect(s, send);
+    }
+  }
+}
+
+// Where ranks are alike, or too many to simulate each.
+bool StageMaker::CanFold() {
+  if (OneKindAStage() && pricing_.AllGroupsAlike()) return true;
+  const auto counts = placements_.counts();
+  int64_t tasks = 0;
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    const auto blocks = std::as_const(stages_[static_cast<size_t>(s)]).blocks();
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      tasks += TasksOf(blocks[b]->block) * counts[b] * std::ssize(geometry_.ranks_of_stage(s));
+    }
+  }
+  return tasks > input_.options.most_unfolded_tasks;
+}
+
+bool StageMaker::OneKindAStage() const {
+  return std::all_of(kinds_.begin(), kinds_.end(),
+                     [](const auto& kinds) { return kinds.size() == 1; });
+}
+
+Bytes StageMaker::CapacityOf(int32_t rank) const {
+  const Bytes limit = input_.options.memory_limit;
+  if (!input_.options.device_memory) return limit;
+  const Bytes memory = DeviceOf(rank).memory;
+  return limit == Bytes(0) ? memory : std::min(limit, memory);
+}
+
+void StageMaker::MakeRanks() {
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    const std::vector<int32_t>& ranks = geometry_.ranks_of_stage(s);
+    const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(s)];
+    std::vector<Actor>& actors = stages_[static_cast<size_t>(s)].actors;
+    const size_t count = fold_ ? 1 : ranks.size();
+    for (size_t a = 0; a < count; ++a) {
+      Bytes capacity = CapacityOf(ranks[a]);
+      double slowdown = DeviceOf(ranks[a]).communication_slowdown;
+      for (const int32_t rank : fold_ ? ranks : std::vector<int32_t>()) {
+        capacity = std::min(capacity, CapacityOf(rank));
+        slowdown = std::max(slowdown, DeviceOf(rank).communication_slowdown);
+      }
+      const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
+      Actor actor;
+      actor.kind =
+          fold_ ? 0
+                : static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+      actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
+                                     .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+                                     .stage = s,
+                                     .capacity = capacity,
+                                     .communication_slowdown = slowdown});
+      for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
+           ++stream) {
+        actor.streams[static_cast<size_t>(stream)] =
+            program_.AddStream(actor.rank, static_cast<StreamKind>(stream));
+      }
+      AddResidents({.step = input_.step,
+                    .stage = s,
+                    .weight_versions = input_.schedule.weight_versions(
+                        {.stages = geometry_.stages(),
+                         .microbatches = static_cast<int32_t>(placements_.microbatches)},
+                        s),
+                    .rank = actor.rank},
+                   program_);
+      actors.push_back(actor);
+    }
+  }
+}
+
+// The first kind's durations become those of the slowest of all.
+void StageMaker::TakeSlowest(PlacedBlock& placed) const {
+  for (const std::vector<Duration>& durations : placed.other_durations) {
+    for (size_t t = 0; t < durations.size(); ++t) {
+      Duration& duration = placed.block.tasks[t].duration;
+      duration = std::max(duration, durations[t]);
+    }
+  }
+}
+
+void StageMaker::PriceBlocks() {
+  if (!fold_) return;
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
+      TakeSlowest(*placed);
+      placed->flows.resize(placed->block.tasks.size());
+      for (size_t t = 0; t < placed->block.tasks.size(); ++t) {
+        BlockTask& task = placed->block.tasks[t];
+        if (task.group.empty()) continue;
+        const TaskTime time = pricing_.Collective(s, task, 0);
+        task.duration = time.duration;
+        placed->flows[t] = time.flow;
+        program_.SetCollectives(task.label,
+                                static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        placed->sends.push_back(pricing_.Send(s, send, 0));
+      }
+    }
+  }
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,57 @@
+#ifndef ORRERY_LOWERING_STAGE_MAKER_H_
+#define ORRERY_LOWERING_STAGE_MAKER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "lowering/geometry.h"
+#include "lowering/lower.h"
+#include "lowering/pricing.h"
+#include "lowering/stage.h"
+#include "simulator/program.h"
+
+namespace orrery::lowering {
+
+/// Makes the stages of a step before anything is placed: their blocks, with what they cost, and the
+/// ranks that are simulated.
+class StageMaker {
+ public:
+  /// All of them must outlive this.
+  StageMaker(const LoweringInput& input, const Geometry& geometry, const Placements& placements,
+             Pricing& pricing, simulator::Program& program)
+      : input_(input),
+        geometry_(geometry),
+        placements_(placements),
+        pricing_(pricing),
+        program_(program) {}
+
+  std::vector<Stage> Make();
+
+  /// Whether one rank of each stage stands for all.
+  bool folded() const { return fold_; }
+
+ private:
+  PlacedBlock MakeBlock(const transforms::StageFunction& part, simulator::Phase phase,
+                        const Stage& stage, bool first);
+  void MakeBlocks();
+  bool CanFold();
+  bool OneKindAStage() const;
+  void MakeRanks();
+  Bytes CapacityOf(int32_t rank) const;
+  void PriceBlocks();
+  void TakeSlowest(PlacedBlock& placed) const;
+  const cluster::Device& DeviceOf(int32_t rank) const;
+
+  const LoweringInput& input_;
+  const Geometry& geometry_;
+  const Placements placements_;
+  Pricing& pricing_;
+  simulator::Program& program_;
+  bool fold_ = true;
+  std::vector<Stage> stages_;
+  std::vector<std::vector<int32_t>> kinds_;  // of the devices of each stage, each once
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_STAGE_MAKER_H_

@@ -1,0 +1,25 @@
+#include "simulator/play.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/event_queue.h"
+#include "simulator/fluid_network.h"
+#include "simulator/longest_path.h"
+#include "simulator/time_alone.h"
+
+namespace orrery::simulator {
+
+absl::StatusOr<Trace> Play(const Program& program, LinkUse* use) {
+  if (NeedsEvents(program)) {
+    FluidNetwork network(program, use);
+    return RunEvents(program, network);
+  }
+  Trace trace = RunLongestPath(program);
+  if (trace.makespan < kEndOfTime) return trace;
+  return absl::OutOfRangeError(
+      absl::StrCat("simulation: the run goes on beyond ", ToString(kEndOfTime),
+                   ", wanted one that ends before; try checking the durations"));
+}
+
+}  // namespace orrery::simulator

@@ -1,0 +1,18 @@
+#ifndef ORRERY_SIMULATOR_PLAY_H_
+#define ORRERY_SIMULATOR_PLAY_H_
+
+#include "absl/status/statusor.h"
+#include "simulator/link_use.h"
+#include "simulator/program.h"
+#include "simulator/trace.h"
+
+namespace orrery::simulator {
+
+/// Plays a program that verifies by the fastest engine that is right: the longest path, or events
+/// on the fluid network. `use`, when given, is told how much of each link is used when. Errors are
+/// those of RunEvents: OutOfRange for a run that goes on beyond kEndOfTime.
+absl::StatusOr<Trace> Play(const Program& program, LinkUse* use = nullptr);
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_PLAY_H_

@@ -1,0 +1,16 @@
+#ifndef ORRERY_TOOLS_REPORT_TEXT_H_
+#define ORRERY_TOOLS_REPORT_TEXT_H_
+
+#include "simulator/report.h"
+#include "simulator/report_json.h"
+
+namespace orrery::tools {
+
+/// Prints the figures of a report to standard output, a line each; throughput and utilization only
+/// where `of_model` says that a model was played.
+void PrintReportLines(const simulator::Report& report, const simulator::ModelFigures& figures,
+                      bool of_model);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_REPORT_TEXT_H_
