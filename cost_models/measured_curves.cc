@@ -175,8 +175,9 @@ CurveFit FitCurve(const MeasuredCurve& curve) {
   double floor = std::numeric_limits<double>::infinity();
   for (const MeasuredPoint& point : curve.points) floor = std::min(floor, point.seconds);
   // Of several lines: nearer by a tenth, or not worth it.
-  constexpr double kWorthIt = 0.9;
+  constexpr double kWorthIt = 0.9, kGoodEnough = 1e-6;
   CurveFit best = FitRanges(curve, {}, floor);
+  if (best.mean_error < kGoodEnough) return best;
   const std::vector<size_t> places = Places(curve);
   CurveFit two = best, three = best;
   for (size_t i = 0; i < places.size(); ++i) {

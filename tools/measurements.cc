@@ -75,7 +75,7 @@ std::vector<DeviceId> GroupOf(const MeasuredCurve& curve, const cluster::Cluster
 
 absl::StatusOr<std::string> Compare(const MeasuredCurve& curve, bool every_point) {
   const auto spec = ClusterOf(curve);
-  if (!spec.ok()) return absl::StrCat(curve.id, ",", curve.split, ",,,,,,,,no preset\n");
+  if (!spec.ok()) return absl::StrCat(curve.id, ",", curve.split, ",no preset,,,,,,,\n");
   ORRERY_ASSIGN_OR_RETURN(const cluster::Cluster cluster, cluster::ParseCluster(*spec));
   const std::vector<DeviceId> group = GroupOf(curve, cluster);
   // A sweep that names its algorithm at the end of its id was forced to it.

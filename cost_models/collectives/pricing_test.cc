@@ -173,9 +173,8 @@ TEST(CostOf, KeepsEveryWayToBeTheSlowest) {
 // The ideal one, those of a machine, and one without copies.
 std::vector<cluster::CollectiveProtocol> Protocols() {
   std::vector<cluster::CollectiveProtocol> protocols = {IdealProtocol()};
-  for (const auto& one : cluster::FindCollectiveProfile("nccl-hopper")->protocols) {
-    protocols.push_back(one);
-  }
+  const cluster::CollectiveProfile hopper = *cluster::FindCollectiveProfile("nccl-hopper");
+  protocols.insert(protocols.end(), hopper.protocols.begin(), hopper.protocols.end());
   protocols.push_back({.name = "wires", .rate = 0.9375, .start_up = Duration(1'234'567)});
   return protocols;
 }

@@ -97,6 +97,8 @@ absl::StatusOr<std::vector<Bytes>> ParseSizes(const std::string& text) {
   return sizes;
 }
 
+bool PlaysTransfers(const Flags& flags) { return flags.every_transfer || flags.network != "fluid"; }
+
 // The sweeps that --cost-model measured:FILE names.
 absl::StatusOr<cost_models::MeasuredCurves> ReadSweeps(const Flags& flags) {
   absl::string_view file = flags.cost_model;
@@ -130,6 +132,8 @@ absl::StatusOr<Question> Read(const Flags& flags) {
     return absl::InvalidArgumentError("--cluster is missing; wanted one, such as dgx-h100:2");
   }
   ORRERY_ASSIGN_OR_RETURN(question.cluster, cluster::ParseCluster(flags.cluster));
+  // Transfers pass over wires alone: no library starts them.
+  if (PlaysTransfers(flags)) question.cluster.topology.SetCollectiveProfile({});
   ORRERY_ASSIGN_OR_RETURN(question.group,
                           Annotated(ParseGroup(flags.group, question.cluster.size()), "--group"));
   ORRERY_RETURN_IF_ERROR(
@@ -160,7 +164,7 @@ absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes 
                               : cost_models::ChooseCollective(request, topology, question.choice));
   const ChosenCollective& chosen = answer.chosen;
   answer.time = chosen.time;
-  if (flags.every_transfer || flags.network != "fluid") {
+  if (PlaysTransfers(flags)) {
     ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen));
   }
   const cost_models::CollectiveCall& call = chosen.call;
