@@ -113,19 +113,27 @@ absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const Topolo
 
 PathInfo Topology::Path(DeviceId from, DeviceId to) const {
   CheckPair(*this, from, to);
-  if (kind_->path != nullptr) return kind_->path(shape_, from, to);
+  if (kind_->path != nullptr && faster_.empty()) return kind_->path(shape_, from, to);
   std::vector<LinkNumber> route;
   kind_->append_route(shape_, from, to, route);
-  PathInfo path = kind_->link_at(shape_, route.front()).speed;
-  for (size_t i = 1; i < route.size(); ++i) {
-    path = Join(path, kind_->link_at(shape_, route[i]).speed);
-  }
+  PathInfo path = LinkAt(route.front()).speed;
+  for (size_t i = 1; i < route.size(); ++i) path = Join(path, LinkAt(route[i]).speed);
   return path;
 }
 
 Link Topology::LinkAt(LinkNumber link) const {
   ORRERY_CHECK(link >= 0 && link < link_count()) << "link " << link << " of " << link_count();
-  return kind_->link_at(shape_, link);
+  Link row = kind_->link_at(shape_, link);
+  if (!faster_.empty() && row.kind == faster_) row.speed.rate = Aggregate(row.speed.rate, factor_);
+  return row;
+}
+
+Topology Topology::WithFasterLinks(absl::string_view kind, int64_t factor) const {
+  ORRERY_CHECK(factor >= 1) << factor;
+  Topology other = *this;
+  other.faster_ = std::string(kind);
+  other.factor_ = factor;
+  return other;
 }
 
 void Topology::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {

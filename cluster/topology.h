@@ -138,6 +138,10 @@ class Topology {
   /// topology.
   void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
 
+  /// The same, but that all links of that kind ("nic") have `factor` times their rate:
+  /// for questions of what if. Bisection stays what it is without.
+  Topology WithFasterLinks(absl::string_view kind, int64_t factor) const;
+
   /// "device3" or, counted from 0 after the devices, "switch0".
   std::string VertexName(VertexId vertex) const;
   /// "device3 -> switch0 (port)".
@@ -162,6 +166,8 @@ class Topology {
   const TopologyKind* kind_;
   TopologyShape shape_;
   std::shared_ptr<const CollectiveProfile> profile_ = {};  // null: ideal; copies share it
+  std::string faster_ = {};  // kind of the links with `factor_` times their rate
+  int64_t factor_ = 1;
 };
 
 }  // namespace orrery::cluster

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
 #include "support/check.h"
 
@@ -298,7 +299,8 @@ class BlockLowering {
             .results = results_};
   }
 
-  simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes) {
+  simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
+                              absl::string_view communication = {}) {
     const bool send = kind == simulator::TaskKind::kSend;
     const ValueId value = send ? function_.operands(op)[0] : function_.result(op);
     name_.clear();
@@ -308,7 +310,8 @@ class BlockLowering {
                               .phase = context_.phase,
                               .stage = context_.stage,
                               .flops = flops,
-                              .bytes = bytes});
+                              .bytes = bytes,
+                              .communication = communication});
   }
 
   Cost CostOf(OpId op) {
@@ -324,14 +327,17 @@ class BlockLowering {
   void Collective(OpId op, BlockTask& row) {
     row.bytes = Bytes(BytesOf(function_.result(op)));
     row.dtype = function_.type(function_.result(op)).dtype;
-    row.label = AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes);
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
     row.collective = function_.kind(op) == OpKind::kAllGather
                          ? cost_models::CollectiveKind::kAllGather
                          : cost_models::CollectiveKind::kAllReduce;
-    const bool horizontal = function_.mesh().Names(row.group) == "hp";
+    const std::string axes = function_.mesh().Names(row.group);
+    row.label =
+        AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
+                 absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
+    const bool horizontal = axes == "hp";
     row.stream = context_.blocking ? StreamKind::kCompute
                  : horizontal      ? StreamKind::kHorizontal
                                    : StreamKind::kData;
@@ -347,7 +353,7 @@ class BlockLowering {
                             .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
                             .bytes = bytes,
                             .freed = --uses_[buffer_[value]] == 0,
-                            .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes)});
+                            .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
   }
 
   const transforms::StageFunction& part_;

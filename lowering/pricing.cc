@@ -24,9 +24,13 @@ Lane LaneOf(int32_t owner, StreamKind stream) {
 
 void Pricing::Expect(int32_t stage, const BlockTask& task) {
   movements_[KeyOf(stage, task)].stream = task.stream;
+  exchanges_are_of_.reset();
 }
 
-void Pricing::Expect(int32_t stage, const BlockSend& send) { movements_[KeyOf(stage, send)]; }
+void Pricing::Expect(int32_t stage, const BlockSend& send) {
+  movements_[KeyOf(stage, send)];
+  exchanges_are_of_.reset();
+}
 
 const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(const ir::AxisList& axes) {
   auto found = groups_.find(axes);
@@ -127,6 +131,8 @@ int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
 }
 
 void Pricing::FindExchanges(bool fold) {
+  if (exchanges_are_of_ == fold) return;
+  exchanges_are_of_ = fold;
   exchanges_.clear();
   exchange_numbers_.clear();
   for (Entry& entry : movements_) {

@@ -125,6 +125,7 @@ class Pricing {
   const PricingOptions options_;
   std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
   std::map<Key, Movement> movements_;
+  std::optional<bool> exchanges_are_of_;  // whether those below are of a folded step
   std::map<ExchangeKey, int32_t> exchange_numbers_;
   std::vector<PlacedExchange> exchanges_;
   LinkClasses classes_;

@@ -22,6 +22,7 @@ std::vector<Stage> StageMaker::Make() {
   fold_ = input_.options.fold && CanFold();
   pricing_.Prepare(fold_, program_);
   MakeRanks();
+  SetLevels();
   PriceBlocks();
   return std::move(stages_);
 }
@@ -117,6 +118,16 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
   return limit == Bytes(0) ? memory : std::min(limit, memory);
 }
 
+// As with durations, the slowest kind stands for all of a folded stage.
+double StageMaker::SlowDownOf(int32_t stage, int32_t rank) const {
+  if (!fold_) return DeviceOf(rank).communication_slowdown;
+  double slowdown = 0;
+  for (const int32_t kind : kinds_[static_cast<size_t>(stage)]) {
+    slowdown = std::max(slowdown, input_.cluster.kind(kind).communication_slowdown);
+  }
+  return slowdown;
+}
+
 void StageMaker::MakeRanks() {
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     const std::vector<int32_t>& ranks = geometry_.ranks_of_stage(s);
@@ -125,10 +136,8 @@ void StageMaker::MakeRanks() {
     const size_t count = fold_ ? 1 : ranks.size();
     for (size_t a = 0; a < count; ++a) {
       Bytes capacity = CapacityOf(ranks[a]);
-      double slowdown = DeviceOf(ranks[a]).communication_slowdown;
-      for (const int32_t rank : fold_ ? ranks : std::vector<int32_t>()) {
-        capacity = std::min(capacity, CapacityOf(rank));
-        slowdown = std::max(slowdown, DeviceOf(rank).communication_slowdown);
+      for (const int32_t rank : ranks) {
+        if (fold_) capacity = std::min(capacity, CapacityOf(rank));
       }
       const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
       Actor actor;
@@ -139,7 +148,7 @@ void StageMaker::MakeRanks() {
                                      .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
                                      .stage = s,
                                      .capacity = capacity,
-                                     .communication_slowdown = slowdown});
+                                     .communication_slowdown = SlowDownOf(s, ranks[a])});
       for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
            ++stream) {
         actor.streams[static_cast<size_t>(stream)] =
@@ -164,6 +173,19 @@ void StageMaker::TakeSlowest(PlacedBlock& placed) const {
     for (size_t t = 0; t < durations.size(); ++t) {
       Duration& duration = placed.block.tasks[t].duration;
       duration = std::max(duration, durations[t]);
+    }
+  }
+}
+
+void StageMaker::SetLevels() {
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (const PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
+      for (const BlockTask& task : placed->block.tasks) {
+        if (!task.group.empty()) program_.SetLevel(task.label, pricing_.LevelOf(s, task));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        program_.SetLevel(send.label, pricing_.LevelOf(s, send));
+      }
     }
   }
 }

@@ -38,6 +38,8 @@ class StageMaker {
   bool OneKindAStage() const;
   void MakeRanks();
   Bytes CapacityOf(int32_t rank) const;
+  void SetLevels();
+  double SlowDownOf(int32_t stage, int32_t rank) const;
   void PriceBlocks();
   void TakeSlowest(PlacedBlock& placed) const;
   const cluster::Device& DeviceOf(int32_t rank) const;

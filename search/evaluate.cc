@@ -45,6 +45,7 @@ simulator::Report Difference(const Run& longer, const simulator::Report& shorter
     rank.exposed_communication -= before.exposed_communication;
     rank.idle -= before.idle;
   }
+  step.shares.Subtract(shorter.shares);
   simulator::SetRatios(longer.program, step);
   return step;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "simulator/communication.h"
 #include "simulator/program.h"
 #include "simulator/trace.h"
 #include "support/id_table.h"
@@ -25,11 +26,13 @@ struct Activity {
   Duration active;     // when it does, or communication runs on any stream
 };
 
-/// The activity of each rank class during `trace`, given the sums of its streams. Compute tasks on
-/// other streams (copies to the host) count as neither. Linear in the tasks of the ranks on which
-/// streams overlap, and free on the others; needs no sort, since streams run in order.
+/// The activity of each rank class during `trace`, given the sums of its streams, and how much of
+/// each of its `shares` is exposed. Compute tasks on other streams (copies to the host) count as
+/// neither. Linear in the tasks of the ranks on which streams overlap, and free on the others;
+/// needs no sort, since streams run in order.
 IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Trace& trace,
-                                               const IdTable<StreamId, StreamSums>& sums);
+                                               const IdTable<StreamId, StreamSums>& sums,
+                                               CommunicationShares& shares);
 
 }  // namespace orrery::simulator
 

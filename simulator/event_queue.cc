@@ -236,6 +236,4 @@ absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network) {
   return Engine<NoSlowDown>(program, network).Run();
 }
 
-bool NeedsEvents(const Program& program) { return program.has_flows() || HasSlowDown(program); }
-
 }  // namespace orrery::simulator

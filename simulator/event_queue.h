@@ -10,7 +10,7 @@ namespace orrery::simulator {
 
 /// Plays `program` event by event: tasks start as streams and dependencies set them free, and
 /// `network`, which must be fresh, times the flows. The outcome depends on nothing but the two;
-/// where nothing `NeedsEvents`, it is that of `RunLongestPath`, picosecond for picosecond.
+/// where nothing `NeedsEvents` (play.h), it is that of `RunLongestPath`, picosecond for picosecond.
 ///
 /// A task that occupies several streams waits in all of them until it is at the head of each. When
 /// time comes to a moment, flows that arrive then finish before the tasks that do, those in the
@@ -23,11 +23,6 @@ namespace orrery::simulator {
 /// each other and on what; so are ids out of range and resources and flows without bandwidth. A run
 /// that goes on for more than 53 days is OutOfRange.
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network);
-
-/// Which engine a program needs: whether times depend on what else runs, as flows share links or
-/// communication slows down what computes, so that only `RunEvents` can play it; `RunLongestPath`
-/// plays all others, faster. Requires streams of ranks that there are.
-bool NeedsEvents(const Program& program);
 
 }  // namespace orrery::simulator
 

@@ -9,8 +9,8 @@ namespace orrery::simulator {
 /// Plays `program` in one sweep: with fixed stream orders and nothing shared, a task starts at the
 /// longest path to it, max(finish of what it waits for). No event queue is needed, and the outcome
 /// is the same picosecond for picosecond. Requires that no task has a flow and no rank slows down
-/// (`NeedsEvents` tells both), and that the program verifies; a program that is not `ordered` is
-/// sorted first, at a tenth of the speed.
+/// (`NeedsEvents` of play.h tells both), and that the program verifies; a program that is not
+/// `ordered` is sorted first, at a tenth of the speed.
 Trace RunLongestPath(const Program& program);
 
 /// As above, into the memory of `trace`, for callers that play many programs.

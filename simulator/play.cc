@@ -6,9 +6,12 @@
 #include "simulator/event_queue.h"
 #include "simulator/fluid_network.h"
 #include "simulator/longest_path.h"
+#include "simulator/slow_down.h"
 #include "simulator/time_alone.h"
 
 namespace orrery::simulator {
+
+bool NeedsEvents(const Program& program) { return program.has_flows() || HasSlowDown(program); }
 
 absl::StatusOr<Trace> Play(const Program& program, LinkUse* use) {
   if (NeedsEvents(program)) {

@@ -209,12 +209,25 @@ StreamId Program::AddStream(RankClassId rank, StreamKind kind) {
 
 LabelId Program::AddLabel(const TaskLabel& label) {
   label_names_.push_back(label.name);
+  const int32_t communication = Intern(label.communication);
+  const int32_t level = Intern(label.level);
   return labels_.push_back({.kind = label.kind,
                             .phase = label.phase,
                             .stage = label.stage,
                             .flops = label.flops,
                             .bytes = label.bytes,
-                            .collectives = label.collectives});
+                            .collectives = label.collectives,
+                            .communication = communication,
+                            .level = level});
+}
+
+int32_t Program::Intern(absl::string_view name) {
+  const auto count = static_cast<int32_t>(communication_names_.size());
+  for (int32_t i = 0; i < count; ++i) {
+    if (communication_names_[static_cast<size_t>(i)] == name) return i;
+  }
+  communication_names_.push_back(name);
+  return count;
 }
 
 FlowId Program::AddFlow(const Flow& flow) {

@@ -92,6 +92,10 @@ struct TaskLabel {
   Flops flops = {};  // a rank
   Bytes bytes = {};  // moved to and from memory, or the tensor that is sent or reduced, a rank
   int32_t collectives = 1;  // how many collectives, of as many groups, a folded task stands for
+  absl::string_view communication = {};  // its kind, for reports: "all-reduce dp"; a copy is kept
+  /// The level of the network whose links bound it when it is alone: the kind of a resource, "nic".
+  /// Empty when that is unknown. A copy is kept.
+  absl::string_view level = {};
 };
 
 /// What flows share: a link in one direction, or several links that all flows load alike.
@@ -148,6 +152,8 @@ class Program {
   LabelId AddLabel(const TaskLabel& label);
   /// How many collectives a task of that label stands for.
   void SetCollectives(LabelId label, int32_t count) { labels_[label].collectives = count; }
+  /// The level of the network that bounds tasks of that label; a copy is kept.
+  void SetLevel(LabelId label, absl::string_view level) { labels_[label].level = Intern(level); }
   ResourceId AddResource(Resource resource) { return resources_.push_back(std::move(resource)); }
   /// Keeps a copy of the loads.
   FlowId AddFlow(const Flow& flow);
@@ -179,7 +185,9 @@ class Program {
             .stage = row.stage,
             .flops = row.flops,
             .bytes = row.bytes,
-            .collectives = row.collectives};
+            .collectives = row.collectives,
+            .communication = communication_names_[static_cast<size_t>(row.communication)],
+            .level = communication_names_[static_cast<size_t>(row.level)]};
   }
   int32_t label_count() const { return labels_.size(); }
   const Resource& resource(ResourceId id) const { return resources_[id]; }
@@ -245,6 +253,8 @@ class Program {
     Flops flops;
     Bytes bytes;
     int32_t collectives;
+    int32_t communication;  // in communication_names_
+    int32_t level;          // the same
   };
   // A flow, with its row in the pool of loads.
   struct FlowRow {
@@ -254,6 +264,8 @@ class Program {
     uint32_t load_begin;
     uint32_t load_count;
   };
+  // The place of `name` in communication_names_, where it is put once.
+  int32_t Intern(absl::string_view name);
   static size_t Row(TaskId id) { return static_cast<size_t>(id.index()); }
 
   IdTable<RankClassId, RankClass> ranks_;
@@ -261,6 +273,7 @@ class Program {
   IdTable<StreamId, Stream> streams_;
   IdTable<LabelId, LabelRow> labels_;
   NameList label_names_;
+  NameList communication_names_;  // a handful: kinds and levels of all labels
   IdTable<ResourceId, Resource> resources_;
   IdTable<FlowId, FlowRow> flows_;
   std::vector<Load> load_pool_;

@@ -131,6 +131,15 @@ class Parser {
     if (line.Take("collectives")) {
       ORRERY_ASSIGN_OR_RETURN(label.collectives, line.Int32());
     }
+    std::string communication, level;
+    if (line.Take("communication")) {
+      ORRERY_ASSIGN_OR_RETURN(communication, line.String());
+      label.communication = communication;
+    }
+    if (line.Take("level")) {
+      ORRERY_ASSIGN_OR_RETURN(level, line.String());
+      label.level = level;
+    }
     program_.AddLabel(label);
     return line.End();
   }

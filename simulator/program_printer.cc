@@ -65,6 +65,10 @@ void PrintLabel(const Program& program, LabelId id, std::string* out) {
   if (label.flops != Flops()) absl::StrAppend(out, " flops ", Shortest(label.flops.count()));
   if (label.bytes != Bytes()) absl::StrAppend(out, " bytes ", label.bytes.count());
   if (label.collectives != 1) absl::StrAppend(out, " collectives ", label.collectives);
+  if (!label.communication.empty()) {
+    absl::StrAppend(out, " communication ", Quoted(label.communication));
+  }
+  if (!label.level.empty()) absl::StrAppend(out, " level ", Quoted(label.level));
   absl::StrAppend(out, "\n");
 }
 

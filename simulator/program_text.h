@@ -16,7 +16,8 @@
 //   resident rank0 parameters 4096 bytes
 //   stream0 rank0 compute
 //   label0 "MatMul y0" compute forward stage 0 flops 2e+09 bytes 4096
-//   label1 "AllReduce dwA (dp)" collective backward stage 0 bytes 4096 collectives 4
+//   label1 "AllReduce dwA" collective backward stage 0 bytes 4096 collectives 4
+//   label2 "Send y0" send forward stage 0 bytes 4096 communication "send" level "nic"
 //   resource0 "device3 -> switch0" "port" capacity 25000000000 bytes/s latency 250 ps
 //   flow0 size 4096 bytes rate 25000000000 bytes/s latency 500 ps loads resource0 1
 //   task0 stream0 label0 microbatch 3 takes 1500 ps

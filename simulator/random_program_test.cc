@@ -63,7 +63,9 @@ class Generator {
                        .stage = i,
                        .flops = Flops(static_cast<double>(Below(1000)) / 7),
                        .bytes = Bytes(static_cast<int64_t>(Below(5000))),
-                       .collectives = i});
+                       .collectives = i,
+                       .communication = i == 1 ? "all-reduce \"dp\"" : "",
+                       .level = i > 1 ? "nic" : ""});
   }
 
   Draft MakeDraft(size_t index) {

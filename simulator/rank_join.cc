@@ -104,13 +104,20 @@ class Joiner {
     return *task;
   }
 
+  // As reports sum it up: "all-reduce world", "send"; empty for what computes.
+  std::string CommunicationOf(const RankStep& step) const {
+    if (step.kind == StepKind::kSend) return "send";
+    if (step.kind != StepKind::kCollective) return "";
+    return absl::StrCat(step.collective, " ",
+                        programs_.communicators[static_cast<size_t>(step.communicator)].name);
+  }
+
   LabelId LabelOf(int32_t rank, const RankStep& step) {
     std::string name = step.name.empty() ? "compute" : step.name;
     TaskKind kind = TaskKind::kCompute;
     if (step.kind == StepKind::kCollective) {
       kind = TaskKind::kCollective;
-      name = absl::StrCat(step.collective, " ",
-                          programs_.communicators[static_cast<size_t>(step.communicator)].name);
+      name = CommunicationOf(step);
     } else if (step.kind == StepKind::kSend) {
       kind = TaskKind::kSend;
       name = absl::StrCat("send ", rank, " to ", step.peer, " tag ", step.tag);
@@ -118,7 +125,8 @@ class Joiner {
     const Bytes bytes = kind == TaskKind::kCompute ? Bytes(0) : step.size;
     LabelId& label = labels_[{name, kind, bytes.count()}];
     if (!label.valid()) {
-      label = program_.AddLabel({.name = name, .kind = kind, .bytes = bytes});
+      label = program_.AddLabel(
+          {.name = name, .kind = kind, .bytes = bytes, .communication = CommunicationOf(step)});
     }
     return label;
   }

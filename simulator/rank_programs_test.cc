@@ -44,8 +44,8 @@ stream2 rank1 compute
 stream3 rank1 data
 label0 "first" compute forward stage 0
 label1 "compute" compute forward stage 0
-label2 "all-reduce world" collective forward stage 0 bytes 4
-label3 "send 0 to 1 tag 5" send forward stage 0 bytes 3
+label2 "all-reduce world" collective forward stage 0 bytes 4 communication "all-reduce world"
+label3 "send 0 to 1 tag 5" send forward stage 0 bytes 3 communication "send"
 task0 stream0 label0 takes 10 ps
 task1 stream2 label0 takes 10 ps
 task2 stream0 label1 takes 7 ps

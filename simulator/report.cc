@@ -14,20 +14,22 @@ struct LabelFacts {
   double flops = 0;  // of each rank that takes part
   int64_t bytes_sent = 0;
   int64_t bytes_reduced = 0;
-  bool communicates = false;
+  Bytes bytes;
+  int32_t column = -1;  // of the shares of communication; -1: it computes
 };
 
-std::vector<LabelFacts> FactsOfLabels(const Program& program) {
+std::vector<LabelFacts> FactsOfLabels(const Program& program, const CommunicationShares& shares) {
   std::vector<LabelFacts> facts;
   facts.reserve(static_cast<size_t>(program.label_count()));
   for (int32_t i = 0; i < program.label_count(); ++i) {
-    const TaskLabel& label = program.label(LabelId(i));
+    const TaskLabel label = program.label(LabelId(i));
     const int64_t bytes = label.bytes.count();
     facts.push_back(
         {.flops = label.flops.count(),
          .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
          .bytes_reduced = label.kind == TaskKind::kCollective ? bytes * label.collectives : 0,
-         .communicates = label.kind != TaskKind::kCompute});
+         .bytes = label.bytes,
+         .column = shares.column_of(LabelId(i))});
   }
   return facts;
 }
@@ -50,7 +52,7 @@ void AddTask(bool communicates, Time finish, Duration duration, StreamSums& sum)
 // The pass over the tasks.
 IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace,
                                          Report& report) {
-  const std::vector<LabelFacts> facts = FactsOfLabels(program);
+  const std::vector<LabelFacts> facts = FactsOfLabels(program, report.shares);
   const IdTable<StreamId, int64_t> members = MembersByStream(program);
   IdTable<StreamId, StreamSums> sums(program.stream_count());
   int64_t bytes_sent = 0;
@@ -63,7 +65,11 @@ IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& tr
     const std::span<const StreamId> streams = program.streams_of(task);
     const Duration duration = trace.finish[row] - trace.start[row];
     for (const StreamId stream : streams) {
-      AddTask(fact.communicates, trace.finish[row], duration, sums[stream]);
+      AddTask(fact.column >= 0, trace.finish[row], duration, sums[stream]);
+      if (fact.column >= 0) {
+        report.shares.at(program.stream(stream).rank, fact.column) +=
+            {.bytes = fact.bytes, .total = duration, .exposed = {}};
+      }
       flops += fact.flops * static_cast<double>(members[stream]);
     }
     bytes_sent += fact.bytes_sent * members[streams.front()];
@@ -87,7 +93,8 @@ void SumRanks(const Program& program, const IdTable<StreamId, StreamSums>& sums,
 
 void AddActivity(const Program& program, const Trace& trace,
                  const IdTable<StreamId, StreamSums>& sums, Report& report) {
-  const IdTable<RankClassId, Activity> activities = ActivityOfRanks(program, trace, sums);
+  const IdTable<RankClassId, Activity> activities =
+      ActivityOfRanks(program, trace, sums, report.shares);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const Activity& activity = activities[RankClassId(i)];
     RankReport& rank = report.ranks[RankClassId(i)];
@@ -137,6 +144,7 @@ void SetRatios(const Program& program, Report& report) {
   };
   report.exposed_communication_s = 1e-12 * ratio(totals.exposed, report.rank_count);
   report.communication_overhead = ratio(totals.communication, totals.busy);
+  report.communication = report.shares.Means(program);
   report.bubble_fraction =
       ratio(totals.idle, Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
 }
@@ -148,6 +156,7 @@ Report Summarize(const Program& program, const Trace& trace) {
   report.step_time = trace.makespan;
   report.simulated_tasks = program.task_count();
   report.ranks.resize(program.rank_count());
+  report.shares = CommunicationShares(program);
   const IdTable<StreamId, StreamSums> sums = SumStreams(program, trace, report);
   SumRanks(program, sums, report);
   AddActivity(program, trace, sums, report);

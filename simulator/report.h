@@ -2,7 +2,9 @@
 #define ORRERY_SIMULATOR_REPORT_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "simulator/communication.h"
 #include "simulator/memory.h"
 #include "simulator/program.h"
 #include "simulator/trace.h"
@@ -31,21 +33,24 @@ struct RankReport {
 /// The figures of one simulated step.
 struct Report {
   Duration step_time;
-  double communication_overhead = 0;       // communication over all durations, over all ranks
-  double exposed_communication_s = 0;      // mean over all ranks
-  double bubble_fraction = 0;              // idle share of all ranks' time
-  Bytes peak_memory;                       // of the rank that needs most
-  bool fits = true;                        // whether every rank's peak is within its capacity
-  Bytes bytes_sent;                        // by sends, each counted once
-  Bytes bytes_reduced;                     // tensors of collectives, each counted once
-  Flops flops;                             // of all ranks
-  int64_t rank_count = 0;                  // global ranks: the members of all classes
-  int64_t simulated_tasks = 0;             // after folding
-  IdTable<RankClassId, RankReport> ranks;  // by class
+  double communication_overhead = 0;   // communication over all durations, over all ranks
+  double exposed_communication_s = 0;  // mean over all ranks
+  double bubble_fraction = 0;          // idle share of all ranks' time
+  Bytes peak_memory;                   // of the rank that needs most
+  bool fits = true;                    // whether every rank's peak is within its capacity
+  Bytes bytes_sent;                    // by sends, each counted once
+  Bytes bytes_reduced;                 // tensors of collectives, each counted once
+  Flops flops;                         // of all ranks
+  std::vector<CommunicationReport> communication;  // by kind and level
+  CommunicationShares shares;                      // the same, of each rank class
+  int64_t rank_count = 0;                          // global ranks: the members of all classes
+  int64_t simulated_tasks = 0;                     // after folding
+  IdTable<RankClassId, RankReport> ranks;          // by class
 };
 
 /// Sets what is a ratio or a mean over all ranks (rank_count, communication_overhead,
-/// exposed_communication_s, bubble_fraction) from step_time and the rows of the ranks.
+/// exposed_communication_s, bubble_fraction, communication) from step_time, the rows of the ranks
+/// and the shares.
 void SetRatios(const Program& program, Report& report);
 
 /// The report of `trace`, a run of `program`, which must verify.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
 #include "support/check.h"
 
 namespace orrery::simulator {
@@ -15,6 +16,10 @@ namespace {
 std::string Number(double value) {
   ORRERY_CHECK(std::isfinite(value)) << "JSON has no " << value;
   return absl::StrFormat("%.17g", value);
+}
+
+std::string Quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // Global ranks with the class that each is of, by rank.
@@ -56,6 +61,18 @@ std::string Devices(const Program& program, const Report& report) {
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }
 
+std::string Communication(const Report& report) {
+  std::string out;
+  for (const CommunicationReport& row : report.communication) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", Quoted(row.kind),
+                    ", \"level\": ", Quoted(row.level), ", \"bytes\": ", Number(row.bytes),
+                    ", \"total_s\": ", Number(row.total_s),
+                    ", \"exposed_s\": ", Number(row.exposed_s),
+                    ", \"hidden_s\": ", Number(row.hidden_s), "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
 }  // namespace
 
 std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures) {
@@ -68,6 +85,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
       {"hfu", Number(figures.hfu)},
       {"communication_overhead", Number(report.communication_overhead)},
       {"exposed_communication_s", Number(report.exposed_communication_s)},
+      {"communication", Communication(report)},
       {"bubble_fraction", Number(report.bubble_fraction)},
       {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
       {"fits", report.fits ? "true" : "false"},

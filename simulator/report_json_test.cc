@@ -22,7 +22,7 @@ resident rank1 parameters 900 bytes
 stream0 rank0 compute
 stream1 rank1 compute
 label0 "MatMul" compute forward stage 0
-label1 "Send" send forward stage 0 bytes 64
+label1 "Send" send forward stage 0 bytes 64 level "nic \"0\""
 task0 stream0 label0 takes 1500000000000 ps
 task1 stream0 stream1 label1 takes 500000000000 ps
 )");
@@ -41,6 +41,9 @@ task1 stream0 stream1 label1 takes 500000000000 ps
   "hfu": 0.75,
   "communication_overhead": 0.40000000000000002,
   "exposed_communication_s": 0.5,
+  "communication": [
+    {"kind": "send", "level": "nic \"0\"", "bytes": 64, "total_s": 0.5, "exposed_s": 0.5, "hidden_s": 0}
+  ],
   "bubble_fraction": 0.375,
   "peak_memory_bytes": 900,
   "fits": true,

@@ -14,6 +14,7 @@
 #include "simulator/fluid_network.h"
 #include "simulator/independent_flows.h"
 #include "simulator/longest_path.h"
+#include "simulator/play.h"
 #include "simulator/program_test_util.h"
 #include "simulator/random_program.h"
 
@@ -23,7 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Trace Play(const Program& program) {
+Trace PlayEvents(const Program& program) {
   IndependentFlows network(program);
   absl::StatusOr<Trace> trace = RunEvents(program, network);
   EXPECT_TRUE(trace.ok()) << trace.status() << Print(program);
@@ -147,7 +148,7 @@ label1 "AllReduce" collective backward stage 0
 
 TEST(SlowDown, ComputeStretchesWhileCommunicationRuns) {
   // 10 ps at full speed, 40 ps at three quarters do 30, and then 60 are left.
-  const Trace trace = Play(Overlapping("0.25", R"(
+  const Trace trace = PlayEvents(Overlapping("0.25", R"(
 task0 stream1 label0 takes 10 ps
 task1 stream0 label0 takes 100 ps
 task2 stream1 label1 takes 40 ps
@@ -159,7 +160,7 @@ task2 stream1 label1 takes 40 ps
 
 TEST(SlowDown, TwoAtOnceSlowDownNoMoreThanOne) {
   // From 0 to 40 half speed; 80 of 100 are left.
-  const Trace trace = Play(Overlapping("0.5", R"(
+  const Trace trace = PlayEvents(Overlapping("0.5", R"(
 task0 stream0 label0 takes 100 ps
 task1 stream1 label1 takes 40 ps
 task2 stream2 label1 takes 30 ps
@@ -169,7 +170,7 @@ task2 stream2 label1 takes 30 ps
 
 TEST(SlowDown, CollectivesThatFollowEachOtherAreOneStretch) {
   // Two thirds of the speed throughout: 20 work takes 30, and what is rounded is rounded once.
-  const Trace trace = Play(Overlapping("0.333333333", R"(
+  const Trace trace = PlayEvents(Overlapping("0.333333333", R"(
 task0 stream0 label0 takes 20 ps
 task1 stream1 label1 takes 7 ps
 task2 stream1 label1 takes 0 ps
@@ -180,7 +181,7 @@ task4 stream1 label1 takes 700 ps
 }
 
 TEST(SlowDown, CopiesToTheHostAndFlowsGoOnAsTheyAre) {
-  const Trace trace = Play(Overlapping("0.5", R"(
+  const Trace trace = PlayEvents(Overlapping("0.5", R"(
 flow0 size 50 bytes rate 1000000000000 bytes/s latency 0 ps
 task0 stream3 label0 takes 60 ps
 task1 stream0 label0 takes flow0
@@ -214,13 +215,13 @@ TEST(SlowDown, EqualsPicosecondByPicosecond) {
                                        .flows = seed % 3 == 0,
                                        .slow_down = true};
     const Program program = RandomProgram(options);
-    const Trace trace = Play(program);
+    const Trace trace = PlayEvents(program);
     ASSERT_EQ(trace, Stepper(program).Run()) << Print(program);
-    moved += trace.makespan > Play(RandomProgram({.seed = options.seed,
-                                                  .ranks = options.ranks,
-                                                  .tasks = options.tasks,
-                                                  .ordered = options.ordered,
-                                                  .flows = options.flows}))
+    moved += trace.makespan > PlayEvents(RandomProgram({.seed = options.seed,
+                                                        .ranks = options.ranks,
+                                                        .tasks = options.tasks,
+                                                        .ordered = options.ordered,
+                                                        .flows = options.flows}))
                                   .makespan;
   }
   EXPECT_GT(moved, 60);
@@ -233,7 +234,7 @@ TEST(SlowDown, OfNothingChangesNothing) {
     const Program slow =
         Parse(absl::StrReplaceAll(Print(plain), {{" stage 0\n", " stage 0 slowdown 1e-12\n"}}));
     EXPECT_TRUE(seed > 0 || NeedsEvents(slow));
-    EXPECT_EQ(Play(slow), RunLongestPath(plain));
+    EXPECT_EQ(PlayEvents(slow), RunLongestPath(plain));
   }
 }
 
@@ -244,7 +245,7 @@ task1 stream1 label1 takes 17 ps
 task2 stream0 label0 takes 13 ps after task1
 task3 stream1 label1 takes 40 ps
 )";
-  const Trace folded = Play(Overlapping("0.3", kTasks));
+  const Trace folded = PlayEvents(Overlapping("0.3", kTasks));
   Program unfolded;
   for (int32_t member = 0; member < 4; ++member) {
     unfolded.AddRank({.name = "r", .members = {member}, .communication_slowdown = 0.3});
@@ -264,7 +265,7 @@ task3 stream1 label1 takes 40 ps
   const TaskId first = unfolded.AddRendezvous(all, {.duration = Duration(17), .label = LabelId(1)});
   compute(13, {first});
   unfolded.AddRendezvous(all, {.duration = Duration(40), .label = LabelId(1)});
-  const Trace trace = Play(unfolded);
+  const Trace trace = PlayEvents(unfolded);
   EXPECT_EQ(trace.makespan, folded.makespan);
   for (size_t member = 0; member < 4; ++member) {
     EXPECT_EQ(trace.finish[member], folded.finish[0]);
@@ -286,7 +287,7 @@ task1 stream1 label1 takes 4000000000000000000 ps
 
 TEST(SlowDown, ASlowDownThatEndsInTimeIsNone) {
   // Saturated while the all-reduce runs, and counted out again when it ends.
-  const Trace trace = Play(Overlapping("0.999999999", R"(
+  const Trace trace = PlayEvents(Overlapping("0.999999999", R"(
 task0 stream0 label0 takes 1000000000000000000 ps
 task1 stream1 label1 takes 1000000000 ps
 )"));
@@ -299,7 +300,7 @@ TEST(NeedsEvents, OnlyWhereStreamsOverlap) {
   EXPECT_TRUE(NeedsEvents(RandomProgram({.flows = true})));
   const Program alone = RandomProgram({.seed = 3, .one_stream = true, .slow_down = true});
   EXPECT_FALSE(NeedsEvents(alone));
-  EXPECT_EQ(Play(alone), RunLongestPath(alone));
+  EXPECT_EQ(PlayEvents(alone), RunLongestPath(alone));
 }
 
 TEST(NeedsEventsDeathTest, TheLongestPathRefusesWhatItCannotPlay) {

@@ -29,6 +29,12 @@ void PrintReportLines(const simulator::Report& report, const simulator::ModelFig
   PrintLine("exposed communication",
             absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
                             Percent(exposed)));
+  for (const simulator::CommunicationReport& row : report.communication) {
+    const absl::string_view separator = row.level.empty() ? "" : ", ";
+    PrintLine(absl::StrCat("  ", row.kind, separator, row.level),
+              absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
+                              ToString(Bytes(static_cast<int64_t>(row.bytes)))));
+  }
   PrintLine("bubble", Percent(report.bubble_fraction));
   PrintLine("peak memory",
             absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));

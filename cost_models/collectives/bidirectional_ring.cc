@@ -14,6 +14,10 @@ Rounds Emit(const CollectiveCall& call) {
   return RingRounds(call.kind, orders);
 }
 
+// Over nodes with switches the rings of ring.cc load all links both ways as it is, and pricing
+// twice as many takes twice as long.
+bool IsWorthwhile(const CollectiveCall& call) { return !call.two_levels() || !call.grid.empty(); }
+
 }  // namespace
 
 extern const CollectiveAlgorithm kBidirectionalRingCollective = {
@@ -26,6 +30,7 @@ extern const CollectiveAlgorithm kBidirectionalRingCollective = {
               CollectiveKind::kAllGather},
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather},
+    .worthwhile = IsWorthwhile,
     .rounds = Emit,
 };
 

@@ -15,8 +15,9 @@ namespace {
 using cluster::LinkNumber;
 using cluster::Topology;
 
-// Links by their place in the order of first use. Where the topology has few links their places
-// stand in an array: twice as fast as a hash table for a ring of 1,024 ranks.
+// Links by their place in the order of first use. Where the topology has not many more links than
+// there are routes, their places stand in an array: twice as fast as a hash table for a ring of
+// 1,024 ranks, and a hundred times slower for each small group of many.
 class LinkTable {
  public:
   struct Entry {
@@ -27,8 +28,9 @@ class LinkTable {
     bool in_node = false;  // whether messages within a node use it
   };
 
-  explicit LinkTable(const Topology& topology)
-      : topology_(topology), dense_(topology.link_count() <= kMaxDense) {
+  LinkTable(const Topology& topology, int64_t routes)
+      : topology_(topology),
+        dense_(topology.link_count() <= std::min(kMaxDense, kLinksARoute * routes)) {
     if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
   }
 
@@ -46,6 +48,7 @@ class LinkTable {
 
  private:
   static constexpr int64_t kMaxDense = int64_t{1} << 18;
+  static constexpr int64_t kLinksARoute = 8;
 
   const Topology& topology_;
   bool dense_;
@@ -68,6 +71,12 @@ void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& 
   candidates.push_back(candidate);
 }
 
+int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
+  int64_t routes = 0;
+  for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
+  return routes * std::ssize(groups);
+}
+
 // Counts rounds one by one, or several that overlap together.
 class RoundCounter {
  public:
@@ -75,7 +84,7 @@ class RoundCounter {
       : topology_(topology),
         groups_(groups),
         rounds_(rounds),
-        links_(topology),
+        links_(topology, RouteCount(groups, rounds)),
         tells_nodes_apart_(!topology.collective_profile().ideal()) {}
 
   RoundsCost Count() {

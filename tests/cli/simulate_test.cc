@@ -46,10 +46,17 @@ TEST(Simulate, WritesTheReportAsJson) {
   const json report = json::parse(Contents("r.json"));
   EXPECT_THAT(
       Keys(report),
-      testing::IsSupersetOf({"bubble_fraction", "bytes_reduced", "bytes_sent",
+      testing::IsSupersetOf({"bubble_fraction", "bytes_reduced", "bytes_sent", "communication",
                              "communication_overhead", "devices", "exposed_communication_s", "fits",
                              "hfu", "mfu", "peak_memory_bytes", "simulated_tasks", "step_time_s",
                              "throughput_samples_per_s", "tokens_per_s", "wall_time_s"}));
+  double exposed = 0;
+  for (const json& row : report["communication"]) {
+    EXPECT_THAT(Keys(row),
+                testing::ElementsAre("bytes", "exposed_s", "hidden_s", "kind", "level", "total_s"));
+    exposed += row["exposed_s"].get<double>();
+  }
+  EXPECT_NEAR(exposed, report["exposed_communication_s"].get<double>(), 1e-15);
   ASSERT_EQ(report["devices"].size(), 8u);
   for (size_t rank = 0; rank < 8; ++rank) {
     const json& device = report["devices"][rank];

@@ -48,6 +48,15 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
     EXPECT_NEAR(one.report.bubble_fraction, every.report.bubble_fraction, 1e-9);
     EXPECT_NEAR(one.report.flops.count(), every.report.flops.count(),
                 1e-9 * every.report.flops.count());
+    ASSERT_EQ(one.report.communication.size(), every.report.communication.size());
+    for (size_t i = 0; i < one.report.communication.size(); ++i) {
+      const auto& row = one.report.communication[i];
+      const auto& other = every.report.communication[i];
+      EXPECT_EQ(row.kind, other.kind);
+      EXPECT_NEAR(row.bytes, other.bytes, 1e-9 * other.bytes);
+      EXPECT_NEAR(row.exposed_s, other.exposed_s, 1e-9 * other.total_s);
+      EXPECT_NEAR(row.hidden_s, other.hidden_s, 1e-9 * other.total_s);
+    }
     if (random.configuration.degrees.dp * random.configuration.degrees.hp == 1) return;
     ++(one.program.rank_count() == random.configuration.degrees.pp ? folded : kept);
   });

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "search/explain.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -26,6 +27,7 @@ struct Flags {
   std::string json;
   std::string trace;
   bool timeline = false;
+  bool explain = false;
 };
 
 void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
@@ -39,7 +41,11 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
-  setting.lowering.every_link = !flags.trace.empty();
+  setting.lowering.every_link = !flags.trace.empty() || flags.explain;
+  if (flags.explain && !setting.cost_model->shares_links()) {
+    return absl::InvalidArgumentError(
+        "--explain: the distir cost model knows no links; wanted another, such as roofline");
+  }
   search::Candidate candidate = flags.candidate;
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
@@ -58,6 +64,11 @@ absl::Status Simulate(const Flags& flags) {
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
   PrintReport(setting, candidate, *run);
+  if (flags.explain) {
+    ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
+                            search::Explain(setting, candidate, *run));
+    std::cout << "\n" << search::ExplanationText(explanation, run->report.step_time);
+  }
   if (!flags.timeline) return absl::OkStatus();
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
                           transforms::FindSchedule(candidate.schedule));
@@ -117,6 +128,8 @@ int Main(int argc, char** argv) {
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "explain", po::bool_switch(&flags.explain),
+      "name the busiest links, what they carry, and what would relieve them")(
       "program", po::value(&program),
       "play this file of programs of ranks in place of a model (docs/programs.md); with --cluster, "
       "--json and --trace only");

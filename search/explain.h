@@ -1,0 +1,52 @@
+#ifndef ORRERY_SEARCH_EXPLAIN_H_
+#define ORRERY_SEARCH_EXPLAIN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "search/evaluate.h"
+#include "simulator/link_use.h"
+#include "support/units.h"
+
+// Why a step takes as long as it does on its network, and what would help: every answer is a
+// simulation of the same step with one thing changed.
+
+namespace orrery::search {
+
+/// How much of what a link carries is of one kind of communication.
+struct CarriedShare {
+  std::string communication;  // "all-reduce dp"
+  double share = 0;           // of the bytes: 0 to 1
+};
+
+/// What the links of one kind do in a run; of the busiest of them.
+struct LevelUse {
+  std::string level;  // "nic"
+  std::string link;   // "device0 -> fabric (nic) and 127 alike"
+  simulator::ResourceUse use = {};
+  std::vector<CarriedShare> carried = {};  // the most first
+};
+
+/// A change, and how long the step would take then.
+struct Relief {
+  std::string change;  // "nic links of twice the rate"
+  Duration step_time = {};
+};
+
+struct Explanation {
+  std::vector<LevelUse> levels;  // the busiest first; none when nothing travels
+  std::vector<Relief> reliefs;   // the best first; those that change nothing too
+};
+
+/// Explains `run`, a run of `candidate` with `setting.lowering.every_link`. Tries twice the rate of
+/// the links of each level, and the other orders of placement. `setting` is changed on the way and
+/// put back.
+absl::StatusOr<Explanation> Explain(Setting& setting, const Candidate& candidate, const Run& run);
+
+/// As `simulate --explain` prints it.
+std::string ExplanationText(const Explanation& explanation, Duration step_time);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_EXPLAIN_H_
