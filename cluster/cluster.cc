@@ -1,6 +1,7 @@
 #include "cluster/cluster.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -57,7 +58,7 @@ absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
 }
 
 constexpr absl::string_view kPresetOptions =
-    "device port nic nic-latency nics rails oversubscription";
+    "device port nic nic-latency nics rails oversubscription ideal-collectives";
 
 // The nodes' count, near to a cube or a square: each dimension takes a prime factor in turn, the
 // largest first, for the one that is least.
@@ -149,7 +150,9 @@ absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_vi
   const std::string example = absl::StrCat(preset.name, ":4");
   const Halves size_options = SplitAt(text, ',');
   const bool is_torus = preset.torus_dimensions > 0;
-  const absl::string_view known = is_torus || preset.pairs ? "device" : kPresetOptions;
+  const absl::string_view known = is_torus       ? "device"
+                                  : preset.pairs ? "device ideal-collectives"
+                                                 : kPresetOptions;
   ORRERY_ASSIGN_OR_RETURN(
       const OptionList options,
       OptionList::Parse(size_options.after, known, absl::StrCat(example, ",device=h200")));
@@ -170,6 +173,10 @@ absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_vi
       ParseCount(size_options.before,
                  {.things = "nodes", .each = preset.devices_per_node, .example = example}));
   ORRERY_ASSIGN_OR_RETURN(cluster.topology, NodesOf(preset, nodes, cluster.device, options));
+  ORRERY_ASSIGN_OR_RETURN(const bool ideal, options.Flag("ideal-collectives"));
+  if (ideal) return cluster;
+  ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile, FindCollectiveProfile(preset.collectives));
+  cluster.topology.SetCollectiveProfile(std::move(profile));
   return cluster;
 }
 

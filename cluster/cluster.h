@@ -44,12 +44,13 @@ struct ClusterPreset {
   int32_t devices_per_node = 1;
   PathInfo port = {};  // one way, of a device to its node's switch, or to each of its neighbours
   PathInfo nic = {};   // one way, of a device to the fabric between nodes
-  absl::string_view source;          // of rates and latencies
-  int32_t nics_per_node = 0;         // that the devices of a node share; 0: each has its own
-  int32_t torus_dimensions = 0;      // 0: a switch in the node and NICs to a fabric
-  bool pairs = false;                // no switch in a node: each pair has its own port
-  bool port_switch_reduces = false;  // NVLS
-  absl::string_view summary = {};    // "8 A100-80GB, NVLink 3, 8 x HDR"
+  absl::string_view source;                 // of rates and latencies
+  int32_t nics_per_node = 0;                // that the devices of a node share; 0: each has its own
+  int32_t torus_dimensions = 0;             // 0: a switch in the node and NICs to a fabric
+  bool pairs = false;                       // no switch in a node: each pair has its own port
+  bool port_switch_reduces = false;         // NVLS
+  absl::string_view summary = {};           // "8 A100-80GB, NVLink 3, 8 x HDR"
+  absl::string_view collectives = "ideal";  // as FindCollectiveProfile knows it
 };
 
 /// All presets, in the order of the table in presets.cc.

@@ -173,6 +173,51 @@ absl::Status AddDevices(const file::Cluster& message, const FilePlace& place, Cl
   return absl::OkStatus();
 }
 
+absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& message,
+                                                const FilePlace& place) {
+  CollectiveProtocol protocol = {.name = Quotable(message.name()),
+                                 .in_network = message.in_network()};
+  if (message.has_rate()) protocol.rate = message.rate();
+  if (message.has_rate_between_nodes()) protocol.rate_between_nodes = message.rate_between_nodes();
+  struct Time {
+    absl::string_view name;
+    bool present;
+    const std::string& text;
+    Duration& time;
+  };
+  for (const Time& time :
+       {Time{"start_up", message.has_start_up(), message.start_up(), protocol.start_up},
+        Time{"step_in_node", message.has_step_in_node(), message.step_in_node(),
+             protocol.step_in_node},
+        Time{"step_between_nodes", message.has_step_between_nodes(), message.step_between_nodes(),
+             protocol.step_between_nodes}}) {
+    if (!time.present) continue;
+    ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(time.text), place.At(time.name), time.time));
+  }
+  if (message.has_copy_rate()) {
+    ORRERY_RETURN_IF_ERROR(
+        Assign(ParseBandwidth(message.copy_rate()), place.At("copy_rate"), protocol.copy_rate));
+  }
+  return protocol;
+}
+
+absl::StatusOr<CollectiveProfile> ReadProfile(const file::CollectiveProfile& message,
+                                              const FilePlace& place) {
+  CollectiveProfile profile = {.name = Quotable(message.name())};
+  if (message.protocols_size() == 0) {
+    ORRERY_RETURN_IF_ERROR(
+        Assign(FindCollectiveProfile(message.name()), place.At("name"), profile));
+  }
+  for (int i = 0; i < message.protocols_size(); ++i) {
+    ORRERY_ASSIGN_OR_RETURN(CollectiveProtocol protocol,
+                            ReadProtocol(message.protocols(i), place.At("protocols", i)));
+    profile.protocols.push_back(std::move(protocol));
+  }
+  const absl::Status status = CheckCollectiveProfile(profile);
+  if (!status.ok()) return place.Error(status);
+  return profile;
+}
+
 absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePlace& place,
                                     const std::string& name) {
   Cluster cluster;
@@ -186,6 +231,10 @@ absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePlac
   ORRERY_ASSIGN_OR_RETURN(cluster.topology,
                           ReadTopology(message.topology(), devices, place.At("topology")));
   ORRERY_RETURN_IF_ERROR(AddDevices(message, place, cluster));
+  if (!message.has_collectives()) return cluster;
+  ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile,
+                          ReadProfile(message.collectives(), place.At("collectives")));
+  cluster.topology.SetCollectiveProfile(std::move(profile));
   return cluster;
 }
 

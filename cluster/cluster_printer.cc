@@ -109,6 +109,26 @@ void Fill(const Topology& topology, file::Topology& message) {
   }
 }
 
+// In full, as devices are.
+void Fill(const CollectiveProfile& profile, file::CollectiveProfile& message) {
+  message.set_name(profile.name);
+  for (const CollectiveProtocol& protocol : profile.protocols) {
+    file::CollectiveProtocol& row = *message.add_protocols();
+    row.set_name(protocol.name);
+    if (protocol.rate != 1) row.set_rate(protocol.rate);
+    if (protocol.rate_between_nodes != 1) {
+      row.set_rate_between_nodes(protocol.rate_between_nodes);
+    }
+    if (protocol.start_up > Duration(0)) row.set_start_up(Print(protocol.start_up));
+    if (protocol.step_in_node > Duration(0)) row.set_step_in_node(Print(protocol.step_in_node));
+    if (protocol.step_between_nodes > Duration(0)) {
+      row.set_step_between_nodes(Print(protocol.step_between_nodes));
+    }
+    if (protocol.copy_rate > Bandwidth(0)) row.set_copy_rate(Print(protocol.copy_rate));
+    if (protocol.in_network) row.set_in_network(true);
+  }
+}
+
 }  // namespace
 
 std::string PrintCluster(const Cluster& cluster, ClusterFormat format) {
@@ -116,6 +136,8 @@ std::string PrintCluster(const Cluster& cluster, ClusterFormat format) {
   message.set_name(cluster.name);
   FillDevices(cluster, message);
   Fill(cluster.topology, *message.mutable_topology());
+  const CollectiveProfile& profile = cluster.topology.collective_profile();
+  if (!profile.ideal()) Fill(profile, *message.mutable_collectives());
   std::string text;
   if (format == ClusterFormat::kText) {
     ORRERY_CHECK(google::protobuf::TextFormat::PrintToString(message, &text)) << cluster.name;

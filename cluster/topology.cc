@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cluster/topologies.h"
@@ -157,6 +158,16 @@ bool Topology::SwitchReduces(VertexId vertex) const {
 
 std::optional<Bandwidth> Topology::Bisection() const {
   return kind_->bisection != nullptr ? kind_->bisection(shape_) : std::nullopt;
+}
+
+const CollectiveProfile& Topology::collective_profile() const {
+  static const CollectiveProfile& ideal = *new CollectiveProfile;
+  return profile_ == nullptr ? ideal : *profile_;
+}
+
+void Topology::SetCollectiveProfile(CollectiveProfile profile) {
+  ORRERY_CHECK(CheckCollectiveProfile(profile).ok()) << CheckCollectiveProfile(profile).message();
+  profile_ = std::make_shared<const CollectiveProfile>(std::move(profile));
 }
 
 }  // namespace orrery::cluster

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "cluster/collective_profile.h"
 #include "cluster/link.h"
 
 // A topology says how devices are connected. It is a value of a few numbers, and computes what it
@@ -154,11 +155,17 @@ class Topology {
   /// Nothing where no closed form is known.
   std::optional<Bandwidth> Bisection() const;
 
+  /// What the communication library of these devices adds to the links; ideal unless it was set.
+  const CollectiveProfile& collective_profile() const;
+  /// Requires a profile that CheckCollectiveProfile accepts.
+  void SetCollectiveProfile(CollectiveProfile profile);
+
  private:
   Topology(const TopologyKind& kind, const TopologyShape& shape) : kind_(&kind), shape_(shape) {}
 
   const TopologyKind* kind_;
   TopologyShape shape_;
+  std::shared_ptr<const CollectiveProfile> profile_ = {};  // null: ideal; copies share it
   std::string faster_ = {};  // kind of the links with `factor_` times their rate
   int64_t factor_ = 1;
 };

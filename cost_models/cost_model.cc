@@ -6,6 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "cost_models/measured.h"
 #include "support/check.h"
 
 namespace orrery::cost_models {
@@ -70,12 +72,13 @@ absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view
   for (const CostModelInfo* info : kCostModels) {
     if (info->name == name) return info->make();
   }
+  if (absl::ConsumePrefix(&name, "measured:")) return MakeMeasuredCostModel(std::string(name));
   const auto append_name = [](std::string* out, const CostModelInfo* info) {
     absl::StrAppend(out, info->name);
   };
-  return absl::InvalidArgumentError(absl::StrCat("cost model '", name,
-                                                 "' is unknown; wanted one of ",
-                                                 absl::StrJoin(kCostModels, ", ", append_name)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cost model '", name, "' is unknown; wanted one of ",
+                   absl::StrJoin(kCostModels, ", ", append_name), ", or measured:FILE"));
 }
 
 }  // namespace orrery::cost_models

@@ -79,7 +79,8 @@ struct CostModelInfo {
 /// All cost models, in the order of cost_models.def.
 std::span<const CostModelInfo* const> AllCostModels();
 
-/// A cost model by name; the error lists the names that there are.
+/// A cost model by name, or "measured:FILE" (cost_models/measured.h); the error lists the names
+/// that there are.
 absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view name);
 
 }  // namespace orrery::cost_models

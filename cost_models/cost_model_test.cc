@@ -33,7 +33,7 @@ TEST(CostModel, AnUnknownNameIsToldTheNamesThatThereAre) {
   const auto model = MakeCostModel("rofline");
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(model.status().message(),
-            "cost model 'rofline' is unknown; wanted one of roofline, distir");
+            "cost model 'rofline' is unknown; wanted one of roofline, distir, or measured:FILE");
 }
 
 TEST(CostModel, OnlyDistIrCopiesEverything) {

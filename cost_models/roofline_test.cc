@@ -89,7 +89,7 @@ TEST(Roofline, TransferAddsTheLatency) {
 // In a node: 2 * 1/2 of 300 MB at 300 GB/s and two steps of 2 us. Between nodes: 25 GB/s and 3.7
 // us.
 TEST(Roofline, ACollectiveAcrossNodesUsesTheirNics) {
-  const auto cluster = cluster::ParseCluster("dgx-a100:2");
+  const auto cluster = cluster::ParseCluster("dgx-a100:2,ideal-collectives");
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   const auto all_reduce = [&](int32_t other) {
     const DeviceId group[] = {DeviceId(0), DeviceId(other)};

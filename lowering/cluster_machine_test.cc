@@ -57,7 +57,7 @@ TEST(ClusterMachine, AMessageTakesItsPath) {
 }
 
 TEST(ClusterMachine, CommunicatorsThatShareLinksSlowEachOther) {
-  const cluster::Cluster cluster = Parse("dgx-a100:1");
+  const cluster::Cluster cluster = Parse("dgx-a100:1,ideal-collectives");
   const std::string left = "communicator left 0-3\nrank 0-3\nall-reduce left 256MiB on data\n";
   const std::string right = "communicator right 4-7\nrank 4-7\nall-reduce right 256MiB on data\n";
   const std::string again = "communicator again 0-3\nrank 0-3\nall-reduce again 256MiB on side\n";

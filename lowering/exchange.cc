@@ -11,7 +11,8 @@ using cost_models::RoundCost;
 using cost_models::RoundsCost;
 
 bool CostsTheSame(const RoundsCost& a, const RoundsCost& b) {
-  return std::equal(a.rounds.begin(), a.rounds.end(), b.rounds.begin(), b.rounds.end(),
+  return a.steps == b.steps &&
+         std::equal(a.rounds.begin(), a.rounds.end(), b.rounds.begin(), b.rounds.end(),
                     [](const RoundCost& x, const RoundCost& y) {
                       return x.repeat == y.repeat && x.candidates == y.candidates;
                     });

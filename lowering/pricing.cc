@@ -123,9 +123,10 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
   return lanes;
 }
 
-int32_t Pricing::FindExchange(const Entry& entry, int32_t group) {
+int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
   const Key& key = entry.first;
   const Plan plan = PlanOf(key, group);
+  entry.second.protocols.push_back(plan.chosen.protocol);
   const cost_models::Rounds& rounds = plan.chosen.rounds;
   const ExchangeKey id{key.stage,
                        key.to,
@@ -158,6 +159,7 @@ void Pricing::FindExchanges(bool fold) {
   for (Entry& entry : movements_) {
     auto& [key, movement] = entry;
     movement.exchanges.clear();
+    movement.protocols.clear();
     const size_t groups = GroupCount(key);
     if (!IsSend(key) && GroupsOf(key.axes).front().size() < 2) continue;
     for (size_t g = 0; g < (fold ? 1 : groups); ++g) {
@@ -218,8 +220,8 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
   }
   for (auto& [key, movement] : movements_) {
     movement.times.clear();
-    for (const int32_t exchange : movement.exchanges) {
-      movement.times.push_back(TimeOf(key.size, exchange, program));
+    for (size_t g = 0; g < movement.exchanges.size(); ++g) {
+      movement.times.push_back(TimeOf(key.size, movement, g, program));
     }
     if (!movement.exchanges.empty()) {
       const Exchange& exchange =
@@ -244,11 +246,14 @@ simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Progra
                               .latency = link.speed.latency});
 }
 
-TaskTime Pricing::TimeOf(Bytes size, int32_t exchange, simulator::Program& program) const {
+TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
+                         simulator::Program& program) const {
+  const int32_t exchange = movement.exchanges[group];
+  const cluster::CollectiveProtocol& protocol = movement.protocols[group];
   const cost_models::RoundsCost& cost = exchanges_[static_cast<size_t>(exchange)].exchange.together;
-  const TaskTime alone{.duration = cost_models::TimeOf(cost, size)};
+  const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol)};
   if (size == Bytes(0) || cost.volumes.empty()) return alone;
-  const cost_models::CollectiveFlow flow = FlowOf(cost, size);
+  const cost_models::CollectiveFlow flow = FlowOf(cost, size, protocol);
   if (flow.loads.empty()) return alone;
   const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
   std::vector<simulator::Load> loads;

@@ -80,8 +80,9 @@ class Pricing {
   };
   struct Movement {
     simulator::StreamKind stream = simulator::StreamKind::kCompute;
-    std::vector<int32_t> exchanges;  // of all groups at once, or one a group
-    std::vector<TaskTime> times;     // likewise
+    std::vector<int32_t> exchanges;                      // of all groups at once, or one a group
+    std::vector<cluster::CollectiveProtocol> protocols;  // likewise; of the library
+    std::vector<TaskTime> times;                         // likewise
     absl::string_view level;
   };
   using Entry = std::pair<const Key, Movement>;
@@ -111,13 +112,14 @@ class Pricing {
   Plan PlanOf(const Key& key, int32_t group);
   // kAll: the exchange of all groups at once.
   static constexpr int32_t kAll = -1;
-  int32_t FindExchange(const Entry& entry, int32_t group);
+  int32_t FindExchange(Entry& entry, int32_t group);
   absl::InlinedVector<Lane, 2> LanesOf(const Entry& entry, int32_t group);
   void FindExchanges(bool fold);
   void Classify();
   bool GroupsSeeTheSame(int32_t exchange) const;
   Duration TimeWithoutLinks(const Key& key, size_t group);
-  TaskTime TimeOf(Bytes size, int32_t exchange, simulator::Program& program) const;
+  TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
+                  simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
   const Movement& Find(const Key& key) const { return movements_.find(key)->second; }
 

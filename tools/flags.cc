@@ -148,7 +148,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
       "cluster file; docs/clusters.md lists them all")("cost-model", po::value(&flags.cost_model),
-                                                       "roofline or distir [roofline]")(
+                                                       "roofline, distir or measured:FILE [roofline]")(
       "blocking", po::bool_switch(&flags.blocking),
       "communication on the compute stream, no overlap")(
       "preset", po::value(&flags.preset),

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "cost_models/collectives/group_layout.h"
 #include "cost_models/collectives/routes.h"
+#include "cost_models/collectives/steps.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -15,12 +16,6 @@ namespace {
 
 using cluster::DeviceId;
 using cluster::Topology;
-
-// Where a topology has levels, the lowest is what others call a node.
-int32_t DevicesANode(const cluster::TopologyShape& shape) {
-  if (shape.devices_per_node > 1 || shape.levels.size() < 2) return shape.devices_per_node;
-  return shape.levels[0].size;
-}
 
 // Whether ranks `first`, `first` + `stride`, … meet in one switch that reduces.
 bool SwitchReduces(const Topology& topology, std::span<const DeviceId> group, size_t first,
@@ -56,7 +51,7 @@ bool FabricReduces(const Topology& topology, std::span<const DeviceId> group, si
 // How many ranks of the group are in each node, when they lie node by node and equally many in
 // each; else 1.
 int32_t RanksANode(std::span<const DeviceId> group, const Topology& topology) {
-  const int32_t devices_per_node = DevicesANode(topology.shape());
+  const int32_t devices_per_node = DevicesANode(topology);
   const auto node = [&](size_t rank) { return group[rank].index() / devices_per_node; };
   size_t first = 1;
   while (first < group.size() && node(first) == node(0)) ++first;
@@ -83,17 +78,38 @@ absl::Status NotFor(const CollectiveAlgorithm& algorithm, const CollectiveCall& 
                    call.ranks_a_node, " a node; wanted ", algorithm.wanted));
 }
 
+// Whether the protocols for reductions in switches are those for `rounds`.
+bool UsesSwitches(const cluster::CollectiveProfile& profile, const Rounds& rounds) {
+  const auto for_switches = [](const auto& protocol) { return protocol.in_network; };
+  if (std::ranges::none_of(profile.protocols, for_switches)) return false;
+  return std::ranges::any_of(rounds.rounds, [](const Round& round) {
+    const Transfer& first = round.transfers.front();
+    return IsHub(first.from) || IsHub(first.to);
+  });
+}
+
 void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
            const Topology& topology, ChosenCollective& best) {
   Rounds rounds = algorithm.rounds(call);
   const DeviceGroup group = best.group;
   RoundsCost cost = CostOf(topology, std::span(&group, 1), rounds);
-  const Duration time = TimeOf(cost, call.size);
-  if (best.algorithm != nullptr && best.time <= time) return;
-  best.algorithm = &algorithm;
+  bool better = false;
+  const auto consider = [&](const cluster::CollectiveProtocol& protocol) {
+    const Duration time = TimeOf(cost, call.size, protocol);
+    if (best.algorithm != nullptr && best.time <= time) return;
+    best.algorithm = &algorithm;
+    best.protocol = protocol;
+    best.time = time;
+    better = true;
+  };
+  const cluster::CollectiveProfile& profile = topology.collective_profile();
+  if (profile.ideal()) consider(IdealProtocol());
+  for (const cluster::CollectiveProtocol& protocol : profile.protocols) {
+    if (protocol.in_network == UsesSwitches(profile, rounds)) consider(protocol);
+  }
+  if (!better) return;
   best.rounds = std::move(rounds);
   best.cost = std::move(cost);
-  best.time = time;
 }
 
 }  // namespace
@@ -156,6 +172,7 @@ CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topolo
           .fabric_reduces = k < request.group.size() && FabricReduces(topology, request.group, k),
           .linked = AllLinked(topology, request.group, a_node),
           .grid = GridOf(topology, request.group),
+          .by_library = !topology.collective_profile().ideal(),
           .hop = SlowestHop(request.group, topology)};
 }
 

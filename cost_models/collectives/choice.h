@@ -47,6 +47,7 @@ struct ChosenCollective {
   CollectiveCall call = {};              // its size is what is moved: nothing for a barrier
   Rounds rounds = {};
   RoundsCost cost = {};
+  cluster::CollectiveProtocol protocol = {};  // the fastest of the topology's profile
   Duration time = {};
 };
 
@@ -59,7 +60,8 @@ absl::Status CheckGroup(std::span<const cluster::DeviceId> group,
 /// Requires a group that CheckGroup accepts, in the order of the ranks.
 CollectiveCall MakeCall(const CollectiveRequest& request, const cluster::Topology& topology);
 
-/// The algorithm asked for, or that of the least time; of equal ones the first of collectives.def.
+/// The algorithm asked for, or that of the least time, by the fastest protocol of the topology's
+/// profile; of equal ones the first of collectives.def, and the first protocol.
 /// InvalidArgument when the group is impossible, or the algorithm is not for that kind and group.
 absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& request,
                                                   const cluster::Topology& topology,

@@ -25,7 +25,7 @@ std::vector<DeviceId> First(int32_t count) {
 class ChoiceTest : public ::testing::Test {
  protected:
   // Nodes of 8: 300 GB/s and 2 us within one, 25 GB/s and 3.7 us between two.
-  ChoiceTest() : cluster_(*cluster::ParseCluster("dgx-a100:2")) {}
+  ChoiceTest() : cluster_(*cluster::ParseCluster("dgx-a100:2,ideal-collectives")) {}
 
   absl::StatusOr<ChosenCollective> Choose(const std::vector<DeviceId>& group, int64_t size,
                                           absl::string_view choice = "auto",

@@ -34,6 +34,7 @@ struct CollectiveCall {
   /// rank's coordinates are the digits of its number, that along the first side the lowest. Else
   /// empty.
   std::vector<int32_t> grid = {};
+  bool by_library = false;  // as communication libraries do it: the topology has their profile
   /// From a rank to the next: what a pipeline reckons with when it cuts the tensor into chunks.
   cluster::PathInfo hop = {};
 

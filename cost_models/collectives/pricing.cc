@@ -3,185 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "cost_models/collectives/routes.h"
+#include "cost_models/collectives/slower.h"
 #include "support/check.h"
 
 namespace orrery::cost_models {
 namespace {
 
-using cluster::LinkNumber;
 using cluster::Topology;
 using Wide = unsigned __int128;
-
-// Links by their place in the order of first use. Where the topology has not many more links than
-// there are routes, their places stand in an array: twice as fast as a hash table for a ring of
-// 1,024 ranks, and a hundred times slower for each small group of many.
-class LinkTable {
- public:
-  struct Entry {
-    LinkNumber link;
-    cluster::PathInfo speed;
-    int64_t parts = 0;   // in the rounds that are being counted
-    int64_t volume = 0;  // in all rounds
-  };
-
-  LinkTable(const Topology& topology, int64_t routes)
-      : topology_(topology),
-        dense_(topology.link_count() <= std::min(kMaxDense, kLinksARoute * routes)) {
-    if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
-  }
-
-  int32_t Find(LinkNumber link) {
-    int32_t& place =
-        dense_ ? places_[static_cast<size_t>(link)] : sparse_.try_emplace(link, -1).first->second;
-    if (place < 0) {
-      place = static_cast<int32_t>(entries_.size());
-      entries_.push_back({.link = link, .speed = topology_.LinkAt(link).speed});
-    }
-    return place;
-  }
-  Entry& operator[](int32_t place) { return entries_[static_cast<size_t>(place)]; }
-  std::vector<Entry>& entries() { return entries_; }
-
- private:
-  static constexpr int64_t kMaxDense = int64_t{1} << 18;
-  static constexpr int64_t kLinksARoute = 8;
-
-  const Topology& topology_;
-  bool dense_;
-  std::vector<int32_t> places_;
-  absl::flat_hash_map<LinkNumber, int32_t> sparse_;
-  std::vector<Entry> entries_;
-};
-
-// a/b > c/d in whole numbers.
-bool Slower(int64_t parts, Bandwidth rate, int64_t other_parts, Bandwidth other_rate) {
-  return static_cast<Wide>(parts) * static_cast<Wide>(other_rate.bytes_per_second()) >
-         static_cast<Wide>(other_parts) * static_cast<Wide>(rate.bytes_per_second());
-}
-
-// At least as slow in both respects.
-bool Covers(const RoundCandidate& a, const RoundCandidate& b) {
-  return a.latency >= b.latency && !Slower(b.parts, b.rate, a.parts, a.rate);
-}
-
-void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& candidates) {
-  for (const RoundCandidate& other : candidates) {
-    if (Covers(other, candidate)) return;
-  }
-  std::erase_if(candidates, [&](const RoundCandidate& c) { return Covers(candidate, c); });
-  candidates.push_back(candidate);
-}
-
-int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
-  int64_t routes = 0;
-  for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
-  return routes * std::ssize(groups);
-}
-
-// Counts rounds one by one, or several that overlap together.
-class RoundCounter {
- public:
-  RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds)
-      : topology_(topology),
-        groups_(groups),
-        rounds_(rounds),
-        links_(topology, RouteCount(groups, rounds)) {}
-
-  RoundsCost Count() {
-    RoundsCost cost{.parts_a_size = rounds_.parts_a_size};
-    for (size_t first = 0; first < rounds_.rounds.size();) {
-      size_t last = first;
-      while (rounds_.rounds[last].overlaps_next) ++last;
-      cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
-                                          : Overlapping(first, last));
-      for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
-      first = last + 1;
-    }
-    for (const LinkTable::Entry& entry : links_.entries()) {
-      if (entry.volume == 0) continue;
-      cost.volumes.push_back({.link = entry.link, .parts = entry.volume, .rate = entry.speed.rate});
-    }
-    return cost;
-  }
-
- private:
-  // Finds the routes of all transfers of a round and adds what they carry, `times` over.
-  void Add(const Round& round, int64_t times) {
-    steps_.clear();
-    ends_.clear();
-    for (const DeviceGroup group : groups_) {
-      for (const Transfer& transfer : round.transfers) {
-        route_.clear();
-        AppendTransferRoute(topology_, group, rounds_.ranks_a_node, transfer, route_);
-        const int64_t active = ActiveRepetitions(transfer, round, rounds_.parts);
-        for (const LinkNumber link : route_) {
-          const int32_t place = links_.Find(link);
-          links_[place].parts += transfer.parts * times;
-          links_[place].volume += transfer.parts * active;
-          steps_.push_back(place);
-        }
-        ends_.push_back(steps_.size());
-      }
-    }
-  }
-
-  RoundCost OneRound(const Round& round) {
-    Add(round, 1);
-    RoundCost cost{.repeat = round.repeat};
-    size_t begin = 0;
-    for (const size_t end : ends_) {
-      AddCandidate(CandidateOf(std::span(steps_).subspan(begin, end - begin)), cost.candidates);
-      begin = end;
-    }
-    return cost;
-  }
-
-  RoundCandidate CandidateOf(std::span<const int32_t> steps) {
-    RoundCandidate candidate{.rate = Bandwidth(1)};
-    for (const int32_t step : steps) {
-      const LinkTable::Entry& entry = links_[step];
-      candidate.latency += entry.speed.latency;
-      if (Slower(entry.parts, entry.speed.rate, candidate.parts, candidate.rate)) {
-        candidate.parts = entry.parts;
-        candidate.rate = entry.speed.rate;
-      }
-    }
-    return candidate;
-  }
-
-  RoundCost Overlapping(size_t first, size_t last) {
-    RoundCandidate all{.rate = Bandwidth(1)};
-    for (size_t r = first; r <= last; ++r) {
-      const Round& round = rounds_.rounds[r];
-      Add(round, round.repeat);
-      Duration slowest;
-      size_t begin = 0;
-      for (const size_t end : ends_) {
-        const auto steps = std::span(steps_).subspan(begin, end - begin);
-        slowest = std::max(slowest, CandidateOf(steps).latency);
-        begin = end;
-      }
-      all.latency += slowest * round.repeat;
-    }
-    for (const LinkTable::Entry& entry : links_.entries()) {
-      if (!Slower(entry.parts, entry.speed.rate, all.parts, all.rate)) continue;
-      all.parts = entry.parts;
-      all.rate = entry.speed.rate;
-    }
-    return {.repeat = 1, .candidates = {all}};
-  }
-
-  const Topology& topology_;
-  std::span<const DeviceGroup> groups_;
-  const Rounds& rounds_;
-  LinkTable links_;
-  std::vector<LinkNumber> route_;  // of one transfer
-  std::vector<int32_t> steps_;     // places of the links of all routes of a round
-  std::vector<size_t> ends_;       // where each route ends in steps_
-};
 
 // Parts that pass at one rate, in all rounds together.
 struct RateParts {
@@ -226,18 +57,84 @@ long double Seconds(const RoundCandidate& c, Bytes size, int64_t parts_a_size) {
               static_cast<long double>(c.rate.bytes_per_second()));
 }
 
-}  // namespace
+// What flows through the slowest link of each round.
+struct Stream {
+  std::vector<RateParts> terms;
+  int64_t parts = 0;
+};
 
-RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
-                  const Rounds& rounds) {
-  for (const DeviceGroup group : groups) {
-    ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
-  }
-  ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
-  return RoundCounter(topology, groups, rounds).Count();
+// LL sends as many flags as data. What is slower yet has other reasons than the wire.
+constexpr double kLeastUsefulShare = 0.5;
+
+// The part of a link's rate that a protocol reaches, in a node and between nodes.
+struct Shares {
+  double in_node = 1;
+  double between = 1;
+
+  double of(bool leaves_node) const { return leaves_node ? between : in_node; }
+};
+
+double Seconds(const RoundCandidate& candidate) {
+  return static_cast<double>(candidate.parts) /
+         static_cast<double>(candidate.rate.bytes_per_second());
 }
 
-Duration TimeOf(const RoundsCost& cost, Bytes size) {
+// The share in a node with the copies: they take their time beside that of the links.
+Shares SharesOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
+  Shares shares = {protocol.rate, protocol.rate_between_nodes};
+  if (protocol.copy_rate == Bandwidth(0)) return shares;
+  double links = 0;
+  for (const RoundCost& round : cost.rounds) {
+    double slowest = 0;
+    for (const RoundCandidate& candidate : round.candidates) {
+      if (!candidate.leaves_node) slowest = std::max(slowest, Seconds(candidate));
+    }
+    links += slowest * static_cast<double>(round.active);
+  }
+  if (links == 0) return shares;
+  const double copies = static_cast<double>(cost.parts_a_size) / (cost.copies_half ? 2 : 1) /
+                        static_cast<double>(protocol.copy_rate.bytes_per_second());
+  shares.in_node = links / (links / protocol.rate + copies);
+  return shares;
+}
+
+Bandwidth Reached(Bandwidth rate, double share) {
+  if (share == 1) return rate;
+  const double reached = std::floor(static_cast<double>(rate.bytes_per_second()) * share);
+  return Bandwidth(static_cast<int64_t>(std::clamp(reached, 1.0, 9e18)));
+}
+
+Stream StreamOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
+  const Shares shares = SharesOf(cost, protocol);
+  Stream stream;
+  for (const RoundCost& round : cost.rounds) {
+    RateParts slowest{.rate = Bandwidth(1)};
+    for (const RoundCandidate& candidate : round.candidates) {
+      const Bandwidth rate = Reached(candidate.rate, shares.of(candidate.leaves_node));
+      if (Slower(candidate.parts, rate, slowest.parts, slowest.rate)) {
+        slowest = {rate, candidate.parts};
+      }
+    }
+    if (slowest.parts == 0) continue;
+    const int64_t parts = slowest.parts * (protocol.ideal() ? round.repeat : round.active);
+    AddParts(slowest.rate, parts, stream.terms);
+    stream.parts += parts;
+  }
+  return stream;
+}
+
+}  // namespace
+
+const cluster::CollectiveProtocol& IdealProtocol() {
+  static const cluster::CollectiveProtocol& ideal = *new cluster::CollectiveProtocol;
+  return ideal;
+}
+
+Duration TimeOf(const RoundsCost& cost, Bytes size, const cluster::CollectiveProtocol& protocol) {
+  if (!protocol.ideal()) {
+    return LatencyOf(cost.steps, protocol) +
+           TimeOfParts(StreamOf(cost, protocol).terms, size, cost.parts_a_size);
+  }
   Duration latency;
   std::vector<RateParts> sum;
   for (const RoundCost& round : cost.rounds) {
@@ -259,21 +156,10 @@ Duration PriceOn(const Topology& topology, DeviceGroup group, const Rounds& roun
   return TimeOf(CostOf(topology, std::span(&group, 1), rounds), size);
 }
 
-CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
-  const Duration time = TimeOf(cost, size);
-  std::vector<RateParts> sum;
-  int64_t parts = 0;
-  for (const RoundCost& round : cost.rounds) {
-    const RoundCandidate* slowest = nullptr;
-    for (const RoundCandidate& c : round.candidates) {
-      if (slowest == nullptr || Slower(c.parts, c.rate, slowest->parts, slowest->rate)) {
-        slowest = &c;
-      }
-    }
-    if (slowest == nullptr || slowest->parts == 0) continue;
-    AddParts(slowest->rate, slowest->parts * round.repeat, sum);
-    parts += slowest->parts * round.repeat;
-  }
+CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
+                      const cluster::CollectiveProtocol& protocol) {
+  const Duration time = TimeOf(cost, size, protocol);
+  const auto [sum, parts] = StreamOf(cost, protocol);
   CollectiveFlow flow{.rate = Bandwidth(1), .latency = time};
   if (parts == 0 || size == Bytes(0)) return flow;
   const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(parts);
@@ -297,15 +183,17 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size) {
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
   const double a_part = part_bytes / static_cast<double>(flow.size.count());
+  const double useful = std::max({protocol.rate, protocol.rate_between_nodes, kLeastUsefulShare});
   for (const LinkVolume& volume : cost.volumes) {
-    flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part});
+    flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part / useful});
   }
   return flow;
 }
 
 CollectiveFlow LoadsOf(const Topology& topology, std::span<const DeviceGroup> groups,
-                       const Rounds& rounds, Bytes size) {
-  return FlowOf(CostOf(topology, groups, rounds), size);
+                       const Rounds& rounds, Bytes size,
+                       const cluster::CollectiveProtocol& protocol) {
+  return FlowOf(CostOf(topology, groups, rounds), size, protocol);
 }
 
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size) {

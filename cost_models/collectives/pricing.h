@@ -7,12 +7,20 @@
 
 #include "cluster/topology.h"
 #include "cost_models/collectives/rounds.h"
+#include "cost_models/collectives/steps.h"
 #include "support/units.h"
 
 // What the rounds of a collective cost on a topology. Transfers of a round share links: one takes
 // its latency and then as long as its most loaded link needs for all that passes over it. A round
 // takes as long as the slowest of its transfers, a collective all rounds one after the other. Where
 // no link is shared and all paths are alike, this is what a simulation of every transfer gives.
+//
+// A protocol of a communication library (cluster/collective_profile.h) changes that: the collective
+// starts up, then a message's steps follow each other, each of which takes what the protocol says,
+// while the data stream over the most loaded link of each round at the part of its rate that the
+// protocol reaches. Copies in a device's memory slow down its links within the node: a ring passes
+// through both, one after the other, but those between nodes wait for neither. Pieces are so small
+// that a pipeline's filling is in its steps.
 
 namespace orrery::cost_models {
 
@@ -21,6 +29,7 @@ struct RoundCandidate {
   Duration latency = {};
   int64_t parts = 0;
   Bandwidth rate = {};
+  bool leaves_node = false;  // told apart where the topology's profile is not ideal
 
   friend bool operator==(const RoundCandidate&, const RoundCandidate&) = default;
 };
@@ -29,6 +38,7 @@ struct RoundCandidate {
 /// than another. Which one counts depends on the size.
 struct RoundCost {
   int64_t repeat = 1;
+  int64_t active = 1;  // of the repetitions, those in which a pipeline moves something
   std::vector<RoundCandidate> candidates = {};
 };
 
@@ -44,6 +54,8 @@ struct RoundsCost {
   int64_t parts_a_size = 1;
   std::vector<RoundCost> rounds = {};
   std::vector<LinkVolume> volumes = {};  // of all links that carry anything, in order of first use
+  StepCount steps = {};                  // counted where the topology's profile is not ideal
+  bool copies_half = false;              // whether devices copy half of the size, not all of it
 };
 
 /// A group of devices: rank r is device r.
@@ -54,8 +66,12 @@ using DeviceGroup = std::span<const cluster::DeviceId>;
 RoundsCost CostOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
                   const Rounds& rounds);
 
+/// No library, only wires.
+const cluster::CollectiveProtocol& IdealProtocol();
+
 /// Time on a network that nobody else uses; rounded once, up. See CollectiveKind for `size`.
-Duration TimeOf(const RoundsCost& cost, Bytes size);
+Duration TimeOf(const RoundsCost& cost, Bytes size,
+                const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
 /// The two above in one, for one group.
 Duration PriceOn(const cluster::Topology& topology, DeviceGroup group, const Rounds& rounds,
@@ -76,12 +92,15 @@ struct CollectiveFlow {
   std::vector<LinkLoad> loads = {};
 };
 
-CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size);
+/// What a protocol sends beside the data, its flags, loads links too: up to as much as the data.
+CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
+                      const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
 /// The flow of several groups that run the same collective at once, as symmetric ranks do: what
 /// they share slows each of them down.
 CollectiveFlow LoadsOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
-                       const Rounds& rounds, Bytes size);
+                       const Rounds& rounds, Bytes size,
+                       const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
 /// The link that needs longest for what it carries.
 struct BusiestLink {

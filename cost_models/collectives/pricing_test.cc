@@ -170,6 +170,15 @@ TEST(CostOf, KeepsEveryWayToBeTheSlowest) {
   EXPECT_EQ(PriceOn(nodes, group, rounds, Bytes(64'000)), Duration(8'000'000'000 + 2) * 14);
 }
 
+// The ideal one, those of a machine, and one without copies.
+std::vector<cluster::CollectiveProtocol> Protocols() {
+  std::vector<cluster::CollectiveProtocol> protocols = {IdealProtocol()};
+  const cluster::CollectiveProfile hopper = *cluster::FindCollectiveProfile("nccl-hopper");
+  protocols.insert(protocols.end(), hopper.protocols.begin(), hopper.protocols.end());
+  protocols.push_back({.name = "wires", .rate = 0.9375, .start_up = Duration(1'234'567)});
+  return protocols;
+}
+
 class FlowTest : public ::testing::TestWithParam<const CollectiveAlgorithm*> {};
 
 // Alone, a flow takes exactly the closed form, and no link carries more than it can.
@@ -198,16 +207,20 @@ TEST_P(FlowTest, TakesTheClosedFormAndLoadsNoLinkTooMuch) {
       const DeviceGroup span = group;
       const RoundsCost cost =
           CostOf(cluster.topology, std::span(&span, 1), GetParam()->rounds(call));
-      const CollectiveFlow flow = FlowOf(cost, size);
-      EXPECT_EQ(flow.latency + TransferTime(flow.size, flow.rate), TimeOf(cost, size));
-      EXPECT_GE(flow.latency, Duration(0));
-      for (const LinkLoad& load : flow.loads) {
-        const auto rate =
-            static_cast<double>(cluster.topology.LinkAt(load.link).speed.rate.bytes_per_second());
-        EXPECT_LE(load.load * static_cast<double>(flow.rate.bytes_per_second()),
-                  rate * (1 + 1e-6) + 1);
+      for (const auto& protocol : Protocols()) {
+        SCOPED_TRACE(protocol.name);
+        const CollectiveFlow flow = FlowOf(cost, size, protocol);
+        const Duration time = TimeOf(cost, size, protocol);
+        EXPECT_EQ(flow.latency + TransferTime(flow.size, flow.rate), time);
+        EXPECT_GE(flow.latency, Duration(0));
+        for (const LinkLoad& load : flow.loads) {
+          const auto rate =
+              static_cast<double>(cluster.topology.LinkAt(load.link).speed.rate.bytes_per_second());
+          EXPECT_LE(load.load * static_cast<double>(flow.rate.bytes_per_second()),
+                    rate * (1 + 1e-6) + 1);
+        }
+        EXPECT_LE(BusiestLinkOf(cost, size).busy, time);
       }
-      EXPECT_LE(BusiestLinkOf(cost, size).busy, TimeOf(cost, size));
     }
   }
 }

@@ -8,7 +8,7 @@
 // back down, in chunks, so that all levels work at the same time. Within a node ranks are a chain,
 // of which the first is in the tree. Each rank of a node is the first of a chain of its own, with
 // two trees and an equal part of the data: so all network cards carry data. Where no nodes can be
-// told apart, every rank is one.
+// told apart, every rank is one; and in one node, unless a communication library does it.
 
 namespace orrery::cost_models {
 namespace {
@@ -47,7 +47,7 @@ struct Passage {
 class Trees {
  public:
   explicit Trees(const CollectiveCall& call)
-      : k_(call.two_levels() ? call.ranks_a_node : 1), nodes_(call.ranks / k_) {
+      : k_(call.two_levels() || call.by_library ? call.ranks_a_node : 1), nodes_(call.ranks / k_) {
     depths_ = Depths(nodes_);
     depth_ = *std::max_element(depths_.begin(), depths_.end());
     // All ranks of a node lead a chain, unless there were too many transfers.

@@ -70,8 +70,8 @@ double BusBandwidth(const std::string& out) {
 }
 
 void ExpectSound(const std::string& kind, const std::string& algorithm, const std::string& out) {
-  const std::string head =
-      absl::StrCat(kind, " of 61.0 MiB over 16 devices of dgx-a100:2 by ", algorithm, "\n");
+  const std::string head = absl::StrCat(
+      kind, " of 61.0 MiB over 16 devices of dgx-a100:2,ideal-collectives by ", algorithm, "\n");
   EXPECT_THAT(out, testing::StartsWith(head));
   const double time = Seconds(out, "time"), bound = Seconds(out, "bandwidth bound");
   EXPECT_GT(time, 0) << out;
@@ -95,7 +95,7 @@ TEST_P(Kinds, AreServedByTheirAlgorithmsAndNoOther) {
   const std::string kind = GetParam();
   for (const std::string& algorithm : kAlgorithms) {
     SCOPED_TRACE(algorithm);
-    const Finished finished = Ask(kind, algorithm, "--cluster dgx-a100:2");
+    const Finished finished = Ask(kind, algorithm, "--cluster dgx-a100:2,ideal-collectives");
     if (kServed.at(kind).contains(algorithm)) {
       EXPECT_EQ(finished.code, 0) << finished.err;
       ExpectSound(kind, algorithm, finished.out);
@@ -113,7 +113,8 @@ TEST_P(Kinds, AreServedByTheirAlgorithmsAndNoOther) {
 // What is chosen without a name is one of those served, and answers as it does by name.
 TEST_P(Kinds, AnswerAlikeChosenAndByName) {
   const std::string kind = GetParam();
-  for (const std::string cluster : {"dgx-a100:2", "dgx-a100:2 --group 0-3"}) {
+  for (const std::string cluster :
+       {"dgx-a100:2,ideal-collectives", "dgx-a100:2,ideal-collectives --group 0-3"}) {
     const std::string rest = absl::StrCat(kSize, "--cluster ", cluster);
     const Finished chosen = Execute(absl::StrCat("collective --kind ", kind, " ", rest));
     int matches = 0;

@@ -14,17 +14,17 @@ namespace {
 
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
 
-const std::string kTwo = "--cluster dgx-a100:2 --bytes 64MB --algorithm ring ";
+const std::string kTwo = "--cluster dgx-a100:2,ideal-collectives --bytes 64MB --algorithm ring ";
 
 TEST(CollectiveGroups, StayOnTheLinksOfTheirDevices) {
   EXPECT_EQ(Ask(kTwo + "--group 0-7").out,
-            "all-reduce of 61.0 MiB over 8 devices of dgx-a100:2 by ring\n"
+            "all-reduce of 61.0 MiB over 8 devices of dgx-a100:2,ideal-collectives by ring\n"
             "time             401 us (0.000401333 s)\n"
             "bandwidth bound  373 us (0.000373333 s)\n"
             "bus bandwidth    279.070 GB/s\n"
             "busiest link     device0 -> switch0 (port), busy for 373 us\n");
   EXPECT_EQ(Ask(kTwo + "--group 0,8").out,
-            "all-reduce of 61.0 MiB over 2 devices of dgx-a100:2 by ring\n"
+            "all-reduce of 61.0 MiB over 2 devices of dgx-a100:2,ideal-collectives by ring\n"
             "time             2.57 ms (0.002567400 s)\n"
             "bandwidth bound  2.56 ms (0.002560000 s)\n"
             "bus bandwidth    24.928 GB/s\n"
@@ -76,7 +76,7 @@ void ExpectSweep(const std::string& cluster) {
 }
 
 TEST(CollectiveSweeps, HaveOneRowASizeAndGrow) {
-  ExpectSweep("dgx-a100:2");
+  ExpectSweep("dgx-a100:2,ideal-collectives");
   ExpectSweep("uniform:8@200Gbps");
 }
 

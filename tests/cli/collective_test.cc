@@ -35,7 +35,8 @@ TEST(Collective, SweepsSizes) {
 }
 
 TEST(Collective, PlaysEveryTransferWithTheSameOutcome) {
-  const std::string flags = "--bytes 64MB --cluster dgx-a100:2 --group 0,8 --algorithm ring";
+  const std::string flags =
+      "--bytes 64MB --cluster dgx-a100:2,ideal-collectives --group 0,8 --algorithm ring";
   EXPECT_EQ(Ask(flags).out, Ask(flags + " --every-transfer").out);
 }
 
@@ -55,8 +56,8 @@ TEST(Collective, MeetsTheBoundWhereEachDeviceHasItsNeighbours) {
             "bandwidth bound  9.38 ms (0.009375000 s)\n"
             "bus bandwidth    199.744 GB/s\n"
             "busiest link     device0 -> device1 (ring), busy for 9.38 ms\n");
-  EXPECT_EQ(Ask("--bytes 1GB --cluster mi300x:1").out,
-            "all-reduce of 954 MiB over 8 devices of mi300x:1 by direct\n"
+  EXPECT_EQ(Ask("--bytes 1GB --cluster mi300x:1,ideal-collectives").out,
+            "all-reduce of 954 MiB over 8 devices of mi300x:1,ideal-collectives by direct\n"
             "time             3.91 ms (0.003908250 s)\n"
             "bandwidth bound  3.91 ms (0.003906250 s)\n"
             "bus bandwidth    447.771 GB/s\n"
@@ -88,7 +89,7 @@ struct Bad {
 };
 
 TEST(Collective, RefusesImpossibleQuestionsInOneLine) {
-  const std::string two = "--cluster dgx-a100:2 ";
+  const std::string two = "--cluster dgx-a100:2,ideal-collectives ";
   const Bad questions[] = {
       {two + "--group 0,3,3", "--group: device 3 stands twice in the group; wanted each once"},
       {two + "--group 0-16", "--group: device 16 is not of the cluster; wanted 0 to 15"},

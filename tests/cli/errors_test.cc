@@ -76,8 +76,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<BadInput>{
         {1, "simulate --model mlp --batch-size 64 --cluster cube:4",
          "simulate: --cluster 'cube:4': got kind 'cube'; wanted uniform or one of dgx-a100, "
-         "dgx-h100, dgx-v100, dgx-a100-40gb, dgx-h200, dgx-b200, dgx-b300, gb200-nvl72, "
-         "h100-torchtitan, mi250x, mi300x, tpu-v4, tpu-v5p, tpu-v5e, pcie-workstation, "
+         "dgx-h100, dgx-v100, dgx-a100-40gb, dgx-h200, dgx-b200, dgx-b300, gb200-nvl72, aws-p4de, "
+         "aws-p5, aws-p5en, aws-p6-b200, h100-torchtitan, mi250x, mi300x, tpu-v4, tpu-v5p, "
+         "tpu-v5e, pcie-workstation, "
          "fully-connected, ring, switch, nodes, rails, torus, mesh, product, fat-tree, dragonfly, "
          "or a .textproto or .json file, as in uniform:16@200Gbps"},
         {1, "simulate --model mlp --batch-size 64 --cluster uniform:0@200Gbps",
@@ -87,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --cluster 'uniform:4@0Gbps': '0Gbps' is no bandwidth; wanted a positive number "
          "with a unit, such as 200Gbps (bits) or 300GB/s (bytes)"},
         {1, "simulate " + kMlp + " --cost-model oracle",
-         "simulate: cost model 'oracle' is unknown; wanted one of roofline, distir"},
+         "simulate: cost model 'oracle' is unknown; wanted one of roofline, distir, or "
+         "measured:FILE"},
         {1, "simulate " + kMlp + " --preset megatron",
          "simulate: --preset 'megatron': wanted distir"},
         {1, "simulate " + kMlp + " --memory-limit -5",

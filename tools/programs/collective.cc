@@ -8,14 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cluster/cluster.h"
 #include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
+#include "cost_models/measured.h"
 #include "lowering/transfers.h"
 #include "simulator/event_queue.h"
 #include "support/status.h"
 #include "tools/collective_cases.h"
 #include "tools/flags.h"
+#include "tools/measurements.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
 
@@ -28,8 +31,8 @@ using cost_models::ChosenCollective;
 
 struct Flags {
   std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
-  std::string algorithm = "auto", network = "fluid";
-  bool every_transfer = false;
+  std::string algorithm = "auto", network = "fluid", cost_model, measurements;
+  bool every_transfer = false, fit = false, every_point = false;
 };
 
 // What is asked for, read.
@@ -38,6 +41,7 @@ struct Question {
   cost_models::CollectiveChoice choice;
   cluster::Cluster cluster;
   std::vector<DeviceId> group;
+  std::optional<cost_models::MeasuredCollectives> measured = std::nullopt;
 };
 
 struct Answer {
@@ -93,8 +97,25 @@ absl::StatusOr<std::vector<Bytes>> ParseSizes(const std::string& text) {
   return sizes;
 }
 
+bool PlaysTransfers(const Flags& flags) { return flags.every_transfer || flags.network != "fluid"; }
+
+// The sweeps that --cost-model measured:FILE names.
+absl::StatusOr<cost_models::MeasuredCurves> ReadSweeps(const Flags& flags) {
+  absl::string_view file = flags.cost_model;
+  if (absl::ConsumePrefix(&file, "measured:")) {
+    return cost_models::ReadMeasuredCurves(std::string(file));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(flags.fit ? "--fit with " : "", "--cost-model '",
+                                                 flags.cost_model, "': wanted measured:FILE",
+                                                 flags.fit ? "" : ", or roofline"));
+}
+
 absl::StatusOr<Question> Read(const Flags& flags) {
   Question question;
+  if (!flags.cost_model.empty() && flags.cost_model != "roofline") {
+    ORRERY_ASSIGN_OR_RETURN(const cost_models::MeasuredCurves curves, ReadSweeps(flags));
+    question.measured.emplace(curves);
+  }
   ORRERY_ASSIGN_OR_RETURN(question.kind,
                           Annotated(cost_models::FindCollectiveKind(flags.kind), "--kind"));
   ORRERY_ASSIGN_OR_RETURN(
@@ -111,6 +132,8 @@ absl::StatusOr<Question> Read(const Flags& flags) {
     return absl::InvalidArgumentError("--cluster is missing; wanted one, such as dgx-h100:2");
   }
   ORRERY_ASSIGN_OR_RETURN(question.cluster, cluster::ParseCluster(flags.cluster));
+  // Transfers pass over wires alone: no library starts them.
+  if (PlaysTransfers(flags)) question.cluster.topology.SetCollectiveProfile({});
   ORRERY_ASSIGN_OR_RETURN(question.group,
                           Annotated(ParseGroup(flags.group, question.cluster.size()), "--group"));
   ORRERY_RETURN_IF_ERROR(
@@ -136,10 +159,12 @@ absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes 
       .kind = question.kind, .size = size, .group = question.group};
   const cluster::Topology& topology = question.cluster.topology;
   ORRERY_ASSIGN_OR_RETURN(answer.chosen,
-                          cost_models::ChooseCollective(request, topology, question.choice));
+                          question.measured.has_value()
+                              ? question.measured->Choose(request, topology, question.choice)
+                              : cost_models::ChooseCollective(request, topology, question.choice));
   const ChosenCollective& chosen = answer.chosen;
   answer.time = chosen.time;
-  if (flags.every_transfer || flags.network != "fluid") {
+  if (PlaysTransfers(flags)) {
     ORRERY_ASSIGN_OR_RETURN(answer.time, Simulate(flags, question, chosen));
   }
   const cost_models::CollectiveCall& call = chosen.call;
@@ -161,7 +186,9 @@ void Print(const Flags& flags, const Question& question, Bytes size, const Answe
   const cost_models::BusiestLink busiest =
       cost_models::BusiestLinkOf(answer.chosen.cost, answer.chosen.call.size);
   std::cout << flags.kind << " of " << size << " over " << question.group.size() << " devices of "
-            << question.cluster.name << " by " << answer.chosen.algorithm->name << "\n";
+            << question.cluster.name << " by " << answer.chosen.algorithm->name;
+  if (!answer.chosen.protocol.ideal()) std::cout << ", " << answer.chosen.protocol.name;
+  std::cout << "\n";
   std::cout << absl::StrFormat("time             %s (%.9f s)\n", ToString(answer.time),
                                answer.time.seconds());
   if (answer.bound.has_value()) {
@@ -194,6 +221,19 @@ absl::Status Collective(const Flags& flags) {
   if (!flags.cases.empty()) {
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
                             PlayCollectiveCases(flags.cases, flags.network == "fluid"));
+    std::cout << csv;
+    return absl::OkStatus();
+  }
+  if (flags.fit) {
+    ORRERY_ASSIGN_OR_RETURN(const cost_models::MeasuredCurves curves, ReadSweeps(flags));
+    std::cout << cost_models::PrintFits(curves);
+    return absl::OkStatus();
+  }
+  if (!flags.measurements.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(const cost_models::MeasuredCurves curves,
+                            cost_models::ReadMeasuredCurves(flags.measurements));
+    ORRERY_ASSIGN_OR_RETURN(const std::string csv,
+                            CompareWithMeasurements(curves, flags.every_point));
     std::cout << csv;
     return absl::OkStatus();
   }
@@ -232,6 +272,15 @@ int Main(int argc, char** argv) {
                           "fluid, astra-unaware or astra-aware [fluid]")(
       "every-transfer", po::bool_switch(&flags.every_transfer),
       "simulate every message, in place of the closed form")(
+      "cost-model", po::value(&flags.cost_model),
+      "measured:FILE: the times of sweeps as nccl-tests print them; measured:FILE,only=H100 takes "
+      "those with H100 in their id or hw [roofline]")(
+      "fit", po::bool_switch(&flags.fit),
+      "print how well the lines meet the sweeps of measured:FILE")(
+      "measurements", po::value(&flags.measurements),
+      "compare the presets with the sweeps of a file (tests/data/measured_collectives.json), as "
+      "CSV; FILE,only=H100 too")("every-point", po::bool_switch(&flags.every_point),
+                                 "with --measurements: a line for each size")(
       "cases", po::value(&flags.cases),
       "play the records of a file (tests/data/collectives_astrasim.json) and print index, expected "
       "and found nanoseconds; each through the network of its backend, or all through --network "

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "cost_models/collectives/pricing.h"
+#include "cost_models/collectives/routes.h"
+#include "cost_models/collectives/slower.h"
+#include "support/check.h"
+
+// What the rounds of a collective load, counted link by link.
+
+namespace orrery::cost_models {
+namespace {
+
+using cluster::LinkNumber;
+using cluster::Topology;
+
+// Links by their place in the order of first use. Where the topology has not many more links than
+// there are routes, their places stand in an array: twice as fast as a hash table for a ring of
+// 1,024 ranks, and a hundred times slower for each small group of many.
+class LinkTable {
+ public:
+  struct Entry {
+    LinkNumber link;
+    cluster::PathInfo speed;
+    int64_t parts = 0;     // in the rounds that are being counted
+    int64_t volume = 0;    // in all rounds
+    bool in_node = false;  // whether messages within a node use it
+  };
+
+  LinkTable(const Topology& topology, int64_t routes)
+      : topology_(topology),
+        dense_(topology.link_count() <= std::min(kMaxDense, kLinksARoute * routes)) {
+    if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
+  }
+
+  int32_t Find(LinkNumber link) {
+    int32_t& place =
+        dense_ ? places_[static_cast<size_t>(link)] : sparse_.try_emplace(link, -1).first->second;
+    if (place < 0) {
+      place = static_cast<int32_t>(entries_.size());
+      entries_.push_back({.link = link, .speed = topology_.LinkAt(link).speed});
+    }
+    return place;
+  }
+  Entry& operator[](int32_t place) { return entries_[static_cast<size_t>(place)]; }
+  std::vector<Entry>& entries() { return entries_; }
+
+ private:
+  static constexpr int64_t kMaxDense = int64_t{1} << 18;
+  static constexpr int64_t kLinksARoute = 8;
+
+  const Topology& topology_;
+  bool dense_;
+  std::vector<int32_t> places_;
+  absl::flat_hash_map<LinkNumber, int32_t> sparse_;
+  std::vector<Entry> entries_;
+};
+
+// At least as slow in both respects.
+bool Covers(const RoundCandidate& a, const RoundCandidate& b) {
+  return a.leaves_node == b.leaves_node && a.latency >= b.latency &&
+         !Slower(b.parts, b.rate, a.parts, a.rate);
+}
+
+void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& candidates) {
+  for (const RoundCandidate& other : candidates) {
+    if (Covers(other, candidate)) return;
+  }
+  std::erase_if(candidates, [&](const RoundCandidate& c) { return Covers(candidate, c); });
+  candidates.push_back(candidate);
+}
+
+int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
+  int64_t routes = 0;
+  for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
+  return routes * std::ssize(groups);
+}
+
+// Counts rounds one by one, or several that overlap together.
+class RoundCounter {
+ public:
+  RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds)
+      : topology_(topology),
+        groups_(groups),
+        rounds_(rounds),
+        links_(topology, RouteCount(groups, rounds)),
+        tells_nodes_apart_(!topology.collective_profile().ideal()) {}
+
+  RoundsCost Count() {
+    RoundsCost cost{.parts_a_size = rounds_.parts_a_size,
+                    .copies_half = rounds_.kind != CollectiveKind::kAllReduce};
+    if (tells_nodes_apart_) {
+      for (const DeviceGroup group : groups_) {
+        cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));
+      }
+    }
+    for (size_t first = 0; first < rounds_.rounds.size();) {
+      size_t last = first;
+      while (rounds_.rounds[last].overlaps_next) ++last;
+      cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
+                                          : Overlapping(first, last));
+      for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
+      first = last + 1;
+    }
+    for (const LinkTable::Entry& entry : links_.entries()) {
+      if (entry.volume == 0) continue;
+      cost.volumes.push_back({.link = entry.link, .parts = entry.volume, .rate = entry.speed.rate});
+    }
+    return cost;
+  }
+
+ private:
+  bool Leaves(const LinkTable::Entry& entry) const { return tells_nodes_apart_ && !entry.in_node; }
+
+  // Finds the routes of all transfers of a round and adds what they carry, `times` over.
+  void Add(const Round& round, int64_t times) {
+    steps_.clear();
+    ends_.clear();
+    for (const DeviceGroup group : groups_) {
+      for (const Transfer& transfer : round.transfers) {
+        route_.clear();
+        AppendTransferRoute(topology_, group, rounds_.ranks_a_node, transfer, route_);
+        const int64_t active = ActiveRepetitions(transfer, round, rounds_.parts);
+        const bool in_node = tells_nodes_apart_ && !LeavesNode(topology_, group, rounds_, transfer);
+        for (const LinkNumber link : route_) {
+          const int32_t place = links_.Find(link);
+          links_[place].parts += transfer.parts * times;
+          links_[place].volume += transfer.parts * active;
+          links_[place].in_node |= in_node;
+          steps_.push_back(place);
+        }
+        ends_.push_back(steps_.size());
+      }
+    }
+  }
+
+  RoundCost OneRound(const Round& round) {
+    Add(round, 1);
+    RoundCost cost{.repeat = round.repeat, .active = round.repeat};
+    if (round.pipelined) {
+      cost.active = 0;
+      for (const Transfer& transfer : round.transfers) {
+        cost.active = std::max(cost.active, ActiveRepetitions(transfer, round, rounds_.parts));
+      }
+    }
+    size_t begin = 0;
+    for (const size_t end : ends_) {
+      AddCandidate(CandidateOf(std::span(steps_).subspan(begin, end - begin)), cost.candidates);
+      begin = end;
+    }
+    return cost;
+  }
+
+  RoundCandidate CandidateOf(std::span<const int32_t> steps) {
+    RoundCandidate candidate{.rate = Bandwidth(1)};
+    for (const int32_t step : steps) {
+      const LinkTable::Entry& entry = links_[step];
+      candidate.latency += entry.speed.latency;
+      if (Slower(entry.parts, entry.speed.rate, candidate.parts, candidate.rate)) {
+        candidate.parts = entry.parts;
+        candidate.rate = entry.speed.rate;
+        candidate.leaves_node = Leaves(entry);
+      }
+    }
+    return candidate;
+  }
+
+  RoundCost Overlapping(size_t first, size_t last) {
+    std::vector<RoundCandidate> ways = {{.rate = Bandwidth(1)}};
+    if (tells_nodes_apart_) ways.push_back({.rate = Bandwidth(1), .leaves_node = true});
+    for (size_t r = first; r <= last; ++r) {
+      const Round& round = rounds_.rounds[r];
+      Add(round, round.repeat);
+      Duration slowest;
+      size_t begin = 0;
+      for (const size_t end : ends_) {
+        const auto steps = std::span(steps_).subspan(begin, end - begin);
+        slowest = std::max(slowest, CandidateOf(steps).latency);
+        begin = end;
+      }
+      for (RoundCandidate& way : ways) way.latency += slowest * round.repeat;
+    }
+    for (const LinkTable::Entry& entry : links_.entries()) {
+      RoundCandidate& way = ways[Leaves(entry) ? 1 : 0];
+      if (!Slower(entry.parts, entry.speed.rate, way.parts, way.rate)) continue;
+      way.parts = entry.parts;
+      way.rate = entry.speed.rate;
+    }
+    return {.repeat = 1, .candidates = std::move(ways)};
+  }
+
+  const Topology& topology_;
+  std::span<const DeviceGroup> groups_;
+  const Rounds& rounds_;
+  LinkTable links_;
+  const bool tells_nodes_apart_;
+  std::vector<LinkNumber> route_;  // of one transfer
+  std::vector<int32_t> steps_;     // places of the links of all routes of a round
+  std::vector<size_t> ends_;       // where each route ends in steps_
+};
+
+}  // namespace
+
+RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
+                  const Rounds& rounds) {
+  for (const DeviceGroup group : groups) {
+    ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
+  }
+  ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
+  return RoundCounter(topology, groups, rounds).Count();
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,81 @@
+#include "cost_models/collectives/steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
+
+namespace orrery::cost_models {
+namespace {
+
+using cluster::DeviceId;
+
+// Steps in a node and between nodes: "14 + 2". The latency of the wire is checked apart.
+std::string Steps(absl::string_view algorithm, CollectiveKind kind, const std::string& spelling,
+                  int64_t size = 1 << 20) {
+  const cluster::Cluster cluster = *cluster::ParseCluster(spelling);
+  std::vector<DeviceId> group;
+  for (int32_t i = 0; i < cluster.size(); ++i) group.push_back(DeviceId(i));
+  const CollectiveCall call =
+      MakeCall({.kind = kind, .size = Bytes(size), .group = group}, cluster.topology);
+  const CollectiveAlgorithm& record = **FindCollectiveAlgorithm(algorithm);
+  EXPECT_TRUE(record.Supports(call)) << algorithm << " " << spelling;
+  const StepCount steps = CountSteps(cluster.topology, group, record.rounds(call));
+  EXPECT_EQ(steps.wire > Duration(0), steps.between_nodes > 0);
+  return absl::StrCat(steps.in_node, " + ", steps.between_nodes);
+}
+
+TEST(CountSteps, OfARingAreItsHops) {
+  using enum CollectiveKind;
+  EXPECT_EQ(Steps("ring", kAllReduce, "dgx-a100:1"), "14 + 0");
+  EXPECT_EQ(Steps("ring", kAllGather, "dgx-a100:1"), "7 + 0");
+  // 15 hops, of which a message passes one in eight between nodes.
+  EXPECT_EQ(Steps("ring", kReduceScatter, "dgx-a100:2"), "13 + 2");
+  EXPECT_EQ(Steps("ring", kAllReduce, "dgx-a100:8"), "110 + 16");
+}
+
+// The number of pieces does not count, the way of the first does.
+TEST(CountSteps, OfAPipelineAreItsLongestChain) {
+  using enum CollectiveKind;
+  for (const int64_t size : {1, 1 << 20, 1 << 30}) {
+    EXPECT_EQ(Steps("ring", kBroadcast, "dgx-a100:1", size), "7 + 0");
+    EXPECT_EQ(Steps("ring", kReduce, "dgx-a100:2", size), "14 + 1");
+  }
+}
+
+TEST(CountSteps, OfSwitchesThatReduce) {
+  using enum CollectiveKind;
+  EXPECT_EQ(Steps("in-network", kAllReduce, "dgx-h100:1"), "4 + 0");
+  EXPECT_EQ(Steps("in-network", kAllReduce, "dgx-h100:2"), "4 + 2");
+  // As a tree over the nodes, up and down.
+  EXPECT_EQ(Steps("in-network", kAllReduce, "dgx-h100:8"), "4 + 6");
+  EXPECT_EQ(Steps("in-network", kAllGather, "dgx-h100:9"), "2 + 4");
+}
+
+TEST(CountSteps, OfDirectExchangesIsOne) {
+  EXPECT_EQ(Steps("direct", CollectiveKind::kAllToAll, "dgx-a100:1"), "1 + 0");
+  EXPECT_EQ(Steps("direct", CollectiveKind::kAllToAll, "dgx-a100:2"), "0 + 1");
+}
+
+TEST(CountSteps, WithoutNodesAreAllInOne) {
+  EXPECT_EQ(Steps("ring", CollectiveKind::kAllReduce, "switch:8@50GB/s"), "14 + 0");
+  EXPECT_EQ(DevicesANode(cluster::ParseCluster("switch:8@50GB/s")->topology), 1);
+  EXPECT_EQ(DevicesANode(cluster::ParseCluster("dgx-a100:2")->topology), 8);
+  EXPECT_EQ(DevicesANode(cluster::ParseCluster("mi300x:2")->topology), 8);
+}
+
+TEST(LatencyOf, IsStartAndSteps) {
+  const cluster::CollectiveProtocol protocol = {.name = "p",
+                                                .start_up = Duration(1000),
+                                                .step_in_node = Duration(10),
+                                                .step_between_nodes = Duration(100)};
+  EXPECT_EQ(LatencyOf({.between_nodes = 2, .in_node = 3, .wire = Duration(7)}, protocol),
+            Duration(1000 + 3 * 10 + 2 * 107));
+}
+
+}  // namespace
+}  // namespace orrery::cost_models
