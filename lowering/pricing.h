@@ -112,7 +112,9 @@ class Pricing {
   void FindExchanges(bool fold);
   void Classify();
   bool GroupsSeeTheSame(int32_t exchange) const;
-  Duration TimeWithoutLinks(const Key& key, size_t group);
+  // Of each group.
+  std::vector<Duration> TimesWithoutLinks(const Key& key);
+  void SetTimesWithoutLinks(bool fold);
   TaskTime TimeOf(Bytes size, int32_t exchange, simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
   const Movement& Find(const Key& key) const { return movements_.find(key)->second; }
