@@ -284,6 +284,7 @@ absl::Status Check(const AstraCollective& collective) {
 
 // How many are played at most: a minute.
 constexpr int64_t kMostMessages = int64_t{1} << 28;
+constexpr int64_t kMostRanks = int64_t{1} << 20;
 
 struct Chunks {
   Bytes size = {};
@@ -296,12 +297,18 @@ absl::StatusOr<Chunks> ChunksOf(const AstraCollective& collective) {
   int64_t ranks = 1;
   for (const AstraDimension& dimension : collective.dimensions) {
     ranks *= dimension.topology.devices();
-    if (ranks > (int64_t{1} << 20)) return absl::InvalidArgumentError("more than 1048576 ranks");
+    if (ranks > kMostRanks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("got ", ranks, " ranks; wanted at most ", kMostRanks));
+    }
   }
   const int64_t size = collective.size.count(), chunk = size / collective.chunks;
   const bool gathers = collective.kind == CollectiveKind::kAllGather;
   if (!gathers && chunk < ranks) return Chunks{Bytes(ranks), collective.chunks};
-  if (chunk < 1) return absl::InvalidArgumentError("more chunks than bytes");
+  if (chunk < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", collective.chunks, " chunks of ", size,
+                                                   " bytes; wanted a byte for each at least"));
+  }
   return Chunks{Bytes(chunk), (size + chunk - 1) / chunk};
 }
 
@@ -355,7 +362,9 @@ absl::StatusOr<Duration> PlayAstra(const AstraCollective& collective,
   }
   if (steps.empty()) return absl::InvalidArgumentError("got 1 rank; wanted 2 or more");
   if (chunks.count > kMostMessages / std::max<int64_t>(messages, 1)) {
-    return absl::InvalidArgumentError("too many messages; wanted fewer ranks or chunks");
+    return absl::InvalidArgumentError(absl::StrCat("got ", chunks.count, " chunks of ", messages,
+                                                   " messages; wanted at most ", kMostMessages,
+                                                   " in all; try fewer ranks or chunks"));
   }
   const std::unique_ptr<simulator::NetworkModel> model = network(program);
   return Player(collective, program, *model, std::move(steps)).Play(chunks.count);

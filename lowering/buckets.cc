@@ -16,10 +16,11 @@ namespace {
 
 constexpr int32_t kNever = -1;  // made before backward: as early as anything
 
-// What collectives must share to be one. A collective that waits for another one is a link further
-// on: `depth` keeps the two out of one bucket, and buckets out of each other's way.
-using BucketKey = std::tuple<int32_t, simulator::StreamKind, ir::AxisList,
-                             cost_models::CollectiveKind, ir::DType>;
+// What collectives of one depth must share to be one. A collective that waits for another one is
+// deeper by one: the two are never in one bucket, and buckets never wait for each other in a
+// circle.
+using BucketKey =
+    std::tuple<simulator::StreamKind, ir::AxisList, cost_models::CollectiveKind, ir::DType>;
 
 struct Bucket {
   std::vector<size_t> members;  // tasks, first to last ready
@@ -114,7 +115,7 @@ class BucketForming {
     std::map<BucketKey, size_t> open;
     for (const size_t t : tasks) {
       const BlockTask& task = update_.tasks[t];
-      const BucketKey key{depth, task.stream, task.group, task.collective, task.dtype};
+      const BucketKey key{task.stream, task.group, task.collective, task.dtype};
       const auto [found, added] = open.try_emplace(key, buckets_.size());
       if (!added && buckets_[found->second].bytes + task.bytes > bucket_size_) {
         found->second = buckets_.size();

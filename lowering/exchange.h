@@ -18,7 +18,8 @@ using Devices = std::vector<cluster::DeviceId>;
 struct Exchange {
   std::vector<cost_models::RoundsCost> alone;  // of each group, by itself
   cost_models::RoundsCost together;            // of all at once: the links they share count
-  /// Whether all groups pay the same, alone and together. If not, `together` is of the slowest.
+  /// Whether all groups pay the same by themselves; whether they do together, the links tell that
+  /// they share (link_classes.h). `together` is of the slowest.
   bool alike = true;
 };
 

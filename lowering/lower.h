@@ -33,7 +33,8 @@ struct LoweringOptions {
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);
-  /// See PricingOptions: for traces and reports of links.
+  /// Flows for all communication and resources for all links that carry it, for traces and reports
+  /// of links. If not, only for what shares a link with something else. No time depends on it.
   bool every_link = false;
 };
 

@@ -11,11 +11,6 @@ namespace {
 using cost_models::CollectiveCall;
 using simulator::StreamKind;
 
-bool AllEqual(const std::vector<TaskTime>& times) {
-  return std::all_of(times.begin(), times.end(),
-                     [&](const TaskTime& time) { return time.duration == times.front().duration; });
-}
-
 Lane LaneOf(int32_t owner, StreamKind stream) {
   return owner * simulator::kStreamKindCount + static_cast<Lane>(stream);
 }
@@ -187,14 +182,11 @@ bool Pricing::GroupsSeeTheSame(int32_t exchange) const {
 
 bool Pricing::AllGroupsAlike() {
   if (!cost_model_.shares_links()) {
-    for (auto& [key, movement] : movements_) {
-      movement.times.clear();
-      for (size_t g = 0; g < GroupCount(key); ++g) {
-        movement.times.push_back({.duration = TimeWithoutLinks(key, g)});
-      }
-      if (!AllEqual(movement.times)) return false;
-    }
-    return true;
+    return std::all_of(movements_.begin(), movements_.end(), [&](const Entry& entry) {
+      const std::vector<Duration> times = TimesWithoutLinks(entry.first);
+      return std::all_of(times.begin(), times.end(),
+                         [&](Duration time) { return time == times.front(); });
+    });
   }
   FindExchanges(/*fold=*/true);
   for (size_t e = 0; e < exchanges_.size(); ++e) {
@@ -203,16 +195,27 @@ bool Pricing::AllGroupsAlike() {
   return true;
 }
 
-Duration Pricing::TimeWithoutLinks(const Key& key, size_t group) {
-  const Devices devices = GroupOf(key, group);
-  if (devices.size() < 2) return Duration();
-  if (IsSend(key)) return cost_model_.Transfer(key.size, topology_.Path(devices[0], devices[1]));
-  return cost_model_.Collective(key.kind, key.size, devices, topology_);
+std::vector<Duration> Pricing::TimesWithoutLinks(const Key& key) {
+  std::vector<Duration> times;
+  for (size_t g = 0; g < GroupCount(key); ++g) {
+    const Devices group = GroupOf(key, g);
+    if (group.size() < 2) {
+      times.emplace_back();
+    } else if (IsSend(key)) {
+      times.push_back(cost_model_.Transfer(key.size, topology_.Path(group[0], group[1])));
+    } else {
+      times.push_back(cost_model_.Collective(key.kind, key.size, group, topology_));
+    }
+  }
+  return times;
 }
 
 void Pricing::Prepare(bool fold, simulator::Program& program) {
-  const bool shares = cost_model_.shares_links();
-  if (shares) FindExchanges(fold);
+  if (!cost_model_.shares_links()) {
+    SetTimesWithoutLinks(fold);
+    return;
+  }
+  FindExchanges(fold);
   resources_.assign(classes_.classes.size(), simulator::ResourceId());
   for (size_t c = 0; c < resources_.size(); ++c) {
     if (!options_.every_link && !classes_.classes[c].shared) continue;
@@ -223,15 +226,22 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
     for (size_t g = 0; g < movement.exchanges.size(); ++g) {
       movement.times.push_back(TimeOf(key.size, movement, g, program));
     }
-    if (!movement.exchanges.empty()) {
-      const Exchange& exchange =
-          exchanges_[static_cast<size_t>(movement.exchanges.front())].exchange;
-      const cost_models::BusiestLink busiest = BusiestLinkOf(exchange.together, key.size);
-      if (busiest.link >= 0) movement.level = topology_.LinkAt(busiest.link).kind;
+    if (movement.exchanges.empty()) {  // groups of one rank
+      movement.times.resize(fold ? 1 : GroupCount(key));
+      continue;
     }
-    for (size_t g = movement.times.size(); g < (fold ? 1 : GroupCount(key)); ++g) {
-      movement.times.push_back({.duration = shares ? Duration() : TimeWithoutLinks(key, g)});
-    }
+    const Exchange& exchange = exchanges_[static_cast<size_t>(movement.exchanges.front())].exchange;
+    const cost_models::BusiestLink busiest = BusiestLinkOf(exchange.together, key.size);
+    if (busiest.link >= 0) movement.level = topology_.LinkAt(busiest.link).kind;
+  }
+}
+
+void Pricing::SetTimesWithoutLinks(bool fold) {
+  for (auto& [key, movement] : movements_) {
+    std::vector<Duration> times = TimesWithoutLinks(key);
+    if (fold) times = {*std::max_element(times.begin(), times.end())};
+    movement.times.clear();
+    for (const Duration time : times) movement.times.push_back({.duration = time});
   }
 }
 

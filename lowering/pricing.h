@@ -117,7 +117,9 @@ class Pricing {
   void FindExchanges(bool fold);
   void Classify();
   bool GroupsSeeTheSame(int32_t exchange) const;
-  Duration TimeWithoutLinks(const Key& key, size_t group);
+  // Of each group.
+  std::vector<Duration> TimesWithoutLinks(const Key& key);
+  void SetTimesWithoutLinks(bool fold);
   TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
                   simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;

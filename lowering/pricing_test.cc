@@ -89,16 +89,20 @@ TEST(Pricing, TellsGroupsThatStraddleNodes) {
   EXPECT_LT(f.TimeOf(all_reduce, 0), f.TimeOf(all_reduce, 1));
 }
 
-// Folded all the same, the slowest sets the pace.
+// Folded all the same, the slowest sets the pace; whether links are shared or not.
 TEST(Pricing, OfUnlikeGroupsTogetherIsThatOfTheSlowest) {
-  Fixture folded({.dp = 6, .hp = 1, .pp = 2}, "dgx-a100:2"),
-      each({.dp = 6, .hp = 1, .pp = 2}, "dgx-a100:2");
-  const BlockSend send = Fixture::Send(1, kBytes);
-  folded.pricing.Expect(0, send);
-  each.pricing.Expect(0, send);
-  folded.pricing.Prepare(/*fold=*/true, folded.program);
-  each.pricing.Prepare(/*fold=*/false, each.program);
-  EXPECT_EQ(folded.TimeOf(send, 0), each.TimeOf(send, 2));
+  for (const char* cost_model : {"roofline", "distir"}) {
+    SCOPED_TRACE(cost_model);
+    const transforms::ParallelDegrees degrees = {.dp = 6, .hp = 1, .pp = 2};
+    Fixture folded(degrees, "dgx-a100:2", cost_model), each(degrees, "dgx-a100:2", cost_model);
+    const BlockSend send = Fixture::Send(1, kBytes);
+    folded.pricing.Expect(0, send);
+    each.pricing.Expect(0, send);
+    folded.pricing.Prepare(/*fold=*/true, folded.program);
+    each.pricing.Prepare(/*fold=*/false, each.program);
+    EXPECT_LT(each.TimeOf(send, 0), each.TimeOf(send, 2));
+    EXPECT_EQ(folded.TimeOf(send, 0), each.TimeOf(send, 2));
+  }
 }
 
 TEST(Pricing, TellsSendsThatLeaveTheNode) {

@@ -99,7 +99,9 @@ absl::StatusOr<lowering::AstraCollective> ReadRecord(const json& record) {
   collective.local_bandwidth_aware = system.value("collective-optimization", "") == "localBWAware";
   if (collective.endpoint_delay_ns < 0 || collective.endpoint_delay_ns > 1'000'000'000 ||
       collective.size.count() > (int64_t{1} << 40)) {
-    return absl::InvalidArgumentError("endpoint-delay or size_bytes out of bounds");
+    return absl::InvalidArgumentError(
+        absl::StrCat("got an endpoint-delay of ", collective.endpoint_delay_ns, " and size_bytes ",
+                     collective.size.count(), "; wanted 0 to 1e9, and at most 2^40"));
   }
   const json& topologies = record.at("topology");
   int64_t ranks = 1;
@@ -117,7 +119,7 @@ absl::StatusOr<lowering::AstraCollective> ReadRecord(const json& record) {
     ranks *= topology.devices();
     if (ranks > cluster::kMaxDevices) {
       return absl::InvalidArgumentError(
-          absl::StrCat("npus: wanted at most ", cluster::kMaxDevices, " in all"));
+          absl::StrCat("npus: got ", ranks, " in all; wanted at most ", cluster::kMaxDevices));
     }
     collective.dimensions.push_back({std::move(topology), std::move(algorithms)});
   }

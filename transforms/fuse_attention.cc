@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "transforms/heads.h"
 #include "transforms/match_logits.h"
 #include "transforms/pass.h"
 
@@ -92,14 +93,6 @@ ir::Dims DimsOfKeys(const Rewriter& r, const Match& match) {
   return dims;
 }
 
-// [batch,heads,..] that matrices [batch heads,..] are a view of; invalid when they are none.
-ValueId BeforeView(const Rewriter& r, ValueId value) {
-  const OpId view = r.MadeBy(value, OpKind::kReshape);
-  if (!view.valid() || r.rank(value) != 3 || r.rank(r.operand(view, 0)) != 4) return ValueId();
-  const ir::Dims &to = r.dims(value), &from = r.dims(r.operand(view, 0));
-  return from[2] == to[1] && from[3] == to[2] ? r.operand(view, 0) : ValueId();
-}
-
 // Whether the first dimension of `value`, transposed perhaps, was first before.
 bool KeepsBatch(const Rewriter& r, ValueId value) {
   const OpId transpose = r.MadeBy(value, OpKind::kTranspose);
@@ -112,7 +105,7 @@ bool KeepsBatch(const Rewriter& r, ValueId value) {
 // is not outside of them.
 bool FindHeads(const Rewriter& r, Match& match) {
   for (const ValueId value : {match.q, match.k, match.v}) {
-    const ValueId parted = BeforeView(r, value);
+    const ValueId parted = WithHeads(r, value);
     if (!parted.valid()) continue;
     if (!KeepsBatch(r, parted)) return false;
     if (match.logits.heads == 0) match.logits.heads = r.dims(parted)[1];
@@ -189,11 +182,7 @@ ValueId ByHeads(Rewriter& r, ValueId value, int64_t heads) {
   if (heads == 0) {
     return r.Op(OpKind::kUnsqueeze, {value}, {{"axes", std::vector<int64_t>{1}}});
   }
-  const ValueId parted = BeforeView(r, value);
-  if (parted.valid() && r.dims(parted)[1] == heads) return parted;
-  const ir::Dims& dims = r.dims(value);
-  return r.Op(OpKind::kReshape, {value},
-              {{"shape", std::vector<int64_t>{-1, heads, dims[1], dims[2]}}});
+  return PartHeads(r, value, heads);
 }
 
 ValueId KeysByHeads(Rewriter& r, const Match& match) {

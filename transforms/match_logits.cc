@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "transforms/heads.h"
 #include "transforms/match.h"
 
 namespace orrery::transforms {
@@ -214,14 +215,6 @@ void AddMask(const Rewriter& r, Mask mask, const Dims& dims, Logits& logits) {
   logits.masks.push_back(mask);
 }
 
-// The heads of a view of [batch heads,s,t] as [batch,heads,s,t] or back; 0 when `view` is none.
-int64_t HeadsOfView(const Rewriter& r, OpId view) {
-  const Dims &from = r.dims(r.operand(view, 0)), &to = r.dims(r.result(view));
-  const Dims &parted = from.size() == 4 ? from : to, &whole = from.size() == 4 ? to : from;
-  if (parted.size() != 4 || whole.size() != 3) return 0;
-  return parted[2] == whole[1] && parted[3] == whole[2] ? parted[1] : 0;
-}
-
 }  // namespace
 
 void SkipViews(const Rewriter& r, Logits& logits) {
@@ -299,16 +292,6 @@ ValueId WithoutSets(Rewriter& r, ValueId mask) {
   return r.Op(OpKind::kSqueeze, {mask}, {{"axes", std::vector<int64_t>{0}}});
 }
 
-// A mask [batch heads,s,t] as [batch,heads,s,t]: what it is a view of, if it is one.
-ValueId ByHeads(Rewriter& r, ValueId mask, int64_t heads) {
-  const Dims& dims = r.dims(mask);
-  if (dims.size() != 3 || dims[0] == 1) return mask;
-  const OpId view = r.MadeBy(mask, OpKind::kReshape);
-  if (view.valid() && HeadsOfView(r, view) == heads) return r.operand(view, 0);
-  return r.Op(OpKind::kReshape, {mask},
-              {{"shape", std::vector<int64_t>{-1, heads, dims[1], dims[2]}}});
-}
-
 // x with y, of bools or floats, in one.
 ValueId Join(Rewriter& r, ValueId x, ValueId y, const ir::TensorType& floats) {
   const bool x_adds = ir::IsFloat(r.type(x).dtype), y_adds = ir::IsFloat(r.type(y).dtype);
@@ -327,7 +310,8 @@ ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads) {
   ValueId joined;
   for (const Mask& mask : logits.masks) {
     ValueId value = mask.value;
-    if (heads != 0 && mask.of_matrices) value = ByHeads(r, value, heads);
+    const bool for_all = r.rank(value) != 3 || r.dims(value)[0] == 1;  // batches and heads
+    if (heads != 0 && mask.of_matrices && !for_all) value = PartHeads(r, value, heads);
     if (heads != 0 && ir::IsFloat(r.type(value).dtype) && r.type(value).dtype != dtype) {
       value = r.Op(OpKind::kCast, {value}, {{"to", std::string(ir::ToString(dtype))}});
     }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "transforms/heads.h"
 #include "transforms/pass.h"
 #include "transforms/rewriter.h"
 
@@ -151,12 +152,10 @@ OpId AttentionOfMatrices(const Rewriter& r, ValueId value) {
   return fits ? attention : OpId();
 }
 
-// A mask of matrices, [batch heads,1,s,t], by heads.
-ValueId MaskByHeads(Rewriter& r, ValueId mask, int64_t heads) {
+// Whether `mask` is one of matrices, [batch heads,1,s,t], and not one for all.
+bool IsOfMatrices(const Rewriter& r, ValueId mask) {
   const Dims& dims = r.dims(mask);
-  if (dims.size() != 4 || dims[0] == 1 || dims[1] != 1) return mask;
-  return r.Op(OpKind::kReshape, {mask},
-              {{"shape", std::vector<int64_t>{-1, heads, dims[2], dims[3]}}});
+  return dims.size() == 4 && dims[0] != 1 && dims[1] == 1;
 }
 
 // Attention of matrices, changed over and reshaped to [rows,batch,..] again.
@@ -178,7 +177,9 @@ void PackMatrices(Rewriter& r, OpId op) {
   }
   const int64_t heads = r.dims(operands[0])[2] / q[3];
   if (q[1] != 1 && q[1] != heads) return;
-  if (operands.size() > 3 && q[1] == 1) operands[3] = MaskByHeads(r, operands[3], heads);
+  if (operands.size() > 3 && q[1] == 1 && IsOfMatrices(r, operands[3])) {
+    operands[3] = PartHeads(r, operands[3], heads);
+  }
   if (!r.builder().status().ok()) return;
   AttributeSet attributes = r.attributes(attention);
   attributes.Set("heads", heads);

@@ -7,7 +7,7 @@
 
 #include "ir/builder.h"
 #include "lowering/lower.h"
-#include "simulator/longest_path.h"
+#include "simulator/play.h"
 #include "simulator/report.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
@@ -47,7 +47,7 @@ absl::Status Experiment() {
       transforms::ParallelTransform3d(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Program program,
                           lowering::Lower({spread, *schedule, cluster, *cost_model}));
-  const simulator::Trace trace = simulator::RunLongestPath(program);
+  ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::Play(program));
   std::printf("%.12f s\n", simulator::Summarize(program, trace).step_time.seconds());
   return absl::OkStatus();
 }
