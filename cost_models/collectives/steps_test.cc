@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +69,53 @@ TEST(CountSteps, WithoutNodesAreAllInOne) {
   EXPECT_EQ(DevicesANode(cluster::ParseCluster("switch:8@50GB/s")->topology), 1);
   EXPECT_EQ(DevicesANode(cluster::ParseCluster("dgx-a100:2")->topology), 8);
   EXPECT_EQ(DevicesANode(cluster::ParseCluster("mi300x:2")->topology), 8);
+}
+
+// The first piece, followed repetition by repetition: where it can be, and after how many steps.
+int64_t LongestWay(const Rounds& rounds, int32_t devices_a_node, bool between) {
+  const Round& round = rounds.rounds.front();
+  using Way = std::pair<int64_t, int64_t>;  // steps between nodes, then in a node
+  std::vector<Way> ways(static_cast<size_t>(rounds.ranks));
+  Way longest;
+  std::vector<bool> passed(round.transfers.size());
+  for (int64_t repetition = 0; repetition < round.repeat; ++repetition) {
+    const std::vector<Way> before = ways;
+    for (size_t t = 0; t < round.transfers.size(); ++t) {
+      const Transfer& transfer = round.transfers[t];
+      if (passed[t] || FirstPart(transfer, round, repetition, rounds.parts) < 0) continue;
+      passed[t] = true;
+      Way way = before[static_cast<size_t>(transfer.from)];
+      const bool leaves = transfer.from / devices_a_node != transfer.to / devices_a_node;
+      ++(leaves ? way.first : way.second);
+      Way& end = ways[static_cast<size_t>(transfer.to)];
+      end = std::max(end, way);
+      longest = std::max(longest, end);
+    }
+  }
+  return between ? longest.first : longest.second;
+}
+
+TEST(CountSteps, OfAPipelineIsThatOfItsFirstPiece) {
+  for (const char* spelling : {"nodes:1x8@1GB/s", "nodes:3x4@1GB/s,nic=1GB/s",
+                               "nodes:8x2@1GB/s,nic=1GB/s", "nodes:5x3@1GB/s,nic=1GB/s"}) {
+    const cluster::Topology topology = cluster::ParseCluster(spelling)->topology;
+    std::vector<DeviceId> group;
+    for (int32_t i = 0; i < topology.devices(); ++i) group.push_back(DeviceId(i));
+    for (const char* name : {"tree", "ring"}) {
+      for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast}) {
+        const CollectiveCall call =
+            MakeCall({.kind = kind, .size = Bytes(1 << 28), .group = group}, topology);
+        const CollectiveAlgorithm& algorithm = **FindCollectiveAlgorithm(name);
+        if (!algorithm.Supports(call)) continue;
+        const Rounds rounds = algorithm.rounds(call);
+        if (rounds.rounds.size() != 1 || !rounds.rounds[0].pipelined) continue;
+        const StepCount steps = CountSteps(topology, group, rounds);
+        const int32_t a_node = DevicesANode(topology);
+        EXPECT_EQ(steps.between_nodes, LongestWay(rounds, a_node, true)) << name << spelling;
+        EXPECT_EQ(steps.in_node, LongestWay(rounds, a_node, false)) << name << spelling;
+      }
+    }
+  }
 }
 
 TEST(LatencyOf, IsStartAndSteps) {

@@ -69,6 +69,36 @@ TEST(CollectiveMeasurements, SayWhatHasNoPreset) {
   EXPECT_THAT(Ask("--measurements other.json").out, HasSubstr("z,,no preset,,,,,,,\n"));
 }
 
+// Every machine that a preset stands for, by what its sweep says of it.
+TEST(CollectiveMeasurements, FindThePreset) {
+  struct Machine {
+    std::string hw, cluster;
+  };
+  const Machine machines[] = {
+      {R"("gpu": "V100-SXM2-32GB", "gpus": 4, "nodes": 1)", "dgx-v100:1"},
+      {R"("gpu": "A100-SXM4-40GB", "gpus": 8, "nodes": 1)", "dgx-a100-40gb:1"},
+      {R"("gpu": "A100-SXM4-80GB", "gpus": 16, "nodes": 2, "inter": "EFA 4x100")", "aws-p4de:2"},
+      {R"("gpu": "A100", "gpus": 16, "nodes": 2, "inter": "RoCE")", "dgx-a100:2,nic=200gbe"},
+      {R"("gpu": "A100", "gpus": 16, "nodes": 2, "inter": "HDR")", "dgx-a100:2"},
+      {R"("gpu": "H100-SXM5-80GB", "gpus": 64)", "dgx-h100:8"},
+      {R"("gpu": "H100", "gpus": 4, "nodes": 4, "inter": "EFA")", "aws-p5:4"},
+      {R"("gpu": "H200", "gpus": 16, "nodes": 2, "inter": "EFA v3")", "aws-p5en:2"},
+      {R"("gpu": "H200", "gpus": 16, "nodes": 2)", "dgx-h200:2"},
+      {R"("gpu": "B200", "gpus": 32, "nodes": 4, "inter": "EFA")", "aws-p6-b200:4"},
+      {R"("gpu": "B200", "gpus": 8, "nodes": 1)", "dgx-b200:1"},
+      {R"("gpu": "GB200", "gpus": 144, "nodes": 36)", "gb200-nvl72:2"},
+      {R"("gpu": "MI300X", "gpus": 16, "nodes": 2, "inter": "8x400 RoCE")", "mi300x:2"},
+      {R"("gpu": "TPU", "gpus": 16, "nodes": 2)", "no preset"}};
+  for (const Machine& machine : machines) {
+    Write("one.json",
+          absl::StrCat(R"({"rows": [{"id": "x", "collective": "all_reduce", "hw": {)", machine.hw,
+                       R"(}, "points": [{"bytes": 1048576, "time_us": 99}]}]})"));
+    const Finished finished = Ask("--measurements one.json");
+    EXPECT_EQ(finished.err, "") << machine.hw;
+    EXPECT_THAT(finished.out, HasSubstr("\nx,," + machine.cluster + ",")) << machine.hw;
+  }
+}
+
 TEST(CollectiveMeasured, SaysHowWellItFits) {
   const Finished finished = Ask("--fit --cost-model measured:" + kFile);
   ASSERT_EQ(finished.err, "");
