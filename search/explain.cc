@@ -54,10 +54,12 @@ std::vector<LevelUse> UseOfLevels(const Run& run) {
     best_use = use;
   }
   std::vector<LevelUse> levels;
+  const double run_s = run.trace.makespan.seconds();
   for (const auto& [level, row] : busiest) {
     levels.push_back({.level = level,
                       .link = run.program.resource(row.first).name,
                       .use = row.second,
+                      .full = run_s > 0 ? row.second.full.seconds() / run_s : 0,
                       .carried = Carried(run.program, row.first)});
   }
   std::stable_sort(levels.begin(), levels.end(), [](const LevelUse& a, const LevelUse& b) {
@@ -127,11 +129,8 @@ std::string ExplanationText(const Explanation& explanation, Duration step_time) 
   if (explanation.levels.empty()) return "nothing travels between devices\n";
   std::string text = "busiest links, by level:\n";
   for (const LevelUse& level : explanation.levels) {
-    absl::StrAppendFormat(
-        &text, "  %-10s %s used, full for %s of the step: %s\n", level.level,
-        Percent(level.use.utilization),
-        Percent(step_time > Duration(0) ? level.use.full.seconds() / step_time.seconds() : 0),
-        level.link);
+    absl::StrAppendFormat(&text, "  %-10s %s used, full for %s of the step: %s\n", level.level,
+                          Percent(level.use.utilization), Percent(level.full), level.link);
     std::vector<std::string> shares;
     for (const CarriedShare& carried : level.carried) {
       shares.push_back(absl::StrCat(carried.communication, " ", Percent(carried.share)));

@@ -20,11 +20,13 @@ struct CarriedShare {
   double share = 0;           // of the bytes: 0 to 1
 };
 
-/// What the links of one kind do in a run; of the busiest of them.
+/// What the links of one kind do in a run; of the busiest of them. The run of an asynchronous
+/// schedule is several steps long.
 struct LevelUse {
   std::string level;  // "nic"
   std::string link;   // "device0 -> fabric (nic) and 127 alike"
   simulator::ResourceUse use = {};
+  double full = 0;  // for so much of the run: 0 to 1
   std::vector<CarriedShare> carried = {};  // the most first
 };
 

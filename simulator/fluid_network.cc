@@ -79,6 +79,9 @@ std::span<const TaskId> FluidNetwork::Advance(Time to) {
     arrived_.push_back(arrivals_.top().task);
     arrivals_.Pop();
   }
+  // With nothing under way nobody asks again, and the links would seem to carry on.
+  const bool idle = last_bytes_.empty() && arrivals_.empty();
+  if (use_ != nullptr && idle && rates_.stale()) Solve();
   return arrived_;
 }
 

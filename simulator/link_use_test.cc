@@ -62,6 +62,35 @@ TEST(LinkUse, TheBusiestIsThatWhichCarriesMostForItsWidth) {
   EXPECT_EQ(use.Busiest(), kSecond);
 }
 
+// Without latency the last byte of a flow is its arrival, after which the network is not asked
+// again before the next one starts, if ever.
+TEST(LinkUse, ALinkIsFreeOnceTheLastFlowHasArrived) {
+  for (const Duration latency : {Duration(0), Duration(5)}) {
+    Program program = TwoLinks();
+    const LabelId label = program.AddLabel({.name = "op"});
+    const StreamId stream = program.AddStream(program.AddRank({.members = {0}}), StreamKind::kData);
+    const std::array loads = {Load{kFirst}};
+    const Time second = Duration::FromSeconds(1);
+    const FlowId flow = program.AddFlow(
+        {.size = Bytes(100), .rate = Bandwidth(100), .latency = latency, .loads = loads});
+    for (int i = 0; i < 2; ++i) {
+      program.AddTask(stream, {.flow = flow, .label = label});
+      program.AddTask(stream, {.duration = second * 2, .label = label});
+    }
+    LinkUse use(program);
+    FluidNetwork network(program, &use);
+    const Trace trace = *RunEvents(program, network);
+    EXPECT_EQ(trace.makespan, second * 6 + latency * 2);
+    ASSERT_EQ(use.intervals(kFirst).size(), 4u);
+    EXPECT_EQ(use.intervals(kFirst)[1].from, second);
+    EXPECT_EQ(use.intervals(kFirst)[2].from, second * 3 + latency);
+    EXPECT_EQ(use.intervals(kFirst)[3].from, second * 4 + latency);
+    EXPECT_EQ(use.intervals(kFirst)[3].bytes_per_second, 0);
+    EXPECT_EQ(use.Summarize(kFirst, trace.makespan).full, second * 2);
+    EXPECT_EQ(use.Summarize(kFirst, trace.makespan).busy, second * 2);
+  }
+}
+
 // What the intervals say was carried is what the flows were to carry; recording changes nothing.
 TEST(LinkUse, BytesAreConserved) {
   for (uint32_t seed = 0; seed < 30; ++seed) {

@@ -90,6 +90,72 @@ TEST(Simulate, FoldingChangesNothingThatIsReported) {
   EXPECT_EQ(folded.dump(1), unfolded.dump(1));
 }
 
+const std::string kTwoNodes =
+    "simulate --model mlp:layers=4,dim=1024 --batch-size 4096 --cluster dgx-a100:2 --dp 2 --hp 8 ";
+
+// Tensor parallelism across nodes costs more than within them.
+TEST(Simulate, ABadOrderShows) {
+  Clear();
+  const auto report = [](const std::string& flags) {
+    const Finished finished = Execute(kTwoNodes + flags + " --json r.json");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished.code == 0 ? json::parse(Contents("r.json")) : json();
+  };
+  const auto level_of = [](const json& report, const std::string& kind) {
+    for (const json& row : report["communication"]) {
+      if (row["kind"] == kind) return row["level"].get<std::string>();
+    }
+    return std::string();
+  };
+  const json good = report(""), same = report("--order hp,pp,dp"), bad = report("--order dp,hp,pp");
+  EXPECT_EQ(good["step_time_s"], same["step_time_s"]);
+  EXPECT_GT(bad["step_time_s"].get<double>(), 1.2 * good["step_time_s"].get<double>());
+  EXPECT_EQ(level_of(good, "all-reduce hp"), "port");
+  EXPECT_EQ(level_of(good, "all-reduce dp"), "nic");
+  EXPECT_EQ(level_of(bad, "all-reduce hp"), "nic");
+  EXPECT_EQ(level_of(bad, "all-reduce dp"), "port");
+}
+
+// The step time that a report begins with: "847 us".
+std::string StepTime(const std::string& out) {
+  const std::string label = "step time ";
+  const size_t begin = out.find_first_not_of(' ', out.find(label) + label.size());
+  return out.substr(begin, out.find(" (", begin) - begin);
+}
+
+// Who does what --explain says gets what it promised.
+TEST(Simulate, ExplainNamesTheBusiestLinkAndWhatRelievesIt) {
+  const std::string bad = kTwoNodes + "--order dp,hp,pp ";
+  const Finished explained = Execute(bad + "--explain");
+  ASSERT_EQ(explained.code, 0) << explained.err;
+  EXPECT_EQ(StepTime(explained.out), StepTime(Execute(bad).out));
+  const std::string relieved = StepTime(Execute(kTwoNodes + "--order pp,hp,dp").out);
+  EXPECT_THAT(
+      explained.out.substr(explained.out.find("busiest")),
+      testing::MatchesRegex(
+          "busiest links, by level:\n"
+          "  nic +[0-9.]+ % used, full for [0-9.]+ % of the step: device0 -> switch2 \\(nic\\) "
+          "and 31 alike\n"
+          " +carries all-reduce hp 100.0 %\n"
+          "  port +[0-9.]+ % used, full for [0-9.]+ % of the step: .*\n"
+          " +carries all-reduce hp [0-9.]+ %, all-reduce dp [0-9.]+ %\n"
+          "what would relieve them \\(step time now " +
+          StepTime(explained.out) +
+          "\\):\n"
+          "  --order pp,hp,dp +" +
+          relieved +
+          " +-[0-9.]+ %\n"
+          "  nic links of twice the rate .* -[0-9.]+ %\n"
+          "  port links of twice the rate .*\n"));
+  EXPECT_EQ(Execute(kTwoNodes).out.find("busiest"), std::string::npos);
+}
+
+TEST(Simulate, ExplainWantsACostModelWithLinks) {
+  const Finished finished = Execute(kTwoNodes + "--cost-model distir --explain");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, testing::HasSubstr("--explain: the distir cost model knows no links"));
+}
+
 TEST(Simulate, SaysWhenMemoryDoesNotSuffice) {
   const Finished finished = Execute("simulate " + kMlp + " --memory-limit 10kB");
   EXPECT_EQ(finished.code, 0);
