@@ -38,9 +38,17 @@ T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
 
 }  // namespace
 
+absl::StatusOr<ChosenCollective> CostModel::Choose(const CollectiveRequest& request,
+                                                   const cluster::Topology& topology,
+                                                   const CollectiveChoice& choice) const {
+  return ChooseCollective(request, topology, choice);
+}
+
 ChosenCollective CostModel::Plan(const CollectiveRequest& request,
-                                 const cluster::Topology& topology) const {
-  absl::StatusOr<ChosenCollective> chosen = ChooseCollective(request, topology);
+                                 const cluster::Topology& topology,
+                                 const CollectiveChoice& choice) const {
+  absl::StatusOr<ChosenCollective> chosen = Choose(request, topology, choice);
+  if (!chosen.ok()) chosen = Choose(request, topology, {});
   ORRERY_CHECK(chosen.ok()) << chosen.status().message();
   return *std::move(chosen);
 }

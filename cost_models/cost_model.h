@@ -60,10 +60,15 @@ class CostModel {
   /// Whether messages and collectives share the links of the network with what else is under way.
   /// If not, `Transfer` and `Collective` hold whatever else happens.
   virtual bool shares_links() const { return false; }
-  /// How a collective is carried out, alone in the time of `Collective`. Requires `shares_links`
-  /// and a group that CheckGroup accepts.
-  virtual ChosenCollective Plan(const CollectiveRequest& request,
-                                const cluster::Topology& topology) const;
+  /// How a collective is carried out, by the algorithm asked for or the fastest; errors are those
+  /// of ChooseCollective. Requires `shares_links`.
+  virtual absl::StatusOr<ChosenCollective> Choose(const CollectiveRequest& request,
+                                                  const cluster::Topology& topology,
+                                                  const CollectiveChoice& choice) const;
+  /// The same for a group that CheckGroup accepts: by the fastest algorithm, where the one asked
+  /// for cannot serve it. With an open choice it takes the time of `Collective`.
+  ChosenCollective Plan(const CollectiveRequest& request, const cluster::Topology& topology,
+                        const CollectiveChoice& choice = {}) const;
   /// Whether memory is counted as if no op wrote over its operand and no view shared its memory.
   virtual bool copies_everything() const { return false; }
 };

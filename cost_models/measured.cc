@@ -71,10 +71,10 @@ class Measured final : public CostModel {
 
   bool shares_links() const override { return true; }
 
-  ChosenCollective Plan(const CollectiveRequest& request, const Topology& topology) const override {
-    absl::StatusOr<ChosenCollective> chosen = collectives_.Choose(request, topology);
-    ORRERY_CHECK(chosen.ok()) << chosen.status().message();
-    return *std::move(chosen);
+  absl::StatusOr<ChosenCollective> Choose(const CollectiveRequest& request,
+                                          const Topology& topology,
+                                          const CollectiveChoice& choice) const override {
+    return collectives_.Choose(request, topology, choice);
   }
 
  private:

@@ -41,7 +41,9 @@ class Lowering {
       : input_(input),
         geometry_(input.step),
         pricing_(geometry_, input.cost_model, input.cluster.topology,
-                 {.blocking = input.options.blocking, .every_link = input.options.every_link}),
+                 {.blocking = input.options.blocking,
+                  .every_link = input.options.every_link,
+                  .algorithms = input.options.algorithms}),
         asynchronous_(input.schedule.asynchronous),
         microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds),
         placements_{microbatches_, asynchronous_} {}

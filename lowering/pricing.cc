@@ -83,8 +83,8 @@ Pricing::Plan Pricing::PlanOf(const Key& key, int32_t group) {
   const std::vector<std::vector<int32_t>> one = {{group}};
   for (const std::vector<int32_t>& groups : group == kAll ? LayoutsOf(key) : one) {
     const Devices first = GroupOf(key, static_cast<size_t>(groups.front()));
-    cost_models::ChosenCollective chosen =
-        cost_model_.Plan({.kind = key.kind, .size = key.size, .group = first}, topology_);
+    cost_models::ChosenCollective chosen = cost_model_.Plan(
+        {.kind = key.kind, .size = key.size, .group = first}, topology_, options_.algorithms);
     if (!plan.groups.empty() && chosen.time <= plan.chosen.time) continue;
     plan = {.groups = groups, .chosen = std::move(chosen)};
   }

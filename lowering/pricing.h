@@ -31,6 +31,7 @@ struct PricingOptions {
   /// Flows for all communication and resources for all links that carry it, for people who want to
   /// see links. If not, only for what shares a link with something else; the rest has fixed times.
   bool every_link = false;
+  cost_models::CollectiveChoice algorithms = {};  // of collectives, where they can serve a group
 };
 
 /// Times of communication among the ranks of a pipelined step. First everything is announced

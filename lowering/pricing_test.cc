@@ -179,6 +179,21 @@ TEST(Pricing, FlowsAreForWhatCanMeet) {
   }
 }
 
+// By hand, where it can serve the group; the fastest elsewhere.
+TEST(Pricing, TakesTheAlgorithmAskedFor) {
+  const auto time = [](const char* algorithms, const char* axis) {
+    Fixture f({.dp = 2, .hp = 8, .pp = 1}, "dgx-a100:2", "roofline",
+              {.algorithms = cost_models::CollectiveChoice::Parse(algorithms).value()});
+    const BlockTask task = f.AllReduce(axis, kBytes);
+    f.pricing.Expect(0, task);
+    f.pricing.Prepare(/*fold=*/true, f.program);
+    return f.TimeOf(task, 0);
+  };
+  EXPECT_GT(time("all-reduce=minimum-spanning-tree", "hp"), time("auto", "hp"));
+  EXPECT_EQ(time("all-gather=direct", "hp"), time("auto", "hp"));
+  EXPECT_EQ(time("in-network", "hp"), time("auto", "hp"));  // no switch of an A100 reduces
+}
+
 // With every link the times alone are the same.
 TEST(Pricing, EveryLinkChangesNoTime) {
   for (const char* cluster : {"dgx-a100:2", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {

@@ -31,6 +31,13 @@ std::optional<Infeasible> AsInfeasible(const absl::Status& status);
 /// `status` with "where: " before its message; its code and its infeasibility stay.
 absl::Status Annotate(const absl::Status& status, absl::string_view where);
 
+/// The value, or the error with `where` before it.
+template <typename T>
+absl::StatusOr<T> Annotated(absl::StatusOr<T> value, absl::string_view where) {
+  if (value.ok()) return value;
+  return Annotate(value.status(), where);
+}
+
 }  // namespace orrery
 
 #define ORRERY_CONCAT_INNER(a, b) a##b

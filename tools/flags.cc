@@ -147,8 +147,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()(
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
-      "cluster file; docs/clusters.md lists them all")("cost-model", po::value(&flags.cost_model),
-                                                       "roofline, distir or measured:FILE [roofline]")(
+      "cluster file; docs/clusters.md lists them all")(
+      "cost-model", po::value(&flags.cost_model), "roofline, distir or measured:FILE [roofline]")(
       "blocking", po::bool_switch(&flags.blocking),
       "communication on the compute stream, no overlap")(
       "preset", po::value(&flags.preset),
@@ -161,6 +161,10 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "bytes of gradients that are reduced at once while backward still runs, or none: each "
       "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
                                                          "simulate every rank")(
+      "algorithm", po::value(&flags.algorithm),
+      "of collectives, where it can serve the group: auto, ring, "
+      "all-reduce=ring,all-gather=direct; "
+      "`collective --help` lists all [auto: the fastest]")(
       "most-unfolded-tasks", po::value(&flags.most_unfolded_tasks),
       "ranks of a stage that are alike are simulated as one; those that are not each, where that "
       "makes at most so many tasks: beyond, one at the pace of the slowest");
@@ -201,6 +205,9 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
       cost_models::MakeCostModel(Or(flags.cost_model, flags.distir() ? "distir" : "roofline")));
   setting.lowering.blocking = flags.blocking || flags.distir();
   setting.lowering.fold = !flags.no_fold;
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.lowering.algorithms,
+      Annotated(cost_models::CollectiveChoice::Parse(flags.algorithm), "--algorithm"));
   setting.lowering.most_unfolded_tasks = flags.most_unfolded_tasks;
   const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));

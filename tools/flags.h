@@ -35,6 +35,7 @@ struct ModelFlags {
   std::string order;
   std::string memory_limit;
   std::string bucket_size;
+  std::string algorithm;
   bool blocking = false;
   bool no_fold = false;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;

@@ -91,7 +91,9 @@ TEST(Simulate, FoldingChangesNothingThatIsReported) {
 }
 
 const std::string kTwoNodes =
-    "simulate --model mlp:layers=4,dim=1024 --batch-size 4096 --cluster dgx-a100:2 --dp 2 --hp 8 ";
+    "simulate --model mlp:layers=4,dim=1024 --batch-size 4096 --cluster "
+    "dgx-a100:2,ideal-collectives "
+    "--dp 2 --hp 8 ";
 
 // Tensor parallelism across nodes costs more than within them.
 TEST(Simulate, ABadOrderShows) {

@@ -50,12 +50,6 @@ struct Answer {
   std::optional<Duration> bound;
 };
 
-template <typename T>
-absl::StatusOr<T> Annotated(absl::StatusOr<T> value, absl::string_view where) {
-  if (value.ok()) return value;
-  return Annotate(value.status(), where);
-}
-
 // "0-7,16" as devices; all of the cluster when empty. A range backwards is empty.
 absl::StatusOr<std::vector<DeviceId>> ParseGroup(const std::string& text, int32_t devices) {
   std::vector<DeviceId> group;
