@@ -1,6 +1,7 @@
 #include "lowering/pricing.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_algorithm.h"
@@ -10,6 +11,23 @@ namespace {
 
 using cost_models::CollectiveCall;
 using simulator::StreamKind;
+
+// The flow of all groups at once. Its rate is that of one group, so that it gets the shares of
+// links that flows of the single groups would get together.
+cost_models::CollectiveFlow FlowOfExchange(const Exchange& exchange, Bytes size,
+                                           const cluster::CollectiveProtocol& protocol) {
+  cost_models::CollectiveFlow flow = FlowOf(exchange.together, size, protocol);
+  const Bytes of_one = FlowOf(exchange.alone.front(), size, protocol).size;
+  if (of_one == Bytes(0) || of_one >= flow.size) return flow;
+  const Duration streaming = TransferTime(flow.size, flow.rate);
+  const double rate = std::ceil(static_cast<double>(of_one.count()) / streaming.seconds());
+  const double scale = static_cast<double>(flow.size.count()) / static_cast<double>(of_one.count());
+  for (cost_models::LinkLoad& load : flow.loads) load.load *= scale;
+  flow.size = of_one;
+  flow.rate = Bandwidth(static_cast<int64_t>(std::clamp(rate, 1.0, 9e18)));
+  flow.latency += std::max(Duration(0), streaming - TransferTime(flow.size, flow.rate));
+  return flow;
+}
 
 Lane LaneOf(int32_t owner, StreamKind stream) {
   return owner * simulator::kStreamKindCount + static_cast<Lane>(stream);
@@ -260,10 +278,11 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
                          simulator::Program& program) const {
   const int32_t exchange = movement.exchanges[group];
   const cluster::CollectiveProtocol& protocol = movement.protocols[group];
-  const cost_models::RoundsCost& cost = exchanges_[static_cast<size_t>(exchange)].exchange.together;
+  const Exchange& placed = exchanges_[static_cast<size_t>(exchange)].exchange;
+  const cost_models::RoundsCost& cost = placed.together;
   const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol)};
   if (size == Bytes(0) || cost.volumes.empty()) return alone;
-  const cost_models::CollectiveFlow flow = FlowOf(cost, size, protocol);
+  const cost_models::CollectiveFlow flow = FlowOfExchange(placed, size, protocol);
   if (flow.loads.empty()) return alone;
   const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
   std::vector<simulator::Load> loads;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cluster/cluster.h"
 #include "simulator/time_alone.h"
 #include "transforms/parallel.h"
@@ -155,6 +157,33 @@ TEST(Pricing, GroupsThatShareALinkSlowEachOther) {
   // Folded, one flow is left and nothing to share.
   EXPECT_FALSE(folded.pricing.Collective(0, across, 0).flow.valid());
   EXPECT_EQ(folded.program.resource_count(), 0);
+}
+
+// On a ring the dp groups {0, 2} and {1, 3} share the link from 1 to 2, and each meets an hp group
+// on another one. Folded, they are one flow that must get the share of one group there, not half of
+// it.
+TEST(Pricing, GroupsThatShareALinkGetTheShareOfOne) {
+  constexpr absl::string_view kCluster = "ring:6@50GB/s,latency=1us";
+  const transforms::ParallelDegrees degrees{.dp = 2, .hp = 2, .pp = 1};
+  Fixture folded(degrees, kCluster), each(degrees, kCluster);
+  const BlockTask across = folded.AllReduce("dp", kBytes), within = folded.AllReduce("hp", kBytes);
+  for (Fixture* f : {&folded, &each}) {
+    f->pricing.Expect(0, across);
+    f->pricing.Expect(0, within);
+    EXPECT_TRUE(f->pricing.AllGroupsAlike());
+    f->pricing.Prepare(/*fold=*/f == &folded, f->program);
+  }
+  const auto largest_load = [&](const Fixture& f) {
+    double largest = 0;
+    const simulator::FlowId flow = f.pricing.Collective(0, across, 0).flow;
+    for (const simulator::Load& load : f.program.flow(flow).loads) {
+      largest = std::max(largest, load.load);
+    }
+    return largest;
+  };
+  EXPECT_DOUBLE_EQ(largest_load(each), 1);
+  EXPECT_DOUBLE_EQ(largest_load(folded), 1);  // where it meets hp; nothing else is on the other one
+  EXPECT_NEAR(folded.TimeOf(across, 0).seconds(), 2 * each.TimeOf(across, 0).seconds(), 1e-5);
 }
 
 // Nodes of four, of which three are used: two groups on one NIC, one on another by itself.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,11 +29,33 @@ int32_t RoundsFor(const transforms::PipelineSchedule& schedule, const Candidate&
   return static_cast<int32_t>(1 + to_fill);
 }
 
-// The report of the batch by which two runs of a full pipeline differ: filling and draining are in
-// both. Memory is that of the longer run.
-simulator::Report Difference(const Run& longer, const simulator::Report& shorter) {
+// Batches after which an asynchronous pipeline that is full is where it was: a stage goes through
+// its versions of the weights in pp microbatches, and not each need take as long as the next.
+int32_t RoundsOfACycle(const Candidate& candidate) {
+  return static_cast<int32_t>(candidate.pp / std::gcd(candidate.pp, candidate.microbatches));
+}
+
+void Divide(int32_t batches, simulator::Report& step) {
+  const auto part = [&](Duration of) { return Duration(of.picoseconds() / batches); };
+  step.step_time = part(step.step_time + Duration(batches - 1));
+  step.bytes_sent = Bytes(step.bytes_sent.count() / batches);
+  step.bytes_reduced = Bytes(step.bytes_reduced.count() / batches);
+  step.flops = Flops(step.flops.count() / batches);
+  for (simulator::RankReport& rank : step.ranks.rows()) {
+    for (Duration* of :
+         {&rank.finish, &rank.busy, &rank.communication, &rank.exposed_communication, &rank.idle}) {
+      *of = part(*of);
+    }
+  }
+  step.shares.Divide(batches);
+}
+
+// The report of one of the `batches` by which two runs of a full pipeline differ: filling and
+// draining are in both. Memory is that of the longer run.
+simulator::Report Difference(const Run& longer, const simulator::Report& shorter, int32_t batches) {
   simulator::Report step = longer.report;
   step.step_time -= shorter.step_time;
+  Duration busiest = step.step_time;
   step.bytes_sent -= shorter.bytes_sent;
   step.bytes_reduced -= shorter.bytes_reduced;
   step.flops = Flops(step.flops.count() - shorter.flops.count());
@@ -44,8 +67,16 @@ simulator::Report Difference(const Run& longer, const simulator::Report& shorter
     rank.communication -= before.communication;
     rank.exposed_communication -= before.exposed_communication;
     rank.idle -= before.idle;
+    busiest = std::max(busiest, step.step_time - rank.idle);
   }
+  // Where the pipeline has not quite settled, no rank goes on before it is done all the same.
+  for (simulator::RankReport& rank : step.ranks.rows()) {
+    rank.idle += busiest - step.step_time;
+    rank.finish = std::min(rank.finish, busiest);
+  }
+  step.step_time = busiest;
   step.shares.Subtract(shorter.shares);
+  Divide(batches, step);
   simulator::SetRatios(longer.program, step);
   return step;
 }
@@ -174,8 +205,9 @@ absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
                           PlayRounds(setting, step, *schedule, RoundsFor(*schedule, candidate)));
   if (schedule->asynchronous) {
     const simulator::Report shorter = std::move(run.report);
-    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting, step, *schedule, run.rounds + 1));
-    run.report = Difference(run, shorter);
+    const int32_t batches = RoundsOfACycle(candidate);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting, step, *schedule, run.rounds + batches));
+    run.report = Difference(run, shorter, batches);
   }
   run.figures = FiguresOf(setting, run.report);
   run.figures.wall_time_s = SecondsSince(start);

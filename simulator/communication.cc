@@ -80,6 +80,14 @@ void CommunicationShares::Subtract(const CommunicationShares& shorter) {
   for (size_t i = 0; i < shares_.size(); ++i) shares_[i] -= shorter.shares_[i];
 }
 
+void CommunicationShares::Divide(int64_t steps) {
+  for (CommunicationShare& share : shares_) {
+    share = {.bytes = Bytes(share.bytes.count() / steps),
+             .total = Duration(share.total.picoseconds() / steps),
+             .exposed = Duration(share.exposed.picoseconds() / steps)};
+  }
+}
+
 std::vector<CommunicationReport> CommunicationShares::Means(const Program& program) const {
   int64_t ranks = 0;
   std::vector<Sums> sums(names_.size());

@@ -56,6 +56,8 @@ class CommunicationShares {
   void Expose(RankClassId rank);
   /// Takes away those of a shorter run of the same step.
   void Subtract(const CommunicationShares& shorter);
+  /// Makes them those of one of `steps` equal steps, rounded down.
+  void Divide(int64_t steps);
   /// Means over the ranks of `program`, in the order of their first labels; without those that
   /// never run.
   std::vector<CommunicationReport> Means(const Program& program) const;

@@ -104,8 +104,10 @@ absl::StatusOr<int32_t> LineReader::Row(absl::string_view kind, int32_t count) {
 }
 
 absl::Status LineReader::Wanted(absl::string_view what) const {
+  constexpr size_t kMostShown = 80;  // of a word that nobody wants to read whole
   return absl::InvalidArgumentError(absl::StrCat(
-      "line ", number_, ": found ", AtEnd() ? "the end of the line" : absl::StrCat("'", word_, "'"),
+      "line ", number_, ": found ",
+      AtEnd() ? "the end of the line" : absl::StrCat("'", word_.substr(0, kMostShown), "'"),
       ", wanted ", what));
 }
 

@@ -166,14 +166,11 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
   const auto divisor = static_cast<Wide>(cost.parts_a_size);
   const Duration streaming = TimeOfParts(sum, size, cost.parts_a_size);
   constexpr auto kMost = static_cast<Wide>(std::numeric_limits<int64_t>::max());
-  // One rate: whole numbers that give the time exactly. A fraction of a byte is scaled away.
-  const Wide scale = moved % divisor == 0 ? 1 : divisor;
-  const Wide scaled_rate = static_cast<Wide>(sum[0].rate.bytes_per_second()) * scale;
-  // Not so far that the loads become too small to reckon with.
-  const bool small = scale * static_cast<Wide>(parts) <= 100'000'000;
-  if (sum.size() == 1 && small && moved / divisor <= kMost / (scale + 1) && scaled_rate <= kMost) {
-    flow.size = Bytes(static_cast<int64_t>(scale == 1 ? moved / divisor : moved));
-    flow.rate = Bandwidth(static_cast<int64_t>(scaled_rate));
+  // One rate: whole numbers that give the time exactly. A fraction of a byte is not scaled away: a
+  // unit of rate must be a byte, or others that share a link would not get what is fair.
+  if (sum.size() == 1 && moved % divisor == 0 && moved / divisor <= kMost) {
+    flow.size = Bytes(static_cast<int64_t>(moved / divisor));
+    flow.rate = sum[0].rate;
   } else {
     flow.size = Bytes(static_cast<int64_t>((moved + divisor - 1) / divisor));
     const double rate = std::ceil(static_cast<double>(flow.size.count()) / streaming.seconds());

@@ -245,6 +245,20 @@ TEST(FlowOf, IsTheRateOfALinkTimesTheParts) {
   for (const LinkLoad& load : flow.loads) EXPECT_EQ(load.load, 1.0);
 }
 
+// A size that n does not divide gets the same share of a link: a unit of a flow's rate is a byte a
+// second on the links that set the pace, whatever the size. It once was 1/n of that.
+TEST(FlowOf, AByteMoreChangesNoShare) {
+  const Topology uniform = Uniform(7);
+  const std::vector<DeviceId> group = Devices(7);
+  const RoundsCost cost =
+      CostOf(uniform, std::vector<DeviceGroup>{group}, RoundsOf("ring", {.ranks = 7}));
+  for (int64_t size = 84'000'000; size < 84'000'007; ++size) {
+    const CollectiveFlow flow = FlowOf(cost, Bytes(size));
+    EXPECT_EQ(flow.latency + TransferTime(flow.size, flow.rate), TimeOf(cost, Bytes(size)));
+    for (const LinkLoad& load : flow.loads) EXPECT_NEAR(load.load, 1, 1e-7) << size;
+  }
+}
+
 // More bytes and slower paths never take less time.
 TEST(PriceOn, GrowsWithSizeAndSlowerPaths) {
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
