@@ -118,7 +118,7 @@ class Parser {
     if (line.Take("compute")) {
       const absl::StatusOr<Duration> duration = cluster::ParseDuration(line.word());
       if (!duration.ok() || *duration > kLongestCompute) {
-        return line.Wanted("a duration of at most an hour such as 1.5ms");
+        return line.Wanted("a duration of at most 3600s such as 1.5ms");
       }
       step.duration = *duration;
       line.Next();

@@ -88,9 +88,9 @@ TEST(RankProgramsText, SaysWhichLineItCannotRead) {
             "line 4: found the end of the line, wanted compute, send, receive, wait, or one of "
             "all-reduce, all-gather, broadcast, barrier");
   EXPECT_EQ(error_of("compute 5"),
-            "line 4: found '5', wanted a duration of at most an hour such as 1.5ms");
+            "line 4: found '5', wanted a duration of at most 3600s such as 1.5ms");
   EXPECT_EQ(error_of("compute 5000s"),
-            "line 4: found '5000s', wanted a duration of at most an hour such as 1.5ms");
+            "line 4: found '5000s', wanted a duration of at most 3600s such as 1.5ms");
   EXPECT_EQ(error_of("compute 5s " + std::string(1'000'000, 'x')),
             "line 4: found '" + std::string(80, 'x') + "', wanted the end of the line");
   EXPECT_EQ(error_of("compute 5s fast"), "line 4: found 'fast', wanted the end of the line");
