@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster_file.h"
 #include "cost_models/collectives/pricing.h"
@@ -56,6 +58,25 @@ TEST(ClusterMachine, AMessageTakesItsPath) {
   const cluster::PathInfo path = cluster.topology.Path(cluster::DeviceId(1), cluster::DeviceId(9));
   EXPECT_EQ(*Play("rank 1\nsend to 9 1000000\nrank 9\nreceive from 1 1000000", cluster),
             path.latency + TransferTime(Bytes(1000000), path.rate));
+}
+
+// One size, and paths of three speeds: within the node, and across, from and to either.
+TEST(ClusterMachine, MessagesOfOneSizeTakeTheirOwnPaths) {
+  const cluster::Cluster cluster = Parse("dgx-a100:2");
+  constexpr int32_t kPairs[][2] = {{1, 9}, {1, 2}, {8, 9}, {9, 1}};
+  std::map<int32_t, std::string> steps;
+  Duration sum;
+  for (const auto& [from, to] : kPairs) {
+    absl::StrAppend(&steps[from], "send to ", to, " 1000000\n");
+    absl::StrAppend(&steps[to], "receive from ", from, " 1000000\n");
+    const cluster::PathInfo path =
+        cluster.topology.Path(cluster::DeviceId(from), cluster::DeviceId(to));
+    if (from != 8) sum += path.latency + TransferTime(Bytes(1000000), path.rate);
+  }
+  std::string text;
+  for (const auto& [rank, lines] : steps) absl::StrAppend(&text, "rank ", rank, "\n", lines);
+  // Rank 1 takes part in all but one, which is short and done while it sends to 2.
+  EXPECT_EQ(*Play(text, cluster), sum);
 }
 
 TEST(ClusterMachine, CommunicatorsThatShareLinksSlowEachOther) {
