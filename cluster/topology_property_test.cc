@@ -275,6 +275,35 @@ TEST_P(EveryTopology, PathIsTheLinksOfTheRouteJoined) {
   }
 }
 
+// Of every kind of links that the topology has: those are faster, and no others, and paths see it.
+TEST_P(EveryTopology, FasterLinksAreThoseOfTheirKind) {
+  for (const Topology& topology : Topologies(*GetParam(), 12)) {
+    std::set<std::string> kinds;
+    for (LinkNumber link = 0; link < topology.link_count(); ++link) {
+      kinds.insert(std::string(topology.LinkAt(link).kind));
+    }
+    for (const std::string& kind : kinds) {
+      const Topology faster = topology.WithFasterLinks(kind, 3);
+      for (LinkNumber link = 0; link < topology.link_count(); ++link) {
+        PathInfo speed = topology.LinkAt(link).speed;
+        if (topology.LinkAt(link).kind == kind) {
+          speed.rate = Bandwidth(3 * speed.rate.bytes_per_second());
+        }
+        EXPECT_EQ(faster.LinkAt(link).speed, speed) << topology.LinkName(link);
+      }
+      for (int32_t to = 1; to < topology.devices(); ++to) {
+        std::vector<LinkNumber> route;
+        faster.AppendRoute(DeviceId(0), DeviceId(to), route);
+        PathInfo joined = faster.LinkAt(route[0]).speed;
+        for (const LinkNumber link : route) {
+          joined.rate = std::min(joined.rate, faster.LinkAt(link).speed.rate);
+        }
+        EXPECT_EQ(faster.Path(DeviceId(0), DeviceId(to)).rate, joined.rate) << to;
+      }
+    }
+  }
+}
+
 TEST_P(EveryTopology, BisectionIsTheLeastFlowBetweenTwoHalves) {
   for (const Topology& topology : Topologies(*GetParam(), 8)) {
     if (!topology.Bisection().has_value()) continue;

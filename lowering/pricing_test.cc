@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "cluster/cluster.h"
 #include "simulator/time_alone.h"
@@ -221,6 +223,51 @@ TEST(Pricing, TakesTheAlgorithmAskedFor) {
   EXPECT_GT(time("all-reduce=minimum-spanning-tree", "hp"), time("auto", "hp"));
   EXPECT_EQ(time("all-gather=direct", "hp"), time("auto", "hp"));
   EXPECT_EQ(time("in-network", "hp"), time("auto", "hp"));  // no switch of an A100 reduces
+}
+
+// Unfolded, the sends of two ranks of a stage run on streams of their own, and share a NIC.
+TEST(Pricing, SendsOfOneStageCanMeet) {
+  const auto has_flows = [](const char* cluster) {
+    Fixture f({.dp = 4, .hp = 1, .pp = 2}, cluster);
+    const BlockSend send = Fixture::Send(1, kBytes);
+    f.pricing.Expect(0, send);
+    f.pricing.Prepare(/*fold=*/false, f.program);
+    EXPECT_EQ(f.pricing.Send(0, send, 0).flow.valid(), f.pricing.Send(0, send, 3).flow.valid());
+    return f.pricing.Send(0, send, 0).flow.valid();
+  };
+  EXPECT_TRUE(has_flows("nodes:2x4@300GB/s,nic=25GB/s,nics=2"));
+  EXPECT_FALSE(has_flows("nodes:2x4@300GB/s,nic=25GB/s"));
+}
+
+// Collectives that are alike but for their size have the links of their own algorithm and rounds,
+// whatever else is priced.
+TEST(Pricing, SizesDoNotMix) {
+  constexpr int64_t kSizes[] = {1000, 30'000, 1'000'000, 30'000'000, 1'000'000'000};
+  for (const char* cluster : {"dgx-a100:2", "dgx-h100:2", "fat-tree:16@50GB/s,radix=8",
+                              "nodes:4x4@300GB/s,nic=25GB/s,nics=2", "torus:4x4@50GB/s"}) {
+    SCOPED_TRACE(cluster);
+    const PricingOptions every = {.every_link = true};
+    Fixture all({.dp = 16, .hp = 1, .pp = 1}, cluster, "roofline", every);
+    for (const int64_t size : kSizes) all.pricing.Expect(0, all.AllReduce("dp", size));
+    all.pricing.Prepare(/*fold=*/true, all.program);
+    for (const int64_t size : kSizes) {
+      Fixture one({.dp = 16, .hp = 1, .pp = 1}, cluster, "roofline", every);
+      const BlockTask task = one.AllReduce("dp", size);
+      one.pricing.Expect(0, task);
+      one.pricing.Prepare(/*fold=*/true, one.program);
+      EXPECT_EQ(all.TimeOf(task, 0), one.TimeOf(task, 0)) << size;
+      const auto bytes = [&](const Fixture& f) {
+        std::map<std::string, double> sums;  // by level
+        const simulator::Flow flow = f.program.flow(f.pricing.Collective(0, task, 0).flow);
+        for (const simulator::Load& load : flow.loads) {
+          double& most = sums[f.program.resource(load.resource).kind];
+          most = std::max(most, load.load * static_cast<double>(flow.size.count()));
+        }
+        return sums;
+      };
+      EXPECT_EQ(bytes(all), bytes(one)) << size;
+    }
+  }
 }
 
 // With every link the times alone are the same.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/cluster_file.h"
 #include "ir/text.h"
 #include "search/setting_test_util.h"
 
@@ -44,6 +45,45 @@ TEST(Play, FiguresFollowFromTheStepTime) {
                                          setting.cluster.device.fp32.flops_per_second());
 }
 
+// The peak is that of the type in which the parameters are, and of no other.
+TEST(Play, UtilizationIsOfThePeakOfTheType) {
+  for (const ir::DType dtype : {ir::DType::kF32, ir::DType::kBF16, ir::DType::kF8}) {
+    Setting setting = MlpSetting("dgx-h100:1", "none");
+    setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 48, .dtype = dtype}).value();
+    const auto run = Play(setting, {.dp = 2});
+    ASSERT_TRUE(run.ok()) << run.status();
+    const cluster::Device& device = setting.cluster.device;
+    const FlopRate peak = dtype == ir::DType::kF32    ? device.fp32
+                          : dtype == ir::DType::kBF16 ? device.fp16
+                                                      : device.fp8;
+    EXPECT_DOUBLE_EQ(run->figures.mfu,
+                     kProducts / run->report.step_time.seconds() / (2 * peak.flops_per_second()))
+        << ir::ToString(dtype);
+  }
+}
+
+// Of the devices that are used: the first three of one kind and five of another.
+TEST(Play, UtilizationIsOfThePeakOfAllKinds) {
+  Setting setting = MlpSetting();
+  setting.cluster = cluster::ParseClusterText(
+                        "devices { kind: \"a100-80gb\" count: 3 }\n"
+                        "devices { kind: \"h100-80gb\" count: 5 }\n"
+                        "topology { kind: \"switch\" port { rate: \"50GB/s\" } }\n",
+                        cluster::ClusterFormat::kText, "mixed.textproto")
+                        .value();
+  const double slow = setting.cluster.kind(0).fp32.flops_per_second();
+  const double fast = setting.cluster.kind(1).fp32.flops_per_second();
+  ASSERT_LT(slow, fast);
+  for (const auto& [ranks, peak] :
+       {std::pair(2, 2 * slow), std::pair(4, 3 * slow + fast), std::pair(8, 3 * slow + 5 * fast)}) {
+    const auto run = Play(setting, {.dp = ranks});
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_DOUBLE_EQ(run->figures.mfu,
+                     setting.model_flops.count() / run->report.step_time.seconds() / peak)
+        << ranks;
+  }
+}
+
 std::string WhyNot(const Setting& setting, const Candidate& candidate) {
   const auto result = Evaluate(setting, candidate);
   if (!result.ok()) return absl::StrCat("error: ", result.status().message());
@@ -66,6 +106,43 @@ TEST(Evaluate, GivesAReason) {
   setting.lowering.memory_limit = Bytes(100'000);
   EXPECT_THAT(WhyNot(setting, {}),
               testing::MatchesRegex("memory: needs [0-9.]+ KiB on rank 0; the limit is 97.7 KiB"));
+}
+
+// Whichever rank that is.
+TEST(Evaluate, WhatDoesNotFitIsSaidOfTheRankThatNeedsMost) {
+  Setting setting = MlpSetting();
+  int later = 0;
+  for (const int64_t microbatches : {1, 8}) {
+    for (const char* schedule : {"1f1b", "gpipe"}) {
+      const Candidate candidate = {.pp = 4, .microbatches = microbatches, .schedule = schedule};
+      setting.lowering.memory_limit = Bytes(0);
+      const auto played = Play(setting, candidate);
+      const auto& run = *played;
+      int32_t most = 0;
+      for (int32_t r = 1; r < 4; ++r) {
+        const auto total = [&](int32_t rank) {
+          return run.report.ranks[simulator::RankClassId(rank)].memory.total;
+        };
+        if (total(r) > total(most)) most = r;
+      }
+      // Some fit, or none does.
+      for (const Bytes limit : {run.report.peak_memory - Bytes(1), Bytes(1)}) {
+        setting.lowering.memory_limit = limit;
+        EXPECT_EQ(WhyNot(setting, candidate),
+                  absl::StrCat("memory: needs ", ToString(run.report.peak_memory), " on rank ",
+                               most, "; the limit is ", ToString(limit)));
+      }
+      later += most > 0;
+    }
+  }
+  EXPECT_GT(later, 0);
+}
+
+TEST(Evaluate, WhatTakesTooLongToTellIsNotPossible) {
+  Setting setting = MlpSetting("uniform:2@0.000000008Gbps");
+  setting.step = ir::Mlp({.layers = 4, .dim = 2048, .batch = 48}).value();
+  EXPECT_THAT(WhyNot(setting, {.dp = 2}),
+              testing::StartsWith("unsupported: the step takes longer than "));
 }
 
 TEST(Evaluate, OneThatDoesNotFitHasItsFigures) {
@@ -120,6 +197,47 @@ TEST(Play, AnAsynchronousStepIsNeverShorterThanItsWork) {
         EXPECT_GE(rank.idle, Duration(0)) << pp << " stages, " << microbatches;
         EXPECT_LE(rank.busy - rank.communication, run->report.step_time);
       }
+    }
+  }
+}
+
+// What a batch does in a pipeline that flows on is what it does in one that is flushed, but for an
+// update of each microbatch. The report of all rounds would be a multiple.
+TEST(Play, TheReportOfAnAsynchronousPipelineIsOfOneBatch) {
+  const Setting setting = MlpSetting("uniform:8@200Gbps", "sgd");
+  for (const int64_t microbatches : {1, 3, 8}) {
+    SCOPED_TRACE(microbatches);
+    const Candidate flushed = {.dp = 2, .pp = 4, .microbatches = microbatches};
+    Candidate flowing = flushed;
+    flowing.schedule = "pipedream";
+    const auto first = Play(setting, flushed), second = Play(setting, flowing);
+    ASSERT_TRUE(first.ok() && second.ok());
+    ASSERT_GT(second->rounds, 1);
+    const simulator::Report &a = first->report, &b = second->report;
+    constexpr double kUpdate = 2 * kLayers * kDim * kDim;  // of both replicas
+    EXPECT_EQ(b.bytes_sent, a.bytes_sent);
+    EXPECT_EQ(b.bytes_reduced, a.bytes_reduced * microbatches);
+    const double updates = static_cast<double>(microbatches - 1);
+    EXPECT_NEAR(b.flops.count(), a.flops.count() + updates * kUpdate, 1);
+    ASSERT_EQ(b.communication.size(), 2u);
+    double exposed = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      const simulator::CommunicationReport& row = b.communication[i];
+      EXPECT_EQ(row.kind, a.communication[i].kind);
+      const double times = row.kind == "send" ? 1 : static_cast<double>(microbatches);
+      EXPECT_DOUBLE_EQ(row.bytes, a.communication[i].bytes * times) << row.kind;
+      EXPECT_NEAR(row.exposed_s + row.hidden_s, row.total_s, 1e-15) << row.kind;
+      exposed += row.exposed_s;
+    }
+    EXPECT_NEAR(exposed, b.exposed_communication_s, 1e-15);
+    for (int32_t r = 0; r < b.ranks.size(); ++r) {
+      const simulator::RankClassId id(r);
+      simulator::CommunicationShare all;
+      for (int32_t c = 0; c < b.shares.column_count(); ++c) all += b.shares.at(id, c);
+      EXPECT_EQ(b.ranks[id].communication, all.total);
+      EXPECT_EQ(b.ranks[id].exposed_communication, all.exposed);
+      EXPECT_LE(b.ranks[id].finish, b.step_time);
+      EXPECT_LE(b.ranks[id].idle, b.step_time);
     }
   }
 }

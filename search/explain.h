@@ -26,7 +26,7 @@ struct LevelUse {
   std::string level;  // "nic"
   std::string link;   // "device0 -> fabric (nic) and 127 alike"
   simulator::ResourceUse use = {};
-  double full = 0;  // for so much of the run: 0 to 1
+  double full = 0;                         // for so much of the run: 0 to 1
   std::vector<CarriedShare> carried = {};  // the most first
 };
 

@@ -77,6 +77,25 @@ TEST(Explain, SharesAreThoseOfTheBytes) {
               (kSent + kReduced) / 50e9 / StepTime(setting, candidate).seconds(), 1e-6);
 }
 
+// Both ranks of a node send on its one NIC, which a reduction over two nodes crosses once.
+TEST(Explain, SharesAreWeighedWithTheLoads) {
+  for (const bool fold : {true, false}) {
+    Setting setting = Linked("nodes:4x2@300GB/s,nic=25GB/s,nics=1", "sgd");
+    setting.order = "dp,hp,pp";
+    setting.lowering.fold = fold;
+    const Explanation explanation = Explained(setting, {.dp = 4, .pp = 2});
+    constexpr double kSent = 2 * 12 * 64 * 4;
+    for (const LevelUse& level : explanation.levels) {
+      if (level.level != "nic") continue;
+      ASSERT_EQ(level.carried.size(), 2u);
+      EXPECT_EQ(level.carried[1].communication, "send");
+      EXPECT_NEAR(level.carried[1].share * level.use.bytes, kSent, 1);
+      EXPECT_NEAR(level.carried[0].share + level.carried[1].share, 1, 1e-12);
+    }
+    EXPECT_GE(explanation.levels.size(), 2u);
+  }
+}
+
 // The horizontal groups fill the nodes, and the others cross them.
 TEST(Explain, LevelsAreInTheOrderOfTheirUse) {
   for (const char* order : {"hp,dp,pp", "dp,hp,pp"}) {
@@ -98,6 +117,20 @@ TEST(Explain, LevelsAreInTheOrderOfTheirUse) {
   }
 }
 
+// What crosses the nodes holds up the ports, which it uses, but does not fill.
+TEST(Explain, ALinkThatIsBusyNeedNotBeFull) {
+  Setting setting = Linked("dgx-a100:2");
+  setting.order = "dp,hp,pp";
+  const Candidate candidate = {.dp = 2, .hp = 8};
+  const Explanation explanation = Explained(setting, candidate);
+  ASSERT_EQ(explanation.levels.size(), 2u);
+  EXPECT_EQ(explanation.levels[0].level, "nic");
+  const LevelUse& port = explanation.levels[1];
+  const double busy = port.use.busy.seconds() / StepTime(setting, candidate).seconds();
+  EXPECT_LT(port.full, 0.5 * busy);
+  EXPECT_LE(port.full, port.use.utilization);
+}
+
 // Of many links of a level, the one with the most is named: the stages send to their neighbours,
 // and the ones in the middle send both ways.
 TEST(Explain, TheBusiestLinkOfALevelStandsForIt) {
@@ -115,6 +148,8 @@ TEST(Explain, TheBusiestLinkOfALevelStandsForIt) {
   }
   EXPECT_LT(least, 0.6 * most);
   EXPECT_EQ(explanation.levels[0].use.utilization, most);
+  EXPECT_DOUBLE_EQ(explanation.levels[0].full,
+                   explanation.levels[0].use.full.seconds() / run->trace.makespan.seconds());
   EXPECT_THAT(explanation.levels[0].link, testing::StartsWith("device1 -> switch0 (port)"));
 }
 

@@ -56,6 +56,26 @@ TEST(Communication, IsHiddenWhileItsRankComputes) {
                           "all-gather hp on 'port': 7 bytes, 6 = 6 + 0"));
 }
 
+// What a second compute stream does within the task of the first covers no less of it.
+TEST(Communication, IsHiddenWhileAnyStreamComputes) {
+  // compute 0-10 and 3-5; all-reduce 0-14
+  EXPECT_THAT(Lines(ReportOf(Parse(R"(program
+rank0 "" members 0 stage 0
+stream0 rank0 compute
+stream1 rank0 compute
+stream2 rank0 data
+label0 "MatMul" compute forward stage 0
+label1 "AllReduce" collective backward stage 0 bytes 5 communication "all-reduce dp" level "nic"
+label2 "Send" send forward stage 0
+task0 stream0 label0 takes 10 ps
+task1 stream1 label2 takes 3 ps
+task2 stream1 label0 takes 2 ps
+task3 stream2 label1 takes 14 ps
+)"))),
+              ElementsAre("all-reduce dp on 'nic': 5 bytes, 14 = 4 + 10",
+                          "send on '': 0 bytes, 3 = 0 + 3"));
+}
+
 TEST(Communication, ThatStartedFirstIsTheOneThatIsExposed) {
   // all-gather 0-8, compute 0-2 and 10-12, all-reduce 2-15: what is left of it from 8 on.
   EXPECT_THAT(LinesOf("task0 stream0 label0 takes 2 ps\n"
