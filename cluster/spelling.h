@@ -67,7 +67,7 @@ class OptionList {
     absl::string_view name, value;
   };
   std::vector<Option> options_;
-  absl::string_view example_;
+  std::string example_;
 };
 
 /// A rail's link to the spine: all its NICs' bandwidth, divided by the oversubscription.
