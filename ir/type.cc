@@ -55,16 +55,19 @@ int64_t ElementCount(const Dims& dims) {
   return count;
 }
 
-void Sharding::Set(size_t dim, size_t rank, AxisList axes) {
+void Sharding::Set(size_t dim, size_t rank, AxisList axes, int64_t block) {
+  if (axes.empty()) block = kNestedChunks;
+  if (!blocks.empty() || block != kNestedChunks) {
+    blocks.resize(rank, kNestedChunks);
+    blocks[dim] = block;
+    if (std::ranges::all_of(blocks, [](int64_t b) { return b == kNestedChunks; })) blocks.clear();
+  }
   if (split.empty()) {
     if (axes.empty()) return;
     split.resize(rank);
   }
   split[dim] = axes;
-  for (const AxisList& list : split) {
-    if (!list.empty()) return;
-  }
-  split.clear();
+  if (std::ranges::all_of(split, [](const AxisList& list) { return list.empty(); })) split.clear();
 }
 
 bool Sharding::Uses(AxisIndex axis) const {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_IR_TYPE_H_
 #define ORRERY_IR_TYPE_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -50,23 +51,38 @@ using Dims = absl::InlinedVector<int64_t, 4>;
 /// Number of elements; 1 for a scalar.
 int64_t ElementCount(const Dims& dims);
 
-/// For each dimension of a tensor the ordered mesh axes that split it (the first one outermost),
-/// and the axes over which the value is still partial: the true value is the sum over them.
+/// How the values of ranks become one where a value is partial.
+enum class Reduction : uint8_t { kSum, kAverage, kProduct, kMax, kMin };
+
+/// Sizes of the parts of a split dimension, where its size does not divide evenly. A positive
+/// number is a block size: blocks of so many elements are dealt to the parts in turn
+/// (block-cyclic).
+inline constexpr int64_t kNestedChunks = 0;     // axis by axis parts of ceil(n / p), the last short
+inline constexpr int64_t kBalancedChunks = -1;  // sizes differ by at most one, the large ones first
+
+/// The one layout of a tensor on a mesh: for each dimension the ordered mesh axes that split it
+/// (the first one outermost) and how large its parts are, and the axes over which the value is
+/// still partial, with the reduction that makes it whole. Axes that are not used hold replicas.
 struct Sharding {
   absl::InlinedVector<AxisList, 4> split;  // empty: nothing is split; else one a dimension
-  AxisList partial;
+  absl::InlinedVector<int64_t, 2> blocks;  // empty: kNestedChunks throughout; else one a dimension
+  AxisList partial;                        // ascending
+  std::array<Reduction, kMaxAxes> reductions = {};  // by axis; kSum where not partial
 
   bool replicated() const { return split.empty() && partial.empty(); }
   /// The axes that split dimension `dim`.
   AxisList at(size_t dim) const { return split.empty() ? AxisList() : split[dim]; }
+  /// kNestedChunks, kBalancedChunks or the block size of dimension `dim`.
+  int64_t block(size_t dim) const { return blocks.empty() ? kNestedChunks : blocks[dim]; }
   /// Sets what splits dimension `dim` of `rank`, keeping the form in which nothing split is empty.
-  void Set(size_t dim, size_t rank, AxisList axes);
+  /// The block of a dimension that `axes` do not split is kNestedChunks.
+  void Set(size_t dim, size_t rank, AxisList axes, int64_t block = kNestedChunks);
   bool Uses(AxisIndex axis) const;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Sharding& s) {
-    return H::combine(std::move(h), s.split, s.partial);
+    return H::combine(std::move(h), s.split, s.blocks, s.partial, s.reductions);
   }
 };
 

@@ -1,0 +1,69 @@
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ir/mesh.h"
+#include "ir/type.h"
+#include "transforms/redistribution/packed_layout.h"
+#include "transforms/redistribution/step.h"
+
+namespace orrery::transforms {
+
+/// What a step costs, each on its own scale; a dialect adds it up last.
+struct StepCost {
+  double launches = 0;         // of a kernel or a collective
+  double latency = 0;          // hops, or the unit that the dialect charges for them
+  double transfer = 0;         // of the bytes over the links that they take
+  double copy = 0;             // of bytes rewritten in a device's memory
+  double reduction = 0;        // of adding up
+  double synchronization = 0;  // of waiting for stragglers
+  double memory = 0;           // where memory has a price
+
+  double total() const {
+    return launches + latency + transfer + copy + reduction + synchronization + memory;
+  }
+};
+
+/// A step that may be taken from a layout.
+struct Move {
+  Step step;
+  double cost = 0;   // StepCost::total, in the dialect's unit; infinite moves are not made
+  int64_t peak = 0;  // elements that the fullest rank holds at once during the step
+};
+
+/// The tensor whose layout changes.
+struct Problem {
+  ir::Mesh mesh;
+  ir::Dims dims;
+  int64_t itemsize = 4;  // bytes an element
+  ir::Sharding from, to;
+};
+
+/// Which steps there are and what each costs: tensorcraft's, DTensor's, or those of a cluster. Made
+/// for one problem. Pure: the same layout gives the same moves.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+
+  /// Appends all moves from `layout`, each to another layout, in an order that is always the same.
+  virtual void Expand(const PackedLayout& layout, std::vector<Move>& moves) const = 0;
+  /// At most what any way from `layout` to the target costs. The search relies on it; 0 always
+  /// holds.
+  virtual double Bound(const PackedLayout&) const { return 0; }
+  /// What `step` costs when taken from `before`; its total is the move's cost.
+  virtual StepCost CostOf(const PackedLayout& before, const Step& step) const = 0;
+  /// Elements that the fullest rank holds in `layout`.
+  virtual int64_t Elements(const PackedLayout& layout) const = 0;
+  /// The step in the dialect's words: "alltoall_0_1_-1", "all_gather".
+  virtual std::string NameOf(const PackedLayout& before, const Step& step) const = 0;
+  /// Layouts that are one in the dialect's eyes have one form.
+  virtual PackedLayout Normal(const PackedLayout& layout) const { return layout; }
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_

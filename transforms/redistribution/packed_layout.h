@@ -1,0 +1,66 @@
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_PACKED_LAYOUT_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_PACKED_LAYOUT_H_
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "ir/mesh.h"
+#include "ir/type.h"
+
+// A layout in one cache line, as searches over many thousands of them keep it.
+
+namespace orrery::transforms {
+
+/// What a mesh axis does in a layout.
+enum class AxisRole : uint8_t { kReplicates, kSplits, kPartial };
+
+/// The same as an ir::Sharding of a tensor of at most kMaxDims dimensions: what each axis does.
+class PackedLayout {
+ public:
+  static constexpr int kMaxDims = 30;
+
+  /// All axes replicate.
+  PackedLayout() { roles_.fill(kReplicated); }
+  explicit PackedLayout(const ir::Sharding& sharding);
+  ir::Sharding Unpack(size_t rank) const;
+
+  AxisRole role(ir::AxisIndex axis) const;
+  /// The dimension that `axis` splits; -1 if it splits none.
+  int dim(ir::AxisIndex axis) const;
+  /// Requires a partial axis.
+  ir::Reduction reduction(ir::AxisIndex axis) const;
+  /// The axes that split `dim`, the outermost first.
+  ir::AxisList axes(int dim) const;
+  /// The first of them; -1 if the dimension is not split.
+  int major(int dim) const;
+  /// The block of a split dimension: see ir::Sharding.
+  int64_t block(int dim) const;
+
+  /// Replaces what splits `dim`: axes that split it before and are not among `axes` replicate
+  /// after.
+  void SetSplit(int dim, const ir::AxisList& axes, int64_t block = ir::kNestedChunks);
+  void SetPartial(ir::AxisIndex axis, ir::Reduction reduction);
+  /// Of an axis that splits nothing.
+  void SetReplicated(ir::AxisIndex axis) { roles_[axis] = kReplicated; }
+
+  friend bool operator==(const PackedLayout&, const PackedLayout&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PackedLayout& layout) {
+    return H::combine(std::move(h), layout.roles_, layout.blocks_);
+  }
+
+ private:
+  // A role in a byte: place among the axes of a dimension (3 bits) and dimension (5 bits), where
+  // 30 is none, with the reduction in place of the place, and 31 is replicated.
+  static constexpr uint8_t kPartialDim = 30;
+  static constexpr uint8_t kReplicated = 31;
+  static uint8_t Pack(uint8_t dim, uint8_t place) { return static_cast<uint8_t>(dim | place << 5); }
+
+  std::array<uint8_t, ir::kMaxAxes> roles_;
+  std::array<int64_t, ir::kMaxAxes> blocks_ = {};  // by the first axis that splits the dimension
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_PACKED_LAYOUT_H_

@@ -1,0 +1,46 @@
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_SEARCH_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_SEARCH_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "transforms/redistribution/dialect.h"
+
+// The cheapest steps from one layout to another.
+
+namespace orrery::transforms {
+
+struct PlannedStep {
+  Step step;
+  double cost = 0;
+  int64_t peak = 0;  // as in Move
+};
+
+struct RedistributionPlan {
+  std::vector<PlannedStep> steps;  // none where the layouts are one
+  double cost = 0;                 // of all steps, one after the other
+  int64_t peak = 0;                // the most elements that a rank holds at once, start and end too
+  int64_t expanded = 0;            // layouts that the search looked at
+};
+
+inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+/// The steps of the least cost among those whose peak stays within `limit` elements; of equal costs
+/// the fewest steps. Nothing where there are none. Label-setting (A* with the dialect's bound):
+/// O(layouts × moves × log), exact.
+std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
+                                               const PackedLayout& to, int64_t limit = kNoLimit);
+
+/// All plans of which none is both cheaper and smaller than another, the cheapest first.
+std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,
+                                            const PackedLayout& to);
+
+/// The plan that takes `steps` from `from`, with costs and peaks.
+RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
+                          const std::vector<Move>& moves);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_SEARCH_H_

@@ -1,0 +1,45 @@
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_STEP_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_STEP_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "ir/mesh.h"
+#include "transforms/redistribution/packed_layout.h"
+
+namespace orrery::transforms {
+
+/// What all ranks do together in one step of a redistribution: one collective over a set of mesh
+/// axes, or something that each does by itself.
+enum class StepKind : uint8_t {
+  kSlice,          // each rank keeps its part of what it holds: nothing moves
+  kAllGather,      // axes that split `from` no longer do
+  kReduceScatter,  // partial axes split `to`
+  kAllReduce,      // partial axes replicate
+  kAllToAll,       // axes that split `from` split `to`
+  kPermute,        // ranks trade whole parts, each with one other
+  kReblock,        // a general all-to-all within the group that the axes of `from` span: other
+                   // blocks, or another order of axes
+  kLocalCopy,      // the same part in another order in memory
+  kMakePartial,    // replicas become summands: each is scaled, or set to zeros
+};
+
+/// "all-gather".
+absl::string_view ToString(StepKind kind);
+
+struct Step {
+  StepKind kind = StepKind::kSlice;
+  ir::AxisList axes;  // that it works over; those of a permutation are the ones that trade places
+  int8_t from = -1;   // tensor dimensions; -1 where there is none
+  int8_t to = -1;
+  PackedLayout after;
+
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+/// Whether the ranks exchange anything.
+bool Communicates(StepKind kind);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_STEP_H_
