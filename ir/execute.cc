@@ -76,8 +76,7 @@ class Lockstep {
   }
 
   absl::Status RunOp(OpId op) {
-    const OpKind kind = function_.kind(op);
-    if (kind == OpKind::kAllReduce || kind == OpKind::kAllGather) return Collective(op);
+    if (function_.info(op).exchange != nullptr) return Collective(op);
     for (size_t place = 0; place < ranks_.size(); ++place) {
       ORRERY_RETURN_IF_ERROR(RunAlone(op, place));
     }
@@ -176,22 +175,25 @@ class Lockstep {
   absl::Status Collective(OpId op) {
     AxisList axes;
     ORRERY_RETURN_IF_ERROR(ParseAxes(function_.attributes(op), mesh(), axes));
-    const auto dim = static_cast<size_t>(function_.attributes(op).Int("dim", 0));
     const ValueId from = function_.operands(op)[0], to = function_.result(op);
-    const TensorType type = LocalType(function_.type(to), mesh());
     for (size_t place = 0; place < ranks_.size(); ++place) {
       const std::vector<size_t> group = GroupOf(place, axes);
       ORRERY_CHECK(static_cast<int64_t>(group.size()) == mesh().size(axes))
           << "a group is incomplete";
-      Tensor result(type.dtype, type.dims);
-      for (size_t i = 0; i < group.size(); ++i) {
-        const Tensor& part = At(group[i], from);
-        if (function_.kind(op) == OpKind::kAllGather) {
-          PastePart(part, dim, static_cast<int64_t>(i), result);
-        } else {
-          AddTensor(part, result);
-        }
+      std::vector<int64_t> ranks;
+      std::vector<const Tensor*> parts;
+      for (const size_t member : group) {
+        ranks.push_back(ranks_[member]);
+        parts.push_back(&At(member, from));
       }
+      Tensor result = function_.info(op).exchange({.attributes = function_.attributes(op),
+                                                   .mesh = mesh(),
+                                                   .operand = function_.type(from),
+                                                   .result = function_.type(to),
+                                                   .ranks = ranks,
+                                                   .parts = parts,
+                                                   .place = PartOf(mesh(), ranks_[place], axes)});
+      ORRERY_CHECK(result.dims() == LocalType(function_.type(to), mesh()).dims) << Where(op);
       if (options_.round || !result.is_float()) result.RoundToDType();
       At(place, to) = std::move(result);
     }

@@ -64,7 +64,19 @@ struct ShardingRule {
 inline constexpr int8_t kNoFactor = -1;
 
 class GradientContext;
+class Tensor;
 struct Evaluation;
+
+/// What one rank of a group sees of a collective among them.
+struct GroupExchange {
+  const AttributeSet& attributes;
+  const Mesh& mesh;
+  const TensorType& operand;             // global
+  const TensorType& result;              // global
+  std::span<const int64_t> ranks;        // of the group, in the order of their parts along `axes`
+  std::span<const Tensor* const> parts;  // what each of them brings
+  int64_t place = 0;                     // of this rank among them
+};
 
 struct OpInfo {
   static constexpr int kVariadic = -1;
@@ -93,6 +105,8 @@ struct OpInfo {
   /// Computes the results on tensors. Null: an op among ranks or microbatches, which cannot be
   /// evaluated on its own.
   absl::Status (*evaluate)(Evaluation& evaluation) = nullptr;
+  /// Of a collective in place of `evaluate`: what the rank ends up with, from what its group has.
+  Tensor (*exchange)(const GroupExchange& exchange) = nullptr;
   /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
   absl::Status (*gradient)(GradientContext& context) = nullptr;
   /// Bit i: operand i takes part, yet no gradient ever flows into it: a condition, an index,

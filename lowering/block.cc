@@ -20,6 +20,28 @@ using simulator::StreamKind;
 
 constexpr int32_t kNone = -1;
 
+// Which collective an op is, and what its size is; see CollectiveKind.
+struct CollectiveOfOp {
+  cost_models::CollectiveKind kind;
+  bool size_is_operand = false;
+};
+
+CollectiveOfOp CollectiveOf(OpKind kind) {
+  using cost_models::CollectiveKind;
+  switch (kind) {
+    case OpKind::kAllGather:
+      return {CollectiveKind::kAllGather};
+    case OpKind::kReduceScatter:
+      return {CollectiveKind::kReduceScatter, true};
+    case OpKind::kAllToAll:
+      return {CollectiveKind::kAllToAll, true};
+    case OpKind::kPermute:
+      return {CollectiveKind::kSendReceive, true};
+    default:
+      return {CollectiveKind::kAllReduce};
+  }
+}
+
 class BlockLowering {
  public:
   BlockLowering(const transforms::StageFunction& part, const BlockContext& context,
@@ -325,14 +347,14 @@ class BlockLowering {
   }
 
   void Collective(OpId op, BlockTask& row) {
-    row.bytes = Bytes(BytesOf(function_.result(op)));
+    const CollectiveOfOp collective = CollectiveOf(function_.kind(op));
+    row.collective = collective.kind;
+    row.bytes = Bytes(
+        BytesOf(collective.size_is_operand ? function_.operands(op)[0] : function_.result(op)));
     row.dtype = function_.type(function_.result(op)).dtype;
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
-    row.collective = function_.kind(op) == OpKind::kAllGather
-                         ? cost_models::CollectiveKind::kAllGather
-                         : cost_models::CollectiveKind::kAllReduce;
     const std::string axes = function_.mesh().Names(row.group);
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,

@@ -19,8 +19,15 @@ using ir::ValueId;
 constexpr int32_t kNowhere = -1;
 
 bool IsRedistribution(const Function& function, OpId op) {
-  const ir::OpKind kind = function.kind(op);
-  return kind == ir::OpKind::kAllGather || kind == ir::OpKind::kAllSlice;
+  switch (function.kind(op)) {
+    case ir::OpKind::kAllGather:
+    case ir::OpKind::kAllSlice:
+    case ir::OpKind::kAllToAll:
+    case ir::OpKind::kPermute:
+      return true;
+    default:
+      return false;
+  }
 }
 
 class StagePlanner {

@@ -2,93 +2,17 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "ir/op_info.h"
 #include "ir/ops/kernels.h"
 
-// Ops among ranks, and ops that carry a value from one microbatch to the next.
+// Ops among pipeline stages, and ops that carry a value from one microbatch to the next.
 
 namespace orrery::ir {
-
-absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisList& axes) {
-  const std::string names = attributes.String("axes", "");
-  for (const absl::string_view name : absl::StrSplit(names, '.', absl::SkipEmpty())) {
-    const auto axis = mesh.Find(name);
-    if (!axis.has_value() || axes.contains(*axis)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("axes=\"", names, "\" are no axes of ", ToString(mesh)));
-    }
-    axes.push_back(*axis);
-  }
-  if (!axes.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("the attribute axes is missing; wanted the axes to work along");
-}
 
 namespace {
 
 TensorType SameAs(const TensorType& x) {
   return {.dtype = x.dtype, .dims = x.dims, .sharding = x.sharding};
-}
-
-absl::Status InferSame(const OpTypes& op, TypeList& results) {
-  results.push_back(SameAs(*op.operands[0]));
-  return absl::OkStatus();
-}
-
-absl::Status ShardAllReduce(const OpTypes& op, TypeList& results) {
-  AxisList axes;
-  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
-  for (const AxisIndex axis : axes.axes()) {
-    if (!results[0].sharding.partial.contains(axis)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its operand is not partial over ", op.mesh.axes()[axis].name));
-    }
-    results[0].sharding.partial = results[0].sharding.partial.Without(axis);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
-  AxisList axes;
-  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
-  const int64_t dim = op.attributes.Int("dim", -1);
-  if (dim < 0 || dim >= static_cast<int64_t>(results[0].dims.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("dim=", dim, " is no dimension of its operand"));
-  }
-  const auto d = static_cast<size_t>(dim);
-  if (results[0].sharding.at(d) != axes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dimension ", dim, " of its operand is not split over ", op.mesh.Names(axes)));
-  }
-  results[0].sharding.Set(d, results[0].dims.size(), AxisList());
-  return absl::OkStatus();
-}
-
-absl::Status ShardAllSlice(const OpTypes& op, TypeList& results) {
-  AxisList axes;
-  if (absl::Status status = ParseAxes(op.attributes, op.mesh, axes); !status.ok()) return status;
-  const int64_t dim = op.attributes.Int("dim", -1);
-  Sharding& sharding = results[0].sharding;
-  if (dim < 0 || dim >= static_cast<int64_t>(results[0].dims.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("dim=", dim, " is no dimension of its operand"));
-  }
-  const auto d = static_cast<size_t>(dim);
-  for (const AxisIndex axis : axes.axes()) {
-    if (!sharding.at(d).empty() || sharding.Uses(axis)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("dimension ", dim,
-                       " of its operand is split already, or its operand is "
-                       "spread over ",
-                       op.mesh.axes()[axis].name));
-    }
-  }
-  if (results[0].dims[d] % op.mesh.size(axes) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " (", results[0].dims[d],
-                                                   ") does not divide over ", op.mesh.Names(axes)));
-  }
-  sharding.Set(d, results[0].dims.size(), axes);
-  return absl::OkStatus();
 }
 
 absl::Status InferNothing(const OpTypes&, TypeList&) { return absl::OkStatus(); }
@@ -129,37 +53,6 @@ absl::Status InferCollect(const OpTypes& op, TypeList& results) {
 }
 
 }  // namespace
-
-extern const OpInfo kAllReduceOp = {
-    .name = "AllReduce",
-    .summary = "the sum over the ranks along `axes`, on each of them",
-    .op_class = OpClass::kCollective,
-    .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllReduce,
-    .in_place_from = 0,
-};
-
-extern const OpInfo kAllGatherOp = {
-    .name = "AllGather",
-    .summary = "dimension `dim`, split over `axes`, put together on each rank",
-    .op_class = OpClass::kCollective,
-    .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllGather,
-};
-
-// Each rank has the whole already, so nothing moves.
-extern const OpInfo kAllSliceOp = {
-    .name = "AllSlice",
-    .summary = "of dimension `dim`, whole on each rank, the part that falls to it along `axes`",
-    .op_class = OpClass::kView,
-    .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllSlice,
-    .in_place_from = 0,
-    .linear = true,
-};
 
 extern const OpInfo kSendOp = {
     .name = "Send",

@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "ir/op_info.h"
+#include "ir/tensor_parts.h"
+#include "support/status.h"
+
+// Ops that change how a value is spread: one collective each, or none. `axes` are those along which
+// ranks work together; what they split is always the innermost part of a dimension.
+
+namespace orrery::ir {
+
+absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisList& axes) {
+  const std::string names = attributes.String("axes", "");
+  for (const absl::string_view name : absl::StrSplit(names, '.', absl::SkipEmpty())) {
+    const auto axis = mesh.Find(name);
+    if (!axis.has_value() || axes.contains(*axis)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axes=\"", names, "\" are no axes of ", ToString(mesh)));
+    }
+    axes.push_back(*axis);
+  }
+  if (!axes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the attribute axes is missing; wanted the axes to work along");
+}
+
+namespace {
+
+absl::Status InferSame(const OpTypes& op, TypeList& results) {
+  const TensorType& x = *op.operands[0];
+  results.push_back({.dtype = x.dtype, .dims = x.dims, .sharding = x.sharding});
+  return absl::OkStatus();
+}
+
+// The dimension that the attribute `name` says.
+absl::StatusOr<size_t> DimOf(const OpTypes& op, absl::string_view name) {
+  const int64_t dim = op.attributes.Int(name, -1);
+  if (dim >= 0 && dim < static_cast<int64_t>(op.operands[0]->dims.size())) {
+    return static_cast<size_t>(dim);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, "=", dim, " is no dimension of its operand"));
+}
+
+absl::StatusOr<AxisList> AxesOf(const OpTypes& op) {
+  AxisList axes;
+  ORRERY_RETURN_IF_ERROR(ParseAxes(op.attributes, op.mesh, axes));
+  return axes;
+}
+
+absl::Status TakePartial(const OpTypes& op, const AxisList& axes, Sharding& sharding) {
+  for (const AxisIndex axis : axes.axes()) {
+    if (!sharding.partial.contains(axis)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its operand is not partial over ", op.mesh.axes()[axis].name));
+    }
+    sharding.partial = sharding.partial.Without(axis);
+  }
+  return absl::OkStatus();
+}
+
+// Takes `axes` off the inner end of what splits dimension `dim`.
+absl::Status TakeSplit(const OpTypes& op, const AxisList& axes, size_t dim, TensorType& type) {
+  const AxisList before = type.sharding.at(dim);
+  const auto split = before.axes(), taken = axes.axes();
+  if (split.size() < taken.size() || !std::ranges::equal(split.last(taken.size()), taken)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dimension ", dim, " of its operand is not split over ", op.mesh.Names(axes)));
+  }
+  AxisList rest;
+  for (const AxisIndex axis : split.first(split.size() - taken.size())) rest.push_back(axis);
+  type.sharding.Set(dim, type.dims.size(), rest);
+  return absl::OkStatus();
+}
+
+// Puts `axes` at the inner end of what splits dimension `dim`.
+absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, TensorType& type) {
+  AxisList split = type.sharding.at(dim);
+  for (const AxisIndex axis : axes.axes()) {
+    if (type.sharding.Uses(axis)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its operand is spread over ", op.mesh.axes()[axis].name));
+    }
+    split.push_back(axis);
+  }
+  if (type.dims[dim] % op.mesh.size(split) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dimension ", dim, " (", type.dims[dim], ") does not divide over ", op.mesh.Names(split)));
+  }
+  type.sharding.Set(dim, type.dims.size(), split);
+  return absl::OkStatus();
+}
+
+absl::Status ShardAllReduce(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  return TakePartial(op, axes, results[0].sharding);
+}
+
+absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  return TakeSplit(op, axes, dim, results[0]);
+}
+
+absl::Status ShardAllSlice(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  return AddSplit(op, axes, dim, results[0]);
+}
+
+absl::Status ShardReduceScatter(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  ORRERY_RETURN_IF_ERROR(TakePartial(op, axes, results[0].sharding));
+  return AddSplit(op, axes, dim, results[0]);
+}
+
+absl::Status ShardAllToAll(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t from, DimOf(op, "from"));
+  ORRERY_ASSIGN_OR_RETURN(const size_t to, DimOf(op, "to"));
+  if (from == to) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("from=", from, " and to=", to, " are one dimension; wanted two"));
+  }
+  ORRERY_RETURN_IF_ERROR(TakeSplit(op, axes, from, results[0]));
+  return AddSplit(op, axes, to, results[0]);
+}
+
+// Of a permutation: `to` has the axes that split each dimension after it, "dp.hp;;pp".
+absl::Status ShardPermute(const OpTypes& op, TypeList& results) {
+  ORRERY_ASSIGN_OR_RETURN(const AxisList group, AxesOf(op));
+  TensorType& type = results[0];
+  const std::string text = op.attributes.String("to", "");
+  const std::vector<std::string> lists = absl::StrSplit(text, ';');
+  if (lists.size() != type.dims.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("to=\"", text, "\" has ", lists.size(),
+                                                   " lists of axes; wanted one a dimension, ",
+                                                   type.dims.size()));
+  }
+  const Sharding before = type.sharding;
+  AxisList used = before.partial;
+  for (size_t d = 0; d < lists.size(); ++d) {
+    AxisList axes;
+    const AttributeSet names = {{"axes", lists[d]}};
+    if (!lists[d].empty()) ORRERY_RETURN_IF_ERROR(ParseAxes(names, op.mesh, axes));
+    for (const AxisIndex axis : axes.axes()) {
+      if (used.contains(axis)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "to=\"", text, "\" has ", op.mesh.axes()[axis].name, " twice, or it is partial"));
+      }
+      used.push_back(axis);
+    }
+    if (op.mesh.size(axes) != op.mesh.size(before.at(d))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("to=\"", text, "\" splits dimension ", d, " into ", op.mesh.size(axes),
+                       " parts; wanted ", op.mesh.size(before.at(d)), ", as it is"));
+    }
+    bool within = true;
+    for (const AxisList& list : {axes, before.at(d)}) {
+      const bool same = axes == before.at(d);
+      for (const AxisIndex axis : list.axes()) within = within && (same || group.contains(axis));
+    }
+    if (!within) {
+      return absl::InvalidArgumentError(absl::StrCat("to=\"", text, "\" changes axes of dimension ",
+                                                     d, " beyond ", op.mesh.Names(group)));
+    }
+    type.sharding.Set(d, type.dims.size(), axes);
+  }
+  return absl::OkStatus();
+}
+
+int64_t Count(const GroupExchange& exchange) { return static_cast<int64_t>(exchange.parts.size()); }
+
+size_t Dim(const GroupExchange& exchange, absl::string_view name) {
+  return static_cast<size_t>(exchange.attributes.Int(name, 0));
+}
+
+Tensor Sum(const GroupExchange& exchange) {
+  Tensor sum = *exchange.parts[0];
+  for (const Tensor* const part : exchange.parts.subspan(1)) AddTensor(*part, sum);
+  return sum;
+}
+
+// Pieces of all parts one after another along `dim`: `piece` makes them.
+template <typename Piece>
+Tensor Join(const GroupExchange& exchange, size_t dim, Piece piece) {
+  Tensor joined;
+  for (int64_t i = 0; i < Count(exchange); ++i) {
+    const Tensor next = piece(*exchange.parts[static_cast<size_t>(i)]);
+    if (i == 0) {
+      Dims dims = next.dims();
+      dims[dim] *= Count(exchange);
+      joined = Tensor(next.dtype(), dims);
+    }
+    PastePart(next, dim, i, joined);
+  }
+  return joined;
+}
+
+Tensor ExchangeAllGather(const GroupExchange& exchange) {
+  return Join(exchange, Dim(exchange, "dim"), [](const Tensor& part) { return part; });
+}
+
+Tensor ExchangeReduceScatter(const GroupExchange& exchange) {
+  return SlicePart(Sum(exchange), Dim(exchange, "dim"), exchange.place, Count(exchange));
+}
+
+Tensor ExchangeAllToAll(const GroupExchange& exchange) {
+  return Join(exchange, Dim(exchange, "from"), [&](const Tensor& part) {
+    return SlicePart(part, Dim(exchange, "to"), exchange.place, Count(exchange));
+  });
+}
+
+// Whoever has what this rank is to have: the rank itself, if it has it already.
+Tensor ExchangePermute(const GroupExchange& exchange) {
+  const auto rank = [&](size_t i) { return exchange.ranks[i]; };
+  const auto has = [&](size_t i) {
+    for (size_t d = 0; d < exchange.operand.dims.size(); ++d) {
+      const int64_t wanted = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.place)),
+                                    exchange.result.sharding.at(d));
+      if (PartOf(exchange.mesh, rank(i), exchange.operand.sharding.at(d)) != wanted) return false;
+    }
+    return true;
+  };
+  size_t source = static_cast<size_t>(exchange.place);
+  for (size_t i = 0; i < exchange.parts.size() && !has(source); ++i) source = i;
+  return *exchange.parts[source];
+}
+
+}  // namespace
+
+extern const OpInfo kAllReduceOp = {
+    .name = "AllReduce",
+    .summary = "the sum over the ranks along `axes`, on each of them",
+    .op_class = OpClass::kCollective,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardAllReduce,
+    .exchange = Sum,
+    .in_place_from = 0,
+};
+
+extern const OpInfo kAllGatherOp = {
+    .name = "AllGather",
+    .summary = "dimension `dim`, whose innermost split is over `axes`, put together over them",
+    .op_class = OpClass::kCollective,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardAllGather,
+    .exchange = ExchangeAllGather,
+};
+
+extern const OpInfo kReduceScatterOp = {
+    .name = "ReduceScatter",
+    .summary = "the sum over the ranks along `axes`, split over them along dimension `dim`",
+    .op_class = OpClass::kCollective,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardReduceScatter,
+    .exchange = ExchangeReduceScatter,
+};
+
+extern const OpInfo kAllToAllOp = {
+    .name = "AllToAll",
+    .summary = "`axes`, the innermost split of dimension `from`, split dimension `to` in its place",
+    .op_class = OpClass::kCollective,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardAllToAll,
+    .exchange = ExchangeAllToAll,
+};
+
+extern const OpInfo kPermuteOp = {
+    .name = "Permute",
+    .summary =
+        "whole parts trade places along `axes`: `to` has the axes of each dimension after it",
+    .op_class = OpClass::kCollective,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardPermute,
+    .exchange = ExchangePermute,
+};
+
+// Each rank has the whole already, so nothing moves.
+extern const OpInfo kAllSliceOp = {
+    .name = "AllSlice",
+    .summary = "of dimension `dim` the part that falls to each rank along `axes`",
+    .op_class = OpClass::kView,
+    .operands = 1,
+    .infer = InferSame,
+    .infer_sharding = ShardAllSlice,
+    .in_place_from = 0,
+    .linear = true,
+};
+
+}  // namespace orrery::ir
