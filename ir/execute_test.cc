@@ -200,6 +200,46 @@ func @alone (%x: f32[4,6] data, %w: f32[6,3] parameter) {
   EXPECT_EQ(spread.disagreement, 0);
 }
 
+// Every op that changes a layout, over axes of unlike sizes: what comes back whole is what went in.
+TEST(Execute, LayoutsChange) {
+  const auto run = [](const std::string& ops, const std::string& what) {
+    const std::string text =
+        absl::StrCat("func @layouts mesh(dp=2, hp=3, cp=2) (%x: f32[12@dp.hp,12@cp] data) {\n", ops,
+                     "  return %y: result\n}");
+    Tensor x(DType::kF32, {12, 12});
+    for (size_t i = 0; i < 144; ++i) x.floats()[i] = static_cast<double>(i);
+    const Execution execution = Ran(text, {{"x", x}});
+    EXPECT_EQ(execution.outputs[0], x) << ops << what;
+    EXPECT_EQ(execution.disagreement, 0) << ops;
+  };
+  run("  %y: f32[12@dp,12@cp] = AllGather(%x) {axes=\"hp\", dim=0}\n", "a suffix");
+  run("  %y: f32[12,12@cp] = AllGather(%x) {axes=\"dp.hp\", dim=0}\n", "all axes");
+  run("  %y: f32[12@dp,12@cp.hp] = AllToAll(%x) {axes=\"hp\", from=0, to=1}\n", "a suffix");
+  run("  %y: f32[12,12@cp.dp.hp] = AllToAll(%x) {axes=\"dp.hp\", from=0, to=1}\n", "all axes");
+  run("  %y: f32[12@dp.hp.cp,12] = AllToAll(%x) {axes=\"cp\", from=1, to=0}\n", "onto others");
+  run("  %y: f32[12@hp.dp,12@cp] = Permute(%x) {axes=\"dp.hp\", to=\"hp.dp;cp\"}\n", "an order");
+  run("  %y: f32[12@cp.hp,12@dp] = Permute(%x) {axes=\"dp.hp.cp\", to=\"cp.hp;dp\"}\n", "a swap");
+  run("  %a: f32[12@dp,12@cp] = AllGather(%x) {axes=\"hp\", dim=0}\n"
+      "  %y: f32[12@dp,12@cp.hp] = AllSlice(%a) {axes=\"hp\", dim=1}\n",
+      "a slice within a split");
+}
+
+TEST(Execute, SumsAreScattered) {
+  const auto run = [](const std::string& op) {
+    const std::string text = absl::StrCat(
+        "func @scattered mesh(dp=2, hp=3) (%x: f32[12@dp,6@hp] data, %w: f32[6@hp,6] data) {\n"
+        "  %y: f32[12@dp,6] partial(hp) = MatMul(%x, %w)\n",
+        op, "  return %z: result\n}");
+    Tensor x(DType::kF32, {12, 6}), w(DType::kF32, {6, 6});
+    for (size_t i = 0; i < 72; ++i) x.floats()[i] = static_cast<double>(i * i % 11) - 5;
+    for (size_t i = 0; i < 36; ++i) w.floats()[i] = static_cast<double>(i * i % 7) - 3;
+    return Ran(text, {{"x", x}, {"w", w}}).outputs[0];
+  };
+  const Tensor whole = run("  %z: f32[12@dp,6] = AllReduce(%y) {axes=\"hp\"}\n");
+  EXPECT_EQ(run("  %z: f32[12@dp.hp,6] = ReduceScatter(%y) {axes=\"hp\", dim=0}\n"), whole);
+  EXPECT_EQ(run("  %z: f32[12@dp,6@hp] = ReduceScatter(%y) {axes=\"hp\", dim=1}\n"), whole);
+}
+
 TEST(Execute, WhatIsWrongIsOneLine) {
   const std::string text = R"(
 func @f (%x: f32[2] data) {

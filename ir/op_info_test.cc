@@ -224,6 +224,33 @@ TEST(InferErrors, OfCollectives) {
             "dim=2 is no dimension of its operand");
 }
 
+TEST(InferErrors, OfRedistributions) {
+  EXPECT_EQ(InferError("AllGather", {"f32[2,4@dp.hp]"}, "{axes=\"dp\", dim=1}"),
+            "dimension 1 of its operand is not split over dp");
+  EXPECT_EQ(InferError("AllSlice", {"f32[2,4@dp]"}, "{axes=\"dp\", dim=0}"),
+            "its operand is spread over dp");
+  EXPECT_EQ(InferError("AllSlice", {"f32[2@dp,4]"}, "{axes=\"hp\", dim=0}"),
+            "dimension 0 (2) does not divide over dp.hp");
+  EXPECT_EQ(InferError("ReduceScatter", {"f32[2,4]"}, "{axes=\"dp\", dim=0}"),
+            "its operand is not partial over dp");
+  EXPECT_EQ(InferError("ReduceScatter", {"f32[3,4] partial(dp)"}, "{axes=\"dp\", dim=0}"),
+            "dimension 0 (3) does not divide over dp");
+  EXPECT_EQ(InferError("AllToAll", {"f32[2@dp,4]"}, "{axes=\"dp\", from=0, to=0}"),
+            "from=0 and to=0 are one dimension; wanted two");
+  EXPECT_EQ(InferError("AllToAll", {"f32[2@dp,4]"}, "{axes=\"dp\", from=1, to=0}"),
+            "dimension 1 of its operand is not split over dp");
+  EXPECT_EQ(InferError("AllToAll", {"f32[2@dp,4]"}, "{axes=\"dp\", from=0}"),
+            "to=-1 is no dimension of its operand");
+  EXPECT_EQ(InferError("Permute", {"f32[2@dp,4]"}, "{axes=\"dp.hp\", to=\"hp\"}"),
+            "to=\"hp\" has 1 lists of axes; wanted one a dimension, 2");
+  EXPECT_EQ(InferError("Permute", {"f32[2@dp,4]"}, "{axes=\"dp.hp\", to=\"dp.hp;\"}"),
+            "to=\"dp.hp;\" splits dimension 0 into 4 parts; wanted 2, as it is");
+  EXPECT_EQ(InferError("Permute", {"f32[2@dp,4]"}, "{axes=\"dp\", to=\"hp;\"}"),
+            "to=\"hp;\" changes axes of dimension 0 beyond dp");
+  EXPECT_EQ(InferError("Permute", {"f32[2@dp,4] partial(hp)"}, "{axes=\"dp.hp\", to=\"hp;\"}"),
+            "to=\"hp;\" has hp twice, or it is partial");
+}
+
 TEST(InferErrors, OfMicrobatches) {
   EXPECT_EQ(InferError("Accumulate", {"f32[2]", "f32[2] partial(dp)"}),
             "the sum is f32[2] and the summand f32[2] partial(dp); wanted one type");

@@ -204,6 +204,16 @@ class RandomFunctions {
     if (kind == OpKind::kAllReduce) {
       attributes.Set("axes", function_.mesh().Names(x.sharding.partial));
     }
+    if (kind == OpKind::kReduceScatter && rank > 0) {
+      attributes.Set("dim", Below(rank));
+      attributes.Set("axes", function_.mesh().Names(x.sharding.partial));
+    }
+    if (kind == OpKind::kAllToAll && rank > 1) {
+      const int64_t from = Below(rank);
+      attributes.Set("from", from);
+      attributes.Set("to", (from + 1) % rank);
+      attributes.Set("axes", function_.mesh().Names(x.sharding.at(static_cast<size_t>(from))));
+    }
     if (kind == OpKind::kAllGather && rank > 0) {
       const int64_t dim = Below(rank);
       attributes.Set("dim", dim);

@@ -1,0 +1,89 @@
+#include "transforms/redistribution/emit.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "support/status.h"
+
+namespace orrery::transforms {
+namespace {
+
+// The op of a step; nothing where there is none.
+std::optional<ir::OpKind> OpOf(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSlice:
+      return ir::OpKind::kAllSlice;
+    case StepKind::kAllGather:
+      return ir::OpKind::kAllGather;
+    case StepKind::kReduceScatter:
+      return ir::OpKind::kReduceScatter;
+    case StepKind::kAllReduce:
+      return ir::OpKind::kAllReduce;
+    case StepKind::kAllToAll:
+      return ir::OpKind::kAllToAll;
+    case StepKind::kPermute:
+      return ir::OpKind::kPermute;
+    case StepKind::kReblock:
+    case StepKind::kLocalCopy:
+    case StepKind::kMakePartial:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mesh) {
+  ir::AttributeSet attributes = {{"axes", mesh.Names(step.axes)}};
+  const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
+  switch (step.kind) {
+    case StepKind::kAllGather:
+      attributes.Set("dim", from);
+      break;
+    case StepKind::kSlice:
+    case StepKind::kReduceScatter:
+      attributes.Set("dim", to);
+      break;
+    case StepKind::kAllToAll:
+      attributes.Set("from", from);
+      attributes.Set("to", to);
+      break;
+    case StepKind::kPermute: {
+      std::string lists;
+      for (size_t d = 0; d < rank; ++d) {
+        absl::StrAppend(&lists, d > 0 ? ";" : "", mesh.Names(step.after.axes(static_cast<int>(d))));
+      }
+      attributes.Set("to", lists);
+      break;
+    }
+    default:
+      break;
+  }
+  return attributes;
+}
+
+}  // namespace
+
+absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,
+                                 absl::string_view name, ir::Builder& builder) {
+  const ir::Mesh& mesh = builder.function().mesh();
+  for (const PlannedStep& planned : plan.steps) {
+    const Step& step = planned.step;
+    const std::optional<ir::OpKind> op = OpOf(step.kind);
+    const size_t rank = builder.type(value).dims.size();
+    if (!op.has_value() || !step.after.Unpack(rank).blocks.empty()) {
+      return absl::UnimplementedError(
+          absl::StrCat("a step of a redistribution is a ", ToString(step.kind), " to ",
+                       ir::ToString({.dtype = builder.type(value).dtype,
+                                     .dims = builder.type(value).dims,
+                                     .sharding = step.after.Unpack(rank)},
+                                    mesh),
+                       "; wanted one that an op can carry out"));
+    }
+    const bool last = &planned == &plan.steps.back();
+    value = builder.Op(*op, {value}, last ? name : "", AttributesOf(step, rank, mesh));
+    if (!builder.status().ok()) return builder.status();
+  }
+  return value;
+}
+
+}  // namespace orrery::transforms
