@@ -15,11 +15,11 @@ namespace {
 using cost_models::CollectiveKind;
 using ir::AxisIndex;
 using ir::AxisList;
-using transforms::AxisRole;
-using transforms::Move;
-using transforms::PackedLayout;
-using transforms::Step;
-using transforms::StepKind;
+using redistribution::AxisRole;
+using redistribution::Move;
+using redistribution::PackedLayout;
+using redistribution::Step;
+using redistribution::StepKind;
 
 // A dimension of more axes than that is not permuted in every way, only to the target.
 constexpr size_t kMostPermuted = 4;
@@ -241,7 +241,8 @@ class ClusterDialect::Expansion {
   AxisList free_;
 };
 
-ClusterDialect::ClusterDialect(const transforms::Problem& problem, const cluster::Cluster& cluster,
+ClusterDialect::ClusterDialect(const redistribution::Problem& problem,
+                               const cluster::Cluster& cluster,
                                const cost_models::CostModel& cost_model,
                                const ClusterDialectOptions& options)
     : problem_(problem), cluster_(cluster), cost_model_(cost_model), options_(options) {
@@ -256,7 +257,8 @@ void ClusterDialect::Expand(const PackedLayout& layout, std::vector<Move>& moves
 }
 
 int64_t ClusterDialect::Elements(const PackedLayout& layout) const {
-  return ir::LargestPart(layout.Unpack(problem_.dims.size()), problem_.dims, problem_.mesh);
+  return ir::LargestLocalElements(layout.Unpack(problem_.dims.size()), problem_.dims,
+                                  problem_.mesh);
 }
 
 Duration ClusterDialect::TimeOf(CollectiveKind kind, const AxisList& axes, Bytes size) const {
@@ -277,14 +279,15 @@ Duration ClusterDialect::TimeOf(CollectiveKind kind, const AxisList& axes, Bytes
                                            : time.duration;
 }
 
-transforms::StepCost ClusterDialect::CostOf(const PackedLayout& before, const Step& step) const {
+redistribution::StepCost ClusterDialect::CostOf(const PackedLayout& before,
+                                                const Step& step) const {
   const Bytes brought(Elements(before) * problem_.itemsize);
   const auto collective = [&](CollectiveKind kind, Bytes size) {
     const AxisList axes = step.axes.Sorted();
     const double latency = TimeOf(kind, axes, Bytes(0)).seconds() * 1e6;
-    return transforms::StepCost{.latency = latency,
-                                .transfer = TimeOf(kind, axes, size).seconds() * 1e6 - latency,
-                                .synchronization = options_.straggler.seconds() * 1e6};
+    return redistribution::StepCost{.latency = latency,
+                                    .transfer = TimeOf(kind, axes, size).seconds() * 1e6 - latency,
+                                    .synchronization = options_.straggler.seconds() * 1e6};
   };
   switch (step.kind) {
     case StepKind::kSlice:
@@ -311,7 +314,7 @@ transforms::StepCost ClusterDialect::CostOf(const PackedLayout& before, const St
 
 std::string ClusterDialect::NameOf(const PackedLayout&, const Step& step) const {
   std::string name =
-      absl::StrCat(transforms::ToString(step.kind), " ", problem_.mesh.Names(step.axes));
+      absl::StrCat(redistribution::ToString(step.kind), " ", problem_.mesh.Names(step.axes));
   if (step.from >= 0) absl::StrAppend(&name, " from ", static_cast<int>(step.from));
   if (step.to >= 0 && step.to != step.from) {
     absl::StrAppend(&name, " to ", static_cast<int>(step.to));

@@ -34,23 +34,23 @@ struct ClusterDialectOptions {
 ///  - other blocks of a dimension, by a general all-to-all;
 ///  - replicas made summands, where the target is partial.
 /// A rank holds source and result of a step at once, except of slices and all-reduces.
-class ClusterDialect final : public transforms::Dialect {
+class ClusterDialect final : public redistribution::Dialect {
  public:
   /// The mesh has at most as many ranks as the cluster devices. `cluster` and `cost_model` live
   /// longer than the dialect.
-  ClusterDialect(const transforms::Problem& problem, const cluster::Cluster& cluster,
+  ClusterDialect(const redistribution::Problem& problem, const cluster::Cluster& cluster,
                  const cost_models::CostModel& cost_model,
                  const ClusterDialectOptions& options = {});
 
-  void Expand(const transforms::PackedLayout& layout,
-              std::vector<transforms::Move>& moves) const override;
-  transforms::StepCost CostOf(const transforms::PackedLayout& before,
-                              const transforms::Step& step) const override;
-  int64_t Elements(const transforms::PackedLayout& layout) const override;
-  std::string NameOf(const transforms::PackedLayout& before,
-                     const transforms::Step& step) const override;
+  void Expand(const redistribution::PackedLayout& layout,
+              std::vector<redistribution::Move>& moves) const override;
+  redistribution::StepCost CostOf(const redistribution::PackedLayout& before,
+                                  const redistribution::Step& step) const override;
+  int64_t Elements(const redistribution::PackedLayout& layout) const override;
+  std::string NameOf(const redistribution::PackedLayout& before,
+                     const redistribution::Step& step) const override;
   /// Without axes of one rank.
-  transforms::PackedLayout Normal(const transforms::PackedLayout& layout) const override;
+  redistribution::PackedLayout Normal(const redistribution::PackedLayout& layout) const override;
 
  private:
   class Expansion;
@@ -58,12 +58,12 @@ class ClusterDialect final : public transforms::Dialect {
   // Of all groups along `axes` at once; memoised, so a dialect is not for several threads.
   Duration TimeOf(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
 
-  const transforms::Problem problem_;
+  const redistribution::Problem problem_;
   const cluster::Cluster& cluster_;
   const cost_models::CostModel& cost_model_;
   const ClusterDialectOptions options_;
   transforms::PipelinedStep step_;  // one stage: the mesh as lowering sees it
-  transforms::PackedLayout target_;
+  redistribution::PackedLayout target_;
   mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
 };
 

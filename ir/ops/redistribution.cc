@@ -131,6 +131,26 @@ absl::Status ShardAllToAll(const OpTypes& op, TypeList& results) {
   return AddSplit(op, axes, to, results[0]);
 }
 
+// The number of parts that one step along an axis of `axes` skips; 0 for an axis that is not there.
+int64_t PartsWithin(const Mesh& mesh, const AxisList& axes, AxisIndex axis) {
+  int64_t parts = 0;
+  for (const AxisIndex other : axes.axes()) {
+    if (parts > 0) parts *= mesh.size(other);
+    if (other == axis) parts = 1;
+  }
+  return parts;
+}
+
+// Whether a dimension that `before` splits and then `after` has parts that move along `group` only.
+bool StaysWithin(const Mesh& mesh, const AxisList& before, const AxisList& after,
+                 const AxisList& group) {
+  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+    const bool moves = PartsWithin(mesh, before, axis) != PartsWithin(mesh, after, axis);
+    if (moves && !group.contains(axis)) return false;
+  }
+  return true;
+}
+
 // Of a permutation: `to` has the axes that split each dimension after it, "dp.hp;;pp".
 absl::Status ShardPermute(const OpTypes& op, TypeList& results) {
   ORRERY_ASSIGN_OR_RETURN(const AxisList group, AxesOf(op));
@@ -160,11 +180,7 @@ absl::Status ShardPermute(const OpTypes& op, TypeList& results) {
           absl::StrCat("to=\"", text, "\" splits dimension ", d, " into ", op.mesh.size(axes),
                        " parts; wanted ", op.mesh.size(before.at(d)), ", as it is"));
     }
-    bool within = true;
-    for (const AxisList& list : {axes, before.at(d)}) {
-      const bool same = axes == before.at(d);
-      for (const AxisIndex axis : list.axes()) within = within && (same || group.contains(axis));
-    }
+    const bool within = StaysWithin(op.mesh, before.at(d), axes, group);
     if (!within) {
       return absl::InvalidArgumentError(absl::StrCat("to=\"", text, "\" changes axes of dimension ",
                                                      d, " beyond ", op.mesh.Names(group)));

@@ -11,7 +11,7 @@
 #include "transforms/redistribution/packed_layout.h"
 #include "transforms/redistribution/step.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 /// What a step costs, each on its own scale; a dialect adds it up last.
 struct StepCost {
@@ -64,6 +64,6 @@ class Dialect {
   virtual PackedLayout Normal(const PackedLayout& layout) const { return layout; }
 };
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_

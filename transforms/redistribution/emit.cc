@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 // The op of a step; nothing where there is none.
@@ -86,4 +86,4 @@ absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId val
   return value;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

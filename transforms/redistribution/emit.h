@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "transforms/redistribution/search.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 /// Adds the ops that carry out `plan` on `value`, one a step, and returns the value in its new
 /// layout, called `name`. Unimplemented where a step has no op: of layouts with blocks, and of
@@ -14,6 +14,6 @@ namespace orrery::transforms {
 absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,
                                  absl::string_view name, ir::Builder& builder);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_EMIT_H_

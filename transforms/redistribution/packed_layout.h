@@ -10,7 +10,7 @@
 
 // A layout in one cache line, as searches over many thousands of them keep it.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 /// What a mesh axis does in a layout.
 enum class AxisRole : uint8_t { kReplicates, kSplits, kPartial };
@@ -61,6 +61,6 @@ class PackedLayout {
   std::array<int64_t, ir::kMaxAxes> blocks_ = {};  // by the first axis that splits the dimension
 };
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_PACKED_LAYOUT_H_

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 // A layout reached in one way.
@@ -124,7 +124,8 @@ std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const Packed
 
 RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
                           const std::vector<Move>& moves) {
-  RedistributionPlan plan{.peak = dialect.Elements(from)};
+  RedistributionPlan plan;
+  plan.peak = dialect.Elements(from);
   for (const Move& move : moves) {
     plan.steps.push_back({.step = move.step, .cost = move.cost, .peak = move.peak});
     plan.cost += move.cost;
@@ -133,4 +134,4 @@ RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
   return plan;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -10,7 +10,7 @@
 
 // The cheapest steps from one layout to another.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 struct PlannedStep {
   Step step;
@@ -41,6 +41,6 @@ std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const Packed
 RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
                           const std::vector<Move>& moves);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_SEARCH_H_
