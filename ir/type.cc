@@ -5,7 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
-#include "support/check.h"
+#include "ir/layout.h"
 
 namespace orrery::ir {
 namespace {
@@ -80,9 +80,7 @@ bool Sharding::Uses(AxisIndex axis) const {
 TensorType LocalType(const TensorType& type, const Mesh& mesh) {
   TensorType local{.dtype = type.dtype, .dims = type.dims, .sharding = {}};
   for (size_t d = 0; d < type.sharding.split.size(); ++d) {
-    const int64_t parts = mesh.size(type.sharding.split[d]);
-    ORRERY_CHECK(local.dims[d] % parts == 0) << ToString(type, mesh);
-    local.dims[d] /= parts;
+    local.dims[d] = LargestPart(SplitOf(type.sharding, type.dims, d), mesh);
   }
   return local;
 }

@@ -61,9 +61,13 @@ TEST(TensorType, KnowsWhatARankHolds) {
   EXPECT_EQ(ToString(TensorType{DType::kBool, {}, {}}, Mesh()), "bool[]");
 }
 
-TEST(TensorTypeDeathTest, DoesNotSplitWhatDoesNotDivide) {
+// The largest part: what the fullest rank needs.
+TEST(TensorType, RoundsUpWhatDoesNotDivide) {
   const Mesh mesh({{"dp", 5}, {"hp", 1}, {"pp", 1}});
-  EXPECT_DEATH(LocalType(Spread(), mesh), "CHECK failed.*f32\\[8,12@dp.hp\\]");
+  EXPECT_EQ(ToString(LocalType(Spread(), mesh), mesh), "f32[8,3]");
+  TensorType cyclic = Spread();
+  cyclic.sharding.Set(1, 2, AxisList(0), 2);
+  EXPECT_EQ(ToString(LocalType(cyclic, mesh), mesh), "f32[8,4]");
 }
 
 TEST(TypeTable, HasEachTypeOnce) {
