@@ -14,7 +14,7 @@
 #include "support/status.h"
 #include "transforms/redistribution/summands.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using ir::AxisIndex;
@@ -359,4 +359,4 @@ absl::StatusOr<Execution> Execute(const Problem& problem, const RedistributionPl
   return Execute(problem, steps);
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using ir::Reduction;
@@ -101,4 +101,4 @@ Number MadePartial(Number value, Reduction reduction) {
   return reduction == Reduction::kProduct ? 1 : value;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
