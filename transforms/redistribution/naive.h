@@ -1,0 +1,24 @@
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_NAIVE_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_NAIVE_H_
+
+#include <optional>
+#include <span>
+
+#include "transforms/redistribution/search.h"
+
+// What plans are compared with.
+
+namespace orrery::redistribution {
+
+/// The plan that goes from `from` through `layouts` in turn, each reached by one of the dialect's
+/// moves; of several the cheapest. Nothing where there is none.
+std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLayout& from,
+                                         std::span<const PackedLayout> layouts);
+
+/// Reduces and gathers axis by axis until every rank has everything, then slices as the target is.
+/// Nothing where the dialect has no such moves.
+std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Problem& problem);
+
+}  // namespace orrery::redistribution
+
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_NAIVE_H_
