@@ -47,7 +47,8 @@ class PackedLayout {
   friend bool operator==(const PackedLayout&, const PackedLayout&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PackedLayout& layout) {
-    return H::combine(std::move(h), layout.roles_, layout.blocks_);
+    return H::combine_contiguous(H::combine_contiguous(std::move(h), layout.roles_.data(), kBytes),
+                                 layout.blocks_.data(), layout.blocks_.size());
   }
 
  private:
@@ -57,7 +58,11 @@ class PackedLayout {
   static constexpr uint8_t kReplicated = 31;
   static uint8_t Pack(uint8_t dim, uint8_t place) { return static_cast<uint8_t>(dim | place << 5); }
 
-  std::array<uint8_t, ir::kMaxAxes> roles_;
+  // With one byte that stays as it is, for a word to compare and to hash.
+  static constexpr size_t kBytes = 8;
+  static_assert(ir::kMaxAxes < kBytes);
+
+  std::array<uint8_t, kBytes> roles_;
   std::array<int64_t, ir::kMaxAxes> blocks_ = {};  // by the first axis that splits the dimension
 };
 

@@ -11,12 +11,13 @@ namespace {
 
 // A layout reached in one way.
 struct Label {
-  PackedLayout layout;
+  Step step;  // that led here; the layout is the one after it
   double cost = 0;
+  double step_cost = 0;
   int64_t peak = 0;
+  int64_t step_peak = 0;
   int32_t steps = 0;
   int32_t from = -1;  // label
-  Move move;          // that led here
 };
 
 struct Open {
@@ -29,61 +30,70 @@ struct Open {
   }
 };
 
+enum class Moves { kRegular, kWithLastResorts };
+
 class Search {
  public:
-  Search(const Dialect& dialect, const PackedLayout& to, int64_t limit)
-      : dialect_(dialect), to_(dialect.Normal(to)), limit_(limit) {}
+  Search(const Dialect& dialect, const PackedLayout& to, int64_t limit, Moves allowed)
+      : dialect_(dialect), to_(dialect.Normal(to)), limit_(limit), allowed_(allowed) {}
 
   std::optional<RedistributionPlan> Run(const PackedLayout& from) {
-    const PackedLayout start = dialect_.Normal(from);
-    Add({.layout = start, .peak = dialect_.Elements(start), .move = {}});
+    Start(dialect_.Normal(from));
     while (!open_.empty()) {
       const Open next = open_.top();
       open_.pop();
-      const PackedLayout layout = labels_[static_cast<size_t>(next.label)].layout;
+      const PackedLayout layout = label(next.label).step.after;
       if (best_.find(layout)->second != next.label) continue;  // a cheaper way was found since
       if (layout == to_) return PlanTo(next.label);
       ++expanded_;
       moves_.clear();
       dialect_.Expand(layout, moves_);
+      if (allowed_ == Moves::kWithLastResorts) dialect_.LastResort(layout, moves_);
       for (const Move& move : moves_) Take(next.label, move);
     }
     return std::nullopt;
   }
 
  private:
+  const Label& label(int32_t number) const { return labels_[static_cast<size_t>(number)]; }
+
+  void Start(const PackedLayout& from) {
+    Label start;
+    start.step.after = from;
+    start.peak = dialect_.Elements(from);
+    best_.emplace(from, 0);
+    open_.push({.bound = dialect_.Bound(from), .steps = 0, .label = 0});
+    labels_.push_back(start);
+  }
+
   void Take(int32_t from, const Move& move) {
     if (move.peak > limit_) return;
-    const Label& before = labels_[static_cast<size_t>(from)];
-    Add({.layout = move.step.after,
-         .cost = before.cost + move.cost,
-         .peak = std::max(before.peak, move.peak),
-         .steps = before.steps + 1,
-         .from = from,
-         .move = move});
-  }
-
-  void Add(Label label) {
+    const Label& before = label(from);
+    const double cost = before.cost + move.cost;
+    const int32_t steps = before.steps + 1;
     const auto number = static_cast<int32_t>(labels_.size());
-    const auto [best, added] = best_.try_emplace(label.layout, number);
+    const auto [best, added] = best_.try_emplace(move.step.after, number);
     if (!added) {
-      const Label& other = labels_[static_cast<size_t>(best->second)];
-      if (std::tie(other.cost, other.steps) <= std::tie(label.cost, label.steps)) return;
+      const Label& other = label(best->second);
+      if (std::tie(other.cost, other.steps) <= std::tie(cost, steps)) return;
       best->second = number;
     }
-    open_.push({label.cost + dialect_.Bound(label.layout), label.steps, number});
-    labels_.push_back(std::move(label));
+    open_.push({.bound = cost + dialect_.Bound(move.step.after), .steps = steps, .label = number});
+    labels_.push_back({.step = move.step,
+                       .cost = cost,
+                       .step_cost = move.cost,
+                       .peak = std::max(before.peak, move.peak),
+                       .step_peak = move.peak,
+                       .steps = steps,
+                       .from = from});
   }
 
-  RedistributionPlan PlanTo(int32_t label) const {
-    RedistributionPlan plan{.steps = {},
-                            .cost = labels_[static_cast<size_t>(label)].cost,
-                            .peak = labels_[static_cast<size_t>(label)].peak,
-                            .expanded = expanded_};
-    for (; labels_[static_cast<size_t>(label)].from >= 0;
-         label = labels_[static_cast<size_t>(label)].from) {
-      const Move& move = labels_[static_cast<size_t>(label)].move;
-      plan.steps.push_back({.step = move.step, .cost = move.cost, .peak = move.peak});
+  RedistributionPlan PlanTo(int32_t number) const {
+    RedistributionPlan plan{
+        .steps = {}, .cost = label(number).cost, .peak = label(number).peak, .expanded = expanded_};
+    for (; label(number).from >= 0; number = label(number).from) {
+      const Label& last = label(number);
+      plan.steps.push_back({.step = last.step, .cost = last.step_cost, .peak = last.step_peak});
     }
     std::ranges::reverse(plan.steps);
     return plan;
@@ -92,6 +102,7 @@ class Search {
   const Dialect& dialect_;
   const PackedLayout to_;
   const int64_t limit_;
+  const Moves allowed_;
   std::vector<Label> labels_;
   absl::flat_hash_map<PackedLayout, int32_t> best_;  // the label of the least cost of each layout
   std::priority_queue<Open> open_;
@@ -103,7 +114,9 @@ class Search {
 
 std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
                                                const PackedLayout& to, int64_t limit) {
-  return Search(dialect, to, limit).Run(from);
+  auto plan = Search(dialect, to, limit, Moves::kRegular).Run(from);
+  if (plan.has_value()) return plan;
+  return Search(dialect, to, limit, Moves::kWithLastResorts).Run(from);
 }
 
 std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,

@@ -28,8 +28,8 @@ struct RedistributionPlan {
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 /// The steps of the least cost among those whose peak stays within `limit` elements; of equal costs
-/// the fewest steps. Nothing where there are none. Label-setting (A* with the dialect's bound):
-/// O(layouts × moves × log), exact.
+/// the fewest steps. Last resorts only where there are none; nothing where those do not help
+/// either. Label-setting (A* with the dialect's bound): O(layouts × moves × log), exact.
 std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
                                                const PackedLayout& to, int64_t limit = kNoLimit);
 

@@ -1,0 +1,231 @@
+#include "transforms/redistribution/tensorcraft.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "support/status.h"
+
+namespace orrery::transforms {
+
+using ir::AxisIndex;
+using ir::AxisList;
+
+namespace {
+
+constexpr absl::string_view kWanted =
+    "wanted alpha=, beta=, gamma= or epsilon= with a number of at least 0, or physical, as in "
+    "alpha=0.01,beta=0.00032,physical";
+
+// The sizes that the library asks for, each once.
+std::vector<int64_t> BlocksOf(const TensorcraftLayout& target) {
+  std::vector<int64_t> blocks = {1};
+  for (const DimSplit& dim : target.dims) {
+    if (!dim.axes.empty()) blocks.push_back(dim.block);
+  }
+  std::ranges::sort(blocks);
+  blocks.erase(std::ranges::unique(blocks).begin(), blocks.end());
+  return blocks;
+}
+
+// Rounds of a collective whose ranks reach twice as many in each.
+double Rounds(int64_t ranks) {
+  return ranks <= 1 ? 0 : static_cast<double>(std::bit_width(static_cast<uint64_t>(ranks - 1)));
+}
+
+// All axes that split anything in either.
+AxisList UsedByAny(const PackedLayout& a, const PackedLayout& b) {
+  AxisList used;
+  for (AxisIndex axis = 0; axis < ir::kMaxAxes; ++axis) {
+    if (a.dim(axis) >= 0 || b.dim(axis) >= 0) used.push_back(axis);
+  }
+  return used;
+}
+
+// Whether `part` stands in `whole`, all of it at one place.
+bool IsRun(const AxisList& part, const AxisList& whole) {
+  return !std::ranges::search(whole.axes(), part.axes()).empty() || part.empty();
+}
+
+}  // namespace
+
+absl::StatusOr<TensorcraftOptions> ParseTensorcraftOptions(absl::string_view text) {
+  TensorcraftOptions options;
+  if (text.empty()) return options;
+  std::vector<absl::string_view> seen;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::pair<absl::string_view, absl::string_view> option =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    const auto& [name, value] = option;
+    double* const weight = name == "alpha"     ? &options.alpha
+                           : name == "beta"    ? &options.beta
+                           : name == "gamma"   ? &options.gamma
+                           : name == "epsilon" ? &options.epsilon
+                                               : nullptr;
+    const bool again = std::ranges::find(seen, name) != seen.end();
+    seen.push_back(name);
+    if (part == "physical" && !again) {
+      options.physical = true;
+      continue;
+    }
+    const bool fits = weight != nullptr && !again && absl::SimpleAtod(value, weight) &&
+                      std::isfinite(*weight) && *weight >= 0;
+    if (fits) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensorcraft: got option '", part, again ? "' again; " : "'; ", kWanted));
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<TensorcraftDialect>> TensorcraftDialect::Create(
+    const Problem& problem, const TensorcraftOptions& options) {
+  const TensorcraftTensor tensor(problem.mesh, problem.dims);
+  ORRERY_RETURN_IF_ERROR(tensor.Check());
+  if (absl::Status from = tensor.Check(PackedLayout(problem.from)); !from.ok()) {
+    return Annotate(from, "source");
+  }
+  if (absl::Status to = tensor.Check(PackedLayout(problem.to)); !to.ok()) {
+    return Annotate(to, "target");
+  }
+  return absl::WrapUnique(new TensorcraftDialect(problem, options));
+}
+
+TensorcraftDialect::TensorcraftDialect(const Problem& problem, const TensorcraftOptions& options)
+    : tensor_(problem.mesh, problem.dims),
+      options_(options),
+      from_(tensor_.Normal(PackedLayout(problem.from))),
+      to_(tensor_.Normal(PackedLayout(problem.to))),
+      target_(tensor_.Open(to_)),
+      blocks_(BlocksOf(target_)) {
+  // After the last collective nothing but splits follows, so its layout has at most the target's
+  // parts. p ranks gather from layouts with p times as many; every other collective starts from
+  // one with as many. Each sends (p-1)/p of its result at least.
+  const double parts = static_cast<double>(target_.ranks);
+  const double elements = static_cast<double>(tensor_.elements());
+  least_collective_ = options_.alpha + options_.beta * elements / parts / 2;
+  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+    if (tensor_.size(axis) == 1) least_collective_ = 0;  // collectives of one rank are free
+  }
+}
+
+void TensorcraftDialect::Expand(const PackedLayout& layout, std::vector<Move>& moves) const {
+  const TensorcraftLayout open = tensor_.Open(layout);
+  for (const TensorcraftOperation& operation :
+       ListOperations(tensor_, open, blocks_, Repeats::kNone)) {
+    const auto taken = Apply(tensor_, open, operation);
+    if (!taken.has_value()) continue;
+    moves.push_back({.step = taken->step,
+                     .cost = Cost(taken->step, open.elements, taken->elements).total(),
+                     .peak = taken->elements});
+  }
+}
+
+void TensorcraftDialect::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
+  if (layout == to_) return;
+  const Step step{.kind = StepKind::kReblock,
+                  .axes = UsedByAny(layout, to_),
+                  .from = -1,
+                  .to = -1,
+                  .after = to_};
+  moves.push_back({.step = step, .cost = CostOf(layout, step).total(), .peak = target_.elements});
+}
+
+bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
+  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+    const int dim = layout.dim(axis);
+    if (dim >= 0 && to_.dim(axis) != dim) return false;
+  }
+  for (int d = 0; d < tensor_.rank(); ++d) {
+    if (!IsRun(layout.axes(d), target_.dims[static_cast<size_t>(d)].axes)) return false;
+  }
+  return true;
+}
+
+double TensorcraftDialect::Bound(const PackedLayout& layout) const {
+  return SplitsLeadToTarget(layout) ? 0 : least_collective_;
+}
+
+TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) const {
+  const int64_t ranks = step.kind == StepKind::kPermute ? 2 : tensor_.size(step.axes);
+  const double elements = static_cast<double>(before);
+  switch (step.kind) {
+    case StepKind::kAllGather:
+    case StepKind::kAllToAll:
+      return {.elements = elements * static_cast<double>(ranks), .ranks = ranks};
+    case StepKind::kPermute:
+    case StepKind::kReblock:
+      return {.elements = elements, .ranks = ranks};
+    default:
+      return {};
+  }
+}
+
+StepCost TensorcraftDialect::Cost(const Step& step, int64_t before, int64_t after) const {
+  const TensorcraftVolume volume = Volume(step, before);
+  const double ranks = static_cast<double>(volume.ranks);
+  double rounds = Rounds(volume.ranks);
+  double sent = volume.ranks == 0 ? 0 : (ranks - 1) * volume.elements / ranks;
+  if (step.kind == StepKind::kPermute) {
+    rounds = 1;
+    sent = volume.elements * ranks;
+  } else if (step.kind == StepKind::kAllToAll && options_.physical) {
+    sent /= ranks;
+  } else if (step.kind == StepKind::kReblock && step.from < 0) {
+    // All that a rank has may go, and all that it needs may come.
+    sent = static_cast<double>(std::max(before, after));
+  }
+  return {.latency = options_.alpha * rounds,
+          .transfer = options_.beta * sent,
+          .memory = options_.epsilon * static_cast<double>(std::max<int64_t>(0, after - before))};
+}
+
+TensorcraftVolume TensorcraftDialect::VolumeOf(const PackedLayout& before, const Step& step) const {
+  return Volume(step, Elements(before));
+}
+
+StepCost TensorcraftDialect::CostOf(const PackedLayout& before, const Step& step) const {
+  return Cost(step, Elements(before), Elements(step.after));
+}
+
+int64_t TensorcraftDialect::Elements(const PackedLayout& layout) const {
+  return tensor_.Elements(tensor_.Normal(layout));
+}
+
+std::string TensorcraftDialect::NameOf(const PackedLayout& before, const Step& step) const {
+  const TensorcraftLayout open = tensor_.Open(tensor_.Normal(before));
+  for (const TensorcraftOperation& operation :
+       ListOperations(tensor_, open, blocks_, Repeats::kAll)) {
+    const auto taken = Apply(tensor_, open, operation);
+    if (taken.has_value() && taken->step == step) return transforms::NameOf(operation);
+  }
+  switch (step.kind) {
+    case StepKind::kSlice:
+      return "split_*";
+    case StepKind::kReblock:
+      return "alltoall_*";
+    default:
+      return std::string(ToString(step.kind));
+  }
+}
+
+RedistributionPlan TensorcraftDialect::Naive() const {
+  std::vector<Move> moves;
+  PackedLayout at = from_;
+  const auto take = [&](StepKind kind, const PackedLayout& after) {
+    const Step step{
+        .kind = kind, .axes = UsedByAny(at, after), .from = -1, .to = -1, .after = after};
+    moves.push_back({.step = step, .cost = CostOf(at, step).total(), .peak = Elements(after)});
+    at = after;
+  };
+  if (from_ == to_) return Priced(*this, from_, moves);
+  if (from_ != PackedLayout()) take(StepKind::kAllGather, PackedLayout());
+  if (to_ != PackedLayout()) take(StepKind::kSlice, to_);
+  return Priced(*this, from_, moves);
+}
+
+}  // namespace orrery::transforms
