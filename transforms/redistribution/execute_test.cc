@@ -12,7 +12,7 @@
 #include "ir/layout.h"
 #include "transforms/redistribution/summands.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using ir::AxisIndex;
@@ -357,4 +357,4 @@ TEST(Execute, RunsAPlan) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -30,6 +30,8 @@ class PackedLayout {
   int dim(ir::AxisIndex axis) const;
   /// Requires a partial axis.
   ir::Reduction reduction(ir::AxisIndex axis) const;
+  /// How many axes split the dimension outside of `axis`, which must split one.
+  int place(ir::AxisIndex axis) const { return roles_[axis] >> 5; }
   /// The axes that split `dim`, the outermost first.
   ir::AxisList axes(int dim) const;
   /// The first of them; -1 if the dimension is not split.
@@ -40,6 +42,12 @@ class PackedLayout {
   /// Replaces what splits `dim`: axes that split it before and are not among `axes` replicate
   /// after.
   void SetSplit(int dim, const ir::AxisList& axes, int64_t block = ir::kNestedChunks);
+  /// Splits `dim`, which `place` other axes split in nested chunks, once more, innermost.
+  void PushSplit(int dim, ir::AxisIndex axis, int place) {
+    roles_[axis] = Pack(static_cast<uint8_t>(dim), static_cast<uint8_t>(place));
+  }
+  /// Takes away the innermost axis of a dimension that is split in nested chunks.
+  void PopSplit(ir::AxisIndex axis) { roles_[axis] = kReplicated; }
   void SetPartial(ir::AxisIndex axis, ir::Reduction reduction);
   /// Of an axis that splits nothing.
   void SetReplicated(ir::AxisIndex axis) { roles_[axis] = kReplicated; }

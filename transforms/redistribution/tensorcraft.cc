@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -228,4 +228,4 @@ RedistributionPlan TensorcraftDialect::Naive() const {
   return Priced(*this, from_, moves);
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

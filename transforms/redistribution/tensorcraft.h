@@ -17,7 +17,7 @@
 // operations and its IdealLowerBoundsCM, after Chan et al. 2007. All mesh axes cost the same, and
 // the data of a collective is counted in elements.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 /// The weights of the cost model.
 struct TensorcraftOptions {
@@ -82,6 +82,6 @@ class TensorcraftDialect final : public Dialect {
   double least_collective_ = 0;  // what the last collective costs at least
 };
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TENSORCRAFT_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -126,4 +126,4 @@ int64_t TensorcraftTensor::Elements(const PackedLayout& layout) const {
   return Open(layout).elements;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

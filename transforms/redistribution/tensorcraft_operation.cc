@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -287,4 +287,4 @@ std::optional<TensorcraftStep> Apply(const TensorcraftTensor& tensor,
   return Application(tensor, layout, operation).Run();
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -16,7 +16,7 @@
 // The operations and plans against what tensorcraft itself printed, and against an exhaustive
 // search by another program.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using nlohmann::json;
@@ -292,4 +292,4 @@ TEST(Notebook, TableOfFourDimensionsWithPhysicalVolumes) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -1,0 +1,66 @@
+#include "transforms/redistribution/dtensor_view.h"
+
+namespace orrery::redistribution {
+namespace {
+
+using ir::AxisIndex;
+
+// Axes by their place in a dimension.
+struct Places {
+  std::array<std::array<AxisIndex, ir::kMaxAxes>, ir::kMaxAxes> axes;
+  std::array<uint8_t, ir::kMaxAxes> count = {};
+};
+
+Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) {
+  Places places;
+  for (AxisIndex axis = 0; axis < axes; ++axis) {
+    const AxisMask bit = 1u << axis;
+    switch (layout.role(axis)) {
+      case AxisRole::kReplicates:
+        view.replicating |= bit;
+        break;
+      case AxisRole::kPartial:
+        view.partial |= bit;
+        view.reductions = static_cast<uint8_t>(view.reductions | BitOf(layout.reduction(axis)));
+        break;
+      case AxisRole::kSplits:
+        view.splitting |= bit;
+        view.dim[axis] = static_cast<int8_t>(layout.dim(axis));
+        view.place[axis] = static_cast<int8_t>(layout.place(axis));
+        const auto place = static_cast<size_t>(layout.place(axis));
+        places.axes[place][places.count[place]++] = axis;
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+uint8_t Beside(ir::Reduction reduction) {
+  const auto linear =
+      static_cast<uint8_t>(BitOf(ir::Reduction::kSum) | BitOf(ir::Reduction::kAverage));
+  return (BitOf(reduction) & linear) != 0 ? linear : BitOf(reduction);
+}
+
+DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const ir::Dims& dims) {
+  DtensorView view;
+  view.layout = &layout;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    view.depth[d] = 0;
+    view.size[d] = view.wider[d] = dims[d];
+  }
+  const Places places = ReadRoles(layout, static_cast<AxisIndex>(mesh.axes().size()), view);
+  for (size_t place = 0; place < places.count.size(); ++place) {
+    for (size_t i = 0; i < places.count[place]; ++i) {
+      const AxisIndex axis = places.axes[place][i];
+      const auto d = static_cast<size_t>(view.dim[axis]);
+      ++view.depth[d];
+      view.wider[d] = view.size[d];
+      view.size[d] = FullestPart(view.size[d], mesh.size(axis));
+    }
+  }
+  for (size_t d = 0; d < dims.size(); ++d) view.elements *= view.size[d];
+  return view;
+}
+
+}  // namespace orrery::redistribution
