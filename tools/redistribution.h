@@ -8,12 +8,39 @@
 #include "absl/strings/string_view.h"
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
+#include "ir/layout_text.h"
 #include "transforms/redistribution/dialect.h"
 #include "transforms/redistribution/search.h"
 
 // Redistributions as `redistribute` asks for them.
 
 namespace orrery::tools {
+
+/// How a layout is written: tensorcraft's mapping, DTensor's placements, or ours.
+enum class Notation : uint8_t { kMapping, kPlacements, kAxes };
+
+/// A redistribution as the command line has it.
+struct RedistributionText {
+  std::string mesh;   // "2,8", or "dp=2,hp=8"; not needed where a layout has it
+  std::string shape;  // "8192,1024"; likewise
+  int64_t itemsize = 0;
+  std::string from, to;                // in any notation, both in the same
+  std::string from_blocks, to_blocks;  // of a mapping
+};
+
+/// What was read: the problem, and how its layouts are printed.
+struct WrittenProblem {
+  redistribution::Problem problem;
+  Notation notation = Notation::kMapping;
+  ir::MeshRefinement mesh;  // of ours: problem.mesh is its refinement
+
+  /// A layout of the problem, as the question was written.
+  std::string Text(const redistribution::PackedLayout& layout) const;
+};
+absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& text);
+
+/// "1501", "71678.97481612775": as few digits as tell the number from all others.
+std::string ShortestText(double number);
 
 /// A problem in the dialect that --cost names.
 class Redistributor {

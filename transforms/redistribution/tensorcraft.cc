@@ -201,7 +201,7 @@ std::string TensorcraftDialect::NameOf(const PackedLayout& before, const Step& s
   for (const TensorcraftOperation& operation :
        ListOperations(tensor_, open, blocks_, Repeats::kAll)) {
     const auto taken = Apply(tensor_, open, operation);
-    if (taken.has_value() && taken->step == step) return transforms::NameOf(operation);
+    if (taken.has_value() && taken->step == step) return redistribution::NameOf(operation);
   }
   switch (step.kind) {
     case StepKind::kSlice:

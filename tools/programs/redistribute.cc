@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "support/file.h"
+#include "support/status.h"
+#include "tools/flags.h"
+#include "tools/redistribution.h"
+
+// The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+using redistribution::PackedLayout;
+using redistribution::PlannedStep;
+using redistribution::RedistributionPlan;
+
+struct Flags {
+  RedistributionText text;
+  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, cases;
+  bool compare = false, frontier = false;
+};
+
+// Characters of UTF-8.
+size_t Width(absl::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+}
+
+// Columns as wide as their widest cell.
+void PrintTable(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      absl::StrAppend(&line, row[i]);
+      if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
+    }
+    std::cout << line << "\n";
+  }
+}
+
+std::string Megabytes(int64_t elements, const Redistributor& question) {
+  return ShortestText(static_cast<double>(elements) *
+                      static_cast<double>(question.problem().itemsize) / 1e6);
+}
+
+std::string WithUnit(absl::string_view column, const Redistributor& question) {
+  return question.unit().empty() ? std::string(column)
+                                 : absl::StrCat(column, " [", question.unit(), "]");
+}
+
+PackedLayout Source(const Redistributor& question) {
+  return question.dialect().Normal(PackedLayout(question.problem().from));
+}
+
+void PrintPlan(const WrittenProblem& written, const Redistributor& question,
+               const RedistributionPlan& plan) {
+  PackedLayout at = Source(question);
+  std::vector<std::vector<std::string>> rows = {
+      {"Step #", "Operation", "Distribution", WithUnit("Cost", question), "Memory Usage [MB]"},
+      {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
+       Megabytes(question.dialect().Elements(at), question)}};
+  for (const PlannedStep& step : plan.steps) {
+    rows.push_back({absl::StrCat(rows.size() - 1), question.dialect().NameOf(at, step.step),
+                    written.Text(step.step.after), ShortestText(step.cost),
+                    Megabytes(question.dialect().Elements(step.step.after), question)});
+    at = step.step.after;
+  }
+  PrintTable(rows);
+  std::cout << "Total cost: " << ShortestText(plan.cost)
+            << (question.unit().empty() ? "" : absl::StrCat(" ", question.unit()))
+            << "\nPeak: " << plan.peak << " elements, " << Megabytes(plan.peak, question)
+            << " MB\n";
+  if (!plan.exact) std::cout << "The search gave up: there may be a better plan.\n";
+}
+
+// A line for each planner. One that has no plan says why.
+void PrintComparison(const Redistributor& question, int64_t limit) {
+  std::vector<std::vector<std::string>> rows = {
+      {"Planner", WithUnit("Cost", question), "Cost / optimal", "Steps", "Peak [MB]"}};
+  double optimum = 0;
+  for (const absl::string_view planner : {"optimal", "greedy", "naive"}) {
+    const absl::StatusOr<RedistributionPlan> plan = question.Plan(planner, limit);
+    if (!plan.ok()) {
+      rows.push_back({std::string(planner), std::string(plan.status().message())});
+      continue;
+    }
+    if (planner == "optimal") optimum = plan->cost;
+    const bool free = optimum == 0 && plan->cost == 0;
+    rows.push_back({std::string(planner), ShortestText(plan->cost),
+                    free ? "1.00" : absl::StrFormat("%.2f", plan->cost / optimum),
+                    absl::StrCat(plan->steps.size()), Megabytes(plan->peak, question)});
+  }
+  PrintTable(rows);
+}
+
+void PrintFrontier(const Redistributor& question) {
+  std::vector<std::vector<std::string>> rows = {{WithUnit("Cost", question), "Steps", "Peak [MB]"}};
+  for (const RedistributionPlan& plan : redistribution::ParetoPlans(
+           question.dialect(), Source(question),
+           question.dialect().Normal(PackedLayout(question.problem().to)))) {
+    rows.push_back(
+        {ShortestText(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
+  }
+  PrintTable(rows);
+}
+
+std::string Json(const WrittenProblem& written, const Redistributor& question,
+                 const RedistributionPlan& plan) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  PackedLayout at = Source(question);
+  for (const PlannedStep& step : plan.steps) {
+    const redistribution::StepCost cost = question.dialect().CostOf(at, step.step);
+    steps.push_back({{"op", question.dialect().NameOf(at, step.step)},
+                     {"kind", redistribution::ToString(step.step.kind)},
+                     {"axes", step.step.axes.axes()},
+                     {"cost", step.cost},
+                     {"elements", question.dialect().Elements(step.step.after)},
+                     {"peak_elements", step.peak},
+                     {"layout", written.Text(step.step.after)},
+                     {"cost_parts",
+                      {{"launches", cost.launches},
+                       {"latency", cost.latency},
+                       {"transfer", cost.transfer},
+                       {"copy", cost.copy},
+                       {"reduction", cost.reduction},
+                       {"synchronization", cost.synchronization},
+                       {"memory", cost.memory}}}});
+    at = step.step.after;
+  }
+  const nlohmann::ordered_json whole = {{"total_cost", plan.cost},
+                                        {"peak_elements", plan.peak},
+                                        {"exact", plan.exact},
+                                        {"from", written.Text(PackedLayout(written.problem.from))},
+                                        {"to", written.Text(PackedLayout(written.problem.to))},
+                                        {"steps", steps}};
+  return whole.dump(1) + "\n";
+}
+
+absl::Status Redistribute(const Flags& flags) {
+  if (!flags.cases.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(const std::string csv,
+                            PlanRedistributionCases({.path = flags.cases,
+                                                     .cost = flags.cost,
+                                                     .cost_model = flags.cost_model,
+                                                     .planner = flags.planner,
+                                                     .limit = flags.limit}));
+    std::cout << csv;
+    return absl::OkStatus();
+  }
+  ORRERY_ASSIGN_OR_RETURN(const WrittenProblem written, ParseRedistribution(flags.text));
+  const absl::string_view usual =
+      written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
+  ORRERY_ASSIGN_OR_RETURN(
+      const Redistributor question,
+      Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
+                            flags.cost_model));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t limit, ParseElementLimit(flags.limit, question));
+  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, question.Plan(flags.planner, limit));
+  if (!flags.json.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(written, question, plan)));
+  }
+  if (flags.compare) {
+    PrintComparison(question, limit);
+  } else if (flags.frontier) {
+    PrintFrontier(question);
+  } else {
+    PrintPlan(written, question, plan);
+  }
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  ProgramSpec spec{
+      .usage = "redistribute --mesh M --shape S --from LAYOUT --to LAYOUT [flags]",
+      .about = "Plans the change of a tensor's layout on a mesh: its steps, costs and memory.",
+      .example =
+          "build/bin/redistribute --mesh 2,8 --shape 8192,1024 --from S0,S0 --to R,S0 "
+          "--cost cluster:dgx-h100:2 --compare",
+      .options = po::options_description("Flags")};
+  spec.options.add_options()("mesh", po::value(&flags.text.mesh),
+                             "sizes of the mesh's axes, the last one fastest: 2,8 or dp=2,hp=8")(
+      "shape", po::value(&flags.text.shape), "sizes of the tensor: 8192,1024")(
+      "itemsize", po::value(&flags.text.itemsize),
+      "bytes an element [8 for tensorcraft's layouts, else 4]")(
+      "from", po::value(&flags.text.from),
+      "layout before: one entry a tensor dimension, '(0,1),-'; one entry a mesh axis, 'S0,R,P'; or "
+      "'[64@dp.hp,32] partial(pp)'")("to", po::value(&flags.text.to), "layout after")(
+      "from-blocks", po::value(&flags.text.from_blocks),
+      "block sizes of the first form: '100,-' [1]")("to-blocks", po::value(&flags.text.to_blocks),
+                                                    "likewise, after")(
+      "cost", po::value(&flags.cost),
+      "tensorcraft[:alpha=1,beta=1,gamma=1,epsilon=0,physical], "
+      "dtensor[:devices_per_host=8,merge,replica_consistent,...] or cluster:SPEC, in microseconds "
+      "but tensorcraft's [by the layouts' form: tensorcraft or dtensor]")(
+      "cost-model", po::value(&flags.cost_model), "of collectives on a cluster [roofline]")(
+      "planner", po::value(&flags.planner), "optimal, greedy (DTensor's) or naive [optimal]")(
+      "memory-limit", po::value(&flags.limit),
+      "most that a rank may hold: 1500 elements, 64MiB, or endpoints, what source and target take")(
+      "compare", po::bool_switch(&flags.compare), "all three planners side by side")(
+      "frontier", po::bool_switch(&flags.frontier),
+      "all plans of which none is both cheaper and smaller than another")(
+      "json", po::value(&flags.json), "write the plan to this file")(
+      "cases", po::value(&flags.cases),
+      "plan every record of a file such as tests/data/redistribution_dtensor.json, as CSV");
+  return RunProgram(argc, argv, spec, [&] { return Redistribute(flags); });
+}
+
+}  // namespace
+}  // namespace orrery::tools
+
+int main(int argc, char** argv) { return orrery::tools::Main(argc, argv); }
