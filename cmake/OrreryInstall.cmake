@@ -17,10 +17,12 @@ set(orrery_private_headers
   "^importer/(batch_places|external_data|graph_.*|inline_.*|known_values|onnx_.*|printable|rare_batch)\\.h$"
   "^importer/(rebatch|rebind|roles|symbols|tensor_values)\\.h$"
   "^ir/ops/"
+  "^ir/text_scanner\\.h$"
   "^ir/models/(layers|model)\\.h$"
   "^lowering/(astra_plan|block|buckets|exchange|geometry|link_classes|makers|pricing|residents|stage|stage_maker)\\.h$"
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
   "^transforms/(heads|match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
+  "^transforms/redistribution/summands\\.h$"
   "^transforms/schedules/registry\\.h$")
 # Lists that public headers include.
 set(orrery_installed_headers ir/ops.def)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ir/mesh.h"
 #include "ir/type.h"
 
@@ -78,6 +79,15 @@ int64_t LargestLocalElements(const Sharding& sharding, const Dims& dims, const M
 /// of kinds of blocks that come to the same, nested chunks are preferred, then positive blocks;
 /// axes along which only the first coordinate holds anything stand in ascending order.
 Sharding Normalized(const Sharding& sharding, const Dims& dims, const Mesh& mesh);
+
+/// The same layout in positive blocks, dealt in turn; an error where parts are of other sizes. What
+/// has positive blocks stays as it is.
+absl::StatusOr<Sharding> InBlocks(const Sharding& sharding, const Dims& dims, const Mesh& mesh);
+
+/// The same layout in nested chunks; an error where parts are of other sizes. What has nested
+/// chunks stays as it is.
+absl::StatusOr<Sharding> InNestedChunks(const Sharding& sharding, const Dims& dims,
+                                        const Mesh& mesh);
 
 /// Whether each rank holds the same elements in `a` as in `b`, partial over the same axes. More
 /// than equal normal forms: an axis that leaves all but one of its ranks empty may do so in any

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "ir/layout.h"
 
 // Normal forms of layouts. Along an idle axis only the first coordinate holds anything; the other
@@ -150,6 +151,12 @@ Sharding PartialOnly(const Sharding& sharding, const Mesh& mesh) {
   return kept;
 }
 
+absl::Status Uneven(size_t dim, int64_t size, absl::string_view wanted) {
+  return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " of ", size,
+                                                 " is split into parts that are not ", wanted,
+                                                 "; wanted those"));
+}
+
 }  // namespace
 
 Sharding Normalized(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
@@ -160,6 +167,42 @@ Sharding Normalized(const Sharding& sharding, const Dims& dims, const Mesh& mesh
     normal.Set(d, dims.size(), named.axes, named.block);
   }
   return normal;
+}
+
+absl::StatusOr<Sharding> InBlocks(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
+  Sharding blocked = sharding;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (sharding.at(d).empty() || sharding.block(d) > 0) continue;
+    Form form = FormOf(sharding, dims, mesh, d);
+    const int64_t block = form.core.axes.empty() ? std::max<int64_t>(dims[d], 1) : form.core.block;
+    if (dims[d] > 0 && block <= 0) return Uneven(d, dims[d], "blocks of one size");
+    AxisList axes = sharding.at(d);
+    if (!form.idle.empty()) {  // where single axes stand does not matter
+      axes = form.idle;
+      for (const AxisIndex axis : form.core.axes.axes()) axes.push_back(axis);
+      for (const AxisIndex axis : sharding.at(d).axes()) {
+        if (mesh.size(axis) == 1) axes.push_back(axis);
+      }
+    }
+    blocked.Set(d, dims.size(), axes, std::max<int64_t>(block, 1));
+  }
+  return blocked;
+}
+
+absl::StatusOr<Sharding> InNestedChunks(const Sharding& sharding, const Dims& dims,
+                                        const Mesh& mesh) {
+  Sharding nested = sharding;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (sharding.block(d) == kNestedChunks) continue;
+    const SplitDimension named = Named(FormOf(sharding, dims, mesh, d), mesh);
+    if (named.block != kNestedChunks) return Uneven(d, dims[d], "nested chunks");
+    AxisList axes = named.axes;
+    for (const AxisIndex axis : sharding.at(d).axes()) {
+      if (mesh.size(axis) == 1) axes.push_back(axis);
+    }
+    nested.Set(d, dims.size(), axes);
+  }
+  return nested;
 }
 
 bool SameOwnership(const Sharding& a, const Sharding& b, const Dims& dims, const Mesh& mesh) {

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/layout_text.h"
 #include "ir/lexer.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
@@ -171,11 +172,15 @@ class Parser {
     return Expected("data, parameter, buffer, state, saved or accumulator");
   }
 
-  absl::StatusOr<AxisList> Axes() {
+  // "hp.dp", or "hp.dp/100" and "hp.dp/balanced" where there may be blocks.
+  absl::StatusOr<AxisList> Axes(int64_t* block = nullptr) {
     const Token at = token_;
-    ORRERY_ASSIGN_OR_RETURN(const std::string names, Word("the axes"));
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, Word("the axes"));
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(text, absl::MaxSplits('/', 1));
+    const bool blocks = parts.first.size() < text.size();
     AxisList list;
-    for (const absl::string_view name : absl::StrSplit(names, '.')) {
+    for (const absl::string_view name : absl::StrSplit(parts.first, '.')) {
       const auto axis = function_->mesh().Find(name);
       if (!axis.has_value() || list.contains(*axis)) {
         token_ = at;
@@ -183,7 +188,41 @@ class Parser {
       }
       list.push_back(*axis);
     }
-    return list;
+    if (!blocks) return list;
+    const bool balanced = parts.second == "balanced";
+    if (block != nullptr && balanced) *block = kBalancedChunks;
+    if (block != nullptr && (balanced || (absl::SimpleAtoi(parts.second, block) && *block > 0))) {
+      return list;
+    }
+    token_ = at;
+    return Expected(block == nullptr ? "axes without blocks"
+                                     : "a block size behind the axes, or /balanced");
+  }
+
+  // "(dp,hp:max)": the axes of one reduction stand together.
+  absl::Status Partial(Sharding& sharding) {
+    ORRERY_RETURN_IF_ERROR(Mark('('));
+    do {
+      const Token at = token_;
+      ORRERY_ASSIGN_OR_RETURN(const AxisList axes, Axes());
+      Reduction reduction = Reduction::kSum;
+      if (TakeMark(':')) {
+        const auto named = ParseReduction(token_.kind == TokenKind::kWord ? token_.text : "");
+        if (!named.has_value()) return Expected("sum, avg, product, max or min");
+        Advance();
+        reduction = *named;
+      }
+      for (const AxisIndex axis : axes.axes()) {
+        if (sharding.partial.contains(axis)) {
+          token_ = at;
+          return Expected("partial axes, each once");
+        }
+        sharding.partial.push_back(axis);
+        sharding.reductions[axis] = reduction;
+      }
+    } while (TakeMark(','));
+    sharding.partial = sharding.partial.Sorted();
+    return Mark(')');
   }
 
   absl::StatusOr<TensorType> Type() {
@@ -192,22 +231,21 @@ class Parser {
     if (!dtype.has_value()) return Expected("a type, such as f32[8,16]");
     Advance();
     TensorType type{.dtype = *dtype, .dims = {}, .sharding = {}};
-    std::vector<AxisList> split;
+    std::vector<std::pair<AxisList, int64_t>> split;
     ORRERY_RETURN_IF_ERROR(Mark('['));
     while (!TakeMark(']')) {
       ORRERY_ASSIGN_OR_RETURN(const int64_t dim, Integer("a dimension"));
       type.dims.push_back(dim);
-      split.emplace_back();
+      auto& [axes, block] = split.emplace_back(AxisList(), kNestedChunks);
       if (TakeMark('@')) {
-        ORRERY_ASSIGN_OR_RETURN(split.back(), Axes());
+        ORRERY_ASSIGN_OR_RETURN(axes, Axes(&block));
       }
       if (!TakeMark(',') && !IsMark(']')) return Expected("',' or ']'");
     }
-    for (size_t d = 0; d < split.size(); ++d) type.sharding.Set(d, split.size(), split[d]);
-    if (!TakeWord("partial")) return type;
-    ORRERY_RETURN_IF_ERROR(Mark('('));
-    ORRERY_ASSIGN_OR_RETURN(type.sharding.partial, Axes());
-    ORRERY_RETURN_IF_ERROR(Mark(')'));
+    for (size_t d = 0; d < split.size(); ++d) {
+      type.sharding.Set(d, split.size(), split[d].first, split[d].second);
+    }
+    if (TakeWord("partial")) ORRERY_RETURN_IF_ERROR(Partial(type.sharding));
     return type;
   }
 

@@ -6,6 +6,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
+#include "ir/layout_text.h"
 
 namespace orrery::ir {
 namespace {
@@ -101,17 +102,7 @@ bool IsWithinLimits(const TensorType& type) {
 }
 
 std::string ToString(const TensorType& type, const Mesh& mesh) {
-  std::string text = absl::StrCat(ToString(type.dtype), "[");
-  for (size_t d = 0; d < type.dims.size(); ++d) {
-    absl::StrAppend(&text, d == 0 ? "" : ",", type.dims[d]);
-    const AxisList axes = type.sharding.at(d);
-    if (!axes.empty()) absl::StrAppend(&text, "@", mesh.Names(axes));
-  }
-  absl::StrAppend(&text, "]");
-  if (!type.sharding.partial.empty()) {
-    absl::StrAppend(&text, " partial(", mesh.Names(type.sharding.partial), ")");
-  }
-  return text;
+  return absl::StrCat(ToString(type.dtype), LayoutText(type.sharding, type.dims, mesh));
 }
 
 TypeTable::TypeTable(const TypeTable& other) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/layout.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -74,7 +75,7 @@ class Verifier {
   // First of all, because a type of unknown axes cannot even be printed.
   absl::Status CheckAxes(ValueId value, const TensorType& type) const {
     const Sharding& sharding = type.sharding;
-    if (sharding.replicated()) return absl::OkStatus();
+    if (sharding.replicated() && sharding.blocks.empty()) return absl::OkStatus();
     const auto known = [this](const AxisList& list) {
       return std::all_of(list.axes().begin(), list.axes().end(),
                          [this](AxisIndex axis) { return axis < function_.mesh().axes().size(); });
@@ -86,7 +87,8 @@ class Verifier {
     }
     const bool whole = std::all_of(sharding.split.begin(), sharding.split.end(),
                                    [](const AxisList& list) { return list.empty(); });
-    if (sharding.split.empty() || (!whole && sharding.split.size() == type.dims.size())) {
+    const bool fits = sharding.blocks.empty() || sharding.blocks.size() == type.dims.size();
+    if (fits && (sharding.split.empty() || (!whole && sharding.split.size() == type.dims.size()))) {
       return absl::OkStatus();
     }
     return Broken(value,
@@ -105,6 +107,11 @@ class Verifier {
         }
         used.push_back(axis);
       }
+      if (type.sharding.block(d) != kNestedChunks) {
+        return Broken(value, absl::StrCat("is ", ToString(type, function_.mesh()),
+                                          "; wanted no blocks: the values of a function are split "
+                                          "evenly, and blocks are for redistributions"));
+      }
       const int64_t parts = function_.mesh().size(type.sharding.split[d]);
       if (type.dims[d] % parts == 0) continue;
       return InfeasibleStatus(
@@ -113,7 +120,20 @@ class Verifier {
                absl::StrCat(function_.name(), ": ", PrintValue(function_, value), ": dimension ", d,
                             " of ", type.dims[d], " does not divide into ", parts, " parts")});
     }
-    return absl::OkStatus();
+    for (const AxisIndex axis : type.sharding.partial.axes()) {
+      if (type.sharding.reductions[axis] == Reduction::kSum) continue;
+      return Broken(value, absl::StrCat("is ", ToString(type, function_.mesh()),
+                                        "; wanted sums: the values of a function are partial in ",
+                                        "no other way, which is for redistributions"));
+    }
+    return CheckStrays(value, type);
+  }
+
+  // What no text form shows: blocks where nothing is split, reductions of axes that are whole.
+  absl::Status CheckStrays(ValueId value, const TensorType& type) const {
+    return Annotate(ir::CheckSharding(type.sharding, type.dims, function_.mesh()),
+                    absl::StrCat(function_.name(), ": ", PrintValue(function_, value), " is ",
+                                 ToString(type, function_.mesh())));
   }
 
   absl::Status CheckOp(OpId op) {
