@@ -53,7 +53,7 @@ class Dialect {
   virtual void Expand(const PackedLayout& layout, std::vector<Move>& moves) const = 0;
   /// Appends moves for when those of Expand do not lead to the target, so that there is an answer.
   virtual void LastResort(const PackedLayout&, std::vector<Move>&) const {}
-  /// At most what any way from `layout` to the target costs, by last resorts too. The search relies
+  /// At most what any way from `layout` to the target costs, last resorts aside. The search relies
   /// on it; 0 always holds.
   virtual double Bound(const PackedLayout&) const { return 0; }
   /// What `step` costs when taken from `before`; its total is the move's cost.

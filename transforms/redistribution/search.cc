@@ -34,8 +34,8 @@ enum class Moves { kRegular, kWithLastResorts };
 
 class Search {
  public:
-  Search(const Dialect& dialect, const PackedLayout& to, int64_t limit, Moves allowed)
-      : dialect_(dialect), to_(dialect.Normal(to)), limit_(limit), allowed_(allowed) {}
+  Search(const Dialect& dialect, const PackedLayout& to, const SearchLimits& limits, Moves allowed)
+      : dialect_(dialect), to_(dialect.Normal(to)), limits_(limits), allowed_(allowed) {}
 
   std::optional<RedistributionPlan> Run(const PackedLayout& from) {
     Start(dialect_.Normal(from));
@@ -45,6 +45,7 @@ class Search {
       const PackedLayout layout = label(next.label).step.after;
       if (best_.find(layout)->second != next.label) continue;  // a cheaper way was found since
       if (layout == to_) return PlanTo(next.label);
+      if (std::ssize(labels_) >= limits_.labels && expanded_ > 0) return GiveUp();
       ++expanded_;
       moves_.clear();
       dialect_.Expand(layout, moves_);
@@ -57,17 +58,21 @@ class Search {
  private:
   const Label& label(int32_t number) const { return labels_[static_cast<size_t>(number)]; }
 
+  double Bound(const PackedLayout& layout) const {
+    return allowed_ == Moves::kRegular ? dialect_.Bound(layout) : 0;
+  }
+
   void Start(const PackedLayout& from) {
     Label start;
     start.step.after = from;
     start.peak = dialect_.Elements(from);
     best_.emplace(from, 0);
-    open_.push({.bound = dialect_.Bound(from), .steps = 0, .label = 0});
+    open_.push({.bound = Bound(from), .steps = 0, .label = 0});
     labels_.push_back(start);
   }
 
   void Take(int32_t from, const Move& move) {
-    if (move.peak > limit_) return;
+    if (move.peak > limits_.peak) return;
     const Label& before = label(from);
     const double cost = before.cost + move.cost;
     const int32_t steps = before.steps + 1;
@@ -78,7 +83,7 @@ class Search {
       if (std::tie(other.cost, other.steps) <= std::tie(cost, steps)) return;
       best->second = number;
     }
-    open_.push({.bound = cost + dialect_.Bound(move.step.after), .steps = steps, .label = number});
+    open_.push({.bound = cost + Bound(move.step.after), .steps = steps, .label = number});
     labels_.push_back({.step = move.step,
                        .cost = cost,
                        .step_cost = move.cost,
@@ -86,6 +91,15 @@ class Search {
                        .step_peak = move.peak,
                        .steps = steps,
                        .from = from});
+  }
+
+  // What has reached the target so far may not be the cheapest.
+  std::optional<RedistributionPlan> GiveUp() const {
+    const auto reached = best_.find(to_);
+    if (reached == best_.end()) return std::nullopt;
+    RedistributionPlan plan = PlanTo(reached->second);
+    plan.exact = false;
+    return plan;
   }
 
   RedistributionPlan PlanTo(int32_t number) const {
@@ -101,7 +115,7 @@ class Search {
 
   const Dialect& dialect_;
   const PackedLayout to_;
-  const int64_t limit_;
+  const SearchLimits limits_;
   const Moves allowed_;
   std::vector<Label> labels_;
   absl::flat_hash_map<PackedLayout, int32_t> best_;  // the label of the least cost of each layout
@@ -113,10 +127,10 @@ class Search {
 }  // namespace
 
 std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
-                                               const PackedLayout& to, int64_t limit) {
-  auto plan = Search(dialect, to, limit, Moves::kRegular).Run(from);
+                                               const PackedLayout& to, const SearchLimits& limits) {
+  auto plan = Search(dialect, to, limits, Moves::kRegular).Run(from);
   if (plan.has_value()) return plan;
-  return Search(dialect, to, limit, Moves::kWithLastResorts).Run(from);
+  return Search(dialect, to, limits, Moves::kWithLastResorts).Run(from);
 }
 
 std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,
@@ -128,7 +142,8 @@ std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const Packed
     auto plan = CheapestPlan(dialect, from, to, limit);
     if (!plan.has_value()) return plans;
     const int64_t peak = plan->peak;
-    if (!plans.empty() && plans.back().cost == plan->cost) plans.pop_back();
+    // Equal, or, for a last resort, which is not taken for its price, cheaper.
+    while (!plans.empty() && plans.back().cost >= plan->cost) plans.pop_back();
     plans.push_back(*std::move(plan));
     if (peak <= std::max(dialect.Elements(from), dialect.Elements(to))) return plans;
     limit = peak - 1;

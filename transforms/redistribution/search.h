@@ -23,15 +23,32 @@ struct RedistributionPlan {
   double cost = 0;                 // of all steps, one after the other
   int64_t peak = 0;                // the most elements that a rank holds at once, start and end too
   int64_t expanded = 0;            // layouts that the search looked at
+  bool exact = true;               // no plan is better; false where the search gave up
 };
 
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// The steps of the least cost among those whose peak stays within `limit` elements; of equal costs
-/// the fewest steps. Last resorts only where there are none; nothing where those do not help
-/// either. Label-setting (A* with the dialect's bound): O(layouts × moves × log), exact.
+/// The most layouts, reached in one way each, that a search keeps: half a gigabyte, and seconds.
+inline constexpr int64_t kMaxLabels = int64_t{1} << 21;
+
+struct SearchLimits {
+  int64_t peak = kNoLimit;  // elements, of each step
+  int64_t labels = kMaxLabels;
+};
+
+/// The steps of the least cost among those whose peak stays within the limit; of equal costs the
+/// fewest steps. Last resorts only where there are none; nothing where those do not help either.
+/// Label-setting (A* with the dialect's bound): O(layouts × moves × log), exact. A search over too
+/// many layouts gives up, and has the best plan that it met.
 std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
-                                               const PackedLayout& to, int64_t limit = kNoLimit);
+                                               const PackedLayout& to, const SearchLimits& limits);
+/// The same for a limit of the peak alone.
+inline std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect,
+                                                      const PackedLayout& from,
+                                                      const PackedLayout& to,
+                                                      int64_t limit = kNoLimit) {
+  return CheapestPlan(dialect, from, to, SearchLimits{.peak = limit});
+}
 
 /// All plans of which none is both cheaper and smaller than another, the cheapest first.
 std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,

@@ -22,6 +22,9 @@ constexpr absl::string_view kWanted =
     "wanted alpha=, beta=, gamma= or epsilon= with a number of at least 0, or physical, as in "
     "alpha=0.01,beta=0.00032,physical";
 
+// Keeps bounds below sums that were rounded down.
+constexpr double kBelowRounding = 1 - 1e-12;
+
 // The sizes that the library asks for, each once.
 std::vector<int64_t> BlocksOf(const TensorcraftLayout& target) {
   std::vector<int64_t> blocks = {1};
@@ -108,6 +111,7 @@ TensorcraftDialect::TensorcraftDialect(const Problem& problem, const Tensorcraft
   const double parts = static_cast<double>(target_.ranks);
   const double elements = static_cast<double>(tensor_.elements());
   least_collective_ = options_.alpha + options_.beta * elements / parts / 2;
+  least_part_elements_ = elements / static_cast<double>(problem.mesh.size());
   for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
     if (tensor_.size(axis) == 1) least_collective_ = 0;  // collectives of one rank are free
   }
@@ -147,7 +151,22 @@ bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
 }
 
 double TensorcraftDialect::Bound(const PackedLayout& layout) const {
-  return SplitsLeadToTarget(layout) ? 0 : least_collective_;
+  if (SplitsLeadToTarget(layout)) return 0;
+  // An axis that has to leave its dimension takes part in an all-gather or an all-to-all, of parts
+  // that are no smaller than those on all ranks. One collective over several axes costs no less
+  // than what is added up here: pq - 1 >= (p-1) + (q-1), and one pays as many hops.
+  int64_t ranks = 1;
+  double peers = 0;
+  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+    const int dim = layout.dim(axis);
+    if (dim < 0 || to_.dim(axis) == dim) continue;
+    ranks *= tensor_.size(axis);
+    peers += static_cast<double>(tensor_.size(axis) - 1);
+  }
+  if (options_.physical) peers = 1 - 1 / static_cast<double>(ranks);  // <= (1 - 1/p) + (1 - 1/q)
+  const double moves =
+      options_.alpha * Rounds(ranks) + options_.beta * peers * least_part_elements_;
+  return std::max(least_collective_, moves) * kBelowRounding;
 }
 
 TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) const {
@@ -176,8 +195,9 @@ StepCost TensorcraftDialect::Cost(const Step& step, int64_t before, int64_t afte
   } else if (step.kind == StepKind::kAllToAll && options_.physical) {
     sent /= ranks;
   } else if (step.kind == StepKind::kReblock && step.from < 0) {
-    // All that a rank has may go, and all that it needs may come.
-    sent = static_cast<double>(std::max(before, after));
+    // All that a rank has may go, and all that it needs may come. The library would charge that as
+    // often as there are other ranks.
+    sent = static_cast<double>(std::max(before, after)) * (options_.physical ? 1 : ranks - 1);
   }
   return {.latency = options_.alpha * rounds,
           .transfer = options_.beta * sent,

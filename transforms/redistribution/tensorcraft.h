@@ -51,10 +51,11 @@ class TensorcraftDialect final : public Dialect {
 
   void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override;
   /// One general all-to-all to the target. tensorcraft has none, so that under a memory limit
-  /// some blocks cannot be had otherwise.
+  /// some blocks cannot be had otherwise. Charged as if all that the fuller of the two layouts has
+  /// moved.
   void LastResort(const PackedLayout& layout, std::vector<Move>& moves) const override;
-  /// Unless splits alone lead to the target, one collective at least is due: a hop, and half of
-  /// what a rank has at the end.
+  /// Unless splits alone lead to the target, one collective at least is due, a hop and half of what
+  /// a rank has at the end; and each axis that has to leave its dimension pays for that.
   double Bound(const PackedLayout& layout) const override;
   StepCost CostOf(const PackedLayout& before, const Step& step) const override;
   int64_t Elements(const PackedLayout& layout) const override;
@@ -78,8 +79,9 @@ class TensorcraftDialect final : public Dialect {
   const TensorcraftOptions options_;
   const PackedLayout from_, to_;  // normal
   TensorcraftLayout target_;
-  std::vector<int64_t> blocks_;  // that operations ask for: 1 and the target's
-  double least_collective_ = 0;  // what the last collective costs at least
+  std::vector<int64_t> blocks_;     // that operations ask for: 1 and the target's
+  double least_collective_ = 0;     // what the last collective costs at least
+  double least_part_elements_ = 0;  // were the tensor split over all ranks
 };
 
 }  // namespace orrery::redistribution

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"

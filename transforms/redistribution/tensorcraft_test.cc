@@ -291,5 +291,59 @@ TEST(Notebook, TableOfFourDimensionsWithPhysicalVolumes) {
   EXPECT_DOUBLE_EQ(plan->cost, 43519.39720979185);
 }
 
+std::string ErrorOf(const Problem& problem) {
+  return TensorcraftDialect::Create(problem, {}).status().ToString();
+}
+
+TEST(Errors, NameTheLayoutAndWhatIsWanted) {
+  Problem problem{.mesh = MeshOf({4, 2}), .dims = {12, 3}, .from = {}, .to = {}};
+  problem.from = Split(2, {{{0, 1}, 2}});
+  EXPECT_THAT(
+      ErrorOf(problem),
+      HasSubstr("source: dimension 0 of 12 elements on 8 ranks: got a block of 2; wanted an "
+                "element for every rank, with a block of 1 to 1"));
+  problem.from = Split(2, {{{0, 1}, ir::kNestedChunks}});
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("got chunks that differ in size"));
+  problem.from = {};
+  problem.to = Split(2, {{}, {{0}, 1}});
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("target: dimension 1 of 3 elements on 4 ranks: got a "
+                                          "block of 1; wanted an element for every rank, on at "
+                                          "most 3 ranks"));
+  problem.to = {};
+  problem.to.partial = ir::AxisList(1);
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("target: axis 1 is partial"));
+  problem.to = Split(2, {{{2}, 1}});
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("got axis 2, of a mesh of 2,"));
+  problem.to = {};
+  problem.dims = {int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("more than 2^60"));
+  problem.dims = {0, 4};
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("dimensions without elements"));
+  problem.dims = ir::Dims(31, 1);
+  EXPECT_THAT(ErrorOf(problem), HasSubstr("got 31 dimensions; wanted at most 30"));
+}
+
+TEST(Options, AreRead) {
+  EXPECT_EQ(*ParseTensorcraftOptions(""), TensorcraftOptions{});
+  EXPECT_EQ(*ParseTensorcraftOptions("alpha=0.01,beta=0.00032,physical"),
+            (TensorcraftOptions{.alpha = 0.01, .beta = 0.00032, .physical = true}));
+  EXPECT_EQ(*ParseTensorcraftOptions("epsilon=1,gamma=0"),
+            (TensorcraftOptions{.gamma = 0, .epsilon = 1}));
+}
+
+TEST(Options, OthersAreErrors) {
+  for (const std::string text : {"delta=1", "alpha", "alpha=", "alpha=-1", "beta=inf", "beta=nan",
+                                 "alpha=1x", "physical=1", ",", "alpha=1,", "=1"}) {
+    const auto options = ParseTensorcraftOptions(text);
+    ASSERT_FALSE(options.ok()) << text;
+    EXPECT_THAT(options.status().ToString(), HasSubstr("tensorcraft: got option '"));
+    EXPECT_THAT(options.status().ToString(), HasSubstr("alpha=0.01,beta=0.00032,physical"));
+  }
+  EXPECT_THAT(ParseTensorcraftOptions("alpha=1,alpha=2").status().ToString(),
+              HasSubstr("got option 'alpha=2' again; wanted"));
+  EXPECT_THAT(ParseTensorcraftOptions("physical,physical").status().ToString(),
+              HasSubstr("got option 'physical' again; wanted"));
+}
+
 }  // namespace
 }  // namespace orrery::redistribution
