@@ -124,7 +124,8 @@ std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const Packed
 
 RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
                           const std::vector<Move>& moves) {
-  RedistributionPlan plan{.steps = {}, .peak = dialect.Elements(from)};
+  RedistributionPlan plan;
+  plan.peak = dialect.Elements(from);
   for (const Move& move : moves) {
     plan.steps.push_back({.step = move.step, .cost = move.cost, .peak = move.peak});
     plan.cost += move.cost;
