@@ -50,8 +50,13 @@ class Dtensor final : public Dialect {
     const PackedLayout from(problem.from);
     for (AxisIndex axis = 0; axis < topology_.axes(); ++axis) {
       if (mesh_.size(axis) == 1) continue;
-      const bool replicates = to_.role(axis) == AxisRole::kReplicates;
-      if (from.role(axis) != AxisRole::kReplicates) watched_ |= 1u << axis;
+      if (from.role(axis) == AxisRole::kReplicates) continue;
+      watched_ |= 1u << axis;
+      // An axis that ends with another reduction could not be scattered before, in a scalar.
+      const bool other = to_.role(axis) == AxisRole::kPartial && dims_.empty() &&
+                         from.role(axis) == AxisRole::kPartial &&
+                         to_.reduction(axis) != from.reduction(axis);
+      const bool replicates = to_.role(axis) == AxisRole::kReplicates || other;
       if (from.role(axis) == AxisRole::kPartial && replicates) together_ |= 1u << axis;
     }
   }
@@ -136,7 +141,8 @@ class Dtensor final : public Dialect {
     if (options_.consistency == ReplicaConsistency::kAny) return true;
     if ((view.replicating & watched_ & ~axes) != 0) return false;
     if (options_.consistency == ReplicaConsistency::kReducedOnce) return true;
-    return (axes & together_) == 0 || (!scatter && (together_ & ~axes) == 0);
+    if ((together_ & ~view.partial) != 0) return false;  // the last reduction is past
+    return (axes & together_) == 0 || (!scatter && axes == together_);
   }
 
   struct Taken {
@@ -326,7 +332,7 @@ class Dtensor final : public Dialect {
   const DtensorBound bound_;
   std::vector<Reduction> reductions_;  // that axes may become partial with
   AxisMask watched_ = 0;               // axes that do not replicate in the source
-  AxisMask together_ = 0;              // of these, the partial ones that replicate in the target
+  AxisMask together_ = 0;              // of these, those that kOneAllReduce reduces in one step
 };
 
 absl::Status CheckLayout(const Problem& problem, const ir::Sharding& layout,
@@ -353,6 +359,15 @@ absl::Status CheckDtensor(const Problem& problem, const DtensorOptions& options)
   if (options.devices_per_host < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dtensor: devices_per_host is ", options.devices_per_host, "; wanted at least 1"));
+  }
+  constexpr int64_t kMostBytes = int64_t{1} << 60;
+  int64_t bytes = std::max<int64_t>(problem.itemsize, 1);
+  for (const int64_t dim : problem.dims) {
+    if (dim < 0 || __builtin_mul_overflow(bytes, std::max<int64_t>(dim, 1), &bytes) ||
+        bytes > kMostBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dtensor: a dimension of ", dim, "; wanted a tensor of at most 2^60 bytes"));
+    }
   }
   if (auto status = CheckLayout(problem, problem.from, "source"); !status.ok()) return status;
   return CheckLayout(problem, problem.to, "target");

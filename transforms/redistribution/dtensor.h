@@ -27,8 +27,8 @@ enum class ReplicaConsistency : uint8_t {
   /// not replicate in the source replicates outside of the group. There is always a plan.
   kReducedOnce,
   /// Moreover, the axes that are partial in the source and replicate in the target are all-reduced
-  /// in one step: (P,P,P) to (R,S,R) is a reduce-scatter over axis 1, then one all-reduce over axes
-  /// 0 and 2.
+  /// in one step, by themselves, after all other reductions: (P,P,P) to (R,S,R) is a reduce-scatter
+  /// over axis 1, then one all-reduce over axes 0 and 2.
   kOneAllReduce,
 };
 

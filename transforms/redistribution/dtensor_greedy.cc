@@ -58,14 +58,14 @@ class Greedy {
         current_(problem.from),
         target_(problem.to) {
     for (AxisIndex axis = 0; axis < axes_; ++axis) {
-      if (current_.role(axis) == AxisRole::kSplits) parts_ *= problem.mesh.size(axis);
+      splits_ = splits_ || current_.role(axis) == AxisRole::kSplits;
     }
   }
 
   std::vector<Move> Run() && {
     // Innermost axes first: what would split a dimension within other axes than in the target is
     // gathered.
-    for (int i = axes_ - 1; i >= 0 && parts_ > 1; --i) {
+    for (int i = axes_ - 1; i >= 0 && splits_; --i) {
       const auto axis = static_cast<AxisIndex>(i);
       Placement to = At(target_, axis);
       if (to.role == AxisRole::kSplits &&
@@ -112,7 +112,7 @@ class Greedy {
   const int axes_;
   PackedLayout current_;
   const PackedLayout target_;
-  int64_t parts_ = 1;  // of the source
+  bool splits_ = false;  // in the source
   std::vector<Move> moves_;
 };
 
