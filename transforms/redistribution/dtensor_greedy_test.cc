@@ -6,7 +6,7 @@
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using testing::DoubleNear;
@@ -126,4 +126,4 @@ TEST(DtensorGreedy, OfRandomProblems) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using testing::DoubleEq;
@@ -135,4 +135,4 @@ TEST_P(MergedPrices, AreSensible) {
 INSTANTIATE_TEST_SUITE_P(Random, MergedPrices, testing::Range(0, 20));
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

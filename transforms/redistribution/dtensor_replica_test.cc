@@ -9,7 +9,7 @@
 // What ReplicaConsistency promises, checked by following bits instead of numbers: whatever two
 // groups add up differs, even when both add the same numbers.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using Bits = int64_t;
@@ -158,4 +158,4 @@ TEST(ReplicaConsistency, HoldsOnRandomProblems) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 using testing::DoubleNear;
@@ -333,4 +333,4 @@ TEST(ParseDtensorOptions, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution

@@ -16,7 +16,7 @@
 // Plans of random problems against a search that knows no bound, no queue and no pruning, and part
 // sizes against counting.
 
-namespace orrery::transforms {
+namespace orrery::redistribution {
 namespace {
 
 class Random {
@@ -285,4 +285,4 @@ TEST(Search, ParetoPlansTradeTimeForMemory) {
 }
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::redistribution
