@@ -57,7 +57,14 @@ struct Record {
 };
 
 Record ReadRecord(const json& record) {
-  RedistributionText text{.mesh = Numbers(record.at("mesh")), .shape = Numbers(record.at("shape"))};
+  RedistributionText text;
+  text.mesh = Numbers(record.at("mesh"));
+  text.shape = Numbers(record.at("shape"));
+  if (record.contains("source")) {
+    text.from = record.at("source").get<std::string>();
+    text.to = record.at("target").get<std::string>();
+    return {.text = std::move(text), .cost = "tensorcraft"};
+  }
   if (record.contains("source_mapping")) {
     text.from = Mapping(record.at("source_mapping"));
     text.to = Mapping(record.at("target_mapping"));
