@@ -68,7 +68,7 @@ absl::StatusOr<OptionList> OptionList::Parse(absl::string_view text, absl::strin
                                              absl::string_view example) {
   const std::vector<absl::string_view> names = absl::StrSplit(known, ' ');
   OptionList list;
-  list.example_ = example;
+  list.example_ = std::string(example);
   if (text.empty()) return list;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const Halves name_value = SplitAt(part, '=');
