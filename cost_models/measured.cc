@@ -129,7 +129,7 @@ absl::StatusOr<ChosenCollective> MeasuredCollectives::Choose(const CollectiveReq
   const double line_alpha = least->alpha_s * alpha;
   const double seconds =
       std::max(sweep.fit.floor_s * alpha, line_alpha + least->beta_s_a_byte * bytes);
-  const Bytes moved = request.kind == CollectiveKind::kBarrier ? Bytes(0) : request.size;
+  const Bytes moved = chosen.call.size;
   chosen.protocol = ProtocolOf(chosen.cost, moved, seconds - least->beta_s_a_byte * bytes, seconds);
   chosen.time = TimeOf(chosen.cost, moved, chosen.protocol);
   return chosen;

@@ -2,6 +2,7 @@
 #define ORRERY_LOWERING_BLOCK_H_
 
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "cluster/device.h"
@@ -78,6 +79,9 @@ struct Block {
   std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
+
+  /// The rows that a rank gets of it.
+  int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }
 };
 
 struct BlockContext {

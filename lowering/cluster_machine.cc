@@ -40,8 +40,8 @@ absl::StatusOr<simulator::Task> ClusterMachine::TimeOf(const simulator::Call& ca
       const cost_models::ChosenCollective chosen,
       cost_models::ChooseCollective({.kind = kind, .size = call.size, .group = group},
                                     cluster_.topology, choice_));
-  const Bytes moved = kind == cost_models::CollectiveKind::kBarrier ? Bytes(0) : call.size;
-  const cost_models::CollectiveFlow flow = cost_models::FlowOf(chosen.cost, moved, chosen.protocol);
+  const cost_models::CollectiveFlow flow =
+      cost_models::FlowOf(chosen.cost, chosen.call.size, chosen.protocol);
   std::vector<simulator::Load> loads;
   for (const cost_models::LinkLoad& load : flow.loads) {
     loads.push_back({.resource = links_.Find(load.link), .load = load.load});

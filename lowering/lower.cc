@@ -54,8 +54,7 @@ class Lowering {
     fold_ = maker.folded();
     const auto count = [&](const auto& rows_of) { return placements_.Count(stages_, rows_of); };
     // A collective of several groups counts once a rank: at least what there will be.
-    const int64_t tasks =
-        count([](const Block& block) { return std::ssize(block.tasks) + std::ssize(block.sends); });
+    const int64_t tasks = count([](const Block& block) { return block.task_count(); });
     if (tasks > kMaxTasks) return TooManyTasks(tasks);
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(

@@ -26,6 +26,7 @@ struct Options {
   LoweringOptions lowering = {};
   int32_t rounds = 1;
   std::vector<std::string> devices = {};  // by number, instead of the cluster's
+  std::vector<double> slow_downs = {};    // of those devices, when communication runs
 };
 
 absl::StatusOr<simulator::Program> LowerMlp(const ParallelDegrees& degrees,
@@ -37,8 +38,10 @@ absl::StatusOr<simulator::Program> LowerMlp(const ParallelDegrees& degrees,
   auto cluster = cluster::ParseCluster(options.cluster).value();
   if (!options.devices.empty()) {
     cluster::Cluster mixed{.name = "mixed", .device = {}, .topology = cluster.topology};
-    for (const std::string& name : options.devices) {
-      mixed.AddDevices(cluster::FindDevice(name).value(), 1);
+    for (size_t i = 0; i < options.devices.size(); ++i) {
+      cluster::Device device = cluster::FindDevice(options.devices[i]).value();
+      if (!options.slow_downs.empty()) device.communication_slowdown = options.slow_downs[i];
+      mixed.AddDevices(device, 1);
     }
     cluster = mixed;
   }
@@ -189,6 +192,29 @@ TEST(Lower, UnlikeRanksInGreatNumberAreFolded) {
   EXPECT_EQ(folded->rank(RankClassId(0)).capacity, Bytes(32'000'000'000));
   EXPECT_EQ(simulator::RunLongestPath(*folded).makespan,
             simulator::RunLongestPath(*all_slow).makespan);
+}
+
+// Communication slows a folded stage down as it does the device that it slows down most; unfolded,
+// each rank as its own.
+TEST(Lower, UnlikeRanksSlowDownLikeTheMostSlowedOfThem) {
+  const auto slow_downs = [](int64_t most_unfolded, std::vector<double> of_devices) {
+    const auto program =
+        LowerMlp({.dp = 4}, {.cluster = "uniform:4@200Gbps",
+                             .lowering = {.most_unfolded_tasks = most_unfolded},
+                             .devices = {"h100-80gb", "v100-32gb", "a100-80gb", "h200"},
+                             .slow_downs = std::move(of_devices)});
+    EXPECT_TRUE(program.ok()) << program.status();
+    std::vector<double> found;
+    for (int32_t rank = 0; program.ok() && rank < program->rank_count(); ++rank) {
+      found.push_back(program->rank(RankClassId(rank)).communication_slowdown);
+    }
+    return found;
+  };
+  const int64_t all = LoweringOptions().most_unfolded_tasks;
+  EXPECT_THAT(slow_downs(0, {0.1, 0.3, 0.2, 0}), testing::ElementsAre(0.3));
+  EXPECT_THAT(slow_downs(0, {0.3, 0, 0.2, 0.1}), testing::ElementsAre(0.3));
+  EXPECT_THAT(slow_downs(0, {0, 0.1, 0.2, 0.3}), testing::ElementsAre(0.3));
+  EXPECT_THAT(slow_downs(all, {0.1, 0.3, 0.2, 0}), testing::ElementsAre(0.1, 0.3, 0.2, 0));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_algorithm.h"
 
@@ -27,6 +29,28 @@ cost_models::CollectiveFlow FlowOfExchange(const Exchange& exchange, Bytes size,
   flow.rate = Bandwidth(static_cast<int64_t>(std::clamp(rate, 1.0, 9e18)));
   flow.latency += std::max(Duration(0), streaming - TransferTime(flow.size, flow.rate));
   return flow;
+}
+
+// The link that is busiest when all of `costs` are under way at once, the first of equal ones; -1
+// when none carries anything. Folded there is one of all groups, which has their sums.
+cluster::LinkNumber BusiestLinkOfAll(std::span<const cost_models::RoundsCost* const> costs) {
+  if (costs.size() == 1) return BusiestLinkOf(*costs.front(), Bytes(1)).link;
+  absl::flat_hash_map<cluster::LinkNumber, double> busy;
+  cluster::LinkNumber busiest = -1;
+  const auto seconds = [](const cost_models::RoundsCost& cost, const auto& volume) {
+    return static_cast<double>(volume.parts) / static_cast<double>(cost.parts_a_size) /
+           static_cast<double>(volume.rate.bytes_per_second());
+  };
+  for (const cost_models::RoundsCost* cost : costs) {
+    for (const auto& volume : cost->volumes) busy[volume.link] += seconds(*cost, volume);
+  }
+  for (const cost_models::RoundsCost* cost : costs) {
+    for (const auto& volume : cost->volumes) {
+      constexpr double kMore = 1 + 1e-9;  // than rounding makes
+      if (busiest < 0 || busy[volume.link] > busy[busiest] * kMore) busiest = volume.link;
+    }
+  }
+  return busiest;
 }
 
 Lane LaneOf(int32_t owner, StreamKind stream) {
@@ -248,10 +272,17 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
       movement.times.resize(fold ? 1 : GroupCount(key));
       continue;
     }
-    const Exchange& exchange = exchanges_[static_cast<size_t>(movement.exchanges.front())].exchange;
-    const cost_models::BusiestLink busiest = BusiestLinkOf(exchange.together, key.size);
-    if (busiest.link >= 0) movement.level = topology_.LinkAt(busiest.link).kind;
+    movement.level = BusiestLevel(movement);
   }
+}
+
+absl::string_view Pricing::BusiestLevel(const Movement& movement) const {
+  std::vector<const cost_models::RoundsCost*> costs;
+  for (const int32_t number : movement.exchanges) {
+    costs.push_back(&exchanges_[static_cast<size_t>(number)].exchange.together);
+  }
+  const cluster::LinkNumber busiest = BusiestLinkOfAll(costs);
+  return busiest < 0 ? absl::string_view() : topology_.LinkAt(busiest).kind;
 }
 
 void Pricing::SetTimesWithoutLinks(bool fold) {

@@ -65,7 +65,7 @@ class Pricing {
   TaskTime Send(int32_t stage, const BlockSend& send, size_t place) const;
 
   /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
-  /// when it is not known. Of the first group.
+  /// when it is not known. Of all groups at once, as they are in step.
   absl::string_view LevelOf(int32_t stage, const BlockTask& task) const;
   absl::string_view LevelOf(int32_t stage, const BlockSend& send) const;
 
@@ -121,6 +121,7 @@ class Pricing {
   // Of each group.
   std::vector<Duration> TimesWithoutLinks(const Key& key);
   void SetTimesWithoutLinks(bool fold);
+  absl::string_view BusiestLevel(const Movement& movement) const;
   TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
                   simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;

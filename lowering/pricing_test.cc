@@ -6,12 +6,21 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
+#include "cluster/cluster_file.h"
 #include "simulator/time_alone.h"
 #include "transforms/parallel.h"
 
 namespace orrery::lowering {
 namespace {
+
+// As --cluster spells it, or the text of a file.
+cluster::Cluster ParseCluster(absl::string_view cluster) {
+  if (!absl::StrContains(cluster, '{')) return cluster::ParseCluster(cluster).value();
+  return ParseClusterText(cluster, cluster::ClusterFormat::kText, "test.textproto").value();
+}
 
 // A mesh on a cluster, priced.
 class Fixture {
@@ -20,7 +29,7 @@ class Fixture {
           absl::string_view cost_model = "roofline", const PricingOptions& options = {})
       : step_(Step(degrees)),
         geometry_(step_),
-        cluster_(cluster::ParseCluster(cluster).value()),
+        cluster_(ParseCluster(cluster)),
         cost_model_(cost_models::MakeCostModel(cost_model).value()),
         pricing(geometry_, *cost_model_, cluster_.topology, options) {}
 
@@ -34,8 +43,8 @@ class Fixture {
   Duration TimeOf(const BlockTask& task, size_t group) const {
     return Alone(pricing.Collective(0, task, group));
   }
-  Duration TimeOf(const BlockSend& send, size_t place) const {
-    return Alone(pricing.Send(0, send, place));
+  Duration TimeOf(const BlockSend& send, size_t place, int32_t stage = 0) const {
+    return Alone(pricing.Send(stage, send, place));
   }
   static BlockSend Send(int32_t to, int64_t bytes) {
     BlockSend send;
@@ -116,7 +125,86 @@ TEST(Pricing, TellsSendsThatLeaveTheNode) {
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
   f.pricing.Prepare(/*fold=*/false, f.program);
   EXPECT_LT(f.TimeOf(send, 0), f.TimeOf(send, 2));  // 0 to 6; 2 to 8
-  EXPECT_EQ(f.pricing.LevelOf(0, send), "port");    // of the first
+}
+
+// The level is that of the group that is held up most, whether it is the first one or not.
+TEST(Pricing, LevelsAreThoseOfTheBusiestGroup) {
+  const auto level = [](const transforms::ParallelDegrees& degrees, const char* cluster, bool sends,
+                        bool fold) {
+    Fixture f(degrees, cluster);
+    const BlockSend send = Fixture::Send(1, kBytes);
+    const BlockTask all_reduce = f.AllReduce(degrees.dp > 1 ? "dp" : "hp", kBytes);
+    sends ? f.pricing.Expect(0, send) : f.pricing.Expect(0, all_reduce);
+    f.pricing.Prepare(fold, f.program);
+    return std::string(sends ? f.pricing.LevelOf(0, send) : f.pricing.LevelOf(0, all_reduce));
+  };
+  for (const bool fold : {true, false}) {
+    SCOPED_TRACE(fold ? "folded" : "unfolded");
+    EXPECT_EQ(level({.dp = 6, .pp = 2}, "dgx-a100:2", true, fold), "nic");  // 0 to 6, but 2 to 8
+    EXPECT_EQ(level({.dp = 2, .pp = 2, .devices = {0, 1, 9, 2}}, "dgx-a100:2", true, fold), "nic");
+  }
+  for (const char* cluster :
+       {"dgx-a100:2", "dragonfly:2x4x3@25GB/s", "rails:4x4@450GB/s,nic=50GB/s,oversubscription=2",
+        "nodes:3x4@450GB/s,nic=50GB/s", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {
+    SCOPED_TRACE(cluster);
+    for (int32_t dp = 1; dp <= 6; ++dp) {
+      const transforms::ParallelDegrees pipeline = {.dp = dp, .pp = 2};
+      EXPECT_EQ(level(pipeline, cluster, true, true), level(pipeline, cluster, true, false)) << dp;
+      const transforms::ParallelDegrees data = {.dp = dp, .hp = 2};
+      EXPECT_EQ(level(data, cluster, false, true), level(data, cluster, false, false)) << dp;
+    }
+  }
+}
+
+// On a ring of one direction the next device is one hop away, and the one before it all others.
+TEST(Pricing, SendsGoFromTheirStageToTheOther) {
+  Fixture f({.pp = 2, .devices = {0, 1}}, "ring:4@50GB/s,latency=1us,one-way");
+  const BlockSend next = Fixture::Send(1, kBytes), back = Fixture::Send(0, kBytes);
+  f.pricing.Expect(0, next);
+  f.pricing.Expect(1, back);
+  f.pricing.Prepare(/*fold=*/true, f.program);
+  EXPECT_EQ(f.TimeOf(next, 0), Duration(501'000'000));
+  EXPECT_EQ(f.TimeOf(back, 0, 1), Duration(503'000'000));
+}
+
+// Links of equal load that tell nothing apart; but some groups have more of them on the way.
+TEST(Pricing, TellsGroupsOfUnlikeLatencies) {
+  constexpr absl::string_view kRing = "ring:8@50GB/s,latency=1us";
+  const auto alike = [&](std::vector<int32_t> devices, bool sends) {
+    Fixture f({.dp = 2, .hp = sends ? 1 : 2, .pp = sends ? 2 : 1, .devices = std::move(devices)},
+              kRing);
+    sends ? f.pricing.Expect(0, Fixture::Send(1, kBytes))
+          : f.pricing.Expect(0, f.AllReduce("hp", kBytes));
+    return f.pricing.AllGroupsAlike();
+  };
+  EXPECT_TRUE(alike({0, 1, 2, 3}, false));
+  EXPECT_FALSE(alike({0, 1, 2, 4}, false));
+  EXPECT_TRUE(alike({0, 2, 1, 3}, true));
+  EXPECT_FALSE(alike({0, 2, 1, 4}, true));
+}
+
+// Only one of two switches reduces: what a library does behind it, it cannot do behind the other.
+TEST(Pricing, TellsGroupsWhoseSwitchReduces) {
+  std::string cluster =
+      "devices { kind: \"a100-80gb\" count: 8 }\n"
+      "topology { kind: \"graph\" graph {\n"
+      "switches { name: \"s0\" reduces: true }\nswitches { name: \"s1\" }\n"
+      "links { between: [\"s0\", \"s1\"] rate: \"50GB/s\" latency: \"1us\" }\n";
+  for (int32_t device = 0; device < 8; ++device) {
+    absl::StrAppend(&cluster, "links { between: [\"device", device, "\", \"s", device / 4,
+                    "\"] rate: \"50GB/s\" latency: \"1us\" }\n");
+  }
+  absl::StrAppend(&cluster, "} }\n");
+  const transforms::ParallelDegrees degrees = {.dp = 2, .hp = 4};
+  Fixture folded(degrees, cluster), each(degrees, cluster);
+  const BlockTask within = folded.AllReduce("hp", kBytes);
+  for (Fixture* f : {&folded, &each}) {
+    f->pricing.Expect(0, within);
+    EXPECT_FALSE(f->pricing.AllGroupsAlike());
+    f->pricing.Prepare(/*fold=*/f == &folded, f->program);
+  }
+  EXPECT_LT(each.TimeOf(within, 0), each.TimeOf(within, 1));
+  EXPECT_EQ(folded.TimeOf(within, 0), each.TimeOf(within, 1));
 }
 
 // hp=8 fills a node: all its groups are inside one, and all groups along dp cross nodes.

@@ -68,15 +68,20 @@ struct Placements {
     return {first, microbatches - first, first, microbatches - first,
             asynchronous ? microbatches : 1};
   }
-  /// Rows that `rows_of` counts in each block, each as often as it is placed on a rank of it.
+  /// Rows that `rows_of` counts in the blocks of a stage, each as often as a rank has it.
+  template <typename RowsOf>
+  int64_t CountOnARank(const Stage& stage, const RowsOf& rows_of) const {
+    int64_t rows = 0;
+    const auto blocks = stage.blocks();
+    for (size_t b = 0; b < blocks.size(); ++b) rows += rows_of(blocks[b]->block) * counts()[b];
+    return rows;
+  }
+  /// The same of all ranks that are simulated.
   template <typename RowsOf>
   int64_t Count(const std::vector<Stage>& stages, const RowsOf& rows_of) const {
     int64_t rows = 0;
     for (const Stage& stage : stages) {
-      const auto blocks = stage.blocks();
-      for (size_t b = 0; b < blocks.size(); ++b) {
-        rows += rows_of(blocks[b]->block) * counts()[b] * std::ssize(stage.actors);
-      }
+      rows += CountOnARank(stage, rows_of) * std::ssize(stage.actors);
     }
     return rows;
   }

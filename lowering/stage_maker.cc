@@ -13,8 +13,6 @@ using simulator::Phase;
 using simulator::Program;
 using simulator::StreamKind;
 
-int64_t TasksOf(const Block& block) { return std::ssize(block.tasks) + std::ssize(block.sends); }
-
 }  // namespace
 
 std::vector<Stage> StageMaker::Make() {
@@ -95,13 +93,11 @@ void StageMaker::MakeBlocks() {
 // Where ranks are alike, or too many to simulate each.
 bool StageMaker::CanFold() {
   if (OneKindAStage() && pricing_.AllGroupsAlike()) return true;
-  const auto counts = placements_.counts();
+  const auto tasks_of = [](const Block& block) { return block.task_count(); };
   int64_t tasks = 0;
-  for (int32_t s = 0; s < geometry_.stages(); ++s) {
-    const auto blocks = std::as_const(stages_[static_cast<size_t>(s)]).blocks();
-    for (size_t b = 0; b < blocks.size(); ++b) {
-      tasks += TasksOf(blocks[b]->block) * counts[b] * std::ssize(geometry_.ranks_of_stage(s));
-    }
+  for (int32_t stage = 0; stage < geometry_.stages(); ++stage) {
+    tasks += placements_.CountOnARank(stages_[static_cast<size_t>(stage)], tasks_of) *
+             std::ssize(geometry_.ranks_of_stage(stage));
   }
   return tasks > input_.options.most_unfolded_tasks;
 }

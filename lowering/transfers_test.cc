@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
+#include "cost_models/collectives/pricing_test_util.h"
 #include "simulator/event_queue.h"
 #include "simulator/fluid_network.h"
 

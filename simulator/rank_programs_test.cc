@@ -78,6 +78,27 @@ rank 1
   EXPECT_EQ(RunLongestPath(program).makespan, Time(12 + 12 + 15)) << "one rank reduces nothing";
 }
 
+// Reports add up the bytes of labels.
+TEST(RankPrograms, CallsOfUnlikeSizesHaveLabelsOfTheirOwn) {
+  Program program;
+  TestMachine machine;
+  const RankPrograms programs = ParseRanks(R"(rank-programs
+communicator world 0-1
+rank 0-1
+  all-reduce world 4
+  all-reduce world 8
+  all-reduce world 4
+)");
+  ASSERT_TRUE(Join(programs, machine, program).ok());
+  ASSERT_EQ(program.label_count(), 2);
+  const auto bytes = [&](int32_t task) {
+    return program.label(program.label_of(TaskId(task))).bytes;
+  };
+  EXPECT_EQ(bytes(0), Bytes(4));
+  EXPECT_EQ(bytes(1), Bytes(8));
+  EXPECT_EQ(bytes(2), Bytes(4));
+}
+
 TEST(RankPrograms, StreamsAreOfTheKindThatTheySay) {
   Program program;
   TestMachine machine;

@@ -190,6 +190,27 @@ task2 stream1 label1 takes 100 ps
   EXPECT_THAT(trace.finish, ElementsAre(Time(60), Time(50), Time(100)));
 }
 
+// A task that computes on two ranks goes on at the speed of the slower one, whichever comes first.
+TEST(SlowDown, ComputeOnUnlikeRanksHasTheSpeedOfTheSlowest) {
+  for (const bool swapped : {false, true}) {
+    const Program program = Parse(
+        absl::StrCat("program\nrank0 \"a\" members 0 stage 0 slowdown ", swapped ? "0.75" : "0.5",
+                     "\nrank1 \"b\" members 1 stage 0 slowdown ", swapped ? "0.5" : "0.75", R"(
+stream0 rank0 compute
+stream1 rank1 compute
+stream2 rank0 data
+stream3 rank1 data
+label0 "MatMul" compute forward stage 0
+label1 "AllReduce" collective backward stage 0
+task0 stream0 stream1 label0 takes 100 ps
+task1 stream2 stream3 label1 takes 80 ps
+)"));
+    // A quarter of the speed for 80 ps does 20; 80 are left.
+    EXPECT_EQ(PlayEvents(program).finish[0], Time(160));
+    EXPECT_EQ(Stepper(program).Run().finish[0], Time(160));
+  }
+}
+
 TEST(SlowDown, AFlowThatIsSlowedByOthersSlowsForLonger) {
   // Both flows share a link of 1 byte a picosecond: each takes 40 ps instead of 20.
   const Program program = Overlapping("0.5", R"(

@@ -10,6 +10,7 @@
 #include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/pricing.h"
+#include "cost_models/collectives/pricing_test_util.h"
 
 // What holds of prices whatever the topology, the kind and the algorithm.
 

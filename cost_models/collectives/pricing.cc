@@ -152,10 +152,6 @@ Duration TimeOf(const RoundsCost& cost, Bytes size, const cluster::CollectivePro
   return latency + TimeOfParts(sum, size, cost.parts_a_size);
 }
 
-Duration PriceOn(const Topology& topology, DeviceGroup group, const Rounds& rounds, Bytes size) {
-  return TimeOf(CostOf(topology, std::span(&group, 1), rounds), size);
-}
-
 CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
                       const cluster::CollectiveProtocol& protocol) {
   const Duration time = TimeOf(cost, size, protocol);
@@ -185,12 +181,6 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
     flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part / useful});
   }
   return flow;
-}
-
-CollectiveFlow LoadsOf(const Topology& topology, std::span<const DeviceGroup> groups,
-                       const Rounds& rounds, Bytes size,
-                       const cluster::CollectiveProtocol& protocol) {
-  return FlowOf(CostOf(topology, groups, rounds), size, protocol);
 }
 
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size) {

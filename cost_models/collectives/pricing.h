@@ -73,10 +73,6 @@ const cluster::CollectiveProtocol& IdealProtocol();
 Duration TimeOf(const RoundsCost& cost, Bytes size,
                 const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
-/// The two above in one, for one group.
-Duration PriceOn(const cluster::Topology& topology, DeviceGroup group, const Rounds& rounds,
-                 Bytes size);
-
 /// How much of a link's bandwidth a flow takes for each unit of its rate.
 struct LinkLoad {
   cluster::LinkNumber link = 0;
@@ -95,12 +91,6 @@ struct CollectiveFlow {
 /// What a protocol sends beside the data, its flags, loads links too: up to as much as the data.
 CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
                       const cluster::CollectiveProtocol& protocol = IdealProtocol());
-
-/// The flow of several groups that run the same collective at once, as symmetric ranks do: what
-/// they share slows each of them down.
-CollectiveFlow LoadsOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
-                       const Rounds& rounds, Bytes size,
-                       const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
 /// The link that needs longest for what it carries.
 struct BusiestLink {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/pricing_test_util.h"
 
 namespace orrery::cost_models {
 namespace {

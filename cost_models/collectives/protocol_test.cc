@@ -11,6 +11,7 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/pricing.h"
+#include "cost_models/collectives/pricing_test_util.h"
 #include "cost_models/collectives/steps.h"
 
 // Collectives by the protocols of a communication library: closed forms by hand, and properties

@@ -30,6 +30,22 @@ TEST(ProgramFile, ThePageShowsWhatItPrints) {
   EXPECT_THAT(*page, HasSubstr(*ReadFile(kExample)));
 }
 
+// A flag may be cut short where no other one begins like it.
+TEST(ProgramFile, TheFlagMayBeCutShort) {
+  const auto out = [](const std::string& flag) {
+    const Finished finished =
+        Execute(absl::StrCat("simulate ", flag, kExample, " --cluster dgx-a100:1"));
+    return absl::StrCat(finished.code, finished.out, finished.err);
+  };
+  const std::string whole = out("--program ");
+  EXPECT_EQ(whole[0], '0');
+  for (const char* flag : {"--program=", "--progra ", "--prog ", "--prog=", "--pro ", "--pro="}) {
+    EXPECT_EQ(out(flag), whole) << flag;
+  }
+  EXPECT_THAT(out("--pr "), HasSubstr("ambiguous"));
+  EXPECT_THAT(out("--programs "), HasSubstr("--programs"));
+}
+
 TEST(ProgramFile, WritesReportAndTrace) {
   Clear();
   const Finished finished = Execute(absl::StrCat(

@@ -80,10 +80,13 @@ absl::Status Simulate(const Flags& flags) {
 }
 
 // Whether the command line names a program to play in place of a model: then other flags are
-// required.
+// required. Boost takes a flag by any beginning that no other one has, so this does too.
 bool HasProgram(int argc, char** argv) {
-  return std::any_of(argv + 1, argv + argc, [](absl::string_view argument) {
-    return argument == "--program" || absl::StartsWith(argument, "--program=");
+  constexpr absl::string_view kFlag = "--program";
+  constexpr size_t kShortest = 5;  // --pr could be --preset
+  return std::any_of(argv + 1, argv + argc, [&](absl::string_view argument) {
+    const absl::string_view flag = argument.substr(0, argument.find('='));
+    return flag.size() >= kShortest && absl::StartsWith(kFlag, flag);
   });
 }
 
