@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "ir/layout.h"
 #include "ir/layout_text.h"
 #include "support/status.h"
@@ -52,16 +53,16 @@ absl::StatusOr<ir::Dims> ParseShape(absl::string_view text) {
   return dims;
 }
 
+bool StartsWithWord(absl::string_view text) {
+  return !text.empty() &&
+         (absl::ascii_isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_');
+}
+
 // What a layout is written in, by its first characters.
 Notation NotationOf(absl::string_view text) {
   if (absl::StartsWith(text, "D_")) return Notation::kMapping;
-  if (absl::StartsWith(text, "[")) {
-    const bool sizes = text.size() < 2 || !absl::ascii_isalpha(static_cast<unsigned char>(text[1]));
-    return sizes && text[1] != '_' ? Notation::kAxes : Notation::kPlacements;
-  }
-  const bool letter =
-      !text.empty() && (absl::ascii_isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_');
-  return letter ? Notation::kPlacements : Notation::kMapping;
+  if (absl::ConsumePrefix(&text, "[") && !StartsWithWord(text)) return Notation::kAxes;
+  return StartsWithWord(text) ? Notation::kPlacements : Notation::kMapping;
 }
 
 absl::StatusOr<ir::TensorcraftLayout> ParseMapping(const RedistributionText& text,

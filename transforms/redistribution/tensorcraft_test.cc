@@ -54,8 +54,8 @@ ir::Dims DimsOf(const json& shape) {
 Problem ProblemOf(const json& c) {
   return {.mesh = MeshOf(c["mesh"]),
           .dims = DimsOf(c["shape"]),
-          .from = ShardingOf(c["from"], c["from_blocks"]),
-          .to = ShardingOf(c["to"], c["to_blocks"])};
+          .from = ShardingOf(c["source_mapping"], c["source_blocks"]),
+          .to = ShardingOf(c["target_mapping"], c["target_blocks"])};
 }
 
 // "{(0,1),-}(2,-)"
