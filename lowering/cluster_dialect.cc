@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
+#include "lowering/geometry.h"
 #include "lowering/pricing.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"

@@ -10,7 +10,6 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
-#include "lowering/geometry.h"
 #include "transforms/pipeline.h"
 #include "transforms/redistribution/dialect.h"
 

@@ -80,6 +80,11 @@ Record ReadRecord(const json& record) {
                                record.value("devices_per_host", int64_t{8}))};
 }
 
+// A field of CSV.
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "'"}, {"\n", " "}}), "\"");
+}
+
 struct Planned {
   redistribution::RedistributionPlan plan;
   double seconds = 0;
@@ -124,17 +129,15 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
   int64_t number = 0;
   for (const json& record : file["cases"]) {
     const bool named = record.is_object() && record.contains("name") && record["name"].is_string();
-    const std::string name =
-        named ? record["name"].get<std::string>() : absl::StrCat("record ", number);
+    std::string name = named ? record["name"].get<std::string>() : absl::StrCat("record ", number);
+    if (name.find_first_of(",\"\n") != std::string::npos) name = Quoted(name);
     ++number;
     const absl::StatusOr<Planned> planned = TryRecord(record, cases);
     if (planned.ok()) {
       absl::StrAppend(&csv, name, ",", ShortestText(planned->plan.cost), ",", planned->plan.peak,
                       ",", absl::StrFormat("%.6f", planned->seconds), ",\n");
     } else {
-      absl::StrAppend(&csv, name, ",,,,\"",
-                      absl::StrReplaceAll(planned.status().message(), {{"\"", "'"}, {"\n", " "}}),
-                      "\"\n");
+      absl::StrAppend(&csv, name, ",,,,", Quoted(planned.status().message()), "\n");
     }
   }
   return csv;

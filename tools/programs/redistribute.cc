@@ -83,15 +83,16 @@ void PrintPlan(const WrittenProblem& written, const Redistributor& question,
   if (!plan.exact) std::cout << "The search gave up: there may be a better plan.\n";
 }
 
-// A line for each planner. One that has no plan says why.
+// A line for each planner; below them, why one has no plan.
 void PrintComparison(const Redistributor& question, int64_t limit) {
   std::vector<std::vector<std::string>> rows = {
       {"Planner", WithUnit("Cost", question), "Cost / optimal", "Steps", "Peak [MB]"}};
+  std::string notes;
   double optimum = 0;
   for (const absl::string_view planner : {"optimal", "greedy", "naive"}) {
     const absl::StatusOr<RedistributionPlan> plan = question.Plan(planner, limit);
     if (!plan.ok()) {
-      rows.push_back({std::string(planner), std::string(plan.status().message())});
+      absl::StrAppend(&notes, planner, ": ", plan.status().message(), "\n");
       continue;
     }
     if (planner == "optimal") optimum = plan->cost;
@@ -101,6 +102,7 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
                     absl::StrCat(plan->steps.size()), Megabytes(plan->peak, question)});
   }
   PrintTable(rows);
+  std::cout << notes;
 }
 
 void PrintFrontier(const Redistributor& question) {
