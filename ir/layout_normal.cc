@@ -143,7 +143,8 @@ bool IsEmpty(const Dims& dims) { return std::ranges::find(dims, 0) != dims.end()
 
 Sharding PartialOnly(const Sharding& sharding, const Mesh& mesh) {
   Sharding kept;
-  for (const AxisIndex axis : sharding.partial.Sorted().axes()) {
+  const AxisList ascending = sharding.partial.Sorted();
+  for (const AxisIndex axis : ascending.axes()) {
     if (mesh.size(axis) == 1) continue;
     kept.partial.push_back(axis);
     kept.reductions[axis] = sharding.reductions[axis];
@@ -176,11 +177,12 @@ absl::StatusOr<Sharding> InBlocks(const Sharding& sharding, const Dims& dims, co
     Form form = FormOf(sharding, dims, mesh, d);
     const int64_t block = form.core.axes.empty() ? std::max<int64_t>(dims[d], 1) : form.core.block;
     if (dims[d] > 0 && block <= 0) return Uneven(d, dims[d], "blocks of one size");
-    AxisList axes = sharding.at(d);
+    const AxisList before = sharding.at(d);
+    AxisList axes = before;
     if (!form.idle.empty()) {  // where single axes stand does not matter
       axes = form.idle;
       for (const AxisIndex axis : form.core.axes.axes()) axes.push_back(axis);
-      for (const AxisIndex axis : sharding.at(d).axes()) {
+      for (const AxisIndex axis : before.axes()) {
         if (mesh.size(axis) == 1) axes.push_back(axis);
       }
     }
@@ -196,8 +198,9 @@ absl::StatusOr<Sharding> InNestedChunks(const Sharding& sharding, const Dims& di
     if (sharding.block(d) == kNestedChunks) continue;
     const SplitDimension named = Named(FormOf(sharding, dims, mesh, d), mesh);
     if (named.block != kNestedChunks) return Uneven(d, dims[d], "nested chunks");
+    const AxisList before = sharding.at(d);
     AxisList axes = named.axes;
-    for (const AxisIndex axis : sharding.at(d).axes()) {
+    for (const AxisIndex axis : before.axes()) {
       if (mesh.size(axis) == 1) axes.push_back(axis);
     }
     nested.Set(d, dims.size(), axes);
