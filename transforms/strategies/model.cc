@@ -41,6 +41,24 @@ void AddEdges(const StrategyGraph& graph, Model& model) {
   }
 }
 
+// The entries of `table` whose strategies `keep` names.
+std::vector<double> Selected(const Model& model, const Table& table,
+                             const std::vector<std::vector<int32_t>>& keep) {
+  std::vector<size_t> offsets = {0};
+  for (const int32_t node : table.scope) {
+    std::vector<size_t> next;
+    for (const size_t offset : offsets) {
+      for (const int32_t strategy : keep[At(node)]) {
+        next.push_back(offset * model.strategies(node) + At(strategy));
+      }
+    }
+    offsets = std::move(next);
+  }
+  std::vector<double> values;
+  for (const size_t offset : offsets) values.push_back(table.values[offset]);
+  return values;
+}
+
 // The model with only the strategies that `keep` names; `keep` is ascending.
 void Keep(Model& model, const std::vector<std::vector<int32_t>>& keep) {
   const auto select = [](auto& values, const std::vector<int32_t>& numbers) {
@@ -48,17 +66,11 @@ void Keep(Model& model, const std::vector<std::vector<int32_t>>& keep) {
     values.resize(numbers.size());
   };
   for (Table& table : model.tables) {
-    const std::vector<int32_t>& rows = keep[At(table.scope[0])];
-    const std::vector<int32_t>& columns = keep[At(table.scope[1])];
-    const size_t width = model.strategies(table.scope[1]);
-    if (rows.size() * columns.size() == table.values.size()) continue;
-    size_t next = 0;
-    for (const int32_t row : rows) {
-      for (const int32_t column : columns) {
-        table.values[next++] = table.values[At(row) * width + At(column)];
-      }
+    if (std::ranges::any_of(table.scope, [&](int32_t node) {
+          return keep[At(node)].size() < model.strategies(node);
+        })) {
+      table.values = Selected(model, table, keep);
     }
-    table.values.resize(next);
   }
   for (size_t node = 0; node < model.nodes(); ++node) {
     select(model.kept[node], keep[node]);
@@ -67,10 +79,11 @@ void Keep(Model& model, const std::vector<std::vector<int32_t>>& keep) {
   }
 }
 
-// The tables that each node is in.
+// The tables of two nodes that each node is in.
 std::vector<std::vector<int32_t>> TablesOf(const Model& model) {
   std::vector<std::vector<int32_t>> tables(model.nodes());
   for (size_t i = 0; i < model.tables.size(); ++i) {
+    if (model.tables[i].scope.size() != 2) continue;
     for (const int32_t node : model.tables[i].scope) {
       tables[At(node)].push_back(static_cast<int32_t>(i));
     }
@@ -182,6 +195,12 @@ void DropDominated(Model& model) {
   for (const MemoryLimit& limit : model.limits) {
     for (const int32_t node : limit.nodes) limited[At(node)] = true;
   }
+  std::vector<bool> judged(model.nodes(), true);
+  for (const Table& table : model.tables) {
+    for (const int32_t node : table.scope) {
+      if (table.scope.size() != 2) judged[At(node)] = false;
+    }
+  }
   std::vector<std::vector<bool>> alive(model.nodes());
   for (size_t i = 0; i < model.nodes(); ++i) alive[i].assign(model.cost[i].size(), true);
   const auto dominated = [&](int32_t node, size_t a, size_t b) {
@@ -199,7 +218,7 @@ void DropDominated(Model& model) {
   for (size_t i = 0; i < model.nodes(); ++i) {
     const size_t strategies = alive[i].size();
     for (size_t a = 0; a < strategies; ++a) {
-      for (size_t b = 0; b < strategies && alive[i][a]; ++b) {
+      for (size_t b = 0; judged[i] && b < strategies && alive[i][a]; ++b) {
         if (a != b && alive[i][b] && dominated(static_cast<int32_t>(i), a, b)) alive[i][a] = false;
       }
       if (alive[i][a]) keep[i].push_back(static_cast<int32_t>(a));

@@ -47,7 +47,7 @@ Model ModelOf(const StrategyGraph& graph);
 int32_t DropImpossible(Model& model);
 
 /// Takes away strategies in whose place another is never dearer, whatever the neighbours take, nor
-/// needs more memory (Goldstein's dead-end elimination). Needs tables of two nodes.
+/// needs more memory (Goldstein's dead-end elimination). Looks at nodes in tables of two only.
 void DropDominated(Model& model);
 
 /// Takes away limits that cannot bind: the largest memories fit, or another limit is as tight.

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/strategies/repeats.h"
 #include "transforms/strategies/solve_model.h"
 #include "transforms/strategies/strategy_graph.h"
 
@@ -82,6 +85,15 @@ NoChoice SmallestExcess(const StrategyGraph& graph, Model model, const SolveOpti
   return none;
 }
 
+// The solution with repeats composed, where no limit binds and there is one.
+std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& options) {
+  strategies::DropLooseLimits(model);
+  if (!model.limits.empty()) return std::nullopt;
+  ModelSolution solution = strategies::SolveRepeated(model, options.repeats, options);
+  if (!solution.found()) return std::nullopt;
+  return solution;
+}
+
 }  // namespace
 
 absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
@@ -89,6 +101,16 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
   ORRERY_RETURN_IF_ERROR(Validate(graph));
   Model model = strategies::ModelOf(graph);
   StrategyChoice result;
+  if (!options.repeats.empty()) {
+    ORRERY_RETURN_IF_ERROR(strategies::ValidateRepeats(model, options.repeats));
+    if (const auto solution = WithoutLimits(model, options); solution.has_value()) {
+      result.assignment = solution->choice;
+      result.cost = CostOf(graph, result.assignment);
+      result.labels = solution->labels;
+      result.bound = result.cost - std::max(0.0, solution->cost - solution->bound);
+      return result;
+    }
+  }
   if (const int32_t node = strategies::DropImpossible(model); node >= 0) {
     result.none = Impossible(graph, node);
     return result;

@@ -193,8 +193,9 @@ bool IsLarge(const Model& model, const SolveOptions& options) {
 }  // namespace
 
 ModelSolution SolveModel(Model model, const SolveOptions& options) {
+  const std::vector<std::vector<int32_t>> before = model.kept;
+  if (DropImpossible(model) >= 0) return {.choice = {}, .bound = kImpossible};
   DropLooseLimits(model);
-  std::vector<std::vector<int32_t>> before = model.kept;
   if (IsLarge(model, options)) {
     DropDominated(model);
     DropImpossible(model);

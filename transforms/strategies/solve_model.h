@@ -17,7 +17,7 @@ struct ModelSolution {
   bool found() const { return cost != kImpossible; }
 };
 
-/// The cheapest choice for `model`, after DropImpossible: by elimination where no limit can bind,
+/// The cheapest choice for `model`: by elimination where no limit can bind,
 /// else by elimination with prices for memory, and label search over what they leave open.
 ModelSolution SolveModel(Model model, const SolveOptions& options);
 

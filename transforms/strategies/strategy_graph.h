@@ -55,13 +55,11 @@ struct StrategyGraph {
   std::vector<LiveSet> live_sets;
 };
 
-/// `count` blocks of `length` nodes each, from node `first` on, that are equal: node i of each has
-/// the same costs, and the edges within each block, and from each to the next, are the same. Edges
-/// from elsewhere go to the first or the last block only.
+/// Blocks of nodes that are equal, such as the layers of a transformer: node i of each has the same
+/// costs, and the edges within each block, and from each to the next, are the same. Edges from
+/// elsewhere go to the first or the last block only.
 struct RepeatedBlocks {
-  int32_t first = 0;
-  int32_t length = 0;
-  int32_t count = 0;
+  std::vector<std::vector<int32_t>> blocks;  // in their order; no node is in two
 };
 
 struct SolveOptions {
