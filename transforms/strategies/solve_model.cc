@@ -184,22 +184,17 @@ class ModelSolver {
   ModelSolution solution_;
 };
 
-// Whether an elimination takes so long that a smaller model is worth looking for.
-bool IsLarge(const Model& model, const SolveOptions& options) {
-  const BucketTree tree(model, static_cast<double>(options.table_limit));
-  return !tree.exact() || tree.work() > kLittleWork;
-}
-
 }  // namespace
 
 ModelSolution SolveModel(Model model, const SolveOptions& options) {
   const std::vector<std::vector<int32_t>> before = model.kept;
   if (DropImpossible(model) >= 0) return {.choice = {}, .bound = kImpossible};
   DropLooseLimits(model);
-  if (IsLarge(model, options)) {
+  const auto tree = [&] { return BucketTree(model, static_cast<double>(options.table_limit)); };
+  if (const BucketTree first = tree(); !first.exact() || first.work() > kLittleWork) {
     DropDominated(model);
     DropImpossible(model);
-    if (IsLarge(model, options)) Reparametrize(model);
+    if (!tree().exact()) Reparametrize(model);
   }
   ModelSolution solution = ModelSolver(model, options).Run();
   // Back to the numbers of the model that came in.
