@@ -21,7 +21,9 @@ set(orrery_private_headers
   "^lowering/(astra_plan|block|buckets|exchange|geometry|link_classes|makers|pricing|residents|stage|stage_maker)\\.h$"
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
   "^transforms/(heads|match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
-  "^transforms/schedules/registry\\.h$")
+  "^transforms/schedules/registry\\.h$"
+  "^transforms/strategies/(bucket_tree|elimination_order|improve|label_layers|label_search|minimize)\\.h$"
+  "^transforms/strategies/(model|reparametrize|repeats|solve_model)\\.h$")
 # Lists that public headers include.
 set(orrery_installed_headers ir/ops.def)
 

@@ -17,6 +17,12 @@ constexpr double kLittleWork = 1e7;
 // The additions that finding prices may take, and within that how many steps.
 constexpr double kPricingWork = 1.5e9;
 constexpr int kMostPriceSteps = 150;
+// Of the steps: these left the smallest gap of those tried on 3,937 overlapping limits
+// (strategies_bench, BM_ChainWithinWindows), 0.06% against 0.18% with steps that only shrink.
+constexpr double kFaster = 1.3;  // after one that raised the bound
+constexpr double kSlower = 0.3;  // after kStale that did not
+constexpr int kStale = 2;
+constexpr double kMomentum = 0.7;  // the part of the last direction in the next
 constexpr size_t kFirstWidth = 16;
 constexpr size_t kWidening = 8;
 
@@ -84,7 +90,7 @@ class ModelSolver {
   // Polyak's subgradient steps towards the prices with the greatest bound (Lagrangean relaxation).
   void Price() {
     Prices prices = prices_;
-    std::vector<int32_t> choice;
+    std::vector<int32_t> choice, best_choice;
     const int steps =
         model_.limits.empty()
             ? 0
@@ -94,16 +100,20 @@ class ModelSolver {
     for (int step = 0;; ++step) {
       const double bound = Solve(prices, choice);
       if (bound > best) {
-        if (bound > best + 1e-3 * (known() - best)) stale = 0;
         best = bound;
         prices_ = prices;
-      } else if (++stale >= 8) {
+        best_choice = choice;
         stale = 0;
-        pace /= 2;
+        pace *= kFaster;
+      } else if (++stale >= kStale) {
+        stale = 0;
+        pace *= kSlower;
         prices = prices_;
+        choice = best_choice;
+        std::ranges::fill(direction_, 0);
       }
       if (step == 0 && solution_.found()) Polish(solution_.choice);
-      if (proven() || step == steps || !Step(choice, pace * Aim(bound), prices)) return;
+      if (proven() || step == steps || !Step(choice, pace * Aim(best), prices)) return;
       if (step % 16 == 15) Mend(choice);
     }
   }
@@ -115,24 +125,36 @@ class ModelSolver {
     return std::min(known() - bound, 0.1 * (1 + std::abs(bound)));
   }
 
+  static double UnitOf(const MemoryLimit& limit) {
+    return limit.budget == 0 ? 1 : std::abs(limit.budget);
+  }
+
   // Moves the prices by what each limit is over or under. False: nothing is to be moved.
-  bool Step(const std::vector<int32_t>& choice, double aim, Prices& prices) const {
+  bool Step(const std::vector<int32_t>& choice, double aim, Prices& prices) {
     std::vector<double> over(model_.limits.size());
+    direction_.resize(over.size());
     double norm = 0;
+    bool any = false;
     for (size_t i = 0; i < over.size(); ++i) {
       const MemoryLimit& limit = model_.limits[i];
       double memory = -limit.budget;
-      for (const int32_t node : limit.nodes)
+      for (const int32_t node : limit.nodes) {
         memory += model_.memory[At(node)][At(choice[At(node)])];
+      }
       // Each limit counts in units of its budget.
-      over[i] = memory / std::max(std::abs(limit.budget), 1e-100);
+      over[i] = memory / UnitOf(limit);
+      if (over[i] < 0 && prices.of_limit[i] == 0) over[i] = 0;
+      any = any || over[i] != 0;
+      // Part of the last direction, against zigzags.
+      over[i] += kMomentum * direction_[i];
       if (over[i] < 0 && prices.of_limit[i] == 0) over[i] = 0;
       norm += over[i] * over[i];
     }
-    if (norm == 0) return false;
+    direction_ = over;
+    if (!any || norm == 0) return false;
     for (size_t i = 0; i < over.size(); ++i) {
-      const double unit = std::max(std::abs(model_.limits[i].budget), 1e-100);
-      prices.of_limit[i] = std::clamp(prices.of_limit[i] + aim * over[i] / norm / unit, 0.0, 1e100);
+      const double change = aim * over[i] / norm / UnitOf(model_.limits[i]);
+      prices.of_limit[i] = std::clamp(prices.of_limit[i] + change, 0.0, 1e100);
     }
     return true;
   }
@@ -178,7 +200,8 @@ class ModelSolver {
   const Model& model_;
   const SolveOptions& options_;
   BucketTree tree_;
-  Prices prices_;  // those of the best bound
+  std::vector<double> direction_;  // of the last step
+  Prices prices_;                  // those of the best bound
   const double ceiling_;
   Costs costs_;  // that the tree is filled with
   ModelSolution solution_;

@@ -263,6 +263,24 @@ TEST(SolveStrategies, ReturnsTheBestFoundWhenItGivesUp) {
   EXPECT_GT(unproven, 0);
 }
 
+TEST(SolveStrategies, BearsTheLargestAndTheSmallestNumbers) {
+  for (const double large : {1e100, -1e100, 1e-300}) {
+    for (const double budget : {0.0, -1.0, 1e-300, 1e100}) {
+      StrategyGraph graph;
+      graph.nodes = {{.name = "a", .cost = {large, 1}, .memory = {0, 1e100}},
+                     {.name = "b", .cost = {2, large}, .memory = {1e100, 0}}};
+      graph.edges = {{.from = 0, .to = 1, .cost = {large, 0, kImpossible, large}}};
+      graph.live_sets = {{.name = "t", .nodes = {0, 1}, .budget = budget}};
+      const Best best = Enumerate(graph);
+      const StrategyChoice choice = SolveStrategies(graph).value();
+      EXPECT_EQ(choice.none.has_value(), best.cost == kImpossible) << large << " " << budget;
+      if (!choice.none.has_value()) {
+        EXPECT_DOUBLE_EQ(choice.cost, best.cost);
+      }
+    }
+  }
+}
+
 std::string ErrorOf(const StrategyGraph& graph) {
   return std::string(SolveStrategies(graph).status().message());
 }
