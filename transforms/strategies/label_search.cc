@@ -217,7 +217,10 @@ class LabelSearch {
       choice[At(layers_[layer].node)] = choices_[layer][best];
       best = At(parents_[layer][best]);
     }
-    result_.cost = CostOf(model_, choice);
+    // Within the bounds unused memory is worth something; what the choice costs may be more.
+    const double cost = CostOf(model_, choice);
+    if (cost >= known_ - allowance_) return;
+    result_.cost = cost;
     result_.choice = std::move(choice);
   }
 
