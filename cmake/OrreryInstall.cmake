@@ -23,7 +23,9 @@ set(orrery_private_headers
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
   "^transforms/(heads|match|match_logits|rewriter|shard_plan|stage_cuts|stage_plan)\\.h$"
   "^transforms/redistribution/(dtensor_bound|dtensor_price|dtensor_view|summands)\\.h$"
-  "^transforms/schedules/registry\\.h$")
+  "^transforms/schedules/registry\\.h$"
+  "^transforms/strategies/(bucket_tree|elimination_order|improve|label_layers|label_search|minimize)\\.h$"
+  "^transforms/strategies/(model|reparametrize|repeats|solve_model)\\.h$")
 # Lists that public headers include.
 set(orrery_installed_headers ir/ops.def)
 

@@ -1,0 +1,361 @@
+#include "transforms/strategies/repeats.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "support/status.h"
+#include "transforms/strategies/bucket_tree.h"
+
+namespace orrery::transforms::strategies {
+namespace {
+
+// A product of tables over so many choices of the border takes a tenth of a second.
+constexpr size_t kMostBorderChoices = 400;
+
+size_t At(int32_t number) { return static_cast<size_t>(number); }
+
+// Where a node stands among repeated blocks.
+struct Place {
+  int32_t block = -1;  // -1: in none
+  int32_t index = 0;   // in the block
+};
+
+std::vector<Place> PlacesOf(const Model& model, const RepeatedBlocks& repeat) {
+  std::vector<Place> places(model.nodes());
+  for (size_t block = 0; block < repeat.blocks.size(); ++block) {
+    for (size_t i = 0; i < repeat.blocks[block].size(); ++i) {
+      places[At(repeat.blocks[block][i])] = {static_cast<int32_t>(block), static_cast<int32_t>(i)};
+    }
+  }
+  return places;
+}
+
+// A table of a block: node `index` of it, and node `other` of the same block or of the next one.
+using BlockTables = std::map<std::tuple<int32_t, bool, int32_t>, std::vector<double>>;
+
+// Places `table` among the tables of its blocks; the earlier node's strategies are the rows.
+void AddBlockTable(const Model& model, const Table& table, const std::vector<Place>& places,
+                   std::vector<BlockTables>& tables) {
+  Place a = places[At(table.scope[0])], b = places[At(table.scope[1])];
+  const size_t rows = model.strategies(table.scope[0]);
+  const size_t columns = model.strategies(table.scope[1]);
+  std::vector<double> values = table.values;
+  if (std::pair(b.block, b.index) < std::pair(a.block, a.index)) {
+    std::swap(a, b);
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i % columns * rows + i / columns] = table.values[i];
+    }
+  }
+  tables[At(a.block)][{a.index, b.block > a.block, b.index}] = std::move(values);
+}
+
+// [block]: its tables, and those with the next block.
+std::vector<BlockTables> TablesOfBlocks(const Model& model, const RepeatedBlocks& repeat,
+                                        const std::vector<Place>& places) {
+  std::vector<BlockTables> tables(repeat.blocks.size());
+  for (const Table& table : model.tables) {
+    if (table.scope.size() != 2 || places[At(table.scope[0])].block < 0 ||
+        places[At(table.scope[1])].block < 0) {
+      continue;
+    }
+    AddBlockTable(model, table, places, tables);
+  }
+  return tables;
+}
+
+absl::Status ValidateNodes(const Model& model, const RepeatedBlocks& repeat,
+                           std::vector<bool>& taken) {
+  for (const std::vector<int32_t>& block : repeat.blocks) {
+    if (block.size() != repeat.blocks[0].size()) {
+      return absl::InvalidArgumentError(absl::StrCat("repeats: got blocks of ",
+                                                     repeat.blocks[0].size(), " and of ",
+                                                     block.size(), " nodes, wanted equal ones"));
+    }
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (block[i] < 0 || At(block[i]) >= model.nodes() || taken[At(block[i])]) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "repeats: got node ", block[i], ", wanted nodes of the graph, each in one block"));
+      }
+      taken[At(block[i])] = true;
+      if (model.cost[At(block[i])] != model.cost[At(repeat.blocks[0][i])]) {
+        return absl::InvalidArgumentError(absl::StrCat("repeats: the costs of node ", block[i],
+                                                       " are not those of node ",
+                                                       repeat.blocks[0][i]));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateTables(const Model& model, const RepeatedBlocks& repeat) {
+  const std::vector<Place> places = PlacesOf(model, repeat);
+  const auto last = static_cast<int32_t>(repeat.blocks.size()) - 1;
+  for (const Table& table : model.tables) {
+    const auto [low, high] =
+        std::minmax(places[At(table.scope[0])].block, places[At(table.scope[1])].block);
+    if (high < 0 || (low >= 0 ? high - low <= 1 : high == 0 || high == last)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "repeats: got an edge between nodes ", table.scope[0], " and ", table.scope[1],
+        ", wanted edges within blocks, to the next one, and from elsewhere to the first or last"));
+  }
+  const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, places);
+  BlockTables within;  // the last block has no next one
+  for (size_t block = 0; block < tables.size(); ++block) {
+    BlockTables expected = tables[0];
+    if (block + 1 == tables.size()) {
+      std::erase_if(expected, [](const auto& entry) { return std::get<1>(entry.first); });
+    }
+    if (tables[block] == expected) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("repeats: the edges of block ", block,
+                     " are not those of block 0; leave the repeats out, "
+                     "or give blocks that are equal"));
+  }
+  return absl::OkStatus();
+}
+
+// left ⊗ right in min-plus algebra, both `size` × `size`.
+std::vector<double> Product(const std::vector<double>& left, const std::vector<double>& right,
+                            size_t size) {
+  std::vector<double> product(size * size, kImpossible);
+  for (size_t i = 0; i < size; ++i) {
+    double* const row = product.data() + i * size;
+    for (size_t k = 0; k < size; ++k) {
+      const double first = left[i * size + k];
+      if (first == kImpossible) continue;
+      const double* const second = right.data() + k * size;
+      for (size_t j = 0; j < size; ++j) {
+        const double sum = first + second[j];
+        row[j] = sum < row[j] ? sum : row[j];
+      }
+    }
+  }
+  return product;
+}
+
+std::vector<double> Power(std::vector<double> base, size_t exponent, size_t size) {
+  std::optional<std::vector<double>> power;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) power = power.has_value() ? Product(*power, base, size) : base;
+    if (exponent > 1) base = Product(base, base, size);
+  }
+  return *std::move(power);
+}
+
+// One block between its border and that of the next block.
+class BlockSolver {
+ public:
+  BlockSolver(const Model& model, const RepeatedBlocks& repeat, double table_limit)
+      : nodes_(repeat.blocks[0].size()), model_(SubModel(model, repeat)) {
+    for (const int32_t index : border_) {
+      border_choices_ *= model_.strategies(index);
+      if (border_choices_ > kMostBorderChoices) return;
+    }
+    std::vector<int32_t> last = border_;
+    for (size_t i = 0; i < border_.size(); ++i) last.push_back(static_cast<int32_t>(nodes_ + i));
+    tree_.emplace(model_, table_limit, last);
+    if (!tree_->exact()) return;
+    tree_->Fill(model_.cost);
+    between_ = tree_->Remaining(last).values;
+  }
+
+  bool solved() const { return !between_.empty(); }
+  const std::vector<int32_t>& border() const { return border_; }  // places in the block
+  size_t border_choices() const { return border_choices_; }
+  /// [choice of the border][choice of the next block's border]: the least cost of the block.
+  const std::vector<double>& between() const { return between_; }
+
+  // The number of what `choice`, for a block's nodes, has on the border; and back.
+  size_t NumberOf(const std::vector<int32_t>& choice) const {
+    size_t number = 0;
+    for (const int32_t index : border_) {
+      number = number * model_.strategies(index) + At(choice[At(index)]);
+    }
+    return number;
+  }
+  // The cheapest choice for the block's nodes between the two borders.
+  std::vector<int32_t> Complete(size_t border, size_t next_border) const {
+    std::vector<int32_t> choice(model_.nodes());
+    for (size_t i = border_.size(); i-- > 0;) {
+      const size_t strategies = model_.strategies(border_[i]);
+      choice[At(border_[i])] = static_cast<int32_t>(border % strategies);
+      choice[nodes_ + i] = static_cast<int32_t>(next_border % strategies);
+      border /= strategies;
+      next_border /= strategies;
+    }
+    tree_->Descend(choice);
+    choice.resize(nodes_);
+    return choice;
+  }
+
+ private:
+  // The nodes of a block, then those of the next block's border, which cost nothing here.
+  Model SubModel(const Model& model, const RepeatedBlocks& repeat) {
+    const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, PlacesOf(model, repeat));
+    for (const auto& [key, values] : tables[0]) {
+      const auto& [index, next, other] = key;
+      if (next && std::ranges::count(border_, other) == 0) border_.push_back(other);
+    }
+    std::ranges::sort(border_);
+    Model sub;
+    for (const int32_t node : repeat.blocks[0]) sub.cost.push_back(model.cost[At(node)]);
+    for (const int32_t index : border_) {
+      sub.cost.emplace_back(sub.cost[At(index)].size());
+    }
+    for (const auto& [key, values] : tables[0]) {
+      const auto& [index, next, other] = key;
+      const auto place = std::ranges::find(border_, other) - border_.begin();
+      sub.tables.push_back(
+          {.scope = {index,
+                     next ? static_cast<int32_t>(nodes_) + static_cast<int32_t>(place) : other},
+           .values = values});
+    }
+    return sub;
+  }
+
+  size_t nodes_;
+  std::vector<int32_t> border_;
+  size_t border_choices_ = 1;
+  Model model_;
+  std::optional<BucketTree> tree_;
+  std::vector<double> between_;
+};
+
+// A model without what lies between the first two borders and the last block.
+struct Composed {
+  Model outer;
+  std::vector<int32_t> nodes;      // of the outer model, in the whole one
+  std::vector<int32_t> new_place;  // of the whole model's nodes in the outer one; -1: left out
+};
+
+Composed Compose(const Model& model, const RepeatedBlocks& repeat, const BlockSolver& block) {
+  const std::vector<Place> places = PlacesOf(model, repeat);
+  const auto last = static_cast<int32_t>(repeat.blocks.size()) - 1;
+  const auto inner = [&](const Place& place) { return place.block > 0 && place.block < last; };
+  const auto on_border = [&](const Place& place) {
+    return place.block == 1 && std::ranges::count(block.border(), place.index) > 0;
+  };
+  Composed composed{.outer = {}, .nodes = {}, .new_place = {}};
+  composed.new_place.assign(model.nodes(), -1);
+  for (size_t node = 0; node < model.nodes(); ++node) {
+    const bool is_inner = inner(places[node]);
+    if (is_inner && !on_border(places[node])) continue;
+    composed.new_place[node] = static_cast<int32_t>(composed.nodes.size());
+    composed.nodes.push_back(static_cast<int32_t>(node));
+    composed.outer.kept.push_back(model.kept[node]);
+    composed.outer.memory.push_back(model.memory[node]);
+    // The table between the borders counts what the inner nodes cost.
+    composed.outer.cost.push_back(is_inner ? std::vector<double>(model.cost[node].size())
+                                           : model.cost[node]);
+  }
+  for (const Table& table : model.tables) {
+    int32_t first = last;
+    Table moved{.scope = {}, .values = table.values};
+    for (const int32_t node : table.scope) {
+      first = std::min(first, places[At(node)].block < 0 ? last : places[At(node)].block);
+      moved.scope.push_back(composed.new_place[At(node)]);
+    }
+    if (first == 0 || first == last) composed.outer.tables.push_back(std::move(moved));
+  }
+  if (block.border().empty()) return composed;
+  Table between{.scope = {},
+                .values = Power(block.between(), repeat.blocks.size() - 2, block.border_choices())};
+  for (const size_t number : {size_t{1}, repeat.blocks.size() - 1}) {
+    for (const int32_t index : block.border()) {
+      between.scope.push_back(composed.new_place[At(repeat.blocks[number][At(index)])]);
+    }
+  }
+  composed.outer.tables.push_back(std::move(between));
+  return composed;
+}
+
+// The choice of the border of each inner block, given those of the first inner and the last block.
+std::vector<size_t> Borders(const BlockSolver& block, size_t inner, size_t first, size_t last) {
+  const size_t size = block.border_choices();
+  const std::vector<double>& between = block.between();
+  std::vector<std::vector<double>> least(inner, std::vector<double>(size, kImpossible));
+  least[0][first] = 0;
+  for (size_t k = 1; k < inner; ++k) {
+    for (size_t x = 0; x < size; ++x) {
+      for (size_t y = 0; y < size; ++y) {
+        least[k][y] = std::min(least[k][y], least[k - 1][x] + between[x * size + y]);
+      }
+    }
+  }
+  std::vector<size_t> borders(inner + 1);
+  borders[inner] = last;
+  for (size_t k = inner; k-- > 0;) {
+    double best = kImpossible;
+    for (size_t x = 0; x < size; ++x) {
+      const double cost = least[k][x] + between[x * size + borders[k + 1]];
+      if (cost >= best) continue;
+      best = cost;
+      borders[k] = x;
+    }
+  }
+  return borders;
+}
+
+// The choice for the whole model from that for the outer one.
+std::vector<int32_t> Expand(const Model& model, const RepeatedBlocks& repeat,
+                            const BlockSolver& block, const Composed& composed,
+                            const std::vector<int32_t>& outer) {
+  std::vector<int32_t> choice(model.nodes());
+  for (size_t i = 0; i < outer.size(); ++i) choice[At(composed.nodes[i])] = outer[i];
+  const auto border_of = [&](size_t number) {
+    std::vector<int32_t> own;
+    for (const int32_t node : repeat.blocks[number]) own.push_back(choice[At(node)]);
+    return block.NumberOf(own);
+  };
+  const size_t inner = repeat.blocks.size() - 2;
+  const std::vector<size_t> borders = Borders(block, inner, border_of(1), border_of(inner + 1));
+  for (size_t k = 0; k < inner; ++k) {
+    const std::vector<int32_t> own = block.Complete(borders[k], borders[k + 1]);
+    for (size_t i = 0; i < own.size(); ++i) choice[At(repeat.blocks[k + 1][i])] = own[i];
+  }
+  return choice;
+}
+
+}  // namespace
+
+absl::Status ValidateRepeats(const Model& model, const std::vector<RepeatedBlocks>& repeats) {
+  std::vector<bool> taken(model.nodes());
+  for (const RepeatedBlocks& repeat : repeats) {
+    if (repeat.blocks.empty()) continue;
+    ORRERY_RETURN_IF_ERROR(ValidateNodes(model, repeat, taken));
+    ORRERY_RETURN_IF_ERROR(ValidateTables(model, repeat));
+  }
+  return absl::OkStatus();
+}
+
+ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks>& repeats,
+                            const SolveOptions& options) {
+  if (repeats.empty()) return SolveModel(model, options);
+  const RepeatedBlocks& repeat = repeats.back();
+  std::vector<RepeatedBlocks> others(repeats.begin(), repeats.end() - 1);
+  if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) {
+    return SolveRepeated(model, others, options);
+  }
+  const BlockSolver block(model, repeat, static_cast<double>(options.table_limit));
+  if (!block.solved()) return SolveRepeated(model, others, options);
+  const Composed composed = Compose(model, repeat, block);
+  for (RepeatedBlocks& other : others) {
+    for (std::vector<int32_t>& nodes : other.blocks) {
+      for (int32_t& node : nodes) node = composed.new_place[At(node)];
+    }
+  }
+  ModelSolution solution = SolveRepeated(composed.outer, others, options);
+  if (!solution.found()) return solution;
+  const bool optimal = solution.bound >= solution.cost;
+  const double gap = solution.cost - solution.bound;
+  solution.choice = Expand(model, repeat, block, composed, solution.choice);
+  solution.cost = CostOf(model, solution.choice);
+  solution.bound = optimal ? solution.cost : solution.cost - gap;
+  return solution;
+}
+
+}  // namespace orrery::transforms::strategies
