@@ -98,7 +98,7 @@ struct TensorType {
   }
 };
 
-/// The part of `type` that one rank of `mesh` holds. Aborts unless each split divides.
+/// The part of `type` that the fullest rank of `mesh` holds: rank 0.
 TensorType LocalType(const TensorType& type, const Mesh& mesh);
 
 /// Bytes of the tensor as its dims say, without regard to sharding.
