@@ -20,25 +20,19 @@ using simulator::StreamKind;
 
 constexpr int32_t kNone = -1;
 
-// Which collective an op is, and what its size is; see CollectiveKind.
-struct CollectiveOfOp {
-  cost_models::CollectiveKind kind;
-  bool size_is_operand = false;
-};
-
-CollectiveOfOp CollectiveOf(OpKind kind) {
+cost_models::CollectiveKind CollectiveOf(OpKind kind) {
   using cost_models::CollectiveKind;
   switch (kind) {
     case OpKind::kAllGather:
-      return {CollectiveKind::kAllGather};
+      return CollectiveKind::kAllGather;
     case OpKind::kReduceScatter:
-      return {CollectiveKind::kReduceScatter, true};
+      return CollectiveKind::kReduceScatter;
     case OpKind::kAllToAll:
-      return {CollectiveKind::kAllToAll, true};
+      return CollectiveKind::kAllToAll;
     case OpKind::kPermute:
-      return {CollectiveKind::kSendReceive, true};
+      return CollectiveKind::kSendReceive;
     default:
-      return {CollectiveKind::kAllReduce};
+      return CollectiveKind::kAllReduce;
   }
 }
 
@@ -347,10 +341,9 @@ class BlockLowering {
   }
 
   void Collective(OpId op, BlockTask& row) {
-    const CollectiveOfOp collective = CollectiveOf(function_.kind(op));
-    row.collective = collective.kind;
-    row.bytes = Bytes(
-        BytesOf(collective.size_is_operand ? function_.operands(op)[0] : function_.result(op)));
+    row.collective = CollectiveOf(function_.kind(op));
+    const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
+    row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);

@@ -68,9 +68,10 @@ TEST(Redistribute, ReadsAxesAndPartsOfThem) {
       Ask("--mesh dp=2,hp=8 --from '[8192@hp:(2)4.dp,1024]' --to '[8192,1024@hp]' "
           "--cost cluster:dgx-h100:2,ideal-collectives");
   EXPECT_EQ(finished.err, "");
-  EXPECT_THAT(finished.out, HasSubstr("0                                    "
-                                      "[8192@hp:(2)4.dp,1024]"));
-  EXPECT_THAT(finished.out, HasSubstr("[8192,1024@hp]"));
+  EXPECT_THAT(finished.out, HasSubstr("  [8192@hp:(2)4.dp,1024] "));
+  EXPECT_THAT(finished.out, HasSubstr("slice hp-0 to 1 "));
+  EXPECT_THAT(finished.out, HasSubstr("  [8192@hp:(2)4.dp,1024@hp:(1)2] "));
+  EXPECT_THAT(finished.out, HasSubstr("  [8192,1024@hp] "));
 }
 
 TEST(Redistribute, ComparesPlanners) {
