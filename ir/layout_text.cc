@@ -259,7 +259,7 @@ absl::StatusOr<MeshRefinement> RefineMesh(const Mesh& mesh, const std::vector<Su
     return Wrong(
         absl::StrCat("found a part of axis ", int{sub.axis}, "; wanted one of ", ToString(mesh)));
   }
-  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> cuts, CutsOf(mesh, axis, wanted));
     if (cuts.size() == 1) refinement.parts.push_back({axis, 1, 1});
     for (size_t i = 1; i < cuts.size(); ++i) {

@@ -37,7 +37,7 @@ class Reader {
  private:
   absl::Status Placements() {
     const bool bracket = scanner_.Take("[") || scanner_.Take("(");
-    for (AxisIndex axis = 0; axis < mesh_.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       if (axis > 0) ORRERY_RETURN_IF_ERROR(scanner_.Expect(","));
       ORRERY_ASSIGN_OR_RETURN(const Placement placement, OnePlacement());
       placements_[axis] = placement;
@@ -203,7 +203,7 @@ absl::StatusOr<std::string> PlacementText(const Sharding& sharding, const Dims& 
   ORRERY_ASSIGN_OR_RETURN(const Sharding nested, InNestedChunks(sharding, dims, mesh));
   const bool is_long = style == PlacementStyle::kLong;
   std::vector<std::string> placements;
-  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     placements.push_back(OnePlacementText(nested, dims.size(), axis, is_long));
   }
   const std::string text = absl::StrJoin(placements, is_long ? ", " : ",");

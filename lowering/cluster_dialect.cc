@@ -56,7 +56,7 @@ class ClusterDialect::Expansion {
         rank_(static_cast<int>(dialect.problem_.dims.size())),
         layout_(layout),
         moves_(moves) {
-    for (AxisIndex axis = 0; axis < mesh_.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       if (mesh_.size(axis) > 1 && layout.role(axis) == AxisRole::kReplicates) free_.push_back(axis);
     }
   }
@@ -152,8 +152,8 @@ class ClusterDialect::Expansion {
 
   // An axis takes the place of another of its size, which splits another dimension or nothing.
   void Exchanges() {
-    for (AxisIndex a = 0; a < mesh_.axes().size(); ++a) {
-      for (AxisIndex b = 0; b < mesh_.axes().size(); ++b) {
+    for (AxisIndex a = 0; a < static_cast<AxisIndex>(mesh_.axes().size()); ++a) {
+      for (AxisIndex b = 0; b < static_cast<AxisIndex>(mesh_.axes().size()); ++b) {
         const bool possible = a != b && mesh_.size(a) == mesh_.size(b) &&
                               layout_.role(a) == AxisRole::kSplits &&
                               layout_.role(b) != AxisRole::kPartial &&
@@ -180,7 +180,7 @@ class ClusterDialect::Expansion {
 
   void Reductions() {
     AxisList partial;
-    for (AxisIndex axis = 0; axis < mesh_.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       if (layout_.role(axis) == AxisRole::kPartial) partial.push_back(axis);
     }
     const auto all = partial.axes();
@@ -219,7 +219,7 @@ class ClusterDialect::Expansion {
 
   // To the target at once, where that only changes which rank has which part.
   void DirectPermutation() {
-    for (AxisIndex axis = 0; axis < mesh_.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       const bool partial = layout_.role(axis) == AxisRole::kPartial;
       if (partial != (dialect_.target_.role(axis) == AxisRole::kPartial)) return;
       if (partial && layout_.reduction(axis) != dialect_.target_.reduction(axis)) return;
@@ -332,7 +332,7 @@ PackedLayout ClusterDialect::Normal(const PackedLayout& layout) const {
     }
     normal.SetSplit(dim, axes, layout.block(dim));
   }
-  for (AxisIndex axis = 0; axis < problem_.mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(problem_.mesh.axes().size()); ++axis) {
     if (problem_.mesh.size(axis) > 1 && layout.role(axis) == AxisRole::kPartial) {
       normal.SetPartial(axis, layout.reduction(axis));
     }

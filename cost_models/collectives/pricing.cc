@@ -11,7 +11,6 @@
 namespace orrery::cost_models {
 namespace {
 
-using cluster::Topology;
 using Wide = unsigned __int128;
 
 // Parts that pass at one rate, in all rounds together.

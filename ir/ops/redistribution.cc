@@ -144,7 +144,7 @@ int64_t PartsWithin(const Mesh& mesh, const AxisList& axes, AxisIndex axis) {
 // Whether a dimension that `before` splits and then `after` has parts that move along `group` only.
 bool StaysWithin(const Mesh& mesh, const AxisList& before, const AxisList& after,
                  const AxisList& group) {
-  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     const bool moves = PartsWithin(mesh, before, axis) != PartsWithin(mesh, after, axis);
     if (moves && !group.contains(axis)) return false;
   }

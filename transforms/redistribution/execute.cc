@@ -81,7 +81,7 @@ class Ranks {
   // Whether all is where the target wants it, and right.
   absl::Status Finish() const {
     const Sharding& to = problem_.to;
-    for (AxisIndex axis = 0; axis < problem_.mesh.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(problem_.mesh.axes().size()); ++axis) {
       if (problem_.mesh.size(axis) == 1) continue;
       if (to.partial.contains(axis) != layout_.partial.contains(axis) ||
           to.reductions[axis] != layout_.reductions[axis]) {
@@ -153,7 +153,7 @@ class Ranks {
       if (axis < problem_.mesh.axes().size()) continue;
       return Wrong(absl::StrCat("works over axis ", axis, ", which the mesh lacks"));
     }
-    for (AxisIndex axis = 0; axis < problem_.mesh.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(problem_.mesh.axes().size()); ++axis) {
       const bool in_step = step.axes.contains(axis);
       const bool was = layout_.partial.contains(axis), is = after.partial.contains(axis);
       const bool reduced = in_step && Reduces(step.kind);

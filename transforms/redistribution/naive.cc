@@ -39,7 +39,8 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
   const auto rank = static_cast<int>(problem.dims.size());
   std::vector<PackedLayout> layouts;
   PackedLayout at = from;
-  for (ir::AxisIndex axis = 0; axis < problem.mesh.axes().size(); ++axis) {
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(problem.mesh.axes().size());
+       ++axis) {
     if (at.role(axis) != AxisRole::kPartial) continue;
     at.SetReplicated(axis);
     layouts.push_back(at);
@@ -61,7 +62,8 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
       layouts.push_back(at);
     }
   }
-  for (ir::AxisIndex axis = 0; axis < problem.mesh.axes().size(); ++axis) {
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(problem.mesh.axes().size());
+       ++axis) {
     if (to.role(axis) != AxisRole::kPartial) continue;
     at.SetPartial(axis, to.reduction(axis));
     layouts.push_back(at);
