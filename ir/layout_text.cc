@@ -72,8 +72,7 @@ absl::StatusOr<std::vector<int64_t>> CutsOf(const Mesh& mesh, AxisIndex axis,
     cuts.push_back(sub.outer * sub.size);
   }
   std::ranges::sort(cuts);
-  const auto doubled = std::ranges::unique(cuts);
-  cuts.erase(doubled.begin(), doubled.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   for (size_t i = 1; i < cuts.size(); ++i) {
     if (cuts[i] % cuts[i - 1] == 0) continue;
     return Wrong(absl::StrCat("axis ", mesh.axes()[axis].name, " is cut after ", cuts[i - 1],

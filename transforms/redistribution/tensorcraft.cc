@@ -32,7 +32,7 @@ std::vector<int64_t> BlocksOf(const TensorcraftLayout& target) {
     if (!dim.axes.empty()) blocks.push_back(dim.block);
   }
   std::ranges::sort(blocks);
-  blocks.erase(std::ranges::unique(blocks).begin(), blocks.end());
+  blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
   return blocks;
 }
 
@@ -52,7 +52,8 @@ AxisList UsedByAny(const PackedLayout& a, const PackedLayout& b) {
 
 // Whether `part` stands in `whole`, all of it at one place.
 bool IsRun(const AxisList& part, const AxisList& whole) {
-  return !std::ranges::search(whole.axes(), part.axes()).empty() || part.empty();
+  const auto run = part.axes(), all = whole.axes();
+  return run.empty() || std::search(all.begin(), all.end(), run.begin(), run.end()) != all.end();
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Ordering {
     }
     for (auto& list : neighbours_) {
       std::ranges::sort(list);
-      list.erase(std::ranges::unique(list).begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
     }
     for (const int32_t node : last) last_[At(node)] = true;
     for (size_t i = 0; i < model.nodes(); ++i) {

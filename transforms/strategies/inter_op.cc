@@ -161,7 +161,7 @@ std::vector<double> Caps(const InterOpProblem& problem) {
     }
   }
   std::ranges::sort(caps);
-  caps.erase(std::ranges::unique(caps).begin(), caps.end());
+  caps.erase(std::unique(caps.begin(), caps.end()), caps.end());
   return caps;
 }
 
