@@ -111,7 +111,7 @@ ir::Sharding Onto(const ir::ReadLayout& layout, const ir::MeshRefinement& mesh) 
     ir::AxisList list;
     for (const ir::AxisIndex axis : axes.axes()) {
       const ir::SubAxis& whole = layout.mesh.parts[axis];
-      for (ir::AxisIndex part = 0; part < mesh.parts.size(); ++part) {
+      for (ir::AxisIndex part = 0; part < static_cast<ir::AxisIndex>(mesh.parts.size()); ++part) {
         const ir::SubAxis& sub = mesh.parts[part];
         const bool inside = sub.axis == whole.axis && sub.outer >= whole.outer &&
                             sub.outer < whole.outer * whole.size;

@@ -48,7 +48,7 @@ class Dtensor final : public Dialect {
       if ((reductions & BitOf(reduction)) != 0) reductions_.push_back(reduction);
     }
     const PackedLayout from(problem.from);
-    for (AxisIndex axis = 0; axis < topology_.axes(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology_.axes()); ++axis) {
       if (mesh_.size(axis) == 1) continue;
       if (from.role(axis) == AxisRole::kReplicates) continue;
       watched_ |= 1u << axis;
@@ -63,7 +63,7 @@ class Dtensor final : public Dialect {
 
   void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override {
     const DtensorView view = Read(layout);
-    for (AxisIndex axis = 0; axis < topology_.axes(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology_.axes()); ++axis) {
       if ((view.splitting >> axis & 1) != 0) {
         Unsplit(view, axis, moves);
       } else if ((view.partial >> axis & 1) != 0) {
@@ -252,7 +252,7 @@ class Dtensor final : public Dialect {
     for (AxisMask axes = view.partial; axes != 0; axes = (axes - 1) & view.partial) {
       if (std::popcount(axes) < 2) continue;
       AxisList ascending;
-      for (AxisIndex axis = 0; axis < topology_.axes(); ++axis) {
+      for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology_.axes()); ++axis) {
         if ((axes >> axis & 1) != 0) ascending.push_back(axis);
       }
       if (MayReduce(view, axes, false)) {

@@ -22,7 +22,7 @@ enum Class : int32_t {
 
 std::vector<DtensorGoal> GoalsOf(const PackedLayout& target, int axes) {
   std::vector<DtensorGoal> goals;
-  for (AxisIndex axis = 0; axis < axes; ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes); ++axis) {
     DtensorGoal goal = {.axis = axis, .role = target.role(axis), .classes = 3};
     if (goal.role == AxisRole::kPartial) {
       goal.reduction = target.reduction(axis);
@@ -52,7 +52,7 @@ class Solver {
          const std::vector<double>& make_partial, double launch)
       : goals_(goals), prices_(prices), make_partial_(make_partial), launch_(launch) {
     const DtensorGoal& last = goals.back();
-    least_.assign(static_cast<size_t>(last.stride * last.classes),
+    least_.assign(static_cast<size_t>(last.stride) * static_cast<size_t>(last.classes),
                   std::numeric_limits<double>::infinity());
   }
 

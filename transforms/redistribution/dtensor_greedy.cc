@@ -57,7 +57,7 @@ class Greedy {
         axes_(static_cast<int>(problem.mesh.axes().size())),
         current_(problem.from),
         target_(problem.to) {
-    for (AxisIndex axis = 0; axis < axes_; ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes_); ++axis) {
       splits_ = splits_ || current_.role(axis) == AxisRole::kSplits;
     }
   }
@@ -74,7 +74,8 @@ class Greedy {
       }
       Take(axis, to);
     }
-    for (AxisIndex axis = 0; axis < axes_; ++axis) Take(axis, At(target_, axis));
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes_); ++axis)
+      Take(axis, At(target_, axis));
     return std::move(moves_);
   }
 
@@ -143,12 +144,12 @@ absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOp
   const PackedLayout source(problem.from), target(problem.to);
   double bytes =
       static_cast<double>(ir::ElementCount(problem.dims)) * static_cast<double>(problem.itemsize);
-  for (AxisIndex axis = 0; axis < topology.axes(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
     if (source.role(axis) != AxisRole::kSplits) continue;
     bytes /= static_cast<double>(problem.mesh.size(axis));
   }
   double cost = 0;
-  for (AxisIndex axis = 0; axis < topology.axes(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
     const Placement from = At(source, axis), to = At(target, axis);
     if (from == to) continue;
     if (!HasStep(from, to)) return kInfinity;

@@ -87,7 +87,7 @@ DtensorPrices::DtensorPrices(const DtensorTopology& topology, double bytes, doub
       if ((axes & splitting) == 0) Fill(axes, splitting, merge);
     }
   }
-  for (AxisIndex axis = 0; axis < topology.axes(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
     for (AxisMask splitting = 0; splitting < sets; ++splitting) {
       exchange_[At(axis, splitting)] = ExchangeCost(axis, splitting).total();
     }

@@ -13,7 +13,7 @@ struct Places {
 
 Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) {
   Places places;
-  for (AxisIndex axis = 0; axis < axes; ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes); ++axis) {
     const AxisMask bit = 1u << axis;
     switch (layout.role(axis)) {
       case AxisRole::kReplicates:
