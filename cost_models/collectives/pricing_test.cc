@@ -41,7 +41,7 @@ std::vector<DeviceId> Devices(int32_t count, int32_t first = 0, int32_t stride =
   return devices;
 }
 
-Rounds RoundsOf(absl::string_view algorithm, CollectiveCall call) {
+Rounds RoundsOf(absl::string_view algorithm, const CollectiveCall& call) {
   return (*FindCollectiveAlgorithm(algorithm))->rounds(call);
 }
 

@@ -20,7 +20,6 @@
 namespace orrery::cost_models {
 namespace {
 
-using cluster::CollectiveProfile;
 using cluster::CollectiveProtocol;
 using cluster::DeviceId;
 using cluster::Topology;

@@ -113,7 +113,7 @@ TensorcraftDialect::TensorcraftDialect(const Problem& problem, const Tensorcraft
   const double elements = static_cast<double>(tensor_.elements());
   least_collective_ = options_.alpha + options_.beta * elements / parts / 2;
   least_part_elements_ = elements / static_cast<double>(problem.mesh.size());
-  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(tensor_.axis_count()); ++axis) {
     if (tensor_.size(axis) == 1) least_collective_ = 0;  // collectives of one rank are free
   }
 }
@@ -141,7 +141,7 @@ void TensorcraftDialect::LastResort(const PackedLayout& layout, std::vector<Move
 }
 
 bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
-  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(tensor_.axis_count()); ++axis) {
     const int dim = layout.dim(axis);
     if (dim >= 0 && to_.dim(axis) != dim) return false;
   }
@@ -158,7 +158,7 @@ double TensorcraftDialect::Bound(const PackedLayout& layout) const {
   // than what is added up here: pq - 1 >= (p-1) + (q-1), and one pays as many hops.
   int64_t ranks = 1;
   double peers = 0;
-  for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(tensor_.axis_count()); ++axis) {
     const int dim = layout.dim(axis);
     if (dim < 0 || to_.dim(axis) == dim) continue;
     ranks *= tensor_.size(axis);

@@ -22,9 +22,9 @@ class Lister {
     AddSplits();
     AddGathers();
     for (const DimSplit& dim : layout_.dims) AddPermutes(dim.axes);
-    for (int8_t from = 0; from < tensor_.rank(); ++from) {
+    for (int8_t from = 0; from < static_cast<int8_t>(tensor_.rank()); ++from) {
       if (axes(from).empty()) continue;
-      for (int8_t to = 0; to < tensor_.rank(); ++to) {
+      for (int8_t to = 0; to < static_cast<int8_t>(tensor_.rank()); ++to) {
         if (to != from) AddAllToAlls(from, to);
       }
     }
@@ -37,10 +37,10 @@ class Lister {
   size_t count(int dim) const { return axes(dim).axes().size(); }
 
   void AddSplits() {
-    for (AxisIndex axis = 0; axis < tensor_.axis_count(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(tensor_.axis_count()); ++axis) {
       if (layout_.used.contains(axis)) continue;
       for (const int64_t block : blocks_) {
-        for (int8_t to = 0; to < tensor_.rank(); ++to) {
+        for (int8_t to = 0; to < static_cast<int8_t>(tensor_.rank()); ++to) {
           // A dimension that is split already keeps its block.
           const bool split = count(to) > 0;
           if (!all_ && split && block != blocks_.front()) continue;
@@ -97,7 +97,7 @@ class Lister {
   }
 
   void AddBlockChanges() {
-    for (int8_t to = 0; to < tensor_.rank(); ++to) {
+    for (int8_t to = 0; to < static_cast<int8_t>(tensor_.rank()); ++to) {
       if (count(to) == 0) continue;
       for (const int64_t block : blocks_) {
         operations_.push_back({.kind = Kind::kChangeBlock, .to = to, .axes = {}, .block = block});
