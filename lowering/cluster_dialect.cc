@@ -166,7 +166,8 @@ class ClusterDialect::Expansion {
   void Exchange(AxisIndex a, AxisIndex b) {
     const auto replaced = [&](int dim, AxisIndex old, AxisIndex by) {
       AxisList list;
-      for (const AxisIndex axis : layout_.axes(dim).axes()) list.push_back(axis == old ? by : axis);
+      const AxisList before = layout_.axes(dim);
+      for (const AxisIndex axis : before.axes()) list.push_back(axis == old ? by : axis);
       return list;
     };
     const int dim_a = layout_.dim(a), dim_b = layout_.dim(b);
@@ -327,7 +328,8 @@ PackedLayout ClusterDialect::Normal(const PackedLayout& layout) const {
   PackedLayout normal;
   for (int dim = 0; dim < static_cast<int>(problem_.dims.size()); ++dim) {
     AxisList axes;
-    for (const AxisIndex axis : layout.axes(dim).axes()) {
+    const AxisList split = layout.axes(dim);
+    for (const AxisIndex axis : split.axes()) {
       if (problem_.mesh.size(axis) > 1) axes.push_back(axis);
     }
     normal.SetSplit(dim, axes, layout.block(dim));

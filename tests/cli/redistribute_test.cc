@@ -108,7 +108,7 @@ TEST(Redistribute, WritesJson) {
   const auto& step = json["steps"][0];
   EXPECT_EQ(step["op"], "reduce_scatter");
   EXPECT_EQ(step["kind"], "reduce-scatter");
-  EXPECT_EQ(step["axes"], nlohmann::json({0}));
+  EXPECT_EQ(step["axes"], nlohmann::json::array({0}));
   EXPECT_EQ(step["elements"], 64 * 64 / 8);
   EXPECT_EQ(step["layout"], "S0");
   EXPECT_EQ(json["total_cost"], step["cost"]);

@@ -21,7 +21,7 @@ TEST(DtensorTopology, IsThatOfTheGoldens) {
   for (const auto& golden : DtensorGolden()["topologies"]) {
     const DtensorTopology topology = TopologyOf(golden);
     ASSERT_EQ(static_cast<size_t>(topology.axes()), golden["mesh"].size());
-    for (ir::AxisIndex axis = 0; axis < topology.axes(); ++axis) {
+    for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(topology.axes()); ++axis) {
       EXPECT_THAT(topology.ring(axis).bandwidth,
                   DoubleEq(golden["bandwidth_gbps"][axis].get<double>()));
       EXPECT_EQ(topology.ring(axis).latency, golden["latency_us"][axis]) << golden;

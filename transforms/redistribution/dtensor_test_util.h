@@ -51,7 +51,7 @@ inline ir::Reduction ReductionOf(const std::string& name) {
 
 inline ir::Sharding ShardingOf(const Placements& placements, size_t rank) {
   ir::Sharding sharding;
-  for (ir::AxisIndex axis = 0; axis < placements.size(); ++axis) {
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(placements.size()); ++axis) {
     const std::string& placement = placements[axis];
     if (placement[0] == 'S') {
       const auto dim = static_cast<size_t>(std::stoi(placement.substr(1)));

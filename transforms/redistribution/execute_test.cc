@@ -203,7 +203,7 @@ class Walker {
     walk_.mesh = {1 + Below(3), 1 + Below(3), 2, 1 + Below(2)};
     for (int64_t d = 1 + Below(2); d >= 0; --d) walk_.dims.push_back(1 + Below(9));
     const Reduction reduction = static_cast<Reduction>(Below(5));
-    for (AxisIndex axis = 0; axis < walk_.mesh.size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(walk_.mesh.size()); ++axis) {
       const int64_t role = Below(5);
       if (role == 0) at_.SetPartial(axis, reduction);
       if (role > 1) Append(axis, AnyDim());
@@ -253,7 +253,7 @@ class Walker {
   }
   void MakePartial(AxisIndex axis) {
     Reduction reduction = static_cast<Reduction>(Below(5));
-    for (AxisIndex other = 0; other < walk_.mesh.size(); ++other) {
+    for (AxisIndex other = 0; other < static_cast<AxisIndex>(walk_.mesh.size()); ++other) {
       if (at_.role(other) == AxisRole::kPartial) reduction = at_.reduction(other);
     }
     if (reduction == Reduction::kSum && Below(2) == 0) reduction = Reduction::kAverage;
