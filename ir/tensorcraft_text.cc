@@ -87,15 +87,12 @@ absl::StatusOr<std::vector<AxisList>> TakeMapping(TextScanner& scanner, absl::st
 absl::StatusOr<std::vector<int64_t>> TakeBlocks(TextScanner& scanner, absl::string_view end) {
   std::vector<int64_t> blocks;
   ORRERY_RETURN_IF_ERROR(TakeEntries(scanner, end, [&]() -> absl::Status {
-    if (scanner.Sees("-1") || !TakeNothing(scanner)) {
-      ORRERY_ASSIGN_OR_RETURN(const int64_t block, scanner.Number("a block size, or none: -"));
-      if (block < 1 && block != -1) {
-        return scanner.ExpectedBefore("a block size of at least 1, or none: -");
-      }
-      blocks.push_back(block);
-    } else {
-      blocks.push_back(-1);
+    absl::StatusOr<int64_t> block = scanner.Number("a block size, or none: -");
+    if (block.ok() && *block < 1 && *block != -1) {
+      return scanner.ExpectedBefore("a block size of at least 1, or none: -");
     }
+    if (!block.ok() && !TakeNothing(scanner)) return block.status();
+    blocks.push_back(block.value_or(-1));
     return absl::OkStatus();
   }));
   return blocks;

@@ -13,6 +13,8 @@ namespace {
 
 bool IsAlphanumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+// A byte of UTF-8 that is not the first one of a character.
+bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 }  // namespace
 
@@ -84,8 +86,10 @@ absl::Status TextScanner::Found(size_t at, absl::string_view wanted) const {
   constexpr size_t kShown = 12;
   std::string found = "the end of the text";
   if (at < text_.size()) {
-    found = Quote(text_.substr(at, kShown));
-    if (text_.size() - at > kShown) absl::StrAppend(&found, "…");
+    size_t end = std::min(text_.size(), at + kShown);
+    while (end < text_.size() && IsInsideCharacter(text_[end])) ++end;
+    found = Quote(text_.substr(at, end - at));
+    if (end < text_.size()) absl::StrAppend(&found, "…");
   }
   return absl::InvalidArgumentError(
       absl::StrCat("at ", at + 1, ": found ", found, "; wanted ", wanted));

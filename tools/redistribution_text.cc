@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -34,23 +35,26 @@ absl::StatusOr<ir::Mesh> ParseMesh(absl::string_view text) {
       "or dp=2,hp=8"));
 }
 
-absl::StatusOr<ir::Dims> ParseShape(absl::string_view text) {
+// What costs and memory are counted of without overflow.
+bool IsWithinLimits(const ir::Dims& dims) {
   constexpr int64_t kMostElements = int64_t{1} << 56;
-  ir::Dims dims;
   int64_t elements = 1;
-  for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    int64_t size = 0;
-    const bool fits =
-        absl::SimpleAtoi(item, &size) && size >= 1 && elements <= kMostElements / size;
-    if (!fits || dims.size() == redistribution::PackedLayout::kMaxDims) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shape '", text, "': wanted 1 to ", redistribution::PackedLayout::kMaxDims,
-                       " sizes of at least 1, and at most 2^56 elements, as in 8192,1024"));
-    }
-    elements *= size;
-    dims.push_back(size);
+  for (const int64_t size : dims) {
+    if (size < 0 || elements > kMostElements / std::max<int64_t>(size, 1)) return false;
+    elements *= std::max<int64_t>(size, 1);
   }
-  return dims;
+  return dims.size() <= redistribution::PackedLayout::kMaxDims;
+}
+
+absl::StatusOr<ir::Dims> ParseShape(absl::string_view text) {
+  ir::Dims dims;
+  for (const absl::string_view item : absl::StrSplit(text, ',')) {
+    if (!absl::SimpleAtoi(item, &dims.emplace_back(0))) dims.back() = 0;
+  }
+  if (std::ranges::find(dims, 0) == dims.end() && IsWithinLimits(dims)) return dims;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--shape '", text, "': wanted 1 to ", redistribution::PackedLayout::kMaxDims,
+                   " sizes of at least 1, and at most 2^56 elements, as in 8192,1024"));
 }
 
 bool StartsWithWord(absl::string_view text) {
@@ -62,6 +66,7 @@ bool StartsWithWord(absl::string_view text) {
 Notation NotationOf(absl::string_view text) {
   if (absl::StartsWith(text, "D_")) return Notation::kMapping;
   if (absl::ConsumePrefix(&text, "[") && !StartsWithWord(text)) return Notation::kAxes;
+  absl::ConsumePrefix(&text, "(");  // of a mapping, or a tuple of placements as Python prints it
   return StartsWithWord(text) ? Notation::kPlacements : Notation::kMapping;
 }
 
@@ -147,6 +152,11 @@ absl::Status ReadOurs(const RedistributionText& text, WrittenProblem& written) {
   if (from.dims != to.dims || (!problem.dims.empty() && problem.dims != from.dims)) {
     return absl::InvalidArgumentError(
         "--from, --to and --shape have unlike sizes; wanted one shape");
+  }
+  if (!IsWithinLimits(from.dims)) {
+    return absl::InvalidArgumentError(absl::StrCat("--from '", text.from, "': wanted at most ",
+                                                   redistribution::PackedLayout::kMaxDims,
+                                                   " sizes, and at most 2^56 elements"));
   }
   problem.dims = from.dims;
   std::vector<ir::SubAxis> parts = from.mesh.parts;

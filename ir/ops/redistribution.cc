@@ -232,10 +232,14 @@ Tensor ExchangeAllToAll(const GroupExchange& exchange) {
   });
 }
 
-// Whoever has what this rank is to have: the rank itself, if it has it already.
+// Whoever has what this rank is to have: the rank itself, if it has it already. Of partial values
+// that is the same summand.
 Tensor ExchangePermute(const GroupExchange& exchange) {
   const auto rank = [&](size_t i) { return exchange.ranks[i]; };
+  const AxisList& partial = exchange.operand.sharding.partial;
+  const int64_t summand = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.place)), partial);
   const auto has = [&](size_t i) {
+    if (PartOf(exchange.mesh, rank(i), partial) != summand) return false;
     for (size_t d = 0; d < exchange.operand.dims.size(); ++d) {
       const int64_t wanted = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.place)),
                                     exchange.result.sharding.at(d));

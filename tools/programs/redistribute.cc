@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -88,7 +89,7 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
   std::vector<std::vector<std::string>> rows = {
       {"Planner", WithUnit("Cost", question), "Cost / optimal", "Steps", "Peak [MB]"}};
   std::string notes;
-  double optimum = 0;
+  std::optional<double> optimum;
   for (const absl::string_view planner : {"optimal", "greedy", "naive"}) {
     const absl::StatusOr<RedistributionPlan> plan = question.Plan(planner, limit);
     if (!plan.ok()) {
@@ -96,9 +97,10 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
       continue;
     }
     if (planner == "optimal") optimum = plan->cost;
-    const bool free = optimum == 0 && plan->cost == 0;
-    rows.push_back({std::string(planner), ShortestText(plan->cost),
-                    free ? "1.00" : absl::StrFormat("%.2f", plan->cost / optimum),
+    const bool free = optimum == 0.0 && plan->cost == 0;
+    const std::string ratio =
+        optimum.has_value() ? absl::StrFormat("%.2f", plan->cost / *optimum) : "-";
+    rows.push_back({std::string(planner), ShortestText(plan->cost), free ? "1.00" : ratio,
                     absl::StrCat(plan->steps.size()), Megabytes(plan->peak, question)});
   }
   PrintTable(rows);
