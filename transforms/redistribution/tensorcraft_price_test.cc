@@ -218,8 +218,8 @@ TEST(TensorcraftOptions, ErrorsWordByWord) {
 }
 
 // From every layout that the source leads to, the least cost by going over all moves again and
-// again is no less than the bound.
-void ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options) {
+// again is no less than the bound. False where the source does not lead to the target.
+bool ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options) {
   const auto dialect = DialectOf(problem, options);
   std::vector<PackedLayout> layouts = {dialect->Normal(PackedLayout(problem.from))};
   absl::flat_hash_map<PackedLayout, size_t> number = {{layouts[0], 0}};
@@ -236,7 +236,7 @@ void ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options)
     }
   }
   const auto target = number.find(dialect->Normal(PackedLayout(problem.to)));
-  if (target == number.end()) return;
+  if (target == number.end()) return false;
   std::vector<double> least(layouts.size(), std::numeric_limits<double>::infinity());
   least[target->second] = 0;
   for (bool changed = true; changed;) {
@@ -251,12 +251,14 @@ void ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options)
   }
   EXPECT_EQ(dialect->Bound(layouts[target->second]), 0);
   for (size_t i = 0; i < layouts.size(); ++i) EXPECT_LE(dialect->Bound(layouts[i]), least[i]);
+  return true;
 }
 
 TEST(TensorcraftBound, IsNoMoreThanTheLeastCost) {
   std::mt19937 random(29);
   const auto draw = [&](int64_t end) { return static_cast<int64_t>(random() % uint64_t(end)); };
-  for (int i = 0; i < 12; ++i) {
+  int reached = 0;
+  for (int i = 0; i < 60; ++i) {
     SCOPED_TRACE(i);
     Problem problem{.mesh = ir::Mesh({{"a", 1 + draw(3)}, {"b", 2 + draw(2)}}),
                     .dims = {12 + 2 * draw(4), 12},
@@ -264,11 +266,14 @@ TEST(TensorcraftBound, IsNoMoreThanTheLeastCost) {
                     .to = {}};
     problem.from = Split(static_cast<int>(draw(2)), {0, 1}, 1).Unpack(2);
     problem.to = Split(static_cast<int>(draw(2)), {1}, 1 + draw(4)).Unpack(2);
-    ExpectBoundsHold(problem, {.alpha = double(draw(20)),
-                               .beta = 0.25 * double(draw(5)),
-                               .epsilon = double(draw(2)),
-                               .physical = draw(2) == 0});
+    reached += ExpectBoundsHold(problem, {.alpha = double(draw(20)),
+                                          .beta = 0.25 * double(draw(5)),
+                                          .epsilon = double(draw(2)),
+                                          .physical = draw(2) == 0})
+                   ? 1
+                   : 0;
   }
+  EXPECT_GT(reached, 40);
 }
 
 TEST(TensorcraftBound, IsWorthSomethingWhereAnAxisHasToMove) {
