@@ -72,7 +72,7 @@ Owners OwnersOf(const Sharding& sharding, int64_t size, const Mesh& mesh) {
 std::vector<AxisList> AllLists(const Mesh& mesh) {
   std::vector<AxisList> lists = {AxisList()};
   for (size_t i = 0; i < lists.size(); ++i) {
-    for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
       if (lists[i].contains(axis)) continue;
       AxisList longer = lists[i];
       longer.push_back(axis);

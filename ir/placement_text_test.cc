@@ -42,7 +42,7 @@ int64_t FactorOf(const AxisList& order, AxisIndex axis) {
 // "_StridedShard(0, split_factor=2)" where it must be, else "S0".
 std::string Strided(const Sharding& sharding, size_t rank) {
   std::vector<std::string> placements;
-  for (AxisIndex axis = 0; axis < Ranks().axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(Ranks().axes().size()); ++axis) {
     std::string text = sharding.partial.contains(axis)
                            ? absl::StrCat("P", ToString(sharding.reductions[axis]))
                            : "R";

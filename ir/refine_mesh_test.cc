@@ -52,7 +52,7 @@ TEST(RefineMesh, NumbersRanksAsBefore) {
     EXPECT_EQ(cut->whole, mesh);
     ASSERT_EQ(cut->refined.size(), mesh.size());
     ASSERT_EQ(cut->parts.size(), cut->refined.axes().size());
-    for (AxisIndex axis = 0; axis < cut->parts.size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(cut->parts.size()); ++axis) {
       EXPECT_EQ(cut->refined.size(axis), cut->parts[axis].size);
       for (int64_t rank = 0; rank < mesh.size(); rank += 1 + rank % 7) {
         ASSERT_EQ(Coordinate(cut->refined, rank, axis), Along(mesh, rank, cut->parts[axis]));

@@ -40,7 +40,7 @@ TEST(DtensorView, IsTheLayout) {
       EXPECT_EQ(view.With(static_cast<int>(d), view.wider[d]),
                 ir::LargestLocalElements(wider, problem.dims, problem.mesh));
     }
-    for (AxisIndex axis = 0; axis < problem.mesh.axes().size(); ++axis) {
+    for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(problem.mesh.axes().size()); ++axis) {
       const AxisRole role = layout.role(axis);
       EXPECT_EQ(view.splitting >> axis & 1, role == AxisRole::kSplits);
       EXPECT_EQ(view.partial >> axis & 1, role == AxisRole::kPartial);

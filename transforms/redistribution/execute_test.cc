@@ -264,7 +264,8 @@ class Walker {
   void ReduceWith(AxisIndex axis, int to) {
     const bool scatter = Nested(to) && Below(2) == 0;
     AxisList axes(axis);
-    for (AxisIndex other = 0; other < walk_.mesh.size() && Below(2) == 0; ++other) {
+    for (AxisIndex other = 0; other < static_cast<AxisIndex>(walk_.mesh.size()) && Below(2) == 0;
+         ++other) {
       if (at_.role(other) == AxisRole::kPartial && other != axis) axes.push_back(other);
     }
     for (const AxisIndex reduced : axes.axes()) {
