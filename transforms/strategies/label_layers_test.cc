@@ -36,8 +36,8 @@ Model Chain() {
   return ModelOf(graph);
 }
 
-// All choices of the chain that fit, by hand: a1 b1 c0 (1+4+2) costs 2+4+3 and edges 0+5 = 14;
-// a1 b1 c1 (1+4+6) costs 2+4+1+0+0 = 7; a1 b2 c1 (1+2+6) 2+8+1+1+0 = 12.
+// All choices of the chain that fit, by hand: a0 b2 c0, a1 b1 c0 and a1 b2 c0 cost 14 each, a1 b2
+// c1 costs 2+8+1 and 1 for an edge, 12; a1 b1 c1 costs 2+4+1, 7.
 TEST(SearchLabels, FindsTheChoiceByHand) {
   const Model model = Chain();
   BucketTree tree(model, 1e6);

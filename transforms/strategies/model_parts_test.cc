@@ -115,8 +115,8 @@ TEST(DropImpossible, KeepsEachStrategyThatMeetsAllNeighbours) {
       for (int32_t a = 0; a < static_cast<int32_t>(whole.strategies(node)); ++a) {
         if (dead.count({node, a}) == 0) kept.push_back(a);
       }
-      if (empty < 0) EXPECT_EQ(model.kept[static_cast<size_t>(node)], kept);
-      if (node == empty) EXPECT_THAT(kept, IsEmpty());
+      EXPECT_TRUE(empty >= 0 || model.kept[static_cast<size_t>(node)] == kept);
+      EXPECT_TRUE(node != empty || kept.empty());
     }
   }
   EXPECT_GT(none, 5);
