@@ -1,6 +1,6 @@
-// Milliseconds to choose the strategies of a whole graph: a chain with skips of 4,000 nodes with 16
-// strategies each, with and without memory limits; 96 equal layers of 40 nodes, one by one and
-// composed.
+// Milliseconds to choose the strategies of a whole graph: a chain with skips of 256 nodes with 16
+// strategies each, with and without memory limits; a square; 24 equal layers of 40 nodes, one by
+// one and composed. Small enough to run among the tests; for larger graphs change kNodes.
 
 #include <benchmark/benchmark.h>
 
@@ -12,6 +12,9 @@
 
 namespace orrery::transforms {
 namespace {
+
+constexpr int32_t kNodes = 256;
+constexpr int32_t kLayers = 24;
 
 // Each node follows the one before it; every third is also read some nodes later.
 StrategyGraph Chain(int32_t nodes, int32_t strategies, int32_t furthest) {
@@ -39,31 +42,31 @@ void Solve(benchmark::State& state, const StrategyGraph& graph, const SolveOptio
 }
 
 void BM_Chain(benchmark::State& state) {
-  Solve(state, Chain(4000, 16, static_cast<int32_t>(state.range(0))));
+  Solve(state, Chain(kNodes, 16, static_cast<int32_t>(state.range(0))));
 }
-BENCHMARK(BM_Chain)->ArgName("skip")->Arg(3)->Arg(6)->Arg(12)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Chain)->ArgName("skip")->Arg(3)->Arg(12)->Unit(benchmark::kMillisecond);
 
 // One budget for all nodes. The cheapest choice takes 20 a node.
 void BM_ChainWithinMemory(benchmark::State& state) {
-  StrategyGraph graph = Chain(4000, 16, 3);
-  LiveSet live{.name = "all", .nodes = {}, .budget = 4000 * static_cast<double>(state.range(0))};
-  for (int32_t i = 0; i < 4000; ++i) live.nodes.push_back(i);
+  StrategyGraph graph = Chain(kNodes, 16, 3);
+  LiveSet live{.name = "all", .nodes = {}, .budget = kNodes * static_cast<double>(state.range(0))};
+  for (int32_t i = 0; i < kNodes; ++i) live.nodes.push_back(i);
   graph.live_sets.push_back(live);
   Solve(state, graph);
 }
-BENCHMARK(BM_ChainWithinMemory)->ArgName("each")->Arg(19)->Arg(16)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_ChainWithinMemory)->ArgName("each")->Arg(16)->Unit(benchmark::kMillisecond);
 
 // A window of 64 nodes at each node, as where activations live on for a while.
 void BM_ChainWithinWindows(benchmark::State& state) {
-  StrategyGraph graph = Chain(4000, 16, 3);
-  for (int32_t i = 0; i + 64 <= 4000; ++i) {
+  StrategyGraph graph = Chain(kNodes, 16, 3);
+  for (int32_t i = 0; i + 64 <= kNodes; ++i) {
     LiveSet live{.name = "window", .nodes = {}, .budget = 64 * static_cast<double>(state.range(0))};
     for (int32_t k = 0; k < 64; ++k) live.nodes.push_back(i + k);
     graph.live_sets.push_back(live);
   }
   Solve(state, graph);
 }
-BENCHMARK(BM_ChainWithinWindows)->ArgName("each")->Arg(22)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_ChainWithinWindows)->ArgName("each")->Arg(20)->Unit(benchmark::kMillisecond);
 
 // A square of nodes, each with edges to four: as wide as it is long, and so beyond elimination.
 void BM_Square(benchmark::State& state) {
@@ -77,7 +80,7 @@ void BM_Square(benchmark::State& state) {
   }
   Solve(state, graph);
 }
-BENCHMARK(BM_Square)->ArgName("side")->Arg(8)->Arg(12)->Arg(20)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Square)->ArgName("side")->Arg(7)->Unit(benchmark::kMillisecond);
 
 // Layers of 40 nodes with 4 to 30 strategies; the first node of each is read by the next layer.
 StrategyGraph Layers(int32_t count) {
@@ -103,12 +106,12 @@ void BM_EqualLayers(benchmark::State& state) {
   SolveOptions options;
   if (state.range(0) != 0) {
     auto& blocks = options.repeats.emplace_back().blocks;
-    for (int32_t i = 0; i < 96 * 40; ++i) {
+    for (int32_t i = 0; i < kLayers * 40; ++i) {
       if (i % 40 == 0) blocks.emplace_back();
       blocks.back().push_back(i);
     }
   }
-  Solve(state, Layers(96), options);
+  Solve(state, Layers(kLayers), options);
 }
 BENCHMARK(BM_EqualLayers)->ArgName("repeats")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 

@@ -40,5 +40,38 @@ TEST(AlphaBeta, OfOneRankIsAlphaAndTheTieBreak) {
   EXPECT_EQ(one.AllReduce(100), 2.01);
 }
 
+// Four ranks send 3/4 of 800 bytes: 600; twice that to reduce; to all, a quarter of it twice.
+TEST(AlphaBeta, IsTheFormulasByHand) {
+  const AlphaBeta four{.ranks = 4, .alpha = 7, .beta = 2};
+  EXPECT_DOUBLE_EQ(four.AllGather(800), 7 + 2 * 600 + 0.1);
+  EXPECT_DOUBLE_EQ(four.AllReduce(800), 7 + 2 * 2 * 600 + 0.01);
+  EXPECT_DOUBLE_EQ(four.ReduceScatter(800), 7 + 2 * 600 + 0.001);
+  EXPECT_DOUBLE_EQ(four.AllToAll(800), 7 + 2 * 150 * 2 + 0.001);
+  EXPECT_DOUBLE_EQ(four.AllToAll(0), 7.001);
+}
+
+// Halves go to the even number; the tie-breaks stay.
+TEST(AlphaBeta, RoundsAsXlaDoes) {
+  const auto xla = [](double alpha) {
+    return AlphaBeta{.style = AlphaBetaStyle::kXla, .ranks = 2, .alpha = alpha, .beta = 1};
+  };
+  EXPECT_EQ(xla(0.5).AllGather(0), 0 + 0.1);
+  EXPECT_EQ(xla(0.5).AllGather(2), 2 + 0.1);
+  EXPECT_EQ(xla(0.5).AllGather(4), 2 + 0.1);
+  EXPECT_EQ(xla(0).AllGather(5), 2 + 0.1);
+  EXPECT_EQ(xla(0).AllGather(7), 4 + 0.1);
+  EXPECT_EQ(xla(0.4).AllReduce(3), 3 + 0.01);
+  EXPECT_EQ(xla(0.6).ReduceScatter(2), 2 + 0.001);
+  EXPECT_EQ(xla(0).AllToAll(10), 2 + 0.001);
+}
+
+// Between equal times the tie-breaks choose: scatter and exchange before reduce before gather.
+TEST(AlphaBeta, BreaksTies) {
+  const AlphaBeta one{.ranks = 1, .alpha = 1, .beta = 1};
+  EXPECT_LT(one.ReduceScatter(64), one.AllReduce(64));
+  EXPECT_LT(one.AllReduce(64), one.AllGather(64));
+  EXPECT_EQ(one.AllToAll(64), one.ReduceScatter(64));
+}
+
 }  // namespace
 }  // namespace orrery::transforms

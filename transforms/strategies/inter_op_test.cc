@@ -167,5 +167,153 @@ TEST(PlanStages, RejectsWhatDoesNotFitTogether) {
   EXPECT_THAT(ErrorOf(bad), HasSubstr("more than fits memory"));
 }
 
+TEST(PlanStages, SaysWordByWordWhatIsWrong) {
+  InterOpProblem good{.layers = 1,
+                      .devices = 1,
+                      .microbatches = 1,
+                      .submesh_sizes = {1},
+                      .stage_cost = {{{3}}},
+                      .most_successors = {}};
+  EXPECT_EQ(PlanStages(good).value()->cost, 3);
+  InterOpProblem bad = good;
+  bad.layers = 0;
+  EXPECT_EQ(ErrorOf(bad),
+            "stages: got 0 layers, 1 devices, 1 microbatches, wanted at least 1 of each");
+  bad = good;
+  bad.microbatches = -2;
+  EXPECT_EQ(ErrorOf(bad),
+            "stages: got 1 layers, 1 devices, -2 microbatches, wanted at least 1 of each");
+  bad = good;
+  bad.stage_cost = {{{3, 4}}};
+  EXPECT_EQ(ErrorOf(bad),
+            "stages: the stage costs are not one for each first layer, last layer and submesh");
+  bad.stage_cost = {{{3}, {4}}};
+  EXPECT_THAT(ErrorOf(bad), HasSubstr("the stage costs are not one for each"));
+  bad = good;
+  bad.most_successors = {{{}}};
+  EXPECT_EQ(ErrorOf(bad),
+            "stages: the successors are not one for each first layer, last layer and submesh");
+  bad = good;
+  bad.stage_cost[0][0][0] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(ErrorOf(bad), "stages: got a stage cost of nan, wanted at least 0");
+  bad = good;
+  bad.devices = 2'000'000'000;
+  EXPECT_EQ(ErrorOf(bad),
+            "stages: got 1 layers on 2000000000 devices, which is more than fits memory; group "
+            "layers or devices");
+}
+
+// Three devices and stages of two: nothing uses them all. With the one of three it does.
+TEST(PlanStages, IsNothingWhereNoStagesUseAllDevices) {
+  InterOpProblem problem{.layers = 2,
+                         .devices = 3,
+                         .microbatches = 4,
+                         .submesh_sizes = {2},
+                         .stage_cost = {{{1}, {2}}, {{kNever}, {1}}},
+                         .most_successors = {}};
+  EXPECT_FALSE(PlanStages(problem).value().has_value());
+  problem.submesh_sizes = {3};
+  EXPECT_THAT(PlanStages(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 0}));
+  EXPECT_EQ(PlanStages(problem).value()->cost, 2 + 3 * 2);
+  // More stages than layers cannot be.
+  problem.devices = 9;
+  EXPECT_FALSE(PlanStages(problem).value().has_value());
+  problem.submesh_sizes = {};
+  problem.stage_cost = {{{}, {}}, {{}, {}}};
+  EXPECT_FALSE(PlanStages(problem).value().has_value());
+}
+
+// Layers of 1 each on single devices, one device a layer: every cut but the finest leaves devices
+// over, and T = layers + (B-1).
+InterOpProblem Equal(int32_t layers, int64_t microbatches) {
+  InterOpProblem problem{.layers = layers,
+                         .devices = layers,
+                         .microbatches = microbatches,
+                         .submesh_sizes = {1},
+                         .stage_cost = {},
+                         .most_successors = {}};
+  for (int32_t first = 0; first < layers; ++first) {
+    auto& rows = problem.stage_cost.emplace_back();
+    for (int32_t last = 0; last < layers; ++last) {
+      rows.push_back({last < first ? kNever : double(1 + last - first)});
+    }
+  }
+  return problem;
+}
+
+TEST(PlanStages, OfEqualLayersFillsThePipeline) {
+  for (const int32_t layers : {1, 2, 5, 12}) {
+    for (const int64_t microbatches : {1, 2, 64}) {
+      const InterOpPlan plan = *PlanStages(Equal(layers, microbatches)).value();
+      EXPECT_EQ(plan.stages.size(), static_cast<size_t>(layers));
+      EXPECT_EQ(plan.cost, static_cast<double>(layers + microbatches - 1));
+    }
+  }
+}
+
+// A stage with memory for k microbatches beyond its own bears k stages after it: with one too few
+// on the first layer there is no plan of all stages.
+TEST(PlanStages, CountsTheStagesThatFollow) {
+  InterOpProblem problem = Equal(4, 8);
+  problem.most_successors.assign(4, std::vector<std::vector<int32_t>>(4, {3}));
+  problem.most_successors[1][1] = {2};
+  problem.most_successors[2][2] = {1};
+  problem.most_successors[3][3] = {0};
+  EXPECT_EQ(PlanStages(problem).value()->cost, 4 + 7);
+  for (size_t layer = 0; layer < 4; ++layer) {
+    InterOpProblem tight = problem;
+    --tight.most_successors[layer][layer][0];
+    EXPECT_FALSE(PlanStages(tight).value().has_value()) << layer;
+  }
+  // Two layers in the first stage, on two devices, where the second layer bears no stage but one.
+  problem.submesh_sizes = {1, 2};
+  for (size_t first = 0; first < 4; ++first) {
+    for (size_t last = 0; last < 4; ++last) {
+      problem.stage_cost[first][last].push_back(problem.stage_cost[first][last][0]);
+      problem.most_successors[first][last].push_back(3);
+    }
+  }
+  problem.most_successors[1][1][0] = 1;
+  problem.stage_cost[0][1][1] = 1.5;
+  EXPECT_THAT(PlanStages(problem).value()->stages,
+              ElementsAre(PipelineStage{0, 2, 1}, PipelineStage{2, 3, 0}, PipelineStage{3, 4, 0}));
+}
+
+// 1 and 9 sum to less than 6 and 6, but the slowest stage counts B times.
+TEST(PlanStages, WeighsTheSlowestStageByTheMicrobatches) {
+  InterOpProblem problem{
+      .layers = 3,
+      .devices = 2,
+      .microbatches = 1,
+      .submesh_sizes = {1},
+      .stage_cost = {{{1}, {6}, {kNever}}, {{kNever}, {5}, {9}}, {{kNever}, {kNever}, {6}}},
+      .most_successors = {}};
+  const auto first_end = [&](int64_t microbatches) {
+    problem.microbatches = microbatches;
+    return PlanStages(problem).value()->stages[0].end;
+  };
+  EXPECT_EQ(first_end(1), 1);  // 10 against 12
+  EXPECT_EQ(first_end(2), 2);  // 19 against 18
+  EXPECT_EQ(PlanStages(problem).value()->cost, 18);
+  EXPECT_EQ(first_end(int64_t{1} << 40), 2);
+}
+
+TEST(PlanStages, ScalesWithTheCosts) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    InterOpProblem problem = RandomProblem(seed);
+    const auto plan = PlanStages(problem).value();
+    for (auto& rows : problem.stage_cost) {
+      for (auto& costs : rows) {
+        for (double& cost : costs) cost *= 4;
+      }
+    }
+    const auto scaled = PlanStages(problem).value();
+    ASSERT_EQ(scaled.has_value(), plan.has_value());
+    if (!plan.has_value()) continue;
+    EXPECT_EQ(scaled->stages, plan->stages);
+    EXPECT_EQ(scaled->cost, 4 * plan->cost);
+  }
+}
+
 }  // namespace
 }  // namespace orrery::transforms

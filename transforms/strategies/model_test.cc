@@ -9,7 +9,7 @@
 #include "transforms/strategies/improve.h"
 #include "transforms/strategies/label_search.h"
 #include "transforms/strategies/minimize.h"
-#include "transforms/strategies/random_graph_test_util.h"
+#include "transforms/strategies/random_model_test_util.h"
 #include "transforms/strategies/reparametrize.h"
 
 // The parts of the solver, each against enumeration.
@@ -20,44 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-Model RandomModel(uint32_t seed, int32_t nodes, int32_t impossible) {
-  std::mt19937 random(seed);
-  StrategyGraph graph;
-  for (int32_t i = 0; i < nodes; ++i) {
-    AddRandomNode(graph, Draw(random, 2, 4), random);
-    for (int32_t j = 0; j < i; ++j) {
-      if (Draw(random, 0, 1) == 1) AddRandomEdge(graph, j, i, impossible, random);
-    }
-  }
-  LiveSet live{.name = "all", .nodes = {}, .budget = 20.0 * nodes};
-  for (int32_t i = 0; i < nodes; ++i) live.nodes.push_back(i);
-  graph.live_sets.push_back(live);
-  return ModelOf(graph);
-}
-
-// Calls visit(choice) for all choices.
-template <typename Visit>
-void ForEachChoice(const Model& model, const Visit& visit) {
-  std::vector<int32_t> choice(model.nodes());
-  while (true) {
-    visit(choice);
-    size_t i = 0;
-    while (i < choice.size() &&
-           ++choice[i] == static_cast<int32_t>(model.strategies(static_cast<int32_t>(i)))) {
-      choice[i++] = 0;
-    }
-    if (i == choice.size()) return;
-  }
-}
-
-double LeastCost(const Model& model, bool fitting) {
-  double least = kImpossible;
-  ForEachChoice(model, [&](const std::vector<int32_t>& choice) {
-    if (!fitting || Fits(model, choice)) least = std::min(least, CostOf(model, choice));
-  });
-  return least;
-}
 
 // a–b–c where b's second strategy meets nothing, and so c's first one meets nothing either.
 TEST(Model, DropsWhatIsImpossibleUntilNothingChanges) {

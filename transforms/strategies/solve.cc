@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/strategies/improve.h"
 #include "transforms/strategies/repeats.h"
 #include "transforms/strategies/solve_model.h"
 #include "transforms/strategies/strategy_graph.h"
@@ -41,48 +42,76 @@ std::pair<int32_t, double> WorstExcess(const Model& model, const std::vector<int
   return worst;
 }
 
-// How much more memory all live sets must have for there to be a choice: by bisection, from what
-// the nodes need at least to what some choice needs.
-NoChoice SmallestExcess(const StrategyGraph& graph, Model model, const SolveOptions& options) {
+// A choice whose live sets are over their budgets the least.
+struct LeastOver {
+  ModelSolution any;  // some choice, whatever memory it needs
+  std::vector<int32_t> choice;
+  int32_t live_set = -1;  // that is over the most
+  double excess = -kImpossible;
+  double proven = 0;  // no choice is over by less
+};
+
+// By bisection, from what the nodes need at least to what some choice needs. Costs are left out.
+LeastOver FindLeastOver(Model model, const SolveOptions& options) {
   for (auto& costs : model.cost) std::ranges::fill(costs, 0);
   for (strategies::Table& table : model.tables) {
     for (double& cost : table.values) cost = cost == kImpossible ? kImpossible : 0;
   }
   Model unlimited = model;
   unlimited.limits.clear();
-  const ModelSolution any = strategies::SolveModel(unlimited, options);
-  if (!any.found()) return Impossible(graph, -1);
-  auto [live_set, high] = WorstExcess(model, any.choice);
+  LeastOver least{.any = strategies::SolveModel(unlimited, options), .choice = {}};
+  if (!least.any.found()) return least;
+  const auto take = [&](const std::vector<int32_t>& choice) {
+    least.choice = choice;
+    std::tie(least.live_set, least.excess) = WorstExcess(model, choice);
+  };
+  take(least.any.choice);
   double low = 0;
   for (const strategies::MemoryLimit& limit : model.limits) {
-    double least = -limit.budget;
-    for (const int32_t node : limit.nodes) least += std::ranges::min(model.memory[At(node)]);
-    low = std::max(low, least);
+    double need = -limit.budget;
+    for (const int32_t node : limit.nodes) need += std::ranges::min(model.memory[At(node)]);
+    low = std::max(low, need);
   }
-  double proven = low;
-  for (int step = 0; step < kExcessSteps && high > low; ++step) {
+  least.proven = low;
+  for (int step = 0; step < kExcessSteps && least.excess > low; ++step) {
     // First the least that is thinkable: often it can be had.
-    const double excess = step == 0 ? low : low + (high - low) / 2;
-    if (step > 0 && (excess <= low || excess >= high)) break;
+    const double excess = step == 0 ? low : low + (least.excess - low) / 2;
+    if (step > 0 && (excess <= low || excess >= least.excess)) break;
     Model relaxed = model;
     for (strategies::MemoryLimit& limit : relaxed.limits) limit.budget += excess;
     const ModelSolution solution = strategies::SolveModel(std::move(relaxed), options);
     if (solution.found()) {
-      std::tie(live_set, high) = WorstExcess(model, solution.choice);
+      take(solution.choice);
       if (step == 0) break;
     } else {
       low = excess;
-      if (solution.bound == kImpossible) proven = excess;
+      if (solution.bound == kImpossible) least.proven = excess;
     }
-    if (high - low <= 1e-9 * high) break;
+    if (least.excess - low <= 1e-9 * least.excess) break;
   }
-  const LiveSet& live = graph.live_sets[At(live_set)];
-  NoChoice none{
-      .reason = {}, .live_set = live_set, .excess = high, .proven = proven >= high * (1 - 1e-8)};
-  none.reason = absl::StrCat("live set ", live_set, " '", live.name, "': needs ",
-                             live.budget + high, ", has ", live.budget, "; the smallest excess ",
-                             none.proven ? "there is" : "found");
+  return least;
+}
+
+// How much more memory all live sets must have for there to be a choice.
+NoChoice ShortOfMemory(const StrategyGraph& graph, const LeastOver& least) {
+  const LiveSet& live = graph.live_sets[At(least.live_set)];
+  NoChoice none{.reason = {},
+                .live_set = least.live_set,
+                .excess = least.excess,
+                .proven = least.proven >= least.excess * (1 - 1e-8)};
+  none.reason = absl::StrCat("live set ", least.live_set, " '", live.name, "': needs ",
+                             live.budget + least.excess, ", has ", live.budget,
+                             "; the smallest excess ", none.proven ? "there is" : "found");
   return none;
+}
+
+// Where the search found no choice.
+NoChoice NothingFound(const StrategyGraph& graph, const LeastOver& least) {
+  if (least.any.found()) return ShortOfMemory(graph, least);
+  if (least.any.bound == kImpossible) return Impossible(graph, -1);
+  return {.reason =
+              "the search gave up before it found a choice that avoids infinite costs and "
+              "incompatible pairs; try a larger label_limit"};
 }
 
 // The solution with repeats composed, where no limit binds and there is one.
@@ -115,13 +144,20 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
     result.none = Impossible(graph, node);
     return result;
   }
-  const ModelSolution solution = strategies::SolveModel(model, options);
+  ModelSolution solution = strategies::SolveModel(model, options);
   result.labels = solution.labels;
   result.bound = solution.bound;
   if (!solution.found()) {
-    result.none = SmallestExcess(graph, model, options);
-    if (solution.bound != kImpossible) result.none->proven = false;
-    return result;
+    LeastOver least = FindLeastOver(model, options);
+    const bool proven = solution.bound == kImpossible;
+    if (proven || !least.any.found() || !strategies::Fits(model, least.choice)) {
+      result.none = NothingFound(graph, least);
+      if (!proven) result.none->proven = false;
+      return result;
+    }
+    // Costs had misled the search.
+    strategies::Improve(model, least.choice);
+    solution.choice = std::move(least.choice);
   }
   result.assignment = strategies::InGraph(model, solution.choice);
   result.cost = CostOf(graph, result.assignment);
