@@ -128,24 +128,29 @@ TEST(LayoutForms, AreFoundWhereverThereAreAny) {
 }
 
 // What is in the form already stays as it was written; the forms are those that they are called.
+void ExpectKinds(const Sharding& split, int64_t size, const Mesh& mesh) {
+  const auto blocked = InBlocks(split, {size}, mesh), nested = InNestedChunks(split, {size}, mesh);
+  if (split.block(0) > 0 || split.at(0).empty()) {
+    EXPECT_EQ(*blocked, split);
+  }
+  if (split.block(0) == kNestedChunks) {
+    EXPECT_EQ(*nested, split);
+  }
+  if (blocked.ok()) {
+    EXPECT_TRUE(blocked->at(0).empty() || blocked->block(0) > 0);
+    EXPECT_EQ(blocked->at(0).Sorted(), split.at(0).Sorted()) << size;
+  }
+  if (nested.ok()) {
+    EXPECT_EQ(nested->block(0), kNestedChunks);
+    EXPECT_EQ(nested->at(0).Sorted(), split.at(0).Sorted()) << size;
+  }
+}
+
+// No axis is lost, not even one of one rank or one that leaves ranks empty.
 TEST(LayoutForms, AreOfTheirKind) {
   const Mesh mesh = MeshOf({2, 1, 3});
-  for (const Sharding& split : AllSplits(12, mesh)) {
-    const auto blocked = InBlocks(split, {12}, mesh), nested = InNestedChunks(split, {12}, mesh);
-    if (split.block(0) > 0 || split.at(0).empty()) {
-      EXPECT_EQ(*blocked, split);
-    }
-    if (split.block(0) == kNestedChunks) {
-      EXPECT_EQ(*nested, split);
-    }
-    if (blocked.ok()) {
-      EXPECT_TRUE(blocked->at(0).empty() || blocked->block(0) > 0);
-      EXPECT_EQ(blocked->at(0).Sorted(), split.at(0).Sorted());
-    }
-    if (nested.ok()) {
-      EXPECT_EQ(nested->block(0), kNestedChunks);
-      EXPECT_EQ(nested->at(0).Sorted(), split.at(0).Sorted());
-    }
+  for (const int64_t size : {1, 2, 3, 5, 12}) {
+    for (const Sharding& split : AllSplits(size, mesh)) ExpectKinds(split, size, mesh);
   }
 }
 
