@@ -1,5 +1,7 @@
 #include "transforms/redistribution/naive.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <random>
-#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
