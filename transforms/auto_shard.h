@@ -66,7 +66,8 @@ struct AutoShardReport {
 
 /// Spreads a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; by axis "hp" as costs the least by `prices`. Inputs are spread as is best; the state and
-/// the gradients of a parameter as the parameter is; results and losses are whole. A value that
+/// the gradients of a parameter as the parameter is; results and losses are
+/// not partial. A value that
 /// changes its layout does so once for each layout that its consumers want. The costs count that
 /// exactly where they want one more layout than there is; of further ones each consumer pays for
 /// its own, which is never too little.

@@ -18,6 +18,8 @@ using AxisLayout = int8_t;
 inline constexpr AxisLayout kWholeLayout = -1;
 inline constexpr AxisLayout kPartialLayout = -2;
 inline constexpr AxisLayout kNoLayout = -3;  // of what is not there
+/// Where a layout is asked for: any but partial.
+inline constexpr AxisLayout kReducedLayout = -4;
 
 /// `type`, on which `axis` does nothing yet, in that layout.
 ir::TensorType InLayout(ir::TensorType type, AxisLayout layout, ir::AxisIndex axis);

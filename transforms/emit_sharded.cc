@@ -30,12 +30,16 @@ class Emitter {
         graph_(graph),
         ways_(ways),
         builder_(function.name(), mesh),
-        versions_(function.value_limit()) {
+        versions_(function.value_limit()),
+        named_(function.value_limit(), kNoLayout) {
     builder_.function().Reserve(function.op_limit() + function.op_limit() / 4,
                                 function.value_limit() + function.op_limit() / 4);
     for (const ir::Input& input : function.inputs()) Take(input.value);
     for (const OpId op : function.order()) {
       for (int32_t i = 0; i < function.result_count(op); ++i) Take(function.result(op, i));
+    }
+    for (const ir::Output& output : function.outputs()) {
+      if (output.of.valid()) named_[output.value] = graph.Given(output.of);
     }
   }
 
@@ -68,6 +72,7 @@ class Emitter {
   };
 
   void Take(ValueId value) {
+    named_[value] = graph_.Given(value);
     const absl::string_view name = function_.value_name(value);
     if (!name.empty()) taken_.insert(std::string(name));
   }
@@ -183,16 +188,18 @@ class Emitter {
                        {{"axes", function.mesh().Names(axes.Sorted())}});
   }
 
-  // The name goes to the version that consumers are given, or to what becomes of a partial one.
+  // The name goes to the version that is returned, or that consumers are given; if those take a
+  // partial one, to what first becomes of it.
   std::string Renamed(ValueId value, const LayoutStep& step) {
     const std::string name(function_.value_name(value));
-    const bool is_given = step.after == graph_.Given(value);
-    const bool reduced = graph_.Given(value) == kPartialLayout && step.before == kPartialLayout;
-    if (name.empty() || (!is_given && !reduced)) return "";
-    if (builder_.function().value_name(versions_[value][0].value) != name) return "";
-    std::string old = absl::StrCat(name, step.before == kPartialLayout ? ".partial" : ".left");
+    const AxisLayout named = named_[value];
+    const bool takes =
+        named == kPartialLayout ? step.before == kPartialLayout : step.after == named;
+    const LaidOut& first = versions_[value][0];
+    if (name.empty() || !takes || builder_.function().value_name(first.value) != name) return "";
+    std::string old = absl::StrCat(name, first.layout == kPartialLayout ? ".partial" : ".left");
     while (!taken_.insert(old).second) old += "'";
-    builder_.function().SetName(versions_[value][0].value, old);
+    builder_.function().SetName(first.value, old);
     return name;
   }
 
@@ -202,6 +209,7 @@ class Emitter {
   LayoutWays& ways_;
   ir::Builder builder_;
   IdTable<ValueId, std::vector<LaidOut>> versions_;  // the first as its producer leaves it
+  IdTable<ValueId, AxisLayout> named_;               // the layout of the version with its name
   absl::flat_hash_set<std::string> taken_;
 };
 

@@ -28,7 +28,7 @@ class Pinner {
     }
     for (const ir::Output& output : function_.outputs()) {
       if (!output.of.valid() && pins_[output.value] == kNoLayout) {
-        pins_[output.value] = kWholeLayout;
+        pins_[output.value] = kReducedLayout;
       }
     }
     return std::move(pins_);

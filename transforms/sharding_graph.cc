@@ -159,7 +159,7 @@ absl::Status ShardingGraph::PinGroup(size_t node) {
   std::vector<OpStrategy>& strategies = of_groups_[node];
   for (const ValueId value : nodes_[node].values) {
     const AxisLayout pin = pins_[value];
-    if (pin == kNoLayout) continue;
+    if (pin == kNoLayout || pin == kReducedLayout) continue;
     std::erase_if(strategies, [&](const OpStrategy& s) { return s.results[0] != pin; });
     if (!strategies.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -240,7 +240,10 @@ AxisLayout ShardingGraph::LeftBy(ValueId value, const Choice& choice) const {
 }
 
 AxisLayout ShardingGraph::GivenBy(ValueId value, const Choice& choice) const {
-  return pins_[value] != kNoLayout ? pins_[value] : LeftBy(value, choice);
+  const AxisLayout left = LeftBy(value, choice), pin = pins_[value];
+  if (pin == kNoLayout) return left;
+  if (pin == kReducedLayout) return left == kPartialLayout ? kWholeLayout : left;
+  return pin;
 }
 
 AxisLayout ShardingGraph::ExtraBy(ValueId value, const Choice& choice) const {

@@ -14,7 +14,8 @@
 
 namespace orrery::transforms {
 
-/// The layout in which each value must be left to its consumers; kNoLayout where that is free.
+/// The layout in which consumers must get each value; kReducedLayout of what is returned, and
+/// kNoLayout where that is free.
 using PinnedLayouts = IdTable<ir::ValueId, AxisLayout>;
 
 /// What the user's pins and the roles of the outputs ask for.
