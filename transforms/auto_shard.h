@@ -49,8 +49,8 @@ struct ShardingPin {
 struct AutoShardOptions {
   /// Of a value that several match, the first one counts. Consumers get the value as it is pinned,
   /// or redistributed from there.
-  std::vector<ShardingPin> pins;
-  SolveOptions solve;
+  std::vector<ShardingPin> pins = {};
+  SolveOptions solve = {};
 };
 
 /// What the choice was.
