@@ -5,9 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
-#include "lowering/geometry.h"
-#include "lowering/pricing.h"
-#include "simulator/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
@@ -247,10 +244,10 @@ ClusterDialect::ClusterDialect(const redistribution::Problem& problem,
                                const cluster::Cluster& cluster,
                                const cost_models::CostModel& cost_model,
                                const ClusterDialectOptions& options)
-    : problem_(problem), cluster_(cluster), cost_model_(cost_model), options_(options) {
-  step_.mesh = problem_.mesh;
-  step_.devices = options_.devices;
-  step_.stages.resize(1);
+    : problem_(problem),
+      cluster_(cluster),
+      options_(options),
+      times_(problem_.mesh, options.devices, cluster, cost_model, options.algorithms) {
   target_ = Normal(PackedLayout(problem_.to));
 }
 
@@ -263,33 +260,16 @@ int64_t ClusterDialect::Elements(const PackedLayout& layout) const {
                                   problem_.mesh);
 }
 
-Duration ClusterDialect::TimeOf(CollectiveKind kind, const AxisList& axes, Bytes size) const {
-  const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
-  if (!is_new) return found->second;
-  const Geometry geometry(step_);
-  Pricing pricing(geometry, cost_model_, cluster_.topology, {.algorithms = options_.algorithms});
-  BlockTask task;
-  task.collective = kind;
-  task.group = axes;
-  task.bytes = size;
-  task.stream = simulator::StreamKind::kHorizontal;
-  simulator::Program program;
-  pricing.Expect(0, task);
-  pricing.Prepare(/*fold=*/true, program);
-  const TaskTime time = pricing.Collective(0, task, 0);
-  return found->second = time.flow.valid() ? simulator::TimeAlone(program.flow(time.flow), program)
-                                           : time.duration;
-}
-
 redistribution::StepCost ClusterDialect::CostOf(const PackedLayout& before,
                                                 const Step& step) const {
   const Bytes brought(Elements(before) * problem_.itemsize);
   const auto collective = [&](CollectiveKind kind, Bytes size) {
     const AxisList axes = step.axes.Sorted();
-    const double latency = TimeOf(kind, axes, Bytes(0)).seconds() * 1e6;
-    return redistribution::StepCost{.latency = latency,
-                                    .transfer = TimeOf(kind, axes, size).seconds() * 1e6 - latency,
-                                    .synchronization = options_.straggler.seconds() * 1e6};
+    const double latency = times_.Of(kind, axes, Bytes(0)).seconds() * 1e6;
+    return redistribution::StepCost{
+        .latency = latency,
+        .transfer = times_.Of(kind, axes, size).seconds() * 1e6 - latency,
+        .synchronization = options_.straggler.seconds() * 1e6};
   };
   switch (step.kind) {
     case StepKind::kSlice:

@@ -2,15 +2,13 @@
 #define ORRERY_LOWERING_CLUSTER_DIALECT_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
-#include "transforms/pipeline.h"
+#include "lowering/collective_times.h"
 #include "transforms/redistribution/dialect.h"
 
 namespace orrery::lowering {
@@ -54,16 +52,11 @@ class ClusterDialect final : public redistribution::Dialect {
  private:
   class Expansion;
 
-  // Of all groups along `axes` at once; memoised, so a dialect is not for several threads.
-  Duration TimeOf(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
-
   const redistribution::Problem problem_;
   const cluster::Cluster& cluster_;
-  const cost_models::CostModel& cost_model_;
   const ClusterDialectOptions options_;
-  transforms::PipelinedStep step_;  // one stage: the mesh as lowering sees it
+  const CollectiveTimes times_;  // memoised, so a dialect is not for several threads
   redistribution::PackedLayout target_;
-  mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
 };
 
 }  // namespace orrery::lowering

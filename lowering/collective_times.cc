@@ -1,0 +1,40 @@
+#include "lowering/collective_times.h"
+
+#include <utility>
+
+#include "lowering/geometry.h"
+#include "lowering/pricing.h"
+#include "simulator/time_alone.h"
+
+namespace orrery::lowering {
+
+CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
+                                 const cluster::Cluster& cluster,
+                                 const cost_models::CostModel& cost_model,
+                                 const cost_models::CollectiveChoice& algorithms)
+    : cluster_(cluster), cost_model_(cost_model), algorithms_(algorithms) {
+  step_.mesh = mesh;
+  step_.devices = std::move(devices);
+  step_.stages.resize(1);
+}
+
+Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisList& axes,
+                             Bytes size) const {
+  const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
+  if (!is_new) return found->second;
+  const Geometry geometry(step_);
+  Pricing pricing(geometry, cost_model_, cluster_.topology, {.algorithms = algorithms_});
+  BlockTask task;
+  task.collective = kind;
+  task.group = axes;
+  task.bytes = size;
+  task.stream = simulator::StreamKind::kHorizontal;
+  simulator::Program program;
+  pricing.Expect(0, task);
+  pricing.Prepare(/*fold=*/true, program);
+  const TaskTime time = pricing.Collective(0, task, 0);
+  return found->second = time.flow.valid() ? simulator::TimeAlone(program.flow(time.flow), program)
+                                           : time.duration;
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,39 @@
+#ifndef ORRERY_LOWERING_COLLECTIVE_TIMES_H_
+#define ORRERY_LOWERING_COLLECTIVE_TIMES_H_
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
+#include "cost_models/cost_model.h"
+#include "ir/mesh.h"
+#include "transforms/pipeline.h"
+
+namespace orrery::lowering {
+
+/// What lowering gives a collective that stands alone in a program.
+class CollectiveTimes {
+ public:
+  /// `devices`: of each rank, by its number; empty: rank r is on device r. `cluster` and
+  /// `cost_model` live longer.
+  CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
+                  const cluster::Cluster& cluster, const cost_models::CostModel& cost_model,
+                  const cost_models::CollectiveChoice& algorithms);
+
+  /// Of all groups of ranks along `axes`, ascending, at once. Memoised, so not for several threads.
+  Duration Of(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
+
+ private:
+  const cluster::Cluster& cluster_;
+  const cost_models::CostModel& cost_model_;
+  const cost_models::CollectiveChoice algorithms_;
+  transforms::PipelinedStep step_;  // one stage: the mesh as lowering sees it
+  mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_COLLECTIVE_TIMES_H_

@@ -1,0 +1,172 @@
+#include "transforms/auto_shard.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "ir/models/mlp.h"
+#include "ir/models/model.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "tests/semantics/compare.h"
+#include "tests/semantics/random_step.h"
+#include "transforms/microbatch.h"
+#include "transforms/plain_prices_test_util.h"
+#include "transforms/shard.h"
+#include "transforms/training_step.h"
+
+// Sharding by cost changes nothing that is computed, whatever the prices, and is never dearer than
+// Megatron's pattern by its own prices.
+
+namespace orrery::semantics {
+namespace {
+
+using transforms::AutoShardReport;
+using transforms::PlainPrices;
+
+// Prices under which now this and now that is worth while.
+constexpr PlainPrices::Rates kRates[] = {
+    {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9},   // split whatever can be
+    {.flops = 1e12, .bytes = 1e9, .link = 1e11, .latency = 1e-9},   // memory above all
+    {.flops = 1e12, .bytes = 1e11, .link = 1e10, .latency = 1e-8},  // links count
+};
+
+// For each way to redistribute its own price at random: then all of them occur.
+class RandomPrices final : public transforms::ShardingPrices {
+ public:
+  explicit RandomPrices(uint32_t seed) : seed_(seed) {}
+  double OpSeconds(const transforms::LocalOp& op) const override {
+    double elements = 1;
+    for (const ir::TensorType* type : op.results) {
+      elements += static_cast<double>(ir::ElementCount(type->dims));
+    }
+    return Draw(static_cast<uint32_t>(op.kind), static_cast<uint32_t>(elements)) * elements;
+  }
+  double StepSeconds(redistribution::StepKind kind, const ir::AxisList&,
+                     Bytes size) const override {
+    return Draw(1000 + static_cast<uint32_t>(kind), static_cast<uint32_t>(size.count()));
+  }
+
+ private:
+  double Draw(uint32_t what, uint32_t size) const {
+    std::mt19937 random(seed_ * 7919 + what * 104729 + size);
+    return static_cast<double>(random() % 1000) / 100;
+  }
+  const uint32_t seed_;
+};
+
+ir::Function Model(absl::string_view family, absl::string_view keys, int64_t batch) {
+  for (const ir::ModelInfo* info : ir::AllModels()) {
+    if (info->name != family) continue;
+    ir::ModelValues values(batch, ir::DType::kF32);
+    for (const ir::ModelKey& key : info->keys) {
+      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
+    }
+    for (const absl::string_view pair : absl::StrSplit(keys, ',')) {
+      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
+      values.Set(parts.first, parts.second);
+    }
+    ir::Function function = info->build(values).value();
+    const absl::Status status = transforms::MakeTrainingStep(function, {.optimizer = "adam"});
+    EXPECT_TRUE(status.ok()) << status;
+    return function;
+  }
+  ADD_FAILURE() << "no family " << family;
+  return ir::Function();
+}
+
+// The step, spread by `prices`, verifies and computes what it did.
+void ExpectSameSpread(const ir::Function& step, const ir::Mesh& mesh,
+                      const transforms::ShardingPrices& prices, const Named& inputs,
+                      const Named& expected) {
+  SCOPED_TRACE(ir::ToString(mesh));
+  AutoShardReport report;
+  const auto sharded =
+      transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, {}, &report);
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded) << ir::Print(*sharded);
+  EXPECT_TRUE(report.optimal || mesh.size() == mesh.size(*mesh.Find("dp")));
+  const Outcome outcome = RunAll(*sharded, inputs);
+  ExpectSame(outcome.outputs, expected);
+  EXPECT_LE(outcome.disagreement, kTolerance);
+  if (testing::Test::HasFailure()) FAIL() << ir::Print(*sharded);
+}
+
+// In all degrees, under all prices; never dearer than what Shard makes of it.
+void ExpectGood(const ir::Function& step, bool exact = true) {
+  const Named inputs = RandomInputs(step, 3);
+  const Named expected = RunAll(step, inputs).outputs;
+  for (const int64_t hp : {2, 3, 4}) {
+    for (const int64_t dp : {1, 2}) {
+      if (dp > 1 && !exact) continue;
+      const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
+      const auto pattern = transforms::Shard(step, mesh);
+      for (const PlainPrices::Rates& rates : kRates) {
+        const PlainPrices prices(mesh, rates);
+        ExpectSameSpread(step, mesh, prices, inputs, expected);
+        if (testing::Test::HasFailure()) return;
+        if (!pattern.ok()) continue;  // nothing divides
+        const auto ours =
+            transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices);
+        EXPECT_LE(transforms::SerialSeconds(*ours, prices),
+                  transforms::SerialSeconds(*pattern, prices) * (1 + 1e-9))
+            << ir::ToString(mesh) << " link " << rates.link;
+      }
+    }
+  }
+}
+
+TEST(AutoShard, MlpIsTheMlp) {
+  for (const int64_t layers : {1, 2, 3}) {
+    ir::Function step = ir::Mlp({.layers = layers, .dim = 12, .batch = 24}).value();
+    ExpectGood(step);
+    ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+    ExpectGood(step);
+  }
+}
+
+TEST(AutoShard, TransformersAreTheSame) {
+  for (const auto& [family, keys] : std::vector<std::pair<absl::string_view, absl::string_view>>{
+           {"gpt", "layers=2,hidden=24,heads=12,seq=6,vocab=12"},
+           {"gpt", "layers=1,hidden=16,heads=4,kv_heads=2,seq=4,vocab=8,mlp=swiglu,ffn=12,flash=1"},
+           {"bert", "layers=1,hidden=8,heads=2,seq=4,vocab=12,classes=4"}}) {
+    SCOPED_TRACE(keys);
+    ExpectGood(Model(family, keys, 2));
+  }
+}
+
+TEST(AutoShard, ResnetIsTheSame) {
+  ExpectGood(Model("resnet", "depth=18,image=32,width=4,classes=4", 2), false);
+}
+
+TEST(AutoShard, OtherModelsAreTheSame) {
+  for (const auto& [family, keys] : std::vector<std::pair<absl::string_view, absl::string_view>>{
+           {"gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,qkv=packed,flash=1"},
+           {"gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4"},
+           {"lstm", "layers=1,hidden=4,seq=3,vocab=8"}}) {
+    SCOPED_TRACE(keys);
+    ExpectGood(Model(family, keys, 2));
+  }
+}
+
+TEST(AutoShard, RandomStepsAreTheSame) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const ir::Function step = RandomStep({.seed = seed,
+                                          .layers = 1 + static_cast<int>(seed % 4),
+                                          .batch = 12,
+                                          .width_unit = seed % 5 == 0 ? 3 : 12,
+                                          .tied = seed % 2 == 0},
+                                         seed % 3 == 0 ? "none" : "momentum");
+    const Named inputs = RandomInputs(step, seed);
+    const Named expected = RunAll(step, inputs).outputs;
+    const ir::Mesh mesh({{"dp", 1 + seed % 2}, {"hp", 2 + seed / 2 % 3}});
+    ExpectSameSpread(step, mesh, RandomPrices(seed), inputs, expected);
+    if (HasFailure()) FAIL() << ir::Print(step);
+  }
+}
+
+}  // namespace
+}  // namespace orrery::semantics

@@ -1,0 +1,189 @@
+#include "transforms/auto_shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "ir/models/mlp.h"
+#include "ir/models/model.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "transforms/axis_layout.h"
+#include "transforms/microbatch.h"
+#include "transforms/plain_prices_test_util.h"
+#include "transforms/training_step.h"
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+using ir::OpKind;
+using ir::ValueId;
+
+const ir::Mesh& Two() {
+  static const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  return mesh;
+}
+
+Function Spread(const Function& step, const PlainPrices::Rates& rates,
+                const AutoShardOptions& options = {}, AutoShardReport* report = nullptr) {
+  auto spread =
+      AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), rates), options, report);
+  EXPECT_TRUE(spread.ok()) << spread.status();
+  if (!spread.ok()) return step;
+  EXPECT_TRUE(ir::Verify(*spread).ok()) << ir::Verify(*spread);
+  return *std::move(spread);
+}
+
+Function Gpt(absl::string_view keys) {
+  for (const ir::ModelInfo* info : ir::AllModels()) {
+    if (info->name != "gpt") continue;
+    ir::ModelValues values(1, ir::DType::kF32);
+    for (const ir::ModelKey& key : info->keys) {
+      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
+    }
+    for (const absl::string_view pair : absl::StrSplit(keys, ',')) {
+      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
+      values.Set(parts.first, parts.second);
+    }
+    Function function = info->build(values).value();
+    const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
+    EXPECT_TRUE(status.ok()) << status;
+    return function;
+  }
+  ADD_FAILURE() << "no gpt";
+  return Function();
+}
+
+std::map<OpKind, int> Count(const Function& function) {
+  std::map<OpKind, int> counts;
+  for (const ir::OpId op : function.order()) {
+    if (function.info(op).op_class == ir::OpClass::kCollective) ++counts[function.kind(op)];
+  }
+  return counts;
+}
+
+AxisLayout LayoutOfNamed(const Function& function, absl::string_view name) {
+  for (const ir::Input& input : function.inputs()) {
+    if (function.value_name(input.value) != name) continue;
+    return LayoutOf(function.type(input.value).sharding, 1);
+  }
+  for (const ir::OpId op : function.order()) {
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      const ValueId value = function.result(op, i);
+      if (function.value_name(value) == name) return LayoutOf(function.type(value).sharding, 1);
+    }
+  }
+  ADD_FAILURE() << "no " << name;
+  return kNoLayout;
+}
+
+// Products dominate, and a batch of three cannot be split: one all-reduce for columns and rows.
+constexpr PlainPrices::Rates kProducts = {
+    .flops = 1e9, .bytes = 1e15, .link = 1e10, .latency = 1e-6};
+
+TEST(AutoShard, FindsThePairsOfAnMlp) {
+  const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  AutoShardReport report;
+  const Function spread = Spread(step, kProducts, {}, &report);
+  // Rows first leave the loss split, too; columns first would need its operand whole.
+  for (const auto& [name, layout] : std::map<std::string, AxisLayout>{
+           {"w0", 0}, {"w1", 1}, {"w2", 0}, {"w3", 1}, {"dw0", 0}, {"dw3", 1}}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), layout) << name;
+  }
+  // One a pair forward, and one backward.
+  EXPECT_EQ(Count(spread), (std::map<OpKind, int>{{OpKind::kAllReduce, 4}})) << ir::Print(spread);
+  EXPECT_TRUE(report.optimal);
+  EXPECT_NEAR(report.seconds, SerialSeconds(spread, PlainPrices(Two(), kProducts)),
+              1e-9 * report.seconds);
+}
+
+constexpr char kOddGpt[] = "layers=2,hidden=64,heads=4,seq=3,vocab=33";
+constexpr char kEvenGpt[] = "layers=2,hidden=64,heads=4,seq=8,vocab=33";
+
+void ExpectMegatronWeights(const Function& spread) {
+  for (const std::string layer : {"h.0.", "h.1."}) {
+    for (const char* name : {"attn.q.weight", "attn.k.weight", "attn.v.weight", "mlp.up.weight"}) {
+      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 1) << layer << name;
+    }
+    for (const char* name : {"attn.proj.weight", "mlp.down.weight"}) {
+      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 0) << layer << name;
+    }
+  }
+}
+
+TEST(AutoShard, FindsMegatronsPairs) {
+  const Function spread = Spread(Gpt(kOddGpt), kProducts);
+  ExpectMegatronWeights(spread);
+  // An all-reduce for attention and for the feed-forward of each layer, forward and backward.
+  EXPECT_GE(Count(spread)[OpKind::kAllReduce], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// Where norms and residuals take long, they are split along the sequence.
+TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
+  const PlainPrices::Rates rates = {.flops = 1e9, .bytes = 2e9, .link = 1e10, .latency = 1e-9};
+  const Function spread = Spread(Gpt(kEvenGpt), rates);
+  ExpectMegatronWeights(spread);
+  for (const char* name : {"h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2"}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+  }
+  auto counts = Count(spread);
+  EXPECT_GE(counts[OpKind::kReduceScatter], 8);
+  EXPECT_GE(counts[OpKind::kAllGather], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+TEST(AutoShard, KeepsPins) {
+  const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  const Function spread = Spread(step, kProducts, {.pins = {{"^w0$", 0}, {"^a1$", 1}, {"^w3$"}}});
+  EXPECT_EQ(LayoutOfNamed(spread, "w0"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "dw0"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "a1"), 1);
+  EXPECT_EQ(LayoutOfNamed(spread, "w3"), kWholeLayout);
+  // The first one that matches counts.
+  const Function first = Spread(step, kProducts, {.pins = {{"^w1$", 1}, {"^w[01]$", 0}}});
+  EXPECT_EQ(LayoutOfNamed(first, "w1"), 1);
+  EXPECT_EQ(LayoutOfNamed(first, "w0"), 0);
+}
+
+TEST(AutoShard, SaysWhichPinCannotBeKept) {
+  Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "momentum").value());
+  const auto error = [&](const ShardingPin& pin, const ir::Mesh& mesh = Two()) {
+    const auto spread =
+        AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {.pins = {pin}});
+    return spread.ok() ? "kept" : std::string(spread.status().message());
+  };
+  EXPECT_EQ(error({"^w0$", 1}), "kept");
+  EXPECT_EQ(error({"^w0$", 2}),
+            "mlp: pin '^w0$=hp@2': %w0 is f32[6,6]; wanted one of its 2 dimensions, counted from "
+            "0, or whole");
+  EXPECT_EQ(error({"^x$", 0}),
+            "mlp: pin '^x$=hp@0': dimension 0 of %x, which is f32[3,6], does not divide over hp=2");
+  EXPECT_EQ(error({"nothing", 0}), "mlp: pin 'nothing=hp@0': matches the name of no value");
+  EXPECT_EQ(error({"(", ShardingPin::kWhole}),
+            "mlp: pin '(=hp@whole': is no regular expression; wanted one such as "
+            "'mlp.up.weight$'");
+  EXPECT_EQ(error({"^w0$", 1}, ir::Mesh({{"dp", 3}, {"hp", 1}})),
+            "mlp: values are pinned to hp, and mesh(dp=3, hp=1) has no such axis of several ranks; "
+            "wanted hp of at least 2");
+  const auto torn = AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), kProducts),
+                              {.pins = {{"^w0$", 1}, {"^w0.m$", 0}}});
+  EXPECT_THAT(std::string(torn.status().message()),
+              testing::StartsWith("mlp: the pin of %w0.m cannot be kept: %w0 and what"));
+}
+
+TEST(AutoShard, WithoutHpIsShard) {
+  const Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 4}).value();
+  const ir::Mesh mesh({{"dp", 2}, {"hp", 1}});
+  const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts));
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  EXPECT_THAT(ir::Print(*spread), testing::HasSubstr("%x: f32[4@dp,6] data"));
+}
+
+}  // namespace
+}  // namespace orrery::transforms

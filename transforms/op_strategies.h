@@ -1,0 +1,56 @@
+#ifndef ORRERY_TRANSFORMS_OP_STRATEGIES_H_
+#define ORRERY_TRANSFORMS_OP_STRATEGIES_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/function.h"
+#include "transforms/auto_shard.h"
+#include "transforms/axis_layout.h"
+
+namespace orrery::transforms {
+
+/// One way for the ranks of an axis to carry out an op.
+struct OpStrategy {
+  absl::InlinedVector<AxisLayout, 4> operands;  // wanted of them
+  absl::InlinedVector<AxisLayout, 2> results;   // left of them
+  double seconds = 0;
+};
+
+/// The strategies of ops, from their sharding rules: "whole"; one for each factor that divides; and
+/// of a linear op that operands and results are partial. Equal ops share them.
+class OpStrategies {
+ public:
+  /// All live longer. Nothing in `function` uses `axis` yet; `mesh` is its mesh with `axis` at its
+  /// size.
+  OpStrategies(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
+               const ShardingPrices& prices)
+      : function_(function), mesh_(mesh), axis_(axis), prices_(prices) {}
+
+  const std::vector<OpStrategy>& Of(ir::OpId op);
+
+ private:
+  using Layouts = absl::InlinedVector<AxisLayout, 4>;
+
+  std::vector<OpStrategy> Make(ir::OpId op) const;
+  void AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const;
+  void AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const;
+  void Add(ir::OpId op, const Layouts& operands, std::vector<OpStrategy>& strategies) const;
+
+  const ir::Function& function_;
+  const ir::Mesh& mesh_;
+  const ir::AxisIndex axis_;
+  const ShardingPrices& prices_;
+  std::map<std::vector<int32_t>, std::vector<OpStrategy>> made_;  // by kind, attributes and types
+};
+
+/// Seconds of any op from the types of its operands and results as they are spread over `mesh`.
+double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
+                 std::span<const ir::TensorType* const> operands,
+                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
+                 const ShardingPrices& prices);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_OP_STRATEGIES_H_
