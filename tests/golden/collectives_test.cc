@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -71,9 +73,12 @@ std::string Line(size_t index, const std::function<void(nlohmann::json&)>& chang
                  bool fluid = false) {
   nlohmann::json record = Cases()[index];
   change(record);
-  const std::string path = ::testing::TempDir() + "/changed_case.json";
+  // Of this process: ctest runs many at a time.
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/orrery_changed_case.", getpid(), ".json");
   std::ofstream(path) << nlohmann::json::array({record});
   const absl::StatusOr<std::string> csv = PlayCollectiveCases(path, fluid);
+  std::remove(path.c_str());
   EXPECT_TRUE(csv.ok()) << csv.status();
   const std::vector<std::string> lines = absl::StrSplit(csv.value_or("\n"), '\n');
   return lines[1].substr(2);
