@@ -164,7 +164,7 @@ TEST(CollectiveCases, OfOtherShapesArePlayed) {
 
 // A dimension of one rank changes nothing; in three the fluid model takes one after the other.
 TEST(CollectiveCases, OfSeveralDimensionsArePlayed) {
-  const auto with = [](std::vector<int> ranks) {
+  const auto with = [](const std::vector<int>& ranks) {
     return [ranks](nlohmann::json& record) {
       record["npus"] = ranks;
       for (const char* key : {"topology", "bandwidth_GBps", "latency_ns"}) {

@@ -17,9 +17,6 @@
 namespace orrery::transforms {
 namespace {
 
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
