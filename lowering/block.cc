@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
+#include "lowering/collective_times.h"
 #include "support/check.h"
+#include "transforms/redistribution/emit.h"
 
 namespace orrery::lowering {
 namespace {
@@ -19,22 +21,6 @@ using simulator::MemoryKind;
 using simulator::StreamKind;
 
 constexpr int32_t kNone = -1;
-
-cost_models::CollectiveKind CollectiveOf(OpKind kind) {
-  using cost_models::CollectiveKind;
-  switch (kind) {
-    case OpKind::kAllGather:
-      return CollectiveKind::kAllGather;
-    case OpKind::kReduceScatter:
-      return CollectiveKind::kReduceScatter;
-    case OpKind::kAllToAll:
-      return CollectiveKind::kAllToAll;
-    case OpKind::kPermute:
-      return CollectiveKind::kSendReceive;
-    default:
-      return CollectiveKind::kAllReduce;
-  }
-}
 
 class BlockLowering {
  public:
@@ -341,7 +327,9 @@ class BlockLowering {
   }
 
   void Collective(OpId op, BlockTask& row) {
-    row.collective = CollectiveOf(function_.kind(op));
+    const auto step = redistribution::StepOf(function_.kind(op));
+    ORRERY_CHECK(step.has_value()) << function_.info(op).name;
+    row.collective = CollectiveOf(*step).value();
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
     row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;

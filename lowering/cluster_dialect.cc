@@ -10,7 +10,6 @@
 namespace orrery::lowering {
 namespace {
 
-using cost_models::CollectiveKind;
 using ir::AxisIndex;
 using ir::AxisList;
 using redistribution::AxisRole;
@@ -262,36 +261,19 @@ int64_t ClusterDialect::Elements(const PackedLayout& layout) const {
 
 redistribution::StepCost ClusterDialect::CostOf(const PackedLayout& before,
                                                 const Step& step) const {
-  const Bytes brought(Elements(before) * problem_.itemsize);
-  const auto collective = [&](CollectiveKind kind, Bytes size) {
-    const AxisList axes = step.axes.Sorted();
-    const double latency = times_.Of(kind, axes, Bytes(0)).seconds() * 1e6;
-    return redistribution::StepCost{
-        .latency = latency,
-        .transfer = times_.Of(kind, axes, size).seconds() * 1e6 - latency,
-        .synchronization = options_.straggler.seconds() * 1e6};
-  };
-  switch (step.kind) {
-    case StepKind::kSlice:
-    case StepKind::kLocalCopy:
-      return {};
-    case StepKind::kAllGather:
-      return collective(CollectiveKind::kAllGather,
-                        Bytes(Elements(step.after) * problem_.itemsize));
-    case StepKind::kReduceScatter:
-      return collective(CollectiveKind::kReduceScatter, brought);
-    case StepKind::kAllReduce:
-      return collective(CollectiveKind::kAllReduce, brought);
-    case StepKind::kAllToAll:
-    case StepKind::kReblock:
-      return collective(CollectiveKind::kAllToAll, brought);
-    case StepKind::kPermute:
-      return collective(CollectiveKind::kSendReceive, brought);
-    case StepKind::kMakePartial:  // reads and writes all of it
-      return {.launches = cluster_.device.launch_overhead.seconds() * 1e6,
-              .copy = TransferTime(brought * 2, cluster_.device.memory_bandwidth).seconds() * 1e6};
+  const bool gathers = step.kind == StepKind::kAllGather;
+  const Bytes size(Elements(gathers ? step.after : before) * problem_.itemsize);
+  if (step.kind == StepKind::kMakePartial) {  // reads and writes all of it
+    return {.launches = cluster_.device.launch_overhead.seconds() * 1e6,
+            .copy = TransferTime(size * 2, cluster_.device.memory_bandwidth).seconds() * 1e6};
   }
-  return {};
+  const auto collective = CollectiveOf(step.kind);
+  if (!collective.has_value()) return {};
+  const AxisList axes = step.axes.Sorted();
+  const double latency = times_.Of(*collective, axes, Bytes(0)).seconds() * 1e6;
+  return {.latency = latency,
+          .transfer = times_.Of(*collective, axes, size).seconds() * 1e6 - latency,
+          .synchronization = options_.straggler.seconds() * 1e6};
 }
 
 std::string ClusterDialect::NameOf(const PackedLayout&, const Step& step) const {

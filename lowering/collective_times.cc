@@ -8,6 +8,29 @@
 
 namespace orrery::lowering {
 
+std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind) {
+  using cost_models::CollectiveKind;
+  using redistribution::StepKind;
+  switch (kind) {
+    case StepKind::kAllGather:
+      return CollectiveKind::kAllGather;
+    case StepKind::kReduceScatter:
+      return CollectiveKind::kReduceScatter;
+    case StepKind::kAllReduce:
+      return CollectiveKind::kAllReduce;
+    case StepKind::kAllToAll:
+    case StepKind::kReblock:
+      return CollectiveKind::kAllToAll;
+    case StepKind::kPermute:
+      return CollectiveKind::kSendReceive;
+    case StepKind::kSlice:
+    case StepKind::kLocalCopy:
+    case StepKind::kMakePartial:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
                                  const cluster::Cluster& cluster,
                                  const cost_models::CostModel& cost_model,

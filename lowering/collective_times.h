@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -11,8 +12,13 @@
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
 #include "transforms/pipeline.h"
+#include "transforms/redistribution/step.h"
 
 namespace orrery::lowering {
+
+/// The collective that carries out a step of that kind; nothing where ranks exchange nothing. Its
+/// size is what a rank brings; of an all-gather what it ends up with.
+std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind);
 
 /// What lowering gives a collective that stands alone in a program.
 class CollectiveTimes {

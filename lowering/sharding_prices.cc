@@ -2,7 +2,6 @@
 
 namespace orrery::lowering {
 
-using cost_models::CollectiveKind;
 using redistribution::StepKind;
 
 ClusterShardingPrices::ClusterShardingPrices(const ir::Mesh& mesh, const cluster::Cluster& cluster,
@@ -20,30 +19,8 @@ double ClusterShardingPrices::OpSeconds(const transforms::LocalOp& op) const {
 
 double ClusterShardingPrices::StepSeconds(StepKind kind, const ir::AxisList& axes,
                                           Bytes size) const {
-  const auto seconds = [&](CollectiveKind collective) {
-    return times_.Of(collective, axes, size).seconds();
-  };
-  switch (kind) {
-    case StepKind::kAllGather:
-      return seconds(CollectiveKind::kAllGather);
-    case StepKind::kReduceScatter:
-      return seconds(CollectiveKind::kReduceScatter);
-    case StepKind::kAllReduce:
-      return seconds(CollectiveKind::kAllReduce);
-    case StepKind::kAllToAll:
-    case StepKind::kReblock:
-      return seconds(CollectiveKind::kAllToAll);
-    case StepKind::kPermute:
-      return seconds(CollectiveKind::kSendReceive);
-    case StepKind::kSlice:
-    case StepKind::kLocalCopy:
-      return 0;
-    case StepKind::kMakePartial:  // reads and writes all of it
-      return (cluster_.device.launch_overhead +
-              TransferTime(size * 2, cluster_.device.memory_bandwidth))
-          .seconds();
-  }
-  return 0;
+  const auto collective = CollectiveOf(kind);
+  return collective.has_value() ? times_.Of(*collective, axes, size).seconds() : 0;
 }
 
 }  // namespace orrery::lowering

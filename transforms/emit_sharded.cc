@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
+#include "transforms/redistribution/emit.h"
 
 namespace orrery::transforms {
 namespace {
@@ -151,24 +152,13 @@ class Emitter {
   }
 
   ValueId Step(ValueId value, const LayoutStep& step, ValueId from) {
-    const std::string hp = builder_.function().mesh().axes()[axis_].name;
-    const auto before = static_cast<int64_t>(step.before), after = static_cast<int64_t>(step.after);
-    switch (step.kind) {
-      case StepKind::kAllReduce:
-        return AllReduce(value, from);
-      case StepKind::kReduceScatter:
-        return builder_.Op(OpKind::kReduceScatter, {from}, Renamed(value, step),
-                           {{"axes", hp}, {"dim", after}});
-      case StepKind::kAllGather:
-        return builder_.Op(OpKind::kAllGather, {from}, Renamed(value, step),
-                           {{"axes", hp}, {"dim", before}});
-      case StepKind::kAllToAll:
-        return builder_.Op(OpKind::kAllToAll, {from}, Renamed(value, step),
-                           {{"axes", hp}, {"from", before}, {"to", after}});
-      default:
-        return builder_.Op(OpKind::kAllSlice, {from}, Renamed(value, step),
-                           {{"axes", hp}, {"dim", after}});
-    }
+    if (step.kind == StepKind::kAllReduce) return AllReduce(value, from);
+    return redistribution::EmitStep({.kind = step.kind,
+                                     .axes = AxisList(axis_),
+                                     .from = step.before,
+                                     .to = step.after,
+                                     .after = {}},
+                                    from, Renamed(value, step), builder_);
   }
 
   // A sum over other axes and then over this one is one sum over all of them.

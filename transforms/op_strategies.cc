@@ -1,7 +1,8 @@
 #include "transforms/op_strategies.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "transforms/redistribution/emit.h"
 
 namespace orrery::transforms {
 namespace {
@@ -11,23 +12,6 @@ using ir::OpId;
 using ir::OpKind;
 using ir::TensorType;
 using redistribution::StepKind;
-
-std::optional<StepKind> StepOf(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAllReduce:
-      return StepKind::kAllReduce;
-    case OpKind::kAllGather:
-      return StepKind::kAllGather;
-    case OpKind::kReduceScatter:
-      return StepKind::kReduceScatter;
-    case OpKind::kAllToAll:
-      return StepKind::kAllToAll;
-    case OpKind::kPermute:
-      return StepKind::kPermute;
-    default:
-      return std::nullopt;
-  }
-}
 
 // The factors of the rule that an axis may split without changing what is computed.
 class FactorChoice {
@@ -83,7 +67,7 @@ double SecondsOf(OpKind kind, const ir::AttributeSet& attributes,
                  const ShardingPrices& prices) {
   const ir::OpInfo& info = ir::GetOpInfo(kind);
   if (info.op_class == ir::OpClass::kView) return 0;
-  if (const auto step = StepOf(kind); step.has_value()) {
+  if (const auto step = redistribution::StepOf(kind); step.has_value()) {
     AxisList axes;
     if (!ir::ParseAxes(attributes, mesh, axes).ok()) return kImpossible;
     const TensorType& larger = *step == StepKind::kAllGather ? *results[0] : *operands[0];

@@ -1,36 +1,13 @@
 #include "transforms/redistribution/emit.h"
 
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::redistribution {
 namespace {
-
-// The op of a step; nothing where there is none.
-std::optional<ir::OpKind> OpOf(StepKind kind) {
-  switch (kind) {
-    case StepKind::kSlice:
-      return ir::OpKind::kAllSlice;
-    case StepKind::kAllGather:
-      return ir::OpKind::kAllGather;
-    case StepKind::kReduceScatter:
-      return ir::OpKind::kReduceScatter;
-    case StepKind::kAllReduce:
-      return ir::OpKind::kAllReduce;
-    case StepKind::kAllToAll:
-      return ir::OpKind::kAllToAll;
-    case StepKind::kPermute:
-      return ir::OpKind::kPermute;
-    case StepKind::kReblock:
-    case StepKind::kLocalCopy:
-    case StepKind::kMakePartial:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
 
 ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mesh) {
   ir::AttributeSet attributes = {{"axes", mesh.Names(step.axes)}};
@@ -63,14 +40,51 @@ ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mes
 
 }  // namespace
 
+std::optional<ir::OpKind> OpOf(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSlice:
+      return ir::OpKind::kAllSlice;
+    case StepKind::kAllGather:
+      return ir::OpKind::kAllGather;
+    case StepKind::kReduceScatter:
+      return ir::OpKind::kReduceScatter;
+    case StepKind::kAllReduce:
+      return ir::OpKind::kAllReduce;
+    case StepKind::kAllToAll:
+      return ir::OpKind::kAllToAll;
+    case StepKind::kPermute:
+      return ir::OpKind::kPermute;
+    case StepKind::kReblock:
+    case StepKind::kLocalCopy:
+    case StepKind::kMakePartial:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<StepKind> StepOf(ir::OpKind op) {
+  for (const StepKind kind : {StepKind::kSlice, StepKind::kAllGather, StepKind::kReduceScatter,
+                              StepKind::kAllReduce, StepKind::kAllToAll, StepKind::kPermute}) {
+    if (OpOf(kind) == op) return kind;
+  }
+  return std::nullopt;
+}
+
+ir::ValueId EmitStep(const Step& step, ir::ValueId value, absl::string_view name,
+                     ir::Builder& builder) {
+  const std::optional<ir::OpKind> op = OpOf(step.kind);
+  ORRERY_CHECK(op.has_value()) << ToString(step.kind);
+  const size_t rank = builder.type(value).dims.size();
+  return builder.Op(*op, {value}, name, AttributesOf(step, rank, builder.function().mesh()));
+}
+
 absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,
                                  absl::string_view name, ir::Builder& builder) {
   const ir::Mesh& mesh = builder.function().mesh();
   for (const PlannedStep& planned : plan.steps) {
     const Step& step = planned.step;
-    const std::optional<ir::OpKind> op = OpOf(step.kind);
     const size_t rank = builder.type(value).dims.size();
-    if (!op.has_value() || !step.after.Unpack(rank).blocks.empty()) {
+    if (!OpOf(step.kind).has_value() || !step.after.Unpack(rank).blocks.empty()) {
       return absl::UnimplementedError(
           absl::StrCat("a step of a redistribution is a ", ToString(step.kind), " to ",
                        ir::ToString({.dtype = builder.type(value).dtype,
@@ -80,7 +94,7 @@ absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId val
                        "; wanted one that an op can carry out"));
     }
     const bool last = &planned == &plan.steps.back();
-    value = builder.Op(*op, {value}, last ? name : "", AttributesOf(step, rank, mesh));
+    value = EmitStep(step, value, last ? name : "", builder);
     if (!builder.status().ok()) return builder.status();
   }
   return value;

@@ -1,12 +1,24 @@
 #ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_EMIT_H_
 #define ORRERY_TRANSFORMS_REDISTRIBUTION_EMIT_H_
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/builder.h"
 #include "transforms/redistribution/search.h"
 
 namespace orrery::redistribution {
+
+/// The op that carries out a step of that kind; nothing where there is none.
+std::optional<ir::OpKind> OpOf(StepKind kind);
+/// The kind of step that an op carries out; nothing of other ops.
+std::optional<StepKind> StepOf(ir::OpKind op);
+
+/// Adds the op of a step that has one. Of a permutation `after` is read, of others kind, axes and
+/// dimensions.
+ir::ValueId EmitStep(const Step& step, ir::ValueId value, absl::string_view name,
+                     ir::Builder& builder);
 
 /// Adds the ops that carry out `plan` on `value`, one a step, and returns the value in its new
 /// layout, called `name`. Unimplemented where a step has no op: of layouts with blocks, and of

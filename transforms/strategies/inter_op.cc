@@ -167,7 +167,7 @@ std::vector<double> Caps(const InterOpProblem& problem) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<InterOpPlan>> PlanStages(const InterOpProblem& problem) {
+absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& problem) {
   ORRERY_RETURN_IF_ERROR(Validate(problem));
   const int64_t rows =
       problem.most_successors.empty() ? 2 : std::min(problem.layers, problem.devices) + 1;

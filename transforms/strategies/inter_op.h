@@ -41,7 +41,7 @@ struct InterOpPlan {
 /// The plan of the least T; nothing where no stages use all devices. Each candidate for the slowest
 /// stage is one dynamic program of O(L² · stages · D · submeshes), from the least on, until B times
 /// the candidate is no less than the best T. Error: counts below 1, tables of other sizes.
-absl::StatusOr<std::optional<InterOpPlan>> PlanStages(const InterOpProblem& problem);
+absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& problem);
 
 }  // namespace orrery::transforms
 

@@ -73,7 +73,7 @@ InterOpProblem RandomProblem(uint32_t seed) {
   return problem;
 }
 
-TEST(PlanStages, IsTheGoldenProgram) {
+TEST(PlanInterOp, IsTheGoldenProgram) {
   std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/auto_parallel_alpa.json"));
   const json data = json::parse(file);
   int compared = 0;
@@ -93,7 +93,7 @@ TEST(PlanStages, IsTheGoldenProgram) {
         }
       }
     }
-    const auto plan = PlanStages(problem).value();
+    const auto plan = PlanInterOp(problem).value();
     ASSERT_TRUE(plan.has_value());
     EXPECT_NEAR(plan->cost, golden["dp_cost"].get<double>(), 1e-9);
     std::vector<PipelineStage> stages;
@@ -104,14 +104,14 @@ TEST(PlanStages, IsTheGoldenProgram) {
   EXPECT_EQ(compared, 6);
 }
 
-TEST(PlanStages, IsEnumeration) {
+TEST(PlanInterOp, IsEnumeration) {
   int32_t none = 0;
   for (uint32_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     const InterOpProblem problem = RandomProblem(seed);
     std::vector<int32_t> allowed;
     const double best = Enumerate(problem, 0, problem.devices, 0, 0, allowed);
-    const auto plan = PlanStages(problem).value();
+    const auto plan = PlanInterOp(problem).value();
     ASSERT_EQ(plan.has_value(), best != kNever);
     none += plan.has_value() ? 0 : 1;
     if (!plan.has_value()) continue;
@@ -130,25 +130,25 @@ TEST(PlanStages, IsEnumeration) {
 
 // Two equal layers on two devices: with one microbatch the stage that halves the time of both is
 // best, with many the two stages side by side, because the larger mesh does not quite halve it.
-TEST(PlanStages, CutsMoreWhereThereAreMoreMicrobatches) {
+TEST(PlanInterOp, CutsMoreWhereThereAreMoreMicrobatches) {
   InterOpProblem problem{.layers = 2,
                          .devices = 2,
                          .microbatches = 1,
                          .submesh_sizes = {1, 2},
                          .stage_cost = {{{10, 6}, {20, 12}}, {{kNever, kNever}, {10, 6}}},
                          .most_successors = {}};
-  EXPECT_THAT(PlanStages(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 1}));
+  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 1}));
   problem.microbatches = 16;
-  EXPECT_THAT(PlanStages(problem).value()->stages,
+  EXPECT_THAT(PlanInterOp(problem).value()->stages,
               ElementsAre(PipelineStage{0, 1, 0}, PipelineStage{1, 2, 0}));
-  EXPECT_EQ(PlanStages(problem).value()->cost, 170);
+  EXPECT_EQ(PlanInterOp(problem).value()->cost, 170);
 }
 
 std::string ErrorOf(const InterOpProblem& problem) {
-  return std::string(PlanStages(problem).status().message());
+  return std::string(PlanInterOp(problem).status().message());
 }
 
-TEST(PlanStages, RejectsWhatDoesNotFitTogether) {
+TEST(PlanInterOp, RejectsWhatDoesNotFitTogether) {
   const InterOpProblem good = RandomProblem(1);
   InterOpProblem bad = good;
   bad.devices = 0;
@@ -167,14 +167,14 @@ TEST(PlanStages, RejectsWhatDoesNotFitTogether) {
   EXPECT_THAT(ErrorOf(bad), HasSubstr("more than fits memory"));
 }
 
-TEST(PlanStages, SaysWordByWordWhatIsWrong) {
+TEST(PlanInterOp, SaysWordByWordWhatIsWrong) {
   InterOpProblem good{.layers = 1,
                       .devices = 1,
                       .microbatches = 1,
                       .submesh_sizes = {1},
                       .stage_cost = {{{3}}},
                       .most_successors = {}};
-  EXPECT_EQ(PlanStages(good).value()->cost, 3);
+  EXPECT_EQ(PlanInterOp(good).value()->cost, 3);
   InterOpProblem bad = good;
   bad.layers = 0;
   EXPECT_EQ(ErrorOf(bad),
@@ -204,23 +204,23 @@ TEST(PlanStages, SaysWordByWordWhatIsWrong) {
 }
 
 // Three devices and stages of two: nothing uses them all. With the one of three it does.
-TEST(PlanStages, IsNothingWhereNoStagesUseAllDevices) {
+TEST(PlanInterOp, IsNothingWhereNoStagesUseAllDevices) {
   InterOpProblem problem{.layers = 2,
                          .devices = 3,
                          .microbatches = 4,
                          .submesh_sizes = {2},
                          .stage_cost = {{{1}, {2}}, {{kNever}, {1}}},
                          .most_successors = {}};
-  EXPECT_FALSE(PlanStages(problem).value().has_value());
+  EXPECT_FALSE(PlanInterOp(problem).value().has_value());
   problem.submesh_sizes = {3};
-  EXPECT_THAT(PlanStages(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 0}));
-  EXPECT_EQ(PlanStages(problem).value()->cost, 2 + 3 * 2);
+  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 0}));
+  EXPECT_EQ(PlanInterOp(problem).value()->cost, 2 + 3 * 2);
   // More stages than layers cannot be.
   problem.devices = 9;
-  EXPECT_FALSE(PlanStages(problem).value().has_value());
+  EXPECT_FALSE(PlanInterOp(problem).value().has_value());
   problem.submesh_sizes = {};
   problem.stage_cost = {{{}, {}}, {{}, {}}};
-  EXPECT_FALSE(PlanStages(problem).value().has_value());
+  EXPECT_FALSE(PlanInterOp(problem).value().has_value());
 }
 
 // Layers of 1 each on single devices, one device a layer: every cut but the finest leaves devices
@@ -241,10 +241,10 @@ InterOpProblem Equal(int32_t layers, int64_t microbatches) {
   return problem;
 }
 
-TEST(PlanStages, OfEqualLayersFillsThePipeline) {
+TEST(PlanInterOp, OfEqualLayersFillsThePipeline) {
   for (const int32_t layers : {1, 2, 5, 12}) {
     for (const int64_t microbatches : {1, 2, 64}) {
-      const InterOpPlan plan = *PlanStages(Equal(layers, microbatches)).value();
+      const InterOpPlan plan = *PlanInterOp(Equal(layers, microbatches)).value();
       EXPECT_EQ(plan.stages.size(), static_cast<size_t>(layers));
       EXPECT_EQ(plan.cost, static_cast<double>(layers + microbatches - 1));
     }
@@ -253,17 +253,17 @@ TEST(PlanStages, OfEqualLayersFillsThePipeline) {
 
 // A stage with memory for k microbatches beyond its own bears k stages after it: with one too few
 // on the first layer there is no plan of all stages.
-TEST(PlanStages, CountsTheStagesThatFollow) {
+TEST(PlanInterOp, CountsTheStagesThatFollow) {
   InterOpProblem problem = Equal(4, 8);
   problem.most_successors.assign(4, std::vector<std::vector<int32_t>>(4, {3}));
   problem.most_successors[1][1] = {2};
   problem.most_successors[2][2] = {1};
   problem.most_successors[3][3] = {0};
-  EXPECT_EQ(PlanStages(problem).value()->cost, 4 + 7);
+  EXPECT_EQ(PlanInterOp(problem).value()->cost, 4 + 7);
   for (size_t layer = 0; layer < 4; ++layer) {
     InterOpProblem tight = problem;
     --tight.most_successors[layer][layer][0];
-    EXPECT_FALSE(PlanStages(tight).value().has_value()) << layer;
+    EXPECT_FALSE(PlanInterOp(tight).value().has_value()) << layer;
   }
   // Two layers in the first stage, on two devices, where the second layer bears no stage but one.
   problem.submesh_sizes = {1, 2};
@@ -275,12 +275,12 @@ TEST(PlanStages, CountsTheStagesThatFollow) {
   }
   problem.most_successors[1][1][0] = 1;
   problem.stage_cost[0][1][1] = 1.5;
-  EXPECT_THAT(PlanStages(problem).value()->stages,
+  EXPECT_THAT(PlanInterOp(problem).value()->stages,
               ElementsAre(PipelineStage{0, 2, 1}, PipelineStage{2, 3, 0}, PipelineStage{3, 4, 0}));
 }
 
 // 1 and 9 sum to less than 6 and 6, but the slowest stage counts B times.
-TEST(PlanStages, WeighsTheSlowestStageByTheMicrobatches) {
+TEST(PlanInterOp, WeighsTheSlowestStageByTheMicrobatches) {
   InterOpProblem problem{
       .layers = 3,
       .devices = 2,
@@ -290,24 +290,24 @@ TEST(PlanStages, WeighsTheSlowestStageByTheMicrobatches) {
       .most_successors = {}};
   const auto first_end = [&](int64_t microbatches) {
     problem.microbatches = microbatches;
-    return PlanStages(problem).value()->stages[0].end;
+    return PlanInterOp(problem).value()->stages[0].end;
   };
   EXPECT_EQ(first_end(1), 1);  // 10 against 12
   EXPECT_EQ(first_end(2), 2);  // 19 against 18
-  EXPECT_EQ(PlanStages(problem).value()->cost, 18);
+  EXPECT_EQ(PlanInterOp(problem).value()->cost, 18);
   EXPECT_EQ(first_end(int64_t{1} << 40), 2);
 }
 
-TEST(PlanStages, ScalesWithTheCosts) {
+TEST(PlanInterOp, ScalesWithTheCosts) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     InterOpProblem problem = RandomProblem(seed);
-    const auto plan = PlanStages(problem).value();
+    const auto plan = PlanInterOp(problem).value();
     for (auto& rows : problem.stage_cost) {
       for (auto& costs : rows) {
         for (double& cost : costs) cost *= 4;
       }
     }
-    const auto scaled = PlanStages(problem).value();
+    const auto scaled = PlanInterOp(problem).value();
     ASSERT_EQ(scaled.has_value(), plan.has_value());
     if (!plan.has_value()) continue;
     EXPECT_EQ(scaled->stages, plan->stages);
