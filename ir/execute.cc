@@ -139,14 +139,23 @@ class Lockstep {
     for (const ValueId operand : function_.operands(op)) operands.push_back(&At(place, operand));
     std::vector<Tensor> results;
     std::vector<TensorType> types;
+    std::vector<Share> shares;
+    const auto share = [&](ValueId value) {
+      if (mesh().empty()) return;
+      shares.push_back(ShareOf(function_.type(value), mesh(), ranks_[place]));
+    };
+    for (const ValueId operand : function_.operands(op)) share(operand);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      types.push_back(LocalType(function_.type(function_.result(op, i)), mesh()));
+      const ValueId result = function_.result(op, i);
+      types.push_back(LocalType(function_.type(result), mesh()));
       results.emplace_back(types.back().dtype, types.back().dims);
+      share(result);
     }
     Evaluation evaluation{.attributes = function_.attributes(op),
                           .operands = operands,
                           .results = results,
-                          .partial_over = PartialOver(function_, op)};
+                          .partial_over = PartialOver(function_, op),
+                          .shares = shares};
     ORRERY_RETURN_IF_ERROR(info.evaluate(evaluation));
     ORRERY_CHECK(results.size() == types.size()) << info.name;
     for (size_t i = 0; i < results.size(); ++i) {

@@ -64,6 +64,26 @@ absl::Status BindFactors(const OpTypes& op, const ShardingRule& rule, FactorAxes
   return absl::OkStatus();
 }
 
+// The axes of the factor that only results have.
+absl::Status BindMade(const OpTypes& op, const ShardingRule& rule, FactorAxes& bound) {
+  if (rule.made == kNoFactor) return absl::OkStatus();
+  const auto f = static_cast<size_t>(rule.made);
+  bound.known[f] = true;
+  const std::string names = op.attributes.String("split", "");
+  if (names.empty()) return absl::OkStatus();
+  if (absl::Status status = ParseAxes({{"axes", names}}, op.mesh, bound.axes[f]); !status.ok()) {
+    return status;
+  }
+  for (size_t other = 0; other < bound.axes.size(); ++other) {
+    for (const AxisIndex axis : bound.axes[f].axes()) {
+      if (other == f || !bound.axes[other].contains(axis)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("split='", names, "' names an axis that splits an operand; wanted others"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The axes over which all operands are partial: for a linear op these pass through.
 absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& partial) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -118,13 +138,14 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   if (info.infer_sharding != nullptr) return info.infer_sharding(op, results);
   const bool spread = std::any_of(op.operands.begin(), op.operands.end(),
                                   [](const TensorType* t) { return !t->sharding.replicated(); });
-  if (!spread) return absl::OkStatus();
+  if (!spread && op.attributes.Find("split") == nullptr) return absl::OkStatus();
   if (info.sharding == nullptr) {
     return absl::InvalidArgumentError("cannot be split; all its operands must be whole");
   }
   const ShardingRule rule = info.sharding(op, results);
   FactorAxes bound;
   if (absl::Status status = BindFactors(op, rule, bound); !status.ok()) return status;
+  if (absl::Status status = BindMade(op, rule, bound); !status.ok()) return status;
   AxisList partial;
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {

@@ -46,6 +46,9 @@ struct OpTypes {
   const Mesh& mesh;
 };
 
+/// In place of a factor: the dimension must not be split.
+inline constexpr int8_t kNoFactor = -1;
+
 /// For each dimension of each operand and result, the factor of the computation that it runs over;
 /// kNoFactor for a dimension that must not be split. A matrix product has factors m, k and n, its
 /// operands are (m k) and (k n), its result is (m n). Dimensions of one factor are split alike; a
@@ -60,8 +63,13 @@ struct ShardingRule {
   /// What is computed from a share is the share of what the whole would give. Not so where each
   /// rank normalizes by the statistics of its share of the batch.
   bool exact = true;
+  /// Bit i: operand i may also be whole where the others are split along a factor that it has. The
+  /// rule is then another one: it is made anew from those types.
+  uint32_t whole_too = 0;
+  /// A factor of results that no operand has: the axes that split it are those that the attribute
+  /// "split" names.
+  int8_t made = kNoFactor;
 };
-inline constexpr int8_t kNoFactor = -1;
 
 class GradientContext;
 class Tensor;

@@ -144,13 +144,17 @@ class Oracle {
       std::vector<const Tensor*> in;
       for (const Tensors& operand : held) in.push_back(&operand[static_cast<size_t>(rank)]);
       Tensors out;
+      std::vector<Share> shares;
+      for (const TensorType& type : types) shares.push_back(ShareOf(type, mesh_, rank));
       for (const TensorType& result : results) {
         out.emplace_back(result.dtype, LocalType(result, mesh_).dims);
+        shares.push_back(ShareOf(result, mesh_, rank));
       }
       Evaluation evaluation{.attributes = example_.attributes,
                             .operands = in,
                             .results = out,
-                            .partial_over = partial_over};
+                            .partial_over = partial_over,
+                            .shares = shares};
       const absl::Status status = example_.info().evaluate(evaluation);
       ASSERT_TRUE(status.ok()) << Describe(types, results) << ": " << status;
       for (size_t j = 0; j < out.size(); ++j) made[j].push_back(std::move(out[j]));

@@ -154,7 +154,8 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(OpKind kind, const AttributeSet& at
   Evaluation evaluation{.attributes = attributes,
                         .operands = operands,
                         .results = results,
-                        .partial_over = partial_over};
+                        .partial_over = partial_over,
+                        .shares = {}};
   if (absl::Status status = info.evaluate(evaluation); !status.ok()) return status;
   for (Tensor& result : results) result.RoundToDType();
   return results;

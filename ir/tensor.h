@@ -70,6 +70,12 @@ class Tensor {
 /// infinities.
 double RoundFloat(double value, DType dtype);
 
+/// Which part of a tensor a rank holds.
+struct Share {
+  Dims first;  // place in the whole tensor of its first element
+  Dims whole;  // dims of that
+};
+
 /// One application of an op on tensors, as its record's `evaluate` sees it. Types are local: of
 /// the part that one rank holds.
 struct Evaluation {
@@ -80,9 +86,26 @@ struct Evaluation {
   /// Over how many ranks the op leaves a partial sum that it makes itself: a product split along
   /// its inner dimension. What is added to the sum (a bias) is added in so many parts.
   int64_t partial_over = 1;
+  /// Of the operands, then of the results; empty: all are whole.
+  std::span<const Share> shares = {};
 
   const Tensor& operand(size_t i) const { return *operands[i]; }
   bool has_operand(size_t i) const { return i < operands.size(); }
+
+  /// The place in the whole operand, or result, of what is first along a dimension here, and how
+  /// much the whole has there.
+  int64_t OperandFirst(size_t i, size_t dim) const {
+    return shares.empty() ? 0 : shares[i].first[dim];
+  }
+  int64_t OperandWhole(size_t i, size_t dim) const {
+    return shares.empty() ? operands[i]->dims()[dim] : shares[i].whole[dim];
+  }
+  int64_t ResultFirst(size_t j, size_t dim) const {
+    return shares.empty() ? 0 : shares[operands.size() + j].first[dim];
+  }
+  int64_t ResultWhole(size_t j, size_t dim) const {
+    return shares.empty() ? results[j].dims()[dim] : shares[operands.size() + j].whole[dim];
+  }
 };
 
 /// The results of one op, of the given types. Unimplemented for an op that its record cannot

@@ -66,6 +66,10 @@ std::vector<int64_t> AllRanks(const Mesh& mesh) {
   return ranks;
 }
 
+Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank) {
+  return {.first = BeginOf(type, LocalType(type, mesh).dims, mesh, rank), .whole = type.dims};
+}
+
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank) {
   Dims dims = whole.dims();
   for (size_t d = 0; d < dims.size(); ++d) dims[d] /= mesh.size(type.sharding.at(d));

@@ -19,6 +19,9 @@ int64_t PartOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
 /// `rank` with its coordinates along `axes` taken off: equal for the ranks of one group.
 int64_t RestOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
 
+/// Which part of a value of that type `rank` holds.
+Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank);
+
 /// What `rank` holds of `whole`, a value of type `type`. Of a partial value the first rank along
 /// the axes of the sum holds all, and the others zeros.
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank);
