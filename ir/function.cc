@@ -83,6 +83,15 @@ InputRole Function::input_role(ValueId value) const {
   return InputRole::kData;
 }
 
+void Function::SetInputRole(ValueId value, InputRole role) {
+  for (Input& input : inputs_) {
+    if (input.value != value) continue;
+    input.role = role;
+    return;
+  }
+  ORRERY_CHECK(false) << value << " is no input of " << name_;
+}
+
 std::string PrintValue(const Function& function, ValueId value) {
   const absl::string_view name = function.value_name(value);
   if (!name.empty()) return absl::StrCat("%", IsPlainName(name) ? std::string(name) : Quote(name));

@@ -141,6 +141,7 @@ class Function {
 
   /// The role of the input that `value` is; aborts when it is none.
   InputRole input_role(ValueId value) const;
+  void SetInputRole(ValueId value, InputRole role);
 
  private:
   struct Range {

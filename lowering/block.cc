@@ -340,7 +340,10 @@ class BlockLowering {
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    const bool horizontal = axes == "hp";
+    // What makes gradients whole waits for nothing that follows in its microbatch.
+    const auto dp = function_.mesh().Find("dp");
+    const bool horizontal = axes == "hp" || (context_.phase != simulator::Phase::kUpdate &&
+                                             !(dp.has_value() && row.group.contains(*dp)));
     row.stream = context_.blocking ? StreamKind::kCompute
                  : horizontal      ? StreamKind::kHorizontal
                                    : StreamKind::kData;

@@ -31,22 +31,35 @@ std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind
   return std::nullopt;
 }
 
+namespace {
+
+// A step of no ops, whose ranks are where lowering would have them.
+transforms::PipelinedStep StepOn(const ir::Mesh& mesh, std::vector<int32_t> devices) {
+  transforms::PipelinedStep step;
+  step.mesh = mesh;
+  step.devices = std::move(devices);
+  const auto pp = mesh.Find("pp");
+  step.stages.resize(static_cast<size_t>(pp.has_value() ? mesh.size(*pp) : 1));
+  return step;
+}
+
+}  // namespace
+
 CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
                                  const cluster::Cluster& cluster,
                                  const cost_models::CostModel& cost_model,
                                  const cost_models::CollectiveChoice& algorithms)
-    : cluster_(cluster), cost_model_(cost_model), algorithms_(algorithms) {
-  step_.mesh = mesh;
-  step_.devices = std::move(devices);
-  step_.stages.resize(1);
-}
+    : cluster_(cluster),
+      cost_model_(cost_model),
+      algorithms_(algorithms),
+      step_(StepOn(mesh, std::move(devices))),
+      geometry_(step_) {}
 
 Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisList& axes,
                              Bytes size) const {
   const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
   if (!is_new) return found->second;
-  const Geometry geometry(step_);
-  Pricing pricing(geometry, cost_model_, cluster_.topology, {.algorithms = algorithms_});
+  Pricing pricing(geometry_, cost_model_, cluster_.topology, {.algorithms = algorithms_});
   BlockTask task;
   task.collective = kind;
   task.group = axes;

@@ -11,6 +11,7 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
+#include "lowering/geometry.h"
 #include "transforms/pipeline.h"
 #include "transforms/redistribution/step.h"
 
@@ -29,14 +30,19 @@ class CollectiveTimes {
                   const cluster::Cluster& cluster, const cost_models::CostModel& cost_model,
                   const cost_models::CollectiveChoice& algorithms);
 
-  /// Of all groups of ranks along `axes`, ascending, at once. Memoised, so not for several threads.
+  CollectiveTimes(const CollectiveTimes&) = delete;
+  CollectiveTimes& operator=(const CollectiveTimes&) = delete;
+
+  /// Of all groups of ranks of a pipeline stage along `axes`, ascending, at once. Memoised, so not
+  /// for several threads.
   Duration Of(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
 
  private:
   const cluster::Cluster& cluster_;
   const cost_models::CostModel& cost_model_;
   const cost_models::CollectiveChoice algorithms_;
-  transforms::PipelinedStep step_;  // one stage: the mesh as lowering sees it
+  const transforms::PipelinedStep step_;  // of no ops: the mesh as lowering sees it
+  const Geometry geometry_;
   mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
 };
 

@@ -6,6 +6,8 @@ namespace orrery::search {
 
 std::string ToString(const Candidate& candidate) {
   return absl::StrCat("--dp ", candidate.dp, " --hp ", candidate.hp, " --pp ", candidate.pp,
+                      candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
+                      candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep),
                       " --micro-batches ", candidate.microbatches, " --schedule ",
                       candidate.schedule);
 }

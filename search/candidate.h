@@ -15,16 +15,20 @@ struct Candidate {
   int64_t pp = 1;
   int64_t microbatches = 1;
   std::string schedule = "1f1b";
+  int64_t cp = 1;
+  int64_t ep = 1;
+
+  int64_t ranks() const { return dp * hp * pp * cp * ep; }
 
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Candidate& c) {
-    return H::combine(std::move(h), c.dp, c.hp, c.pp, c.microbatches, c.schedule);
+    return H::combine(std::move(h), c.dp, c.hp, c.pp, c.microbatches, c.schedule, c.cp, c.ep);
   }
 };
 
 /// The candidate as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
-/// 1f1b".
+/// 1f1b"; cp and ep only where they are more than 1.
 std::string ToString(const Candidate& candidate);
 
 }  // namespace orrery::search

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
+#include "lowering/sharding_prices.h"
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
@@ -184,6 +185,23 @@ Flops CountModelFlops(const ir::Function& step) {
   return total;
 }
 
+namespace {
+
+absl::StatusOr<transforms::PipelinedStep> Spread(const Setting& setting,
+                                                 const transforms::ParallelDegrees& degrees,
+                                                 const ir::Mesh& mesh) {
+  const lowering::ClusterShardingPrices prices(mesh, setting.cluster, *setting.cost_model,
+                                               {.algorithms = setting.lowering.algorithms});
+  transforms::SpreadOptions options{.prices = setting.shard_by_cost ? &prices : nullptr,
+                                    .sharding = setting.sharding,
+                                    .equal_stages = setting.equal_stages};
+  options.sharding.memory_limit = setting.lowering.device_memory ? setting.cluster.device.memory
+                                                                 : setting.lowering.memory_limit;
+  return transforms::ParallelTransform3d(setting.step, degrees, options);
+}
+
+}  // namespace
+
 absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
   const auto start = std::chrono::steady_clock::now();
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
@@ -192,15 +210,16 @@ absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
                                             .hp = candidate.hp,
                                             .pp = candidate.pp,
                                             .microbatches = candidate.microbatches,
-                                            .order = setting.order};
-  ORRERY_RETURN_IF_ERROR(transforms::MakeMesh(degrees).status());
+                                            .order = setting.order,
+                                            .cp = candidate.cp,
+                                            .ep = candidate.ep};
+  ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(degrees));
   if (degrees.ranks() > setting.cluster.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(setting.cluster.name, " has ", setting.cluster.size(), " devices; ",
                      ToString(candidate), " wants ", degrees.ranks()));
   }
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(setting.step, degrees));
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step, Spread(setting, degrees, mesh));
   ORRERY_ASSIGN_OR_RETURN(Run run,
                           PlayRounds(setting, step, *schedule, RoundsFor(*schedule, candidate)));
   if (schedule->asynchronous) {

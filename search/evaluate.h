@@ -19,6 +19,7 @@
 #include "simulator/trace.h"
 #include "support/status.h"
 #include "support/units.h"
+#include "transforms/auto_shard.h"
 
 // One candidate from the training step to its figures.
 
@@ -34,7 +35,11 @@ struct Setting {
   std::unique_ptr<const cost_models::CostModel> cost_model;
   lowering::LoweringOptions lowering;
   std::string order = "hp,dp,pp";
-  Flops model_flops;  // of the unspread step: CountModelFlops
+  /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
+  bool shard_by_cost = true;
+  transforms::AutoShardOptions sharding;
+  bool equal_stages = false;  // as in transforms::SpreadOptions
+  Flops model_flops;          // of the unspread step: CountModelFlops
 };
 
 /// A candidate that has been played: everything that a report or a trace is made from.

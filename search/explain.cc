@@ -81,7 +81,11 @@ absl::Status Try(const Setting& setting, const Candidate& candidate, std::string
 std::vector<std::string> OtherOrders(const std::string& order, const Candidate& candidate) {
   std::vector<std::string> axes = absl::StrSplit(order, ','), alone, more;
   for (const std::string& axis : axes) {
-    const int64_t degree = axis == "dp" ? candidate.dp : axis == "hp" ? candidate.hp : candidate.pp;
+    const int64_t degree = axis == "dp"   ? candidate.dp
+                           : axis == "hp" ? candidate.hp
+                           : axis == "pp" ? candidate.pp
+                           : axis == "cp" ? candidate.cp
+                                          : candidate.ep;
     (degree > 1 ? more : alone).push_back(axis);
   }
   const std::vector<std::string> as_it_is = more;

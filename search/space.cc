@@ -1,6 +1,7 @@
 #include "search/space.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -21,10 +22,33 @@ std::vector<int64_t> DistirMicrobatches(int64_t share, int64_t pp) {
   return counts;
 }
 
-std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, int64_t dp, int64_t pp) {
+std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, const Candidate& c) {
   if (!space.microbatches.empty()) return space.microbatches;
-  const int64_t share = std::max<int64_t>(1, batch_size / dp);
-  return space.distir_microbatches ? DistirMicrobatches(share, pp) : Divisors(share);
+  const int64_t share = std::max<int64_t>(1, batch_size / c.dp / c.ep);
+  return space.distir_microbatches ? DistirMicrobatches(share, c.pp) : Divisors(share);
+}
+
+// The ranks of the candidate, or something above `most` when they are more.
+int64_t RanksOf(const Candidate& candidate, int64_t most) {
+  int64_t ranks = 1;
+  for (const int64_t degree :
+       {candidate.dp, candidate.hp, candidate.pp, candidate.cp, candidate.ep}) {
+    if (degree > most / ranks) return most + 1;
+    ranks *= degree;
+  }
+  return ranks;
+}
+
+// The candidate with all numbers of microbatches and all schedules.
+void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
+                 std::vector<Candidate>& candidates) {
+  for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
+    candidate.microbatches = microbatches;
+    for (const std::string& schedule : space.schedules) {
+      candidate.schedule = schedule;
+      candidates.push_back(candidate);
+    }
+  }
 }
 
 }  // namespace
@@ -48,12 +72,12 @@ absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t dev
   for (const int64_t dp : Choices(space.dp, devices)) {
     for (const int64_t hp : Choices(space.hp, devices)) {
       for (const int64_t pp : Choices(space.pp, devices)) {
-        if (dp > devices || hp > devices / dp || !fits(dp * hp * std::min(pp, devices + 1)))
-          continue;
-        for (const int64_t microbatches : Microbatches(space, batch_size, dp, pp)) {
-          for (const std::string& schedule : space.schedules) {
-            candidates.push_back(
-                {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches, .schedule = schedule});
+        for (const int64_t cp : space.cp) {
+          for (const int64_t ep : space.ep) {
+            Candidate candidate{.dp = dp, .hp = hp, .pp = pp, .cp = cp, .ep = ep};
+            if (fits(RanksOf(candidate, devices))) {
+              AddVariants(space, batch_size, std::move(candidate), candidates);
+            }
           }
         }
       }
@@ -61,7 +85,7 @@ absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t dev
   }
   if (!candidates.empty()) return candidates;
   return absl::InvalidArgumentError(
-      absl::StrCat("no degrees dp, hp, pp in the lists make ", open ? "" : "at most ", devices,
+      absl::StrCat("no degrees in the lists make ", open ? "" : "at most ", devices,
                    " devices; try leaving one of --dp, --hp, --pp out"));
 }
 

@@ -22,7 +22,7 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
   using Json = nlohmann::ordered_json;
   const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
   return {{"model", setting.model_name},
-          {"world_size", r.candidate.dp * r.candidate.hp * r.candidate.pp},
+          {"world_size", r.candidate.ranks()},
           {"batch_size", setting.batch_size},
           {"dp", r.candidate.dp},
           {"hp", r.candidate.hp},
@@ -43,7 +43,9 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
           {"fits", r.feasible()},
           {"reason", r.infeasible.has_value()
                          ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
-                         : ""}};
+                         : ""},
+          {"cp", r.candidate.cp},
+          {"ep", r.candidate.ep}};
 }
 
 std::string CsvText(const nlohmann::ordered_json& value) {
@@ -65,11 +67,14 @@ std::string Row(const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s\n", r.candidate.dp,
+  const std::string more =
+      absl::StrCat(r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
+                   r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep));
+  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.candidate.dp,
                          r.candidate.hp, r.candidate.pp, r.candidate.microbatches,
                          r.candidate.schedule, ToString(r.step_time),
                          r.figures.throughput_samples_per_s, Percent(computing), Percent(exposed),
-                         Percent(r.bubble_fraction), ToString(r.peak_memory));
+                         Percent(r.bubble_fraction), ToString(r.peak_memory), more);
 }
 
 // "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.

@@ -154,7 +154,15 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "preset", po::value(&flags.preset),
       "distir: cost model distir, blocking, schedule distir, sgd, no memory limit, order pp,hp,dp")(
       "order", po::value(&flags.order),
-      "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation [hp,dp,pp]")(
+      "mesh axes, neighbouring ranks first: hp,dp,pp in any permutation, with cp and ep where they "
+      "are used [hp,cp,ep,dp,pp]")(
+      "sharding", po::value(&flags.sharding),
+      "what each op does along hp: auto, as is fastest by the cost model, or megatron: column and "
+      "row products [auto]")("sequence-parallel", po::bool_switch(&flags.sequence_parallel),
+                             "megatron with the residual stream split along the sequence")(
+      "shard", po::value(&flags.shard)->composing(),
+      "REGEX=hp@1: axis hp splits dimension 1 of the values whose names match, or hp@whole; the "
+      "rest is chosen around it (repeat for more)")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
       "bucket-size", po::value(&flags.bucket_size),
@@ -190,6 +198,33 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
+namespace {
+
+absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
+  const std::string sharding =
+      Or(flags.sharding, flags.distir() || flags.sequence_parallel ? "megatron" : "auto");
+  if (sharding != "auto" && sharding != "megatron") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--sharding '", sharding, "': wanted auto or megatron"));
+  }
+  if (flags.sequence_parallel && sharding == "auto") {
+    return absl::InvalidArgumentError(
+        "--sequence-parallel: --sharding auto finds it where it pays; wanted --sharding megatron");
+  }
+  setting.equal_stages = flags.distir();
+  setting.shard_by_cost = sharding == "auto" || flags.sequence_parallel;
+  setting.sharding.sequence_parallel = flags.sequence_parallel;
+  for (const std::string& text : flags.shard) {
+    ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin,
+                            Annotated(transforms::ParseShardingPin(text), "--shard"));
+    setting.sharding.pins.push_back(std::move(pin));
+  }
+  if (setting.sharding.pins.empty() || setting.shard_by_cost) return absl::OkStatus();
+  return absl::InvalidArgumentError("--shard: --sharding megatron places all; wanted auto");
+}
+
+}  // namespace
+
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   if (!flags.preset.empty() && !flags.distir()) {
     return absl::InvalidArgumentError(absl::StrCat("--preset '", flags.preset, "': wanted distir"));
@@ -214,6 +249,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   setting.lowering.device_memory = memory_limit.empty();
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
+  ORRERY_RETURN_IF_ERROR(SetSharding(flags, setting));
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.model_name = flags.model;

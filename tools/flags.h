@@ -39,6 +39,9 @@ struct ModelFlags {
   bool blocking = false;
   bool no_fold = false;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
+  std::string sharding;
+  bool sequence_parallel = false;
+  std::vector<std::string> shard;
   std::vector<std::string> symbols;
   std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};

@@ -1,8 +1,11 @@
 #include "transforms/auto_shard.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -10,62 +13,229 @@
 #include "transforms/emit_sharded.h"
 #include "transforms/op_strategies.h"
 #include "transforms/shard.h"
+#include "transforms/shard_plan.h"
 #include "transforms/sharding_graph.h"
+#include "transforms/stage_plan.h"
 
 namespace orrery::transforms {
 namespace {
 
 using ir::Function;
 
-// The same mesh, on which `axis` has nothing to split.
-ir::Mesh WithoutAxis(const ir::Mesh& mesh, ir::AxisIndex axis) {
-  std::vector<ir::Axis> axes = mesh.axes();
-  axes[axis].size = 1;
-  return ir::Mesh(std::move(axes));
-}
+// The axes by cost, in the order in which they split a dimension: outermost first.
+constexpr absl::string_view kAxesByCost[] = {"ep", "cp", "hp"};
 
 double Now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(since).count();
 }
 
+class Spreader {
+ public:
+  Spreader(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
+           const AutoShardOptions& options, AutoShardReport* report)
+      : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
+
+  absl::StatusOr<Function> Run(const Function& step) {
+    ORRERY_RETURN_IF_ERROR(CheckAxes(step));
+    std::vector<ir::AxisIndex> axes;
+    for (const absl::string_view name : kAxesByCost) {
+      const auto axis = mesh_.Find(name);
+      if (axis.has_value() && mesh_.size(*axis) > 1) axes.push_back(*axis);
+    }
+    ORRERY_ASSIGN_OR_RETURN(Function spread, Shard(step, Without(axes), batched_));
+    while (!axes.empty()) {
+      const ir::AxisIndex axis = axes.front();
+      axes.erase(axes.begin());
+      ORRERY_ASSIGN_OR_RETURN(spread, SpreadOver(axis, spread, Without(axes)));
+    }
+    return spread;
+  }
+
+ private:
+  absl::Status CheckAxes(const Function& step) const {
+    const auto check = [&](absl::string_view what, absl::string_view name) {
+      const auto axis = mesh_.Find(name);
+      if (axis.has_value() && mesh_.size(*axis) > 1) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat(step.name(), ": ", what, " to ", name, ", and ", ir::ToString(mesh_),
+                       " has no such axis of several ranks; wanted ", name, " of at least 2"));
+    };
+    for (const ShardingPin& pin : options_.pins) {
+      ORRERY_RETURN_IF_ERROR(check("values are pinned", pin.axis));
+      if (std::ranges::find(kAxesByCost, pin.axis) != std::end(kAxesByCost)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(step.name(), ": values are pinned to ",
+                                                     pin.axis, "; wanted one of hp, cp and ep"));
+    }
+    return absl::OkStatus();
+  }
+
+  // The mesh, on which `axes` have nothing to split yet.
+  ir::Mesh Without(const std::vector<ir::AxisIndex>& axes) const {
+    std::vector<ir::Axis> all = mesh_.axes();
+    for (const ir::AxisIndex axis : axes) all[axis].size = 1;
+    return ir::Mesh(std::move(all));
+  }
+
+  absl::StatusOr<Function> SpreadOver(ir::AxisIndex axis, const Function& base,
+                                      const ir::Mesh& mesh) {
+    const double start = Now();
+    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins,
+                            Annotated(PinLayouts(base, mesh, axis, options_.pins), base.name()));
+    ORRERY_RETURN_IF_ERROR(PinData(axis, base, mesh, pins));
+    if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
+      ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
+    }
+    OpStrategies strategies(base, mesh, axis, prices_);
+    LayoutWays ways(base, mesh, axis, prices_);
+    ShardingGraph graph(base, strategies, ways, std::move(pins), options_);
+    ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(mesh, axis, prices_), base.name()));
+    const double built = Now();
+    const auto to_come = static_cast<double>(mesh_.size() / mesh.size());
+    ORRERY_ASSIGN_OR_RETURN(
+        StrategyChoice choice,
+        Solve(graph, static_cast<double>(options_.memory_limit.count()) * to_come));
+    if (choice.none.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(base.name(), ": no sharding: ", choice.none->reason));
+    }
+    Report(graph, choice, built - start, Now() - built);
+    graph.Choose(std::move(choice.assignment));
+    return Annotated(EmitSharded(base, mesh, axis, graph, ways), base.name());
+  }
+
+  // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
+  // singles out (Everett 1963): the higher the price, the less of it is taken.
+  absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
+    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveStrategies(graph.graph(), options_.solve));
+    if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
+    const auto priced = [&](double price) {
+      StrategyGraph with = graph.graph();
+      for (size_t n = 0; n < with.nodes.size(); ++n) {
+        for (size_t c = 0; c < with.nodes[n].cost.size(); ++c) {
+          with.nodes[n].cost[c] += price * graph.memory()[n][c];
+        }
+      }
+      return SolveStrategies(with, options_.solve);
+    };
+    constexpr int kSteps = 24;
+    double low = 0, high = 0;  // seconds a byte: too little, and enough
+    double price = best.cost / MemoryOf(graph, best) / 64;
+    for (int step = 0; step < kSteps && (high == 0 || high > low * 1.01); ++step) {
+      ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, priced(price));
+      const bool fits = MemoryOf(graph, choice) <= limit;
+      if (fits || high == 0) best = std::move(choice);
+      (fits ? high : low) = price;
+      price = high == 0 ? price * 8 : (low + high) / 2;
+    }
+    best.cost = CostOf(graph.graph(), best.assignment);
+    best.bound = 0;
+    return best;
+  }
+
+  static double MemoryOf(const ShardingGraph& graph, const StrategyChoice& choice) {
+    double memory = 0;
+    for (size_t n = 0; n < choice.assignment.size(); ++n) {
+      memory += graph.memory()[n][static_cast<size_t>(choice.assignment[n])];
+    }
+    return memory;
+  }
+
+  // Data inputs that the axis splits by its nature.
+  absl::Status PinData(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
+                       PinnedLayouts& pins) const {
+    const std::string& name = mesh.axes()[axis].name;
+    if (name == "hp") return absl::OkStatus();
+    const size_t dim = name == "ep" ? 0 : 1;
+    bool any = false;
+    for (size_t i = 0; i < base.inputs().size(); ++i) {
+      const ir::Input& input = base.inputs()[i];
+      const ir::TensorType& type = base.type(input.value);
+      if (!batched_[i] || type.dims.size() <= dim) continue;
+      any = true;
+      if (pins[input.value] != kNoLayout) continue;
+      if (!CanSplit(type, dim, axis, mesh)) {
+        return InfeasibleStatus(
+            {.reason = InfeasibleReason::kDivisibility,
+             .detail = absl::StrCat(name, "=", mesh.size(axis), ": dimension ", dim, " of ",
+                                    ir::PrintValue(base, input.value), ", which is ",
+                                    ir::ToString(type, mesh), ", does not divide")});
+      }
+      pins[input.value] = static_cast<AxisLayout>(dim);
+    }
+    if (any) return absl::OkStatus();
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat(name, "=", mesh.size(axis), ": no data input has a dimension ", dim,
+                                " to split; wanted a batch of sequences")});
+  }
+
+  absl::Status PinSequence(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
+                           PinnedLayouts& pins) const {
+    ORRERY_ASSIGN_OR_RETURN(const TensorSplits splits, PlanTensorSplits(base, mesh.size(axis)));
+    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
+    for (const ir::Input& input : base.inputs()) {
+      AxisLayout& pin = pins[input.value];
+      const bool parameter = input.role == ir::InputRole::kParameter;
+      if (parameter && pin == kNoLayout) pin = splits.dims[input.value];
+    }
+    for (const ir::OpId op : base.order()) {
+      for (int32_t i = 0; i < base.result_count(op); ++i) {
+        const ir::ValueId value = base.result(op, i);
+        const ir::TensorType& type = base.type(value);
+        const bool summed = phase[op] == StepPhase::kForward && splits.partial[value] != 0;
+        if (!summed || pins[value] != kNoLayout || type.dims.size() < 3) continue;
+        if (CanSplit(type, 1, axis, mesh)) pins[value] = 1;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void Report(const ShardingGraph& graph, const StrategyChoice& choice, double build,
+              double solve) const {
+    if (report_ == nullptr) return;
+    report_->nodes += std::ssize(graph.graph().nodes);
+    report_->edges += std::ssize(graph.graph().edges);
+    report_->labels += choice.labels;
+    report_->seconds = choice.cost;
+    report_->memory = MemoryOf(graph, choice);
+    report_->optimal = report_->optimal && choice.optimal();
+    report_->build_time += build;
+    report_->solve_time += solve;
+  }
+
+  const ir::Mesh& mesh_;
+  const std::vector<bool>& batched_;
+  const ShardingPrices& prices_;
+  const AutoShardOptions& options_;
+  AutoShardReport* const report_;
+};
+
 }  // namespace
+
+absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
+  const auto error = [&] {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "': wanted REGEX=AXIS@DIMENSION, as in 'mlp.up.weight$=hp@1', or @whole"));
+  };
+  const size_t equals = text.rfind('='), at = text.rfind('@');
+  if (equals == absl::string_view::npos || at == absl::string_view::npos || at < equals) {
+    return error();
+  }
+  ShardingPin pin{.pattern = std::string(text.substr(0, equals)),
+                  .dim = ShardingPin::kWhole,
+                  .axis = std::string(text.substr(equals + 1, at - equals - 1))};
+  const absl::string_view dim = text.substr(at + 1);
+  if (pin.pattern.empty() || pin.axis.empty()) return error();
+  if (dim != "whole" && (!absl::SimpleAtoi(dim, &pin.dim) || pin.dim < 0)) return error();
+  return pin;
+}
 
 absl::StatusOr<Function> AutoShard(const Function& step, const ir::Mesh& mesh,
                                    const std::vector<bool>& batched, const ShardingPrices& prices,
                                    const AutoShardOptions& options, AutoShardReport* report) {
-  const auto axis = mesh.Find("hp");
-  if (!axis.has_value() || mesh.size(*axis) == 1) {
-    if (options.pins.empty()) return Shard(step, mesh, batched);
-    return absl::InvalidArgumentError(
-        absl::StrCat(step.name(), ": values are pinned to hp, and ", ir::ToString(mesh),
-                     " has no such axis of several ranks; wanted hp of at least 2"));
-  }
-  const double start = Now();
-  ORRERY_ASSIGN_OR_RETURN(const Function base, Shard(step, WithoutAxis(mesh, *axis), batched));
-  ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins,
-                          Annotated(PinLayouts(base, mesh, *axis, options.pins), step.name()));
-  OpStrategies strategies(base, mesh, *axis, prices);
-  LayoutWays ways(base, mesh, *axis, prices);
-  ShardingGraph graph(base, strategies, ways, std::move(pins));
-  ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(mesh, *axis, prices), step.name()));
-  const double built = Now();
-  ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, SolveStrategies(graph.graph(), options.solve));
-  if (choice.none.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(step.name(), ": no sharding: ", choice.none->reason));
-  }
-  if (report != nullptr) {
-    *report = {.nodes = std::ssize(graph.graph().nodes),
-               .edges = std::ssize(graph.graph().edges),
-               .labels = choice.labels,
-               .seconds = choice.cost,
-               .optimal = choice.optimal(),
-               .build_time = built - start,
-               .solve_time = Now() - built};
-  }
-  graph.Choose(std::move(choice.assignment));
-  return Annotated(EmitSharded(base, mesh, *axis, graph, ways), step.name());
+  if (report != nullptr) *report = {};
+  return Spreader(mesh, batched, prices, options, report).Run(step);
 }
 
 double SerialSeconds(const Function& function, const ShardingPrices& prices) {

@@ -38,18 +38,34 @@ class ShardingPrices {
                              Bytes size) const = 0;
 };
 
-/// What a user wants axis "hp" to do to all values whose names match.
+/// What a user wants an axis to do to all values whose names match.
 struct ShardingPin {
   static constexpr int kWhole = -1;
 
   std::string pattern;  // RE2; matches anywhere in a name
   int dim = kWhole;     // that is split
+  std::string axis = "hp";
 };
 
+/// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp) or "…=hp@whole" as a pin. An error says
+/// what was wanted; the axis need not be on any mesh.
+absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
+
 struct AutoShardOptions {
-  /// Of a value that several match, the first one counts. Consumers get the value as it is pinned,
-  /// or redistributed from there.
+  /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
+  /// is pinned, or redistributed from there.
   std::vector<ShardingPin> pins = {};
+  /// Megatron's pattern along "hp", with its sequence parallelism (Korthikanti et al. 2022): what
+  /// its row products leave partial is split along dimension 1.
+  bool sequence_parallel = false;
+  /// How often a step runs what is spread here before its update: what the update does counts that
+  /// much less.
+  int64_t microbatches = 1;
+  /// Bytes that a rank has, of all pipeline stages together, for parameters, their gradients and
+  /// state, and for what the forward phases of `in_flight` microbatches keep for backward; 0: no
+  /// limit. The cheapest choice found that keeps to it; the one that needs least where none does.
+  Bytes memory_limit = Bytes(0);
+  int64_t in_flight = 1;
   SolveOptions solve = {};
 };
 
@@ -59,22 +75,24 @@ struct AutoShardReport {
   int64_t edges = 0;      // between them
   int64_t labels = 0;     // as in StrategyChoice
   double seconds = 0;     // of the choice, one op after another
-  bool optimal = true;    // no choice of strategies is cheaper
+  bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
+  double memory = 0;      // bytes that the choice needs, as the limit counts them
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
 };
 
 /// Spreads a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
-/// batch; by axis "hp" as costs the least by `prices`. Inputs are spread as is best; the state and
-/// the gradients of a parameter as the parameter is; results and losses are
-/// not partial. A value that
-/// changes its layout does so once for each layout that its consumers want. The costs count that
-/// exactly where they want one more layout than there is; of further ones each consumer pays for
-/// its own, which is never too little.
+/// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
+/// Inputs are spread as is best, but data are split by "ep" along their batch, and by "cp" along
+/// dimension 1, the positions in a sequence; the state and the gradients of a parameter are spread
+/// as the parameter is; results and losses are not partial. A value that changes its layout does so
+/// once for each layout that its consumers want. The costs count that exactly where they want one
+/// more layout than there is; of further ones each consumer pays for its own, which is never too
+/// little.
 ///
-/// The result computes the same on the same global shapes. Infeasible (kDivisibility) where the
-/// batch does not divide over dp; what does not divide over hp is not split. Errors: a pin that is
-/// no regular expression, that matches nothing, or that cannot be kept.
+/// The result computes the same on the same global shapes. Infeasible (kDivisibility) where data do
+/// not divide over dp, ep or cp; what else does not divide is not split. Errors: a pin that is no
+/// regular expression, that matches nothing, or that cannot be kept. The report adds up over axes.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

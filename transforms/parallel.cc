@@ -1,7 +1,9 @@
 #include "transforms/parallel.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -14,17 +16,24 @@ namespace {
 
 constexpr int64_t kMaxRanks = int64_t{1} << 24;
 
+std::string Show(const ParallelDegrees& degrees) {
+  return absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp, " pp=", degrees.pp,
+                      degrees.cp == 1 ? "" : absl::StrCat(" cp=", degrees.cp),
+                      degrees.ep == 1 ? "" : absl::StrCat(" ep=", degrees.ep));
+}
+
 absl::Status CheckDegrees(const ParallelDegrees& degrees) {
-  for (const int64_t degree : {degrees.dp, degrees.hp, degrees.pp}) {
+  int64_t ranks = 1;
+  for (const int64_t degree : {degrees.dp, degrees.hp, degrees.pp, degrees.cp, degrees.ep}) {
     if (degree < 1 || degree > kMaxRanks) {
-      return absl::InvalidArgumentError(absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp,
-                                                     " pp=", degrees.pp,
-                                                     "; wanted degrees from 1 to 16777216"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(Show(degrees), "; wanted degrees from 1 to 16777216"));
     }
+    ranks = std::min(ranks * degree, kMaxRanks + 1);
   }
-  if (degrees.dp * degrees.hp > kMaxRanks || degrees.ranks() > kMaxRanks) {
-    return absl::InvalidArgumentError(absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp, " pp=",
-                                                   degrees.pp, "; wanted at most 16777216 ranks"));
+  if (ranks > kMaxRanks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Show(degrees), "; wanted at most 16777216 ranks"));
   }
   if (degrees.microbatches < 1) {
     return absl::InvalidArgumentError(
@@ -44,6 +53,26 @@ absl::StatusOr<ir::Function> AsFeasible(absl::StatusOr<ir::Function> function) {
   if (function.ok() || AsInfeasible(function.status()).has_value()) return function;
   return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported,
                            .detail = std::string(function.status().message())});
+}
+
+absl::StatusOr<ir::Function> Spread(const ir::Function& part, const ir::Mesh& mesh,
+                                    const std::vector<bool>& batched,
+                                    const ParallelDegrees& degrees, const SpreadOptions& options) {
+  if (options.prices != nullptr) {
+    AutoShardOptions sharding = options.sharding;
+    sharding.microbatches = degrees.microbatches;
+    // The first stage keeps the most: a part of the model, and that of several microbatches.
+    sharding.in_flight = std::min(degrees.pp, degrees.microbatches);
+    const int64_t most = std::numeric_limits<int64_t>::max() / degrees.pp;
+    sharding.memory_limit = Bytes(std::min(sharding.memory_limit.count(), most) * degrees.pp);
+    // What is wrong with pins is an error, and none of this candidate alone.
+    return AutoShard(part, mesh, batched, *options.prices, sharding);
+  }
+  if (degrees.cp * degrees.ep > 1 || !options.sharding.pins.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Show(degrees), " by Megatron's pattern; wanted sharding by cost for cp, ep and pins"));
+  }
+  return AsFeasible(Shard(part, mesh, batched));
 }
 
 // Which outputs have the batch as their first dimension: those that are smaller in a microbatch.
@@ -69,31 +98,49 @@ absl::StatusOr<std::vector<bool>> FindBatched(const ir::Function& whole, const i
 
 }  // namespace
 
+namespace {
+
+// 0 for a name that no axis has.
+int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
+  if (name == "dp") return degrees.dp;
+  if (name == "hp") return degrees.hp;
+  if (name == "pp") return degrees.pp;
+  if (name == "cp") return degrees.cp;
+  return name == "ep" ? degrees.ep : 0;
+}
+
+}  // namespace
+
 absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
   ORRERY_RETURN_IF_ERROR(CheckDegrees(degrees));
-  std::vector<ir::Axis> axes;
-  for (const absl::string_view name : absl::StrSplit(degrees.order, ',')) {
-    const int64_t size = name == "dp"   ? degrees.dp
-                         : name == "hp" ? degrees.hp
-                         : name == "pp" ? degrees.pp
-                                        : 0;
-    const bool twice = std::any_of(axes.begin(), axes.end(),
-                                   [&](const ir::Axis& axis) { return axis.name == name; });
-    if (size == 0 || twice) axes.clear();
-    if (size == 0 || twice) break;
-    axes.push_back({.name = std::string(name), .size = size});
+  std::vector<absl::string_view> names = absl::StrSplit(degrees.order, ',');
+  const auto times = [&](absl::string_view name) { return std::ranges::count(names, name); };
+  const bool known = std::ranges::all_of(names, [&](absl::string_view name) {
+    return times(name) == 1 && DegreeOf(degrees, name) > 0;
+  });
+  if (!known || times("dp") != 1 || times("hp") != 1 || times("pp") != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("order '", degrees.order,
+                     "'; wanted dp, hp and pp once each, and cp and ep at most once, as in "
+                     "hp,dp,pp or hp,cp,ep,dp,pp (fastest first)"));
   }
-  if (axes.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat("order '", degrees.order,
-                                                   "'; wanted dp, hp and pp once each, as in "
-                                                   "hp,dp,pp (fastest first)"));
+  auto after = std::ranges::find(names, "hp") + 1;
+  for (const absl::string_view name : {"cp", "ep"}) {
+    if (times(name) == 0) after = names.insert(after, name) + 1;
+  }
+  std::vector<ir::Axis> axes;
+  for (const absl::string_view name : names) {
+    const int64_t size = DegreeOf(degrees, name);
+    if (size == 1 && (name == "cp" || name == "ep")) continue;
+    axes.push_back({.name = std::string(name), .size = size});
   }
   std::reverse(axes.begin(), axes.end());  // a mesh has its fastest axis last
   return ir::Mesh(std::move(axes));
 }
 
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
-                                                  const ParallelDegrees& degrees) {
+                                                  const ParallelDegrees& degrees,
+                                                  const SpreadOptions& options) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, MakeMesh(degrees));
   if (!function.mesh().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(function.name(), " is spread over ",
@@ -108,11 +155,12 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   const ir::Function& part = microbatch.has_value() ? *microbatch : function;
   ORRERY_ASSIGN_OR_RETURN(const std::vector<bool> batched,
                           FindBatched(function, part, degrees.microbatches));
-  if (degrees.dp * degrees.hp > 1) {
-    ORRERY_ASSIGN_OR_RETURN(spread, AsFeasible(Shard(part, mesh, BatchedInputs(function))));
+  if (degrees.ranks() > degrees.pp || !options.sharding.pins.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(spread, Spread(part, mesh, BatchedInputs(function), degrees, options));
   }
-  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, PartitionStages(spread.has_value() ? *spread : part,
-                                                              mesh, degrees.microbatches, batched));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
+                          PartitionStages(spread.has_value() ? *spread : part, mesh,
+                                          degrees.microbatches, batched, options.equal_stages));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "transforms/auto_shard.h"
 #include "transforms/pipeline.h"
 
 namespace orrery::transforms {
@@ -20,22 +21,39 @@ struct ParallelDegrees {
   int64_t pp = 1;
   int64_t microbatches = 1;
   /// Mesh axes, the one whose neighbours have neighbouring ranks first: "hp,dp,pp" keeps horizontal
-  /// groups closest together, as Megatron does.
+  /// groups closest together, as Megatron does. Those of cp and ep, where it does not name them,
+  /// come after hp: "hp,cp,ep,dp,pp".
   std::string order = "hp,dp,pp";
   /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
   std::vector<int32_t> devices = {};
+  /// Of context parallelism, which splits sequences; and of the experts: ranks that share the
+  /// experts among them, and split the batch beside dp.
+  int64_t cp = 1;
+  int64_t ep = 1;
 
-  int64_t ranks() const { return dp * hp * pp; }
+  int64_t ranks() const { return dp * hp * pp * cp * ep; }
 };
 
-/// The mesh that `degrees` describes. An error when a degree is below 1 or the order is not a
-/// permutation of dp, hp and pp.
+/// The mesh that `degrees` describes; axes cp and ep only where they are more than 1. An error when
+/// a degree is below 1, or the order does not name dp, hp and pp once each.
 absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees);
 
-/// Spreads a whole training step: Microbatch, then Shard, then PartitionStages. Infeasible where a
-/// degree does not divide what it splits; an error for degrees that make no sense.
+/// How to find out what each axis does to each value.
+struct SpreadOptions {
+  /// By cost (AutoShard); null: by Megatron's pattern (Shard), which knows dp and hp only.
+  const ShardingPrices* prices = nullptr;
+  /// `memory_limit` of one rank; `microbatches` and `in_flight` are those of the degrees.
+  AutoShardOptions sharding = {};
+  /// Layers that are all alike make stages of equally many, or none. Else some have one more.
+  bool equal_stages = false;
+};
+
+/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages.
+/// Infeasible where a degree does not divide what it splits; an error for degrees or options that
+/// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
-                                                  const ParallelDegrees& degrees);
+                                                  const ParallelDegrees& degrees,
+                                                  const SpreadOptions& options = {});
 
 }  // namespace orrery::transforms
 

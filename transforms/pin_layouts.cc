@@ -24,6 +24,7 @@ class Pinner {
 
   absl::StatusOr<PinnedLayouts> Run(const std::vector<ShardingPin>& pins) {
     for (const ShardingPin& pin : pins) {
+      if (pin.axis != mesh_.axes()[axis_].name) continue;
       if (absl::Status status = Keep(pin); !status.ok()) return status;
     }
     for (const ir::Output& output : function_.outputs()) {

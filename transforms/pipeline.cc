@@ -390,10 +390,10 @@ std::vector<Function> PipelinedStep::Functions() const {
 
 absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
-                                              const std::vector<bool>& batched) {
+                                              const std::vector<bool>& batched, bool equal_stages) {
   const auto pp = mesh.Find("pp");
   ORRERY_ASSIGN_OR_RETURN(const StagePlan plan,
-                          PlanStages(function, pp.has_value() ? mesh.size(*pp) : 1));
+                          PlanStages(function, pp.has_value() ? mesh.size(*pp) : 1, equal_stages));
   return Partitioner(function, plan, mesh, microbatches).Run(batched);
 }
 

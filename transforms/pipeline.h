@@ -35,7 +35,8 @@ struct PipelinedStep {
   std::vector<ir::Function> Functions() const;
 };
 
-/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages).
+/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages,
+/// which gets `equal_stages`).
 /// The function is spread over `mesh` already, or over nothing.
 ///
 ///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
@@ -47,7 +48,8 @@ struct PipelinedStep {
 ///  - An optimizer is cut into one for the parameters of each stage.
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
-                                              const std::vector<bool>& batched);
+                                              const std::vector<bool>& batched,
+                                              bool equal_stages = false);
 
 }  // namespace orrery::transforms
 

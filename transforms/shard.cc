@@ -70,8 +70,9 @@ class Sharder {
   absl::Status Inputs() {
     IdTable<ValueId, int8_t> plan(function_.value_limit(), -1);
     if (hp_.has_value()) {
-      ORRERY_ASSIGN_OR_RETURN(plan,
+      ORRERY_ASSIGN_OR_RETURN(TensorSplits splits,
                               PlanTensorSplits(function_, builder_.function().mesh().size(*hp_)));
+      plan = std::move(splits.dims);
     }
     for (size_t i = 0; i < function_.inputs().size(); ++i) {
       const ir::Input& input = function_.inputs()[i];

@@ -20,11 +20,14 @@ constexpr int8_t kUndecided = -2;  // an input that no op of several operands ha
 class Planner {
  public:
   Planner(const Function& function, int64_t parts)
-      : function_(function), parts_(parts), dims_(function.value_limit(), kWhole) {
+      : function_(function),
+        parts_(parts),
+        dims_(function.value_limit(), kWhole),
+        partial_(function.value_limit(), 0) {
     for (const ir::Input& input : function.inputs()) dims_[input.value] = kUndecided;
   }
 
-  absl::StatusOr<IdTable<ValueId, int8_t>> Run() {
+  absl::StatusOr<TensorSplits> Run() {
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
         FollowParameters(op);
@@ -38,7 +41,7 @@ class Planner {
     if (!any_ && !refusal_.empty()) {
       return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility, .detail = refusal_});
     }
-    return std::move(dims_);
+    return TensorSplits{.dims = std::move(dims_), .partial = std::move(partial_)};
   }
 
  private:
@@ -137,7 +140,10 @@ class Planner {
       Decide(operands[i], fits ? dim : kWhole);
     }
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      dims_[function_.result(op, i)] = FindAny(rule.results[static_cast<size_t>(i)], split);
+      const ir::ShardingRule::Factors& row = rule.results[static_cast<size_t>(i)];
+      dims_[function_.result(op, i)] = FindAny(row, split);
+      const auto lacks = [&](int8_t factor) { return Find(row, factor) == kWhole; };
+      partial_[function_.result(op, i)] = std::any_of(split.begin(), split.end(), lacks) ? 1 : 0;
     }
     any_ = any_ || !split.empty();
   }
@@ -166,6 +172,7 @@ class Planner {
   const Function& function_;
   const int64_t parts_;
   IdTable<ValueId, int8_t> dims_;
+  IdTable<ValueId, char> partial_;
   bool any_ = false;     // whether something is split at all
   std::string refusal_;  // the first dimension that does not divide
   std::vector<const ir::TensorType*> operands_;
@@ -173,8 +180,7 @@ class Planner {
 
 }  // namespace
 
-absl::StatusOr<IdTable<ir::ValueId, int8_t>> PlanTensorSplits(const Function& function,
-                                                              int64_t parts) {
+absl::StatusOr<TensorSplits> PlanTensorSplits(const Function& function, int64_t parts) {
   return Planner(function, parts).Run();
 }
 

@@ -13,14 +13,17 @@ using ir::TensorType;
 using ir::ValueId;
 
 ShardingGraph::ShardingGraph(const Function& function, OpStrategies& strategies, LayoutWays& ways,
-                             PinnedLayouts pins)
+                             PinnedLayouts pins, const AutoShardOptions& options)
     : function_(function),
       strategies_(strategies),
       ways_(ways),
       pins_(std::move(pins)),
+      update_share_(1 / static_cast<double>(options.microbatches)),
+      in_flight_(static_cast<double>(options.in_flight)),
       node_of_(function.value_limit(), -1),
       place_(function.value_limit(), 0),
       use_count_(function.value_limit(), 0),
+      kept_(function.value_limit(), 0),
       node_of_op_(function.op_limit(), -1) {}
 
 absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
@@ -33,14 +36,17 @@ absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
   }
   AddInputs();
   for (size_t node = 0; node < nodes_.size(); ++node) AddGroupStrategies(node, mesh, axis);
+  const IdTable<OpId, StepPhase> phase = FindPhases(function_);
   for (const OpId op : function_.order()) {
     if (is_optimizer(op)) {
       AddGroupSeconds(op, mesh, axis, prices);
     } else {
       AddOp(op);
+      if (phase[op] == StepPhase::kUpdate) nodes_.back().share = update_share_;
     }
   }
   AddOutputs();
+  FindKept(phase);
   for (const Use& use : uses_) ++use_count_[use.value];
   for (size_t node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].is_group) {
@@ -48,6 +54,7 @@ absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
     }
     MakeChoices(node);
     if (absl::Status status = MakeCosts(node); !status.ok()) return status;
+    MakeMemory(node, mesh, axis);
   }
   for (const Use& use : uses_) MakeEdge(use);
   return absl::OkStatus();
@@ -58,7 +65,8 @@ size_t ShardingGraph::AddNode(std::string name, bool is_group) {
                     .strategies = nullptr,
                     .choices = {},
                     .values = {},
-                    .is_group = is_group});
+                    .is_group = is_group,
+                    .share = is_group ? update_share_ : 1});
   return nodes_.size() - 1;
 }
 
@@ -194,20 +202,62 @@ absl::Status ShardingGraph::MakeCosts(size_t number) {
   StrategyNode row;
   row.name = node.name;
   for (const Choice& choice : node.choices) {
-    double seconds = (*node.strategies)[static_cast<size_t>(choice.strategy)].seconds;
+    double moves = 0;
     for (const ValueId value : node.values) {
       const AxisLayout left = LeftBy(value, choice), given = GivenBy(value, choice);
-      if (left != given) seconds += ways_.Find(value, left, given).seconds;
+      if (left != given) moves += ways_.Find(value, left, given).seconds;
       const AxisLayout extra = ExtraBy(value, choice);
-      if (extra != kNoLayout) seconds += ways_.Find(value, given, extra).seconds;
+      if (extra != kNoLayout) moves += ways_.Find(value, given, extra).seconds;
     }
-    row.cost.push_back(seconds);
+    // Inputs are updated once, but moved for each microbatch.
+    const double seconds = (*node.strategies)[static_cast<size_t>(choice.strategy)].seconds;
+    row.cost.push_back(seconds * node.share + moves * (node.is_group ? 1 : node.share));
   }
   const bool possible = std::ranges::any_of(row.cost, [](double c) { return c < kImpossible; });
   graph_.nodes.push_back(std::move(row));
   if (possible) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the pins leave no strategy for ", node.name, "; try to leave one out"));
+}
+
+// What a backward op reads is kept; of a view, what it looks at.
+void ShardingGraph::FindKept(const IdTable<OpId, StepPhase>& phase) {
+  const auto& order = function_.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    const ir::OpInfo& info = function_.info(*op);
+    const bool view = info.strided_view || info.op_class == ir::OpClass::kView;
+    bool seen = phase[*op] == StepPhase::kBackward;
+    for (int32_t i = 0; view && !seen && i < function_.result_count(*op); ++i) {
+      const ValueId result = function_.result(*op, i);
+      seen = kept_[result] != 0;
+      kept_[result] = 0;
+    }
+    if (!seen) continue;
+    for (const ValueId operand : function_.operands(*op)) {
+      const OpId producer = function_.producer(operand);
+      if (producer.valid() && phase[producer] == StepPhase::kForward) kept_[operand] = 1;
+    }
+  }
+}
+
+void ShardingGraph::MakeMemory(size_t number, const ir::Mesh& mesh, ir::AxisIndex axis) {
+  const Node& node = nodes_[number];
+  std::vector<double>& row = memory_.emplace_back();
+  const auto bytes = [&](ValueId value, AxisLayout layout) {
+    const TensorType type = InLayout(function_.type(value), layout, axis);
+    return static_cast<double>(SizeOf(ir::LocalType(type, mesh)).count());
+  };
+  for (const Choice& choice : node.choices) {
+    double memory = 0;
+    for (const ValueId value : node.values) {
+      const bool input = !function_.producer(value).valid();
+      // An input, and for the first of a group that an optimizer updates, its gradient.
+      const bool updated = input && value == node.values[0] && node.values.size() > 1;
+      const double copies = input ? (updated ? 2 : 1) : kept_[value] != 0 ? in_flight_ : 0;
+      if (copies > 0) memory += copies * bytes(value, GivenBy(value, choice));
+    }
+    row.push_back(memory);
+  }
 }
 
 void ShardingGraph::MakeEdge(const Use& use) {
@@ -227,7 +277,7 @@ void ShardingGraph::MakeEdge(const Use& use) {
         seconds = std::min(seconds, ways_.Find(use.value, extra, wanted).seconds);
       }
       free = free && seconds == 0;
-      edge.cost.push_back(seconds);
+      edge.cost.push_back(seconds * taker.share);
     }
   }
   if (!free) graph_.edges.push_back(std::move(edge));

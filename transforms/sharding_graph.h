@@ -11,6 +11,7 @@
 #include "support/id_table.h"
 #include "transforms/axis_layout.h"
 #include "transforms/op_strategies.h"
+#include "transforms/stage_plan.h"
 
 namespace orrery::transforms {
 
@@ -18,7 +19,7 @@ namespace orrery::transforms {
 /// kNoLayout where that is free.
 using PinnedLayouts = IdTable<ir::ValueId, AxisLayout>;
 
-/// What the user's pins and the roles of the outputs ask for.
+/// What the user's pins on that axis and the roles of the outputs ask for.
 absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir::Mesh& mesh,
                                          ir::AxisIndex axis, const std::vector<ShardingPin>& pins);
 
@@ -26,13 +27,16 @@ absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir:
 /// alike: a parameter, its state, and what the optimizer makes of them.
 class ShardingGraph {
  public:
+  /// Of `options`: microbatches and in_flight.
   ShardingGraph(const ir::Function& function, OpStrategies& strategies, LayoutWays& ways,
-                PinnedLayouts pins);
+                PinnedLayouts pins, const AutoShardOptions& options);
 
   /// Fills the graph; an error where a pin cannot be kept.
   absl::Status Build(const ir::Mesh& mesh, ir::AxisIndex axis, const ShardingPrices& prices);
 
   const StrategyGraph& graph() const { return graph_; }
+  /// Bytes that each strategy of each node keeps, as AutoShardOptions::memory_limit counts them.
+  const std::vector<std::vector<double>>& memory() const { return memory_; }
   /// The choice of the solver, which the functions below read.
   void Choose(std::vector<int32_t> assignment) { assignment_ = std::move(assignment); }
 
@@ -55,6 +59,7 @@ class ShardingGraph {
     std::vector<Choice> choices;
     std::vector<ir::ValueId> values;  // results, or inputs that are spread alike
     bool is_group = false;            // of inputs
+    double share = 1;                 // of its seconds that count
   };
   // A node whose strategies want a value: as operand `operand`, or as its own values are.
   struct Use {
@@ -75,6 +80,8 @@ class ShardingGraph {
                        const ShardingPrices& prices);
   void MakeChoices(size_t node);
   absl::Status MakeCosts(size_t node);
+  void FindKept(const IdTable<ir::OpId, StepPhase>& phase);
+  void MakeMemory(size_t node, const ir::Mesh& mesh, ir::AxisIndex axis);
   void MakeEdge(const Use& use);
 
   const Choice& ChoiceOf(int32_t node) const {
@@ -90,14 +97,18 @@ class ShardingGraph {
   OpStrategies& strategies_;
   LayoutWays& ways_;
   PinnedLayouts pins_;
+  const double update_share_;  // of the seconds of an update, to count for a microbatch
+  const double in_flight_;     // microbatches
   std::vector<Node> nodes_;
   std::deque<std::vector<OpStrategy>> of_groups_;  // strategies of groups
   IdTable<ir::ValueId, int32_t> node_of_;          // that makes the value
   IdTable<ir::ValueId, int8_t> place_;             // among the results of the node
   IdTable<ir::ValueId, int32_t> use_count_;
+  IdTable<ir::ValueId, char> kept_;  // by forward, for backward
   IdTable<ir::OpId, int32_t> node_of_op_;
   std::vector<Use> uses_;
   StrategyGraph graph_;
+  std::vector<std::vector<double>> memory_;
   std::vector<int32_t> assignment_;
 };
 

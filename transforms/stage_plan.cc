@@ -32,9 +32,10 @@ bool IsRedistribution(const Function& function, OpId op) {
 
 class StagePlanner {
  public:
-  StagePlanner(const Function& function, int64_t stages)
+  StagePlanner(const Function& function, int64_t stages, bool equal_stages)
       : function_(function),
         stages_(stages),
+        equal_stages_(equal_stages),
         at_(function.value_limit(), kNowhere),
         from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
@@ -106,7 +107,9 @@ class StagePlanner {
     }
     if (!IsUniform()) return CutByCost();
     const auto count = static_cast<int64_t>(layers_.size());
-    if (count > 0 && count % stages_ == 0) return absl::OkStatus();
+    if (equal_stages_ ? count > 0 && count % stages_ == 0 : count >= stages_) {
+      return absl::OkStatus();
+    }
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat(count, " layers do not divide into ", stages_, " stages")});
@@ -138,14 +141,14 @@ class StagePlanner {
 
   void PlaceForward() {
     const auto layers = static_cast<int64_t>(layers_.size());
-    const int64_t layers_a_stage = std::max<int64_t>(1, layers / stages_);
     int64_t layer = -1;
     int32_t cut = 0;
     for (size_t i = 0; i < chain_.size(); ++i) {
       const OpId op = chain_[i];
       if (StartsLayer(op)) ++layer;
       while (static_cast<size_t>(cut) < cuts_.size() && cuts_[static_cast<size_t>(cut)] <= i) ++cut;
-      auto stage = static_cast<int32_t>(std::max<int64_t>(0, layer) / layers_a_stage);
+      auto stage = static_cast<int32_t>(std::max<int64_t>(0, layer) * stages_ /
+                                        std::max<int64_t>(1, layers));
       if (!cuts_.empty()) stage = cut;
       for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
       Place(op, stage);
@@ -293,6 +296,7 @@ class StagePlanner {
 
   const Function& function_;
   const int64_t stages_;
+  const bool equal_stages_;
   std::vector<double> layers_;  // flops of the product that begins each
   std::vector<OpId> chain_;     // forward ops that are made from data, in order
   std::vector<size_t> cuts_;    // places in it; empty when layers are counted
@@ -385,8 +389,8 @@ bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& 
   return false;
 }
 
-absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages) {
-  return StagePlanner(function, stages).Run();
+absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages, bool equal_stages) {
+  return StagePlanner(function, stages, equal_stages).Run();
 }
 
 }  // namespace orrery::transforms

@@ -33,11 +33,13 @@ bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, Step
                       ir::OpId op);
 
 /// Cuts a training step into `stages`. A layer begins at a forward matrix product with a parameter
-/// and holds what follows it. Layers that are all alike are cut into equal runs; others where the
+/// and holds what follows it. Layers that are all alike are cut into runs of which none is longer
+/// than another by more than one, or equal with `equal_stages`; others where the
 /// stages do about equally much and little crosses (see FindCuts). A backward op goes where the
-/// parameters and forward values that it reads are. Infeasible when the layers do not divide
-/// (kDivisibility) or a parameter is read by several stages (kUnsupported).
-absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, int64_t stages);
+/// parameters and forward values that it reads are. Infeasible when there are too few layers, or
+/// they do not divide (kDivisibility), or a parameter is read by several stages (kUnsupported).
+absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, int64_t stages,
+                                     bool equal_stages = false);
 
 }  // namespace orrery::transforms
 

@@ -44,7 +44,10 @@ absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options
   const bool simplify = options.simplify && !HasBackward(function);
   ORRERY_RETURN_IF_ERROR(CheckSize(function));
   ORRERY_RETURN_IF_ERROR(AttachLoss(function, options.loss).status());
-  if (simplify) ORRERY_RETURN_IF_ERROR(Simplify(function).status());
+  if (simplify) {
+    ORRERY_RETURN_IF_ERROR(Simplify(function).status());
+    FreezeTables(function);
+  }
   if (options.loss.kind == "none" && !HasLoss(function)) return absl::OkStatus();
   ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
   return AppendOptimizer(function, options.optimizer).status();

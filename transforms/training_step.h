@@ -33,6 +33,11 @@ struct LossChoice {
 /// output that is not there, or one that cannot carry the loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});
 
+/// Makes buffers of parameters that only serve as tables: the cosines and sines of Rotary, and
+/// masks that are alike for all heads. They are not trained. Of a function without a backward pass.
+/// False when there are none.
+bool FreezeTables(ir::Function& function);
+
 /// Reverse-mode differentiation: appends the ops that compute the gradient of the loss with respect
 /// to every floating-point parameter, by the gradient rule of each op, and returns the gradients,
 /// last layer first. Computes only what a parameter needs. False when there are gradients already;
@@ -48,8 +53,8 @@ absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view o
 struct StepOptions {
   std::string optimizer = "adam";
   LossChoice loss = {};
-  /// Whether a forward graph is simplified and fused before its backward is built. One that holds
-  /// a backward already stays as it is.
+  /// Whether a forward graph is simplified and fused, and its tables frozen, before its backward is
+  /// built. One that holds a backward already stays as it is.
   bool simplify = true;
 };
 

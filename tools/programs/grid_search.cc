@@ -23,7 +23,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, microbatches, schedule;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -35,6 +35,8 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(space.dp, ParseList("dp", flags.dp));
   ORRERY_ASSIGN_OR_RETURN(space.hp, ParseList("hp", flags.hp));
   ORRERY_ASSIGN_OR_RETURN(space.pp, ParseList("pp", flags.pp));
+  ORRERY_ASSIGN_OR_RETURN(space.cp, ParseList("cp", flags.cp.empty() ? "1" : flags.cp));
+  ORRERY_ASSIGN_OR_RETURN(space.ep, ParseList("ep", flags.ep.empty() ? "1" : flags.ep));
   ORRERY_ASSIGN_OR_RETURN(space.microbatches, ParseList("micro-batches", flags.microbatches));
   const std::string schedules = !flags.schedule.empty() ? flags.schedule
                                 : flags.model.distir()  ? "distir"
@@ -113,6 +115,8 @@ int Main(int argc, char** argv) {
                              "data-parallel degrees, as in 1,2,4 [all that divide]")(
       "hp", po::value(&flags.hp), "horizontal (tensor) parallel degrees [all that divide]")(
       "pp", po::value(&flags.pp), "pipeline stages [all that divide]")(
+      "cp", po::value(&flags.cp), "context-parallel degrees [1]")("ep", po::value(&flags.ep),
+                                                                  "expert-parallel degrees [1]")(
       "micro-batches", po::value(&flags.microbatches),
       "microbatches of a data-parallel replica [all that divide]")(
       "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(

@@ -125,6 +125,10 @@ int Main(int argc, char** argv) {
   spec.options.add_options()("dp", po::value(&flags.candidate.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.candidate.hp), "horizontal (tensor) parallel degree [1]")(
       "pp", po::value(&flags.candidate.pp), "pipeline stages [1]")(
+      "cp", po::value(&flags.candidate.cp),
+      "context-parallel degree: ranks that share each sequence [1]")(
+      "ep", po::value(&flags.candidate.ep),
+      "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
       "microbatches of a data-parallel replica [1]")("schedule", po::value(&flags.schedule),
                                                      "gpipe, 1f1b, pipedream or distir [1f1b]")(
