@@ -266,6 +266,47 @@ TEST(Permute, KeepsSummandsApart) {
   ExpectRight(swap, *result);
 }
 
+// Row or column i of the result is number i - by * (12 / parts) of the whole.
+Tensor Rotated(size_t dim, int64_t places) {
+  Tensor rotated = Whole();
+  for (int64_t i = 0; i < 12; ++i) {
+    PastePart(SlicePart(Whole(), dim, ((i - places) % 12 + 12) % 12, 12), dim, i, rotated);
+  }
+  return rotated;
+}
+
+TEST(Rotate, HandsPartsOnInACircle) {
+  Random random(3);
+  int rotated = 0, whole = 0;
+  for (int i = 0; i < 400; ++i) {
+    TensorType operand = AnyType(random);
+    operand.sharding.partial = {};
+    const auto dim = static_cast<size_t>(Below(random, 2));
+    AxisList axes = operand.sharding.at(dim);
+    if (axes.empty()) axes = Axes({3});  // of one rank
+    const bool alone = Ranks().size(axes) == 1;
+    const int64_t parts = alone ? 4 : Ranks().size(axes), by = Below(random, 41) - 20;
+    const Application application{.op = "Rotate",
+                                  .attributes = {{"axes", Ranks().Names(axes)},
+                                                 {"dim", static_cast<int64_t>(dim)},
+                                                 {"parts", parts},
+                                                 {"by", by}},
+                                  .operand = operand,
+                                  .axes = axes};
+    const auto result = ResultOf(application);
+    ASSERT_TRUE(result.ok()) << Says(application) << ": " << result.status();
+    EXPECT_EQ(*result, operand);
+    const Tensor wanted = Rotated(dim, by * (12 / parts));
+    for (const int64_t rank : AllRanks(Ranks())) {
+      ASSERT_EQ(After(application, *result, rank), Scatter(wanted, operand, Ranks(), rank))
+          << Says(application) << " on rank " << rank;
+    }
+    (alone ? whole : rotated)++;
+  }
+  EXPECT_GT(rotated, 100);
+  EXPECT_GT(whole, 20);
+}
+
 std::string Inferred(const std::string& op, const AttributeSet& attributes,
                      const TensorType& operand) {
   const auto result =
@@ -300,6 +341,15 @@ TEST(Redistributions, SayWhatAxesTheyWant) {
   const AttributeSet summed = {{"axes", "b"}, {"dim", int64_t{1}}};
   EXPECT_EQ(Inferred("AllSlice", summed, type), "its operand is spread over b");
   EXPECT_EQ(Inferred("ReduceScatter", summed, type), "i64[12@a.c,12@b]");
+  EXPECT_EQ(Inferred("Rotate", {{"axes", "a.c"}, {"dim", int64_t{0}}, {"parts", int64_t{6}}}, type),
+            "i64[12@a.c,12] partial(b)");
+  EXPECT_EQ(Inferred("Rotate", {{"axes", "c"}, {"dim", int64_t{0}}, {"parts", int64_t{3}}}, type),
+            "dimension 0 of its operand is split over 'a.c'; wanted parts=3 ranks along c with one "
+            "part each, or one rank with all");
+  EXPECT_EQ(Inferred("Rotate", {{"axes", "d"}, {"dim", int64_t{1}}, {"parts", int64_t{5}}}, type),
+            "dimension 1 (12) and parts=5; wanted parts that it falls into");
+  EXPECT_EQ(Inferred("Rotate", {{"axes", "d"}, {"dim", int64_t{2}}}, type),
+            "dim=2 is no dimension of its operand");
   const AttributeSet doubled = {{"axes", "a.c"}, {"to", "c;a.c"}};
   EXPECT_EQ(Inferred("Permute", doubled, type),
             "to=\"c;a.c\" splits dimension 0 into 3 parts; wanted 6, as it is");

@@ -335,6 +335,18 @@ Types Assigned(const Example& example, const ShardingRule& rule, int first, int 
   return types;
 }
 
+// The same where those operands of `operands`, a set of bits, that may be whole are, along a
+// factor.
+Types WithWhole(Types types, const ShardingRule& rule, uint32_t operands, int factor) {
+  for (size_t i = 0; i < types.size() && i < 32; ++i) {
+    if ((operands & rule.whole_too & uint32_t{1} << i) == 0) continue;
+    for (size_t d = 0; d < types[i].dims.size(); ++d) {
+      if (rule.operands[i][d] == factor) types[i].sharding.Set(d, types[i].dims.size(), {});
+    }
+  }
+  return types;
+}
+
 // How many spreads beyond the whole one there are; each is checked.
 int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   const auto results = examples::ResultTypes(example, example.operands);
@@ -348,16 +360,22 @@ int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   const bool has_bool = std::any_of(example.operands.begin(), example.operands.end(),
                                     [](const TensorType& t) { return t.dtype == DType::kBool; });
   if (example.info().linear && !has_bool) places.insert(kPartial);
+  const auto passes = [&](const Types& types) {
+    const bool divides =
+        std::ranges::all_of(types, [&](const TensorType& type) { return Divides(type, mesh); });
+    return divides && types != example.operands && oracle.Check(types) ? 1 : 0;
+  };
   int accepted = 0;
   for (const int first : places) {
     for (const int second : places) {
       for (const bool swapped : {false, true}) {
         if (swapped && (first != second || first < 0)) continue;
         const Types types = Assigned(example, rule, first, second, swapped);
-        const bool divides = std::all_of(types.begin(), types.end(), [&](const TensorType& type) {
-          return Divides(type, mesh);
-        });
-        if (divides && oracle.Check(types) && types != example.operands) ++accepted;
+        accepted += passes(types);
+        for (uint32_t set = 1; set <= rule.whole_too; ++set) {
+          const Types other = WithWhole(types, rule, set, first);
+          if ((set & ~rule.whole_too) == 0 && other != types) accepted += passes(other);
+        }
       }
     }
   }

@@ -30,12 +30,20 @@ double AttentionFlops(const OpTypes& op, const TypeList& results) {
   return 2 * (products.of_q + products.of_v);
 }
 
+int64_t AttentionBytes(const OpTypes& op, const TypeList& results) {
+  int64_t bytes = -UnreadBytes(op, results[1]);
+  for (const TensorType* const type : op.operands) bytes += SizeOf(*type).count();
+  for (const TensorType& type : results) bytes += SizeOf(type).count();
+  return bytes;
+}
+
 ShardingRule AttentionSharding(const OpTypes& op, const TypeList& results) {
   const AttentionShape shape = GlobalShape(op).value();
   const Split split = SplitOf(op, shape);
   const ShardingRule::Factors q = split.Of(true), k = split.Of(false);
   ShardingRule rule{.operands = {q, k, k},
-                    .results = {q, split.OfStatistics(results[1].dims.size())}};
+                    .results = {q, split.OfStatistics(results[1].dims.size())},
+                    .whole_too = WholeToo(shape, split)};
   if (op.operands.size() > 3) {
     rule.operands.push_back(FactorsOfMask(*op.operands[3], shape, split));
     KeepWindowsTogether(op, *op.operands[3], shape, rule);
@@ -53,8 +61,9 @@ absl::Status EvaluateAttention(Evaluation& e) {
     double most = kHiddenLogit, sum = 0;
     for (const double logit : row) most = std::max(most, logit);
     for (double& logit : row) sum += logit = std::exp(logit - most);
-    for (int64_t t = 0; t < shape.keys; ++t) {
-      const double p = row[static_cast<size_t>(t)] / sum;
+    const auto [begin, end] = shape.KeysOf(s);
+    for (int64_t t = begin; t < end; ++t) {
+      const double p = row[static_cast<size_t>(t - begin)] / sum;
       AddRow(e.results[0], shape.Y(b, h, s), p, e.operand(2), shape.V(b, h, t), shape.value_width);
       if (!IsFlash(e.attributes)) e.results[1].SetNumber(shape.Logits(b, h, s) + t, p);
     }
@@ -98,12 +107,14 @@ extern const OpInfo kAttentionOp = {
     .summary =
         "softmax(scale q kᵀ, masked) v, by heads: q [b,s,heads d], k and v [b,t,kv_heads d], "
         "or [b,heads,s,d]; and the probabilities, or with flash=1 the logarithms of their "
-        "sums",
+        "sums. With ring_rows=r rows fall into parts of r, and queries see only the part of keys "
+        "in their place; that one has gone round by turn=i parts",
     .operands = 4,
     .optional = 1,
     .results = 2,
     .infer = InferAttention,
     .flops = AttentionFlops,
+    .bytes = AttentionBytes,
     .sharding = AttentionSharding,
     .evaluate = EvaluateAttention,
     .gradient = AttentionGradient,

@@ -30,15 +30,29 @@ absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, c
 /// The shape of one attention: q [batch,queries,heads width], k and v alike but with `keys` rows
 /// and `kv_heads` heads; or not packed: q [batch,heads,queries,width]. The keys that a cache holds
 /// are not packed where q may be.
+///
+/// It may be the part of one rank. Then rows and heads have places in the whole, too: a rank may
+/// have some heads of q and all of k, and rows of q in the middle.
+///
+/// Ring attention (Liu et al. 2023): all rows fall into parts of `ring_rows`, and k and v have gone
+/// round by `turn` parts. Queries of part j see part j of the keys given, which was part j - turn.
 struct AttentionShape {
   bool packed = true;     // q and y
   bool kv_packed = true;  // k and v
   int64_t batch = 1, queries = 1, keys = 1, heads = 1, kv_heads = 1;
   int64_t width = 1, value_width = 1;  // of one head of q and k, and of v
+  int64_t group = 1;                   // heads of q that share one of k
+  int64_t first_head = 0, first_kv_head = 0, first_query = 0, first_key = 0;  // in the whole
+  int64_t all_queries = 1, all_keys = 1;                                      // of the whole
+  int64_t ring_rows = 0, turn = 0;                                            // 0: no ring
+
+  struct Range {
+    int64_t begin, end;
+  };
 
   Dims logits() const { return {batch, heads, queries, keys}; }
   /// The head of k and v that head `h` of q reads.
-  int64_t KvHead(int64_t h) const { return h / (heads / kv_heads); }
+  int64_t KvHead(int64_t h) const { return (first_head + h) / group - first_kv_head; }
   /// Where the row of one head begins in q, k, v and y.
   int64_t Q(int64_t b, int64_t h, int64_t row) const { return QueryRow(b, h, row) * width; }
   int64_t K(int64_t b, int64_t h, int64_t row) const { return KeyRow(b, KvHead(h), row) * width; }
@@ -53,10 +67,22 @@ struct AttentionShape {
   int64_t Statistic(int64_t b, int64_t h, int64_t row) const {
     return (b * heads + h) * queries + row;
   }
+  /// The keys that query `s` meets: all, or those of its part of the ring.
+  Range KeysOf(int64_t s) const {
+    if (ring_rows == 0) return {0, keys};
+    const int64_t begin = (first_query + s) / ring_rows * ring_rows - first_key;
+    return {begin, begin + ring_rows};
+  }
   /// Whether causality hides key `t` from query `s`: the last query sees all keys.
-  bool Hides(int64_t s, int64_t t) const { return t > s + keys - queries; }
+  bool Hides(int64_t s, int64_t t) const {
+    return OriginalKey(first_key + t) > first_query + s + all_keys - all_queries;
+  }
 
  private:
+  int64_t OriginalKey(int64_t t) const {
+    const int64_t home = t - turn * ring_rows;
+    return home < 0 ? home + all_keys : home;
+  }
   int64_t QueryRow(int64_t b, int64_t h, int64_t row) const {
     return packed ? (b * queries + row) * heads + h : (b * heads + h) * queries + row;
   }
@@ -65,7 +91,8 @@ struct AttentionShape {
   }
 };
 
-/// The shape that q, k and v have when q has `heads` heads; an error that says what does not fit.
+/// The shape that q, k and v have when q has `heads` heads, whole or the part of one rank; an error
+/// that says what does not fit.
 absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, const Dims& v,
                                                 int64_t heads);
 
@@ -87,6 +114,8 @@ class MaskPlaces {
 
 inline bool IsCausal(const AttributeSet& attributes) { return attributes.Int("causal", 0) != 0; }
 inline bool IsFlash(const AttributeSet& attributes) { return attributes.Int("flash", 0) != 0; }
+/// Rows of a part of a ring; 0 without a ring.
+inline int64_t RingRows(const AttributeSet& attributes) { return attributes.Int("ring_rows", 0); }
 
 /// The shape that operands and attributes agree on.
 absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op);
@@ -96,22 +125,30 @@ absl::Status CheckElementTypes(const OpTypes& op);
 TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape);
 TensorType ResultOf(const OpTypes& op, const AttentionShape& shape);
 
-/// Queries times keys times the widths of q and of v: half the flops of the two products.
+/// Queries times the keys that each meets times the widths of q and of v: half the flops of the two
+/// products.
 struct Products {
   double of_q, of_v;
 };
 Products ProductsOf(const OpTypes& op, const TensorType& y);
 
-/// What may be split: heads only where whole heads of q and of k fall to each rank, and the rows of
-/// q unless causality counts them.
+/// Bytes of k and v that no head of q reads: a rank may have some heads of q and all of k and v.
+/// Operand `statistics` or a result tells how many heads of q there are.
+int64_t UnreadBytes(const OpTypes& op, const TensorType& statistics);
+
+/// What may be split: heads only where whole heads of q and of k fall to each rank, rows of q, and
+/// of k only by whole parts of a ring. Grouped heads of k and v may stay whole, since several ranks
+/// may read one of them.
 struct Split {
-  bool packed, kv_packed, heads, queries;
+  bool packed, kv_packed, heads, kv_heads, queries, keys;
 
   /// Factors of q and y, or of k and v.
   ShardingRule::Factors Of(bool of_queries) const;
   ShardingRule::Factors OfStatistics(size_t rank) const;
 };
 Split SplitOf(const OpTypes& op, const AttentionShape& shape);
+/// ShardingRule::whole_too of k and v.
+uint32_t WholeToo(const AttentionShape& shape, const Split& split);
 
 /// A mask of a few windows is whole; then the batch is split only so that whole sets of windows
 /// fall to each rank.
@@ -122,7 +159,8 @@ void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const Attent
 
 // Evaluation, on what one rank holds.
 
-/// The shape of the part of one rank: its statistics have a row for each of its heads.
+/// The shape of the part of one rank, and its place: its statistics have a row for each of its
+/// heads.
 absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& statistics);
 
 /// The inner product of `width` elements of x from i on and of y from j on.
@@ -150,6 +188,7 @@ class Logits {
         scale_(e.attributes.Number("scale", 1)),
         causal_(IsCausal(e.attributes)) {}
 
+  /// Of the keys of KeysOf(s).
   std::vector<double> Row(int64_t b, int64_t h, int64_t s) const;
   const MaskPlaces& places() const { return places_; }
 

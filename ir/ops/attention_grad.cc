@@ -2,7 +2,9 @@
 
 #include "ir/ops/attention.h"
 
-// The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, mask]).
+// The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, mask]). In a
+// ring, y and statistics are of all turns together, and the gradients are those of one turn: what
+// all turns give adds up.
 
 namespace orrery::ir {
 namespace {
@@ -46,17 +48,42 @@ double RecomputedFlops(const OpTypes& op, const TypeList&) {
   return IsFlash(op.attributes) ? 2 * ProductsOf(op, *op.operands[3]).of_q : 0;
 }
 
+int64_t AttentionGradBytes(const OpTypes& op, const TypeList& results) {
+  int64_t bytes = -UnreadBytes(op, *op.operands[4]);
+  for (const TensorType* const type : op.operands) bytes += SizeOf(*type).count();
+  for (const TensorType& type : results) bytes += SizeOf(type).count();
+  return bytes;
+}
+
 ShardingRule AttentionGradSharding(const OpTypes& op, const TypeList& results) {
   const AttentionShape shape = GlobalShape(op).value();
   const Split split = SplitOf(op, shape);
   const ShardingRule::Factors q = split.Of(true), k = split.Of(false);
   ShardingRule rule{.operands = {q, k, k, q, split.OfStatistics(op.operands[4]->dims.size()), q},
-                    .results = {q, k, k}};
+                    .results = {q, k, k},
+                    .whole_too = WholeToo(shape, split)};
   if (op.operands.size() < 7) return rule;
   rule.operands.push_back(FactorsOfMask(*op.operands[6], shape, split));
   if (results.size() > 3) rule.results.push_back(rule.operands.back());
   KeepWindowsTogether(op, *op.operands[6], shape, rule);
   return rule;
+}
+
+// The probabilities of one row of logits.
+std::vector<double> Probabilities(const Evaluation& e, std::vector<double> row, int64_t statistic,
+                                  int64_t logits) {
+  const double number = static_cast<double>(row.size());
+  const bool flash = IsFlash(e.attributes);
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (!flash) {
+      row[i] = e.operand(4).Number(logits + static_cast<int64_t>(i));
+      continue;
+    }
+    // The logarithm of a sum of hidden logits is as low as they are: it does not tell their number.
+    const double sum = e.operand(4).Number(statistic);
+    row[i] = sum <= kHiddenLogit ? 1 / number : std::exp(row[i] - sum);
+  }
+  return row;
 }
 
 // With p the probabilities of a row and dp = dy v: dlogits = p (dp - dy y).
@@ -71,13 +98,14 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
     const int64_t y_at = shape.Y(b, h, s), q_at = shape.Q(b, h, s);
     const double mean = Dot(dy, y_at, e.operand(3), y_at, shape.value_width);
     const std::vector<double> row = logits.Row(b, h, s);
-    for (int64_t t = 0; t < shape.keys; ++t) {
-      const double p = IsFlash(e.attributes)
-                           ? std::exp(row[static_cast<size_t>(t)] -
-                                      e.operand(4).Number(shape.Statistic(b, h, s)))
-                           : e.operand(4).Number(shape.Logits(b, h, s) + t);
+    const std::vector<double> probabilities =
+        Probabilities(e, row, shape.Statistic(b, h, s), shape.Logits(b, h, s));
+    const auto [begin, end] = shape.KeysOf(s);
+    for (int64_t t = begin; t < end; ++t) {
+      const auto place = static_cast<size_t>(t - begin);
+      const double p = probabilities[place];
       const int64_t k_at = shape.K(b, h, t), v_at = shape.V(b, h, t);
-      const bool hidden = row[static_cast<size_t>(t)] == kHiddenLogit;
+      const bool hidden = row[place] == kHiddenLogit;
       const double dlogit = hidden ? 0 : p * (Dot(dy, y_at, v, v_at, shape.value_width) - mean);
       AddRow(e.results[0], q_at, scale * dlogit, k, k_at, shape.width);
       AddRow(e.results[1], k_at, scale * dlogit, q, q_at, shape.width);
@@ -96,13 +124,15 @@ extern const OpInfo kAttentionGradOp = {
     .name = "AttentionGrad",
     .summary =
         "gradients of Attention from q, k, v, y, statistics, dy and the mask: of q, k, v, and "
-        "of the mask with mask_gradient=1",
+        "of the mask with mask_gradient=1. With ring_rows and turn those of one turn, from y and "
+        "statistics of all turns",
     .operands = 7,
     .optional = 1,
     .results = OpInfo::kVariadic,
     .infer = InferAttentionGrad,
     .flops = AttentionGradFlops,
     .recomputed_flops = RecomputedFlops,
+    .bytes = AttentionGradBytes,
     .sharding = AttentionGradSharding,
     .evaluate = EvaluateAttentionGrad,
     .matrix_product = true,

@@ -2,16 +2,37 @@
 
 #include "ir/ops/attention.h"
 #include "ir/ops/checks.h"
+#include "support/status.h"
 
 // The shapes of attention and of its masks, and how they may be split.
 
 namespace orrery::ir::attention {
 namespace {
 
-// Factors. The rows of q may be split, unless a causal mask counts them.
+// Factors.
 constexpr int8_t kFactorBatch = 0;
 constexpr int8_t kFactorHeads = 1;
 constexpr int8_t kFactorQueries = 2;
+
+// What a ring wants, on whole shapes.
+absl::Status CheckRing(const OpTypes& op, AttentionShape& shape) {
+  if (op.attributes.Find("ring_rows") == nullptr) return absl::OkStatus();
+  const int64_t rows = RingRows(op.attributes), turn = op.attributes.Int("turn", 0);
+  const bool parts = rows > 0 && shape.queries == shape.keys && shape.keys % rows == 0;
+  if (!parts || turn < 0 || turn >= std::max<int64_t>(shape.keys / rows, 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("q and k have ", shape.queries, " and ", shape.keys,
+                     " rows with ring_rows=", rows, " and turn=", turn,
+                     "; wanted as many rows of both, in whole parts, and a turn below their "
+                     "number"));
+  }
+  if (!IsFlash(op.attributes) || op.operands.size() % 3 != 0) {
+    return absl::InvalidArgumentError("attention in a ring wants flash=1 and no mask");
+  }
+  shape.ring_rows = rows;
+  shape.turn = turn;
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -48,12 +69,14 @@ absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, co
   shape.width = packed ? q[2] / heads : q[3];
   if (shape.width < 1 || (kv_packed && k[2] % shape.width != 0)) return trouble();
   shape.kv_heads = kv_packed ? k[2] / shape.width : k[1];
-  if (shape.kv_heads < 1 || heads % shape.kv_heads != 0) return trouble();
+  if (shape.kv_heads < 1) return trouble();
   if (kv_packed && v[2] % shape.kv_heads != 0) return trouble();
   shape.value_width = kv_packed ? v[2] / shape.kv_heads : v[3];
   const bool fits = k[0] == q[0] && v[0] == q[0] && v[kv_rows] == k[kv_rows] &&
                     (kv_packed || (k[3] == shape.width && v[1] == shape.kv_heads));
   if (!fits) return trouble();
+  shape.all_queries = shape.queries;
+  shape.all_keys = shape.keys;
   return shape;
 }
 
@@ -68,14 +91,18 @@ MaskPlaces::MaskPlaces(const Tensor* mask, const AttentionShape& shape) : stride
 }
 
 absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op) {
-  const absl::StatusOr<AttentionShape> shape =
-      ShapeOfAttention(op.operands[0]->dims, op.operands[1]->dims, op.operands[2]->dims,
-                       op.attributes.Int("heads", 0));
-  if (!shape.ok()) return shape;
-  const int64_t kv_heads = op.attributes.Int("kv_heads", shape->heads);
-  if (kv_heads == shape->kv_heads) return shape;
-  return absl::InvalidArgumentError(absl::StrCat("k has ", shape->kv_heads, " heads of width ",
-                                                 shape->width, "; wanted kv_heads=", kv_heads));
+  ORRERY_ASSIGN_OR_RETURN(AttentionShape shape,
+                          ShapeOfAttention(op.operands[0]->dims, op.operands[1]->dims,
+                                           op.operands[2]->dims, op.attributes.Int("heads", 0)));
+  const int64_t kv_heads = op.attributes.Int("kv_heads", shape.heads);
+  if (kv_heads != shape.kv_heads || shape.heads % kv_heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("k has ", shape.kv_heads, " heads of width ",
+                                                   shape.width, "; wanted kv_heads=", kv_heads,
+                                                   ", which go into heads=", shape.heads));
+  }
+  shape.group = shape.heads / shape.kv_heads;
+  ORRERY_RETURN_IF_ERROR(CheckRing(op, shape));
+  return shape;
 }
 
 absl::Status CheckMaskOf(const OpTypes& op, const TensorType& mask, const AttentionShape& shape) {
@@ -111,14 +138,30 @@ absl::Status CheckElementTypes(const OpTypes& op) {
 
 Products ProductsOf(const OpTypes& op, const TensorType& y) {
   const Dims& k = op.operands[1]->dims;
-  const auto keys = static_cast<double>(k[k.size() - 2]);
+  const int64_t ring_rows = RingRows(op.attributes);
+  const auto keys = static_cast<double>(ring_rows > 0 ? ring_rows : k[k.size() - 2]);
   return {.of_q = static_cast<double>(ElementCount(op.operands[0]->dims)) * keys,
           .of_v = static_cast<double>(ElementCount(y.dims)) * keys};
 }
 
+// From the shapes of one rank; the attributes count the heads of the whole. Heads of q that are not
+// at the border of a group may reach into one more of k.
+int64_t UnreadBytes(const OpTypes& op, const TensorType& statistics) {
+  const int64_t all = op.attributes.Int("heads", 1);
+  const int64_t group = std::max<int64_t>(all / op.attributes.Int("kv_heads", all), 1);
+  const Dims &q = op.operands[0]->dims, &k = op.operands[1]->dims;
+  const int64_t heads = std::max<int64_t>(statistics.dims[1], 1);
+  const int64_t width = std::max<int64_t>(q.size() == 3 ? q[2] / heads : q[3], 1);
+  const int64_t held = k.size() == 3 ? k[2] / width : k[1];
+  const bool aligned = heads % group == 0 || group % heads == 0;
+  const int64_t read = (heads + group - 1) / group + (aligned ? 0 : 1);
+  if (read >= held) return 0;
+  return (SizeOf(*op.operands[1]) + SizeOf(*op.operands[2])).count() / held * (held - read);
+}
+
 ShardingRule::Factors Split::Of(bool of_queries) const {
-  const int8_t h = heads ? kFactorHeads : kNoFactor;
-  const int8_t rows = of_queries && queries ? kFactorQueries : kNoFactor;
+  const int8_t h = (of_queries ? heads : kv_heads) ? kFactorHeads : kNoFactor;
+  const int8_t rows = (of_queries ? queries : keys) ? kFactorQueries : kNoFactor;
   if (of_queries ? packed : kv_packed) return {kFactorBatch, rows, h};
   return {kFactorBatch, h, rows, kNoFactor};
 }
@@ -132,17 +175,28 @@ ShardingRule::Factors Split::OfStatistics(size_t rank) const {
 }
 
 Split SplitOf(const OpTypes& op, const AttentionShape& shape) {
-  bool whole = true;
-  for (size_t i = 0; i < 3; ++i) {
-    const TensorType& type = *op.operands[i];
-    const int64_t parts =
-        op.mesh.size(type.sharding.at((i == 0 ? shape.packed : shape.kv_packed) ? 2 : 1));
-    whole = whole && shape.kv_heads % parts == 0;
-  }
+  const auto parts = [&](size_t i, size_t dim) {
+    return op.mesh.size(op.operands[i]->sharding.at(dim));
+  };
+  const size_t of_heads = shape.packed ? 2 : 1, of_kv_heads = shape.kv_packed ? 2 : 1;
+  const int64_t heads = parts(0, of_heads), k = parts(1, of_kv_heads), v = parts(2, of_kv_heads);
+  const bool only_q = heads > 1 && k == 1 && v == 1;
+  const bool whole =
+      shape.kv_heads % heads == 0 && shape.kv_heads % k == 0 && shape.kv_heads % v == 0;
+  // Parts of a ring stay whole.
+  const bool ring = shape.ring_rows > 0;
+  const bool rows = !ring || shape.keys / shape.ring_rows % parts(0, shape.packed ? 1 : 2) == 0;
   return {.packed = shape.packed,
           .kv_packed = shape.kv_packed,
-          .heads = whole,
-          .queries = !IsCausal(op.attributes)};
+          .heads = only_q ? shape.heads % heads == 0 : whole,
+          .kv_heads = whole && !only_q,
+          .queries = rows,
+          .keys = rows && ring};
+}
+
+// Where each head of q has one of k for itself, nothing is read by two.
+uint32_t WholeToo(const AttentionShape& shape, const Split& split) {
+  return split.kv_heads && shape.group > 1 ? 0b110 : 0;
 }
 
 ShardingRule::Factors FactorsOfMask(const TensorType& mask, const AttentionShape& shape,
@@ -170,8 +224,21 @@ void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const Attent
 }
 
 absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& statistics) {
-  return ShapeOfAttention(e.operand(0).dims(), e.operand(1).dims(), e.operand(2).dims(),
-                          statistics.dims()[1]);
+  ORRERY_ASSIGN_OR_RETURN(AttentionShape shape,
+                          ShapeOfAttention(e.operand(0).dims(), e.operand(1).dims(),
+                                           e.operand(2).dims(), statistics.dims()[1]));
+  const size_t rows = shape.packed ? 1 : 2, kv_rows = shape.kv_packed ? 1 : 2;
+  const int64_t heads = e.attributes.Int("heads", shape.heads);
+  shape.group = heads / e.attributes.Int("kv_heads", heads);
+  shape.first_head = shape.packed ? e.OperandFirst(0, 2) / shape.width : e.OperandFirst(0, 1);
+  shape.first_kv_head = shape.kv_packed ? e.OperandFirst(1, 2) / shape.width : e.OperandFirst(1, 1);
+  shape.first_query = e.OperandFirst(0, rows);
+  shape.first_key = e.OperandFirst(1, kv_rows);
+  shape.all_queries = e.OperandWhole(0, rows);
+  shape.all_keys = e.OperandWhole(1, kv_rows);
+  shape.ring_rows = RingRows(e.attributes);
+  shape.turn = e.attributes.Int("turn", 0);
+  return shape;
 }
 
 double Dot(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t width) {
@@ -189,7 +256,8 @@ void AddRow(Tensor& y, int64_t to, double factor, const Tensor& x, int64_t from,
 
 std::vector<double> Logits::Row(int64_t b, int64_t h, int64_t s) const {
   std::vector<double> row;
-  for (int64_t t = 0; t < shape_.keys; ++t) {
+  const auto [begin, end] = shape_.KeysOf(s);
+  for (int64_t t = begin; t < end; ++t) {
     const double dot =
         Dot(e_.operand(0), shape_.Q(b, h, s), e_.operand(1), shape_.K(b, h, t), shape_.width);
     row.push_back(

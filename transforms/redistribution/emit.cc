@@ -63,6 +63,8 @@ std::optional<ir::OpKind> OpOf(StepKind kind) {
 }
 
 std::optional<StepKind> StepOf(ir::OpKind op) {
+  // Each rank sends its part to one other, in a circle.
+  if (op == ir::OpKind::kRotate) return StepKind::kPermute;
   for (const StepKind kind : {StepKind::kSlice, StepKind::kAllGather, StepKind::kReduceScatter,
                               StepKind::kAllReduce, StepKind::kAllToAll, StepKind::kPermute}) {
     if (OpOf(kind) == op) return kind;
