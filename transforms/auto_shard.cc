@@ -15,6 +15,7 @@
 #include "transforms/shard.h"
 #include "transforms/shard_plan.h"
 #include "transforms/sharding_graph.h"
+#include "transforms/split_loss.h"
 #include "transforms/stage_plan.h"
 
 namespace orrery::transforms {
@@ -38,6 +39,29 @@ class Spreader {
 
   absl::StatusOr<Function> Run(const Function& step) {
     ORRERY_RETURN_IF_ERROR(CheckAxes(step));
+    const auto hp = mesh_.Find("hp");
+    const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
+    if (parts == 1) return SpreadAll(step);
+    // A loss in parts lets logits stay split over their classes. Where they are not, one kernel for
+    // all of it is faster.
+    Function in_parts = step;
+    ORRERY_ASSIGN_OR_RETURN(const bool splits, SplitLosses(in_parts, parts));
+    if (!splits) return SpreadAll(step);
+    ORRERY_ASSIGN_OR_RETURN(Function spread, SpreadAll(in_parts));
+    if (UsesParts(spread, *hp)) return spread;
+    return SpreadAll(step);
+  }
+
+ private:
+  static bool UsesParts(const Function& function, ir::AxisIndex axis) {
+    return std::ranges::any_of(function.order(), [&](ir::OpId op) {
+      if (function.kind(op) != ir::OpKind::kCrossEntropyParts) return false;
+      const ir::TensorType& logits = function.type(function.operands(op)[0]);
+      return logits.sharding.at(logits.dims.size() - 1).contains(axis);
+    });
+  }
+
+  absl::StatusOr<Function> SpreadAll(const Function& step) {
     std::vector<ir::AxisIndex> axes;
     for (const absl::string_view name : kAxesByCost) {
       const auto axis = mesh_.Find(name);
@@ -52,7 +76,6 @@ class Spreader {
     return spread;
   }
 
- private:
   absl::Status CheckAxes(const Function& step) const {
     const auto check = [&](absl::string_view what, absl::string_view name) {
       const auto axis = mesh_.Find(name);
