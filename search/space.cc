@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t dev
   }
   if (!candidates.empty()) return candidates;
   return absl::InvalidArgumentError(
-      absl::StrCat("no degrees in the lists make ", open ? "" : "at most ", devices,
+      absl::StrCat("no degrees dp, hp, pp in the lists make ", open ? "" : "at most ", devices,
                    " devices; try leaving one of --dp, --hp, --pp out"));
 }
 

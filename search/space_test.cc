@@ -50,6 +50,17 @@ TEST(Enumerate, AllGivenItTakesWhatFits) {
               ElementsAre("1.1.1.1", "1.1.2.1", "1.3.1.1", "2.1.1.1", "2.1.2.1"));
 }
 
+TEST(Enumerate, FurtherAxesTakeTheirShareOfTheCluster) {
+  std::vector<std::string> list;
+  const Space space{.hp = {1}, .pp = {1}, .microbatches = {1}, .cp = {1, 2}, .ep = {1, 3}};
+  for (const Candidate& c : Enumerate(space, 12, 24).value()) list.push_back(ToString(c));
+  const std::string rest = " --micro-batches 1 --schedule 1f1b";
+  EXPECT_THAT(
+      list,
+      ElementsAre("--dp 2 --hp 1 --pp 1 --cp 2 --ep 3" + rest, "--dp 4 --hp 1 --pp 1 --ep 3" + rest,
+                  "--dp 6 --hp 1 --pp 1 --cp 2" + rest, "--dp 12 --hp 1 --pp 1" + rest));
+}
+
 TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
   EXPECT_THAT(List({.dp = {2}, .hp = {1}, .pp = {2}}, 4, 12),
               ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));

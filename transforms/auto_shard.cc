@@ -49,6 +49,9 @@ class Spreader {
     if (!splits) return SpreadAll(step);
     ORRERY_ASSIGN_OR_RETURN(Function spread, SpreadAll(in_parts));
     if (UsesParts(spread, *hp)) return spread;
+    if (report_ != nullptr) {
+      *report_ = {.build_time = report_->build_time, .solve_time = report_->solve_time};
+    }
     return SpreadAll(step);
   }
 
@@ -132,6 +135,9 @@ class Spreader {
   absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
     ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveStrategies(graph.graph(), options_.solve));
     if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
+    double least = 0;
+    for (const std::vector<double>& node : graph.memory()) least += *std::ranges::min_element(node);
+    if (least > limit) return best;
     const auto priced = [&](double price) {
       StrategyGraph with = graph.graph();
       for (size_t n = 0; n < with.nodes.size(); ++n) {
@@ -141,10 +147,11 @@ class Spreader {
       }
       return SolveStrategies(with, options_.solve);
     };
-    constexpr int kSteps = 24;
+    constexpr int kSteps = 16;
+    constexpr double kCloseEnough = 1.1;
     double low = 0, high = 0;  // seconds a byte: too little, and enough
     double price = best.cost / MemoryOf(graph, best) / 64;
-    for (int step = 0; step < kSteps && (high == 0 || high > low * 1.01); ++step) {
+    for (int step = 0; step < kSteps && (high == 0 || high > low * kCloseEnough); ++step) {
       ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, priced(price));
       const bool fits = MemoryOf(graph, choice) <= limit;
       if (fits || high == 0) best = std::move(choice);

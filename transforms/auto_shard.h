@@ -63,7 +63,7 @@ struct AutoShardOptions {
   int64_t microbatches = 1;
   /// Bytes that a rank has, of all pipeline stages together, for parameters, their gradients and
   /// state, and for what the forward phases of `in_flight` microbatches keep for backward; 0: no
-  /// limit. The cheapest choice found that keeps to it; the one that needs least where none does.
+  /// limit. The choice keeps to it where one was found that does; the report tells.
   Bytes memory_limit = Bytes(0);
   int64_t in_flight = 1;
   SolveOptions solve = {};

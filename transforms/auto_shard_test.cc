@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
 #include "ir/models/model.h"
@@ -175,6 +176,93 @@ TEST(AutoShard, SaysWhichPinCannotBeKept) {
                               {.pins = {{"^w0$", 1}, {"^w0.m$", 0}}});
   EXPECT_THAT(std::string(torn.status().message()),
               testing::StartsWith("mlp: the pin of %w0.m cannot be kept: %w0 and what"));
+}
+
+TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
+  const auto show = [](absl::string_view text) {
+    const auto pin = ParseShardingPin(text);
+    return pin.ok() ? absl::StrCat(pin->pattern, " ", pin->axis, " ", pin->dim)
+                    : std::string(pin.status().message());
+  };
+  EXPECT_EQ(show("mlp.up.weight$=hp@1"), "mlp.up.weight$ hp 1");
+  EXPECT_EQ(show("a=b@c=cp@whole"), "a=b@c cp -1");
+  for (const char* bad : {"", "w0", "w0=hp", "w0@1", "=hp@1", "w0=@1", "w0=hp@", "w0=hp@-1",
+                          "w0=hp@one", "w0@1=hp"}) {
+    EXPECT_EQ(show(bad), absl::StrCat("'", bad,
+                                      "': wanted REGEX=AXIS@DIMENSION, as in "
+                                      "'mlp.up.weight$=hp@1', or @whole"));
+  }
+}
+
+// Megatron's layout, whatever it costs: where links are dear, the batch would be split instead.
+TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
+  constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
+  const Function spread = Spread(Gpt(kEvenGpt), kDear, {.sequence_parallel = true});
+  ExpectMegatronWeights(spread);
+  for (const char* name : {"h.0.attn.proj", "h.1.mlp.down"}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+  }
+  EXPECT_GE(Count(spread)[OpKind::kReduceScatter], 4);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// With memory for half of what is kept whole, weights are split although that takes longer.
+TEST(AutoShard, KeepsToALimitOfMemory) {
+  Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
+  AutoShardReport free, tight, hopeless;
+  const Function whole = Spread(step, kDear, {}, &free);
+  EXPECT_EQ(LayoutOfNamed(whole, "w0"), kWholeLayout);
+  const Bytes limit(static_cast<int64_t>(0.6 * free.memory));
+  Spread(step, kDear, {.memory_limit = limit}, &tight);
+  EXPECT_LE(tight.memory, static_cast<double>(limit.count()));
+  EXPECT_GT(tight.seconds, free.seconds);
+  EXPECT_FALSE(tight.optimal);  // nothing is proven about it
+  Spread(step, kDear, {.memory_limit = Bytes(1)}, &hopeless);
+  EXPECT_EQ(hopeless.memory, free.memory);
+  // What microbatches in flight keep counts for each.
+  AutoShardReport more;
+  Spread(step, kDear, {.in_flight = 3}, &more);
+  EXPECT_GT(more.memory, free.memory);
+}
+
+// An update counts for a part of a microbatch only: a split of it alone, which the parameters have
+// to be gathered for each time, no longer pays.
+TEST(AutoShard, CountsTheUpdateOnceAStep) {
+  Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  constexpr PlainPrices::Rates kMemory = {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0};
+  AutoShardReport once, often;
+  Spread(step, kMemory, {}, &once);
+  Spread(step, kMemory, {.microbatches = 1000}, &often);
+  EXPECT_LT(often.seconds, once.seconds);
+}
+
+TEST(AutoShard, SplitsDataAlongFurtherAxes) {
+  const Function step = Gpt(kEvenGpt);
+  const auto spread = [&](const ir::Mesh& mesh) {
+    const auto result =
+        AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {});
+    EXPECT_TRUE(!result.ok() || ir::Verify(*result).ok());
+    return result.ok() ? ir::Print(*result) : std::string(result.status().message());
+  };
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}})),
+              testing::HasSubstr(": i64[1,8@cp] data"));
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 3}, {"hp", 2}})),
+              testing::HasSubstr("cp=3: dimension 1 of %"));
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"ep", 2}, {"hp", 2}})),
+              testing::HasSubstr("ep=2: dimension 0 of %"));
+  const Function vector = ir::ParseFunction(
+                              "func @f (%x: f32[4] data) {\n %y: f32[4] = Relu(%x)\n return %y: "
+                              "result\n}")
+                              .value();
+  const ir::Mesh mesh({{"dp", 1}, {"cp", 2}});
+  EXPECT_THAT(
+      std::string(AutoShard(vector, mesh, BatchedInputs(vector), PlainPrices(mesh, kProducts))
+                      .status()
+                      .message()),
+      testing::HasSubstr("cp=2: no data input has a dimension 1 to split"));
 }
 
 TEST(AutoShard, WithoutHpIsShard) {

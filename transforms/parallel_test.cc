@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "ir/models/mlp.h"
@@ -10,6 +11,7 @@
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "transforms/microbatch.h"
+#include "transforms/plain_prices_test_util.h"
 
 namespace orrery::transforms {
 namespace {
@@ -20,6 +22,19 @@ TEST(MakeMesh, HasItsFastestAxisLast) {
   ParallelDegrees distir = degrees;
   distir.order = "pp,hp,dp";
   EXPECT_EQ(ir::ToString(MakeMesh(distir).value()), "mesh(dp=2, hp=3, pp=4)");
+}
+
+// Axes cp and ep are there where they are used, after hp unless the order says otherwise.
+TEST(MakeMesh, HasFurtherAxesWhereTheyAreUsed) {
+  const auto mesh = [](const ParallelDegrees& degrees) {
+    return ir::ToString(MakeMesh(degrees).value());
+  };
+  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .cp = 5}), "mesh(pp=1, dp=2, cp=5, hp=3)");
+  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .cp = 5, .ep = 7}), "mesh(pp=1, dp=2, ep=7, cp=5, hp=3)");
+  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .order = "hp,dp,pp,cp", .cp = 5, .ep = 7}),
+            "mesh(cp=5, pp=1, dp=2, ep=7, hp=3)");
+  EXPECT_EQ(mesh({.dp = 2, .order = "ep,cp,hp,dp,pp"}), "mesh(pp=1, dp=2, hp=1)");
+  EXPECT_EQ((ParallelDegrees{.dp = 2, .hp = 3, .pp = 5, .cp = 7, .ep = 11}.ranks()), 2310);
 }
 
 TEST(MakeMesh, SaysWhichDegreeMakesNoSense) {
@@ -34,17 +49,21 @@ TEST(MakeMesh, SaysWhichDegreeMakesNoSense) {
             "dp=16777216 hp=16777216 pp=16777216; wanted at most 16777216 ranks");
   EXPECT_EQ(error({.microbatches = 0}), "0 microbatches; wanted at least 1");
   EXPECT_EQ(error({.dp = 2, .devices = {0, 1, 2}}), "got 3 devices for 2 ranks; wanted one each");
-  for (const char* order : {"", "hp,dp", "hp,dp,pp,cp", "hp,hp,pp", "hp dp pp"}) {
+  EXPECT_EQ(error({.cp = 0}), "dp=1 hp=1 pp=1 cp=0; wanted degrees from 1 to 16777216");
+  EXPECT_EQ(error({.dp = 1 << 20, .ep = 32}),
+            "dp=1048576 hp=1 pp=1 ep=32; wanted at most 16777216 ranks");
+  for (const char* order : {"", "hp,dp", "hp,dp,pp,dp", "hp,dp,pp,xp", "hp,hp,pp", "hp dp pp"}) {
     EXPECT_EQ(error({.order = order}),
-              std::string("order '") + order +
-                  "'; wanted dp, hp and pp once each, as in hp,dp,pp (fastest first)");
+              absl::StrCat("order '", order,
+                           "'; wanted dp, hp and pp once each, and cp and ep at most once, as in "
+                           "hp,dp,pp or hp,cp,ep,dp,pp (fastest first)"));
   }
 }
 
 // Reason and detail of what cannot be done to the MLP of 4 layers of 6 and 12 samples.
-std::string WhyNot(const ParallelDegrees& degrees) {
+std::string WhyNot(const ParallelDegrees& degrees, const SpreadOptions& options = {}) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
-  const auto infeasible = AsInfeasible(ParallelTransform3d(step, degrees).status());
+  const auto infeasible = AsInfeasible(ParallelTransform3d(step, degrees, options).status());
   if (!infeasible.has_value()) return "feasible";
   return std::string(ToString(infeasible->reason)) + ": " + infeasible->detail;
 }
@@ -69,9 +88,27 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
   EXPECT_EQ(WhyNot({.dp = 4, .microbatches = 2}),
             "divisibility: dp=4: dimension 0 of %x (6) does not divide");
   EXPECT_EQ(WhyNot({.hp = 4}), "divisibility: hp=4: dimension 1 of %w0 (6) does not divide");
-  EXPECT_EQ(WhyNot({.pp = 3}), "divisibility: 4 layers do not divide into 3 stages");
+  EXPECT_EQ(WhyNot({.pp = 3}), "feasible");
+  EXPECT_EQ(WhyNot({.pp = 3}, {.equal_stages = true}),
+            "divisibility: 4 layers do not divide into 3 stages");
+  EXPECT_EQ(WhyNot({.pp = 5}), "divisibility: 4 layers do not divide into 5 stages");
   EXPECT_EQ(WhyNot({.microbatches = 5}),
             "divisibility: a batch of 12 does not divide into 5 microbatches");
+}
+
+TEST(ParallelTransform3d, SpreadsFurtherAxesByCostOnly) {
+  const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
+  EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
+            "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
+            "pins");
+  EXPECT_EQ(
+      ParallelTransform3d(step, {.hp = 2}, {.sharding = {.pins = {{"w0", 1}}}}).status().message(),
+      "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins");
+  const ParallelDegrees degrees = {.dp = 2, .hp = 2, .ep = 3};
+  const PlainPrices prices(MakeMesh(degrees).value(), {});
+  const PipelinedStep spread = ParallelTransform3d(step, degrees, {.prices = &prices}).value();
+  EXPECT_THAT(ir::Print(spread.stages[0].forward.function),
+              testing::HasSubstr("%x: f32[12@dp.ep,6"));
 }
 
 // An export whose batch the importer could not follow.

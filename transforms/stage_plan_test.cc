@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "support/status.h"
 
@@ -51,6 +52,29 @@ constexpr char kStep[] = R"(func @step mesh(dp=2) (
   return %l: loss, %w1': updated(%w1), %b0': updated(%b0), %w0': updated(%w0)
 }
 )";
+
+// Stages of the forward products of layers that are all alike, in their order.
+std::string StagesOfLayers(int64_t layers, int64_t stages) {
+  const ir::Function mlp = ir::Mlp({.layers = layers, .dim = 4, .batch = 4}).value();
+  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, stages);
+  if (!plan.ok()) return std::string(plan.status().message());
+  std::string text;
+  for (const ir::OpId op : mlp.order()) {
+    const bool layer =
+        mlp.kind(op) == ir::OpKind::kMatMul && plan->phase[op] == StepPhase::kForward;
+    if (layer) absl::StrAppend(&text, plan->stage[op]);
+  }
+  return text;
+}
+
+TEST(PlanStages, OfLayersThatAreAlikeAreOfNearlyOneLength) {
+  EXPECT_EQ(StagesOfLayers(6, 3), "001122");
+  EXPECT_EQ(StagesOfLayers(7, 3), "0001122");
+  EXPECT_EQ(StagesOfLayers(8, 3), "00011122");
+  EXPECT_EQ(StagesOfLayers(10, 4), "0001122233");
+  EXPECT_EQ(StagesOfLayers(3, 3), "012");
+  EXPECT_EQ(StagesOfLayers(3, 4), "3 layers do not divide into 4 stages");
+}
 
 // The loss and its gradient are forward: they need nothing that backward makes. A weight that is
 // transposed goes with its product; the gradient of a bias to the bias; an optimizer is split

@@ -87,7 +87,7 @@ void ExpectSameSpread(const ir::Function& step, const ir::Mesh& mesh,
       transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, {}, &report);
   ASSERT_TRUE(sharded.ok()) << sharded.status();
   ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded) << ir::Print(*sharded);
-  EXPECT_TRUE(report.optimal || mesh.size() == mesh.size(*mesh.Find("dp")));
+  EXPECT_TRUE(report.optimal);
   const Outcome outcome = RunAll(*sharded, inputs);
   ExpectSame(outcome.outputs, expected);
   EXPECT_LE(outcome.disagreement, kTolerance);
@@ -134,6 +134,39 @@ TEST(AutoShard, TransformersAreTheSame) {
            {"bert", "layers=1,hidden=8,heads=2,seq=4,vocab=12,classes=4"}}) {
     SCOPED_TRACE(keys);
     ExpectGood(Model(family, keys, 2));
+  }
+}
+
+// Sequences split over cp, and the batch over ep, in all the ways that the prices bring about.
+void ExpectGoodOverFurtherAxes(const ir::Function& step) {
+  const Named inputs = RandomInputs(step, 5);
+  const Named expected = RunAll(step, inputs).outputs;
+  for (const ir::Mesh& mesh :
+       {ir::Mesh({{"dp", 1}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}}),
+        ir::Mesh({{"dp", 2}, {"cp", 2}, {"hp", 2}}), ir::Mesh({{"dp", 1}, {"ep", 2}}),
+        ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}}),
+        ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}})}) {
+    for (const PlainPrices::Rates& rates : kRates) {
+      ExpectSameSpread(step, mesh, PlainPrices(mesh, rates), inputs, expected);
+      if (testing::Test::HasFailure()) return;
+    }
+    for (uint32_t seed = 0; seed < 10; ++seed) {
+      SCOPED_TRACE(absl::StrCat("seed=", seed));
+      ExpectSameSpread(step, mesh, RandomPrices(seed), inputs, expected);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(AutoShard, TransformersOverFurtherAxesAreTheSame) {
+  for (const auto& [family, keys] : std::vector<std::pair<absl::string_view, absl::string_view>>{
+           {"gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=8"},
+           {"gpt", "layers=1,hidden=8,heads=4,kv_heads=2,seq=8,vocab=8,mlp=swiglu,ffn=8,flash=1"},
+           {"gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4"},
+           {"gpt", "layers=1,hidden=8,heads=2,seq=8,vocab=8,experts=4,topk=1,flash=1"},
+           {"bert", "layers=1,hidden=8,heads=2,seq=8,vocab=12,classes=4"}}) {
+    SCOPED_TRACE(keys);
+    ExpectGoodOverFurtherAxes(Model(family, keys, 4));
   }
 }
 
