@@ -102,8 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --bucket-size '-5': wanted bytes, such as 25MiB, or none to reduce each "
          "gradient by itself"},
         {1, "simulate " + kMlp + " --order dp,dp,pp",
-         "simulate: order 'dp,dp,pp'; wanted dp, hp and pp once each, as in hp,dp,pp (fastest "
-         "first)"}}));
+         "simulate: order 'dp,dp,pp'; wanted dp, hp and pp once each, and cp and ep at most once, "
+         "as in hp,dp,pp or hp,cp,ep,dp,pp (fastest first)"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Degrees, BadInputs,
@@ -119,9 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
          "--schedule 1f1b wants 8"},
         {1, "simulate " + kMlp + " --dp 3",
          "simulate: infeasible (divisibility): dp=3: dimension 0 of %x (64) does not divide"},
-        {1, "simulate " + kMlp + " --hp 3",
+        {1, "simulate " + kMlp + " --hp 3 --sharding megatron",
          "simulate: infeasible (divisibility): hp=3: dimension 1 of %w0 (64) does not divide"},
-        {1, "simulate " + kMlp + " --pp 3",
+        {1, "simulate " + kMlp + " --pp 3 --preset distir",
          "simulate: infeasible (divisibility): 4 layers do not divide into 3 stages"},
         {1, "simulate " + kMlp + " --micro-batches 5",
          "simulate: infeasible (divisibility): a batch of 64 does not divide into 5 microbatches"},

@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run.h"
+
+// How a step is spread over hp, cp and ep, from the command line.
+
+namespace orrery::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string kGpt =
+    "simulate --model gpt:layers=2,hidden=2048,heads=16,seq=1024,vocab=32000,flash=1 --batch-size "
+    "4 "
+    "--cluster dgx-h100:1 ";
+const std::string kMlp =
+    "simulate --model mlp:layers=4,dim=64 --batch-size 48 --cluster "
+    "uniform:8@200Gbps ";
+
+json Report(const std::string& command) {
+  Clear();
+  const Finished finished = Execute(command + " --json r.json");
+  EXPECT_EQ(finished.code, 0) << command << ": " << finished.err;
+  return finished.code == 0 ? json::parse(Contents("r.json")) : json();
+}
+
+double StepTime(const std::string& command) { return Report(command).value("step_time_s", 0.0); }
+
+std::vector<std::string> Communications(const std::string& command) {
+  std::vector<std::string> kinds;
+  for (const json& row : Report(command)["communication"]) kinds.push_back(row["kind"]);
+  return kinds;
+}
+
+TEST(Sharding, ByCostIsNoSlowerThanMegatron) {
+  for (const std::string hp : {"--hp 2", "--hp 4", "--hp 8", "--hp 4 --dp 2", "--hp 2 --pp 2"}) {
+    const double ours = StepTime(kGpt + hp);
+    EXPECT_GT(ours, 0);
+    EXPECT_LE(ours, StepTime(kGpt + hp + " --sharding megatron") * 1.001) << hp;
+    EXPECT_LE(ours, StepTime(kGpt + hp + " --sequence-parallel") * 1.001) << hp;
+  }
+}
+
+TEST(Sharding, SequenceParallelismScatters) {
+  EXPECT_THAT(Communications(kGpt + "--hp 4 --sharding megatron"),
+              testing::UnorderedElementsAre("all-reduce hp"));
+  EXPECT_THAT(Communications(kGpt + "--hp 4 --sequence-parallel"),
+              testing::IsSupersetOf({"reduce-scatter hp", "all-gather hp"}));
+}
+
+// A weight that stays whole is kept by every rank.
+TEST(Sharding, KeepsPins) {
+  const std::string few = "--hp 2 --memory-limit none";
+  const auto parameters = [&](const std::string& more) {
+    return Report(kMlp + few + more)["devices"][0]["memory"]["parameters"].get<double>();
+  };
+  const double split = parameters(" --shard '^w[0-9]$=hp@0'");
+  EXPECT_EQ(parameters(" --shard '^w[0-9]$=hp@whole'"), 2 * split);
+  EXPECT_EQ(parameters(" --shard '^w0$=hp@whole' --shard '^w[0-9]$=hp@1'"), 1.25 * split);
+}
+
+TEST(Sharding, SplitsSequencesAndBatches) {
+  EXPECT_GT(StepTime(kGpt + "--cp 4 --hp 2"), 0);
+  EXPECT_LT(StepTime(kGpt + "--cp 4"), StepTime(kGpt));
+  const std::string experts =
+      "simulate --model gpt:layers=2,hidden=1024,heads=16,seq=512,vocab=32000,experts=8,topk=2 "
+      "--batch-size 8 --cluster dgx-h100:1 ";
+  EXPECT_THAT(Communications(experts + "--ep 8"), testing::Contains("all-to-all ep"));
+}
+
+TEST(Sharding, ByCostSplitsWhatDividesAndNoMore) {
+  EXPECT_GT(StepTime(kMlp + "--hp 3"), 0);  // the batch, if nothing else
+  EXPECT_GT(StepTime(kMlp + "--hp 7"), 0);  // nothing at all
+  EXPECT_GT(StepTime(kMlp + "--pp 3"), 0);
+}
+
+TEST(Sharding, SaysWhatIsWrong) {
+  const auto error = [](const std::string& command) {
+    const Finished finished = Execute(command);
+    EXPECT_EQ(finished.code, 1) << command;
+    return finished.err;
+  };
+  EXPECT_EQ(error(kMlp + "--hp 2 --sharding best"),
+            "simulate: --sharding 'best': wanted auto or megatron\n");
+  EXPECT_EQ(error(kMlp + "--hp 2 --shard w0"),
+            "simulate: --shard: 'w0': wanted REGEX=AXIS@DIMENSION, as in 'mlp.up.weight$=hp@1', or "
+            "@whole\n");
+  EXPECT_EQ(error(kMlp + "--hp 2 --shard w9=hp@0"),
+            "simulate: mlp: pin 'w9=hp@0': matches the name of no value\n");
+  EXPECT_EQ(
+      error(kMlp + "--dp 2 --shard w0=hp@0"),
+      "simulate: mlp: values are pinned to hp, and mesh(pp=1, dp=2, hp=1) has no such axis of "
+      "several ranks; wanted hp of at least 2\n");
+  EXPECT_EQ(
+      error(kMlp + "--hp 2 --shard w0=dp@0"),
+      "simulate: mlp: values are pinned to dp, and mesh(pp=1, dp=1, hp=2) has no such axis of "
+      "several ranks; wanted dp of at least 2\n");
+  EXPECT_EQ(error(kMlp + "--hp 2 --shard w0=hp@0 --sharding megatron"),
+            "simulate: --shard: --sharding megatron places all; wanted auto\n");
+  EXPECT_EQ(error(kMlp + "--hp 2 --sequence-parallel --sharding auto"),
+            "simulate: --sequence-parallel: --sharding auto finds it where it pays; wanted "
+            "--sharding megatron\n");
+  EXPECT_THAT(error(kMlp + "--cp 5"), HasSubstr("infeasible (divisibility): cp=5: dimension 1 of"));
+  EXPECT_THAT(error(kMlp + "--ep 5"), HasSubstr("infeasible (divisibility): ep=5: dimension 0 of"));
+  EXPECT_THAT(error(kMlp + "--cp 2 --sharding megatron"), HasSubstr("wanted sharding by cost"));
+}
+
+}  // namespace
+}  // namespace orrery::cli
