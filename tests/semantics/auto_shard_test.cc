@@ -1,9 +1,11 @@
 #include "transforms/auto_shard.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
@@ -134,6 +136,34 @@ TEST(AutoShard, TransformersAreTheSame) {
            {"bert", "layers=1,hidden=8,heads=2,seq=4,vocab=12,classes=4"}}) {
     SCOPED_TRACE(keys);
     ExpectGood(Model(family, keys, 2));
+  }
+}
+
+// Where rows do not divide, and classes do: logits and loss are split over the vocabulary, and the
+// rows of a table that is used twice.
+void ExpectLossInParts(const ir::Function& step, const ir::Mesh& mesh, bool tied) {
+  const PlainPrices prices(mesh, kRates[0]);
+  const auto sharded = transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices);
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  const std::string text = ir::Print(*sharded);
+  EXPECT_TRUE(absl::StrContains(text, "CrossEntropyPartsGrad(")) << text;
+  EXPECT_EQ(absl::StrContains(text, "split=\"hp\""), tied) << text;
+  const Named inputs = RandomInputs(step, 5);
+  ExpectSameSpread(step, mesh, prices, inputs, RunAll(step, inputs).outputs);
+}
+
+TEST(AutoShard, LossesInPartsAreTheSame) {
+  for (const bool tied : {false, true}) {
+    for (const int64_t dp : {1, 2}) {
+      const std::string keys =
+          absl::StrCat("layers=1,hidden=8,heads=4,seq=5,vocab=96,tied_embeddings=", tied);
+      const ir::Function step = Model("gpt", keys, dp);
+      for (const int64_t hp : {2, 3, 4}) {
+        ExpectLossInParts(step, ir::Mesh({{"dp", dp}, {"hp", hp}}), tied);
+        if (HasFailure()) return;
+      }
+      ExpectGood(step);
+    }
   }
 }
 
