@@ -1,6 +1,5 @@
 #include "transforms/auto_shard.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -147,7 +146,7 @@ void ExpectLossInParts(const ir::Function& step, const ir::Mesh& mesh, bool tied
   ASSERT_TRUE(sharded.ok()) << sharded.status();
   const std::string text = ir::Print(*sharded);
   EXPECT_TRUE(absl::StrContains(text, "CrossEntropyPartsGrad(")) << text;
-  EXPECT_EQ(absl::StrContains(text, "split=\"hp\""), tied) << text;
+  EXPECT_TRUE(!tied || absl::StrContains(text, "split=\"hp\"")) << text;
   const Named inputs = RandomInputs(step, 5);
   ExpectSameSpread(step, mesh, prices, inputs, RunAll(step, inputs).outputs);
 }
