@@ -138,6 +138,35 @@ TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
   if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
 }
 
+// Rows of the loss cannot be split, and there are many classes.
+constexpr char kWideGpt[] = "layers=1,hidden=16,heads=4,seq=3,vocab=512,tied_embeddings=";
+
+// Ranks exchange two numbers for each row in place of its logits.
+TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
+  const std::string text = ir::Print(Spread(Gpt(absl::StrCat(kWideGpt, 0)), kProducts));
+  EXPECT_THAT(text, testing::HasSubstr(
+                        R"(  %lm_head: f32[1,3,512@hp] = MatMul(%ln_f, %lm_head.weight)
+  %91: f32[1,3,2@hp,2] = CrossEntropyParts(%lm_head, %labels) {parts=2}
+  %92: f32[1,3,2,2] = AllGather(%91) {axes="hp", dim=2}
+  %loss: f32[1,3] = CrossEntropyOfParts(%92, %labels) {batch=3}
+  %dlm_head: f32[1,3,512@hp] = CrossEntropyPartsGrad(%lm_head, %labels, %92) {batch=3}
+)"));
+  // One kernel for all of the loss is cheaper than three where each message takes long.
+  const PlainPrices::Rates slow = {.flops = 1e12, .bytes = 1e15, .link = 1e10, .latency = 1};
+  EXPECT_THAT(ir::Print(Spread(Gpt(absl::StrCat(kWideGpt, 0)), slow)),
+              testing::HasSubstr(" = CrossEntropy("));
+}
+
+// Megatron's embedding: each rank looks up the words that it has.
+TEST(AutoShard, SplitsATiedEmbeddingByRows) {
+  const Function spread = Spread(Gpt(absl::StrCat(kWideGpt, 1)), kProducts);
+  EXPECT_EQ(LayoutOfNamed(spread, "wte.weight"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "wte.partial"), kPartialLayout);
+  EXPECT_EQ(LayoutOfNamed(spread, "lm_head"), 2);
+  EXPECT_THAT(ir::Print(spread), testing::HasSubstr(R"({axis=0, size=512, split="hp"})"));
+  EXPECT_EQ(Count(spread)[OpKind::kAllGather], 1) << ir::Print(spread);  // of parts of the loss
+}
+
 TEST(AutoShard, KeepsPins) {
   const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
   const Function spread = Spread(step, kProducts, {.pins = {{"^w0$", 0}, {"^a1$", 1}, {"^w3$"}}});

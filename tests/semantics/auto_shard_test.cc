@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
@@ -168,6 +169,38 @@ TEST(AutoShard, TransformersOverFurtherAxesAreTheSame) {
     SCOPED_TRACE(keys);
     ExpectGoodOverFurtherAxes(Model(family, keys, 4));
   }
+}
+
+// Where rows do not divide, and classes do: logits and loss are split over the vocabulary, and the
+// rows of a table that is used twice. Whether each rank makes its rows of the gradient of the
+// table.
+bool ExpectLossInParts(const ir::Function& step, const ir::Mesh& mesh, bool tied) {
+  const PlainPrices prices(mesh, kRates[0]);
+  const auto sharded = transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices);
+  EXPECT_TRUE(sharded.ok()) << sharded.status();
+  const std::string text = sharded.ok() ? ir::Print(*sharded) : "";
+  EXPECT_TRUE(absl::StrContains(text, "CrossEntropyPartsGrad(")) << text;
+  EXPECT_TRUE(!tied || absl::StrContains(text, "partial(hp) = Gather(")) << text;
+  const Named inputs = RandomInputs(step, 5);
+  ExpectSameSpread(step, mesh, prices, inputs, RunAll(step, inputs).outputs);
+  return absl::StrContains(text, "split=\"hp\"");
+}
+
+TEST(AutoShard, LossesInPartsAreTheSame) {
+  int by_rows = 0;
+  for (const bool tied : {false, true}) {
+    for (const int64_t dp : {1, 2}) {
+      const std::string keys =
+          absl::StrCat("layers=1,hidden=8,heads=4,seq=5,vocab=96,tied_embeddings=", tied);
+      const ir::Function step = Model("gpt", keys, dp);
+      for (const int64_t hp : {2, 3, 4}) {
+        by_rows += ExpectLossInParts(step, ir::Mesh({{"dp", dp}, {"hp", hp}}), tied) ? 1 : 0;
+        if (HasFailure()) return;
+      }
+      if (dp == 2) ExpectGood(step);
+    }
+  }
+  EXPECT_GT(by_rows, 1);
 }
 
 TEST(AutoShard, ResnetIsTheSame) {
