@@ -37,7 +37,7 @@ const std::set<std::string>& KindsThatSeePlaces() {
 // Spreading and putting together.
 
 bool UsesAxesOnce(const Sharding& sharding, const Mesh& mesh) {
-  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     int uses = sharding.partial.contains(axis) ? 1 : 0;
     for (const AxisList& list : sharding.split) uses += list.contains(axis) ? 1 : 0;
     if (uses > 1) return false;
@@ -87,7 +87,7 @@ Tensors Spread(const Tensor& whole, const TensorType& type, const Mesh& mesh,
 // Over how many ranks the op itself leaves a partial sum.
 int64_t PartialOver(const Types& operands, const TypeList& results, const Mesh& mesh) {
   int64_t over = 1;
-  for (AxisIndex axis = 0; axis < mesh.axes().size(); ++axis) {
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     bool before = false, after = false;
     for (const TensorType& type : operands) before |= type.sharding.partial.contains(axis);
     for (const TensorType& type : results) after |= type.sharding.partial.contains(axis);
