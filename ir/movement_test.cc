@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/infer_test_util.h"
 #include "ir/tensor.h"
@@ -116,16 +117,53 @@ TEST(Movement, ShapesOfPadAndTile) {
   });
 }
 
+// Rows 4 and 5 of a table of eight.
+std::string GatheredFromShare(std::vector<int64_t> ids) {
+  const Dims dims = {static_cast<int64_t>(ids.size())};
+  const Tensor table = Tensor::OfFloats(DType::kF32, {2}, {40, 50});
+  const Tensor indices = Tensor::OfInts(DType::kI64, dims, std::move(ids));
+  const std::vector<const Tensor*> operands = {&table, &indices};
+  std::vector<Tensor> results = {Tensor(DType::kF32, dims)};
+  const std::vector<Share> shares = {{{4}, {8}}, {{0}, dims}, {{0}, dims}};
+  const AttributeSet attributes = {{"axis", int64_t{0}}};
+  Evaluation e{
+      .attributes = attributes, .operands = operands, .results = results, .shares = shares};
+  const absl::Status status = GetOpInfo(OpKind::kGather).evaluate(e);
+  if (!status.ok()) return std::string(status.message());
+  return absl::StrJoin(results[0].floats(), " ");
+}
+
+// Indices are into the whole table, from its end when negative.
+TEST(Movement, GatherTakesOfItsShareWhatIndicesIntoTheWholeName) {
+  EXPECT_EQ(GatheredFromShare({4, 0, 5, -4, -3, -8, 7}), "40 0 50 40 50 0 0");
+  EXPECT_EQ(GatheredFromShare({8}), "index 8 is no place in a dimension of 8");
+  EXPECT_EQ(GatheredFromShare({-9}), "index -9 is no place in a dimension of 8");
+}
+
 TEST(Movement, ShapesOfGatherAndScatter) {
   Expect({
       {"Gather {axis=0}", "f32[100,16@hp]; i64[8@dp,3]", "f32[8@dp,3,16@hp]"},
       {"Gather {axis=1}", "f32[8@dp,5]; i32[]", "f32[8@dp]"},
       {"Gather {axis=0}", "f32[100,16]; f32[8]", "the indices are f32; wanted i32 or i64"},
       {"GatherGrad {axis=0, size=100}", "i64[8@dp]; f32[8@dp,16@hp]", "f32[100,16@hp] partial(dp)"},
+      {"Gather {axis=0}", "f32[100@hp,16]; i64[8@dp,3]", "f32[8@dp,3,16] partial(hp)"},
+      {"Gather {axis=1}", "i32[8@dp,100@hp]; i64[]", "i32[8@dp] partial(hp)"},
+      {"Gather {axis=0}", "bool[100@hp]; i64[8]",
+       "dimension 0 of operand 0 is split over hp; it must be whole"},
+      {"GatherGrad {axis=0, size=100, split=\"hp\"}", "i64[8@dp]; f32[8@dp,16]",
+       "f32[100@hp,16] partial(dp)"},
+      {"GatherGrad {axis=0, size=104, split=\"hp.dp\"}", "i64[8]; f32[8,16]", "f32[104@hp.dp,16]"},
+      {"GatherGrad {axis=0, size=100, split=\"hp\"}", "i64[8]; f32[8,16@hp]",
+       "split='hp' names an axis that splits an operand; wanted others"},
+      {"GatherGrad {axis=0, size=102, split=\"hp\"}", "i64[8]; f32[8,16]",
+       "dimension 0 of the result, of 102, does not divide into the 4 parts that split='hp' wants"},
       {"GatherGrad {axis=0, size=100}", "i64[8]; f32[7,16]",
        "got indices [8], rows [7,16], axis 0 and size 100; wanted rows that have the indices' "
        "dimensions from the axis on"},
       {"GatherElements {axis=1}", "f32[8@dp,5]; i64[8@dp,4@hp]", "f32[8@dp,4@hp]"},
+      {"GatherElements {axis=1}", "f32[8@dp,12@hp]; i64[8@dp,4]", "f32[8@dp,4] partial(hp)"},
+      {"GatherElementsGrad {axis=1, size=12, split=\"hp\"}", "i64[8@dp,4]; f32[8@dp,4]",
+       "f32[8@dp,12@hp]"},
       {"GatherElements {axis=1}", "f32[8,5]; i64[9,3]",
        "got shapes [8,5] and [9,3]; wanted indices of the same rank and no larger, but for "
        "dimension 1"},

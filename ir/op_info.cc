@@ -25,7 +25,7 @@ constexpr const OpInfo* kOps[] = {
 struct FactorAxes {
   std::array<AxisList, 32> axes;
   std::array<bool, 32> known = {};
-  std::array<int, 32> operand = {};   // who said it first, for the message
+  std::array<int, 32> operand = {};   // who said it first, for the message; -1: the attribute
   std::array<int64_t, 32> size = {};  // of that operand's dimension
 };
 
@@ -69,6 +69,7 @@ absl::Status BindMade(const OpTypes& op, const ShardingRule& rule, FactorAxes& b
   if (rule.made == kNoFactor) return absl::OkStatus();
   const auto f = static_cast<size_t>(rule.made);
   bound.known[f] = true;
+  bound.operand[f] = -1;
   const std::string names = op.attributes.String("split", "");
   if (names.empty()) return absl::OkStatus();
   if (absl::Status status = ParseAxes({{"axes", names}}, op.mesh, bound.axes[f]); !status.ok()) {
@@ -106,11 +107,13 @@ absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factor
     const auto f = static_cast<size_t>(factors[d]);
     const int64_t parts = op.mesh.size(bound.axes[f]);
     if (result.dims[d] % parts == 0 || bound.size[f] % parts != 0) continue;
+    const std::string whose =
+        bound.operand[f] < 0 ? absl::StrCat("that split='", op.mesh.Names(bound.axes[f]), "' wants")
+                             : absl::StrCat("of the operand's dimension of ", bound.size[f]);
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat("dimension ", d, " of the result, of ", result.dims[d],
-                                ", does not divide into the ", parts,
-                                " parts of the operand's dimension of ", bound.size[f])});
+                                ", does not divide into the ", parts, " parts ", whose)});
   }
   return absl::OkStatus();
 }

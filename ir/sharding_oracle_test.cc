@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/op_info.h"
+#include "ir/sharding_oracle_test_util.h"
 #include "ir/tensor_parts.h"
 #include "tests/ir_text/examples.h"
 
@@ -21,10 +22,14 @@ namespace orrery::ir {
 namespace {
 
 using examples::Example;
-using Types = std::vector<TensorType>;
-using Tensors = std::vector<Tensor>;
-
-constexpr double kTolerance = 1e-9;
+using oracle::Divides;
+using oracle::kTolerance;
+using oracle::Near;
+using oracle::PartialOver;
+using oracle::Spread;
+using oracle::Tensors;
+using oracle::Types;
+using oracle::UsesAxesOnce;
 
 // Op kinds whose result depends on where an element stands in the whole, which a rank does not see.
 const std::set<std::string>& KindsThatSeePlaces() {
@@ -32,77 +37,6 @@ const std::set<std::string>& KindsThatSeePlaces() {
       "Dropout",  // the mask is made from the number of the element
   };
   return kinds;
-}
-
-// Spreading and putting together.
-
-bool UsesAxesOnce(const Sharding& sharding, const Mesh& mesh) {
-  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
-    int uses = sharding.partial.contains(axis) ? 1 : 0;
-    for (const AxisList& list : sharding.split) uses += list.contains(axis) ? 1 : 0;
-    if (uses > 1) return false;
-  }
-  return true;
-}
-
-bool Divides(const TensorType& type, const Mesh& mesh) {
-  for (size_t d = 0; d < type.dims.size(); ++d) {
-    if (type.dims[d] % mesh.size(type.sharding.at(d)) != 0) return false;
-  }
-  return true;
-}
-
-// `whole` as that many random summands that add up to it.
-Tensors Summands(const Tensor& whole, int64_t count, std::mt19937& random) {
-  Tensors summands(static_cast<size_t>(count), whole);
-  for (size_t s = 1; s < summands.size(); ++s) {
-    for (size_t i = 0; i < whole.floats().size(); ++i) {
-      const double part = static_cast<double>(random() % 19) / 4 - 2;
-      summands[s].floats()[i] = part;
-      summands[0].floats()[i] -= part;
-    }
-    for (size_t i = 0; i < whole.ints().size(); ++i) {
-      const int64_t part = static_cast<int64_t>(random() % 19) - 9;
-      summands[s].ints()[i] = part;
-      summands[0].ints()[i] -= part;
-    }
-  }
-  return summands;
-}
-
-// What each rank holds of `whole`.
-Tensors Spread(const Tensor& whole, const TensorType& type, const Mesh& mesh,
-               std::mt19937& random) {
-  const Tensors summands = Summands(whole, mesh.size(type.sharding.partial), random);
-  TensorType split = type;
-  split.sharding.partial = AxisList();
-  Tensors held;
-  for (const int64_t rank : AllRanks(mesh)) {
-    const auto s = static_cast<size_t>(PartOf(mesh, rank, type.sharding.partial));
-    held.push_back(Scatter(summands[s], split, mesh, rank));
-  }
-  return held;
-}
-
-// Over how many ranks the op itself leaves a partial sum.
-int64_t PartialOver(const Types& operands, const TypeList& results, const Mesh& mesh) {
-  int64_t over = 1;
-  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
-    bool before = false, after = false;
-    for (const TensorType& type : operands) before |= type.sharding.partial.contains(axis);
-    for (const TensorType& type : results) after |= type.sharding.partial.contains(axis);
-    if (after && !before) over *= mesh.size(axis);
-  }
-  return over;
-}
-
-bool Near(const Tensor& ours, const Tensor& expected) {
-  double largest = 1;
-  for (const double value : expected.floats()) {
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  }
-  return ours.dtype() == expected.dtype() &&
-         Distance(ours, expected) <= (expected.is_float() ? kTolerance * largest : 0);
 }
 
 // One op on some operands.
@@ -115,15 +49,16 @@ class Oracle {
     if (expected.ok()) expected_ = *expected;
     if (example.info().sharding == nullptr) return;
     const std::vector<const TensorType*> types = examples::Pointers(example.operands);
-    const ShardingRule rule = example.info().sharding(
+    rule_ = example.info().sharding(
         {.attributes = example.attributes, .operands = types, .mesh = Mesh()},
         *examples::ResultTypes(example, example.operands));
-    exact_ = rule.exact;
-    own_results_ = rule.own_results;
   }
+  const ShardingRule& rule() const { return rule_; }
 
-  /// Whether InferTypes accepts that spread; if so, evaluates it and compares.
-  bool Check(const Types& types) {
+  /// Whether InferTypes accepts that spread, and `split` as the axes of what is made; if so,
+  /// evaluates it and compares.
+  bool Check(const Types& types, const std::string& split = "") {
+    if (rule_.made != kNoFactor) example_.attributes.Set("split", split);
     const auto results = examples::ResultTypes(example_, types, mesh_);
     if (!results.has_value()) return false;
     for (const TensorType& result : *results) {  // the verifier's to refuse
@@ -160,7 +95,7 @@ class Oracle {
       for (size_t j = 0; j < out.size(); ++j) made[j].push_back(std::move(out[j]));
     }
     for (size_t j = 0; j < results.size(); ++j) {
-      if (!exact_ || (own_results_ >> j & 1) != 0) {
+      if (!rule_.exact || (rule_.own_results >> j & 1) != 0) {
         ExpectLocalTypes(made[j], results[j]);
         continue;
       }
@@ -185,12 +120,11 @@ class Oracle {
                         ToString(example_.attributes));
   }
 
-  const Example& example_;
+  Example example_;
   const Mesh& mesh_;
   std::mt19937 random_{5};
   Tensors wholes_, expected_;
-  bool exact_ = true;         // as the rule has it
-  uint32_t own_results_ = 0;  // as the rule has it
+  ShardingRule rule_;  // of an op that has one
 };
 
 // Every spread that there is, accepted or not, for a few ops on shapes that allow all of them.
@@ -395,6 +329,24 @@ int CheckAlike(const Example& example, const Mesh& mesh, Oracle& oracle) {
   return accepted;
 }
 
+// The same where each rank makes its part of the results, alone and beside a split of operands.
+int CheckMade(const Example& example, const Mesh& mesh, Oracle& oracle) {
+  int accepted = 0;
+  const auto check = [&](const Types& types, const std::string& split) {
+    const bool divides = std::all_of(types.begin(), types.end(),
+                                     [&](const TensorType& type) { return Divides(type, mesh); });
+    if (divides && oracle.Check(types, split)) ++accepted;
+  };
+  std::set<int> places = FactorsOf(oracle.rule());
+  places.insert(kIdle);
+  for (const int place : places) {
+    check(Assigned(example, oracle.rule(), kIdle, place, false), "dp");
+    check(Assigned(example, oracle.rule(), place, kIdle, false), "hp");
+  }
+  for (const char* split : {"dp.hp", "hp.dp"}) check(example.operands, split);
+  return accepted;
+}
+
 TEST(ShardingOracle, OfEveryExample) {
   std::map<std::string, int> accepted;  // spreads by op kind
   for (const Example& example : examples::All()) {
@@ -409,6 +361,8 @@ TEST(ShardingOracle, OfEveryExample) {
       accepted[std::string(info.name)] += info.sharding != nullptr
                                               ? CheckRule(example, mesh, oracle)
                                               : CheckAlike(example, mesh, oracle);
+      if (oracle.rule().made == kNoFactor) continue;
+      accepted[absl::StrCat(info.name, ".split")] += CheckMade(example, mesh, oracle);
     }
   }
   for (const auto& [name, spreads] : accepted) {

@@ -89,7 +89,10 @@ class Emitter {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       names.push_back(function_.value_name(function_.result(op, i)));
     }
-    const ir::AttributeSet& attributes = function_.attributes(op);
+    const bool makes = graph_.Makes(op);
+    ir::AttributeSet split;
+    if (makes) split = SplitFurther(function_.attributes(op), builder_.function().mesh(), axis_);
+    const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
     const OpId copy =
         function_.info(op).infer == nullptr
             ? builder_.TypedOp(function_.kind(op), operands, function_.type(function_.result(op)),

@@ -1,7 +1,9 @@
 #include "transforms/op_strategies.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::transforms {
@@ -32,6 +34,8 @@ class FactorChoice {
     return factors;
   }
 
+  bool MakesPart() const { return rule_.made != ir::kNoFactor && (rule_.exact || random_); }
+
  private:
   static bool Has(const ir::ShardingRule::Factors& row, int8_t factor) {
     return std::ranges::find(row, factor) != row.end();
@@ -60,6 +64,14 @@ class FactorChoice {
 };
 
 }  // namespace
+
+ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
+                              ir::AxisIndex axis) {
+  const std::string outer = attributes.String("split", "");
+  attributes.Set("split",
+                 absl::StrCat(outer, outer.empty() ? "" : ".", mesh.Names(AxisList(axis))));
+  return attributes;
+}
 
 double SecondsOf(OpKind kind, const ir::AttributeSet& attributes,
                  std::span<const TensorType* const> operands,
@@ -131,15 +143,21 @@ void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) cons
   }
   const ir::OpInfo& info = function_.info(op);
   const ir::ShardingRule rule = info.sharding({function_.attributes(op), types, mesh_}, results);
-  for (const int8_t factor : FactorChoice(rule, info, results).All()) {
-    Layouts layouts(operands.size(), kWholeLayout);
+  const Layouts whole(operands.size(), kWholeLayout);
+  const FactorChoice choice(rule, info, results);
+  for (const int8_t factor : choice.All()) {
+    Layouts layouts = whole, others = whole;
     for (size_t i = 0; i < operands.size(); ++i) {
       const auto& row = rule.operands[i];
       const auto found = std::ranges::find(row, factor);
-      if (found != row.end()) layouts[i] = static_cast<AxisLayout>(found - row.begin());
+      if (found == row.end()) continue;
+      layouts[i] = static_cast<AxisLayout>(found - row.begin());
+      if (i >= 32 || (rule.whole_too >> i & 1) == 0) others[i] = layouts[i];
     }
     Add(op, layouts, strategies);
+    if (others != layouts && others != whole) Add(op, others, strategies);
   }
+  if (choice.MakesPart()) Add(op, whole, strategies, true);
 }
 
 // Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.
@@ -160,7 +178,10 @@ void OpStrategies::AddDims(OpId op, std::vector<OpStrategy>& strategies) const {
 }
 
 // Adds the strategy that wants these operands, unless the op cannot be carried out so.
-void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies) const {
+void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies,
+                       bool makes) const {
+  const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.makes == makes; };
+  if (std::ranges::any_of(strategies, there)) return;
   const auto operands = function_.operands(op);
   std::vector<TensorType> types;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -169,16 +190,18 @@ void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>&
     if (layouts[i] >= 0 && !CanSplit(type, dim, axis_, mesh_)) return;
     types.push_back(InLayout(type, layouts[i], axis_));
   }
+  ir::AttributeSet split;
+  if (makes) split = SplitFurther(function_.attributes(op), mesh_, axis_);
+  const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
   std::vector<const TensorType*> places, result_places;
   for (const TensorType& type : types) places.push_back(&type);
   ir::TypeList results;
   if (function_.info(op).infer == nullptr) {
     results.push_back(function_.type(function_.result(op)));
-  } else if (!ir::InferTypes(function_.kind(op), {function_.attributes(op), places, mesh_}, results)
-                  .ok()) {
+  } else if (!ir::InferTypes(function_.kind(op), {attributes, places, mesh_}, results).ok()) {
     return;
   }
-  OpStrategy strategy{.operands = layouts, .results = {}};
+  OpStrategy strategy{.operands = layouts, .results = {}, .makes = makes};
   for (size_t j = 0; j < results.size(); ++j) {
     const AxisLayout layout = LayoutOf(results[j].sharding, axis_);
     const TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));
@@ -187,8 +210,8 @@ void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>&
     strategy.results.push_back(layout);
     result_places.push_back(&results[j]);
   }
-  strategy.seconds = SecondsOf(function_.kind(op), function_.attributes(op), places, result_places,
-                               mesh_, prices_);
+  strategy.seconds =
+      SecondsOf(function_.kind(op), attributes, places, result_places, mesh_, prices_);
   strategies.push_back(std::move(strategy));
 }
 

@@ -16,10 +16,12 @@ struct OpStrategy {
   absl::InlinedVector<AxisLayout, 4> operands;  // wanted of them
   absl::InlinedVector<AxisLayout, 2> results;   // left of them
   double seconds = 0;
+  bool makes = false;  // each rank makes its part of the results: see SplitFurther
 };
 
-/// The strategies of ops, from their sharding rules: "whole"; one for each factor that divides; and
-/// of a linear op that operands and results are partial. Equal ops share them.
+/// The strategies of ops, from their sharding rules: "whole"; one for each factor that divides, and
+/// another one where some operands may stay whole; one for the factor that is made; and of a linear
+/// op that operands and results are partial. Equal ops share them.
 class OpStrategies {
  public:
   /// All live longer. Nothing in `function` uses `axis` yet; `mesh` is its mesh with `axis` at its
@@ -36,7 +38,8 @@ class OpStrategies {
   std::vector<OpStrategy> Make(ir::OpId op) const;
   void AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const;
   void AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const;
-  void Add(ir::OpId op, const Layouts& operands, std::vector<OpStrategy>& strategies) const;
+  void Add(ir::OpId op, const Layouts& operands, std::vector<OpStrategy>& strategies,
+           bool makes = false) const;
 
   const ir::Function& function_;
   const ir::Mesh& mesh_;
@@ -44,6 +47,10 @@ class OpStrategies {
   const ShardingPrices& prices_;
   std::map<std::vector<int32_t>, std::vector<OpStrategy>> made_;  // by kind, attributes and types
 };
+
+/// The attributes of an op whose made factor is split by `axis` as well.
+ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
+                              ir::AxisIndex axis);
 
 /// Seconds of any op from the types of its operands and results as they are spread over `mesh`.
 double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,

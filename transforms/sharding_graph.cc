@@ -258,6 +258,13 @@ AxisLayout ShardingGraph::WantedBy(const Use& use, const Choice& choice) const {
                          : strategy.operands[static_cast<size_t>(use.operand)];
 }
 
+bool ShardingGraph::Makes(OpId op) const {
+  if (function_.info(op).op_class == ir::OpClass::kOptimizer) return false;
+  const int32_t node = node_of_op_[op];
+  const auto strategy = static_cast<size_t>(ChoiceOf(node).strategy);
+  return (*nodes_[static_cast<size_t>(node)].strategies)[strategy].makes;
+}
+
 AxisLayout ShardingGraph::Wanted(OpId op, size_t i) const {
   const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
   if (!optimizer) {

@@ -1,10 +1,11 @@
+#include "ir/ops/cross_entropy.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ir/builder.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
-#include "ir/ops/pointwise.h"
 #include "support/status.h"
 
 // Losses of classification, one value a row. CrossEntropy is a loss of its own: softmax, logarithm
@@ -12,20 +13,50 @@
 // NegativeLikelihood only chooses, from what a model computed before.
 
 namespace orrery::ir {
-namespace {
 
-constexpr double kFlopsALogit = kExpFlops + 3;  // maximum, difference, exponential, sum
-
-absl::Status CheckCrossEntropy(const OpTypes& op) {
+absl::Status CheckLogitsAndLabels(const OpTypes& op) {
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 1, "[..,classes]"));
   ORRERY_RETURN_IF_ERROR(CheckFloat(op, 0));
   ORRERY_RETURN_IF_ERROR(CheckInteger(op, 1));
   const Dims& logits = op.operands[0]->dims;
-  ORRERY_RETURN_IF_ERROR(
-      CheckDims(op, 1, Dims(logits.begin(), logits.end() - 1), "(a label a row)"));
+  return CheckDims(op, 1, Dims(logits.begin(), logits.end() - 1), "(a label a row)");
+}
+
+absl::Status CheckLossBatch(const OpTypes& op) {
   if (op.attributes.Int("batch", 0) > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "the attribute batch is missing; wanted the global number of rows");
+}
+
+double CrossEntropyFlops(const OpTypes& op, const TypeList&) {
+  return kFlopsALogit * static_cast<double>(ElementCount(op.operands[0]->dims));
+}
+
+ShardingRule::Factors RowFactors(size_t rank, size_t classes) {
+  ShardingRule::Factors factors;
+  int8_t next = 0;
+  for (size_t d = 0; d < rank; ++d) factors.push_back(d == classes ? kNoFactor : next++);
+  return factors;
+}
+
+bool IsIgnored(const AttributeSet& attributes, int64_t label) {
+  return attributes.Find("ignore_index") != nullptr && label == attributes.Int("ignore_index", -1);
+}
+
+absl::StatusOr<int64_t> LabelOf(const Evaluation& e, const Tensor& labels, int64_t row,
+                                int64_t classes) {
+  const int64_t label = labels.ints()[static_cast<size_t>(row)];
+  if (IsIgnored(e.attributes, label)) return -1;
+  if (label >= 0 && label < classes) return label;
+  return absl::InvalidArgumentError(
+      absl::StrCat("label ", label, " is none of the ", classes, " classes"));
+}
+
+namespace {
+
+absl::Status CheckCrossEntropy(const OpTypes& op) {
+  ORRERY_RETURN_IF_ERROR(CheckLogitsAndLabels(op));
+  return CheckLossBatch(op);
 }
 
 absl::Status InferCrossEntropy(const OpTypes& op, TypeList& results) {
@@ -37,18 +68,6 @@ absl::Status InferCrossEntropy(const OpTypes& op, TypeList& results) {
 absl::Status InferCrossEntropyGrad(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckCrossEntropy(op));
   return InferUnary(op, results);
-}
-
-double CrossEntropyFlops(const OpTypes& op, const TypeList&) {
-  return kFlopsALogit * static_cast<double>(ElementCount(op.operands[0]->dims));
-}
-
-// Factors 0, 1, … of the rows; `classes` is the place of the classes, or past the end.
-ShardingRule::Factors RowFactors(size_t rank, size_t classes) {
-  ShardingRule::Factors factors;
-  int8_t next = 0;
-  for (size_t d = 0; d < rank; ++d) factors.push_back(d == classes ? kNoFactor : next++);
-  return factors;
 }
 
 ShardingRule CrossEntropySharding(const OpTypes& op, const TypeList& results) {
@@ -68,17 +87,6 @@ Row RowOf(const Tensor& logits, int64_t start, int64_t classes) {
     row.maximum = std::max(row.maximum, logits.Number(start + i));
   for (int64_t i = 0; i < classes; ++i) row.sum += std::exp(logits.Number(start + i) - row.maximum);
   return row;
-}
-
-// The label of a row; -1 for one to be ignored.
-absl::StatusOr<int64_t> LabelOf(const Evaluation& e, const Tensor& labels, int64_t row,
-                                int64_t classes) {
-  const int64_t label = labels.ints()[static_cast<size_t>(row)];
-  const bool ignores = e.attributes.Find("ignore_index") != nullptr;
-  if (ignores && label == e.attributes.Int("ignore_index", -1)) return -1;
-  if (label >= 0 && label < classes) return label;
-  return absl::InvalidArgumentError(
-      absl::StrCat("label ", label, " is none of the ", classes, " classes"));
 }
 
 absl::Status EvaluateCrossEntropy(Evaluation& e) {

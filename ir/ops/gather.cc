@@ -1,6 +1,8 @@
 #include "ir/ops/movement.h"
 
-// Gather: rows of a table. Its gradient is dense, as that of an embedding usually is.
+// Gather: rows of a table. Its gradient is dense, as that of an embedding usually is. Where the
+// table is split by rows, as Megatron splits an embedding over the vocabulary (Shoeybi et al.
+// 2019), each rank contributes the rows that it holds, and zeros for the others.
 
 namespace orrery::ir {
 namespace {
@@ -28,7 +30,8 @@ struct GatherFactors {
   ShardingRule::Factors table, ids, rows;
 };
 
-// Where the table has the dimension `axis`, which is whole, the rows have those of the indices.
+// Where the table has the dimension `axis`, the rows have those of the indices. The axis has the
+// last factor, of its own.
 GatherFactors FactorsOf(size_t axis, size_t table_rank, size_t ids_rank) {
   GatherFactors factors;
   int8_t next = 0;
@@ -38,7 +41,7 @@ GatherFactors FactorsOf(size_t axis, size_t table_rank, size_t ids_rank) {
       factors.rows.push_back(next++);
       continue;
     }
-    factors.table.push_back(kNoFactor);
+    factors.table.push_back(static_cast<int8_t>(table_rank - 1 + ids_rank));
     for (size_t i = 0; i < ids_rank; ++i) {
       factors.ids.push_back(next);
       factors.rows.push_back(next++);
@@ -48,18 +51,23 @@ GatherFactors FactorsOf(size_t axis, size_t table_rank, size_t ids_rank) {
 }
 
 ShardingRule GatherRule(const OpTypes& op, const TypeList&) {
-  const GatherFactors factors =
-      FactorsOf(AxisOf(op.attributes), op.operands[0]->dims.size(), op.operands[1]->dims.size());
+  const size_t axis = AxisOf(op.attributes);
+  GatherFactors factors = FactorsOf(axis, op.operands[0]->dims.size(), op.operands[1]->dims.size());
+  // Bools have no sum.
+  if (op.operands[0]->dtype == DType::kBool) factors.table[axis] = kNoFactor;
   return {.operands = {factors.table, factors.ids}, .results = {factors.rows}};
 }
 
-// Calls use(place in the table, place among the rows) for each element of the rows.
+// Calls use(place in the table, place among the rows) for each element of the rows that the part
+// `table` of the whole table has.
 template <typename Use>
-absl::Status ForEachRowElement(const Dims& table, size_t axis, const Tensor& ids, Use use) {
+absl::Status ForEachRowElement(const Dims& table, size_t axis, const HeldPlaces& held,
+                               const Tensor& ids, Use use) {
   const AroundDim around = SplitAround(table, axis);
   for (int64_t o = 0; o < around.outer; ++o) {
     for (int64_t i = 0; i < ids.size(); ++i) {
-      ORRERY_ASSIGN_OR_RETURN(const int64_t row, IndexAt(ids, i, around.size));
+      ORRERY_ASSIGN_OR_RETURN(const int64_t row, HeldIndexAt(ids, i, held));
+      if (row < 0 || row >= around.size) continue;
       for (int64_t n = 0; n < around.inner; ++n) {
         use((o * around.size + row) * around.inner + n, (o * ids.size() + i) * around.inner + n);
       }
@@ -69,8 +77,10 @@ absl::Status ForEachRowElement(const Dims& table, size_t axis, const Tensor& ids
 }
 
 absl::Status EvaluateGather(Evaluation& e) {
+  const size_t axis = AxisOf(e.attributes);
   return ForEachRowElement(
-      e.operand(0).dims(), AxisOf(e.attributes), e.operand(1),
+      e.operand(0).dims(), axis,
+      {.first = e.OperandFirst(0, axis), .whole = e.OperandWhole(0, axis)}, e.operand(1),
       [&](int64_t from, int64_t to) { e.results[0].CopyElement(to, e.operand(0), from); });
 }
 
@@ -106,14 +116,19 @@ absl::Status InferGatherGrad(const OpTypes& op, TypeList& results) {
 }
 
 ShardingRule GatherGradRule(const OpTypes& op, const TypeList& results) {
+  const size_t axis = AxisOf(op.attributes);
   const GatherFactors factors =
-      FactorsOf(AxisOf(op.attributes), results[0].dims.size(), op.operands[0]->dims.size());
-  return {.operands = {factors.ids, factors.rows}, .results = {factors.table}};
+      FactorsOf(axis, results[0].dims.size(), op.operands[0]->dims.size());
+  return {.operands = {factors.ids, factors.rows},
+          .results = {factors.table},
+          .made = factors.table[axis]};
 }
 
 absl::Status EvaluateGatherGrad(Evaluation& e) {
+  const size_t axis = AxisOf(e.attributes);
   return ForEachRowElement(
-      e.results[0].dims(), AxisOf(e.attributes), e.operand(0),
+      e.results[0].dims(), axis, {.first = e.ResultFirst(0, axis), .whole = e.ResultWhole(0, axis)},
+      e.operand(0),
       [&](int64_t to, int64_t from) { AddElement(e.results[0], to, e.operand(1), from); });
 }
 
@@ -145,7 +160,7 @@ extern const OpInfo kGatherGradOp = {
     .name = "GatherGrad",
     .summary =
         "gradient of a table from the indices and the gradient of the rows: zeros [..,size,..] "
-        "to which each row is added",
+        "to which each row is added; the axes `split` split them by rows",
     .operands = 2,
     .infer = InferGatherGrad,
     .flops = OneFlopALastElement,

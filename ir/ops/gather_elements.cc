@@ -26,20 +26,22 @@ absl::Status CheckPlaces(const OpTypes& op) {
                    op.attributes.Int("axis", 0)));
 }
 
-// Calls use(place in a tensor of dims `x`, place of the index).
+// Calls use(place in a tensor of dims `x`, place of the index), where `x` has the place.
 template <typename Use>
-absl::Status ForEachIndex(const Dims& x, size_t axis, const Tensor& ids, Use use) {
+absl::Status ForEachIndex(const Dims& x, size_t axis, const HeldPlaces& held, const Tensor& ids,
+                          Use use) {
   Dims strides = StridesOf(x);
   const int64_t stride = strides[axis];
   strides[axis] = 0;
   for (Odometer at(ids.dims(), {strides}); !at.done(); at.Next()) {
-    ORRERY_ASSIGN_OR_RETURN(const int64_t index, IndexAt(ids, at.index(), x[axis]));
+    ORRERY_ASSIGN_OR_RETURN(const int64_t index, HeldIndexAt(ids, at.index(), held));
+    if (index < 0 || index >= x[axis]) continue;
     use(at.offset(0) + index * stride, at.index());
   }
   return absl::OkStatus();
 }
 
-// Dimensions of the same size are split alike; the axis of x is whole.
+// Dimensions of the same size are split alike; the axis of x has no factor yet.
 ShardingRule::Factors FactorsBut(const Dims& dims, const Dims& other, size_t axis) {
   ShardingRule::Factors factors(dims.size(), kNoFactor);
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -55,15 +57,19 @@ absl::Status InferGatherElements(const OpTypes& op, TypeList& results) {
 
 ShardingRule GatherElementsRule(const OpTypes& op, const TypeList&) {
   const size_t axis = AxisOf(op.attributes);
-  const auto x = FactorsBut(op.operands[0]->dims, op.operands[1]->dims, axis);
+  auto x = FactorsBut(op.operands[0]->dims, op.operands[1]->dims, axis);
   auto ids = x;
   ids[axis] = static_cast<int8_t>(axis);
+  // Each rank takes what it holds; but bools have no sum.
+  if (op.operands[0]->dtype != DType::kBool) x[axis] = static_cast<int8_t>(x.size());
   return {.operands = {x, ids}, .results = {ids}};
 }
 
 absl::Status EvaluateGatherElements(Evaluation& e) {
+  const size_t axis = AxisOf(e.attributes);
   return ForEachIndex(
-      e.operand(0).dims(), AxisOf(e.attributes), e.operand(1),
+      e.operand(0).dims(), axis,
+      {.first = e.OperandFirst(0, axis), .whole = e.OperandWhole(0, axis)}, e.operand(1),
       [&](int64_t from, int64_t to) { e.results[0].CopyElement(to, e.operand(0), from); });
 }
 
@@ -104,15 +110,18 @@ absl::Status InferGatherElementsGrad(const OpTypes& op, TypeList& results) {
 
 ShardingRule GatherElementsGradRule(const OpTypes& op, const TypeList& results) {
   const size_t axis = AxisOf(op.attributes);
-  const auto x = FactorsBut(results[0].dims, op.operands[0]->dims, axis);
+  auto x = FactorsBut(results[0].dims, op.operands[0]->dims, axis);
   auto ids = x;
   ids[axis] = static_cast<int8_t>(axis);
-  return {.operands = {ids, ids}, .results = {x}};
+  x[axis] = static_cast<int8_t>(x.size());
+  return {.operands = {ids, ids}, .results = {x}, .made = x[axis]};
 }
 
 absl::Status EvaluateGatherElementsGrad(Evaluation& e) {
+  const size_t axis = AxisOf(e.attributes);
   return ForEachIndex(
-      e.results[0].dims(), AxisOf(e.attributes), e.operand(0),
+      e.results[0].dims(), axis, {.first = e.ResultFirst(0, axis), .whole = e.ResultWhole(0, axis)},
+      e.operand(0),
       [&](int64_t to, int64_t from) { AddElement(e.results[0], to, e.operand(1), from); });
 }
 
@@ -134,13 +143,15 @@ absl::Status EvaluateScatterElements(Evaluation& e) {
   const double value = e.attributes.Number("value", 0);
   Tensor& y = e.results[0];
   y = e.operand(0);
-  return ForEachIndex(y.dims(), AxisOf(e.attributes), e.operand(1), [&](int64_t to, int64_t from) {
-    if (e.has_operand(2)) {
-      Update(y, to, e.operand(2), from, reduction);
-    } else {
-      y.SetNumber(to, value);
-    }
-  });
+  const size_t axis = AxisOf(e.attributes);
+  return ForEachIndex(y.dims(), axis, {.first = 0, .whole = y.dims()[axis]}, e.operand(1),
+                      [&](int64_t to, int64_t from) {
+                        if (e.has_operand(2)) {
+                          Update(y, to, e.operand(2), from, reduction);
+                        } else {
+                          y.SetNumber(to, value);
+                        }
+                      });
 }
 
 absl::Status ScatterElementsGradient(GradientContext& c) {
@@ -168,7 +179,7 @@ extern const OpInfo kGatherElementsGradOp = {
     .name = "GatherElementsGrad",
     .summary =
         "gradient of x from the indices and the gradient of the elements: zeros, `size` along "
-        "dimension `axis`, to which each element is added",
+        "dimension `axis`, split over the axes `split`, to which each element is added",
     .operands = 2,
     .infer = InferGatherElementsGrad,
     .flops = OneFlopALastElement,

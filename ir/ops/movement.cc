@@ -102,6 +102,11 @@ absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size) 
       absl::StrCat("index ", index, " is no place in a dimension of ", size));
 }
 
+absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPlaces& held) {
+  ORRERY_ASSIGN_OR_RETURN(const int64_t index, IndexAt(indices, i, held.whole));
+  return index - held.first;
+}
+
 void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from) {
   const auto t = static_cast<size_t>(to), f = static_cast<size_t>(from);
   if (sum.is_float()) {

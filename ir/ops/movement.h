@@ -59,6 +59,14 @@ absl::Status CheckIndices(const TensorType& ids);
 /// negative; an error when there is no such place.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
 
+/// Which places of a dimension a rank holds: from `first` on, of `whole`.
+struct HeldPlaces {
+  int64_t first = 0, whole = 0;
+};
+/// The same index into the whole dimension, counted from where what is held begins: below 0 or past
+/// its end where another rank holds the place.
+absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPlaces& held);
+
 /// Adds element `from` of `other` to element `to` of `sum`; whole numbers wrap around.
 void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);
 

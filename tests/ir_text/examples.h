@@ -22,7 +22,7 @@
 
 namespace orrery::ir::examples {
 
-/// One op of an example: whole operands, spread over nothing.
+/// One op of an example: whole operands and results, spread over nothing.
 struct Example {
   std::string name;  // "Add.ir @broadcast %y"
   OpKind kind;
@@ -57,9 +57,12 @@ inline void AppendOps(const std::string& file, const Function& function,
             file, " @", function.name(), " ", info.name, " ",
             function.result_count(op) > 0 ? PrintValue(function, function.result(op)) : ""),
         .kind = function.kind(op),
-        .attributes = function.attributes(op),
+        .attributes = {},
         .operands = {},
         .known = {}};
+    for (const auto& [name, value] : function.attributes(op).attributes()) {
+      if (name != "split") example.attributes.Set(name, value);
+    }
     for (const ValueId operand : function.operands(op)) {
       TensorType type = function.type(operand);
       type.sharding = {};
