@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_split.h"
+#include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/models/model.h"
 #include "ir/text.h"
@@ -134,6 +135,24 @@ TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
   auto counts = Count(spread);
   EXPECT_GE(counts[OpKind::kReduceScatter], 8);
   EXPECT_GE(counts[OpKind::kAllGather], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// Three rows of one sample: only heads divide, and k and v have but one for two ranks.
+TEST(AutoShard, SplitsGroupedHeadsOverMoreRanksThanKeysHave) {
+  ir::Builder b("grouped");
+  const ValueId q = b.Parameter("q", {ir::DType::kF32, {1, 3, 8}, {}});
+  const ValueId k = b.Parameter("k", {ir::DType::kF32, {1, 3, 4}, {}});
+  const ValueId operands[] = {q, k, k};
+  const ir::OpId op = b.Ops(
+      OpKind::kAttention, operands, std::vector<absl::string_view>{"y", "l"},
+      {{"flash", int64_t{1}}, {"heads", int64_t{2}}, {"kv_heads", int64_t{1}}, {"scale", 0.5}});
+  b.Return(b.function().result(op));
+  const auto step = std::move(b).Finalize();
+  ASSERT_TRUE(step.ok()) << step.status();
+  const Function spread = Spread(*step, kProducts);
+  EXPECT_EQ(LayoutOfNamed(spread, "k"), kWholeLayout);
+  EXPECT_EQ(LayoutOfNamed(spread, "l"), 1);
   if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
 }
 
