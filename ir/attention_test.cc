@@ -167,7 +167,8 @@ TEST(Attention, InARingSeesThePartInItsPlace) {
 
 TEST(Attention, InARingWantsWholeParts) {
   const TensorType x{DType::kF32, {1, 6, 4}, {}}, mask{DType::kF32, {1, 1, 6, 6}, {}};
-  const auto error = [&](std::vector<TensorType> types, int64_t rows, int64_t turn, int64_t flash) {
+  const auto error = [&](const std::vector<TensorType>& types, int64_t rows, int64_t turn,
+                         int64_t flash) {
     return Inferred(OpKind::kAttention, types,
                     {{"flash", flash}, {"heads", int64_t{2}}, {"ring_rows", rows}, {"turn", turn}});
   };
@@ -203,12 +204,12 @@ TEST(Attention, SplitsHeadsOverMoreRanksThanKeysHave) {
   const AttributeSet attributes = Flash(8, 2);
   const Mesh eight({{"hp", 8}}), two({{"hp", 2}}), three({{"hp", 3}});
   const TensorType q = SplitType({1, 5, 24}, 2), k{DType::kF32, {1, 5, 6}, {}};
-  const TensorType y = q, l = SplitType({1, 8, 5}, 1), split_k = SplitType({1, 5, 6}, 2);
+  const TensorType l = SplitType({1, 8, 5}, 1), split_k = SplitType({1, 5, 6}, 2);
   EXPECT_EQ(Inferred(OpKind::kAttention, {q, k, k}, attributes, eight),
             "f32[1,5,24@hp] f32[1,8@hp,5] ");
-  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {q, k, k, y, l, y}, attributes, eight),
+  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {q, k, k, q, l, q}, attributes, eight),
             "f32[1,5,24@hp] f32[1,5,6] partial(hp) f32[1,5,6] partial(hp) ");
-  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {q, split_k, split_k, y, l, y}, attributes, two),
+  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {q, split_k, split_k, q, l, q}, attributes, two),
             "f32[1,5,24@hp] f32[1,5,6@hp] f32[1,5,6@hp] ");
   // Not through the middle of a head, and not one of k and v alone.
   EXPECT_EQ(Inferred(OpKind::kAttention, {q, k, k}, attributes, three),

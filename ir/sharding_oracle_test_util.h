@@ -19,8 +19,7 @@ using Tensors = std::vector<Tensor>;
 inline constexpr double kTolerance = 1e-9;
 
 inline bool UsesAxesOnce(const Sharding& sharding, const Mesh& mesh) {
-  for (size_t i = 0; i < mesh.axes().size(); ++i) {
-    const auto axis = static_cast<AxisIndex>(i);
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     int uses = sharding.partial.contains(axis) ? 1 : 0;
     for (const AxisList& list : sharding.split) uses += list.contains(axis) ? 1 : 0;
     if (uses > 1) return false;
@@ -70,8 +69,7 @@ inline Tensors Spread(const Tensor& whole, const TensorType& type, const Mesh& m
 /// Over how many ranks the op itself leaves a partial sum.
 inline int64_t PartialOver(const Types& operands, const TypeList& results, const Mesh& mesh) {
   int64_t over = 1;
-  for (size_t i = 0; i < mesh.axes().size(); ++i) {
-    const auto axis = static_cast<AxisIndex>(i);
+  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
     bool before = false, after = false;
     for (const TensorType& type : operands) before |= type.sharding.partial.contains(axis);
     for (const TensorType& type : results) after |= type.sharding.partial.contains(axis);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/models/model.h"
 #include "ir/text.h"
@@ -165,6 +166,24 @@ TEST(AutoShard, SplitsATiedEmbeddingByRows) {
   EXPECT_EQ(LayoutOfNamed(spread, "lm_head"), 2);
   EXPECT_THAT(ir::Print(spread), testing::HasSubstr(R"({axis=0, size=512, split="hp"})"));
   EXPECT_EQ(Count(spread)[OpKind::kAllGather], 1) << ir::Print(spread);  // of parts of the loss
+}
+
+// Three rows of one sample: only heads divide, and k and v have but one for two ranks.
+TEST(AutoShard, SplitsGroupedHeadsOverMoreRanksThanKeysHave) {
+  ir::Builder b("grouped");
+  const ValueId q = b.Parameter("q", {ir::DType::kF32, {1, 3, 8}, {}});
+  const ValueId k = b.Parameter("k", {ir::DType::kF32, {1, 3, 4}, {}});
+  const ValueId operands[] = {q, k, k};
+  const ir::OpId op = b.Ops(
+      OpKind::kAttention, operands, std::vector<absl::string_view>{"y", "l"},
+      {{"flash", int64_t{1}}, {"heads", int64_t{2}}, {"kv_heads", int64_t{1}}, {"scale", 0.5}});
+  b.Return(b.function().result(op));
+  const auto step = std::move(b).Finalize();
+  ASSERT_TRUE(step.ok()) << step.status();
+  const Function spread = Spread(*step, kProducts);
+  EXPECT_EQ(LayoutOfNamed(spread, "k"), kWholeLayout);
+  EXPECT_EQ(LayoutOfNamed(spread, "l"), 1);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
 }
 
 TEST(AutoShard, KeepsPins) {
