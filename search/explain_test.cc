@@ -18,6 +18,7 @@ using testing::UnorderedElementsAre;
 
 Setting Linked(const std::string& cluster, const std::string& optimizer = "adam") {
   Setting setting = MlpSetting(cluster, optimizer);
+  setting.shard_by_cost = false;  // all-reduces, wherever a product ends
   setting.lowering.every_link = true;
   return setting;
 }

@@ -78,7 +78,7 @@ TEST(Ranked, IsFastestFirstWithTiesInOrder) {
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
-    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason";
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep";
 
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Setting setting = MlpSetting();
@@ -87,9 +87,9 @@ TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   infeasible.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no, never"};
   EXPECT_EQ(ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
             absl::StrCat(kHeader,
-                         "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,"
+                         "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1"
                          "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
-                         "\"divisibility: no, never\"\n"));
+                         "\"divisibility: no, never\",1,1\n"));
 }
 
 TEST(ResultsCsv, DoublesReadBackAsThemselves) {

@@ -53,7 +53,8 @@ TEST(Enumerate, AllGivenItTakesWhatFits) {
 TEST(Enumerate, FurtherAxesTakeTheirShareOfTheCluster) {
   std::vector<std::string> list;
   const Space space{.hp = {1}, .pp = {1}, .microbatches = {1}, .cp = {1, 2}, .ep = {1, 3}};
-  for (const Candidate& c : Enumerate(space, 12, 24).value()) list.push_back(ToString(c));
+  const std::vector<Candidate> candidates = Enumerate(space, 12, 24).value();
+  for (const Candidate& c : candidates) list.push_back(ToString(c));
   const std::string rest = " --micro-batches 1 --schedule 1f1b";
   EXPECT_THAT(
       list,

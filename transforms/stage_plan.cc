@@ -39,6 +39,7 @@ class StagePlanner {
         at_(function.value_limit(), kNowhere),
         from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
+        fixed_(FindFixedValues(function)),
         gradient_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
@@ -73,12 +74,6 @@ class StagePlanner {
 
   bool IsParameter(ValueId value) const {
     return !function_.producer(value).valid() && from_data_[value] == 0;
-  }
-
-  // A buffer or a constant.
-  bool IsFixed(ValueId value) const {
-    const OpId op = function_.producer(value);
-    return op.valid() ? function_.kind(op) == ir::OpKind::kConstant : is_buffer_[value] != 0;
   }
 
   bool IsData(ValueId value) const {
@@ -226,7 +221,7 @@ class StagePlanner {
   void PlaceLater(OpId op) {
     int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
-      if (IsData(operand) || IsFixed(operand)) continue;  // every stage may read it
+      if (IsData(operand) || fixed_[operand] != 0) continue;  // every stage may read it
       if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
@@ -304,6 +299,7 @@ class StagePlanner {
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
   IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
+  IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
 };
 
@@ -368,7 +364,9 @@ IdTable<ValueId, char> FindFixedValues(const Function& function) {
   for (const OpId op : function.order()) {
     const auto operands = function.operands(op);
     const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
-    if (none || function.info(op).op_class == ir::OpClass::kCollective) continue;
+    const bool moves = function.info(op).op_class == ir::OpClass::kCollective &&
+                       function.kind(op) != ir::OpKind::kAllSlice;
+    if (none || moves) continue;
     const bool all = std::all_of(operands.begin(), operands.end(),
                                  [&](ValueId operand) { return fixed[operand] != 0; });
     for (int32_t i = 0; i < function.result_count(op); ++i) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 const std::string kGpt =
-    "simulate --model gpt:layers=2,hidden=2048,heads=16,seq=1024,vocab=32000,flash=1 --batch-size "
+    "simulate --model gpt:layers=2,hidden=2048,heads=16,seq=1024,vocab=32000,tied_embeddings=0,flash=1 --batch-size "
     "4 "
     "--cluster dgx-h100:1 ";
 const std::string kMlp =
@@ -32,7 +32,8 @@ double StepTime(const std::string& command) { return Report(command).value("step
 
 std::vector<std::string> Communications(const std::string& command) {
   std::vector<std::string> kinds;
-  for (const json& row : Report(command)["communication"]) kinds.push_back(row["kind"]);
+  const json report = Report(command);
+  for (const json& row : report["communication"]) kinds.push_back(row["kind"]);
   return kinds;
 }
 

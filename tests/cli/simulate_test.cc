@@ -93,7 +93,7 @@ TEST(Simulate, FoldingChangesNothingThatIsReported) {
 const std::string kTwoNodes =
     "simulate --model mlp:layers=4,dim=1024 --batch-size 4096 --cluster "
     "dgx-a100:2,ideal-collectives "
-    "--dp 2 --hp 8 ";
+    "--dp 2 --hp 8 --sharding megatron ";
 
 // Tensor parallelism across nodes costs more than within them.
 TEST(Simulate, ABadOrderShows) {

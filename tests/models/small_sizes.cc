@@ -53,6 +53,10 @@ ir::Function WithSmallSizes(const ir::Function& function, const SmallSizes& size
           for (int64_t& size : list) size = Smaller(sizes.kernels, size);
           changed.Set("kernel", std::move(list));
         }
+        for (const char* name : {"heads", "kv_heads"}) {
+          if (attributes.Find(name) == nullptr) continue;
+          changed.Set(name, Smaller(sizes.heads, attributes.Int(name, 0)));
+        }
         return changed;
       }};
   absl::StatusOr<ir::Function> small = ir::RebuildWithInputs(function, change);

@@ -54,12 +54,22 @@ SmallSizes Channels() {
           .kernels = {{7, 1}}};
 }
 
+// The same of a net that puts channels side by side: all are an eighth.
+SmallSizes Squeezed() {
+  SmallSizes sizes = {.dims = {{1000, 20}, {224, 32}}, .kernels = {}};
+  for (const int64_t channels : {16, 32, 48, 64, 96, 128, 192, 256, 384, 512}) {
+    sizes.dims[channels] = channels / 8;
+  }
+  return sizes;
+}
+
 std::vector<Model> Models() {
   const std::string examples = "/examples/models/", data = "/tests/data/models/";
   const SmallSizes gpt = {.dims = {{768, 24}, {3072, 48}, {50257, 40}, {1024, 4}}, .kernels = {}};
   const SmallSizes bert = {.dims = {{768, 24}, {3072, 48}, {30522, 40}, {512, 4}}, .kernels = {}};
-  const SmallSizes llama = {.dims = {{2048, 64}, {64, 2}, {512, 16}, {8192, 32}, {32000, 24}},
-                            .kernels = {}};
+  const SmallSizes llama = {.dims = {{2048, 16}, {64, 2}, {512, 4}, {8192, 24}, {32000, 24}},
+                            .kernels = {},
+                            .heads = {{32, 8}, {8, 2}}};
   return {{"gpt2_small", examples, gpt},
           {"gpt2_small_dynamic", data, gpt},
           {"bert_base", examples, bert},
@@ -67,7 +77,7 @@ std::vector<Model> Models() {
           {"mlp_64x512", examples, {.dims = {{512, 12}}, .kernels = {}}},
           {"resnet50", examples, Channels(), false},
           {"light_resnet50", data, Channels()},
-          {"light_squeezenet", data, Channels()},
+          {"light_squeezenet", data, Squeezed()},
           {"light_vgg19", data, Channels()}};
 }
 
@@ -131,16 +141,17 @@ TEST_P(SpreadModels, Verify) {
   }
 }
 
-// Every pair of degrees occurs, and with each every third, over the four degrees of hp.
+// Every two of the degrees of dp, hp and pp meet.
 TEST_P(SpreadModels, AreTheSame) {
   const ir::Function step = SmallStep(GetParam());
   const semantics::Named inputs = semantics::RandomInputs(step, 7);
   const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
   int64_t turn = 0;
   for (const int64_t hp : {2, 3, 4, 8}) {
-    for (const int64_t dp : {1, 2, 3}) {
+    for (const int64_t dp : {1, 2, 3, 4}) {
       const ParallelDegrees degrees =
-          DegreesOf(GetParam().exact ? dp : 1, hp, 1 + turn++ % 4, GetParam().exact);
+          DegreesOf(GetParam().exact ? dp : 1, hp, 1 + (turn + turn / 4) % 4, GetParam().exact);
+      ++turn;
       SCOPED_TRACE(Show(degrees));
       const auto spread = Spread(step, degrees);
       ASSERT_TRUE(spread.ok()) << spread.status();

@@ -107,12 +107,45 @@ class Pipeline {
       default:
         break;
     }
+    // A replica's share of the batch, its part in the microbatch, and of that what the rank holds.
     const Tensor& whole = Find(inputs_, part.function.value_name(input.value));
-    const ir::Dims local = ir::LocalType(type, mesh).dims;
-    type.dims = whole.dims();
-    Tensor mine = ir::Scatter(whole, type, mesh, ranks_[s][place]);
-    if (mine.dims() == local) return mine;
-    return ir::SlicePart(mine, 0, microbatch, mine.dims()[0] / local[0]);
+    const int64_t rank = ranks_[s][place];
+    if (whole.dims() == type.dims) return ir::Scatter(whole, type, mesh, rank);
+    const AxisList replicas = Replicas(type, mesh);
+    Tensor mine = ir::SlicePart(whole, 0, ir::PartOf(mesh, rank, replicas), mesh.size(replicas));
+    mine = ir::SlicePart(mine, 0, microbatch, whole.dims()[0] / type.dims[0]);
+    type.dims[0] /= mesh.size(replicas);
+    for (const ir::AxisIndex axis : replicas.axes()) {
+      type.sharding.Set(0, type.dims.size(), type.sharding.at(0).Without(axis));
+    }
+    return ir::Scatter(mine, type, mesh, rank);
+  }
+
+  // The axes that split the batch before it is cut into microbatches.
+  static AxisList Replicas(const TensorType& type, const Mesh& mesh) {
+    AxisList replicas;
+    const auto dp = mesh.Find("dp");
+    if (dp.has_value() && type.sharding.at(0).contains(*dp)) replicas.push_back(*dp);
+    return replicas;
+  }
+
+  // What has been collected, microbatch by microbatch, in the order of the batch.
+  Tensor GatherCollected(const std::vector<Tensor>& parts, TensorType type, const Mesh& mesh,
+                         std::span<const int64_t> ranks) {
+    const int64_t count = step_.microbatches;
+    const int64_t replicas = mesh.size(Replicas(type, mesh));
+    Tensor all(type.dtype, type.dims);
+    type.dims[0] /= count;
+    for (int64_t microbatch = 0; microbatch < count; ++microbatch) {
+      std::vector<Tensor> now;
+      for (const Tensor& part : parts) now.push_back(ir::SlicePart(part, 0, microbatch, count));
+      const Tensor whole = ir::Gather(now, type, mesh, ranks, outcome_.disagreement);
+      for (int64_t replica = 0; replica < replicas; ++replica) {
+        ir::PastePart(ir::SlicePart(whole, 0, replica, replicas), 0, replica * count + microbatch,
+                      all);
+      }
+    }
+    return all;
   }
 
   void RunPart(size_t s, const transforms::StageFunction& part, int64_t microbatch) {
@@ -153,6 +186,7 @@ class Pipeline {
     std::vector<Tensor> parts = Parts(values, output.value);
     const Function& f = part.function;
     std::string name(f.value_name(output.value));
+    bool collected = false;
     if (output.role == ir::OutputRole::kSaved) {
       kept_[{s, OriginOf(part, output.value), microbatch}] = std::move(parts);
       return;
@@ -160,9 +194,12 @@ class Pipeline {
     if (output.role == ir::OutputRole::kAccumulator) {
       const OpId sum = f.producer(output.value);
       name = std::string(f.value_name(f.operands(sum)[1]));
+      collected = f.kind(sum) == OpKind::kCollect;
     }
+    const TensorType& type = f.type(output.value);
     outcome_.outputs[name] =
-        ir::Gather(parts, f.type(output.value), f.mesh(), ranks_[s], outcome_.disagreement);
+        collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
+                  : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
     if (output.role == ir::OutputRole::kAccumulator) {
       kept_[{s, SummandOf(part, output.of), -1}] = std::move(parts);
     }
