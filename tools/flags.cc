@@ -160,6 +160,9 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "what each op does along hp: auto, as is fastest by the cost model, or megatron: column and "
       "row products [auto]")("sequence-parallel", po::bool_switch(&flags.sequence_parallel),
                              "megatron with the residual stream split along the sequence")(
+      "context-attention", po::value(&flags.context_attention),
+      "how attention gets by with --cp: all-to-all, all-gather, ring, or auto: the fastest "
+      "[auto]")(
       "shard", po::value(&flags.shard)->composing(),
       "REGEX=hp@1: axis hp splits dimension 1 of the values whose names match, or hp@whole; the "
       "rest is chosen around it (repeat for more)")(
@@ -211,6 +214,19 @@ absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
     return absl::InvalidArgumentError(
         "--sequence-parallel: --sharding auto finds it where it pays; wanted --sharding megatron");
   }
+  static const auto& kAttentions = *new std::map<std::string, transforms::ContextAttention>{
+      {"", transforms::ContextAttention::kAuto},
+      {"auto", transforms::ContextAttention::kAuto},
+      {"all-to-all", transforms::ContextAttention::kAllToAll},
+      {"all-gather", transforms::ContextAttention::kAllGather},
+      {"ring", transforms::ContextAttention::kRing}};
+  const auto attention = kAttentions.find(flags.context_attention);
+  if (attention == kAttentions.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--context-attention '", flags.context_attention,
+                     "': wanted auto, all-to-all, all-gather or ring"));
+  }
+  setting.sharding.context_attention = attention->second;
   setting.equal_stages = flags.distir();
   setting.shard_by_cost = sharding == "auto" || flags.sequence_parallel;
   setting.sharding.sequence_parallel = flags.sequence_parallel;

@@ -41,6 +41,7 @@ struct ModelFlags {
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   std::string sharding;
   bool sequence_parallel = false;
+  std::string context_attention;
   std::vector<std::string> shard;
   std::vector<std::string> symbols;
   std::string freeze;

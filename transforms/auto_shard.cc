@@ -112,7 +112,7 @@ class Spreader {
     if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
       ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
     }
-    OpStrategies strategies(base, mesh, axis, prices_);
+    OpStrategies strategies(base, mesh, axis, prices_, options_.context_attention);
     LayoutWays ways(base, mesh, axis, prices_);
     ShardingGraph graph(base, strategies, ways, std::move(pins), options_);
     ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(mesh, axis, prices_), base.name()));

@@ -51,6 +51,10 @@ struct ShardingPin {
 /// what was wanted; the axis need not be on any mesh.
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
 
+/// How attention gets by with sequences that are split along "cp": heads change places with rows
+/// and back; keys and values are gathered; or they go round (transforms/ring_attention.h).
+enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
+
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
   /// is pinned, or redistributed from there.
@@ -58,6 +62,8 @@ struct AutoShardOptions {
   /// Megatron's pattern along "hp", with its sequence parallelism (Korthikanti et al. 2022): what
   /// its row products leave partial is split along dimension 1.
   bool sequence_parallel = false;
+  /// Of attentions that can.
+  ContextAttention context_attention = ContextAttention::kAuto;
   /// How often a step runs what is spread here before its update: what the update does counts that
   /// much less.
   int64_t microbatches = 1;

@@ -10,6 +10,7 @@
 #include "ir/dead_code.h"
 #include "support/status.h"
 #include "transforms/redistribution/emit.h"
+#include "transforms/ring_attention.h"
 
 namespace orrery::transforms {
 namespace {
@@ -85,11 +86,30 @@ class Emitter {
       operands.push_back(Version(old[i], graph_.Wanted(op, i)));
       if (!builder_.status().ok()) return builder_.status();
     }
+    const std::vector<ValueId> made =
+        graph_.HowOf(op) == OpStrategy::How::kRing ? Ring(op, operands) : Copy(op, operands);
+    if (!builder_.status().ok()) return builder_.status();
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId value = function_.result(op, i);
+      versions_[value].push_back({graph_.Left(value), made[static_cast<size_t>(i)]});
+      // At once, among the ops that it belongs to.
+      if (graph_.Left(value) != graph_.Given(value)) Version(value, graph_.Given(value));
+    }
+    return builder_.status();
+  }
+
+  std::vector<absl::string_view> NamesOf(OpId op) const {
     std::vector<absl::string_view> names;
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       names.push_back(function_.value_name(function_.result(op, i)));
     }
-    const bool makes = graph_.Makes(op);
+    return names;
+  }
+
+  // The op on new operands, and its results; none after an error.
+  std::vector<ValueId> Copy(OpId op, const std::vector<ValueId>& operands) {
+    const std::vector<absl::string_view> names = NamesOf(op);
+    const bool makes = graph_.HowOf(op) == OpStrategy::How::kMakes;
     ir::AttributeSet split;
     if (makes) split = SplitFurther(function_.attributes(op), builder_.function().mesh(), axis_);
     const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
@@ -98,14 +118,25 @@ class Emitter {
             ? builder_.TypedOp(function_.kind(op), operands, function_.type(function_.result(op)),
                                names[0], attributes)
             : builder_.Ops(function_.kind(op), operands, names, attributes);
-    if (!copy.valid()) return builder_.status();
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      const ValueId value = function_.result(op, i);
-      versions_[value].push_back({graph_.Left(value), builder_.function().result(copy, i)});
-      // At once, among the ops that it belongs to.
-      if (graph_.Left(value) != graph_.Given(value)) Version(value, graph_.Given(value));
+    std::vector<ValueId> results;
+    for (int32_t i = 0; copy.valid() && i < function_.result_count(op); ++i) {
+      results.push_back(builder_.function().result(copy, i));
     }
-    return builder_.status();
+    return results;
+  }
+
+  std::vector<ValueId> Ring(OpId op, const std::vector<ValueId>& operands) {
+    const AttentionRing ring = {.attributes = function_.attributes(op),
+                                .axes = builder_.function().mesh().axes()[axis_].name};
+    const AttentionOperands qkv = {operands[0], operands[1], operands[2]};
+    const std::vector<absl::string_view> names = NamesOf(op);
+    if (function_.kind(op) == OpKind::kAttention) {
+      const AttentionResults results = EmitRing(ring, qkv, names, builder_);
+      return {results.y, results.logarithms};
+    }
+    const AttentionOperands gradients =
+        EmitRingGrad(ring, {qkv, {operands[3], operands[4]}, operands[5]}, names, builder_);
+    return {gradients.q, gradients.k, gradients.v};
   }
 
   // `value` in that layout.

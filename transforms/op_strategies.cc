@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "transforms/redistribution/emit.h"
+#include "transforms/ring_strategy.h"
 
 namespace orrery::transforms {
 namespace {
@@ -128,6 +129,8 @@ std::vector<OpStrategy> OpStrategies::Make(OpId op) const {
   } else if (info.infer_sharding != nullptr && count == 1) {
     AddDims(op, strategies);
   }
+  const OpKind kind = function_.kind(op);
+  if (kind == OpKind::kAttention || kind == OpKind::kAttentionGrad) AddRing(op, strategies);
   const bool passes = info.linear || info.op_class == ir::OpClass::kCollective;
   if (passes) Add(op, Layouts(count, kPartialLayout), strategies);
   return strategies;
@@ -157,7 +160,15 @@ void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) cons
     Add(op, layouts, strategies);
     if (others != layouts && others != whole) Add(op, others, strategies);
   }
-  if (choice.MakesPart()) Add(op, whole, strategies, true);
+  if (choice.MakesPart()) Add(op, whole, strategies, OpStrategy::How::kMakes);
+}
+
+// Other axes split no sequences.
+void OpStrategies::AddRing(OpId op, std::vector<OpStrategy>& strategies) const {
+  if (mesh_.axes()[axis_].name != "cp") return;
+  auto ring = RingStrategy(function_, op, mesh_, axis_, prices_);
+  if (ring.has_value()) strategies.push_back(*std::move(ring));
+  KeepContextAttention(attention_, function_.type(function_.operands(op)[0]).dims, strategies);
 }
 
 // Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.
@@ -179,8 +190,9 @@ void OpStrategies::AddDims(OpId op, std::vector<OpStrategy>& strategies) const {
 
 // Adds the strategy that wants these operands, unless the op cannot be carried out so.
 void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies,
-                       bool makes) const {
-  const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.makes == makes; };
+                       OpStrategy::How how) const {
+  const bool makes = how == OpStrategy::How::kMakes;
+  const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.how == how; };
   if (std::ranges::any_of(strategies, there)) return;
   const auto operands = function_.operands(op);
   std::vector<TensorType> types;
@@ -201,7 +213,7 @@ void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>&
   } else if (!ir::InferTypes(function_.kind(op), {attributes, places, mesh_}, results).ok()) {
     return;
   }
-  OpStrategy strategy{.operands = layouts, .results = {}, .makes = makes};
+  OpStrategy strategy{.operands = layouts, .results = {}, .how = how};
   for (size_t j = 0; j < results.size(); ++j) {
     const AxisLayout layout = LayoutOf(results[j].sharding, axis_);
     const TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));

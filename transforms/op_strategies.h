@@ -16,19 +16,25 @@ struct OpStrategy {
   absl::InlinedVector<AxisLayout, 4> operands;  // wanted of them
   absl::InlinedVector<AxisLayout, 2> results;   // left of them
   double seconds = 0;
-  bool makes = false;  // each rank makes its part of the results: see SplitFurther
+  enum class How : uint8_t {
+    kPlain,
+    kMakes,  // each rank makes its part of the results: see SplitFurther
+    kRing,   // keys and values of an attention go round: see ring_attention.h
+  };
+  How how = How::kPlain;
 };
 
 /// The strategies of ops, from their sharding rules: "whole"; one for each factor that divides, and
 /// another one where some operands may stay whole; one for the factor that is made; and of a linear
-/// op that operands and results are partial. Equal ops share them.
+/// op that operands and results are partial. Along "cp" attention may also go round in a ring.
+/// Equal ops share them.
 class OpStrategies {
  public:
   /// All live longer. Nothing in `function` uses `axis` yet; `mesh` is its mesh with `axis` at its
   /// size.
   OpStrategies(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
-               const ShardingPrices& prices)
-      : function_(function), mesh_(mesh), axis_(axis), prices_(prices) {}
+               const ShardingPrices& prices, ContextAttention attention = ContextAttention::kAuto)
+      : function_(function), mesh_(mesh), axis_(axis), prices_(prices), attention_(attention) {}
 
   const std::vector<OpStrategy>& Of(ir::OpId op);
 
@@ -39,12 +45,14 @@ class OpStrategies {
   void AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const;
   void AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const;
   void Add(ir::OpId op, const Layouts& operands, std::vector<OpStrategy>& strategies,
-           bool makes = false) const;
+           OpStrategy::How how = OpStrategy::How::kPlain) const;
+  void AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) const;
 
   const ir::Function& function_;
   const ir::Mesh& mesh_;
   const ir::AxisIndex axis_;
   const ShardingPrices& prices_;
+  const ContextAttention attention_;
   std::map<std::vector<int32_t>, std::vector<OpStrategy>> made_;  // by kind, attributes and types
 };
 

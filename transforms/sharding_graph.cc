@@ -308,11 +308,11 @@ AxisLayout ShardingGraph::WantedBy(const Use& use, const Choice& choice) const {
                          : strategy.operands[static_cast<size_t>(use.operand)];
 }
 
-bool ShardingGraph::Makes(OpId op) const {
-  if (function_.info(op).op_class == ir::OpClass::kOptimizer) return false;
+OpStrategy::How ShardingGraph::HowOf(OpId op) const {
+  if (function_.info(op).op_class == ir::OpClass::kOptimizer) return OpStrategy::How::kPlain;
   const int32_t node = node_of_op_[op];
   const auto strategy = static_cast<size_t>(ChoiceOf(node).strategy);
-  return (*nodes_[static_cast<size_t>(node)].strategies)[strategy].makes;
+  return (*nodes_[static_cast<size_t>(node)].strategies)[strategy].how;
 }
 
 AxisLayout ShardingGraph::Wanted(OpId op, size_t i) const {

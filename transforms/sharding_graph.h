@@ -45,8 +45,8 @@ class ShardingGraph {
   AxisLayout Given(ir::ValueId value) const { return GivenBy(value, ChoiceOf(node_of_[value])); }
   /// Another layout that several of its consumers want; kNoLayout without one.
   AxisLayout Extra(ir::ValueId value) const { return ExtraBy(value, ChoiceOf(node_of_[value])); }
-  /// Whether each rank makes its part of the results of `op`: see OpStrategy.
-  bool Makes(ir::OpId op) const;
+  /// How `op` is carried out.
+  OpStrategy::How HowOf(ir::OpId op) const;
   /// The layout in which `op` wants operand `i`.
   AxisLayout Wanted(ir::OpId op, size_t i) const;
 

@@ -24,6 +24,7 @@ bool IsRedistribution(const Function& function, OpId op) {
     case ir::OpKind::kAllSlice:
     case ir::OpKind::kAllToAll:
     case ir::OpKind::kPermute:
+    case ir::OpKind::kRotate:
       return true;
     default:
       return false;

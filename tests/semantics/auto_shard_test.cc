@@ -81,11 +81,11 @@ ir::Function Model(absl::string_view family, absl::string_view keys, int64_t bat
 // The step, spread by `prices`, verifies and computes what it did.
 void ExpectSameSpread(const ir::Function& step, const ir::Mesh& mesh,
                       const transforms::ShardingPrices& prices, const Named& inputs,
-                      const Named& expected) {
+                      const Named& expected, const transforms::AutoShardOptions& options = {}) {
   SCOPED_TRACE(ir::ToString(mesh));
   AutoShardReport report;
   const auto sharded =
-      transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, {}, &report);
+      transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, options, &report);
   ASSERT_TRUE(sharded.ok()) << sharded.status();
   ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded) << ir::Print(*sharded);
   EXPECT_TRUE(report.optimal);
@@ -155,6 +155,36 @@ void ExpectGoodOverFurtherAxes(const ir::Function& step) {
       SCOPED_TRACE(absl::StrCat("seed=", seed));
       ExpectSameSpread(step, mesh, RandomPrices(seed), inputs, expected);
       if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// However attention gets by with split sequences; each way leaves its mark.
+TEST(AutoShard, ContextAttentionIsTheSame) {
+  using transforms::ContextAttention;
+  for (const char* keys : {"layers=1,hidden=16,heads=8,kv_heads=4,seq=8,vocab=8,flash=1",
+                           "layers=1,hidden=16,heads=4,seq=8,vocab=8,flash=1,qkv=packed"}) {
+    const ir::Function step = Model("gpt", keys, 2);
+    const Named inputs = RandomInputs(step, 5);
+    const Named expected = RunAll(step, inputs).outputs;
+    for (const ir::Mesh& mesh :
+         {ir::Mesh({{"dp", 2}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}, {"hp", 2}}),
+          ir::Mesh({{"dp", 1}, {"ep", 2}, {"cp", 2}, {"hp", 2}})}) {
+      const PlainPrices prices(mesh, kRates[0]);
+      for (const auto& [way, mark] : std::vector<std::pair<ContextAttention, const char*>>{
+               {ContextAttention::kAllToAll, "AllToAll(%"},
+               {ContextAttention::kAllGather, "AllGather(%"},
+               {ContextAttention::kRing, "Rotate(%"}}) {
+        SCOPED_TRACE(mark);
+        const transforms::AutoShardOptions options = {.context_attention = way};
+        ExpectSameSpread(step, mesh, prices, inputs, expected, options);
+        const auto spread =
+            transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, options);
+        const std::string text = ir::Print(*spread);
+        EXPECT_TRUE(absl::StrContains(text, mark)) << text;
+        EXPECT_EQ(absl::StrContains(text, "MergeAttention("), way == ContextAttention::kRing);
+        if (HasFailure()) return;
+      }
     }
   }
 }
