@@ -114,13 +114,13 @@ class Spreader {
     }
     OpStrategies strategies(base, mesh, axis, prices_, options_.context_attention);
     LayoutWays ways(base, mesh, axis, prices_);
-    ShardingGraph graph(base, strategies, ways, std::move(pins), options_);
-    ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(mesh, axis, prices_), base.name()));
+    ShardingGraph graph(base, mesh, axis, prices_, strategies, ways, std::move(pins), options_);
+    ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(), base.name()));
     const double built = Now();
-    const auto to_come = static_cast<double>(mesh_.size() / mesh.size());
-    ORRERY_ASSIGN_OR_RETURN(
-        StrategyChoice choice,
-        Solve(graph, static_cast<double>(options_.memory_limit.count()) * to_come));
+    const int64_t to_come = mesh_.size() / mesh.size();
+    ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice,
+                            Solve(graph, static_cast<double>(options_.memory_limit.count()) *
+                                             static_cast<double>(to_come)));
     if (choice.none.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat(base.name(), ": no sharding: ", choice.none->reason));

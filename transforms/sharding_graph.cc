@@ -12,9 +12,13 @@ using ir::OpId;
 using ir::TensorType;
 using ir::ValueId;
 
-ShardingGraph::ShardingGraph(const Function& function, OpStrategies& strategies, LayoutWays& ways,
-                             PinnedLayouts pins, const AutoShardOptions& options)
+ShardingGraph::ShardingGraph(const Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
+                             const ShardingPrices& prices, OpStrategies& strategies,
+                             LayoutWays& ways, PinnedLayouts pins, const AutoShardOptions& options)
     : function_(function),
+      mesh_(mesh),
+      axis_(axis),
+      prices_(prices),
       strategies_(strategies),
       ways_(ways),
       pins_(std::move(pins)),
@@ -24,10 +28,10 @@ ShardingGraph::ShardingGraph(const Function& function, OpStrategies& strategies,
       place_(function.value_limit(), 0),
       use_count_(function.value_limit(), 0),
       kept_(function.value_limit(), 0),
+      summed_(function.value_limit(), 0),
       node_of_op_(function.op_limit(), -1) {}
 
-absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
-                                  const ShardingPrices& prices) {
+absl::Status ShardingGraph::Build() {
   const auto is_optimizer = [&](OpId op) {
     return function_.info(op).op_class == ir::OpClass::kOptimizer;
   };
@@ -35,11 +39,11 @@ absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
     if (is_optimizer(op)) AddOptimizer(op);
   }
   AddInputs();
-  for (size_t node = 0; node < nodes_.size(); ++node) AddGroupStrategies(node, mesh, axis);
+  for (size_t node = 0; node < nodes_.size(); ++node) AddGroupStrategies(node);
   const IdTable<OpId, StepPhase> phase = FindPhases(function_);
   for (const OpId op : function_.order()) {
     if (is_optimizer(op)) {
-      AddGroupSeconds(op, mesh, axis, prices);
+      AddGroupSeconds(op);
     } else {
       AddOp(op);
       if (phase[op] == StepPhase::kUpdate) nodes_.back().share = update_share_;
@@ -47,6 +51,7 @@ absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
   }
   AddOutputs();
   FindKept(phase);
+  FindSummed(phase);
   for (const Use& use : uses_) ++use_count_[use.value];
   for (size_t node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].is_group) {
@@ -54,7 +59,7 @@ absl::Status ShardingGraph::Build(const ir::Mesh& mesh, ir::AxisIndex axis,
     }
     MakeChoices(node);
     if (absl::Status status = MakeCosts(node); !status.ok()) return status;
-    MakeMemory(node, mesh, axis);
+    MakeMemory(node);
   }
   for (const Use& use : uses_) MakeEdge(use);
   return absl::OkStatus();
@@ -104,12 +109,14 @@ void ShardingGraph::AddInputs() {
   }
 }
 
-void ShardingGraph::AddGroupStrategies(size_t node, const ir::Mesh& mesh, ir::AxisIndex axis) {
+void ShardingGraph::AddGroupStrategies(size_t node) {
   const auto& values = nodes_[node].values;
   std::vector<OpStrategy>& strategies = of_groups_.emplace_back();
   strategies.push_back({.operands = {}, .results = {kWholeLayout}});
   for (size_t d = 0; d < function_.type(values[0]).dims.size(); ++d) {
-    const auto can = [&](ValueId value) { return CanSplit(function_.type(value), d, axis, mesh); };
+    const auto can = [&](ValueId value) {
+      return CanSplit(function_.type(value), d, axis_, mesh_);
+    };
     if (!std::ranges::all_of(values, can)) continue;
     strategies.push_back({.operands = {}, .results = {static_cast<AxisLayout>(d)}});
   }
@@ -117,8 +124,7 @@ void ShardingGraph::AddGroupStrategies(size_t node, const ir::Mesh& mesh, ir::Ax
 }
 
 // What the optimizer takes for the parameter of each of its groups, as if it were alone.
-void ShardingGraph::AddGroupSeconds(OpId op, const ir::Mesh& mesh, ir::AxisIndex axis,
-                                    const ShardingPrices& prices) {
+void ShardingGraph::AddGroupSeconds(OpId op) {
   const auto operands = function_.operands(op);
   ir::AttributeSet attributes = function_.attributes(op);
   const auto n = static_cast<size_t>(attributes.Int("parameters", 1));
@@ -128,13 +134,13 @@ void ShardingGraph::AddGroupSeconds(OpId op, const ir::Mesh& mesh, ir::AxisIndex
     for (OpStrategy& strategy : of_groups_[group]) {
       std::vector<TensorType> types;
       for (size_t k = i; k < operands.size(); k += n) {
-        types.push_back(InLayout(function_.type(operands[k]), strategy.results[0], axis));
+        types.push_back(InLayout(function_.type(operands[k]), strategy.results[0], axis_));
       }
       std::vector<const TensorType*> places;
       for (const TensorType& type : types) places.push_back(&type);
       const std::span<const TensorType* const> all = places;
       strategy.seconds =
-          SecondsOf(function_.kind(op), attributes, all, all.first(all.size() - 1), mesh, prices);
+          SecondsOf(function_.kind(op), attributes, all, all.first(all.size() - 1), mesh_, prices_);
     }
   }
 }
@@ -208,6 +214,7 @@ absl::Status ShardingGraph::MakeCosts(size_t number) {
       if (left != given) moves += ways_.Find(value, left, given).seconds;
       const AxisLayout extra = ExtraBy(value, choice);
       if (extra != kNoLayout) moves += ways_.Find(value, given, extra).seconds;
+      if (summed_[value] != 0 && update_share_ < 1) moves += SumSeconds(value, given);
     }
     // Inputs are updated once, but moved for each microbatch.
     const double seconds = (*node.strategies)[static_cast<size_t>(choice.strategy)].seconds;
@@ -240,20 +247,37 @@ void ShardingGraph::FindKept(const IdTable<OpId, StepPhase>& phase) {
   }
 }
 
-void ShardingGraph::MakeMemory(size_t number, const ir::Mesh& mesh, ir::AxisIndex axis) {
+// What an update reads is added up before, in the layout in which backward leaves it.
+void ShardingGraph::FindSummed(const IdTable<OpId, StepPhase>& phase) {
+  for (const OpId op : function_.order()) {
+    if (phase[op] != StepPhase::kUpdate) continue;
+    for (const ValueId operand : function_.operands(op)) {
+      const OpId producer = function_.producer(operand);
+      if (producer.valid() && phase[producer] == StepPhase::kBackward) summed_[operand] = 1;
+    }
+  }
+}
+
+// Of one more summand.
+double ShardingGraph::SumSeconds(ValueId value, AxisLayout layout) const {
+  const TensorType type = InLayout(function_.type(value), layout, axis_);
+  const TensorType* const summands[] = {&type, &type};
+  return SecondsOf(ir::OpKind::kAccumulate, {}, summands, std::span(summands, 1), mesh_, prices_);
+}
+
+void ShardingGraph::MakeMemory(size_t number) {
   const Node& node = nodes_[number];
   std::vector<double>& row = memory_.emplace_back();
   const auto bytes = [&](ValueId value, AxisLayout layout) {
-    const TensorType type = InLayout(function_.type(value), layout, axis);
-    return static_cast<double>(SizeOf(ir::LocalType(type, mesh)).count());
+    const TensorType type = InLayout(function_.type(value), layout, axis_);
+    return static_cast<double>(SizeOf(ir::LocalType(type, mesh_)).count());
   };
   for (const Choice& choice : node.choices) {
     double memory = 0;
     for (const ValueId value : node.values) {
       const bool input = !function_.producer(value).valid();
-      // An input, and for the first of a group that an optimizer updates, its gradient.
-      const bool updated = input && value == node.values[0] && node.values.size() > 1;
-      const double copies = input ? (updated ? 2 : 1) : kept_[value] != 0 ? in_flight_ : 0;
+      double copies = input || summed_[value] != 0 ? 1 : 0;
+      if (kept_[value] != 0) copies += in_flight_;
       if (copies > 0) memory += copies * bytes(value, GivenBy(value, choice));
     }
     row.push_back(memory);

@@ -28,11 +28,12 @@ absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir:
 class ShardingGraph {
  public:
   /// Of `options`: microbatches and in_flight.
-  ShardingGraph(const ir::Function& function, OpStrategies& strategies, LayoutWays& ways,
+  ShardingGraph(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
+                const ShardingPrices& prices, OpStrategies& strategies, LayoutWays& ways,
                 PinnedLayouts pins, const AutoShardOptions& options);
 
   /// Fills the graph; an error where a pin cannot be kept.
-  absl::Status Build(const ir::Mesh& mesh, ir::AxisIndex axis, const ShardingPrices& prices);
+  absl::Status Build();
 
   const StrategyGraph& graph() const { return graph_; }
   /// Bytes that each strategy of each node keeps, as AutoShardOptions::memory_limit counts them.
@@ -72,18 +73,19 @@ class ShardingGraph {
 
   size_t AddNode(std::string name, bool is_group);
   void AddValue(size_t node, ir::ValueId value);
-  void AddGroupStrategies(size_t node, const ir::Mesh& mesh, ir::AxisIndex axis);
+  void AddGroupStrategies(size_t node);
   void AddInputs();
   void AddOptimizer(ir::OpId op);
   void AddOp(ir::OpId op);
   void AddOutputs();
   absl::Status PinGroup(size_t node);
-  void AddGroupSeconds(ir::OpId op, const ir::Mesh& mesh, ir::AxisIndex axis,
-                       const ShardingPrices& prices);
+  void AddGroupSeconds(ir::OpId op);
   void MakeChoices(size_t node);
   absl::Status MakeCosts(size_t node);
+  double SumSeconds(ir::ValueId value, AxisLayout layout) const;
   void FindKept(const IdTable<ir::OpId, StepPhase>& phase);
-  void MakeMemory(size_t node, const ir::Mesh& mesh, ir::AxisIndex axis);
+  void FindSummed(const IdTable<ir::OpId, StepPhase>& phase);
+  void MakeMemory(size_t node);
   void MakeEdge(const Use& use);
 
   const Choice& ChoiceOf(int32_t node) const {
@@ -96,6 +98,9 @@ class ShardingGraph {
   AxisLayout WantedBy(const Use& use, const Choice& choice) const;
 
   const ir::Function& function_;
+  const ir::Mesh& mesh_;
+  const ir::AxisIndex axis_;
+  const ShardingPrices& prices_;
   OpStrategies& strategies_;
   LayoutWays& ways_;
   PinnedLayouts pins_;
@@ -106,7 +111,8 @@ class ShardingGraph {
   IdTable<ir::ValueId, int32_t> node_of_;          // that makes the value
   IdTable<ir::ValueId, int8_t> place_;             // among the results of the node
   IdTable<ir::ValueId, int32_t> use_count_;
-  IdTable<ir::ValueId, char> kept_;  // by forward, for backward
+  IdTable<ir::ValueId, char> kept_;    // by forward, for backward
+  IdTable<ir::ValueId, char> summed_;  // over microbatches, for the update
   IdTable<ir::OpId, int32_t> node_of_op_;
   std::vector<Use> uses_;
   StrategyGraph graph_;
