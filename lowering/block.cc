@@ -340,13 +340,17 @@ class BlockLowering {
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    // What makes gradients whole waits for nothing that follows in its microbatch.
-    const auto dp = function_.mesh().Find("dp");
-    const bool horizontal = axes == "hp" || (context_.phase != simulator::Phase::kUpdate &&
-                                             !(dp.has_value() && row.group.contains(*dp)));
-    row.stream = context_.blocking ? StreamKind::kCompute
-                 : horizontal      ? StreamKind::kHorizontal
-                                   : StreamKind::kData;
+    row.stream = context_.blocking ? StreamKind::kCompute : StreamOf(axes);
+  }
+
+  // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
+  // runs beside the backward of all of them.
+  StreamKind StreamOf(absl::string_view axes) const {
+    if (axes == "hp") return StreamKind::kHorizontal;
+    if (context_.phase == simulator::Phase::kUpdate) return StreamKind::kData;
+    return axes == "cp"   ? StreamKind::kContext
+           : axes == "ep" ? StreamKind::kExperts
+                          : StreamKind::kData;
   }
 
   void AddSend(OpId op) {

@@ -7,7 +7,8 @@ using redistribution::StepKind;
 ClusterShardingPrices::ClusterShardingPrices(const ir::Mesh& mesh, const cluster::Cluster& cluster,
                                              const cost_models::CostModel& cost_model,
                                              const ShardingPricesOptions& options)
-    : cluster_(cluster),
+    : mesh_(mesh),
+      cluster_(cluster),
       cost_model_(cost_model),
       times_(mesh, options.devices, cluster, cost_model, options.algorithms) {}
 
@@ -20,7 +21,12 @@ double ClusterShardingPrices::OpSeconds(const transforms::LocalOp& op) const {
 double ClusterShardingPrices::StepSeconds(StepKind kind, const ir::AxisList& axes,
                                           Bytes size) const {
   const auto collective = CollectiveOf(kind);
-  return collective.has_value() ? times_.Of(*collective, axes, size).seconds() : 0;
+  if (!collective.has_value()) return 0;
+  const bool to_all = *collective == cost_models::CollectiveKind::kAllToAll;
+  if (to_all && mesh_.size(axes) > cost_models::kMostRanksOfAllToAll) {
+    return transforms::kImpossible;
+  }
+  return times_.Of(*collective, axes, size).seconds();
 }
 
 }  // namespace orrery::lowering

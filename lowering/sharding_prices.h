@@ -32,6 +32,7 @@ class ClusterShardingPrices final : public transforms::ShardingPrices {
                      Bytes size) const override;
 
  private:
+  const ir::Mesh mesh_;
   const cluster::Cluster& cluster_;
   const cost_models::CostModel& cost_model_;
   const CollectiveTimes times_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -187,79 +188,151 @@ Flops CountModelFlops(const ir::Function& step) {
 
 namespace {
 
-absl::StatusOr<transforms::PipelinedStep> Spread(const Setting& setting,
-                                                 const transforms::ParallelDegrees& degrees,
-                                                 const ir::Mesh& mesh,
-                                                 transforms::ContextAttention attention) {
-  const lowering::ClusterShardingPrices prices(mesh, setting.cluster, *setting.cost_model,
-                                               {.algorithms = setting.lowering.algorithms});
-  transforms::SpreadOptions options{.prices = setting.shard_by_cost ? &prices : nullptr,
-                                    .sharding = setting.sharding,
-                                    .equal_stages = setting.equal_stages};
-  options.sharding.context_attention = attention;
-  options.sharding.memory_limit = setting.lowering.device_memory ? setting.cluster.device.memory
-                                                                 : setting.lowering.memory_limit;
-  return transforms::ParallelTransform3d(setting.step, degrees, options);
-}
-
-absl::StatusOr<Run> PlayWith(const Setting& setting, const Candidate& candidate,
-                             transforms::ContextAttention attention) {
-  const auto start = std::chrono::steady_clock::now();
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
-  const transforms::ParallelDegrees degrees{.dp = candidate.dp,
-                                            .hp = candidate.hp,
-                                            .pp = candidate.pp,
-                                            .microbatches = candidate.microbatches,
-                                            .order = setting.order,
-                                            .cp = candidate.cp,
-                                            .ep = candidate.ep};
-  ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(degrees));
-  if (degrees.ranks() > setting.cluster.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(setting.cluster.name, " has ", setting.cluster.size(), " devices; ",
-                     ToString(candidate), " wants ", degrees.ranks()));
-  }
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          Spread(setting, degrees, mesh, attention));
-  ORRERY_ASSIGN_OR_RETURN(Run run,
-                          PlayRounds(setting, step, *schedule, RoundsFor(*schedule, candidate)));
-  if (schedule->asynchronous) {
-    const simulator::Report shorter = std::move(run.report);
-    const int32_t batches = RoundsOfACycle(candidate);
-    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting, step, *schedule, run.rounds + batches));
-    run.report = Difference(run, shorter, batches);
-  }
-  run.figures = FiguresOf(setting, run.report);
-  run.figures.wall_time_s = SecondsSince(start);
-  return run;
-}
-
 // Whether `a` is the better run: one that fits, then the faster one.
 bool IsBetter(const Run& a, const Run& b) {
   if (a.report.fits != b.report.fits) return a.report.fits;
   return a.report.step_time < b.report.step_time;
 }
 
+// One way to spread a candidate.
+struct Way {
+  bool by_cost = true;
+  transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
+  Bytes limit = Bytes(0);  // of memory; 0: none
+};
+
+// Plays one candidate, in as many ways as it takes to find the best.
+class CandidatePlayer {
+ public:
+  CandidatePlayer(const Setting& setting, const Candidate& candidate)
+      : setting_(setting),
+        candidate_(candidate),
+        degrees_{.dp = candidate.dp,
+                 .hp = candidate.hp,
+                 .pp = candidate.pp,
+                 .microbatches = candidate.microbatches,
+                 .order = setting.order,
+                 .cp = candidate.cp,
+                 .ep = candidate.ep} {}
+
+  absl::StatusOr<Run> Best() {
+    const auto start = std::chrono::steady_clock::now();
+    ORRERY_RETURN_IF_ERROR(Prepare());
+    ORRERY_ASSIGN_OR_RETURN(Run best, WithinMemory(attention_));
+    for (const transforms::ContextAttention way : FurtherAttentions()) {
+      ORRERY_RETURN_IF_ERROR(Improve(WithinMemory(way), best));
+    }
+    if (HasPattern()) ORRERY_RETURN_IF_ERROR(Improve(Once({.by_cost = false}), best));
+    best.figures = FiguresOf(setting_, best.report);
+    best.figures.wall_time_s = SecondsSince(start);
+    return best;
+  }
+
+ private:
+  absl::Status Prepare() {
+    ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
+    if (degrees_.ranks() > setting_.cluster.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(setting_.cluster.name, " has ", setting_.cluster.size(), " devices; ",
+                       ToString(candidate_), " wants ", degrees_.ranks()));
+    }
+    attention_ = setting_.sharding.context_attention;
+    if (!setting_.shard_by_cost) return absl::OkStatus();
+    prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
+                    lowering::ShardingPricesOptions{.algorithms = setting_.lowering.algorithms});
+    limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
+                                             : setting_.lowering.memory_limit;
+    if (limit_ == Bytes(0) || candidate_.pp == 1) return absl::OkStatus();
+    // What the first stage holds at once is for the schedule to say.
+    const transforms::StageOrders orders =
+        schedule_->orders({.stages = static_cast<int32_t>(candidate_.pp),
+                           .microbatches = static_cast<int32_t>(candidate_.microbatches)});
+    in_flight_ = transforms::PeakLiveMicrobatches(orders.front());
+    return absl::OkStatus();
+  }
+
+  // Takes the other run where it is better.
+  static absl::Status Improve(absl::StatusOr<Run> other, Run& best) {
+    if (!other.ok()) {
+      return AsInfeasible(other.status()).has_value() ? absl::OkStatus() : other.status();
+    }
+    if (IsBetter(*other, best)) best = *std::move(other);
+    return absl::OkStatus();
+  }
+
+  // What travels behind attention, no price tells before all axes are spread.
+  std::vector<transforms::ContextAttention> FurtherAttentions() const {
+    using transforms::ContextAttention;
+    const bool open =
+        setting_.shard_by_cost && candidate_.cp > 1 && attention_ == ContextAttention::kAuto;
+    if (!open) return {};
+    return {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing};
+  }
+
+  // Whether Megatron's pattern is another choice: prices know of no overlap, so that it can be the
+  // better one.
+  bool HasPattern() const {
+    return setting_.shard_by_cost && candidate_.hp > 1 && candidate_.cp * candidate_.ep == 1 &&
+           setting_.sharding.pins.empty() && !setting_.sharding.sequence_parallel;
+  }
+
+  // The fastest first. What the choice of a sharding counts is not what is needed in the end: where
+  // that does not fit, again with less, and less.
+  absl::StatusOr<Run> WithinMemory(transforms::ContextAttention attention) {
+    constexpr int kTries = 3;
+    ORRERY_ASSIGN_OR_RETURN(Run best, Once({.attention = attention}));
+    const bool chosen = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
+    auto limit = static_cast<double>(limit_.count());
+    Bytes peak;
+    for (int i = 0; i < kTries && chosen && limit > 0 && !best.report.fits; ++i) {
+      const absl::StatusOr<Run> run =
+          Once({.attention = attention, .limit = Bytes(static_cast<int64_t>(limit))});
+      if (!run.ok() || run->report.peak_memory == peak) break;
+      peak = run->report.peak_memory;
+      limit *= 0.95 * static_cast<double>(limit_.count()) / static_cast<double>(peak.count());
+      const bool less = peak < best.report.peak_memory;
+      if (run->report.fits || less) best = *run;
+    }
+    return best;
+  }
+
+  absl::StatusOr<Run> Once(const Way& way) {
+    const bool by_cost = way.by_cost && prices_.has_value();
+    transforms::SpreadOptions options{.prices = by_cost ? &*prices_ : nullptr,
+                                      .sharding = setting_.sharding,
+                                      .equal_stages = setting_.equal_stages,
+                                      .in_flight = in_flight_,
+                                      .updates_each_microbatch = schedule_->asynchronous};
+    options.sharding.context_attention = way.attention;
+    options.sharding.memory_limit = way.limit;
+    ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
+                            transforms::ParallelTransform3d(setting_.step, degrees_, options));
+    const int32_t rounds = RoundsFor(*schedule_, candidate_);
+    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, *schedule_, rounds));
+    if (!schedule_->asynchronous) return run;
+    const simulator::Report shorter = std::move(run.report);
+    const int32_t batches = RoundsOfACycle(candidate_);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, *schedule_, rounds + batches));
+    run.report = Difference(run, shorter, batches);
+    return run;
+  }
+
+  const Setting& setting_;
+  const Candidate& candidate_;
+  const transforms::ParallelDegrees degrees_;
+  const transforms::PipelineSchedule* schedule_ = nullptr;
+  ir::Mesh mesh_;
+  std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
+  transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;
+  Bytes limit_;
+  int64_t in_flight_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
-  using transforms::ContextAttention;
-  const ContextAttention attention = setting.sharding.context_attention;
-  absl::StatusOr<Run> best = PlayWith(setting, candidate, attention);
-  const bool open = attention == ContextAttention::kAuto && candidate.cp > 1;
-  if (!best.ok() || !open) return best;
-  // What travels behind attention, no price tells before all axes are spread.
-  double wall_time_s = best->figures.wall_time_s;
-  for (const ContextAttention way :
-       {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing}) {
-    absl::StatusOr<Run> run = PlayWith(setting, candidate, way);
-    if (!run.ok()) continue;
-    wall_time_s += run->figures.wall_time_s;
-    if (IsBetter(*run, *best)) best = std::move(run);
-  }
-  best->figures.wall_time_s = wall_time_s;
-  return best;
+  return CandidatePlayer(setting, candidate).Best();
 }
 
 absl::StatusOr<Result> Evaluate(const Setting& setting, const Candidate& candidate) {

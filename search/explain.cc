@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/parallel.h"
 
 namespace orrery::search {
 namespace {
@@ -79,14 +80,15 @@ absl::Status Try(const Setting& setting, const Candidate& candidate, std::string
 // All orders of the axes that are more than one rank long, each once: the others come first, where
 // they change nothing.
 std::vector<std::string> OtherOrders(const std::string& order, const Candidate& candidate) {
-  std::vector<std::string> axes = absl::StrSplit(order, ','), alone, more;
-  for (const std::string& axis : axes) {
+  std::vector<std::string> alone, more;
+  for (const std::string& axis : transforms::FullOrder(order)) {
     const int64_t degree = axis == "dp"   ? candidate.dp
                            : axis == "hp" ? candidate.hp
                            : axis == "pp" ? candidate.pp
                            : axis == "cp" ? candidate.cp
                                           : candidate.ep;
-    (degree > 1 ? more : alone).push_back(axis);
+    const bool idle = degree == 1 && (axis == "cp" || axis == "ep");
+    if (!idle) (degree > 1 ? more : alone).push_back(axis);
   }
   const std::vector<std::string> as_it_is = more;
   std::vector<std::string> others;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -64,8 +65,9 @@ std::vector<const Result*> Ranked(const std::vector<Result>& results) {
   for (const Result& result : results) {
     if (result.feasible()) ranked.push_back(&result);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Result* a, const Result* b) { return a->step_time < b->step_time; });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Result* a, const Result* b) {
+    return std::pair(a->step_time, a->peak_memory) < std::pair(b->step_time, b->peak_memory);
+  });
   return ranked;
 }
 

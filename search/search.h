@@ -19,7 +19,8 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               int32_t threads,
                                               const std::function<void(size_t)>& progress = {});
 
-/// The feasible results, fastest first; ties in the order of the candidates.
+/// The feasible results, fastest first; of equally fast ones those with less memory, and then in
+/// the order of the candidates.
 std::vector<const Result*> Ranked(const std::vector<Result>& results);
 
 /// One row a result, in the order given, with the header that docs/command_line.md lists.

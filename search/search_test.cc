@@ -85,11 +85,12 @@ TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   setting.model_name = "a \"b\", c";
   Result infeasible;
   infeasible.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no, never"};
-  EXPECT_EQ(ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
-            absl::StrCat(kHeader,
-                         "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1"
-                         "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
-                         "\"divisibility: no, never\",1,1\n"));
+  EXPECT_EQ(
+      ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
+      absl::StrCat(kHeader,
+                   "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1"
+                   "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
+                   "\"divisibility: no, never\",1,1\n"));
 }
 
 TEST(ResultsCsv, DoublesReadBackAsThemselves) {

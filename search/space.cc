@@ -84,9 +84,9 @@ absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t dev
     }
   }
   if (!candidates.empty()) return candidates;
-  return absl::InvalidArgumentError(
-      absl::StrCat("no degrees dp, hp, pp in the lists make ", open ? "" : "at most ", devices,
-                   " devices; try leaving one of --dp, --hp, --pp out"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no degrees dp, hp, pp, cp, ep in the lists make ", open ? "" : "at most ", devices,
+      " devices; try leaving one of --dp, --hp, --pp out, or smaller --cp and --ep"));
 }
 
 }  // namespace orrery::search

@@ -67,6 +67,11 @@ TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
               ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
 }
 
+TEST(Enumerate, MicrobatchesDivideTheShareOfAnEpRank) {
+  EXPECT_THAT(List({.dp = {1}, .hp = {1}, .pp = {1}, .ep = {4}}, 4, 8),
+              ElementsAre("1.1.1.1", "1.1.1.2"));
+}
+
 TEST(Enumerate, SchedulesAreInnermost) {
   EXPECT_THAT(
       List(
@@ -99,11 +104,11 @@ TEST(Enumerate, MicrobatchesOfDistir) {
 TEST(Enumerate, SaysWhenNothingIsLeft) {
   EXPECT_EQ(
       Enumerate({.dp = {3}}, 4, 8).status().message(),
-      "no degrees dp, hp, pp in the lists make 4 devices; try leaving one of --dp, --hp, --pp "
-      "out");
+      "no degrees dp, hp, pp, cp, ep in the lists make 4 devices; try leaving one of --dp, --hp, "
+      "--pp out, or smaller --cp and --ep");
   EXPECT_EQ(Enumerate({.dp = {8}, .hp = {1}, .pp = {1}}, 4, 8).status().message(),
-            "no degrees dp, hp, pp in the lists make at most 4 devices; try leaving one of --dp, "
-            "--hp, --pp out");
+            "no degrees dp, hp, pp, cp, ep in the lists make at most 4 devices; try leaving one of "
+            "--dp, --hp, --pp out, or smaller --cp and --ep");
 }
 
 // Large degrees in lists must not wrap around into ones that fit.

@@ -175,8 +175,8 @@ absl::Status VerifyFlows(const Program& program) {
 
 absl::string_view ToString(StreamKind kind) {
   static constexpr std::array<absl::string_view, kStreamKindCount> kNames = {
-      "compute",          "horizontal",    "data",         "send-next",
-      "receive-previous", "send-previous", "receive-next", "host"};
+      "compute",       "horizontal",   "data", "send-next", "receive-previous",
+      "send-previous", "receive-next", "host", "context",   "experts"};
   return kNames[static_cast<size_t>(kind)];
 }
 

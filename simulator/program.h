@@ -40,9 +40,11 @@ enum class StreamKind : uint8_t {
   kReceivePrevious,
   kSendPrevious,  // gradients to the previous stage
   kReceiveNext,
-  kHost,  // copies between host and device
+  kHost,     // copies between host and device
+  kContext,  // the communicator of the cp axis
+  kExperts,  // the communicator of the ep axis
 };
-inline constexpr int kStreamKindCount = 8;
+inline constexpr int kStreamKindCount = 10;
 
 enum class TaskKind : uint8_t { kCompute, kCollective, kSend };
 inline constexpr int kTaskKindCount = 3;

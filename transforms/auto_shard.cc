@@ -80,18 +80,21 @@ class Spreader {
   }
 
   absl::Status CheckAxes(const Function& step) const {
-    const auto check = [&](absl::string_view what, absl::string_view name) {
+    const auto check = [&](absl::string_view name) {
       const auto axis = mesh_.Find(name);
       if (axis.has_value() && mesh_.size(*axis) > 1) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          absl::StrCat(step.name(), ": ", what, " to ", name, ", and ", ir::ToString(mesh_),
-                       " has no such axis of several ranks; wanted ", name, " of at least 2"));
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat("values are pinned to ", name, ", and ", ir::ToString(mesh_),
+                                  " has no such axis of several ranks; wanted ", name,
+                                  " of at least 2")});
     };
     for (const ShardingPin& pin : options_.pins) {
-      ORRERY_RETURN_IF_ERROR(check("values are pinned", pin.axis));
-      if (std::ranges::find(kAxesByCost, pin.axis) != std::end(kAxesByCost)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(step.name(), ": values are pinned to ",
-                                                     pin.axis, "; wanted one of hp, cp and ep"));
+      if (std::ranges::find(kAxesByCost, pin.axis) == std::end(kAxesByCost)) {
+        return absl::InvalidArgumentError(absl::StrCat(step.name(), ": values are pinned to ",
+                                                       pin.axis, "; wanted one of hp, cp and ep"));
+      }
+      ORRERY_RETURN_IF_ERROR(check(pin.axis));
     }
     return absl::OkStatus();
   }
@@ -106,8 +109,7 @@ class Spreader {
   absl::StatusOr<Function> SpreadOver(ir::AxisIndex axis, const Function& base,
                                       const ir::Mesh& mesh) {
     const double start = Now();
-    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins,
-                            Annotated(PinLayouts(base, mesh, axis, options_.pins), base.name()));
+    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins, PinLayouts(base, mesh, axis, options_.pins));
     ORRERY_RETURN_IF_ERROR(PinData(axis, base, mesh, pins));
     if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
       ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
@@ -116,6 +118,12 @@ class Spreader {
     LayoutWays ways(base, mesh, axis, prices_);
     ShardingGraph graph(base, mesh, axis, prices_, strategies, ways, std::move(pins), options_);
     ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(), base.name()));
+    if (!strategies.attends_as_wanted()) {
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = "no attention can do what --context-attention wants; a ring wants flash=1 and "
+                     "no mask, an all-to-all heads that divide"});
+    }
     const double built = Now();
     const int64_t to_come = mesh_.size() / mesh.size();
     ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice,
@@ -137,7 +145,6 @@ class Spreader {
     if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
     double least = 0;
     for (const std::vector<double>& node : graph.memory()) least += *std::ranges::min_element(node);
-    if (least > limit) return best;
     const auto priced = [&](double price) {
       StrategyGraph with = graph.graph();
       for (size_t n = 0; n < with.nodes.size(); ++n) {
@@ -148,9 +155,10 @@ class Spreader {
       return SolveStrategies(with, options_.solve);
     };
     constexpr int kSteps = 16;
-    constexpr double kCloseEnough = 1.1;
+    constexpr double kCloseEnough = 1.1, kDear = 1e12;
     double low = 0, high = 0;  // seconds a byte: too little, and enough
-    double price = best.cost / MemoryOf(graph, best) / 64;
+    double price = std::max(best.cost, 1e-12) / MemoryOf(graph, best) / 64;
+    if (least > limit) return priced(price * kDear);
     for (int step = 0; step < kSteps && (high == 0 || high > low * kCloseEnough); ++step) {
       ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, priced(price));
       const bool fits = MemoryOf(graph, choice) <= limit;
@@ -177,11 +185,13 @@ class Spreader {
     const std::string& name = mesh.axes()[axis].name;
     if (name == "hp") return absl::OkStatus();
     const size_t dim = name == "ep" ? 0 : 1;
+    const int64_t positions = PositionsOf(base);
     bool any = false;
     for (size_t i = 0; i < base.inputs().size(); ++i) {
       const ir::Input& input = base.inputs()[i];
       const ir::TensorType& type = base.type(input.value);
       if (!batched_[i] || type.dims.size() <= dim) continue;
+      if (dim == 1 && type.dims[1] != positions) continue;
       any = true;
       if (pins[input.value] != kNoLayout) continue;
       if (!CanSplit(type, dim, axis, mesh)) {
@@ -198,6 +208,19 @@ class Spreader {
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat(name, "=", mesh.size(axis), ": no data input has a dimension ", dim,
                                 " to split; wanted a batch of sequences")});
+  }
+
+  // The length of the sequences: dimension 1 of the first data of whole numbers, which are tokens,
+  // or else of the first that have one.
+  int64_t PositionsOf(const Function& base) const {
+    int64_t positions = 0;
+    for (size_t i = 0; i < base.inputs().size(); ++i) {
+      const ir::TensorType& type = base.type(base.inputs()[i].value);
+      if (!batched_[i] || type.dims.size() < 2) continue;
+      if (!ir::IsFloat(type.dtype)) return type.dims[1];
+      if (positions == 0) positions = type.dims[1];
+    }
+    return positions;
   }
 
   absl::Status PinSequence(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
@@ -245,8 +268,10 @@ class Spreader {
 
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
   const auto error = [&] {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text, "': wanted REGEX=AXIS@DIMENSION, as in 'mlp.up.weight$=hp@1', or @whole"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text,
+                     "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as in "
+                     "'mlp.up.weight$=hp@1', or @whole"));
   };
   const size_t equals = text.rfind('='), at = text.rfind('@');
   if (equals == absl::string_view::npos || at == absl::string_view::npos || at < equals) {
@@ -256,7 +281,8 @@ absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
                   .dim = ShardingPin::kWhole,
                   .axis = std::string(text.substr(equals + 1, at - equals - 1))};
   const absl::string_view dim = text.substr(at + 1);
-  if (pin.pattern.empty() || pin.axis.empty()) return error();
+  if (pin.pattern.empty()) return error();
+  if (std::ranges::find(kAxesByCost, pin.axis) == std::end(kAxesByCost)) return error();
   if (dim != "whole" && (!absl::SimpleAtoi(dim, &pin.dim) || pin.dim < 0)) return error();
   return pin;
 }

@@ -32,8 +32,8 @@ class ShardingPrices {
 
   /// Of the kernels of an op that is neither a view nor a collective.
   virtual double OpSeconds(const LocalOp& op) const = 0;
-  /// Of a collective of all groups along `axes`, ascending. `size` is what a rank brings; of an
-  /// all-gather what it ends up with.
+  /// Of a collective of all groups along `axes`, ascending; kImpossible for one that nobody can
+  /// carry out. `size` is what a rank brings; of an all-gather what it ends up with.
   virtual double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
                              Bytes size) const = 0;
 };
@@ -69,10 +69,13 @@ struct AutoShardOptions {
   int64_t microbatches = 1;
   /// Bytes that a rank has, of all pipeline stages together, for parameters, their gradients and
   /// state, and for what the forward phases of `in_flight` microbatches keep for backward; 0: no
-  /// limit. The choice keeps to it where one was found that does; the report tells.
+  /// limit. The choice keeps to it where one was found that does, and needs little where none does;
+  /// the report tells.
   Bytes memory_limit = Bytes(0);
   int64_t in_flight = 1;
-  SolveOptions solve = {};
+  /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
+  /// a search.
+  SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
 };
 
 /// What the choice was.
@@ -90,15 +93,18 @@ struct AutoShardReport {
 /// Spreads a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
 /// Inputs are spread as is best, but data are split by "ep" along their batch, and by "cp" along
-/// dimension 1, the positions in a sequence; the state and the gradients of a parameter are spread
-/// as the parameter is; results and losses are not partial. A value that changes its layout does so
-/// once for each layout that its consumers want. The costs count that exactly where they want one
-/// more layout than there is; of further ones each consumer pays for its own, which is never too
-/// little.
+/// dimension 1, the positions in a sequence, and nothing along the batch; the state and the
+/// gradients of a parameter are spread as the parameter is; results and losses are not partial. A
+/// value that changes its layout does so once for each layout that its consumers want. The costs
+/// count that exactly where they want one more layout than there is; of further ones each consumer
+/// pays for its own, which is never too little.
 ///
 /// The result computes the same on the same global shapes. Infeasible (kDivisibility) where data do
-/// not divide over dp, ep or cp; what else does not divide is not split. Errors: a pin that is no
-/// regular expression, that matches nothing, or that cannot be kept. The report adds up over axes.
+/// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) where a pin's
+/// axis has one rank, or no attention can do what is wanted; what else does not divide is not
+/// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
+/// kept. In the report, `seconds` and `memory` are those with all axes spread; the rest adds up
+/// over them.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

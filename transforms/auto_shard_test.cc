@@ -7,10 +7,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model.h"
+#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "transforms/axis_layout.h"
@@ -41,23 +40,10 @@ Function Spread(const Function& step, const PlainPrices::Rates& rates,
 }
 
 Function Gpt(absl::string_view keys) {
-  for (const ir::ModelInfo* info : ir::AllModels()) {
-    if (info->name != "gpt") continue;
-    ir::ModelValues values(1, ir::DType::kF32);
-    for (const ir::ModelKey& key : info->keys) {
-      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
-    }
-    for (const absl::string_view pair : absl::StrSplit(keys, ',')) {
-      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
-      values.Set(parts.first, parts.second);
-    }
-    Function function = info->build(values).value();
-    const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
-    EXPECT_TRUE(status.ok()) << status;
-    return function;
-  }
-  ADD_FAILURE() << "no gpt";
-  return Function();
+  Function function = ir::BuildModel("gpt", keys, 1);
+  const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
+  EXPECT_TRUE(status.ok()) << status;
+  return function;
 }
 
 std::map<OpKind, int> Count(const Function& function) {
@@ -218,7 +204,7 @@ TEST(AutoShard, SaysWhichPinCannotBeKept) {
             "mlp: pin '(=hp@whole': is no regular expression; wanted one such as "
             "'mlp.up.weight$'");
   EXPECT_EQ(error({"^w0$", 1}, ir::Mesh({{"dp", 3}, {"hp", 1}})),
-            "mlp: values are pinned to hp, and mesh(dp=3, hp=1) has no such axis of several ranks; "
+            "values are pinned to hp, and mesh(dp=3, hp=1) has no such axis of several ranks; "
             "wanted hp of at least 2");
   const auto torn = AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), kProducts),
                               {.pins = {{"^w0$", 1}, {"^w0.m$", 0}}});
@@ -235,10 +221,10 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
   EXPECT_EQ(show("mlp.up.weight$=hp@1"), "mlp.up.weight$ hp 1");
   EXPECT_EQ(show("a=b@c=cp@whole"), "a=b@c cp -1");
   for (const char* bad : {"", "w0", "w0=hp", "w0@1", "=hp@1", "w0=@1", "w0=hp@", "w0=hp@-1",
-                          "w0=hp@one", "w0@1=hp"}) {
+                          "w0=hp@one", "w0@1=hp", "w0=dp@0", "w0=HP@0", "w0=hp@0@1"}) {
     EXPECT_EQ(show(bad), absl::StrCat("'", bad,
-                                      "': wanted REGEX=AXIS@DIMENSION, as in "
-                                      "'mlp.up.weight$=hp@1', or @whole"));
+                                      "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
+                                      "and ep, as in 'mlp.up.weight$=hp@1', or @whole"));
   }
 }
 
@@ -268,7 +254,7 @@ TEST(AutoShard, KeepsToALimitOfMemory) {
   EXPECT_GT(tight.seconds, free.seconds);
   EXPECT_FALSE(tight.optimal);  // nothing is proven about it
   Spread(step, kDear, {.memory_limit = Bytes(1)}, &hopeless);
-  EXPECT_EQ(hopeless.memory, free.memory);
+  EXPECT_LT(hopeless.memory, tight.memory);
   // What microbatches in flight keep counts for each.
   AutoShardReport more;
   Spread(step, kDear, {.in_flight = 3}, &more);

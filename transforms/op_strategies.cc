@@ -118,7 +118,7 @@ const std::vector<OpStrategy>& OpStrategies::Of(OpId op) {
   return found->second;
 }
 
-std::vector<OpStrategy> OpStrategies::Make(OpId op) const {
+std::vector<OpStrategy> OpStrategies::Make(OpId op) {
   const ir::OpInfo& info = function_.info(op);
   const size_t count = function_.operands(op).size();
   std::vector<OpStrategy> strategies;
@@ -164,11 +164,13 @@ void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) cons
 }
 
 // Other axes split no sequences.
-void OpStrategies::AddRing(OpId op, std::vector<OpStrategy>& strategies) const {
+void OpStrategies::AddRing(OpId op, std::vector<OpStrategy>& strategies) {
   if (mesh_.axes()[axis_].name != "cp") return;
   auto ring = RingStrategy(function_, op, mesh_, axis_, prices_);
   if (ring.has_value()) strategies.push_back(*std::move(ring));
-  KeepContextAttention(attention_, function_.type(function_.operands(op)[0]).dims, strategies);
+  const ir::Dims& q = function_.type(function_.operands(op)[0]).dims;
+  ++attentions_;
+  if (KeepContextAttention(attention_, q, strategies)) ++fitting_attentions_;
 }
 
 // Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.

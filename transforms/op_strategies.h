@@ -38,21 +38,26 @@ class OpStrategies {
 
   const std::vector<OpStrategy>& Of(ir::OpId op);
 
+  /// Whether some attention, of those that were asked for, can get by as the user wants; or there
+  /// was none.
+  bool attends_as_wanted() const { return attentions_ == 0 || fitting_attentions_ > 0; }
+
  private:
   using Layouts = absl::InlinedVector<AxisLayout, 4>;
 
-  std::vector<OpStrategy> Make(ir::OpId op) const;
+  std::vector<OpStrategy> Make(ir::OpId op);
   void AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const;
   void AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const;
   void Add(ir::OpId op, const Layouts& operands, std::vector<OpStrategy>& strategies,
            OpStrategy::How how = OpStrategy::How::kPlain) const;
-  void AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) const;
+  void AddRing(ir::OpId op, std::vector<OpStrategy>& strategies);
 
   const ir::Function& function_;
   const ir::Mesh& mesh_;
   const ir::AxisIndex axis_;
   const ShardingPrices& prices_;
   const ContextAttention attention_;
+  int attentions_ = 0, fitting_attentions_ = 0;
   std::map<std::vector<int32_t>, std::vector<OpStrategy>> made_;  // by kind, attributes and types
 };
 

@@ -60,17 +60,21 @@ absl::StatusOr<ir::Function> Spread(const ir::Function& part, const ir::Mesh& me
                                     const ParallelDegrees& degrees, const SpreadOptions& options) {
   if (options.prices != nullptr) {
     AutoShardOptions sharding = options.sharding;
-    sharding.microbatches = degrees.microbatches;
+    sharding.microbatches = options.updates_each_microbatch ? 1 : degrees.microbatches;
     // The first stage keeps the most: a part of the model, and that of several microbatches.
-    sharding.in_flight = std::min(degrees.pp, degrees.microbatches);
+    const int64_t in_flight = options.in_flight > 0 ? options.in_flight : degrees.pp;
+    sharding.in_flight = std::min(in_flight, degrees.microbatches);
     const int64_t most = std::numeric_limits<int64_t>::max() / degrees.pp;
     sharding.memory_limit = Bytes(std::min(sharding.memory_limit.count(), most) * degrees.pp);
     // What is wrong with pins is an error, and none of this candidate alone.
     return AutoShard(part, mesh, batched, *options.prices, sharding);
   }
   if (degrees.cp * degrees.ep > 1 || !options.sharding.pins.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        Show(degrees), " by Megatron's pattern; wanted sharding by cost for cp, ep and pins"));
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat(Show(degrees),
+                                " by Megatron's pattern; wanted sharding by cost for cp, ep and "
+                                "pins (--sharding auto)")});
   }
   return AsFeasible(Shard(part, mesh, batched));
 }
@@ -96,10 +100,6 @@ absl::StatusOr<std::vector<bool>> FindBatched(const ir::Function& whole, const i
   return batched;
 }
 
-}  // namespace
-
-namespace {
-
 // 0 for a name that no axis has.
 int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
   if (name == "dp") return degrees.dp;
@@ -111,9 +111,20 @@ int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
 
 }  // namespace
 
+std::vector<std::string> FullOrder(absl::string_view order) {
+  std::vector<std::string> names = absl::StrSplit(order, ',');
+  auto after = std::ranges::find(names, "hp");
+  if (after != names.end()) ++after;
+  for (const char* name : {"cp", "ep"}) {
+    const bool there = std::ranges::find(names, name) != names.end();
+    if (!there) after = names.insert(after, name) + 1;
+  }
+  return names;
+}
+
 absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
   ORRERY_RETURN_IF_ERROR(CheckDegrees(degrees));
-  std::vector<absl::string_view> names = absl::StrSplit(degrees.order, ',');
+  const std::vector<absl::string_view> names = absl::StrSplit(degrees.order, ',');
   const auto times = [&](absl::string_view name) { return std::ranges::count(names, name); };
   const bool known = std::ranges::all_of(names, [&](absl::string_view name) {
     return times(name) == 1 && DegreeOf(degrees, name) > 0;
@@ -124,15 +135,11 @@ absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
                      "'; wanted dp, hp and pp once each, and cp and ep at most once, as in "
                      "hp,dp,pp or hp,cp,ep,dp,pp (fastest first)"));
   }
-  auto after = std::ranges::find(names, "hp") + 1;
-  for (const absl::string_view name : {"cp", "ep"}) {
-    if (times(name) == 0) after = names.insert(after, name) + 1;
-  }
   std::vector<ir::Axis> axes;
-  for (const absl::string_view name : names) {
+  for (const std::string& name : FullOrder(degrees.order)) {
     const int64_t size = DegreeOf(degrees, name);
     if (size == 1 && (name == "cp" || name == "ep")) continue;
-    axes.push_back({.name = std::string(name), .size = size});
+    axes.push_back({.name = name, .size = size});
   }
   std::reverse(axes.begin(), axes.end());  // a mesh has its fastest axis last
   return ir::Mesh(std::move(axes));

@@ -34,6 +34,9 @@ struct ParallelDegrees {
   int64_t ranks() const { return dp * hp * pp * cp * ep; }
 };
 
+/// The order with the axes cp and ep where it leaves them out: after hp.
+std::vector<std::string> FullOrder(absl::string_view order);
+
 /// The mesh that `degrees` describes; axes cp and ep only where they are more than 1. An error when
 /// a degree is below 1, or the order does not name dp, hp and pp once each.
 absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees);
@@ -46,6 +49,10 @@ struct SpreadOptions {
   AutoShardOptions sharding = {};
   /// Layers that are all alike make stages of equally many, or none. Else some have one more.
   bool equal_stages = false;
+  /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
+  int64_t in_flight = 0;
+  /// Whether weights are updated after each microbatch, as in asynchronous schedules.
+  bool updates_each_microbatch = false;
 };
 
 /// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages.

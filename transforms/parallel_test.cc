@@ -91,7 +91,7 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
   EXPECT_EQ(WhyNot({.pp = 3}), "feasible");
   EXPECT_EQ(WhyNot({.pp = 3}, {.equal_stages = true}),
             "divisibility: 4 layers do not divide into 3 stages");
-  EXPECT_EQ(WhyNot({.pp = 5}), "divisibility: 4 layers do not divide into 5 stages");
+  EXPECT_EQ(WhyNot({.pp = 5}), "divisibility: 4 layers are too few for 5 stages");
   EXPECT_EQ(WhyNot({.microbatches = 5}),
             "divisibility: a batch of 12 does not divide into 5 microbatches");
 }
@@ -100,10 +100,11 @@ TEST(ParallelTransform3d, SpreadsFurtherAxesByCostOnly) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
   EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
             "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
-            "pins");
+            "pins (--sharding auto)");
   EXPECT_EQ(
       ParallelTransform3d(step, {.hp = 2}, {.sharding = {.pins = {{"w0", 1}}}}).status().message(),
-      "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins");
+      "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins "
+      "(--sharding auto)");
   const ParallelDegrees degrees = {.dp = 2, .hp = 2, .ep = 3};
   const PlainPrices prices(MakeMesh(degrees).value(), {});
   const PipelinedStep spread = ParallelTransform3d(step, degrees, {.prices = &prices}).value();

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "support/status.h"
 #include "transforms/sharding_graph.h"
 
 namespace orrery::transforms {
@@ -37,8 +38,8 @@ class Pinner {
 
  private:
   std::string Where(const ShardingPin& pin) const {
-    return absl::StrCat("pin '", absl::string_view(pin.pattern).substr(0, 80), "=",
-                        mesh_.axes()[axis_].name, "@",
+    return absl::StrCat(function_.name(), ": pin '", absl::string_view(pin.pattern).substr(0, 80),
+                        "=", mesh_.axes()[axis_].name, "@",
                         pin.dim == ShardingPin::kWhole ? "whole" : absl::StrCat(pin.dim), "': ");
   }
 
@@ -87,10 +88,12 @@ class Pinner {
           "; wanted one of its ", rank, " dimensions, counted from 0, or whole"));
     }
     if (pin.dim >= 0 && !CanSplit(type, static_cast<size_t>(pin.dim), axis_, mesh_)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Where(pin), "dimension ", pin.dim, " of ", ir::PrintValue(function_, value),
-                       ", which is ", ir::ToString(type, mesh_), ", does not divide over ",
-                       mesh_.axes()[axis_].name, "=", mesh_.size(axis_)));
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kDivisibility,
+           .detail = absl::StrCat(Where(pin), "dimension ", pin.dim, " of ",
+                                  ir::PrintValue(function_, value), ", which is ",
+                                  ir::ToString(type, mesh_), ", does not divide over ",
+                                  mesh_.axes()[axis_].name, "=", mesh_.size(axis_))});
     }
     pins_[value] = static_cast<AxisLayout>(pin.dim);
     return absl::OkStatus();

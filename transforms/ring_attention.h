@@ -10,7 +10,8 @@
 // Attention of long sequences, whose rows are split over ranks (Liu et al., "Ring attention with
 // blockwise transformers for near-infinite context", 2023). Each rank keeps its rows of q; the rows
 // of k and v go round. In n turns each rank meets all of them, and while it works on what it has,
-// the next part arrives. No rank ever holds more than two parts of k and v.
+// the next part arrives. A rank holds three parts of k and v at most: its own, the one that it
+// works on, and the next; in backward the sums of their gradients beside them.
 //
 // By causality a rank sees nothing of a part that comes later than its own; these turns are taken
 // all the same, as they are by the slowest rank. What a turn computes does not depend on the mesh.

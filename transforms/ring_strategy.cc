@@ -120,7 +120,7 @@ std::optional<OpStrategy> RingStrategy(const ir::Function& function, ir::OpId op
   return Ring(function, op, mesh, axis, prices).Run();
 }
 
-void KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
+bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
                           std::vector<OpStrategy>& strategies) {
   const auto fits = [&](const OpStrategy& strategy) {
     const bool ring = strategy.how == OpStrategy::How::kRing;
@@ -136,8 +136,9 @@ void KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
     }
     return true;
   };
-  if (!std::ranges::any_of(strategies, fits)) return;
+  if (!std::ranges::any_of(strategies, fits)) return false;
   std::erase_if(strategies, [&](const OpStrategy& strategy) { return !fits(strategy); });
+  return true;
 }
 
 }  // namespace orrery::transforms

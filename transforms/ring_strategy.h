@@ -18,8 +18,9 @@ std::optional<OpStrategy> RingStrategy(const ir::Function& function, ir::OpId op
                                        const ir::Mesh& mesh, ir::AxisIndex axis,
                                        const ShardingPrices& prices);
 
-/// Leaves of the strategies of an attention those of that kind, if there are any.
-void KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
+/// Leaves of the strategies of an attention with those dims of q the ones of that kind. False, and
+/// all of them, where there are none.
+bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
                           std::vector<OpStrategy>& strategies);
 
 }  // namespace orrery::transforms

@@ -29,6 +29,7 @@ ShardingGraph::ShardingGraph(const Function& function, const ir::Mesh& mesh, ir:
       use_count_(function.value_limit(), 0),
       kept_(function.value_limit(), 0),
       summed_(function.value_limit(), 0),
+      samples_(function.value_limit(), 0),
       node_of_op_(function.op_limit(), -1) {}
 
 absl::Status ShardingGraph::Build() {
@@ -50,6 +51,7 @@ absl::Status ShardingGraph::Build() {
     }
   }
   AddOutputs();
+  FindSamples();
   FindKept(phase);
   FindSummed(phase);
   for (const Use& use : uses_) ++use_count_[use.value];
@@ -185,9 +187,42 @@ absl::Status ShardingGraph::PinGroup(size_t node) {
   return absl::OkStatus();
 }
 
+// Context parallelism shares sequences, whatever a replica of whole samples would cost: those are
+// what dp is for. All that comes from data has samples in dimension 0.
+void ShardingGraph::FindSamples() {
+  if (mesh_.axes()[axis_].name != "cp") return;
+  for (const ir::Input& input : function_.inputs()) {
+    samples_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+  }
+  for (const OpId op : function_.order()) {
+    if (function_.info(op).op_class == ir::OpClass::kOptimizer) continue;
+    const auto operands = function_.operands(op);
+    const bool any =
+        std::ranges::any_of(operands, [&](ValueId operand) { return samples_[operand] != 0; });
+    for (int32_t i = 0; any && i < function_.result_count(op); ++i) {
+      samples_[function_.result(op, i)] = 1;
+    }
+  }
+}
+
+bool ShardingGraph::SplitsSamples(size_t number, const OpStrategy& strategy) const {
+  const Node& node = nodes_[number];
+  for (const ValueId value : node.values) {
+    const bool split = strategy.results[static_cast<size_t>(place_[value])] == 0;
+    if (samples_[value] != 0 && split) return true;
+  }
+  if (node.is_group || node.values.empty()) return false;
+  const auto operands = function_.operands(function_.producer(node.values[0]));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (samples_[operands[i]] != 0 && strategy.operands[i] == 0) return true;
+  }
+  return false;
+}
+
 void ShardingGraph::MakeChoices(size_t number) {
   Node& node = nodes_[number];
   for (size_t s = 0; s < node.strategies->size(); ++s) {
+    if (SplitsSamples(number, (*node.strategies)[s])) continue;
     const Choice plain{.strategy = static_cast<int32_t>(s)};
     node.choices.push_back(plain);
     if (node.values.empty() || use_count_[node.values[0]] < 2) continue;
@@ -196,7 +231,8 @@ void ShardingGraph::MakeChoices(size_t number) {
     if (given == kWholeLayout) continue;  // to be sliced for nothing
     const auto rank = static_cast<AxisLayout>(function_.type(value).dims.size());
     for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
-      const bool useful = extra == kWholeLayout || given == kPartialLayout;
+      const bool useful = (extra == kWholeLayout || given == kPartialLayout) &&
+                          !(extra == 0 && samples_[value] != 0);
       if (!useful || ways_.Find(value, given, extra).seconds == kImpossible) continue;
       node.choices.push_back({.strategy = static_cast<int32_t>(s), .extra = extra});
     }

@@ -81,6 +81,8 @@ class ShardingGraph {
   absl::Status PinGroup(size_t node);
   void AddGroupSeconds(ir::OpId op);
   void MakeChoices(size_t node);
+  void FindSamples();
+  bool SplitsSamples(size_t node, const OpStrategy& strategy) const;
   absl::Status MakeCosts(size_t node);
   double SumSeconds(ir::ValueId value, AxisLayout layout) const;
   void FindKept(const IdTable<ir::OpId, StepPhase>& phase);
@@ -111,8 +113,9 @@ class ShardingGraph {
   IdTable<ir::ValueId, int32_t> node_of_;          // that makes the value
   IdTable<ir::ValueId, int8_t> place_;             // among the results of the node
   IdTable<ir::ValueId, int32_t> use_count_;
-  IdTable<ir::ValueId, char> kept_;    // by forward, for backward
-  IdTable<ir::ValueId, char> summed_;  // over microbatches, for the update
+  IdTable<ir::ValueId, char> kept_;     // by forward, for backward
+  IdTable<ir::ValueId, char> summed_;   // over microbatches, for the update
+  IdTable<ir::ValueId, char> samples_;  // along dimension 0; marked for axis "cp" only
   IdTable<ir::OpId, int32_t> node_of_op_;
   std::vector<Use> uses_;
   StrategyGraph graph_;

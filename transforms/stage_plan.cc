@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/redistribution/emit.h"
 #include "transforms/stage_cuts.h"
 
 namespace orrery::transforms {
@@ -18,17 +19,11 @@ using ir::ValueId;
 
 constexpr int32_t kNowhere = -1;
 
+// Whether the op moves a value and computes nothing.
 bool IsRedistribution(const Function& function, OpId op) {
-  switch (function.kind(op)) {
-    case ir::OpKind::kAllGather:
-    case ir::OpKind::kAllSlice:
-    case ir::OpKind::kAllToAll:
-    case ir::OpKind::kPermute:
-    case ir::OpKind::kRotate:
-      return true;
-    default:
-      return false;
-  }
+  using redistribution::StepKind;
+  const auto step = redistribution::StepOf(function.kind(op));
+  return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
 }
 
 class StagePlanner {
@@ -108,7 +103,9 @@ class StagePlanner {
     }
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
-         .detail = absl::StrCat(count, " layers do not divide into ", stages_, " stages")});
+         .detail = absl::StrCat(count, " layers ",
+                                equal_stages_ ? "do not divide into " : "are too few for ", stages_,
+                                " stages")});
   }
 
   // Whether the layers are all alike: then a stage gets a whole number of them.

@@ -73,7 +73,7 @@ TEST(PlanStages, OfLayersThatAreAlikeAreOfNearlyOneLength) {
   EXPECT_EQ(StagesOfLayers(8, 3), "00011122");
   EXPECT_EQ(StagesOfLayers(10, 4), "0001122233");
   EXPECT_EQ(StagesOfLayers(3, 3), "012");
-  EXPECT_EQ(StagesOfLayers(3, 4), "3 layers do not divide into 4 stages");
+  EXPECT_EQ(StagesOfLayers(3, 4), "3 layers are too few for 4 stages");
 }
 
 // The loss and its gradient are forward: they need nothing that backward makes. A weight that is
@@ -99,7 +99,7 @@ w1' update0)");
 }
 
 TEST(PlanStages, SaysWhatDoesNotDivide) {
-  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 3), "2 layers do not divide into 3 stages");
+  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 3), "2 layers are too few for 3 stages");
 }
 
 TEST(PlanStages, HousesParameters) {

@@ -198,9 +198,9 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
     Price(*algorithm, call, topology, best);
   }
   if (best.algorithm != nullptr) return best;
-  return absl::InvalidArgumentError(absl::StrCat("no algorithm for ",
-                                                 GetCollectiveKind(call.kind).name, " of ",
-                                                 call.ranks, " ranks; wanted at most 1024"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no algorithm for ", GetCollectiveKind(call.kind).name, " of ", call.ranks,
+                   " ranks; wanted at most ", kMostRanksOfAllToAll));
 }
 
 Duration FastestTime(const CollectiveRequest& request, const Topology& topology,

@@ -67,6 +67,9 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
                                                   const cluster::Topology& topology,
                                                   const CollectiveChoice& choice = {});
 
+/// All-to-alls among more ranks are carried out by no algorithm here.
+inline constexpr int64_t kMostRanksOfAllToAll = 1024;
+
 /// The time of ChooseCollective, for requests that are possible.
 Duration FastestTime(const CollectiveRequest& request, const cluster::Topology& topology,
                      const CollectiveChoice& choice = {});

@@ -150,8 +150,9 @@ INSTANTIATE_TEST_SUITE_P(
          "grid_search: --micro-batches '9223372036854775807': wanted numbers of at least 1, as in "
          "1,2,4"},
         {1, "grid_search " + kMlp + " --dp 3",
-         "grid_search: no degrees dp, hp, pp in the lists make 4 devices; try leaving one of --dp, "
-         "--hp, --pp out"},
+         "grid_search: no degrees dp, hp, pp, cp, ep in the lists make 4 devices; try leaving one "
+         "of "
+         "--dp, --hp, --pp out, or smaller --cp and --ep"},
         {1, "grid_search " + kMlp + " --threads -1",
          "grid_search: --threads and --top: wanted numbers of at least 0"},
         {1, "grid_search " + kMlp + " --top -1",

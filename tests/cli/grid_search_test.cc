@@ -42,6 +42,27 @@ TEST(GridSearch, WritesOneRowACandidate) {
   EXPECT_TRUE(rows[1]["step_time_s"].is_null());
 }
 
+TEST(GridSearch, VariesFurtherAxes) {
+  Clear();
+  const Finished finished =
+      Execute(kGrid + "--cp 2 --ep 1,2 --dp 1 --hp 1 --pp 1 --micro-batches 1 --csv g.csv");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const std::vector<std::string> lines = Lines(Contents("g.csv"));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[1], testing::EndsWith(",2,1"));
+  EXPECT_THAT(lines[2], testing::EndsWith(",2,2"));
+  EXPECT_THAT(finished.out, testing::HasSubstr("  cp 2  ep 2\n"));
+}
+
+// One candidate of which a pin cannot be kept is one that is infeasible.
+TEST(GridSearch, PinsMakeCandidatesInfeasible) {
+  for (const char* more : {"--shard 'w0=hp@0'", "--cp 1,2 --sharding megatron --dp 1,2 --hp 1"}) {
+    const Finished finished = Execute(kGrid + "--micro-batches 1 " + more);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    EXPECT_THAT(finished.out, testing::HasSubstr("candidates are infeasible")) << more;
+  }
+}
+
 TEST(GridSearch, CountsWhatIsInfeasible) {
   const Finished finished = Execute(kGrid + "--micro-batches 1,3");
   EXPECT_THAT(finished.out, testing::HasSubstr("12 candidates, 6 feasible"));

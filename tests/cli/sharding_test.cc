@@ -75,6 +75,41 @@ TEST(Sharding, SplitsSequencesAndBatches) {
   EXPECT_THAT(Communications(experts + "--ep 8"), testing::Contains("all-to-all ep"));
 }
 
+TEST(Sharding, TakesTheFastestContextAttention) {
+  const std::string few =
+      "simulate --model gpt:layers=1,hidden=512,heads=4,seq=8192,vocab=1000,tied_embeddings=0,"
+      "flash=1 --batch-size 1 --cluster dgx-h100:1 --cp 8 ";
+  const std::string gather = few + "--context-attention all-gather",
+                    ring = few + "--context-attention ring";
+  EXPECT_LT(StepTime(gather), StepTime(ring));
+  EXPECT_EQ(StepTime(few), StepTime(gather));
+  EXPECT_THAT(Communications(ring), testing::Contains("send-receive cp"));
+  EXPECT_THAT(Communications(gather), testing::Not(testing::Contains("send-receive cp")));
+  EXPECT_THAT(Communications(kGpt + "--cp 4 --context-attention all-to-all"),
+              testing::Contains("all-to-all cp"));
+  // It shares sequences, and leaves samples to dp and ep.
+  EXPECT_NE(StepTime(kGpt + "--cp 4"), StepTime(kGpt + "--ep 4"));
+}
+
+// More ranks than an all-to-all is carried out among.
+TEST(Sharding, TakesManyRanks) {
+  EXPECT_GT(StepTime("simulate --model mlp:layers=2,dim=4096 --batch-size 2048 --cluster "
+                     "dgx-h100:256 --hp 2048"),
+            0);
+}
+
+// A limit that the fastest layout keeps anyway changes nothing; one that another keeps is kept.
+TEST(Sharding, KeepsToTheMemoryOfADevice) {
+  const std::string wide =
+      "simulate --model mlp:layers=8,dim=4096 --batch-size 64 --cluster dgx-h100:1 --hp 8 ";
+  const json free = Report(wide + "--memory-limit none");
+  EXPECT_EQ(StepTime(wide + "--memory-limit 275MB"), free["step_time_s"].get<double>());
+  const json tight = Report("simulate --model " ORRERY_SOURCE_DIR
+                            "/examples/models/mlp_64x512.onnx --batch-size 64 --cluster "
+                            "dgx-h100:1 --hp 8 --memory-limit 60MB");
+  EXPECT_EQ(tight["fits"], true);
+}
+
 TEST(Sharding, ByCostSplitsWhatDividesAndNoMore) {
   EXPECT_GT(StepTime(kMlp + "--hp 3"), 0);  // the batch, if nothing else
   EXPECT_GT(StepTime(kMlp + "--hp 7"), 0);  // nothing at all
@@ -89,19 +124,29 @@ TEST(Sharding, SaysWhatIsWrong) {
   };
   EXPECT_EQ(error(kMlp + "--hp 2 --sharding best"),
             "simulate: --sharding 'best': wanted auto or megatron\n");
-  EXPECT_EQ(error(kMlp + "--hp 2 --shard w0"),
-            "simulate: --shard: 'w0': wanted REGEX=AXIS@DIMENSION, as in 'mlp.up.weight$=hp@1', or "
-            "@whole\n");
+  EXPECT_EQ(
+      error(kMlp + "--hp 2 --shard w0"),
+      "simulate: --shard: 'w0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as "
+      "in 'mlp.up.weight$=hp@1', or @whole\n");
   EXPECT_EQ(error(kMlp + "--hp 2 --shard w9=hp@0"),
             "simulate: mlp: pin 'w9=hp@0': matches the name of no value\n");
   EXPECT_EQ(
       error(kMlp + "--dp 2 --shard w0=hp@0"),
-      "simulate: mlp: values are pinned to hp, and mesh(pp=1, dp=2, hp=1) has no such axis of "
-      "several ranks; wanted hp of at least 2\n");
-  EXPECT_EQ(
-      error(kMlp + "--hp 2 --shard w0=dp@0"),
-      "simulate: mlp: values are pinned to dp, and mesh(pp=1, dp=1, hp=2) has no such axis of "
-      "several ranks; wanted dp of at least 2\n");
+      "simulate: infeasible (unsupported): values are pinned to hp, and mesh(pp=1, dp=2, hp=1) "
+      "has no such axis of several ranks; wanted hp of at least 2\n");
+  EXPECT_EQ(error(kMlp + "--dp 2 --shard w0=dp@0"),
+            "simulate: --shard: 'w0=dp@0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
+            "and ep, as in 'mlp.up.weight$=hp@1', or @whole\n");
+  EXPECT_EQ(error(kMlp + "--cp 2 --context-attention foo"),
+            "simulate: --context-attention 'foo': wanted auto, all-to-all, all-gather or ring\n");
+  EXPECT_EQ(error(kMlp + "--context-attention ring"),
+            "simulate: --context-attention: wanted --cp of at least 2\n");
+  EXPECT_EQ(error(kMlp + "--sequence-parallel"),
+            "simulate: --sequence-parallel: wanted --hp of at least 2\n");
+  EXPECT_THAT(
+      error("simulate --model gpt:layers=1,hidden=64,heads=4,seq=64,vocab=64 --batch-size 4 "
+            "--cluster uniform:8@200Gbps --cp 4 --context-attention ring"),
+      HasSubstr("no attention can do what --context-attention wants"));
   EXPECT_EQ(error(kMlp + "--hp 2 --shard w0=hp@0 --sharding megatron"),
             "simulate: --shard: --sharding megatron places all; wanted auto\n");
   EXPECT_EQ(error(kMlp + "--hp 2 --sequence-parallel --sharding auto"),

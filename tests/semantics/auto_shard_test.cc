@@ -8,13 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model.h"
+#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/microbatch.h"
+#include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
+#include "transforms/schedules/schedule.h"
 #include "transforms/shard.h"
 #include "transforms/training_step.h"
 
@@ -59,23 +61,10 @@ class RandomPrices final : public transforms::ShardingPrices {
 };
 
 ir::Function Model(absl::string_view family, absl::string_view keys, int64_t batch) {
-  for (const ir::ModelInfo* info : ir::AllModels()) {
-    if (info->name != family) continue;
-    ir::ModelValues values(batch, ir::DType::kF32);
-    for (const ir::ModelKey& key : info->keys) {
-      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
-    }
-    for (const absl::string_view pair : absl::StrSplit(keys, ',')) {
-      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
-      values.Set(parts.first, parts.second);
-    }
-    ir::Function function = info->build(values).value();
-    const absl::Status status = transforms::MakeTrainingStep(function, {.optimizer = "adam"});
-    EXPECT_TRUE(status.ok()) << status;
-    return function;
-  }
-  ADD_FAILURE() << "no family " << family;
-  return ir::Function();
+  ir::Function function = ir::BuildModel(family, keys, batch);
+  const absl::Status status = transforms::MakeTrainingStep(function, {.optimizer = "adam"});
+  EXPECT_TRUE(status.ok()) << status;
+  return function;
 }
 
 // The step, spread by `prices`, verifies and computes what it did.
@@ -231,6 +220,45 @@ TEST(AutoShard, LossesInPartsAreTheSame) {
     }
   }
   EXPECT_GT(by_rows, 1);
+}
+
+TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
+  using transforms::ContextAttention;
+  using transforms::ParallelDegrees;
+  const ir::Function step =
+      Model("gpt", "layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1", 16);
+  const Named inputs = RandomInputs(step, 5);
+  const Named expected = RunAll(step, inputs).outputs;
+  for (const ContextAttention way :
+       {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing}) {
+    for (const ParallelDegrees& degrees :
+         {ParallelDegrees{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2, .cp = 2},
+          ParallelDegrees{.pp = 2, .microbatches = 4, .cp = 2, .ep = 2}}) {
+      SCOPED_TRACE(absl::StrCat("way ", static_cast<int>(way), " dp=", degrees.dp));
+      const transforms::PlainPrices prices(
+          transforms::MakeMesh(degrees).value(),
+          {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
+      const auto spread = transforms::ParallelTransform3d(
+          step, degrees, {.prices = &prices, .sharding = {.context_attention = way}});
+      ASSERT_TRUE(spread.ok()) << spread.status();
+      int64_t rotations = 0;
+      for (const ir::Function& function : spread->Functions()) {
+        ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
+      }
+      for (const ir::OpId op : spread->stages[0].forward.function.order()) {
+        if (spread->stages[0].forward.function.kind(op) == ir::OpKind::kRotate) ++rotations;
+      }
+      // Keys and values once; for backward they go round again, in backward.
+      EXPECT_EQ(rotations, way == ContextAttention::kRing ? 2 : 0);
+      const auto orders = transforms::FindSchedule("1f1b").value()->orders(
+          {.stages = static_cast<int32_t>(degrees.pp),
+           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+      const PipelinedOutcome outcome = RunPipelined(*spread, orders, inputs);
+      ExpectSame(outcome.outputs, expected, 1e-8);
+      EXPECT_LE(outcome.disagreement, 1e-8);
+      EXPECT_EQ(outcome.lost, 0);
+    }
+  }
 }
 
 TEST(AutoShard, ResnetIsTheSame) {

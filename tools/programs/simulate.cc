@@ -47,6 +47,12 @@ absl::Status Simulate(const Flags& flags) {
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
   }
   search::Candidate candidate = flags.candidate;
+  if (candidate.hp == 1 && flags.model.sequence_parallel) {
+    return absl::InvalidArgumentError("--sequence-parallel: wanted --hp of at least 2");
+  }
+  if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
+    return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
+  }
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";

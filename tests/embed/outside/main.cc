@@ -7,7 +7,6 @@
 
 #include "ir/builder.h"
 #include "lowering/lower.h"
-#include "lowering/sharding_prices.h"
 #include "simulator/play.h"
 #include "simulator/report.h"
 #include "support/status.h"
@@ -43,11 +42,9 @@ absl::Status Experiment() {
                           cluster::ParseCluster("uniform:8@200Gbps"));
   ORRERY_ASSIGN_OR_RETURN(const auto cost_model, cost_models::MakeCostModel("roofline"));
   ORRERY_ASSIGN_OR_RETURN(const auto* schedule, transforms::FindSchedule("1f1b"));
-  const transforms::ParallelDegrees degrees = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4};
-  ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(degrees));
-  const lowering::ClusterShardingPrices prices(mesh, cluster, *cost_model);
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep spread,
-                          transforms::ParallelTransform3d(step, degrees, {.prices = &prices}));
+  ORRERY_ASSIGN_OR_RETURN(
+      const transforms::PipelinedStep spread,
+      transforms::ParallelTransform3d(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Program program,
                           lowering::Lower({spread, *schedule, cluster, *cost_model}));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::Play(program));

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
+#include "ir/models/model_test_util.h"
+#include "ir/text.h"
+#include "transforms/auto_shard.h"
+#include "transforms/microbatch.h"
+#include "transforms/parallel.h"
+#include "transforms/plain_prices_test_util.h"
+#include "transforms/training_step.h"
+
+// What AutoShard counts: memory, and what an update takes.
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+
+constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
+
+Function Gpt(absl::string_view keys, int64_t batch) {
+  Function function = ir::BuildModel("gpt", keys, batch);
+  const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
+  EXPECT_TRUE(status.ok()) << status;
+  return function;
+}
+
+TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  const auto memory = [&](absl::string_view optimizer, int64_t in_flight) {
+    Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3}).value();
+    if (optimizer != "none") {
+      EXPECT_TRUE(AppendOptimizer(step, optimizer).value());
+    }
+    AutoShardReport report;
+    const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kDear),
+                                  {.in_flight = in_flight}, &report);
+    EXPECT_TRUE(spread.ok()) << spread.status();
+    return report.memory;
+  };
+  constexpr double kWeights = 2 * 64 * 64 * 4, kRows = 3 * 64 * 4;
+  // Of x and z, and y0, a0, y1 and a1 for backward.
+  EXPECT_EQ(memory("none", 1), kWeights + (2 + 4) * kRows);
+  EXPECT_EQ(memory("none", 3), kWeights + (2 + 3 * 4) * kRows);
+  EXPECT_EQ(memory("sgd", 1), 2 * kWeights + 6 * kRows);   // and gradients
+  EXPECT_EQ(memory("adam", 1), 4 * kWeights + 6 * kRows);  // and two states
+}
+
+TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
+  const Function step = Gpt("layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
+  const ir::Mesh mesh({{"dp", 1}, {"ep", 2}, {"cp", 2}, {"hp", 2}});
+  const PlainPrices prices(mesh, kDear);
+  AutoShardReport free, kept;
+  const auto one = AutoShard(step, mesh, BatchedInputs(step), prices, {}, &free);
+  ASSERT_TRUE(one.ok()) << one.status();
+  for (const double times : {1.0, 1.25, 1.5, 2.0, 3.0}) {
+    const Bytes limit(static_cast<int64_t>(times * free.memory));
+    const auto other =
+        AutoShard(step, mesh, BatchedInputs(step), prices, {.memory_limit = limit}, &kept);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(ir::Print(*other), ir::Print(*one)) << times;
+  }
+}
+
+TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
+  Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 600}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  const auto spread = [&](const ParallelDegrees& degrees, double limit) {
+    const PlainPrices prices(MakeMesh(degrees).value(), kDear);
+    const auto result = ParallelTransform3d(
+        step, degrees,
+        {.prices = &prices, .sharding = {.memory_limit = Bytes(static_cast<int64_t>(limit))}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    std::string text;
+    for (const Function& function : result->Functions()) text += ir::Print(function);
+    return text;
+  };
+  constexpr double kWeights = 4 * 64 * 64 * 4, kRows = 600 * 64 * 4;
+  const ParallelDegrees two = {.hp = 2, .pp = 2, .microbatches = 2};
+  // Of x and z, and of each layer two; of two microbatches in flight.
+  const double all = 4 * kWeights + kRows / 2 * (2 + 2 * 8);
+  EXPECT_EQ(spread(two, all / 2), spread(two, 0));
+  EXPECT_NE(spread(two, all / 2 - 1024), spread(two, 0));
+}
+
+TEST(ParallelTransform3d, CountsAnUpdateOnceAStep) {
+  Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3000}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  const ParallelDegrees degrees = {.hp = 2, .microbatches = 1000};
+  const PlainPrices prices(MakeMesh(degrees).value(),
+                           {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
+  const auto spread = ParallelTransform3d(step, degrees, {.prices = &prices});
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
+              testing::HasSubstr("%w0: f32[64,64] parameter"));
+}
+
+TEST(AutoShard, AnUpdateSplitAloneDoesNotPayOverManyMicrobatches) {
+  Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  constexpr PlainPrices::Rates kMemory = {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0};
+  const auto w0 = [&](int64_t microbatches) {
+    const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kMemory),
+                                  {.microbatches = microbatches});
+    return ir::ToString(spread->type(spread->inputs()[2].value), mesh);
+  };
+  EXPECT_EQ(w0(1), "f32[64@hp,64]");
+  EXPECT_EQ(w0(1000), "f32[64,64]");  // its gradient is put together once
+}
+
+}  // namespace
+}  // namespace orrery::transforms
