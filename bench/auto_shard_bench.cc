@@ -46,6 +46,7 @@ void Spread(benchmark::State& state, const char* model, int64_t batch, int64_t h
   state.counters["nodes"] = static_cast<double>(report.nodes);
   state.counters["edges"] = static_cast<double>(report.edges);
   state.counters["labels"] = static_cast<double>(report.labels);
+  state.counters["composed"] = static_cast<double>(report.composed);
   state.counters["optimal"] = report.optimal ? 1 : 0;
   state.counters["build_ms"] = report.build_time * 1e3;
   state.counters["solve_ms"] = report.solve_time * 1e3;

@@ -15,6 +15,11 @@ namespace {
 
 // A product of tables over so many choices of the border takes a tenth of a second.
 constexpr size_t kMostBorderChoices = 400;
+// One block stands for many: its tables may be so many times larger, if they are filled in as long.
+// Two borders of 12 × 12 choices, as of layers whose batch, sequence and width can be split,
+// need 6.
+constexpr double kMoreEntries = 16;
+constexpr double kMostBlockWork = 1e8;
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
 
@@ -158,7 +163,7 @@ class BlockSolver {
     std::vector<int32_t> last = border_;
     for (size_t i = 0; i < border_.size(); ++i) last.push_back(static_cast<int32_t>(nodes_ + i));
     tree_.emplace(model_, table_limit, last);
-    if (!tree_->exact()) return;
+    if (!tree_->exact() || tree_->work() > kMostBlockWork) return;
     tree_->Fill(model_.cost);
     between_ = tree_->Remaining(last).values;
   }
@@ -340,7 +345,7 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) {
     return SolveRepeated(model, others, options);
   }
-  const BlockSolver block(model, repeat, static_cast<double>(options.table_limit));
+  const BlockSolver block(model, repeat, kMoreEntries * static_cast<double>(options.table_limit));
   if (!block.solved()) return SolveRepeated(model, others, options);
   const Composed composed = Compose(model, repeat, block);
   for (RepeatedBlocks& other : others) {
@@ -350,6 +355,7 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   }
   ModelSolution solution = SolveRepeated(composed.outer, others, options);
   if (!solution.found()) return solution;
+  solution.composed += static_cast<int64_t>(repeat.blocks.size());
   const bool optimal = solution.bound >= solution.cost;
   const double gap = solution.cost - solution.bound;
   solution.choice = Expand(model, repeat, block, composed, solution.choice);

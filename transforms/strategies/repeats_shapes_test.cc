@@ -94,6 +94,7 @@ TEST(Repeats, MayHaveBordersTooWideToCompose) {
     }
   }
   const StrategyChoice composed = SolveStrategies(graph, Blocks(4, 2)).value();
+  EXPECT_EQ(composed.composed, 0);
   EXPECT_NEAR(composed.cost, SolveStrategies(graph).value().cost, 1e-9);
   EXPECT_TRUE(composed.optimal());
 }

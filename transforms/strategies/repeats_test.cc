@@ -75,6 +75,9 @@ TEST(Repeats, CostWhatTheBlocksCostOneByOne) {
     EXPECT_NEAR(composed.cost, flat.cost, 1e-9);
     EXPECT_DOUBLE_EQ(composed.cost, CostOf(graph, composed.assignment));
     EXPECT_TRUE(composed.optimal());
+    const size_t blocks = options.repeats[0].blocks.size();
+    EXPECT_EQ(composed.composed, blocks < 3 ? 0 : static_cast<int64_t>(blocks));
+    EXPECT_EQ(flat.composed, 0);
   }
 }
 

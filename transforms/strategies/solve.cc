@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/strategies/fix_shared.h"
 #include "transforms/strategies/improve.h"
 #include "transforms/strategies/repeats.h"
 #include "transforms/strategies/solve_model.h"
@@ -131,11 +132,14 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
   Model model = strategies::ModelOf(graph);
   StrategyChoice result;
   if (!options.repeats.empty()) {
-    ORRERY_RETURN_IF_ERROR(strategies::ValidateRepeats(model, options.repeats));
-    if (const auto solution = WithoutLimits(model, options); solution.has_value()) {
-      result.assignment = solution->choice;
+    Model fixed = model;
+    strategies::FixShared(fixed, options.repeats);
+    ORRERY_RETURN_IF_ERROR(strategies::ValidateRepeats(fixed, options.repeats));
+    if (const auto solution = WithoutLimits(fixed, options); solution.has_value()) {
+      result.assignment = strategies::InGraph(fixed, solution->choice);
       result.cost = CostOf(graph, result.assignment);
       result.labels = solution->labels;
+      result.composed = solution->composed;
       result.bound = result.cost - std::max(0.0, solution->cost - solution->bound);
       return result;
     }

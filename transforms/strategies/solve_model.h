@@ -13,6 +13,7 @@ struct ModelSolution {
   double cost = kImpossible;    // kImpossible: none was found
   double bound = -kImpossible;  // kImpossible: there is no choice
   int64_t labels = 0;
+  int64_t composed = 0;  // blocks that were solved as one of them
 
   bool found() const { return cost != kImpossible; }
 };

@@ -57,7 +57,8 @@ struct StrategyGraph {
 
 /// Blocks of nodes that are equal, such as the layers of a transformer: node i of each has the same
 /// costs, and the edges within each block, and from each to the next, are the same. Edges from
-/// elsewhere go to the first or the last block only.
+/// elsewhere go to the first or the last block only, or come from nodes that have a strategy which
+/// is never dearer than another one, such as tables that all layers read.
 struct RepeatedBlocks {
   std::vector<std::vector<int32_t>> blocks;  // in their order; no node is in two
 };
@@ -82,8 +83,9 @@ struct NoChoice {
 struct StrategyChoice {
   std::vector<int32_t> assignment;  // the strategy of each node; empty where there is none
   double cost = kImpossible;
-  double bound = 0;    // no choice costs less than this, but for rounding
-  int64_t labels = 0;  // partial choices that the search made
+  double bound = 0;      // no choice costs less than this, but for rounding
+  int64_t labels = 0;    // partial choices that the search made
+  int64_t composed = 0;  // blocks of `repeats` that one of them was solved for
   std::optional<NoChoice> none;
   /// Whether no choice is cheaper.
   bool optimal() const { return !none.has_value() && bound >= cost; }
