@@ -159,8 +159,12 @@ class Spreader {
     constexpr double kCloseEnough = 1.1, kDear = 1e12;
     double low = 0, high = 0;  // seconds a byte: too little, and enough
     double price = std::max(best.cost, 1e-12) / MemoryOf(graph, best) / 64;
-    if (least > limit) return priced(price * kDear);
-    for (int step = 0; step < kSteps && (high == 0 || high > low * kCloseEnough); ++step) {
+    const bool hopeless = least > limit;
+    if (hopeless) {
+      ORRERY_ASSIGN_OR_RETURN(best, priced(price * kDear));
+    }
+    for (int step = 0; !hopeless && step < kSteps && (high == 0 || high > low * kCloseEnough);
+         ++step) {
       ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, priced(price));
       const bool fits = MemoryOf(graph, choice) <= limit;
       if (fits || high == 0) best = std::move(choice);
