@@ -280,15 +280,17 @@ class CandidatePlayer {
   // The fastest first. What the choice of a sharding counts is not what is needed in the end: where
   // that does not fit, again with less, and less.
   absl::StatusOr<Run> WithinMemory(transforms::ContextAttention attention) {
-    constexpr int kTries = 3;
+    constexpr int kTries = 5, kTired = 2;
     ORRERY_ASSIGN_OR_RETURN(Run best, Once({.attention = attention}));
     const bool chosen = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
     auto limit = static_cast<double>(limit_.count());
     Bytes peak;
+    int in_vain = 0;  // tries
     for (int i = 0; i < kTries && chosen && limit > 0 && !best.report.fits; ++i) {
       const absl::StatusOr<Run> run =
           Once({.attention = attention, .limit = Bytes(static_cast<int64_t>(limit))});
-      if (!run.ok() || run->report.peak_memory == peak) break;
+      if (!run.ok()) break;
+      if (run->report.peak_memory == peak && ++in_vain == kTired) break;
       peak = run->report.peak_memory;
       limit *= 0.95 * static_cast<double>(limit_.count()) / static_cast<double>(peak.count());
       const bool less = peak < best.report.peak_memory;
