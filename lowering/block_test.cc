@@ -57,18 +57,18 @@ TEST(Block, ARingSendsAndReceivesWhileItAttends) {
   b.Return(results.y);
   const auto function = std::move(b).Finalize();
   ASSERT_TRUE(function.ok()) << function.status();
-  EXPECT_THAT(Tasks(*function), ElementsAre("context: Rotate send-receive cp 128",    //
-                                            "context: Rotate send-receive cp 128",    //
-                                            "compute: Attention",                  //
-                                            "context: Rotate send-receive cp 128",    //
-                                            "context: Rotate send-receive cp 128",    //
-                                            "compute: Attention after 0 after 1",  //
-                                            "compute: MergeAttention",             //
-                                            "context: Rotate send-receive cp 128",    //
-                                            "context: Rotate send-receive cp 128",    //
-                                            "compute: Attention after 3 after 4",  //
-                                            "compute: MergeAttention",             //
-                                            "compute: Attention after 7 after 8",  //
+  EXPECT_THAT(Tasks(*function), ElementsAre("context: Rotate send-receive cp 128",  //
+                                            "context: Rotate send-receive cp 128",  //
+                                            "compute: Attention",                   //
+                                            "context: Rotate send-receive cp 128",  //
+                                            "context: Rotate send-receive cp 128",  //
+                                            "compute: Attention after 0 after 1",   //
+                                            "compute: MergeAttention",              //
+                                            "context: Rotate send-receive cp 128",  //
+                                            "context: Rotate send-receive cp 128",  //
+                                            "compute: Attention after 3 after 4",   //
+                                            "compute: MergeAttention",              //
+                                            "compute: Attention after 7 after 8",   //
                                             "compute: MergeAttention"));
 }
 

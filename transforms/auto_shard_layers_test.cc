@@ -86,8 +86,10 @@ TEST(AutoShardLayers, OfGptCostWhatTheyCostOneByOne) {
 // All layers read the angles of rotary embeddings.
 TEST(AutoShardLayers, OfLlamaShareTheirAngles) {
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
-  const ir::Function step =
-      Step("gpt", "layers=10,mlp=swiglu,norm=rms,tied_embeddings=0,hidden=64,heads=4,kv_heads=2,seq=8,vocab=33,ffn=96", 1);
+  const ir::Function step = Step("gpt",
+                                 "layers=10,mlp=swiglu,norm=rms,tied_embeddings=0,hidden=64,heads="
+                                 "4,kv_heads=2,seq=8,vocab=33,ffn=96",
+                                 1);
   for (const PlainPrices::Rates& rates : kRates) {
     const Both both = SolveBoth(step, mesh, PlainPrices(mesh, rates));
     EXPECT_TRUE(both.composed.optimal);

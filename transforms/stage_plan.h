@@ -23,8 +23,8 @@ struct StagePlan {
 /// included, is forward.
 IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function);
 
-/// Marks constants, buffers, and what is made from them alone without ranks exchanging anything, but
-/// for what is returned: every stage may have a copy.
+/// Marks constants, buffers, and what is made from them alone without ranks exchanging anything,
+/// but for what is returned: every stage may have a copy.
 IdTable<ir::ValueId, char> FindFixedValues(const ir::Function& function);
 
 /// Whether a backward op only puts together or cuts what forward has left. Each stage that wants
