@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
+#include "ir/results_test_util.h"
 #include "ir/tensor.h"
 #include "ir/tensor_parts.h"
 
@@ -38,22 +39,6 @@ std::vector<const TensorType*> Pointers(const std::vector<TensorType>& types) {
   std::vector<const TensorType*> pointers;
   for (const TensorType& type : types) pointers.push_back(&type);
   return pointers;
-}
-
-std::vector<Tensor> Results(OpKind kind, const std::vector<Tensor>& operands,
-                            const AttributeSet& attributes = {}) {
-  std::vector<TensorType> types;
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) {
-    types.push_back(operand.type());
-    pointers.push_back(&operand);
-  }
-  TypeList results;
-  const absl::Status status = InferTypes(kind, {attributes, Pointers(types), Mesh()}, results);
-  EXPECT_TRUE(status.ok()) << status;
-  const auto values = Evaluate(kind, attributes, pointers, results);
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.value_or(std::vector<Tensor>());
 }
 
 // The shardings that follow, or what is wrong.

@@ -8,27 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/infer_test_util.h"
+#include "ir/results_test_util.h"
 #include "ir/tensor.h"
 
 // The loss in parts against the loss in one, and what it says when it cannot be.
 
 namespace orrery::ir {
 namespace {
-
-std::vector<Tensor> Results(OpKind kind, const std::vector<const Tensor*>& operands,
-                            const AttributeSet& attributes) {
-  std::vector<TensorType> types;
-  std::vector<const TensorType*> places;
-  for (const Tensor* operand : operands) types.push_back(operand->type());
-  for (const TensorType& type : types) places.push_back(&type);
-  TypeList results;
-  const Mesh none;
-  const absl::Status status = InferTypes(kind, {attributes, places, none}, results);
-  EXPECT_TRUE(status.ok()) << status;
-  const auto values = Evaluate(kind, attributes, operands, results);
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.ok() ? *values : std::vector<Tensor>();
-}
 
 // Loss and gradient.
 struct Losses {
@@ -42,19 +28,18 @@ AttributeSet With(AttributeSet attributes, absl::string_view name, Attribute val
 
 Losses InOne(const Tensor& logits, const Tensor& labels, const AttributeSet& attributes) {
   const AttributeSet all = With(attributes, "batch", int64_t{5});
-  return {Results(OpKind::kCrossEntropy, {&logits, &labels}, all)[0],
-          Results(OpKind::kCrossEntropyGrad, {&logits, &labels}, all)[0]};
+  return {Results(OpKind::kCrossEntropy, {logits, labels}, all)[0],
+          Results(OpKind::kCrossEntropyGrad, {logits, labels}, all)[0]};
 }
 
 Losses InParts(const Tensor& logits, const Tensor& labels, const AttributeSet& attributes,
                int64_t count) {
   const Tensor parts =
-      Results(OpKind::kCrossEntropyParts, {&logits, &labels}, With(attributes, "parts", count))[0];
+      Results(OpKind::kCrossEntropyParts, {logits, labels}, With(attributes, "parts", count))[0];
   AttributeSet all = With(attributes, "batch", int64_t{5});
-  const Tensor gradient =
-      Results(OpKind::kCrossEntropyPartsGrad, {&logits, &labels, &parts}, all)[0];
+  const Tensor gradient = Results(OpKind::kCrossEntropyPartsGrad, {logits, labels, parts}, all)[0];
   all.Set("to", std::string(ToString(logits.dtype())));
-  return {Results(OpKind::kCrossEntropyOfParts, {&parts, &labels}, all)[0], gradient};
+  return {Results(OpKind::kCrossEntropyOfParts, {parts, labels}, all)[0], gradient};
 }
 
 void ExpectNear(const Tensor& ours, const Tensor& expected, double tolerance) {
@@ -164,12 +149,12 @@ TEST(CrossEntropyParts, SayWhatIsNoLabel) {
   for (const int64_t label : {-1, 4}) {
     const Tensor labels = Tensor::OfInts(DType::kI64, {1}, {label});
     const std::string message = absl::StrCat("label ", label, " is none of the 4 classes");
-    EXPECT_EQ(Evaluate(OpKind::kCrossEntropyParts, {{"parts", int64_t{2}}},
-                       std::vector<const Tensor*>{&logits, &labels},
-                       std::vector<TensorType>{parts.type()})
-                  .status()
-                  .message(),
-              message);
+    EXPECT_EQ(
+        Evaluate(OpKind::kCrossEntropyParts, {{"parts", int64_t{2}}},
+                 std::vector<const Tensor*>{&logits, &labels}, std::vector<TensorType>{parts.type()})
+            .status()
+            .message(),
+        message);
     EXPECT_EQ(Evaluate(OpKind::kCrossEntropyPartsGrad, {{"batch", int64_t{1}}},
                        std::vector<const Tensor*>{&logits, &labels, &parts},
                        std::vector<TensorType>{logits.type()})

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/results_test_util.h"
 #include "ir/tensor.h"
 
 // What the ops of neural nets compute, by hand; what they cost; how their gradients are made; and
@@ -53,22 +54,6 @@ Application Infer(OpKind kind, const std::vector<TensorType>& operands,
     application.flops = GetOpInfo(kind).flops(op, application.results);
   }
   return application;
-}
-
-// The results; none when the op cannot be applied.
-std::vector<Tensor> Results(OpKind kind, const std::vector<Tensor>& operands,
-                            const AttributeSet& attributes = {}) {
-  std::vector<TensorType> types;
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) {
-    types.push_back(operand.type());
-    pointers.push_back(&operand);
-  }
-  const Application application = Infer(kind, types, attributes);
-  EXPECT_EQ(application.error, "");
-  const auto values = Evaluate(kind, attributes, pointers, application.results);
-  EXPECT_TRUE(values.ok()) << values.status();
-  return values.ok() ? *values : std::vector<Tensor>();
 }
 
 std::string Error(OpKind kind, const std::vector<Dims>& shapes,

@@ -243,12 +243,6 @@ class CandidatePlayer {
                     lowering::ShardingPricesOptions{.algorithms = setting_.lowering.algorithms});
     limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
                                              : setting_.lowering.memory_limit;
-    if (limit_ == Bytes(0) || candidate_.pp == 1) return absl::OkStatus();
-    // What the first stage holds at once is for the schedule to say.
-    const transforms::StageOrders orders =
-        schedule_->orders({.stages = static_cast<int32_t>(candidate_.pp),
-                           .microbatches = static_cast<int32_t>(candidate_.microbatches)});
-    in_flight_ = transforms::PeakLiveMicrobatches(orders.front());
     return absl::OkStatus();
   }
 
@@ -284,6 +278,13 @@ class CandidatePlayer {
     ORRERY_ASSIGN_OR_RETURN(Run best, Once({.attention = attention}));
     const bool chosen = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
     auto limit = static_cast<double>(limit_.count());
+    // What the first stage holds at once is for the schedule to say.
+    if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
+      const transforms::StageOrders orders =
+          schedule_->orders({.stages = static_cast<int32_t>(candidate_.pp),
+                             .microbatches = static_cast<int32_t>(candidate_.microbatches)});
+      in_flight_ = transforms::PeakLiveMicrobatches(orders.front());
+    }
     Bytes peak;
     int in_vain = 0;  // tries
     for (int i = 0; i < kTries && chosen && limit > 0 && !best.report.fits; ++i) {

@@ -75,6 +75,16 @@ TEST(Ranked, IsFastestFirstWithTiesInOrder) {
   EXPECT_THAT(ranked, testing::ElementsAre(2, 5, 1, 3));
 }
 
+TEST(Ranked, TakesLessMemoryOfEquallyFastOnes) {
+  std::vector<Result> results = {Fake(1, 30), Fake(2, 10), Fake(3, 10), Fake(4, 10)};
+  results[1].peak_memory = Bytes(200);
+  results[2].peak_memory = Bytes(100);
+  results[3].peak_memory = Bytes(200);
+  std::vector<int64_t> ranked;
+  for (const Result* result : Ranked(results)) ranked.push_back(result->candidate.dp);
+  EXPECT_THAT(ranked, testing::ElementsAre(3, 2, 4, 1));
+}
+
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"

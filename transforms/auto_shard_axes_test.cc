@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "transforms/auto_shard.h"
 #include "transforms/microbatch.h"
+#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
 #include "transforms/training_step.h"
@@ -21,13 +21,6 @@ using ir::OpKind;
 
 constexpr PlainPrices::Rates kProducts = {
     .flops = 1e9, .bytes = 1e15, .link = 1e10, .latency = 1e-6};
-
-Function Gpt(absl::string_view keys, int64_t batch) {
-  Function function = ir::BuildModel("gpt", keys, batch);
-  const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
-  EXPECT_TRUE(status.ok()) << status;
-  return function;
-}
 
 TEST(AutoShard, KeepsPinsOfEachAxis) {
   const Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 4}).value();
@@ -50,7 +43,7 @@ TEST(AutoShard, KeepsPinsOfEachAxis) {
 }
 
 TEST(AutoShard, PinsNameWhatARingMakes) {
-  const Function step = Gpt("layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
+  const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
   const ir::Mesh mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}}), hp({{"dp", 1}, {"hp", 2}});
   const auto ring = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts),
                               {.pins = {{"^h.0.attn.core$", 2}, {"^dh.0.attn.q$", 2}},
@@ -65,7 +58,7 @@ TEST(AutoShard, PinsNameWhatARingMakes) {
 }
 
 TEST(AutoShard, ContextAttentionIsAsAsked) {
-  const Function step = Gpt("layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
+  const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
   const ir::Mesh mesh({{"dp", 1}, {"cp", 2}});
   // How q and k of each attention lie, by dimension.
   const auto lie = [&](ContextAttention way) {

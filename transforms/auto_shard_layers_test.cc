@@ -1,38 +1,16 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "ir/models/model.h"
 #include "ir/verifier.h"
 #include "transforms/auto_shard.h"
 #include "transforms/microbatch.h"
+#include "transforms/model_step_test_util.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
 
 // Equal layers are solved as one: which changes nothing but the time that it takes.
 
 namespace orrery::transforms {
 namespace {
-
-ir::Function Step(absl::string_view family, absl::string_view keys, int64_t batch) {
-  for (const ir::ModelInfo* info : ir::AllModels()) {
-    if (info->name != family) continue;
-    ir::ModelValues values(batch, ir::DType::kF32);
-    for (const ir::ModelKey& key : info->keys) {
-      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
-    }
-    for (const absl::string_view pair : absl::StrSplit(keys, ',')) {
-      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
-      values.Set(parts.first, parts.second);
-    }
-    ir::Function function = info->build(values).value();
-    const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
-    EXPECT_TRUE(status.ok()) << status;
-    return function;
-  }
-  ADD_FAILURE() << "no " << family;
-  return ir::Function();
-}
 
 AutoShardReport Solve(const ir::Function& step, const ir::Mesh& mesh, const ShardingPrices& prices,
                       const AutoShardOptions& options) {
@@ -72,7 +50,7 @@ TEST(AutoShardLayers, OfGptCostWhatTheyCostOneByOne) {
   for (int layers = 2; layers <= 12; ++layers) {
     SCOPED_TRACE(layers);
     const ir::Function step =
-        Step("gpt", absl::StrCat("layers=", layers, ",hidden=64,heads=4,seq=8,vocab=33"), 1);
+        ModelStep("gpt", absl::StrCat("layers=", layers, ",hidden=64,heads=4,seq=8,vocab=33"), 1);
     for (const PlainPrices::Rates& rates : kRates) {
       const Both both = SolveBoth(step, mesh, PlainPrices(mesh, rates));
       EXPECT_TRUE(both.composed.optimal);
@@ -86,10 +64,11 @@ TEST(AutoShardLayers, OfGptCostWhatTheyCostOneByOne) {
 // All layers read the angles of rotary embeddings.
 TEST(AutoShardLayers, OfLlamaShareTheirAngles) {
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
-  const ir::Function step = Step("gpt",
-                                 "layers=10,mlp=swiglu,norm=rms,tied_embeddings=0,hidden=64,heads="
-                                 "4,kv_heads=2,seq=8,vocab=33,ffn=96",
-                                 1);
+  const ir::Function step =
+      ModelStep("gpt",
+                "layers=10,mlp=swiglu,norm=rms,tied_embeddings=0,hidden=64,heads="
+                "4,kv_heads=2,seq=8,vocab=33,ffn=96",
+                1);
   for (const PlainPrices::Rates& rates : kRates) {
     const Both both = SolveBoth(step, mesh, PlainPrices(mesh, rates));
     EXPECT_TRUE(both.composed.optimal);
@@ -99,7 +78,7 @@ TEST(AutoShardLayers, OfLlamaShareTheirAngles) {
 
 TEST(AutoShardLayers, KeepToALimitOfMemory) {
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
-  const ir::Function step = Step("gpt", "layers=9,hidden=64,heads=4,seq=8,vocab=33", 1);
+  const ir::Function step = ModelStep("gpt", "layers=9,hidden=64,heads=4,seq=8,vocab=33", 1);
   constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
   const PlainPrices prices(mesh, kDear);
   const Both free = SolveBoth(step, mesh, prices);
@@ -113,7 +92,7 @@ TEST(AutoShardLayers, KeepToALimitOfMemory) {
 // One axis after another; each has its own layers.
 TEST(AutoShardLayers, AreFoundAlongEachAxis) {
   const ir::Mesh mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}});
-  const ir::Function step = Step("gpt", "layers=10,hidden=64,heads=4,seq=8,vocab=33", 1);
+  const ir::Function step = ModelStep("gpt", "layers=10,hidden=64,heads=4,seq=8,vocab=33", 1);
   const Both both = SolveBoth(step, mesh, PlainPrices(mesh, kRates[2]));
   EXPECT_GE(both.composed.composed, 10);
 }

@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "transforms/auto_shard.h"
 #include "transforms/microbatch.h"
+#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
 #include "transforms/training_step.h"
@@ -19,13 +19,6 @@ namespace {
 using ir::Function;
 
 constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
-
-Function Gpt(absl::string_view keys, int64_t batch) {
-  Function function = ir::BuildModel("gpt", keys, batch);
-  const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
-  EXPECT_TRUE(status.ok()) << status;
-  return function;
-}
 
 TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
@@ -49,7 +42,7 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
 }
 
 TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
-  const Function step = Gpt("layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
+  const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
   const ir::Mesh mesh({{"dp", 1}, {"ep", 2}, {"cp", 2}, {"hp", 2}});
   const PlainPrices prices(mesh, kDear);
   AutoShardReport free, kept;
@@ -83,6 +76,33 @@ TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
   const double all = 4 * kWeights + kRows / 2 * (2 + 2 * 8);
   EXPECT_EQ(spread(two, all / 2), spread(two, 0));
   EXPECT_NE(spread(two, all / 2 - 1024), spread(two, 0));
+}
+
+// Where an update comes after each microbatch, it counts for each.
+TEST(ParallelTransform3d, CountsAnUpdateForEachMicrobatchWhereItIsMade) {
+  Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3000}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  const ParallelDegrees degrees = {.hp = 2, .microbatches = 1000};
+  const PlainPrices prices(MakeMesh(degrees).value(),
+                           {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
+  const auto spread =
+      ParallelTransform3d(step, degrees, {.prices = &prices, .updates_each_microbatch = true});
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
+              testing::HasSubstr("%w0: f32[64@hp,64] parameter"));
+}
+
+// Whole gradients take as long to add up as memory takes to read and write them, each time: dear
+// links or not, weights are split then.
+TEST(AutoShard, CountsWhatGradientsTakeToAddUp) {
+  const Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 64}).value();
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  const PlainPrices prices(mesh, {.flops = 1e15, .bytes = 1e9, .link = 1e12, .latency = 0});
+  AutoShardReport once, often;
+  ASSERT_TRUE(AutoShard(step, mesh, BatchedInputs(step), prices, {}, &once).ok());
+  ASSERT_TRUE(AutoShard(step, mesh, BatchedInputs(step), prices, {.microbatches = 2}, &often).ok());
+  // Two weights, read, added to and written, at least by half.
+  EXPECT_GE(often.seconds, once.seconds * 0.5 + 2 * 3 * 64 * 64 * 4 / 2 / 1e9);
 }
 
 TEST(ParallelTransform3d, CountsAnUpdateOnceAStep) {

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "transforms/axis_layout.h"
 #include "transforms/microbatch.h"
+#include "transforms/model_step_test_util.h"
 #include "transforms/plain_prices_test_util.h"
 #include "transforms/training_step.h"
 
@@ -37,13 +37,6 @@ Function Spread(const Function& step, const PlainPrices::Rates& rates,
   if (!spread.ok()) return step;
   EXPECT_TRUE(ir::Verify(*spread).ok()) << ir::Verify(*spread);
   return *std::move(spread);
-}
-
-Function Gpt(absl::string_view keys) {
-  Function function = ir::BuildModel("gpt", keys, 1);
-  const absl::Status status = MakeTrainingStep(function, {.optimizer = "adam"});
-  EXPECT_TRUE(status.ok()) << status;
-  return function;
 }
 
 std::map<OpKind, int> Count(const Function& function) {
@@ -104,7 +97,7 @@ void ExpectMegatronWeights(const Function& spread) {
 }
 
 TEST(AutoShard, FindsMegatronsPairs) {
-  const Function spread = Spread(Gpt(kOddGpt), kProducts);
+  const Function spread = Spread(ModelStep("gpt", kOddGpt, 1), kProducts);
   ExpectMegatronWeights(spread);
   // An all-reduce for attention and for the feed-forward of each layer, forward and backward.
   EXPECT_GE(Count(spread)[OpKind::kAllReduce], 8);
@@ -114,7 +107,7 @@ TEST(AutoShard, FindsMegatronsPairs) {
 // Where norms and residuals take long, they are split along the sequence.
 TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
   const PlainPrices::Rates rates = {.flops = 1e9, .bytes = 2e9, .link = 1e10, .latency = 1e-9};
-  const Function spread = Spread(Gpt(kEvenGpt), rates);
+  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), rates);
   ExpectMegatronWeights(spread);
   for (const char* name : {"h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2"}) {
     EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
@@ -130,7 +123,8 @@ constexpr char kWideGpt[] = "layers=1,hidden=16,heads=4,seq=3,vocab=512,tied_emb
 
 // Ranks exchange two numbers for each row in place of its logits.
 TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
-  const std::string text = ir::Print(Spread(Gpt(absl::StrCat(kWideGpt, 0)), kProducts));
+  const std::string text =
+      ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), kProducts));
   EXPECT_THAT(text, testing::HasSubstr(
                         R"(  %lm_head: f32[1,3,512@hp] = MatMul(%ln_f, %lm_head.weight)
   %91: f32[1,3,2@hp,2] = CrossEntropyParts(%lm_head, %labels) {parts=2}
@@ -140,13 +134,13 @@ TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
 )"));
   // One kernel for all of the loss is cheaper than three where each message takes long.
   const PlainPrices::Rates slow = {.flops = 1e12, .bytes = 1e15, .link = 1e10, .latency = 1};
-  EXPECT_THAT(ir::Print(Spread(Gpt(absl::StrCat(kWideGpt, 0)), slow)),
+  EXPECT_THAT(ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), slow)),
               testing::HasSubstr(" = CrossEntropy("));
 }
 
 // Megatron's embedding: each rank looks up the words that it has.
 TEST(AutoShard, SplitsATiedEmbeddingByRows) {
-  const Function spread = Spread(Gpt(absl::StrCat(kWideGpt, 1)), kProducts);
+  const Function spread = Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 1), 1), kProducts);
   EXPECT_EQ(LayoutOfNamed(spread, "wte.weight"), 0);
   EXPECT_EQ(LayoutOfNamed(spread, "wte.partial"), kPartialLayout);
   EXPECT_EQ(LayoutOfNamed(spread, "lm_head"), 2);
@@ -231,7 +225,7 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
 // Megatron's layout, whatever it costs: where links are dear, the batch would be split instead.
 TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
   constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
-  const Function spread = Spread(Gpt(kEvenGpt), kDear, {.sequence_parallel = true});
+  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), kDear, {.sequence_parallel = true});
   ExpectMegatronWeights(spread);
   for (const char* name : {"h.0.attn.proj", "h.1.mlp.down"}) {
     EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
@@ -274,7 +268,7 @@ TEST(AutoShard, CountsTheUpdateOnceAStep) {
 }
 
 TEST(AutoShard, SplitsDataAlongFurtherAxes) {
-  const Function step = Gpt(kEvenGpt);
+  const Function step = ModelStep("gpt", kEvenGpt, 1);
   const auto spread = [&](const ir::Mesh& mesh) {
     const auto result =
         AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {});

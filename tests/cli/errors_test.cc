@@ -135,6 +135,9 @@ INSTANTIATE_TEST_SUITE_P(
          "uniform:4@200Gbps --micro-batches 4294967296",
          "simulate: infeasible (unsupported): would be at least 4294967296 tasks; at most 67108864 "
          "are simulated; try fewer microbatches"},
+        {1, "simulate " + kMlp + " --pp 2 --micro-batches 9223372036854775807",
+         "simulate: infeasible (divisibility): a batch of 64 does not divide into "
+         "9223372036854775807 microbatches"},
         {1, "simulate " + kMlp + " --schedule zb-h9",
          "simulate: --schedule: schedule 'zb-h9' is unknown; wanted one of gpipe, 1f1b, pipedream, "
          "distir"}}));

@@ -47,6 +47,14 @@ TEST(Sharding, ByCostIsNoSlowerThanMegatron) {
   }
 }
 
+// The largest that issues and papers compare.
+TEST(Sharding, OfGpt3IsNoSlowerThanMegatronWithSequenceParallelism) {
+  const std::string gpt3 =
+      "simulate --model gpt3-175b --dtype bf16 --batch-size 8 --cluster dgx-h100:1 --hp 8 "
+      "--memory-limit none ";
+  EXPECT_LE(StepTime(gpt3), StepTime(gpt3 + "--sequence-parallel"));
+}
+
 TEST(Sharding, SequenceParallelismScatters) {
   const auto plain = Communications(kGpt + "--hp 4 --sharding megatron");
   EXPECT_THAT(plain, testing::Contains("all-reduce hp"));

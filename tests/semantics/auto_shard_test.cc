@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
-#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/microbatch.h"
+#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
 #include "transforms/schedules/schedule.h"
@@ -59,13 +59,6 @@ class RandomPrices final : public transforms::ShardingPrices {
   }
   const uint32_t seed_;
 };
-
-ir::Function Model(absl::string_view family, absl::string_view keys, int64_t batch) {
-  ir::Function function = ir::BuildModel(family, keys, batch);
-  const absl::Status status = transforms::MakeTrainingStep(function, {.optimizer = "adam"});
-  EXPECT_TRUE(status.ok()) << status;
-  return function;
-}
 
 // The step, spread by `prices`, verifies and computes what it did.
 void ExpectSameSpread(const ir::Function& step, const ir::Mesh& mesh,
@@ -123,7 +116,7 @@ TEST(AutoShard, TransformersAreTheSame) {
            {"gpt", "layers=1,hidden=16,heads=4,kv_heads=2,seq=4,vocab=8,mlp=swiglu,ffn=12,flash=1"},
            {"bert", "layers=1,hidden=8,heads=2,seq=4,vocab=12,classes=4"}}) {
     SCOPED_TRACE(keys);
-    ExpectGood(Model(family, keys, 2));
+    ExpectGood(transforms::ModelStep(family, keys, 2));
   }
 }
 
@@ -153,7 +146,7 @@ TEST(AutoShard, ContextAttentionIsTheSame) {
   using transforms::ContextAttention;
   for (const char* keys : {"layers=1,hidden=16,heads=8,kv_heads=4,seq=8,vocab=8,flash=1",
                            "layers=1,hidden=16,heads=4,seq=8,vocab=8,flash=1,qkv=packed"}) {
-    const ir::Function step = Model("gpt", keys, 2);
+    const ir::Function step = transforms::ModelStep("gpt", keys, 2);
     const Named inputs = RandomInputs(step, 5);
     const Named expected = RunAll(step, inputs).outputs;
     for (const ir::Mesh& mesh :
@@ -186,7 +179,7 @@ TEST(AutoShard, TransformersOverFurtherAxesAreTheSame) {
            {"gpt", "layers=1,hidden=8,heads=2,seq=8,vocab=8,experts=4,topk=1,flash=1"},
            {"bert", "layers=1,hidden=8,heads=2,seq=8,vocab=12,classes=4"}}) {
     SCOPED_TRACE(keys);
-    ExpectGoodOverFurtherAxes(Model(family, keys, 4));
+    ExpectGoodOverFurtherAxes(transforms::ModelStep(family, keys, 4));
   }
 }
 
@@ -211,7 +204,7 @@ TEST(AutoShard, LossesInPartsAreTheSame) {
     for (const int64_t dp : {1, 2}) {
       const std::string keys =
           absl::StrCat("layers=1,hidden=8,heads=4,seq=5,vocab=96,tied_embeddings=", tied);
-      const ir::Function step = Model("gpt", keys, dp);
+      const ir::Function step = transforms::ModelStep("gpt", keys, dp);
       for (const int64_t hp : {2, 3, 4}) {
         by_rows += ExpectLossInParts(step, ir::Mesh({{"dp", dp}, {"hp", hp}}), tied) ? 1 : 0;
         if (HasFailure()) return;
@@ -225,8 +218,8 @@ TEST(AutoShard, LossesInPartsAreTheSame) {
 TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
   using transforms::ContextAttention;
   using transforms::ParallelDegrees;
-  const ir::Function step =
-      Model("gpt", "layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1", 16);
+  const ir::Function step = transforms::ModelStep(
+      "gpt", "layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1", 16);
   const Named inputs = RandomInputs(step, 5);
   const Named expected = RunAll(step, inputs).outputs;
   for (const ContextAttention way :
@@ -262,7 +255,7 @@ TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
 }
 
 TEST(AutoShard, ResnetIsTheSame) {
-  ExpectGood(Model("resnet", "depth=18,image=32,width=4,classes=4", 2), false);
+  ExpectGood(transforms::ModelStep("resnet", "depth=18,image=32,width=4,classes=4", 2), false);
 }
 
 TEST(AutoShard, OtherModelsAreTheSame) {
@@ -271,7 +264,7 @@ TEST(AutoShard, OtherModelsAreTheSame) {
            {"gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4"},
            {"lstm", "layers=1,hidden=4,seq=3,vocab=8"}}) {
     SCOPED_TRACE(keys);
-    ExpectGood(Model(family, keys, 2));
+    ExpectGood(transforms::ModelStep(family, keys, 2));
   }
 }
 

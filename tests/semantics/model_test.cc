@@ -1,11 +1,10 @@
-#include "ir/models/model.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
@@ -49,25 +48,8 @@ constexpr int64_t kBatch = 4;
 
 std::string Show(const Model& model) { return absl::StrCat(model.family, ":", model.keys); }
 
-ir::Function Build(const Model& model) {
-  for (const ir::ModelInfo* info : ir::AllModels()) {
-    if (info->name != model.family) continue;
-    ir::ModelValues values(kBatch, ir::DType::kF32);
-    for (const ir::ModelKey& key : info->keys) {
-      if (!key.fallback.empty()) values.Set(key.name, key.fallback);
-    }
-    for (const absl::string_view pair : absl::StrSplit(model.keys, ',')) {
-      const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
-      values.Set(parts.first, parts.second);
-    }
-    return info->build(values).value();
-  }
-  ADD_FAILURE() << "no family " << model.family;
-  return ir::Function();
-}
-
 ir::Function Step(const Model& model, const std::string& optimizer, bool simplify = true) {
-  ir::Function function = Build(model);
+  ir::Function function = ir::BuildModel(model.family, model.keys, kBatch);
   const absl::Status status =
       transforms::MakeTrainingStep(function, {.optimizer = optimizer, .simplify = simplify});
   EXPECT_TRUE(status.ok()) << status;
