@@ -42,6 +42,21 @@ TEST(AutoShard, KeepsPinsOfEachAxis) {
             "mlp: values are pinned to dp; wanted one of hp, cp and ep");
 }
 
+// However cheap it is to give each rank whole samples.
+TEST(AutoShard, SharesSequencesAlongCpAndNoSamples) {
+  const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=64,vocab=32,flash=1", 12);
+  const auto text = [&](const char* axis) {
+    const ir::Mesh mesh({{"dp", 1}, {axis, 2}});
+    // Attention over sequences that are split would have a lot to exchange.
+    const PlainPrices prices(mesh, {.flops = 1e9, .bytes = 1e9, .link = 1e9, .latency = 1e-9});
+    const auto spread = AutoShard(step, mesh, BatchedInputs(step), prices);
+    EXPECT_TRUE(spread.ok()) << spread.status();
+    return ir::Print(*spread);
+  };
+  EXPECT_THAT(text("ep"), testing::HasSubstr("[12@ep,64,16]"));
+  EXPECT_THAT(text("cp"), testing::Not(testing::HasSubstr("[12@cp")));
+}
+
 TEST(AutoShard, PinsNameWhatARingMakes) {
   const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
   const ir::Mesh mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}}), hp({{"dp", 1}, {"hp", 2}});

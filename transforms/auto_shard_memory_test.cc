@@ -92,17 +92,24 @@ TEST(ParallelTransform3d, CountsAnUpdateForEachMicrobatchWhereItIsMade) {
               testing::HasSubstr("%w0: f32[64@hp,64] parameter"));
 }
 
-// Whole gradients take as long to add up as memory takes to read and write them, each time: dear
-// links or not, weights are split then.
+// Nothing divides. Of what a step takes, U is counted once a step, and A, to add up gradients, with
+// each of several microbatches: F + U, F + U/2 + A, F + U/4 + A.
 TEST(AutoShard, CountsWhatGradientsTakeToAddUp) {
-  const Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 64}).value();
+  Function step = ir::Mlp({.layers = 2, .dim = 3, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "sgd").value());
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
-  const PlainPrices prices(mesh, {.flops = 1e15, .bytes = 1e9, .link = 1e12, .latency = 0});
-  AutoShardReport once, often;
-  ASSERT_TRUE(AutoShard(step, mesh, BatchedInputs(step), prices, {}, &once).ok());
-  ASSERT_TRUE(AutoShard(step, mesh, BatchedInputs(step), prices, {.microbatches = 2}, &often).ok());
-  // Two weights, read, added to and written, at least by half.
-  EXPECT_GE(often.seconds, once.seconds * 0.5 + 2 * 3 * 64 * 64 * 4 / 2 / 1e9);
+  constexpr double kBytes = 1e9;
+  const PlainPrices prices(mesh, {.flops = 1e30, .bytes = kBytes, .link = 1e9, .latency = 0});
+  const auto seconds = [&](int64_t microbatches) {
+    AutoShardReport report;
+    const auto spread =
+        AutoShard(step, mesh, BatchedInputs(step), prices, {.microbatches = microbatches}, &report);
+    EXPECT_TRUE(spread.ok()) << spread.status();
+    return report.seconds;
+  };
+  const double adding = seconds(2) - seconds(1) - 2 * (seconds(4) - seconds(2));
+  // Two weights: the sum so far and the summand are read, the sum is written.
+  EXPECT_NEAR(adding, 2 * 3 * (3 * 3 * 4) / kBytes, 1e-3 / kBytes);
 }
 
 TEST(ParallelTransform3d, CountsAnUpdateOnceAStep) {
