@@ -149,12 +149,12 @@ TEST(CrossEntropyParts, SayWhatIsNoLabel) {
   for (const int64_t label : {-1, 4}) {
     const Tensor labels = Tensor::OfInts(DType::kI64, {1}, {label});
     const std::string message = absl::StrCat("label ", label, " is none of the 4 classes");
-    EXPECT_EQ(
-        Evaluate(OpKind::kCrossEntropyParts, {{"parts", int64_t{2}}},
-                 std::vector<const Tensor*>{&logits, &labels}, std::vector<TensorType>{parts.type()})
-            .status()
-            .message(),
-        message);
+    EXPECT_EQ(Evaluate(OpKind::kCrossEntropyParts, {{"parts", int64_t{2}}},
+                       std::vector<const Tensor*>{&logits, &labels},
+                       std::vector<TensorType>{parts.type()})
+                  .status()
+                  .message(),
+              message);
     EXPECT_EQ(Evaluate(OpKind::kCrossEntropyPartsGrad, {{"batch", int64_t{1}}},
                        std::vector<const Tensor*>{&logits, &labels, &parts},
                        std::vector<TensorType>{logits.type()})
