@@ -199,9 +199,9 @@ TEST(Attention, DropsProbabilities) {
   EXPECT_LE(Distance(flash[0], results[0]), 1e-12);
   // Both draw again for the gradient, or read what was kept.
   const Tensor dy = AnyTensor({2, 7, 4}, random);
-  const auto kept = Results(
-      OpKind::kAttentionGrad, {q, k, v, results[0], results[1], dy, results[2], results[3]},
-      Dropout(0.25, 0));
+  const auto kept =
+      Results(OpKind::kAttentionGrad, {q, k, v, results[0], results[1], dy, results[2], results[3]},
+              Dropout(0.25, 0));
   const auto drawn =
       Results(OpKind::kAttentionGrad, {q, k, v, flash[0], flash[1], dy}, Dropout(0.25, 1));
   for (const size_t i : {0u, 1u, 2u}) EXPECT_LE(Distance(kept[i], drawn[i]), 1e-12);

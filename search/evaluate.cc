@@ -231,6 +231,8 @@ class CandidatePlayer {
  private:
   absl::Status Prepare() {
     ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(
+        recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
@@ -306,7 +308,8 @@ class CandidatePlayer {
                                       .sharding = setting_.sharding,
                                       .equal_stages = setting_.equal_stages,
                                       .in_flight = in_flight_,
-                                      .updates_each_microbatch = schedule_->asynchronous};
+                                      .updates_each_microbatch = schedule_->asynchronous,
+                                      .recompute = recompute_};
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
@@ -325,6 +328,7 @@ class CandidatePlayer {
   const Candidate& candidate_;
   const transforms::ParallelDegrees degrees_;
   const transforms::PipelineSchedule* schedule_ = nullptr;
+  transforms::RecomputePolicy recompute_;
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
   transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;

@@ -39,14 +39,17 @@ int64_t RanksOf(const Candidate& candidate, int64_t most) {
   return ranks;
 }
 
-// The candidate with all numbers of microbatches and all schedules.
+// The candidate with all numbers of microbatches, all schedules and all that may be computed again.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
     candidate.microbatches = microbatches;
     for (const std::string& schedule : space.schedules) {
       candidate.schedule = schedule;
-      candidates.push_back(candidate);
+      for (const std::string& recompute : space.recompute) {
+        candidate.recompute = recompute;
+        candidates.push_back(candidate);
+      }
     }
   }
 }

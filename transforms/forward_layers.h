@@ -26,8 +26,8 @@ struct LayerRange {
 ///  does not count there. What is left before and after is looked at in the same way.
 ///  - Elsewhere a layer begins at each narrow place that more work follows, before the activations
 ///  that go into a matrix product or a convolution.
-///  - What stands alone between the last layer that repeats and the loss, the head, is no layer, and
-///  neither is what comes before any work, as embeddings do.
+///  - What stands alone between the last layer that repeats and the loss, the head, is no layer,
+///  and neither is what comes before any work, as embeddings do.
 ///
 /// How the function is spread makes no difference. In time near linear in the ops where they
 /// repeat, at most quadratic.

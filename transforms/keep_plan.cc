@@ -38,9 +38,10 @@ class KeepPlanner {
   }
 
   KeepPlan Run() {
+    SaveParts();
     switch (policy_.kind) {
       case RecomputePolicy::Kind::kNone:
-        return std::move(plan_);
+        break;
       case RecomputePolicy::Kind::kSelective:
         DropScores();
         break;
@@ -52,9 +53,9 @@ class KeepPlanner {
         break;
     }
     for (const OpId op : forward_.order()) {
-      const bool once = IsOnce(op);
+      const bool once = IsOnce(op), gathers = Gathers(op);
       ForResults(op, [&](ValueId result) {
-        if (once) plan_.again[result] = 0;
+        if (once || gathers) plan_.again[result] = gathers ? 1 : 0;
         if (plan_.again[result] != 0 && saved_[result] != 0) ++plan_.dropped;
       });
     }
@@ -65,6 +66,20 @@ class KeepPlanner {
   template <typename F>
   void ForResults(OpId op, F f) const {
     for (int32_t i = 0; i < forward_.result_count(op); ++i) f(forward_.result(op, i));
+  }
+
+  bool Gathers(OpId op) const {
+    return policy_.gathers && forward_.kind(op) == OpKind::kAllGather &&
+           from_data_[forward_.operands(op)[0]] != 0;
+  }
+
+  // A part is read in the place of what is gathered from it.
+  void SaveParts() {
+    const auto& order = forward_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      const bool part = Gathers(*op) && saved_[forward_.result(*op)] != 0;
+      if (part) saved_[forward_.operands(*op)[0]] = 1;
+    }
   }
 
   // What must not happen twice, or cannot.
@@ -183,7 +198,7 @@ class KeepPlanner {
 
   const Function& forward_;
   const RecomputePolicy& policy_;
-  const IdTable<ValueId, char>& saved_;
+  IdTable<ValueId, char> saved_;
   IdTable<ValueId, char> from_data_;
   KeepPlan plan_;
 };

@@ -21,6 +21,8 @@ struct KeepPlan {
 ///  - Else what no later phase reads is run again rather than kept: its operands lead to something
 ///  that is.
 ///  - What is made from parameters alone is run again unless it is read.
+///  - With `gathers`, what AllGather makes of activations is gathered again, from a part that counts
+///  as if it were read in its place.
 KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
                     const IdTable<ir::ValueId, char>& saved);
 

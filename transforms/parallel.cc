@@ -168,7 +168,9 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
                                           degrees.microbatches, batched, options.equal_stages));
-  ORRERY_RETURN_IF_ERROR(Recompute(step, options.recompute));
+  RecomputePolicy recompute = options.recompute;
+  recompute.gathers = options.prices != nullptr && options.sharding.sequence_parallel;
+  ORRERY_RETURN_IF_ERROR(Recompute(step, recompute));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -93,13 +93,13 @@ absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view te
 }
 
 absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
-  if (policy.kind == Kind::kNone) return absl::OkStatus();
+  if (policy.kind == Kind::kNone && !policy.gathers) return absl::OkStatus();
   int64_t dropped = 0;
   for (PipelineStage& stage : step.stages) dropped += RecomputeStage(policy, stage);
   if (dropped > 0 || policy.kind != Kind::kMatching) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", ToString(policy),
-      "': finds no value that forward keeps for backward; opt --stages names them"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", ToString(policy),
+                   "': finds no value that forward keeps for backward; opt --stages names them"));
 }
 
 }  // namespace orrery::transforms

@@ -26,6 +26,9 @@ struct RecomputePolicy {
   Kind kind = Kind::kNone;
   int64_t every = 1;
   std::string pattern = {};  // RE2
+  /// Whether an activation that forward puts together of parts on several ranks is kept in parts,
+  /// and put together again, as Megatron's sequence parallelism has it.
+  bool gathers = false;
 
   friend bool operator==(const RecomputePolicy&, const RecomputePolicy&) = default;
 };
@@ -39,9 +42,9 @@ std::string ToString(const RecomputePolicy& policy);
 /// pattern and is no policy belongs to the pattern.
 absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view text);
 
-/// Rewrites each stage so that forward keeps what `policy` says. What backward reads beyond that, it
-/// makes again from what is kept, from parameters and from data, just before its first use, by the
-/// ops of forward, with their collectives. It computes the same numbers: dropout drops the same
+/// Rewrites each stage so that forward keeps what `policy` says. What backward reads beyond that,
+/// it makes again from what is kept, from parameters and from data, just before its first use, by
+/// the ops of forward, with their collectives. It computes the same numbers: dropout drops the same
 /// elements.
 ///
 /// Never run again is what other stages have sent, what is added up or collected over microbatches,

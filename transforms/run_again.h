@@ -12,8 +12,8 @@ namespace orrery::transforms {
 IdTable<ir::ValueId, char> FindSaved(const StageFunction& forward,
                                      std::span<StageFunction* const> later);
 
-/// Rewrites `later`, the functions that run after `forward` for the same microbatch, in their order.
-/// None takes as `saved` what `plan` has run again: the first that reads it runs the ops of
+/// Rewrites `later`, the functions that run after `forward` for the same microbatch, in their
+/// order. None takes as `saved` what `plan` has run again: the first that reads it runs the ops of
 /// `forward` for it, just before, and leaves it for those after it. `forward` then leaves what they
 /// want, and what `others` take, and no longer does what nothing depends on.
 void RunAgain(const KeepPlan& plan, std::span<StageFunction* const> later,

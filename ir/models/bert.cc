@@ -141,9 +141,8 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
                .words = values.Text("head") == "words",
                .flash = values.Int("flash") != 0,
                .dropout = dropout,
-               .attention_dropout = values.Has("attention_dropout")
-                                        ? values.Number("attention_dropout")
-                                        : dropout},
+               .attention_dropout =
+                   values.Has("attention_dropout") ? values.Number("attention_dropout") : dropout},
               values.dtype())
       .Build();
 }

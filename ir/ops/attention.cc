@@ -6,7 +6,8 @@
 
 // Scaled dot-product attention in one kernel and its gradient (Vaswani et al. 2017). With flash=1
 // it keeps the logarithm of each row's sum in place of the probabilities, and its gradient computes
-// these anew (Dao et al. 2022), and with them what dropout did to them. Grouped queries: several heads of q share one of k and v.
+// these anew (Dao et al. 2022), and with them what dropout did to them. Grouped queries: several
+// heads of q share one of k and v.
 
 namespace orrery::ir {
 namespace {
@@ -44,9 +45,7 @@ ShardingRule AttentionSharding(const OpTypes& op, const TypeList& results) {
   const AttentionShape shape = GlobalShape(op).value();
   const Split split = SplitOf(op, shape);
   const ShardingRule::Factors q = split.Of(true), k = split.Of(false);
-  ShardingRule rule{.operands = {q, k, k},
-                    .results = {q},
-                    .whole_too = WholeToo(shape, split)};
+  ShardingRule rule{.operands = {q, k, k}, .results = {q}, .whole_too = WholeToo(shape, split)};
   for (size_t j = 1; j < results.size(); ++j) {
     rule.results.push_back(split.OfStatistics(results[j].dims.size()));
   }
@@ -123,7 +122,8 @@ extern const OpInfo kAttentionOp = {
         "softmax(scale q kᵀ, masked) v, by heads: q [b,s,heads d], k and v [b,t,kv_heads d], "
         "or [b,heads,s,d]; and the probabilities, or with flash=1 the logarithms of their "
         "sums. With dropout=r of the probabilities, which stayed, and what they became, but with "
-        "flash=1. With ring_rows=r rows fall into parts of r, and queries see only the part of keys "
+        "flash=1. With ring_rows=r rows fall into parts of r, and queries see only the part of "
+        "keys "
         "in their place; that one has gone round by turn=i parts",
     .operands = 4,
     .optional = 1,

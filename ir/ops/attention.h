@@ -45,7 +45,7 @@ struct AttentionShape {
   int64_t first_head = 0, first_kv_head = 0, first_query = 0, first_key = 0;  // in the whole
   int64_t first_batch = 0;
   int64_t all_heads = 1, all_queries = 1, all_keys = 1;  // of the whole
-  int64_t ring_rows = 0, turn = 0;                                            // 0: no ring
+  int64_t ring_rows = 0, turn = 0;                       // 0: no ring
 
   struct Range {
     int64_t begin, end;
@@ -196,9 +196,7 @@ void ForEachQuery(const AttentionShape& shape, F f) {
 class DropoutFactors {
  public:
   DropoutFactors(const Evaluation& e, const AttentionShape& shape)
-      : shape_(shape),
-        ratio_(DropoutRatio(e.attributes)),
-        seed_(e.attributes.Int("seed", 0)) {}
+      : shape_(shape), ratio_(DropoutRatio(e.attributes)), seed_(e.attributes.Int("seed", 0)) {}
 
   double At(int64_t b, int64_t h, int64_t s, int64_t t) const;
 

@@ -22,9 +22,9 @@ absl::Status CheckDropped(const OpTypes& op, const AttentionShape& shape) {
   if (stayed.dtype == DType::kBool && stayed.dims == logits && dropped.dims == logits) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("what dropout left is ", ToString(stayed, op.mesh), " and ",
-                   ToString(dropped, op.mesh), "; wanted bools and floats of shape ", Show(logits)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "what dropout left is ", ToString(stayed, op.mesh), " and ", ToString(dropped, op.mesh),
+      "; wanted bools and floats of shape ", Show(logits)));
 }
 
 absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
@@ -153,7 +153,8 @@ extern const OpInfo kAttentionGradOp = {
     .name = "AttentionGrad",
     .summary =
         "gradients of Attention from q, k, v, y, statistics, dy, what its dropout left, and the "
-        "mask: of q, k, v, and of the mask with mask_gradient=1. With ring_rows and turn those of one turn, from y and "
+        "mask: of q, k, v, and of the mask with mask_gradient=1. With ring_rows and turn those of "
+        "one turn, from y and "
         "statistics of all turns",
     .operands = 9,
     .optional = 3,

@@ -186,9 +186,9 @@ TEST(Recompute, OfRandomStepsIsTheSame) {
                                           .batch = dp * microbatches * 2,
                                           .width_unit = hp},
                                          seed % 2 == 0 ? "none" : "adam");
-    fewer += ExpectSameWithEachPolicy(
-        step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches}, {},
-        RunAll(step, RandomInputs(step, 7)).outputs);
+    fewer +=
+        ExpectSameWithEachPolicy(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
+                                 {}, RunAll(step, RandomInputs(step, 7)).outputs);
     if (HasFailure()) FAIL() << ir::Print(step);
   }
   EXPECT_GT(fewer, 150);

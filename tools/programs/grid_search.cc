@@ -13,6 +13,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/recompute.h"
 
 // Plays every configuration and ranks them.
 
@@ -23,7 +24,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, recompute;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -42,6 +43,10 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
                                 : flags.model.distir()  ? "distir"
                                                         : "1f1b";
   ORRERY_ASSIGN_OR_RETURN(space.schedules, ParseSchedules(schedules));
+  ORRERY_ASSIGN_OR_RETURN(
+      space.recompute,
+      Annotated(transforms::ParseRecomputeList(flags.recompute.empty() ? "none" : flags.recompute),
+                "--recompute"));
   space.distir_microbatches = flags.model.distir();
   return space;
 }
@@ -120,6 +125,8 @@ int Main(int argc, char** argv) {
       "micro-batches", po::value(&flags.microbatches),
       "microbatches of a data-parallel replica [all that divide]")(
       "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(
+      "recompute", po::value(&flags.recompute),
+      "what backward computes again: none,selective,full,every:K,match:REGEX [none]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(
