@@ -2,9 +2,10 @@
 #define ORRERY_TRANSFORMS_FORWARD_LAYERS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "ir/function.h"
+#include "transforms/pipeline.h"
 
 // Layers of any graph. Between two layers the forward pass is narrow: one activation crosses, such
 // as the residual stream of a transformer.
@@ -18,8 +19,9 @@ struct LayerRange {
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
 
-/// The layers of the forward function of a stage, first to last; they may leave ops between them,
-/// before and after.
+/// The layers of a model whose stages have these forward functions, in their order; for each stage
+/// those of its own, first to last. A layer that stages share is one in each of them. Layers may
+/// leave ops between them, before and after.
 ///
 ///  - Where most of the graph repeats, a layer is what repeats: attention and feed-forward together
 ///  in a transformer. It begins at a narrow place, and what lives longer than a layer, a mask say,
@@ -29,9 +31,9 @@ struct LayerRange {
 ///  - What stands alone between the last layer that repeats and the loss, the head, is no layer,
 ///  and neither is what comes before any work, as embeddings do.
 ///
-/// How the function is spread makes no difference. In time near linear in the ops where they
+/// How the functions are spread makes no difference. In time near linear in the ops where they
 /// repeat, at most quadratic.
-std::vector<LayerRange> FindLayers(const ir::Function& forward);
+std::vector<std::vector<LayerRange>> FindLayers(std::span<const StageFunction* const> forwards);
 
 }  // namespace orrery::transforms
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "transforms/forward_layers.h"
-
 namespace orrery::transforms {
 namespace {
 
@@ -19,9 +17,10 @@ using ir::ValueId;
 class KeepPlanner {
  public:
   KeepPlanner(const Function& forward, const RecomputePolicy& policy,
-              const IdTable<ValueId, char>& saved)
+              std::span<const LayerRange> layers, const IdTable<ValueId, char>& saved)
       : forward_(forward),
         policy_(policy),
+        layers_(layers),
         saved_(saved),
         from_data_(forward.value_limit(), 0),
         plan_{.again = IdTable<ValueId, char>(forward.value_limit(), 0)} {
@@ -157,13 +156,13 @@ class KeepPlanner {
 
   // The end of the group of layers that each place is in; -1 outside of them.
   std::vector<int32_t> GroupEnds() const {
-    const std::vector<LayerRange> layers = FindLayers(forward_);
     std::vector<int32_t> ends(forward_.order().size(), -1);
-    const auto every = static_cast<size_t>(policy_.every);
-    for (size_t i = 0; i < layers.size(); ++i) {
-      const size_t last = std::min(i - i % every + every, layers.size()) - 1;
-      for (int32_t place = layers[i].begin; place < layers[i].end; ++place) {
-        ends[static_cast<size_t>(place)] = layers[last].end;
+    const size_t count = layers_.size(),
+                 every = std::min(static_cast<size_t>(policy_.every), count);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t last = std::min(i - i % every + every, count) - 1;
+      for (int32_t place = layers_[i].begin; place < layers_[i].end; ++place) {
+        ends[static_cast<size_t>(place)] = layers_[last].end;
       }
     }
     return ends;
@@ -198,6 +197,7 @@ class KeepPlanner {
 
   const Function& forward_;
   const RecomputePolicy& policy_;
+  const std::span<const LayerRange> layers_;
   IdTable<ValueId, char> saved_;
   IdTable<ValueId, char> from_data_;
   KeepPlan plan_;
@@ -206,8 +206,8 @@ class KeepPlanner {
 }  // namespace
 
 KeepPlan PlanToKeep(const Function& forward, const RecomputePolicy& policy,
-                    const IdTable<ValueId, char>& saved) {
-  return KeepPlanner(forward, policy, saved).Run();
+                    std::span<const LayerRange> layers, const IdTable<ValueId, char>& saved) {
+  return KeepPlanner(forward, policy, layers, saved).Run();
 }
 
 }  // namespace orrery::transforms

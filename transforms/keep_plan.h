@@ -1,7 +1,10 @@
 #ifndef ORRERY_TRANSFORMS_KEEP_PLAN_H_
 #define ORRERY_TRANSFORMS_KEEP_PLAN_H_
 
+#include <span>
+
 #include "ir/function.h"
+#include "transforms/forward_layers.h"
 #include "transforms/recompute.h"
 
 namespace orrery::transforms {
@@ -14,17 +17,17 @@ struct KeepPlan {
   int64_t dropped = 0;
 };
 
-/// Decides it by `policy`. `saved` marks what later phases read.
+/// Decides it by `policy`. `saved` marks what later phases read; `layers` are those of `forward`.
 ///
 ///  - By layers, what crosses the end of a group of layers is kept, wanted so far or not: the
 ///  checkpoints. So is what is made outside of layers.
 ///  - Else what no later phase reads is run again rather than kept: its operands lead to something
 ///  that is.
 ///  - What is made from parameters alone is run again unless it is read.
-///  - With `gathers`, what AllGather makes of activations is gathered again, from a part that counts
-///  as if it were read in its place.
+///  - With `gathers`, what AllGather makes of activations is gathered again, from a part that
+///  counts as if it were read in its place.
 KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
-                    const IdTable<ir::ValueId, char>& saved);
+                    std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved);
 
 }  // namespace orrery::transforms
 

@@ -32,12 +32,22 @@ absl::StatusOr<RecomputePolicy> ParsePattern(absl::string_view pattern) {
                    kLongestPattern, " characters, as in match:gelu|norm"));
 }
 
+std::vector<std::vector<LayerRange>> LayersOf(const PipelinedStep& step,
+                                              const RecomputePolicy& policy) {
+  if (policy.kind != Kind::kLayers) return std::vector<std::vector<LayerRange>>(step.stages.size());
+  std::vector<const StageFunction*> forwards;
+  for (const PipelineStage& stage : step.stages) forwards.push_back(&stage.forward);
+  return FindLayers(forwards);
+}
+
 // What forward keeps in a stage, and what the phases after it do for the rest. Returns how many
 // values that makes fewer.
-int64_t RecomputeStage(const RecomputePolicy& policy, PipelineStage& stage) {
+int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange> layers,
+                       PipelineStage& stage) {
   const std::array<StageFunction*, 1> later = {&stage.backward};
   const std::array<const StageFunction*, 1> others = {&stage.update};
-  KeepPlan plan = PlanToKeep(stage.forward.function, policy, FindSaved(stage.forward, later));
+  const KeepPlan plan =
+      PlanToKeep(stage.forward.function, policy, layers, FindSaved(stage.forward, later));
   if (plan.dropped > 0) RunAgain(plan, later, others, stage.forward);
   return plan.dropped;
 }
@@ -95,7 +105,10 @@ absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view te
 absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
   if (policy.kind == Kind::kNone && !policy.gathers) return absl::OkStatus();
   int64_t dropped = 0;
-  for (PipelineStage& stage : step.stages) dropped += RecomputeStage(policy, stage);
+  const std::vector<std::vector<LayerRange>> layers = LayersOf(step, policy);
+  for (size_t s = 0; s < step.stages.size(); ++s) {
+    dropped += RecomputeStage(policy, layers[s], step.stages[s]);
+  }
   if (dropped > 0 || policy.kind != Kind::kMatching) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("'", ToString(policy),
