@@ -2,13 +2,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace orrery::search {
 namespace {
 
 // A pattern may hold what a shell would read.
 std::string Quoted(const std::string& text) {
-  return absl::StartsWith(text, "match:") ? absl::StrCat("'", text, "'") : text;
+  if (!absl::StartsWith(text, "match:")) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace
