@@ -24,6 +24,7 @@ using simulator::TaskId;
 using transforms::StepKind;
 
 constexpr TaskId kNobody;
+constexpr int32_t kUpdate = -1;  // in the place of a microbatch
 
 // A task takes about 130 bytes with its memory events: 8 GB.
 constexpr int32_t kMaxTasks = 1 << 26;
@@ -62,9 +63,7 @@ class Lowering {
     const transforms::StageOrders orders =
         input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
     PlaceSlots(orders);
-    for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
-      Place(s, stages_[static_cast<size_t>(s)].update, -1);
-    }
+    if (!asynchronous_) PlaceUpdates();
     ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
     return std::move(program_);
   }
@@ -83,7 +82,31 @@ class Lowering {
         }
       }
       for (const auto& [s, step] : now) PlaceStep(s, *step);
-      for (const auto& [s, step] : now) PlaceSends(s, BlockOf(s, *step), step->microbatch);
+      for (const auto& [s, step] : now) {
+        const PlacedBlock& placed = BlockOf(s, *step);
+        for (size_t i = 0; i < placed.block.sends.size(); ++i) {
+          PlaceSend(s, placed, i, step->microbatch);
+        }
+      }
+    }
+  }
+
+  // Gradients of parameters that several stages have go first; what is made of them then comes from
+  // later stages (ShareParameters).
+  void PlaceUpdates() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) PlaceUpdateSends(s, /*made_there=*/false);
+    for (int32_t s = geometry_.stages() - 1; s >= 0; --s) {
+      Place(s, stages_[static_cast<size_t>(s)].update, kUpdate);
+      PlaceUpdateSends(s, /*made_there=*/true);
+    }
+  }
+
+  void PlaceUpdateSends(int32_t s, bool made_there) {
+    const PlacedBlock& update = stages_[static_cast<size_t>(s)].update;
+    for (size_t i = 0; i < update.block.sends.size(); ++i) {
+      const BlockSend& send = update.block.sends[i];
+      const bool made = send.has_maker && !send.made_by.external;
+      if (made == made_there) PlaceSend(s, update, i, kUpdate);
     }
   }
 
@@ -159,10 +182,12 @@ class Lowering {
     }
   }
 
-  // Who made a value: in this microbatch, or, for the update at the end of the step, in the last
-  // one that ran.
+  // Who made a value: in this microbatch, or, for the update at the end of the step, in the update
+  // or in the last microbatch that ran.
   static const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) {
-    return stage.makers.Find(origin, microbatch >= 0 ? microbatch : stage.last_microbatch);
+    const Makers::Tasks* made = stage.makers.Find(origin, microbatch);
+    if (made != nullptr || microbatch != kUpdate) return made;
+    return stage.makers.Find(origin, stage.last_microbatch);
   }
 
   void FindAfter(const Block& block, const BlockTask& task, size_t actor) {
@@ -224,40 +249,36 @@ class Lowering {
     }
   }
 
-  void PlaceSends(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
-    for (size_t i = 0; i < placed.block.sends.size(); ++i) {
-      const BlockSend& send = placed.block.sends[i];
-      Stage& from = stages_[static_cast<size_t>(s)];
-      Stage& to = stages_[static_cast<size_t>(send.to)];
-      const bool next = send.to > s;
-      Makers::Tasks ids(from.actors.size());
-      for (size_t a = 0; a < from.actors.size(); ++a) {
-        after_.clear();
-        const auto* made = FindMade(from, send.origin, microbatch);
-        if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
-        const TaskTime time = fold_ ? placed.sends[i] : pricing_.Send(s, send, a);
-        ids[a] = program_.AddRendezvous(
-            std::array{
-                StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
-                StreamOf(to.actors[a],
-                         next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
-            {.duration = time.duration,
-             .flow = time.flow,
-             .label = send.label,
-             .microbatch = microbatch},
-            after_);
-        MoveMemory(send, ids[a], from.actors[a].rank, to.actors[a].rank);
-      }
-      if (!input_.options.blocking) to.makers.Remember(send.origin, microbatch, std::move(ids));
+  void PlaceSend(int32_t s, const PlacedBlock& placed, size_t i, int32_t microbatch) {
+    const BlockSend& send = placed.block.sends[i];
+    Stage& from = stages_[static_cast<size_t>(s)];
+    Stage& to = stages_[static_cast<size_t>(send.to)];
+    const bool next = send.to > s;
+    Makers::Tasks ids(from.actors.size());
+    for (size_t a = 0; a < from.actors.size(); ++a) {
+      after_.clear();
+      const auto* made = FindMade(from, send.origin, microbatch);
+      if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
+      const TaskTime time = fold_ ? placed.sends[i] : pricing_.Send(s, send, a);
+      ids[a] = program_.AddRendezvous(
+          std::array{
+              StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
+              StreamOf(to.actors[a],
+                       next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
+          {.duration = time.duration,
+           .flow = time.flow,
+           .label = send.label,
+           .microbatch = microbatch},
+          after_);
+      const auto kind = microbatch == kUpdate ? simulator::MemoryKind::kGradients
+                                              : simulator::MemoryKind::kActivations;
+      const auto take = [&](RankClassId rank, int64_t bytes) {
+        program_.AddMemoryEvent({.task = ids[a], .rank = rank, .kind = kind, .bytes = bytes});
+      };
+      take(to.actors[a].rank, send.bytes.count());
+      if (send.freed) take(from.actors[a].rank, -send.bytes.count());
     }
-  }
-
-  void MoveMemory(const BlockSend& send, TaskId task, RankClassId from, RankClassId to) {
-    constexpr auto kKind = simulator::MemoryKind::kActivations;
-    program_.AddMemoryEvent({.task = task, .rank = to, .kind = kKind, .bytes = send.bytes.count()});
-    if (!send.freed) return;
-    program_.AddMemoryEvent(
-        {.task = task, .rank = from, .kind = kKind, .bytes = -send.bytes.count()});
+    if (!input_.options.blocking) to.makers.Remember(send.origin, microbatch, std::move(ids));
   }
 
   StreamId StreamOf(const Actor& actor, StreamKind kind) const {

@@ -109,6 +109,22 @@ int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
   return name == "ep" ? degrees.ep : 0;
 }
 
+// Stages that update after each microbatch do not wait for each other.
+absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
+  for (const PipelineStage& stage : step.stages) {
+    const ir::Function& update = stage.update.function;
+    for (const ir::OpId op : update.order()) {
+      if (update.kind(op) != ir::OpKind::kReceive) continue;
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat("gradient ", ir::PrintValue(update, update.result(op)),
+                                  " is of a parameter of several stages, and each updates by "
+                                  "itself; try a synchronous schedule")});
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> FullOrder(absl::string_view order) {
@@ -168,6 +184,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
                                           degrees.microbatches, batched, options.equal_stages));
+  if (options.updates_each_microbatch) ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

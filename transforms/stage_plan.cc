@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/redistribution/emit.h"
+#include "transforms/shared_parameters.h"
 #include "transforms/stage_cuts.h"
 
 namespace orrery::transforms {
@@ -19,13 +19,6 @@ using ir::ValueId;
 
 constexpr int32_t kNowhere = -1;
 
-// Whether the op moves a value and computes nothing.
-bool IsRedistribution(const Function& function, OpId op) {
-  using redistribution::StepKind;
-  const auto step = redistribution::StepOf(function.kind(op));
-  return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
-}
-
 class StagePlanner {
  public:
   StagePlanner(const Function& function, int64_t stages, bool equal_stages)
@@ -36,6 +29,7 @@ class StagePlanner {
         from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
+        shared_(function.value_limit(), 0),
         gradient_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
@@ -56,6 +50,7 @@ class StagePlanner {
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
+    ShareParameters(function_, plan_);
     ORRERY_RETURN_IF_ERROR(CheckHomes());
     return std::move(plan_);
   }
@@ -173,6 +168,7 @@ class StagePlanner {
       for (const ValueId operand : function_.operands(op)) {
         if (function_.producer(operand).valid()) continue;
         int32_t& home = plan_.home[operand];
+        if (home != kNowhere && home != plan_.stage[op]) shared_[operand] = 1;
         home = std::max(home, plan_.stage[op]);
         at_[operand] = home;
       }
@@ -184,7 +180,7 @@ class StagePlanner {
   void FindGradientHomes() {
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != ir::OutputRole::kGradient) continue;
-      gradient_home_[output.value] = plan_.home[output.of];
+      gradient_home_[output.value] = GradientHome(output.of);
     }
     const IdTable<ValueId, int32_t> uses = ir::CountUses(function_);
     const auto& order = function_.order();
@@ -194,7 +190,7 @@ class StagePlanner {
       if (op_class == ir::OpClass::kOptimizer) {
         const auto n = static_cast<size_t>(function_.attributes(*op).Int("parameters", 1));
         for (size_t i = operands.size() - n; i < operands.size(); ++i) {
-          gradient_home_[operands[i]] = plan_.home[operands[i % n]];
+          gradient_home_[operands[i]] = GradientHome(operands[i % n]);
         }
       } else if (op_class == ir::OpClass::kCollective || Rearranges(*op) ||
                  (Sums(*op) && uses[operands[0]] == 1)) {
@@ -202,6 +198,11 @@ class StagePlanner {
         if (home != kNowhere) gradient_home_[operands[0]] = home;
       }
     }
+  }
+
+  // Each stage that reads a shared parameter makes a gradient of it.
+  int32_t GradientHome(ValueId parameter) const {
+    return shared_[parameter] != 0 ? kNowhere : plan_.home[parameter];
   }
 
   bool Sums(OpId op) const {
@@ -214,13 +215,17 @@ class StagePlanner {
            ir::ElementCount(function_.type(function_.result(op)).dims);
   }
 
-  // A backward op goes to the last of the stages whose parameters and forward values it reads; if
-  // it reads none, to where its gradients come from, or belong. An update follows the gradient.
+  // A backward op goes to where its gradients belong; else to the last of the stages whose
+  // parameters and forward values it reads, or whose data, or to where its gradients come from.
   void PlaceLater(OpId op) {
-    int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
+    int32_t forward = kNowhere, data = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
-      if (IsData(operand) || fixed_[operand] != 0) continue;  // every stage may read it
-      if (IsForwardValue(operand)) {
+      if (fixed_[operand] != 0) continue;  // every stage may read it
+      if (IsData(operand)) {               // likewise
+        data = std::max(data, plan_.home[operand]);
+      } else if (shared_[operand] != 0) {
+        forward = std::max(forward, StageOfReader(op, operand));
+      } else if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
         backward = std::min(backward, at_[operand]);
@@ -230,8 +235,27 @@ class StagePlanner {
     const bool alone = !optimizer && function_.result_count(op) == 1;
     const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
     // Never behind its gradients: those only travel backward.
-    const int32_t wanted = home != kNowhere ? home : forward == kNowhere ? backward : forward;
+    int32_t wanted = backward;
+    for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
     Place(op, optimizer ? 0 : std::min(wanted, backward));
+  }
+
+  // The stage of the forward op that reads the shared parameter and something else that `op` reads,
+  // or else makes it: that op's gradient is made there. kNowhere when there is none.
+  int32_t StageOfReader(OpId op, ValueId parameter) const {
+    const auto reads = [&](OpId reader, ValueId value) {
+      const auto operands = function_.operands(reader);
+      return std::find(operands.begin(), operands.end(), value) != operands.end();
+    };
+    int32_t maker = kNowhere;
+    for (const OpId reader : chain_) {
+      if (!reads(reader, parameter)) continue;
+      for (const ValueId value : function_.operands(op)) {
+        if (value != parameter && reads(reader, value)) return plan_.stage[reader];
+        if (function_.producer(value) == reader) maker = plan_.stage[reader];
+      }
+    }
+    return maker;
   }
 
   // Whether nothing of a gradient is in the value, even where only backward puts it together.
@@ -262,13 +286,12 @@ class StagePlanner {
         if (!IsParameter(operand) || is_buffer_[operand] != 0) continue;
         int32_t& home = plan_.home[operand];
         if (home == kNowhere) home = plan_.stage[op];
-        if (home == plan_.stage[op]) continue;
+        if (plan_.Holds(plan_.stage[op], operand)) continue;
         return InfeasibleStatus(
             {.reason = InfeasibleReason::kUnsupported,
-             .detail = absl::StrCat("parameter ", ir::PrintValue(function_, operand),
-                                    " is read by stages ", plan_.stage[op], " and ", home,
-                                    "; wanted one; try fewer stages, or to freeze it "
-                                    "(--freeze) if it is a table")});
+             .detail =
+                 absl::StrCat("state ", ir::PrintValue(function_, operand), " is read by stages ",
+                              plan_.stage[op], " and ", home, "; wanted one; try fewer stages")});
       }
     }
     return absl::OkStatus();
@@ -277,7 +300,7 @@ class StagePlanner {
   absl::Status CheckGradients(OpId op) const {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const int32_t home = gradient_home_[function_.result(op, i)];
-      if (home == kNowhere || home == plan_.stage[op]) continue;
+      if (home == kNowhere || home == plan_.stage[op] || plan_.runs_on.contains(op)) continue;
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
            .detail = absl::StrCat("gradient ", ir::PrintValue(function_, function_.result(op, i)),
@@ -298,92 +321,11 @@ class StagePlanner {
   IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone
+  IdTable<ValueId, char> shared_;            // a parameter that the forward of several stages reads
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
 };
 
-bool IsUpdateOutput(ir::OutputRole role) {
-  return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
-}
-
-// A value that is only put together or cut for the backward phase is so there, and not kept twice.
-void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
-  IdTable<ValueId, char> used_forward(function.value_limit(), 0);
-  for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
-  const auto& order = function.order();
-  for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const bool redistributes = IsRedistribution(function, *op);
-    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
-    if (phase[*op] != StepPhase::kForward) continue;
-    for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
-  }
-}
-
 }  // namespace
-
-IdTable<OpId, StepPhase> FindPhases(const Function& function) {
-  IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
-  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
-  for (const OpId op : function.order()) {
-    bool backward = false;
-    for (const ValueId operand : function.operands(op)) {
-      backward = backward || after_loss[operand] != 0;
-    }
-    if (backward) phase[op] = StepPhase::kBackward;
-    const bool marks = backward || function.info(op).seeds_backward;
-    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
-      after_loss[function.result(op, i)] = 1;
-    }
-  }
-  MoveRedistributions(function, phase);
-  // A value's uses all belong to the update until one is seen that does not.
-  IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
-  for (const ir::Output& output : function.outputs()) {
-    (IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
-  }
-  const auto& order = function.order();
-  for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const ir::OpClass op_class = function.info(*op).op_class;
-    bool update = op_class == ir::OpClass::kOptimizer;
-    if (op_class == ir::OpClass::kCollective) {
-      update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
-    }
-    if (update) phase[*op] = StepPhase::kUpdate;
-    for (const ValueId operand : function.operands(*op))
-      (update ? used : used_earlier)[operand] = 1;
-  }
-  return phase;
-}
-
-IdTable<ValueId, char> FindFixedValues(const Function& function) {
-  IdTable<ValueId, char> fixed(function.value_limit(), 0);
-  for (const ir::Input& input : function.inputs()) {
-    fixed[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
-  }
-  for (const OpId op : function.order()) {
-    const auto operands = function.operands(op);
-    const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
-    const bool moves = function.info(op).op_class == ir::OpClass::kCollective &&
-                       function.kind(op) != ir::OpKind::kAllSlice;
-    if (none || moves) continue;
-    const bool all = std::all_of(operands.begin(), operands.end(),
-                                 [&](ValueId operand) { return fixed[operand] != 0; });
-    for (int32_t i = 0; i < function.result_count(op); ++i) {
-      fixed[function.result(op, i)] = all ? 1 : 0;
-    }
-  }
-  for (const ir::Output& output : function.outputs()) fixed[output.value] = 0;
-  return fixed;
-}
-
-bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
-  while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
-    const OpId producer = function.producer(function.operands(op)[0]);
-    if (!producer.valid()) return true;
-    if (phase[producer] == StepPhase::kForward) return !function.info(producer).seeds_backward;
-    op = producer;
-  }
-  return false;
-}
 
 absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages, bool equal_stages) {
   return StagePlanner(function, stages, equal_stages).Run();

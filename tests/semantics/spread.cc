@@ -51,7 +51,10 @@ class Pipeline {
         }
       }
     }
-    for (size_t s = 0; s < orders.size(); ++s) RunPart(s, step_.stages[s].update, 0);
+    // What a stage sends of the gradient of a shared parameter goes before any update; what comes
+    // of it then, from later stages to earlier ones.
+    for (size_t s = 0; s < orders.size(); ++s) SendSums(s, step_.stages[s].update);
+    for (size_t s = orders.size(); s-- > 0;) RunPart(s, step_.stages[s].update, 0);
     outcome_.lost = static_cast<int>(mail_.size());
     return std::move(outcome_);
   }
@@ -156,20 +159,38 @@ class Pipeline {
         values[place][input.value] = InputOf(s, part, input, microbatch, place);
       }
     }
-    const absl::Status status =
-        ir::ExecuteRanks(f, ranks_[s], Around(s, f, microbatch), kExactly, values);
+    const absl::Status status = ir::ExecuteRanks(
+        f, ranks_[s], Around(s, f, microbatch, &part == &step_.stages[s].update), kExactly, values);
     ORRERY_CHECK(status.ok()) << status.ToString();
     for (const ir::Output& output : f.outputs()) Keep(s, part, output, microbatch, values);
   }
 
-  ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch) {
+  void SendSums(size_t s, const transforms::StageFunction& part) {
+    const Function& f = part.function;
+    for (const OpId op : f.order()) {
+      if (f.kind(op) != OpKind::kSend || f.producer(f.operands(op)[0]).valid()) continue;
+      for (const ir::Input& input : f.inputs()) {
+        if (input.value != f.operands(op)[0]) continue;
+        for (size_t place = 0; place < ranks_[s].size(); ++place) {
+          mail_[MessageOf(s, f, op, 0, place)] = InputOf(s, part, input, 0, place);
+        }
+      }
+    }
+  }
+
+  static Message MessageOf(size_t s, const Function& f, OpId op, int64_t microbatch, size_t place) {
+    return {s, static_cast<size_t>(f.attributes(op).Int("to", 0)),
+            f.attributes(op).String("tag", ""), microbatch, place};
+  }
+
+  ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch, bool update) {
     return {.microbatch = microbatch,
             .send =
-                [this, s, &f, microbatch](OpId op, size_t place, const Tensor& value) {
-                  const auto to = static_cast<size_t>(f.attributes(op).Int("to", 0));
-                  const std::string tag = f.attributes(op).String("tag", "");
-                  const bool fresh = mail_.insert({{s, to, tag, microbatch, place}, value}).second;
-                  ORRERY_CHECK(fresh) << tag << " is sent twice";
+                [this, s, &f, microbatch, update](OpId op, size_t place, const Tensor& value) {
+                  if (update && !f.producer(f.operands(op)[0]).valid()) return;  // is sent already
+                  const Message message = MessageOf(s, f, op, microbatch, place);
+                  const bool fresh = mail_.insert({message, value}).second;
+                  ORRERY_CHECK(fresh) << message.tag << " is sent twice";
                 },
             .receive =
                 [this, s, &f, microbatch](OpId op, size_t place) {
@@ -197,9 +218,14 @@ class Pipeline {
       collected = f.kind(sum) == OpKind::kCollect;
     }
     const TensorType& type = f.type(output.value);
-    outcome_.outputs[name] =
-        collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
-                  : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
+    Tensor whole = collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
+                             : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
+    // Copies of a shared parameter, too, should hold the same.
+    const auto [copy, first] = outcome_.outputs.try_emplace(name, whole);
+    if (!first && output.role == ir::OutputRole::kUpdated) {
+      outcome_.disagreement = std::max(outcome_.disagreement, ir::Distance(copy->second, whole));
+    }
+    if (!first) copy->second = std::move(whole);
     if (output.role == ir::OutputRole::kAccumulator) {
       kept_[{s, SummandOf(part, output.of), -1}] = std::move(parts);
     }
