@@ -32,7 +32,8 @@ std::string GroupName(const std::vector<ScheduleStep>& order, size_t begin, size
   for (size_t i = begin; i < end; ++i) {
     absl::StrAppend(&name, i == begin ? "" : ";", StepName(order[i]));
   }
-  return name + ")";
+  absl::StrAppend(&name, ")");
+  return name;
 }
 
 int64_t UnitOf(const Timing& timing) {
