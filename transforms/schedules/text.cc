@@ -11,7 +11,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr char kLetters[] = {'F', 'B', 'I', 'W'};
+constexpr absl::string_view kLetters[] = {"F", "B", "I", "W"};
 // More columns than that are more than anybody reads.
 constexpr int64_t kReadableColumns = 400;
 
@@ -45,24 +45,44 @@ int64_t UnitOf(const Timing& timing) {
   return std::max(unit, (timing.makespan + kReadableColumns - 1) / kReadableColumns);
 }
 
-// The cells of one rank: "." where it waits, a name where steps start, "-" where they go on.
-std::vector<std::string> CellsOf(const std::vector<ScheduleStep>& order,
-                                 const std::vector<StepTime>& times, size_t columns, int64_t unit) {
-  std::vector<std::string> cells(columns, ".");
+// How many columns the time from `start` to `finish` takes part in.
+size_t ColumnsOf(const StepTime& time, int64_t unit) {
+  return static_cast<size_t>((time.finish + unit - 1) / unit - time.start / unit);
+}
+
+// Characters a column so that every name has room in the columns of its step, and a blank after it.
+size_t WidthOf(const RankOrders& orders, const Timing& timing, int64_t unit) {
+  size_t width = 2;
+  for (size_t rank = 0; rank < orders.size(); ++rank) {
+    ForEachGroup(orders[rank], [&](size_t begin, size_t end) {
+      const size_t columns = std::max<size_t>(1, ColumnsOf(timing.steps[rank][begin], unit));
+      const size_t name = GroupName(orders[rank], begin, end).size();
+      width = std::max(width, (name + columns) / columns);
+    });
+  }
+  return width;
+}
+
+// One rank: "." in each column in which it waits, a name and dashes for as long as steps last.
+std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<StepTime>& times,
+                   size_t line_size, int64_t unit, size_t width) {
+  std::string line(line_size, ' ');
+  for (size_t at = 0; at < line.size(); at += width) line[at] = '.';
   ForEachGroup(order, [&](size_t begin, size_t end) {
-    const auto first = static_cast<size_t>(times[begin].start / unit);
-    const auto last = static_cast<size_t>((times[begin].finish + unit - 1) / unit);
-    for (size_t column = first; column < std::min(last, columns); ++column) cells[column] = "-";
-    if (first < columns) cells[first] = GroupName(order, begin, end);
+    const size_t columns = ColumnsOf(times[begin], unit);
+    if (columns == 0) return;  // it lasts no time
+    std::string name = GroupName(order, begin, end);
+    name.resize(std::max(name.size(), columns * width - 1), '-');
+    name.resize(columns * width, ' ');
+    line.replace(static_cast<size_t>(times[begin].start / unit) * width, name.size(), name);
   });
-  return cells;
+  return line;
 }
 
 }  // namespace
 
 std::string StepName(const ScheduleStep& step) {
-  return absl::StrCat(step.stage, std::string(1, kLetters[static_cast<size_t>(step.kind)]),
-                      step.microbatch);
+  return absl::StrCat(step.stage, kLetters[static_cast<size_t>(step.kind)], step.microbatch);
 }
 
 std::string PrintOrders(const RankOrders& orders) {
@@ -80,21 +100,14 @@ std::string PrintOrders(const RankOrders& orders) {
 std::string DrawTimeline(const RankOrders& orders, const Timing& timing, int64_t unit) {
   if (unit == 0) unit = UnitOf(timing);
   ORRERY_CHECK(unit > 0) << unit;
-  const auto columns = static_cast<size_t>((timing.makespan + unit - 1) / unit);
-  std::vector<std::vector<std::string>> cells;
-  size_t width = 1;
-  for (size_t rank = 0; rank < orders.size(); ++rank) {
-    cells.push_back(CellsOf(orders[rank], timing.steps[rank], columns, unit));
-    for (const std::string& cell : cells.back()) width = std::max(width, cell.size());
-  }
-  const size_t rank_width = absl::StrCat(orders.size() - 1).size();
+  const size_t width = WidthOf(orders, timing, unit);
+  const size_t size = static_cast<size_t>((timing.makespan + unit - 1) / unit) * width;
+  const auto rank_width = static_cast<int>(absl::StrCat(orders.size() - 1).size());
   std::string text;
   for (size_t rank = 0; rank < orders.size(); ++rank) {
-    std::string line = absl::StrFormat("rank %-*d |", static_cast<int>(rank_width), rank);
-    for (const std::string& cell : cells[rank]) {
-      absl::StrAppendFormat(&line, " %-*s", static_cast<int>(width), cell);
-    }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+    const std::string line = LineOf(orders[rank], timing.steps[rank], size, unit, width);
+    absl::StrAppendFormat(&text, "rank %-*d | %s\n", rank_width, rank,
+                          absl::StripTrailingAsciiWhitespace(line));
   }
   return text;
 }

@@ -33,9 +33,10 @@ struct ParsedOrders {
 /// column; stages on ranks where no placement has them; all that CheckOrders finds.
 absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text);
 
-/// The orders as a picture, ranks down and time across, one column a `unit` of time:
-/// "rank 0 | 0F0 0F1 .   0B0". A step stands where it starts; "-" where it goes on.
-/// `unit` 0: the largest in which all steps start and end, where the picture stays readable.
+/// The orders as a picture, ranks down and time across, as many columns as units of time:
+/// "rank 0 | 0F0 .   0B0---- ." of a forward that lasts one unit and a backward that lasts two; a
+/// dot is a unit in which the rank waits. `unit` 0: the largest of which all times are multiples,
+/// or, where that makes lines too long to read, a larger one: then steps share columns.
 std::string DrawTimeline(const RankOrders& orders, const Timing& timing, int64_t unit = 0);
 
 }  // namespace orrery::transforms
