@@ -183,9 +183,7 @@ TEST(Models, PipelinedTheyAreTheSame) {
       const auto pipelined = transforms::ParallelTransform3d(step, degrees);
       if (AsInfeasible(pipelined.status()).has_value()) continue;  // a tied embedding
       ASSERT_TRUE(pipelined.ok()) << pipelined.status();
-      const transforms::StageOrders orders = transforms::FindSchedule("1f1b").value()->orders(
-          {.stages = static_cast<int32_t>(degrees.pp),
-           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+      const transforms::RankOrders orders = OrdersOf("1f1b", *pipelined);
       const PipelinedOutcome outcome = RunPipelined(*pipelined, orders, inputs);
       ExpectSame(outcome.outputs, expected);
       EXPECT_LE(outcome.disagreement, kTolerance);
