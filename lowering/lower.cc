@@ -36,6 +36,24 @@ absl::Status TooManyTasks(int64_t tasks) {
                               " are simulated; try fewer microbatches")});
 }
 
+// A rank is lowered with one stage, and a backward whole.
+absl::Status CheckIsLowered(const transforms::PipelineSchedule& schedule,
+                            const transforms::PipelineShape& shape,
+                            const transforms::RankOrders& orders) {
+  const auto is_part = [](const transforms::ScheduleStep& step) {
+    return step.kind == StepKind::kInputGradient || step.kind == StepKind::kWeightGradient;
+  };
+  absl::string_view trouble;
+  if (shape.chunks > 1) trouble = "several stages a rank";
+  for (const auto& order : orders) {
+    if (std::any_of(order.begin(), order.end(), is_part)) trouble = "backwards in two parts";
+  }
+  if (trouble.empty()) return absl::OkStatus();
+  return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported,
+                           .detail = absl::StrCat("schedule ", schedule.name, " has ", trouble,
+                                                  ", which is not simulated yet; try 1f1b")});
+}
+
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input)
@@ -60,8 +78,11 @@ class Lowering {
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(
         static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
-    const transforms::StageOrders orders =
-        input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
+    const transforms::PipelineShape shape =
+        input_.schedule.ShapeOf(geometry_.stages(), microbatches_);
+    ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape));
+    const transforms::RankOrders orders = input_.schedule.orders(shape);
+    ORRERY_RETURN_IF_ERROR(CheckIsLowered(input_.schedule, shape, orders));
     PlaceSlots(orders);
     if (!asynchronous_) PlaceUpdates();
     ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
@@ -69,7 +90,7 @@ class Lowering {
   }
 
  private:
-  void PlaceSlots(const transforms::StageOrders& orders) {
+  void PlaceSlots(const transforms::RankOrders& orders) {
     std::vector<size_t> next(orders.size(), 0);
     std::vector<std::pair<int32_t, const transforms::ScheduleStep*>> now;
     int32_t last_slot = 0;

@@ -153,8 +153,8 @@ void StageMaker::MakeRanks() {
       AddResidents({.step = input_.step,
                     .stage = s,
                     .weight_versions = input_.schedule.weight_versions(
-                        {.stages = geometry_.stages(),
-                         .microbatches = static_cast<int32_t>(placements_.microbatches)},
+                        input_.schedule.ShapeOf(geometry_.stages(),
+                                                static_cast<int32_t>(placements_.microbatches)),
                         s),
                     .rank = actor.rank},
                    program_);

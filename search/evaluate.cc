@@ -13,6 +13,7 @@
 #include "simulator/time_alone.h"
 #include "support/check.h"
 #include "transforms/parallel.h"
+#include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
@@ -280,10 +281,9 @@ class CandidatePlayer {
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
-      const transforms::StageOrders orders =
-          schedule_->orders({.stages = static_cast<int32_t>(candidate_.pp),
-                             .microbatches = static_cast<int32_t>(candidate_.microbatches)});
-      in_flight_ = transforms::PeakLiveMicrobatches(orders.front());
+      const transforms::RankOrders orders = schedule_->orders(schedule_->ShapeOf(
+          static_cast<int32_t>(candidate_.pp), static_cast<int32_t>(candidate_.microbatches)));
+      in_flight_ = transforms::PeakLive(orders.front());
     }
     Bytes peak;
     int in_vain = 0;  // tries

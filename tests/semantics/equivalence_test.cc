@@ -42,9 +42,7 @@ void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degree
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
   const Named inputs = RandomInputs(step, 7);
-  const transforms::StageOrders orders = transforms::FindSchedule(schedule).value()->orders(
-      {.stages = static_cast<int32_t>(degrees.pp),
-       .microbatches = static_cast<int32_t>(degrees.microbatches)});
+  const transforms::RankOrders orders = OrdersOf(schedule, *pipelined);
   const PipelinedOutcome spread = RunPipelined(*pipelined, orders, inputs);
   ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
   EXPECT_LE(spread.disagreement, kTolerance);

@@ -183,9 +183,7 @@ TEST(Models, PipelinedTheyAreTheSame) {
                                 " pp=", degrees.pp, " K=", degrees.microbatches));
       const auto pipelined = transforms::ParallelTransform3d(step, degrees);
       ASSERT_TRUE(pipelined.ok()) << pipelined.status();
-      const transforms::StageOrders orders = transforms::FindSchedule("1f1b").value()->orders(
-          {.stages = static_cast<int32_t>(degrees.pp),
-           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+      const transforms::RankOrders orders = OrdersOf("1f1b", *pipelined);
       const PipelinedOutcome outcome = RunPipelined(*pipelined, orders, inputs);
       ExpectSame(outcome.outputs, expected);
       EXPECT_LE(outcome.disagreement, kTolerance);

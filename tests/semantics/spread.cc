@@ -41,7 +41,7 @@ class Pipeline {
     }
   }
 
-  PipelinedOutcome Run(const transforms::StageOrders& orders) {
+  PipelinedOutcome Run(const transforms::RankOrders& orders) {
     int32_t last_slot = 0;
     for (const auto& order : orders) last_slot = std::max(last_slot, order.back().slot);
     for (int32_t slot = 0; slot <= last_slot; ++slot) {
@@ -252,8 +252,14 @@ Outcome RunAll(const Function& function, const Named& inputs) {
   return outcome;
 }
 
+transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::PipelinedStep& step) {
+  const transforms::PipelineSchedule& found = *transforms::FindSchedule(schedule).value();
+  return found.orders(found.ShapeOf(static_cast<int32_t>(step.stages.size()),
+                                    static_cast<int32_t>(step.microbatches)));
+}
+
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
-                              const transforms::StageOrders& orders, const Named& inputs) {
+                              const transforms::RankOrders& orders, const Named& inputs) {
   return Pipeline(step, inputs).Run(orders);
 }
 

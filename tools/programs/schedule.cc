@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/schedules/text.h"
 
 // One pipeline schedule by itself, in units of time: forward and backward last one unit each.
 
@@ -28,38 +30,30 @@ struct Flags {
   bool timeline = false;
 };
 
-// Units in which a stage runs nothing, until the last stage has finished.
-int64_t Idle(const transforms::StageOrders& orders) {
-  int64_t idle = 0;
-  for (const auto& order : orders) {
-    idle += transforms::UnitMakespan(orders) - static_cast<int64_t>(order.size());
-  }
-  return idle;
+// Units in which a rank runs nothing, until the last one has finished.
+int64_t Idle(const transforms::Timing& timing) {
+  return std::accumulate(timing.idle.begin(), timing.idle.end(), int64_t{0});
 }
 
-std::string Json(const transforms::StageOrders& orders) {
+std::string Json(const transforms::RankOrders& orders, const transforms::Timing& timing) {
   nlohmann::ordered_json peaks = nlohmann::ordered_json::array();
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  for (size_t stage = 0; stage < orders.size(); ++stage) {
+  for (const auto& order : orders) {
     nlohmann::ordered_json rank = nlohmann::ordered_json::array();
-    for (const transforms::ScheduleStep& step : orders[stage]) {
-      rank.push_back(absl::StrCat(stage, step.kind == transforms::StepKind::kForward ? "F" : "B",
-                                  step.microbatch));
-    }
+    for (const transforms::ScheduleStep& step : order) rank.push_back(transforms::StepName(step));
     ranks.push_back(std::move(rank));
-    peaks.push_back(transforms::PeakLiveMicrobatches(orders[stage]));
+    peaks.push_back(transforms::PeakLive(order));
   }
   const nlohmann::ordered_json whole = {{"ranks", ranks},
-                                        {"makespan", transforms::UnitMakespan(orders)},
-                                        {"idle", Idle(orders)},
+                                        {"makespan", timing.makespan},
+                                        {"idle", Idle(timing)},
                                         {"peak_live", peaks}};
   return whole.dump(1) + "\n";
 }
 
-void PrintFigures(const transforms::StageOrders& orders) {
-  std::cout << "makespan " << transforms::UnitMakespan(orders) << "\nidle " << Idle(orders)
-            << "\npeak live";
-  for (const auto& order : orders) std::cout << " " << transforms::PeakLiveMicrobatches(order);
+void PrintFigures(const transforms::RankOrders& orders, const transforms::Timing& timing) {
+  std::cout << "makespan " << timing.makespan << "\nidle " << Idle(timing) << "\npeak live";
+  for (const auto& order : orders) std::cout << " " << transforms::PeakLive(order);
   std::cout << "\n";
 }
 
@@ -80,13 +74,15 @@ absl::Status Schedule(const Flags& flags) {
         absl::StrCat("--stages ", flags.stages, " --micro-batches ", flags.microbatches,
                      ": wanted both at least 1, and at most 10000000 steps"));
   }
-  const transforms::StageOrders orders =
-      schedule->orders({.stages = static_cast<int32_t>(flags.stages),
-                        .microbatches = static_cast<int32_t>(flags.microbatches)});
-  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(orders)));
-  std::cout << (flags.timeline ? transforms::DrawTimeline(orders)
+  const transforms::PipelineShape shape = schedule->ShapeOf(
+      static_cast<int32_t>(flags.stages), static_cast<int32_t>(flags.microbatches));
+  ORRERY_RETURN_IF_ERROR(schedule->CheckShape(shape));
+  const transforms::RankOrders orders = schedule->orders(shape);
+  const transforms::Timing timing = TimeOrders(orders, schedule->placement, shape, shape.durations);
+  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(orders, timing)));
+  std::cout << (flags.timeline ? transforms::DrawTimeline(orders, timing)
                                : transforms::PrintOrders(orders));
-  PrintFigures(orders);
+  PrintFigures(orders, timing);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "tools/play_program.h"
 #include "tools/report_text.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/schedules/text.h"
 
 // Plays one configuration and prints its report.
 
@@ -78,10 +79,12 @@ absl::Status Simulate(const Flags& flags) {
   if (!flags.timeline) return absl::OkStatus();
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
                           transforms::FindSchedule(candidate.schedule));
+  const transforms::PipelineShape shape = schedule->ShapeOf(
+      static_cast<int32_t>(candidate.pp), static_cast<int32_t>(candidate.microbatches));
+  const transforms::RankOrders orders = schedule->orders(shape);
   std::cout << "\n"
-            << transforms::DrawTimeline(schedule->orders(
-                   {.stages = static_cast<int32_t>(candidate.pp),
-                    .microbatches = static_cast<int32_t>(candidate.microbatches)}));
+            << transforms::DrawTimeline(
+                   orders, TimeOrders(orders, schedule->placement, shape, shape.durations));
   return absl::OkStatus();
 }
 
