@@ -96,9 +96,16 @@ class BlockLowering {
     for (const ir::Output& output : function_.outputs()) {
       const bool gradient =
           output.role == ir::OutputRole::kGradient ||
-          (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward);
+          (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward &&
+           IsForUpdate(output.value));
       if (gradient) kind_[output.value] = MemoryKind::kGradients;
     }
+  }
+
+  bool IsForUpdate(ValueId value) const {
+    if (context_.update == nullptr) return true;
+    const std::vector<ValueId>& origins = context_.update->origins;
+    return std::find(origins.begin(), origins.end(), OriginOf(value)) != origins.end();
   }
 
   // A result that its caller takes away as it comes.
@@ -321,7 +328,7 @@ class BlockLowering {
     if (known != nullptr) return *known;
     const cost_models::OpView view = View(op);
     return costs_.Put(function_, op,
-                      {.duration = context_.cost_model.Compute(view, context_.device),
+                      {.duration = context_.cost_model.Compute(view, *context_.device),
                        .flops = cost_models::FlopsOf(view),
                        .bytes = cost_models::BytesMovedBy(view)});
   }

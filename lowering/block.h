@@ -86,13 +86,16 @@ struct Block {
 
 struct BlockContext {
   const cost_models::CostModel& cost_model;
-  const cluster::Device& device;
+  const cluster::Device* device = nullptr;
   simulator::Phase phase = simulator::Phase::kForward;
   int32_t stage = 0;
   bool first = true;              // no microbatch has run before: nothing to add to
   bool blocking = false;          // one stream for everything
   bool keeps_results = true;      // what is returned stays until the end of the step
   bool every_dependency = false;  // also those that the order of a stream implies
+  /// The update, where backward is split: what goes there is gradients. Else all that backward
+  /// leaves is.
+  const transforms::StageFunction* update = nullptr;
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

@@ -9,7 +9,8 @@ std::string ToString(const Candidate& candidate) {
                       candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
                       candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep),
                       " --micro-batches ", candidate.microbatches, " --schedule ",
-                      candidate.schedule);
+                      candidate.schedule,
+                      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks));
 }
 
 }  // namespace orrery::search

@@ -20,6 +20,7 @@
 #include "support/status.h"
 #include "support/units.h"
 #include "transforms/auto_shard.h"
+#include "transforms/schedules/schedule.h"
 
 // One candidate from the training step to its figures.
 
@@ -41,6 +42,11 @@ struct Setting {
   bool equal_stages = false;  // as in transforms::SpreadOptions
   Flops model_flops;          // of the unspread step: CountModelFlops
 };
+
+/// The shape of its pipeline, with the chunks that the schedule has where the candidate leaves them
+/// open.
+transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
+                                  const Candidate& candidate);
 
 /// A candidate that has been played: everything that a report or a trace is made from.
 struct Run {

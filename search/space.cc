@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
 namespace {
@@ -39,6 +40,12 @@ int64_t RanksOf(const Candidate& candidate, int64_t most) {
   return ranks;
 }
 
+// Only some schedules leave it open how many stages a rank holds.
+std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
+  const auto found = transforms::FindSchedule(schedule);
+  return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
+}
+
 // The candidate with all numbers of microbatches and all schedules.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
@@ -46,7 +53,10 @@ void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
     candidate.microbatches = microbatches;
     for (const std::string& schedule : space.schedules) {
       candidate.schedule = schedule;
-      candidates.push_back(candidate);
+      for (const int64_t chunks : ChunksOf(space, schedule)) {
+        candidate.chunks = chunks;
+        candidates.push_back(candidate);
+      }
     }
   }
 }

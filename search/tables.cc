@@ -18,6 +18,11 @@ struct Cell {
   nlohmann::ordered_json value;
 };
 
+int64_t ChunksOf(const Candidate& candidate) {
+  const auto schedule = transforms::FindSchedule(candidate.schedule);
+  return schedule.ok() ? ShapeOf(**schedule, candidate).chunks : 1;
+}
+
 std::vector<Cell> Cells(const Setting& setting, const Result& r) {
   using Json = nlohmann::ordered_json;
   const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
@@ -28,7 +33,7 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
           {"hp", r.candidate.hp},
           {"pp", r.candidate.pp},
           {"num_microbatches", r.candidate.microbatches},
-          {"chunks", 1},
+          {"chunks", ChunksOf(r.candidate)},
           {"schedule", r.candidate.schedule},
           {"recompute", "none"},
           {"zero", 0},

@@ -183,7 +183,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   }
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
-                                          degrees.microbatches, batched, options.equal_stages));
+                                          degrees.microbatches, batched, options.stages));
   if (options.updates_each_microbatch) ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);

@@ -47,8 +47,8 @@ struct SpreadOptions {
   const ShardingPrices* prices = nullptr;
   /// `memory_limit` of one rank; `microbatches` and `in_flight` are those of the degrees.
   AutoShardOptions sharding = {};
-  /// Layers that are all alike make stages of equally many, or none. Else some have one more.
-  bool equal_stages = false;
+  /// How the stages are cut, and which rank holds which.
+  PartitionOptions stages = {};
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
   int64_t in_flight = 0;
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.

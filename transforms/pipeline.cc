@@ -1,5 +1,6 @@
 #include "transforms/pipeline.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/second_pipeline.h"
 #include "transforms/stage_part.h"
 #include "transforms/stage_plan.h"
 
@@ -21,7 +23,7 @@ using ir::ValueId;
 class Partitioner {
  public:
   Partitioner(const Function& function, const StagePlan& plan, const ir::Mesh& mesh,
-              int64_t microbatches)
+              int64_t microbatches, size_t stages)
       : function_(function),
         plan_(plan),
         mesh_(mesh),
@@ -30,14 +32,13 @@ class Partitioner {
         fixed_(function.value_limit(), 0),
         to_sum_(function.value_limit(), 0),
         to_collect_(function.value_limit(), 0) {
-    constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
+    constexpr absl::string_view kNames[kStepPhaseCount] = {"forward", "backward", "weights",
+                                                           "update"};
     for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
-    const auto pp = mesh.Find("pp");
-    const int64_t stages = pp.has_value() ? mesh.size(*pp) : 1;
-    for (int64_t s = 0; s < stages; ++s) {
+    for (size_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
         parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function);
-        if (name == kNames[2]) continue;
+        if (name == "weights" || name == "update") continue;
         // Half of the ops of a step are forward, and they are spread evenly.
         const auto share = static_cast<int32_t>(2 * stages);
         parts_.back().Reserve(function.op_limit() / share + 1, function.value_limit() / share + 1);
@@ -63,9 +64,9 @@ class Partitioner {
  private:
   static size_t Index(StepPhase phase) { return static_cast<size_t>(phase); }
   StagePart& PartOf(int32_t stage, StepPhase phase) {
-    return parts_[static_cast<size_t>(stage) * 3 + Index(phase)];
+    return parts_[static_cast<size_t>(stage) * kStepPhaseCount + Index(phase)];
   }
-  int32_t stages() const { return static_cast<int32_t>(parts_.size() / 3); }
+  int32_t stages() const { return static_cast<int32_t>(parts_.size() / kStepPhaseCount); }
   StagePart& PartOf(OpId op) { return PartOf(plan_.stage[op], plan_.phase[op]); }
 
   // What forward or backward updates, a running statistic, has no rule over several microbatches.
@@ -119,16 +120,20 @@ class Partitioner {
     const bool update = phase == StepPhase::kUpdate, summed = update && to_sum_[value] != 0;
     const bool again = maker == stage && made < phase && !update && IsViewOfAny(producer);
     if (!summed && (IsRepeated(producer) || again)) return Repeat(producer, value, stage, phase);
-    // Gradients only travel backward: that of the loss, which forward leaves, too. Those of shared
-    // parameters travel once they are summed up.
-    const bool against = made < phase && (maker > stage || (update && maker != stage));
-    if (against) Get(value, maker, phase);
-    if (maker != stage && (made == phase || against)) return Receive(value, stage, phase);
+    // The phase in which this stage has it. Gradients only travel backward: that of the loss, which
+    // forward leaves, too. Those of shared parameters travel once they are summed up.
+    StepPhase comes = made;
+    if (maker > stage) comes = std::max(made, std::min(phase, StepPhase::kBackward));
+    if (update && maker != stage) comes = phase;
+    if (maker != stage && comes == phase) {
+      if (made < phase) Get(value, maker, phase);
+      return Receive(value, stage, phase);
+    }
     // Left by an earlier phase of this stage, which may have received it itself.
-    ORRERY_CHECK(made < phase) << function_.name() << " " << ir::PrintValue(function_, value);
+    ORRERY_CHECK(comes < phase) << function_.name() << " " << ir::PrintValue(function_, value);
     if (summed) return part.AddSum(value);
-    Get(value, stage, made);
-    PartOf(stage, made).Save(value);
+    Get(value, stage, comes);
+    PartOf(stage, comes).Save(value);
     return part.AddInput(value, ir::InputRole::kSaved);
   }
 
@@ -267,11 +272,12 @@ class Partitioner {
                        .stages = {},
                        .microbatch_size = 0,
                        .devices = {}};
-    for (size_t s = 0; s < parts_.size(); s += 3) {
+    for (size_t s = 0; s < parts_.size(); s += kStepPhaseCount) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, std::move(parts_[s]).Finish(microbatches_));
       ORRERY_ASSIGN_OR_RETURN(stage.backward, std::move(parts_[s + 1]).Finish(microbatches_));
-      ORRERY_ASSIGN_OR_RETURN(stage.update, std::move(parts_[s + 2]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.weights, std::move(parts_[s + 2]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.update, std::move(parts_[s + 3]).Finish(microbatches_));
       step.stages.push_back(std::move(stage));
     }
     return step;
@@ -294,7 +300,7 @@ class Partitioner {
 std::vector<Function> PipelinedStep::Functions() const {
   std::vector<Function> functions;
   for (const PipelineStage& stage : stages) {
-    for (const StageFunction* part : {&stage.forward, &stage.backward, &stage.update}) {
+    for (const StageFunction* part : stage.parts()) {
       if (!part->function.order().empty()) functions.push_back(part->function);
     }
   }
@@ -303,11 +309,25 @@ std::vector<Function> PipelinedStep::Functions() const {
 
 absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
-                                              const std::vector<bool>& batched, bool equal_stages) {
+                                              const std::vector<bool>& batched,
+                                              const PartitionOptions& options) {
   const auto pp = mesh.Find("pp");
-  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan,
-                          PlanStages(function, pp.has_value() ? mesh.size(*pp) : 1, equal_stages));
-  return Partitioner(function, plan, mesh, microbatches).Run(batched);
+  const bool two_way = options.placement == StagePlacement::kTwoWay;
+  const PipelineShape shape = {.ranks = static_cast<int32_t>(pp.has_value() ? mesh.size(*pp) : 1),
+                               .chunks = options.chunks};
+  StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
+                         .equal_stages = options.equal_stages,
+                         .split_backward = options.split_backward};
+  std::vector<int32_t> ranks;
+  for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
+  if (options.chunks > 1 && !two_way) stages.ranks = ranks;
+  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, Partitioner(function, plan, mesh, microbatches,
+                                                          static_cast<size_t>(stages.stages))
+                                                  .Run(batched));
+  step.ranks = std::move(ranks);
+  if (two_way) ORRERY_RETURN_IF_ERROR(AddSecondPipeline(step));
+  return step;
 }
 
 }  // namespace orrery::transforms

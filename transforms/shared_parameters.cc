@@ -13,8 +13,8 @@ using ir::ValueId;
 
 class ParameterSharing {
  public:
-  ParameterSharing(const Function& function, StagePlan& plan)
-      : function_(function), plan_(plan), uses_(ir::CountUses(function)) {}
+  ParameterSharing(const Function& function, const std::vector<int32_t>& ranks, StagePlan& plan)
+      : function_(function), ranks_(ranks), plan_(plan), uses_(ir::CountUses(function)) {}
 
   void Run() {
     FindCopies();
@@ -45,8 +45,22 @@ class ParameterSharing {
       std::vector<int32_t>& stages = readers[input.value];
       if (input.role != ir::InputRole::kParameter || stages.size() < 2) continue;
       plan_.home[input.value] = stages.back();
-      plan_.copies[input.value] = std::move(stages);
+      plan_.copies[input.value] = LastOfEachRank(stages);
     }
+  }
+
+  std::vector<int32_t> LastOfEachRank(const std::vector<int32_t>& stages) const {
+    if (ranks_.empty()) return stages;
+    std::vector<int32_t> last;
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const auto on_same_rank = [&](int32_t stage) {
+        return ranks_[static_cast<size_t>(stage)] == ranks_[static_cast<size_t>(stages[i])];
+      };
+      if (std::none_of(stages.begin() + static_cast<int64_t>(i) + 1, stages.end(), on_same_rank)) {
+        last.push_back(stages[i]);
+      }
+    }
+    return last;
   }
 
   // Where the gradient of a shared parameter is put together, that is done in the update.
@@ -97,6 +111,7 @@ class ParameterSharing {
   }
 
   const Function& function_;
+  const std::vector<int32_t>& ranks_;
   StagePlan& plan_;
   const IdTable<ValueId, int32_t> uses_;
   int32_t home_ = 0;
@@ -105,8 +120,8 @@ class ParameterSharing {
 
 }  // namespace
 
-void ShareParameters(const Function& function, StagePlan& plan) {
-  ParameterSharing(function, plan).Run();
+void ShareParameters(const Function& function, const std::vector<int32_t>& ranks, StagePlan& plan) {
+  ParameterSharing(function, ranks, plan).Run();
 }
 
 }  // namespace orrery::transforms

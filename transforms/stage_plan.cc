@@ -21,10 +21,10 @@ constexpr int32_t kNowhere = -1;
 
 class StagePlanner {
  public:
-  StagePlanner(const Function& function, int64_t stages, bool equal_stages)
+  StagePlanner(const Function& function, const StageOptions& options)
       : function_(function),
-        stages_(stages),
-        equal_stages_(equal_stages),
+        options_(options),
+        stages_(options.stages),
         at_(function.value_limit(), kNowhere),
         from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
@@ -41,7 +41,17 @@ class StagePlanner {
   }
 
   absl::StatusOr<StagePlan> Run() {
-    if (stages_ == 1) return AllOnOne();
+    if (stages_ == 1) {
+      PlaceAllOnOne();
+    } else {
+      ORRERY_RETURN_IF_ERROR(PlaceAll());
+    }
+    if (options_.split_backward) SplitBackwardPhase(function_, plan_.stage, plan_.phase);
+    return std::move(plan_);
+  }
+
+ private:
+  absl::Status PlaceAll() {
     ORRERY_RETURN_IF_ERROR(CountLayers());
     PlaceForward();
     PlacePreparation();
@@ -50,17 +60,14 @@ class StagePlanner {
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
-    ShareParameters(function_, plan_);
-    ORRERY_RETURN_IF_ERROR(CheckHomes());
-    return std::move(plan_);
+    ShareParameters(function_, options_.ranks, plan_);
+    return CheckHomes();
   }
 
- private:
   // One stage holds everything; there is nothing to weigh.
-  StagePlan AllOnOne() {
+  void PlaceAllOnOne() {
     for (const OpId op : function_.order()) plan_.stage[op] = 0;
     for (const ir::Input& input : function_.inputs()) plan_.home[input.value] = 0;
-    return std::move(plan_);
   }
 
   bool IsParameter(ValueId value) const {
@@ -93,14 +100,14 @@ class StagePlanner {
     }
     if (!IsUniform()) return CutByCost();
     const auto count = static_cast<int64_t>(layers_.size());
-    if (equal_stages_ ? count > 0 && count % stages_ == 0 : count >= stages_) {
+    if (options_.equal_stages ? count > 0 && count % stages_ == 0 : count >= stages_) {
       return absl::OkStatus();
     }
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat(count, " layers ",
-                                equal_stages_ ? "do not divide into " : "are too few for ", stages_,
-                                " stages")});
+                                options_.equal_stages ? "do not divide into " : "are too few for ",
+                                stages_, " stages")});
   }
 
   // Whether the layers are all alike: then a stage gets a whole number of them.
@@ -286,7 +293,7 @@ class StagePlanner {
         if (!IsParameter(operand) || is_buffer_[operand] != 0) continue;
         int32_t& home = plan_.home[operand];
         if (home == kNowhere) home = plan_.stage[op];
-        if (plan_.Holds(plan_.stage[op], operand)) continue;
+        if (home == plan_.stage[op] || plan_.copies.contains(operand)) continue;
         return InfeasibleStatus(
             {.reason = InfeasibleReason::kUnsupported,
              .detail =
@@ -311,8 +318,8 @@ class StagePlanner {
   }
 
   const Function& function_;
+  const StageOptions& options_;
   const int64_t stages_;
-  const bool equal_stages_;
   std::vector<double> layers_;  // flops of the product that begins each
   std::vector<OpId> chain_;     // forward ops that are made from data, in order
   std::vector<size_t> cuts_;    // places in it; empty when layers are counted
@@ -327,8 +334,8 @@ class StagePlanner {
 
 }  // namespace
 
-absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages, bool equal_stages) {
-  return StagePlanner(function, stages, equal_stages).Run();
+absl::StatusOr<StagePlan> PlanStages(const Function& function, const StageOptions& options) {
+  return StagePlanner(function, options).Run();
 }
 
 }  // namespace orrery::transforms

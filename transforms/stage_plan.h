@@ -12,12 +12,23 @@
 
 namespace orrery::transforms {
 
+/// What stages there are.
+struct StageOptions {
+  int64_t stages = 1;
+  /// Layers that are all alike make stages of equally many, or none. Else some have one more.
+  bool equal_stages = false;
+  /// The gradients of weights apart from those that other stages wait for (StepPhase::kWeights).
+  bool split_backward = false;
+  std::vector<int32_t> ranks = {};  // that hold each stage; empty: one each
+};
+
 /// Where each op of a training step goes.
 struct StagePlan {
   IdTable<ir::OpId, StepPhase> phase;
   IdTable<ir::OpId, int32_t> stage;    // of an optimizer: 0; it is split by parameter
   IdTable<ir::ValueId, int32_t> home;  // of an input: the stage that holds it; -1 if unused
-  /// Of a parameter that several stages read: these stages, ascending. The last is its home.
+  /// Of a parameter that several stages read: the last of them on each rank that has any,
+  /// ascending. The last of all is its home.
   absl::flat_hash_map<ir::ValueId, std::vector<int32_t>> copies = {};
   /// Of an op that puts the gradient of such a parameter together: where it runs.
   absl::flat_hash_map<ir::OpId, std::vector<int32_t>> runs_on = {};
@@ -30,15 +41,14 @@ struct StagePlan {
   }
 };
 
-/// Cuts a training step into `stages`. A layer begins at a forward matrix product with a parameter
+/// Cuts a training step into stages. A layer begins at a forward matrix product with a parameter
 /// and holds what follows it. Layers that are all alike are cut into runs of which none is longer
-/// than another by more than one, or equal with `equal_stages`; others where the
+/// than another by more than one, or are equal; others where the
 /// stages do about equally much and little crosses (see FindCuts). A backward op goes where the
 /// parameters and forward values that it reads are. A parameter that several stages read has a copy
 /// on each (ShareParameters). Infeasible when there are too few layers, or they do not divide
 /// (kDivisibility), or a gradient is made where its parameter is not (kUnsupported).
-absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, int64_t stages,
-                                     bool equal_stages = false);
+absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
 
 }  // namespace orrery::transforms
 

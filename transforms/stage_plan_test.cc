@@ -14,10 +14,10 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr absl::string_view kPhases[] = {"forward", "backward", "update"};
+constexpr absl::string_view kPhases[] = {"forward", "backward", "weights", "update"};
 
 std::string PlanText(const ir::Function& function, int64_t stages) {
-  const absl::StatusOr<StagePlan> plan = PlanStages(function, stages);
+  const absl::StatusOr<StagePlan> plan = PlanStages(function, {.stages = stages});
   if (!plan.ok()) return std::string(plan.status().message());
   std::string text;
   for (const ir::OpId op : function.order()) {
@@ -57,7 +57,7 @@ constexpr char kStep[] = R"(func @step mesh(dp=2) (
 // Stages of the forward products of layers that are all alike, in their order.
 std::string StagesOfLayers(int64_t layers, int64_t stages) {
   const ir::Function mlp = ir::Mlp({.layers = layers, .dim = 4, .batch = 4}).value();
-  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, stages);
+  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, {.stages = stages});
   if (!plan.ok()) return std::string(plan.status().message());
   std::string text;
   for (const ir::OpId op : mlp.order()) {
@@ -105,7 +105,7 @@ TEST(PlanStages, SaysWhatDoesNotDivide) {
 
 TEST(PlanStages, HousesParameters) {
   const ir::Function function = ir::ParseFunction(kStep).value();
-  const StagePlan plan = PlanStages(function, 2).value();
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
   std::string homes;
   for (const ir::Input& input : function.inputs()) {
     if (input.role != ir::InputRole::kParameter) continue;
@@ -138,7 +138,7 @@ TEST(PlanStages, GivesEachStageThatReadsAWeightACopy) {
   EXPECT_EQ(PlanText(function, 2),
             "y0 forward0\ny1 forward1\nl forward1\ndy1 forward1\ndy0 backward1\n"
             "dw.0 backward0\ndw.sum update1\ndw update1\nw' update0");
-  const StagePlan plan = PlanStages(function, 2).value();
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
   const ir::ValueId weight = function.inputs()[2].value;
   EXPECT_THAT(plan.copies.at(weight), testing::ElementsAre(0, 1));
   EXPECT_TRUE(plan.Holds(0, weight) && plan.Holds(1, weight));
@@ -161,7 +161,7 @@ TEST(PlanStages, PutsAGradientOfThreeStagesTogetherOnTheLast) {
          "  %dy1: f32[8@dp,4], %dw.2: f32[4,4] partial(dp) = MatMulGrad(%y1, %w, %dy2)\n");
   insert("  %dw.sum:", "  %dw.12: f32[4,4] partial(dp) = Add(%dw.2, %dw.1)\n");
   const ir::Function function = ir::ParseFunction(text).value();
-  const StagePlan plan = PlanStages(function, 3).value();
+  const StagePlan plan = PlanStages(function, {.stages = 3}).value();
   ASSERT_EQ(plan.runs_on.size(), 3);
   for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(2));
 }

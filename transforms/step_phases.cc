@@ -71,6 +71,30 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   return phase;
 }
 
+void SplitBackwardPhase(const Function& function, const IdTable<OpId, int32_t>& stage,
+                        IdTable<OpId, StepPhase>& phase) {
+  constexpr int32_t kNobody = -1, kOthers = -2;  // who, by stage, wants the value early or for W
+  IdTable<ValueId, int32_t> wanted(function.value_limit(), kNobody);
+  for (const ir::Output& output : function.outputs()) {
+    if (!IsUpdateOutput(output.role)) wanted[output.value] = kOthers;
+  }
+  const auto want = [&](ValueId value, int32_t by) {
+    wanted[value] = wanted[value] == kNobody || wanted[value] == by ? by : kOthers;
+  };
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    if (phase[*op] != StepPhase::kBackward) continue;
+    bool weights = !RespreadsForward(function, phase, *op);
+    for (int32_t i = 0; i < function.result_count(*op); ++i) {
+      const int32_t by = wanted[function.result(*op, i)];
+      weights = weights && (by == kNobody || by == stage[*op]);
+    }
+    if (weights) phase[*op] = StepPhase::kWeights;
+    for (const ValueId operand : function.operands(*op))
+      want(operand, weights ? stage[*op] : kOthers);
+  }
+}
+
 IdTable<ValueId, char> FindFixedValues(const Function& function) {
   IdTable<ValueId, char> fixed(function.value_limit(), 0);
   for (const ir::Input& input : function.inputs()) {

@@ -23,7 +23,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -42,6 +42,9 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
                                 : flags.model.distir()  ? "distir"
                                                         : "1f1b";
   ORRERY_ASSIGN_OR_RETURN(space.schedules, ParseSchedules(schedules));
+  if (!flags.chunks.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(space.chunks, ParseList("chunks", flags.chunks));
+  }
   space.distir_microbatches = flags.model.distir();
   return space;
 }
@@ -119,7 +122,10 @@ int Main(int argc, char** argv) {
                                                                   "expert-parallel degrees [1]")(
       "micro-batches", po::value(&flags.microbatches),
       "microbatches of a data-parallel replica [all that divide]")(
-      "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedules; `schedule --list` names all [1f1b]")(
+      "chunks", po::value(&flags.chunks),
+      "stages that a rank holds, of schedules that leave it open [2]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(

@@ -79,8 +79,7 @@ absl::Status Simulate(const Flags& flags) {
   if (!flags.timeline) return absl::OkStatus();
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
                           transforms::FindSchedule(candidate.schedule));
-  const transforms::PipelineShape shape = schedule->ShapeOf(
-      static_cast<int32_t>(candidate.pp), static_cast<int32_t>(candidate.microbatches));
+  const transforms::PipelineShape shape = search::ShapeOf(*schedule, candidate);
   const transforms::RankOrders orders = schedule->orders(shape);
   std::cout << "\n"
             << transforms::DrawTimeline(
@@ -139,8 +138,11 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica [1]")("schedule", po::value(&flags.schedule),
-                                                     "gpipe, 1f1b, pipedream or distir [1f1b]")(
+      "microbatches of a data-parallel replica [1]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedule; `schedule --list` names all "
+      "[1f1b]")("chunks", po::value(&flags.candidate.chunks),
+                "stages that a rank holds, of schedules that leave it open [2]")(
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
