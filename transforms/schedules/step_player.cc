@@ -65,22 +65,13 @@ StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
   }
 }
 
-size_t StepPlayer::EndOfGroup(size_t rank, size_t begin) const {
-  const auto& order = orders_[rank];
-  size_t end = begin + 1;
-  while (end < order.size() && order[end - 1].with_next) ++end;
-  return end;
-}
-
-std::optional<int64_t> StepPlayer::StartOf(size_t rank, size_t begin, size_t end) const {
+std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {
   int64_t start = free_[rank];
-  for (size_t i = begin; i < end; ++i) {
-    for (const ScheduleStep& need : needs_.Of(orders_[rank][i])) {
-      const int64_t finish = finish_[need];
-      if (finish == kNotYet) return std::nullopt;
-      const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
-      start = std::max(start, finish + (here ? 0 : lengths_.send));
-    }
+  for (const ScheduleStep& need : needs_.Of(orders_[rank][next_[rank]])) {
+    const int64_t finish = finish_[need];
+    if (finish == kNotYet) return std::nullopt;
+    const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
+    start = std::max(start, finish + (here ? 0 : lengths_.send));
   }
   return start;
 }
@@ -88,30 +79,21 @@ std::optional<int64_t> StepPlayer::StartOf(size_t rank, size_t begin, size_t end
 bool StepPlayer::Run(size_t rank) {
   const size_t first = next_[rank];
   const auto& order = orders_[rank];
-  for (size_t& next = next_[rank]; next < order.size();) {
-    const size_t end = EndOfGroup(rank, next);
-    const std::optional<int64_t> start = StartOf(rank, next, end);
+  for (size_t& next = next_[rank]; next < order.size(); ++next) {
+    const std::optional<int64_t> start = StartOfNext(rank);
     if (!start.has_value()) break;
-    int64_t finish = *start;
-    for (size_t i = next; i < end; ++i) {
-      finish += lengths_.of_kind[static_cast<size_t>(order[i].kind)];
-    }
-    for (; next < end; ++next) {
-      times_[rank][next] = {.start = *start, .finish = finish};
-      finish_[order[next]] = finish;
-    }
-    free_[rank] = finish;
+    const int64_t length = lengths_.of_kind[static_cast<size_t>(order[next].kind)];
+    times_[rank][next] = {.start = *start, .finish = *start + length};
+    free_[rank] = finish_[order[next]] = *start + length;
   }
   return next_[rank] > first;
 }
 
 std::optional<StepPlayer::Blocked> StepPlayer::BlockedOn(size_t rank) const {
-  const size_t begin = next_[rank];
-  if (begin == orders_[rank].size()) return std::nullopt;
-  for (size_t i = begin; i < EndOfGroup(rank, begin); ++i) {
-    for (const ScheduleStep& need : needs_.Of(orders_[rank][i])) {
-      if (finish_[need] == kNotYet) return Blocked{.step = orders_[rank][i], .need = need};
-    }
+  if (next_[rank] == orders_[rank].size()) return std::nullopt;
+  const ScheduleStep& step = orders_[rank][next_[rank]];
+  for (const ScheduleStep& need : needs_.Of(step)) {
+    if (finish_[need] == kNotYet) return Blocked{.step = step, .need = need};
   }
   return std::nullopt;
 }
