@@ -50,7 +50,7 @@ std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<Ste
     const size_t columns = ColumnsOf(times[i], unit);
     if (columns == 0) continue;  // it lasts no time
     std::string name = StepName(order[i]);
-    name.resize(std::max(name.size(), columns * width - 1), '-');
+    if (columns > 1) name.resize(std::max(name.size(), columns * width - 1), '-');
     name.resize(columns * width, ' ');
     line.replace(static_cast<size_t>(times[i].start / unit) * width, name.size(), name);
   }

@@ -18,10 +18,11 @@ constexpr StepKind kBackward = StepKind::kBackward;
 std::string Draw(absl::string_view name, int32_t ranks, int32_t microbatches,
                  const StepDurations& durations = {}, int64_t unit = 0) {
   const PipelineSchedule& schedule = *FindSchedule(name).value();
-  const PipelineShape shape = schedule.ShapeOf(ranks, microbatches);
+  PipelineShape shape = schedule.ShapeOf(ranks, microbatches);
+  shape.durations = durations;
   const RankOrders orders = schedule.orders(shape);
-  return "\n" +
-         DrawTimeline(orders, TimeOrders(orders, schedule.placement, shape, durations), unit);
+  const Timing timing = TimeOrders(orders, schedule.placement, shape, durations);
+  return absl::StrCat("\n", DrawTimeline(orders, timing, unit));
 }
 
 // All steps of one length.
@@ -57,10 +58,10 @@ rank 2 | .   .   2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3 .   .
 
 TEST(Timeline, Chimera) {
   EXPECT_EQ(Draw("chimera", 4, 4, kEven), R"(
-rank 0 | 0F0 .   0F1 7F2 7B2 7F3 7B3 0B0 .   0B1
+rank 0 | 0F0 0F1 .   7F2 7B2 7F3 7B3 0B0 .   0B1
 rank 1 | .   1F0 6F2 1F1 6F3 6B2 1B0 6B3 1B1 .
 rank 2 | .   5F2 2F0 5F3 2F1 2B0 5B2 2B1 5B3 .
-rank 3 | 4F2 .   4F3 3F0 3B0 3F1 3B1 4B2 .   4B3
+rank 3 | 4F2 4F3 .   3F0 3B0 3F1 3B1 4B2 .   4B3
 )");
 }
 
