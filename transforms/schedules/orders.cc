@@ -26,10 +26,8 @@ void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineSha
   const StepPlayer player(orders, placement, shape, {});
   ORRERY_CHECK(player.Deadlock().empty()) << "deadlock: " << player.Deadlock();
   for (size_t rank = 0; rank < orders.size(); ++rank) {
-    int64_t before = -1;
     for (size_t i = 0; i < orders[rank].size(); ++i) {
-      before = std::max(before + 1, player.times()[rank][i].start);
-      orders[rank][i].slot = static_cast<int32_t>(before);
+      orders[rank][i].slot = static_cast<int32_t>(player.times()[rank][i].start);
     }
   }
 }

@@ -15,14 +15,14 @@
 //   F of stage s: F of stage s-1.
 //   B and I of stage s: F of stage s, and B or I of stage s+1.
 //   W of stage s: I of stage s.
-// Steps that run at once start when what each of them waits for is there, last as long as one
-// after the other, and end together.
+// Steps that run at once are timed one after the other, each when what it waits for is there: the
+// work of both takes its time, and what they hide of each other's sends is for the simulator.
 
 namespace orrery::transforms {
 
 /// Gives every step its slot: the earliest unit time at which its rank is free and what it waits
-/// for has finished, each step lasting one unit. Steps that run at once take slots in a row.
-/// Aborts when the orders deadlock or have a step that the shape has not: a schedule's bug.
+/// for has finished, each step lasting one unit. Aborts when the orders deadlock or have a step
+/// that the shape has not: a schedule's bug.
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape);
 
 /// First free slot after all steps: the makespan where every step lasts one unit.
@@ -53,8 +53,8 @@ struct Timing {
   std::vector<int64_t> idle_inside;  // of each rank, between its own first step and its last
 };
 
-/// When each step runs if each starts as early as it can. A rank may compute while it sends. Steps
-/// that run at once all start and finish when the whole of them does. Aborts as AssignSlots does.
+/// When each step runs if each starts as early as it can. A rank may compute while it sends. Aborts
+/// as AssignSlots does.
 Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const PipelineShape& shape,
                   const StepDurations& durations);
 

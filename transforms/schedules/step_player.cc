@@ -41,6 +41,17 @@ StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
   return needs;
 }
 
+ScheduleStep AsOrdered(const RankOrders& orders, const ScheduleStep& need) {
+  if (need.kind != StepKind::kInputGradient) return need;
+  for (const auto& order : orders) {
+    for (const ScheduleStep& step : order) {
+      const bool is_need = step.kind == need.kind && step.stage == need.stage;
+      if (is_need && step.microbatch == need.microbatch) return need;
+    }
+  }
+  return {.kind = StepKind::kBackward, .stage = need.stage, .microbatch = need.microbatch};
+}
+
 StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
                        const PipelineShape& shape, const StepLengths& lengths)
     : orders_(orders),
@@ -65,22 +76,13 @@ StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
   }
 }
 
-size_t StepPlayer::EndOfGroup(size_t rank, size_t begin) const {
-  const auto& order = orders_[rank];
-  size_t end = begin + 1;
-  while (end < order.size() && order[end - 1].with_next) ++end;
-  return end;
-}
-
-std::optional<int64_t> StepPlayer::StartOf(size_t rank, size_t begin, size_t end) const {
+std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {
   int64_t start = free_[rank];
-  for (size_t i = begin; i < end; ++i) {
-    for (const ScheduleStep& need : needs_.Of(orders_[rank][i])) {
-      const int64_t finish = finish_[need];
-      if (finish == kNotYet) return std::nullopt;
-      const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
-      start = std::max(start, finish + (here ? 0 : lengths_.send));
-    }
+  for (const ScheduleStep& need : needs_.Of(orders_[rank][next_[rank]])) {
+    const int64_t finish = finish_[need];
+    if (finish == kNotYet) return std::nullopt;
+    const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
+    start = std::max(start, finish + (here ? 0 : lengths_.send));
   }
   return start;
 }
@@ -88,30 +90,21 @@ std::optional<int64_t> StepPlayer::StartOf(size_t rank, size_t begin, size_t end
 bool StepPlayer::Run(size_t rank) {
   const size_t first = next_[rank];
   const auto& order = orders_[rank];
-  for (size_t& next = next_[rank]; next < order.size();) {
-    const size_t end = EndOfGroup(rank, next);
-    const std::optional<int64_t> start = StartOf(rank, next, end);
+  for (size_t& next = next_[rank]; next < order.size(); ++next) {
+    const std::optional<int64_t> start = StartOfNext(rank);
     if (!start.has_value()) break;
-    int64_t finish = *start;
-    for (size_t i = next; i < end; ++i) {
-      finish += lengths_.of_kind[static_cast<size_t>(order[i].kind)];
-    }
-    for (; next < end; ++next) {
-      times_[rank][next] = {.start = *start, .finish = finish};
-      finish_[order[next]] = finish;
-    }
-    free_[rank] = finish;
+    const int64_t length = lengths_.of_kind[static_cast<size_t>(order[next].kind)];
+    times_[rank][next] = {.start = *start, .finish = *start + length};
+    free_[rank] = finish_[order[next]] = *start + length;
   }
   return next_[rank] > first;
 }
 
 std::optional<StepPlayer::Blocked> StepPlayer::BlockedOn(size_t rank) const {
-  const size_t begin = next_[rank];
-  if (begin == orders_[rank].size()) return std::nullopt;
-  for (size_t i = begin; i < EndOfGroup(rank, begin); ++i) {
-    for (const ScheduleStep& need : needs_.Of(orders_[rank][i])) {
-      if (finish_[need] == kNotYet) return Blocked{.step = orders_[rank][i], .need = need};
-    }
+  if (next_[rank] == orders_[rank].size()) return std::nullopt;
+  const ScheduleStep& step = orders_[rank][next_[rank]];
+  for (const ScheduleStep& need : needs_.Of(step)) {
+    if (finish_[need] == kNotYet) return Blocked{.step = step, .need = need};
   }
   return std::nullopt;
 }
@@ -127,13 +120,14 @@ std::string StepPlayer::Deadlock() const {
     const ScheduleStep need = BlockedOn(rank)->need;
     rank = static_cast<size_t>(RankOf(placement_, shape_, need.stage));
     if (BlockedOn(rank).has_value()) continue;
-    return absl::StrCat(StepName(need), " never runs");  // what orders lack, others wait for
+    return absl::StrCat(StepName(AsOrdered(orders_, need)),
+                        " never runs");  // what orders lack, others wait for
   }
   std::string text;
   for (auto at = std::find(path.begin(), path.end(), rank); at != path.end(); ++at) {
     const Blocked blocked = *BlockedOn(*at);
     absl::StrAppend(&text, text.empty() ? "" : "; ", "rank ", *at, " waits in ",
-                    StepName(blocked.step), " for ", StepName(blocked.need));
+                    StepName(blocked.step), " for ", StepName(AsOrdered(orders_, blocked.need)));
   }
   return text;
 }

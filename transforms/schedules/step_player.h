@@ -34,6 +34,9 @@ class StepNeeds {
   int32_t depth_;  // stages of one pipeline
 };
 
+/// What is needed, as the orders have it: for kInputGradient that may be a B.
+ScheduleStep AsOrdered(const RankOrders& orders, const ScheduleStep& need);
+
 /// A table of every step that there can be, by what it makes: B has the entry of I, as either
 /// makes the gradient of the stage's input.
 template <typename T>
@@ -88,10 +91,8 @@ class StepPlayer {
   };
   /// The first step of the rank that has not run and what it waits for.
   std::optional<Blocked> BlockedOn(size_t rank) const;
-  /// Where those steps end that run at once with the one at `begin`.
-  size_t EndOfGroup(size_t rank, size_t begin) const;
-  /// When the steps from `begin` to `end` can start, or nothing while they must wait.
-  std::optional<int64_t> StartOf(size_t rank, size_t begin, size_t end) const;
+  /// When the next step of the rank can start, or nothing while it must wait.
+  std::optional<int64_t> StartOfNext(size_t rank) const;
   /// Runs the rank until it must wait; returns whether it got on.
   bool Run(size_t rank);
 

@@ -15,27 +15,6 @@ constexpr absl::string_view kLetters[] = {"F", "B", "I", "W"};
 // More columns than that are more than anybody reads.
 constexpr int64_t kReadableColumns = 400;
 
-// Calls `visit` with the first and one past the last of each run of steps that run at once.
-template <typename Visit>
-void ForEachGroup(const std::vector<ScheduleStep>& order, Visit visit) {
-  for (size_t begin = 0; begin < order.size();) {
-    size_t end = begin + 1;
-    while (end < order.size() && order[end - 1].with_next) ++end;
-    visit(begin, end);
-    begin = end;
-  }
-}
-
-std::string GroupName(const std::vector<ScheduleStep>& order, size_t begin, size_t end) {
-  if (end == begin + 1) return StepName(order[begin]);
-  std::string name = "(";
-  for (size_t i = begin; i < end; ++i) {
-    absl::StrAppend(&name, i == begin ? "" : ";", StepName(order[i]));
-  }
-  absl::StrAppend(&name, ")");
-  return name;
-}
-
 int64_t UnitOf(const Timing& timing) {
   int64_t unit = 0;
   for (const auto& times : timing.steps) {
@@ -54,11 +33,10 @@ size_t ColumnsOf(const StepTime& time, int64_t unit) {
 size_t WidthOf(const RankOrders& orders, const Timing& timing, int64_t unit) {
   size_t width = 2;
   for (size_t rank = 0; rank < orders.size(); ++rank) {
-    ForEachGroup(orders[rank], [&](size_t begin, size_t end) {
-      const size_t columns = std::max<size_t>(1, ColumnsOf(timing.steps[rank][begin], unit));
-      const size_t name = GroupName(orders[rank], begin, end).size();
-      width = std::max(width, (name + columns) / columns);
-    });
+    for (size_t i = 0; i < orders[rank].size(); ++i) {
+      const size_t columns = std::max<size_t>(1, ColumnsOf(timing.steps[rank][i], unit));
+      width = std::max(width, (StepName(orders[rank][i]).size() + columns) / columns);
+    }
   }
   return width;
 }
@@ -68,14 +46,14 @@ std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<Ste
                    size_t line_size, int64_t unit, size_t width) {
   std::string line(line_size, ' ');
   for (size_t at = 0; at < line.size(); at += width) line[at] = '.';
-  ForEachGroup(order, [&](size_t begin, size_t end) {
-    const size_t columns = ColumnsOf(times[begin], unit);
-    if (columns == 0) return;  // it lasts no time
-    std::string name = GroupName(order, begin, end);
-    name.resize(std::max(name.size(), columns * width - 1), '-');
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t columns = ColumnsOf(times[i], unit);
+    if (columns == 0) continue;  // it lasts no time
+    std::string name = StepName(order[i]);
+    if (columns > 1) name.resize(std::max(name.size(), columns * width - 1), '-');
     name.resize(columns * width, ' ');
-    line.replace(static_cast<size_t>(times[begin].start / unit) * width, name.size(), name);
-  });
+    line.replace(static_cast<size_t>(times[i].start / unit) * width, name.size(), name);
+  }
   return line;
 }
 
@@ -88,10 +66,16 @@ std::string StepName(const ScheduleStep& step) {
 std::string PrintOrders(const RankOrders& orders) {
   std::string text;
   for (const auto& order : orders) {
-    ForEachGroup(order, [&](size_t begin, size_t end) {
-      absl::StrAppend(&text, begin == 0 ? "" : ",", GroupName(order, begin, end),
-                      end > begin + 1 ? "OVERLAP_F_B" : "");
-    });
+    bool open = false;  // parentheses around steps that run at once
+    for (size_t i = 0; i < order.size(); ++i) {
+      absl::StrAppend(&text,
+                      i == 0 ? ""
+                      : open ? ";"
+                             : ",",
+                      order[i].with_next && !open ? "(" : "", StepName(order[i]),
+                      open && !order[i].with_next ? ")OVERLAP_F_B" : "");
+      open = order[i].with_next;
+    }
     text += "\n";
   }
   return text;
