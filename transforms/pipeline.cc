@@ -104,6 +104,7 @@ class Partitioner {
 
   // Whether each part that wants the result runs the op for itself.
   bool IsRepeated(OpId op) const {
+    if (plan_.repeated[op] != 0) return true;
     if (function_.result_count(op) > 0 && fixed_[function_.result(op)] != 0) return true;
     return RespreadsForward(function_, plan_.phase, op);
   }

@@ -33,12 +33,19 @@ class ParameterSharing {
  private:
   void FindCopies() {
     IdTable<ValueId, std::vector<int32_t>> readers(function_.value_limit());
-    for (const OpId op : function_.order()) {
-      if (plan_.phase[op] == StepPhase::kUpdate) continue;
-      for (const ValueId operand : function_.operands(op)) {
-        std::vector<int32_t>& stages = readers[operand];
-        const auto at = std::lower_bound(stages.begin(), stages.end(), plan_.stage[op]);
-        if (at == stages.end() || *at != plan_.stage[op]) stages.insert(at, plan_.stage[op]);
+    const auto add = [&](ValueId value, int32_t stage) {
+      std::vector<int32_t>& stages = readers[value];
+      const auto at = std::lower_bound(stages.begin(), stages.end(), stage);
+      if (at == stages.end() || *at != stage) stages.insert(at, stage);
+    };
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] == StepPhase::kUpdate) continue;
+      for (const ValueId operand : function_.operands(*op)) {
+        if (plan_.repeated[*op] == 0) add(operand, plan_.stage[*op]);
+        for (int32_t i = 0; plan_.repeated[*op] != 0 && i < function_.result_count(*op); ++i) {
+          for (const int32_t stage : readers[function_.result(*op, i)]) add(operand, stage);
+        }
       }
     }
     for (const ir::Input& input : function_.inputs()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,9 +29,11 @@ class StagePlanner {
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
         shared_(function.value_limit(), 0),
-        gradient_home_(function.value_limit(), kNowhere) {
+        gradient_home_(function.value_limit(), kNowhere),
+        part_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
+    plan_.repeated = IdTable<OpId, char>(function.op_limit(), 0);
     plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
     for (const ir::Input& input : function.inputs()) {
       from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
@@ -150,22 +151,45 @@ class StagePlanner {
     }
   }
 
-  // What is made from parameters alone, a transposed weight say, goes to its first user.
+  // What is made from parameters alone, a transposed weight say, goes to its first user. Where
+  // several stages use it, each makes it for itself, and shares what it is made from.
   void PlacePreparation() {
-    IdTable<ValueId, int32_t> wanted(function_.value_limit(), std::numeric_limits<int32_t>::max());
+    const auto last_stage = static_cast<int32_t>(stages_) - 1;
+    IdTable<ValueId, int32_t> first(function_.value_limit(), last_stage);
+    IdTable<ValueId, int32_t> last(function_.value_limit(), kNowhere);
     const auto& order = function_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
       if (plan_.phase[*op] != StepPhase::kForward) continue;
+      int32_t begin = plan_.stage[*op], end = begin;
       if (!MadeFromData(*op)) {
-        int32_t stage = static_cast<int32_t>(stages_) - 1;
+        begin = last_stage;
+        end = kNowhere;
         for (int32_t i = 0; i < function_.result_count(*op); ++i) {
-          stage = std::min(stage, wanted[function_.result(*op, i)]);
+          begin = std::min(begin, first[function_.result(*op, i)]);
+          end = std::max(end, last[function_.result(*op, i)]);
         }
-        Place(*op, stage);
+        Place(*op, begin);
+        const bool moves = function_.info(*op).op_class == ir::OpClass::kCollective;
+        if (moves || begin >= end) {
+          end = begin;
+        } else {
+          plan_.repeated[*op] = 1;
+          Share(*op, end);
+        }
       }
       for (const ValueId operand : function_.operands(*op)) {
-        wanted[operand] = std::min(wanted[operand], plan_.stage[*op]);
+        first[operand] = std::min(first[operand], begin);
+        last[operand] = std::max(last[operand], end);
       }
+    }
+  }
+
+  void Share(OpId op, int32_t home) {
+    for (int32_t i = 0; i < function_.result_count(op); ++i) shared_[function_.result(op, i)] = 1;
+    for (const ValueId operand : function_.operands(op)) {
+      if (function_.producer(operand).valid()) continue;
+      shared_[operand] = 1;
+      plan_.home[operand] = at_[operand] = std::max(plan_.home[operand], home);
     }
   }
 
@@ -203,6 +227,12 @@ class StagePlanner {
                  (Sums(*op) && uses[operands[0]] == 1)) {
         const int32_t home = gradient_home_[function_.result(*op)];
         if (home != kNowhere) gradient_home_[operands[0]] = home;
+      } else if (function_.kind(*op) == ir::OpKind::kAdd) {
+        // Of several uses of a parameter.
+        const int32_t home = gradient_home_[function_.result(*op)];
+        for (const ValueId part : operands) {
+          if (home != kNowhere && uses[part] == 1) part_home_[part] = home;
+        }
       }
     }
   }
@@ -242,6 +272,7 @@ class StagePlanner {
     const bool alone = !optimizer && function_.result_count(op) == 1;
     const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
     // Never behind its gradients: those only travel backward.
+    if (alone) forward = std::max(forward, part_home_[function_.result(op)]);
     int32_t wanted = backward;
     for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
     Place(op, optimizer ? 0 : std::min(wanted, backward));
@@ -328,8 +359,9 @@ class StagePlanner {
   IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone
-  IdTable<ValueId, char> shared_;            // a parameter that the forward of several stages reads
+  IdTable<ValueId, char> shared_;            // what stages have copies of
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
+  IdTable<ValueId, int32_t> part_home_;      // likewise of what may be a part of it
 };
 
 }  // namespace

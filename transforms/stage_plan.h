@@ -30,6 +30,8 @@ struct StagePlan {
   /// Of a parameter that several stages read: the last of them on each rank that has any,
   /// ascending. The last of all is its home.
   absl::flat_hash_map<ir::ValueId, std::vector<int32_t>> copies = {};
+  /// Ops that every stage runs for itself which wants the result: a shared parameter, cast say.
+  IdTable<ir::OpId, char> repeated;
   /// Of an op that puts the gradient of such a parameter together: where it runs.
   absl::flat_hash_map<ir::OpId, std::vector<int32_t>> runs_on = {};
 

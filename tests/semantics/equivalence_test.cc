@@ -18,6 +18,7 @@
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/shard.h"
+#include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
 // Spreading a training step changes nothing that it computes: loss, gradients, updated weights and
@@ -34,9 +35,10 @@ std::string Show(const ParallelDegrees& d) {
 
 // Plays `step` spread by `degrees` under `schedule` and compares it with one device.
 void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degrees,
-                         absl::string_view schedule) {
+                         absl::string_view schedule,
+                         const transforms::PartitionOptions& stages = {}) {
   SCOPED_TRACE(absl::StrCat(Show(degrees), " ", schedule));
-  const auto pipelined = transforms::ParallelTransform3d(step, degrees);
+  const auto pipelined = transforms::ParallelTransform3d(step, degrees, {.stages = stages});
   ASSERT_TRUE(pipelined.ok()) << pipelined.status() << "\n" << ir::Print(step);
   for (const ir::Function& function : pipelined->Functions()) {
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
@@ -144,6 +146,37 @@ TEST(Equivalence, RandomStepsPipelined) {
                          .order = std::string(kOrders[seed / 7 % 3])},
                         kSchedules[seed / 3 % 3]);
     if (HasFailure()) FAIL();
+  }
+}
+
+// Every schedule there is, with stages of several layers, chunks, backwards in two parts, two
+// pipelines in opposite directions.
+TEST(Equivalence, RandomStepsUnderEverySchedule) {
+  uint32_t seed = 0;
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    for (int round = 0; round < 24; ++round, ++seed) {
+      const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
+      const int64_t pp = two_way ? 2 : 1 + seed % 3, hp = 1 + seed / 3 % 2, dp = 1 + seed / 6 % 2;
+      const int64_t chunks = schedule->chunks == 0 ? 2 + seed % 2 : schedule->chunks;
+      const int64_t microbatches = pp * (2 + seed % 3);
+      SCOPED_TRACE(absl::StrCat("seed=", seed, " chunks=", chunks, " ", schedule->name));
+      ir::Function step = RandomStep({.seed = seed,
+                                      .layers = static_cast<int>(pp * chunks * (1 + seed % 2)),
+                                      .batch = dp * microbatches * 2,
+                                      .width_unit = static_cast<int>(hp),
+                                      .tied = !two_way && seed % 5 == 0},
+                                     seed % 2 == 0 ? "momentum" : "adam");
+      const bool split = seed % 4 != 0;
+      if (split) {
+        ASSERT_TRUE(transforms::SplitBackward(step).ok());
+      }
+      ExpectPipelinedSame(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
+                          schedule->name,
+                          {.split_backward = split,
+                           .chunks = static_cast<int32_t>(chunks),
+                           .placement = schedule->placement});
+      if (HasFailure()) FAIL();
+    }
   }
 }
 

@@ -36,8 +36,10 @@ class Pipeline {
       : step_(step), inputs_(inputs), ranks_(step.stages.size()) {
     const auto pp = step.mesh.Find("pp");
     for (const int64_t rank : ir::AllRanks(step.mesh)) {
-      const int64_t stage = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
-      ranks_[static_cast<size_t>(stage)].push_back(rank);
+      const int64_t place = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
+      for (size_t s = 0; s < ranks_.size(); ++s) {
+        if (step.ranks[s] == place) ranks_[s].push_back(rank);
+      }
     }
   }
 
@@ -45,16 +47,16 @@ class Pipeline {
     int32_t last_slot = 0;
     for (const auto& order : orders) last_slot = std::max(last_slot, order.back().slot);
     for (int32_t slot = 0; slot <= last_slot; ++slot) {
-      for (size_t s = 0; s < orders.size(); ++s) {
-        for (const transforms::ScheduleStep& step : orders[s]) {
-          if (step.slot == slot) RunStep(s, step);
+      for (const auto& order : orders) {
+        for (const transforms::ScheduleStep& step : order) {
+          if (step.slot == slot) RunStep(step);
         }
       }
     }
     // What a stage sends of the gradient of a shared parameter goes before any update; what comes
     // of it then, from later stages to earlier ones.
-    for (size_t s = 0; s < orders.size(); ++s) SendSums(s, step_.stages[s].update);
-    for (size_t s = orders.size(); s-- > 0;) RunPart(s, step_.stages[s].update, 0);
+    for (size_t s = 0; s < ranks_.size(); ++s) SendSums(s, step_.stages[s].update);
+    for (size_t s = ranks_.size(); s-- > 0;) RunPart(s, step_.stages[s].update, 0);
     outcome_.lost = static_cast<int>(mail_.size());
     return std::move(outcome_);
   }
@@ -75,9 +77,20 @@ class Pipeline {
     friend auto operator<=>(const Message&, const Message&) = default;
   };
 
-  void RunStep(size_t s, const transforms::ScheduleStep& step) {
-    const bool forward = step.kind == transforms::StepKind::kForward;
-    RunPart(s, forward ? step_.stages[s].forward : step_.stages[s].backward, step.microbatch);
+  void RunStep(const transforms::ScheduleStep& step) {
+    using transforms::StepKind;
+    const auto s = static_cast<size_t>(step.stage);
+    const transforms::PipelineStage& stage = step_.stages[s];
+    const auto run = [&](const transforms::StageFunction& part) {
+      if (!part.function.order().empty()) RunPart(s, part, step.microbatch);
+    };
+    if (step.kind == StepKind::kForward) run(stage.forward);
+    if (step.kind == StepKind::kBackward || step.kind == StepKind::kInputGradient) {
+      run(stage.backward);
+    }
+    if (step.kind == StepKind::kBackward || step.kind == StepKind::kWeightGradient) {
+      run(stage.weights);
+    }
   }
 
   static int32_t OriginOf(const transforms::StageFunction& part, ValueId value) {
@@ -220,21 +233,37 @@ class Pipeline {
     const TensorType& type = f.type(output.value);
     Tensor whole = collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
                              : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
-    // Copies of a shared parameter, too, should hold the same.
-    const auto [copy, first] = outcome_.outputs.try_emplace(name, whole);
-    if (!first && output.role == ir::OutputRole::kUpdated) {
-      outcome_.disagreement = std::max(outcome_.disagreement, ir::Distance(copy->second, whole));
-    }
-    if (!first) copy->second = std::move(whole);
+    Report(s, name, output.role, std::move(whole));
     if (output.role == ir::OutputRole::kAccumulator) {
       kept_[{s, SummandOf(part, output.of), -1}] = std::move(parts);
     }
   }
 
+  // What several stages return by one name: copies of a shared parameter, which should hold the
+  // same, or sums over the microbatches of one pipeline each.
+  void Report(size_t s, const std::string& name, ir::OutputRole role, Tensor whole) {
+    if (role == ir::OutputRole::kAccumulator) {
+      std::map<size_t, Tensor>& of_stages = sums_[name];
+      of_stages[s] = std::move(whole);
+      whole = of_stages.begin()->second;
+      for (auto sum = std::next(of_stages.begin()); sum != of_stages.end(); ++sum) {
+        for (size_t i = 0; i < whole.floats().size(); ++i) {
+          whole.floats()[i] += sum->second.floats()[i];
+        }
+      }
+    }
+    const auto [copy, first] = outcome_.outputs.try_emplace(name, whole);
+    if (!first && role == ir::OutputRole::kUpdated) {
+      outcome_.disagreement = std::max(outcome_.disagreement, ir::Distance(copy->second, whole));
+    }
+    if (!first) copy->second = std::move(whole);
+  }
+
   const transforms::PipelinedStep& step_;
   const Named& inputs_;
-  std::vector<std::vector<int64_t>> ranks_;  // by stage
-  std::map<Key, std::vector<Tensor>> kept_;  // a tensor a rank of the stage
+  std::map<std::string, std::map<size_t, Tensor>> sums_;  // by name, then stage
+  std::vector<std::vector<int64_t>> ranks_;               // by stage
+  std::map<Key, std::vector<Tensor>> kept_;               // a tensor a rank of the stage
   std::map<Message, Tensor> mail_;
   PipelinedOutcome outcome_;
 };
@@ -254,8 +283,9 @@ Outcome RunAll(const Function& function, const Named& inputs) {
 
 transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::PipelinedStep& step) {
   const transforms::PipelineSchedule& found = *transforms::FindSchedule(schedule).value();
-  return found.orders(found.ShapeOf(static_cast<int32_t>(step.stages.size()),
-                                    static_cast<int32_t>(step.microbatches)));
+  const int32_t ranks = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
+  return found.orders(found.ShapeOf(ranks, static_cast<int32_t>(step.microbatches),
+                                    static_cast<int32_t>(step.stages.size()) / ranks));
 }
 
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
