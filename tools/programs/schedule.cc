@@ -181,7 +181,7 @@ int Main(int argc, char** argv) {
       .example = "build/bin/schedule --name 1f1b --stages 4 --micro-batches 8 --timeline",
       .options = po::options_description("Flags")};
   spec.options.add_options()("name", po::value(&flags.name),
-                             "1f1b, gpipe, interleaved, …: --list names all")(
+                             "1f1b, gpipe, interleaved and so on: --list names all")(
       "from", po::value(&flags.from), "read orders from this file instead, a rank a line")(
       "stages", po::value(&flags.stages), "ranks of the pipeline [4]")(
       "micro-batches", po::value(&flags.microbatches), "microbatches [8]")(
