@@ -1,7 +1,9 @@
 #ifndef ORRERY_TRANSFORMS_SCHEDULES_TEXT_H_
 #define ORRERY_TRANSFORMS_SCHEDULES_TEXT_H_
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,6 +18,9 @@ namespace orrery::transforms {
 
 /// The step without its slot: "0F3".
 std::string StepName(const ScheduleStep& step);
+
+/// The steps of a rank, those that run at once as one text: "(0F2;3B0)OVERLAP_F_B".
+std::vector<std::string> StepNames(std::span<const ScheduleStep> order);
 
 /// One line a rank.
 std::string PrintOrders(const RankOrders& orders);
