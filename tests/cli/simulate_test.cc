@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/run.h"
 #include "transforms/schedules/schedule.h"
 
@@ -31,7 +32,9 @@ TEST(Simulate, DrawsTheTimeline) {
 }
 
 TEST(Simulate, PlaysEverySchedule) {
-  const std::string command = "simulate " + kMlp + " --pp 4 --micro-batches 8 --schedule ";
+  const std::string command =
+      "simulate --model mlp:layers=16,dim=64 --batch-size 48 --cluster uniform:8@200Gbps --pp 4 "
+      "--micro-batches 8 --schedule ";
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
     const Finished finished = Execute(absl::StrCat(command, schedule->name));
     EXPECT_EQ(finished.code, 0) << schedule->name << finished.err;
