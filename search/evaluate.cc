@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -198,6 +199,8 @@ class CandidatePlayer {
 
   // Schedules that part backwards need ops that do not make both gradients.
   absl::Status SplitBackward() {
+    constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
+    if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
     for (const auto& order : schedule_->orders(shape_)) {
       for (const transforms::ScheduleStep& step : order) {
         splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
@@ -306,9 +309,11 @@ class CandidatePlayer {
 
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
                                   const Candidate& candidate) {
-  return schedule.ShapeOf(static_cast<int32_t>(candidate.pp),
-                          static_cast<int32_t>(candidate.microbatches),
-                          static_cast<int32_t>(candidate.chunks));
+  const auto number = [](int64_t n) {
+    return static_cast<int32_t>(std::min<int64_t>(n, std::numeric_limits<int32_t>::max()));
+  };
+  return schedule.ShapeOf(number(candidate.pp), number(candidate.microbatches),
+                          number(candidate.chunks));
 }
 
 absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
