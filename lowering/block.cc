@@ -170,9 +170,9 @@ class BlockLowering {
     }
   }
 
-  void AddInput(ValueId value) {
+  void AddInput(ValueId value, bool received = false) {
     const auto index = static_cast<int32_t>(block_.inputs.size());
-    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone});
+    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone, .received = received});
     maker_[value] = {.known = true, .dependency = {.external = true, .index = index}};
   }
 
@@ -190,7 +190,7 @@ class BlockLowering {
   void LowerOp(OpId op) {
     switch (function_.info(op).op_class) {
       case OpClass::kReceive:
-        AddInput(function_.result(op));
+        AddInput(function_.result(op), /*received=*/true);
         break;
       case OpClass::kSend:
         AddSend(op);

@@ -32,6 +32,7 @@ struct BlockTask {
   ir::AxisList group;                 // of a collective; empty: a kernel
   uint32_t dependency_begin = 0;      // in Block::dependencies
   uint32_t dependency_end = 0;
+  bool joins = false;  // the task before it in a run of kernels (FuseRuns)
 };
 
 /// How much memory grows over the microbatches.
@@ -46,6 +47,7 @@ struct BlockMemory {
   int32_t task = 0;
   simulator::MemoryKind kind = simulator::MemoryKind::kActivations;
   MemoryGrowth growth = MemoryGrowth::kNone;
+  simulator::MemoryMoment moment = simulator::MemoryMoment::kBySign;
   int64_t bytes = 0;
 
   /// In microbatch `m`, counted from 0.
@@ -59,6 +61,7 @@ struct BlockMemory {
 struct BlockValue {
   ir::ValueId origin;
   int32_t task = -1;
+  bool received = false;  // from another stage, for this block
 };
 
 /// A value that goes to another stage once the block has run.

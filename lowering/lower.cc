@@ -36,7 +36,7 @@ transforms::StepDurations DurationsOf(const std::vector<Stage>& stages) {
   transforms::StepDurations durations = {.forward = 0, .input_gradient = 0, .weight_gradient = 0};
   const auto add = [&](const PhaseBlocks& blocks, int64_t& to) {
     Duration sum;
-    for (const BlockTask& task : blocks.last().tasks) sum += task.duration;
+    for (const BlockTask& task : blocks.final().tasks) sum += task.duration;
     to += sum.picoseconds() / 1000 / std::ssize(stages);
   };
   for (const Stage& stage : stages) {
@@ -74,7 +74,9 @@ class Lowering {
     placements_ = placements;
     placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
     if (input_.schedule.weighs_durations) shape_.durations = DurationsOf(stages_);
-    PlaceSlots(input_.schedule.orders(shape_));
+    const transforms::RankOrders orders = input_.schedule.orders(shape_);
+    CountMicrobatches(orders);
+    PlaceSlots(orders);
     if (!placements_.asynchronous()) PlaceUpdates();
     ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
     return std::move(program_);
@@ -94,6 +96,15 @@ class Lowering {
     if (!input_.schedule.asynchronous) return 0;
     if (input_.schedule.microbatches_an_update == nullptr) return 1;
     return input_.schedule.microbatches_an_update(ShapeOf(input_, 1));
+  }
+
+  void CountMicrobatches(const transforms::RankOrders& orders) {
+    counts_.assign(stages_.size(), 0);
+    for (const auto& order : orders) {
+      for (const Step& step : order) {
+        if (step.kind == StepKind::kForward) ++counts_[static_cast<size_t>(step.stage)];
+      }
+    }
   }
 
   // The steps of a moment that stand at the next place of their rank's order: one of each rank, or
@@ -138,8 +149,12 @@ class Lowering {
   Placer::Item Next(const Step& step, PhaseBlocks& blocks) {
     const int32_t placed = blocks.placed++;
     const bool first = placements_.always_first() || placements_.IsFirst(placed);
+    const bool last = !first && !blocks.last.block.tasks.empty() &&
+                      placements_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
     const Placer::Item item = {.stage = step.stage,
-                               .placed = first ? &blocks.first : &blocks.later,
+                               .placed = first  ? &blocks.first
+                                         : last ? &blocks.last
+                                                : &blocks.later,
                                .microbatch = step.microbatch,
                                .collected = placements_.asynchronous() ? 0 : placed};
     sends_.push_back(item);
@@ -206,6 +221,7 @@ class Lowering {
   Placements placements_;
   Program program_;
   std::vector<Stage> stages_;
+  std::vector<int64_t> counts_;  // of microbatches, by stage
   std::optional<Placer> placer_;
   std::vector<Placer::Item> sends_;  // whose blocks have run in this moment
 };

@@ -42,7 +42,7 @@ void Placer::PlaceTogether(const Item& a, const Item& b) {
   while (left(placing_[0]) || left(placing_[1])) {
     const bool second =
         !left(placing_[0]) || (left(placing_[1]) && share(placing_[1]) < share(placing_[0]));
-    PlaceNext(placing_[second ? 1 : 0]);
+    PlaceRun(placing_[second ? 1 : 0]);
   }
   for (Placing& placing : placing_) End(placing);
 }
@@ -58,6 +58,13 @@ void Placer::Begin(const Item& item, Placing& placing) {
   }
   FindInputs(placing);
   if (item.microbatch != kUpdate) StageOf(item).last_microbatch = item.microbatch;
+}
+
+void Placer::PlaceRun(Placing& placing) {
+  const std::vector<BlockTask>& tasks = placing.item.placed->block.tasks;
+  do {
+    PlaceNext(placing);
+  } while (placing.next < tasks.size() && tasks[placing.next].joins);
 }
 
 void Placer::PlaceNext(Placing& placing) {
@@ -170,6 +177,7 @@ void Placer::AddMemory(Placing& placing) {
           {.task = placing.task_of[static_cast<size_t>(memory.task) * actors + a],
            .rank = stage.actors[a].rank,
            .kind = memory.kind,
+           .moment = memory.moment,
            .bytes = memory.BytesIn(placing.item.collected)});
     }
   }

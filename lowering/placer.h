@@ -42,8 +42,8 @@ class Placer {
   /// Runs one block on every actor of its stage: op by op, so that the members of a collective
   /// meet.
   void Place(const Item& item);
-  /// Two blocks of one rank at once: the kernels of each between those of the other, as evenly as
-  /// their durations allow, so that one computes while the other communicates.
+  /// Two blocks of one rank at once: the runs of kernels of each between those of the other, as
+  /// evenly as their durations allow, so that one computes while the other communicates.
   void PlaceTogether(const Item& a, const Item& b);
   /// A value that a block makes or hands on goes to another stage: over the network, unless that
   /// is on the same rank.
@@ -63,6 +63,7 @@ class Placer {
   size_t ActorCount(const Item& item) { return StageOf(item).actors.size(); }
   void Begin(const Item& item, Placing& placing);
   void PlaceNext(Placing& placing);
+  void PlaceRun(Placing& placing);
   void End(Placing& placing);
   void FindInputs(Placing& placing);
   void FindAfter(Placing& placing, const BlockTask& task, size_t actor);

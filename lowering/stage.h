@@ -39,10 +39,11 @@ struct PlacedBlock {
 /// The block of the first microbatch, when there is nothing to add to, and that of the others.
 struct PhaseBlocks {
   PlacedBlock first, later;
+  PlacedBlock last;    // `later` before an update, where FuseRuns tells them apart; else empty
   int32_t placed = 0;  // microbatches so far
 
-  /// The one before which the update can begin; of a single microbatch there is only a first one.
-  const Block& last() const { return later.block.tasks.empty() ? first.block : later.block; }
+  /// Of the microbatch after which the update begins; of a single one there is only a first.
+  const Block& final() const { return later.block.tasks.empty() ? first.block : later.block; }
 };
 
 /// One stage while its blocks are being placed.
@@ -55,17 +56,17 @@ struct Stage {
   int32_t last_backward = -1;   // whose backward was placed; -1: none yet
   Makers makers;
 
-  std::array<PlacedBlock*, 7> blocks() {
-    return {&forward.first, &forward.later, &backward.first, &backward.later,
-            &weights.first, &weights.later, &update};
+  std::array<PlacedBlock*, 9> blocks() {
+    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
+            &weights.first, &weights.later, &weights.last,   &update};
   }
-  std::array<const PlacedBlock*, 7> blocks() const {
-    return {&forward.first, &forward.later, &backward.first, &backward.later,
-            &weights.first, &weights.later, &update};
+  std::array<const PlacedBlock*, 9> blocks() const {
+    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
+            &weights.first, &weights.later, &weights.last,   &update};
   }
   /// What makes the last gradients before the update.
   const Block& LastBackward() const {
-    return weights.last().tasks.empty() ? backward.last() : weights.last();
+    return weights.final().tasks.empty() ? backward.final() : weights.final();
   }
 };
 
@@ -82,12 +83,16 @@ struct Placements {
   bool IsFirst(int64_t placed) const {
     return asynchronous() ? placed % update_every == 0 : placed == 0;
   }
+  /// Whether an update follows the microbatch that is the `placed`th of `count` of its stage.
+  bool IsLast(int64_t placed, int64_t count) const {
+    return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
+  }
   /// Of each of Stage::blocks, at most.
-  std::array<int64_t, 7> counts() const {
+  std::array<int64_t, 9> counts() const {
     const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
     const int64_t first = always_first() ? microbatches : updates;
     const int64_t later = always_first() ? 0 : microbatches;
-    return {first, later, first, later, first, later, updates};
+    return {first, later, first, later, updates, first, later, updates, updates};
   }
   /// Rows that `rows_of` counts in the blocks of a stage, each as often as a rank has it.
   template <typename RowsOf>

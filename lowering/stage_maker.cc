@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lowering/buckets.h"
+#include "lowering/fuse_runs.h"
 #include "lowering/residents.h"
 
 namespace orrery::lowering {
@@ -74,6 +75,7 @@ void StageMaker::MakeStage(int32_t s) {
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   stage.update = MakeBlock(parts.update, stage, context);
+  if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
 }
 
 void StageMaker::MakeBlocks() {

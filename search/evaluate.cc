@@ -66,11 +66,13 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                const transforms::PipelineSchedule& schedule, int32_t rounds) {
   Run run;
   run.rounds = rounds;
+  lowering::LoweringOptions options = setting.lowering;
+  options.fuse_runs = !options.every_link;  // who asks for links wants to see kernels, too
   ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = step,
                                                         .schedule = schedule,
                                                         .cluster = setting.cluster,
                                                         .cost_model = *setting.cost_model,
-                                                        .options = setting.lowering,
+                                                        .options = options,
                                                         .rounds = rounds}));
   if (setting.lowering.every_link) run.link_use.emplace(run.program);
   absl::StatusOr<simulator::Trace> trace =
