@@ -102,7 +102,7 @@ absl::StatusOr<ParsedOrders> OrdersOf(const Flags& flags, const StepDurations& d
     return absl::InvalidArgumentError("--name and --from: wanted one of them");
   }
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.from));
-  return Annotated(transforms::ParseOrders(text), flags.from);
+  return transforms::ParseOrders(text, flags.from);
 }
 
 absl::Status CheckMemory(const ParsedOrders& parsed, int64_t limit) {

@@ -39,6 +39,8 @@ absl::string_view TakeDigits(absl::string_view& text) {
 
 class OrdersReader {
  public:
+  explicit OrdersReader(absl::string_view file) : file_(file) {}
+
   absl::StatusOr<RankOrders> Read(absl::string_view text) {
     for (const absl::string_view line : absl::StrSplit(text, '\n')) {
       ++line_number_;
@@ -96,10 +98,11 @@ class OrdersReader {
 
   absl::Status Error(absl::string_view cell, absl::string_view wanted) const {
     return absl::InvalidArgumentError(
-        absl::StrCat(line_number_, ":", cell.data() - line_begin_ + 1, ": found '",
+        absl::StrCat(file_, ":", line_number_, ":", cell.data() - line_begin_ + 1, ": found '",
                      absl::CHexEscape(cell.substr(0, 40)), "'; wanted ", wanted));
   }
 
+  absl::string_view file_;
   RankOrders orders_;
   int line_number_ = 0;
   const char* line_begin_ = nullptr;
@@ -203,10 +206,11 @@ class ShapeFinder {
 
 }  // namespace
 
-absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text) {
-  ORRERY_ASSIGN_OR_RETURN(const RankOrders orders, OrdersReader().Read(text));
-  ORRERY_ASSIGN_OR_RETURN(ParsedOrders parsed, ShapeFinder(orders).Find());
-  ORRERY_RETURN_IF_ERROR(CheckOrders(parsed.orders, parsed.placement, parsed.shape));
+absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text, absl::string_view file) {
+  ORRERY_ASSIGN_OR_RETURN(const RankOrders orders, OrdersReader(file).Read(text));
+  ORRERY_ASSIGN_OR_RETURN(ParsedOrders parsed, Annotated(ShapeFinder(orders).Find(), file));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(CheckOrders(parsed.orders, parsed.placement, parsed.shape), file));
   AssignSlots(parsed.orders, parsed.placement, parsed.shape);
   return parsed;
 }

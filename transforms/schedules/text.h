@@ -34,9 +34,9 @@ struct ParsedOrders {
 
 /// Reads what `PrintOrders` or torch writes. Blanks are skipped; so are empty cells, and torch's
 /// actions that do not compute (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …). Which stages and
-/// microbatches there are, and where, follows from the steps. Errors: what is no step, by line and
-/// column; stages on ranks where no placement has them; all that CheckOrders finds.
-absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text);
+/// microbatches there are, and where, follows from the steps. Errors, of `file`: what is no step,
+/// by line and column; stages on ranks where no placement has them; all that CheckOrders finds.
+absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text, absl::string_view file = "orders");
 
 /// The orders as a picture, ranks down and time across, as many columns as units of time:
 /// "rank 0 | 0F0 .   0B0---- ." of a forward that lasts one unit and a backward that lasts two; a

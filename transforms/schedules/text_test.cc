@@ -123,7 +123,7 @@ TEST(PrintOrders, IsTorchsTextForm) {
 }
 
 std::string Reread(absl::string_view text) {
-  const absl::StatusOr<ParsedOrders> parsed = ParseOrders(text);
+  const absl::StatusOr<ParsedOrders> parsed = ParseOrders(text, "f");
   return parsed.ok() ? PrintOrders(parsed->orders) : std::string(parsed.status().message());
 }
 
@@ -152,38 +152,39 @@ TEST(ParseOrders, GivesSlots) {
 
 TEST(ParseOrders, SaysWhereWhatIsNoStepStands) {
   EXPECT_EQ(Reread("0F0,0B0\n1F0, 1X0\n"),
-            "2:6: found '1X0'; wanted a stage, F, B, I or W, and a microbatch, as in 0F3");
+            "f:2:6: found '1X0'; wanted a stage, F, B, I or W, and a microbatch, as in 0F3");
   for (const char* bad : {"F0", "0F", "0F0 1F0", "0f0", "-1F0", "0F-1", "0F99999999999", "SEND_F0",
                           "0SEND_F0x", "0F0;0B0", "x"}) {
     EXPECT_THAT(Reread(absl::StrCat("0F0,", bad)),
-                testing::StartsWith(absl::StrCat("1:5: found '", bad, "'; wanted a stage")));
+                testing::StartsWith(absl::StrCat("f:1:5: found '", bad, "'; wanted a stage")));
   }
-  EXPECT_EQ(Reread("(0F0;0B0"), "1:1: found '(0F0;0B0'; wanted a ')' after the steps");
+  EXPECT_EQ(Reread("(0F0;0B0"), "f:1:1: found '(0F0;0B0'; wanted a ')' after the steps");
   EXPECT_EQ(Reread("(0F0;0B0)AT_ONCE"),
-            "1:1: found '(0F0;0B0)AT_ONCE'; wanted OVERLAP_F_B after the ')'");
+            "f:1:1: found '(0F0;0B0)AT_ONCE'; wanted OVERLAP_F_B after the ')'");
   EXPECT_EQ(Reread("(0F0)OVERLAP_F_B"),
-            "1:1: found '(0F0)OVERLAP_F_B'; wanted two steps that run at once");
+            "f:1:1: found '(0F0)OVERLAP_F_B'; wanted two steps that run at once");
 }
 
 TEST(ParseOrders, NamesWhatTheOrdersLack) {
-  EXPECT_EQ(Reread(""), "found no steps; wanted a rank a line");
-  EXPECT_EQ(Reread("0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n"), "rank 1: 1B1 never runs");
-  EXPECT_EQ(Reread("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1,1B0\n"), "rank 1: 1B0 runs twice");
+  EXPECT_EQ(Reread(""), "f: found no steps; wanted a rank a line");
+  EXPECT_EQ(Reread("0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n"), "f: rank 1: 1B1 never runs");
+  EXPECT_EQ(Reread("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1,1B0\n"), "f: rank 1: 1B0 runs twice");
   EXPECT_EQ(Reread("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n"),
-            "deadlock: rank 0 waits in 0B0 for 1B0; rank 1 waits in 1F1 for 0F1");
+            "f: deadlock: rank 0 waits in 0B0 for 1B0; rank 1 waits in 1F1 for 0F1");
   EXPECT_EQ(Reread("0F0,0B0\n1F0,1B0\n0F0\n"),
-            "found 3 ranks and 2 stages; wanted as many stages on each rank");
-  EXPECT_EQ(Reread("0F0,0B0,1F0,1B0\n1F0,1B0\n"), "rank 1: 1F0 is of a stage that rank 0 holds");
-  EXPECT_EQ(Reread("0F0,0B0,2F0,2B0,2W0,2I0\n"), "stage 1 has no steps");
-  EXPECT_EQ(Reread("1F0,1B0\n0F0,0B0\n"),
-            "found stages 0, 1, 2 and so on on ranks 1, 0; wanted stage s on rank s mod p, or two "
-            "stages a rank, r and 2p-1-r");
+            "f: found 3 ranks and 2 stages; wanted as many stages on each rank");
+  EXPECT_EQ(Reread("0F0,0B0,1F0,1B0\n1F0,1B0\n"), "f: rank 1: 1F0 is of a stage that rank 0 holds");
+  EXPECT_EQ(Reread("0F0,0B0,2F0,2B0,2W0,2I0\n"), "f: stage 1 has no steps");
+  EXPECT_EQ(
+      Reread("1F0,1B0\n0F0,0B0\n"),
+      "f: found stages 0, 1, 2 and so on on ranks 1, 0; wanted stage s on rank s mod p, or two "
+      "stages a rank, r and 2p-1-r");
 }
 
 // Numbers out of all proportion are refused before there is a table of them.
 TEST(ParseOrders, DoesNotBelieveHugeNumbers) {
   EXPECT_EQ(Reread("0F0,0B2147483647"),
-            "found 2 steps, too few for 1 stages and 2147483648 microbatches, as the largest "
+            "f: found 2 steps, too few for 1 stages and 2147483648 microbatches, as the largest "
             "numbers say there are");
   EXPECT_THAT(Reread("2147483647F2147483647"), HasSubstr("too few for 2147483648 stages"));
 }
