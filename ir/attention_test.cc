@@ -166,8 +166,62 @@ TEST(Attention, InARingWantsWholeParts) {
             "q and k have 6 and 6 rows with ring_rows=2 and turn=3" + wanted);
   EXPECT_EQ(error({x, x, x}, 0, 0, 1),
             "q and k have 6 and 6 rows with ring_rows=0 and turn=0" + wanted);
-  EXPECT_EQ(error({x, x, x}, 2, 0, 0), "attention in a ring wants flash=1 and no mask");
-  EXPECT_EQ(error({x, x, x, mask}, 2, 0, 1), "attention in a ring wants flash=1 and no mask");
+  const std::string plain = "attention in a ring wants flash=1, no mask and no dropout";
+  EXPECT_EQ(error({x, x, x}, 2, 0, 0), plain);
+  EXPECT_EQ(error({x, x, x, mask}, 2, 0, 1), plain);
+  AttributeSet dropout = Flash(2, 2);
+  dropout.Set("ring_rows", int64_t{2});
+  dropout.Set("dropout", 0.5);
+  EXPECT_EQ(Inferred(OpKind::kAttention, {x, x, x}, dropout), plain);
+}
+
+AttributeSet Dropout(double ratio, int64_t flash) {
+  return {{"dropout", ratio}, {"flash", flash}, {"heads", int64_t{2}}, {"seed", int64_t{5}}};
+}
+
+// Of unlike probabilities, those that stayed are scaled; flash drops the same ones and keeps none
+// of it.
+TEST(Attention, DropsProbabilities) {
+  std::mt19937 random(3);
+  const Tensor q = AnyTensor({2, 7, 4}, random), k = AnyTensor({2, 9, 4}, random),
+               v = AnyTensor({2, 9, 4}, random);
+  const auto results = Results(OpKind::kAttention, {q, k, v}, Dropout(0.25, 0));
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[2].dims(), (Dims{2, 2, 7, 9}));
+  int64_t stayed = 0;
+  for (int64_t i = 0; i < results[1].size(); ++i) {
+    stayed += results[2].Number(i) != 0 ? 1 : 0;
+    EXPECT_NEAR(results[3].Number(i), results[2].Number(i) * results[1].Number(i) / 0.75, 1e-12);
+  }
+  EXPECT_NEAR(static_cast<double>(stayed) / static_cast<double>(results[1].size()), 0.75, 0.1);
+  const auto flash = Results(OpKind::kAttention, {q, k, v}, Dropout(0.25, 1));
+  ASSERT_EQ(flash.size(), 2u);
+  EXPECT_LE(Distance(flash[0], results[0]), 1e-12);
+  // Both draw again for the gradient, or read what was kept.
+  const Tensor dy = AnyTensor({2, 7, 4}, random);
+  const auto kept =
+      Results(OpKind::kAttentionGrad, {q, k, v, results[0], results[1], dy, results[2], results[3]},
+              Dropout(0.25, 0));
+  const auto drawn =
+      Results(OpKind::kAttentionGrad, {q, k, v, flash[0], flash[1], dy}, Dropout(0.25, 1));
+  for (const size_t i : {0u, 1u, 2u}) EXPECT_LE(Distance(kept[i], drawn[i]), 1e-12);
+  AttributeSet other = Dropout(0.25, 1);
+  other.Set("seed", int64_t{6});
+  EXPECT_GT(Distance(Results(OpKind::kAttention, {q, k, v}, other)[0], flash[0]), 1e-3);
+}
+
+TEST(Attention, SaysWhatIsWrongWithDropout) {
+  const TensorType x{DType::kF32, {1, 3, 4}, {}}, p{DType::kF32, {1, 2, 3, 3}, {}};
+  const TensorType stayed{DType::kBool, {1, 2, 3, 3}, {}};
+  EXPECT_EQ(Inferred(OpKind::kAttention, {x, x, x}, Dropout(1, 0)),
+            "dropout=1; wanted at least 0 and less than 1");
+  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {x, x, x, x, p, x}, Dropout(0.5, 0)),
+            "got 6 operands; wanted 8, and a mask or none");
+  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {x, x, x, x, p, x, p, p}, Dropout(0.5, 0)),
+            "what dropout left is f32[1,2,3,3] and f32[1,2,3,3]; wanted bools and floats of shape "
+            "[1,2,3,3]");
+  EXPECT_EQ(Inferred(OpKind::kAttentionGrad, {x, x, x, x, p, x, stayed, p}, Dropout(0.5, 0)),
+            "f32[1,3,4] f32[1,3,4] f32[1,3,4] ");
 }
 
 // Parts stay whole, and q, k and v go together.

@@ -1,16 +1,27 @@
 #include "search/candidate.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace orrery::search {
+namespace {
+
+// A pattern may hold what a shell would read.
+std::string Quoted(const std::string& text) {
+  return absl::StartsWith(text, "match:") ? absl::StrCat("'", text, "'") : text;
+}
+
+}  // namespace
 
 std::string ToString(const Candidate& candidate) {
-  return absl::StrCat("--dp ", candidate.dp, " --hp ", candidate.hp, " --pp ", candidate.pp,
-                      candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
-                      candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep),
-                      " --micro-batches ", candidate.microbatches, " --schedule ",
-                      candidate.schedule,
-                      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks));
+  return absl::StrCat(
+      "--dp ", candidate.dp, " --hp ", candidate.hp, " --pp ", candidate.pp,
+      candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
+      candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep), " --micro-batches ",
+      candidate.microbatches, " --schedule ", candidate.schedule,
+      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
+      candidate.recompute == "none" ? ""
+                                    : absl::StrCat(" --recompute ", Quoted(candidate.recompute)));
 }
 
 }  // namespace orrery::search

@@ -177,6 +177,8 @@ class CandidatePlayer {
  private:
   absl::Status Prepare() {
     ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(
+        recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
     shape_ = ShapeOf(*schedule_, candidate_);
     if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
@@ -274,7 +276,8 @@ class CandidatePlayer {
                                                  .chunks = shape_.chunks,
                                                  .placement = schedule_->placement},
                                       .in_flight = in_flight_,
-                                      .updates_each_microbatch = schedule_->asynchronous};
+                                      .updates_each_microbatch = schedule_->asynchronous,
+                                      .recompute = recompute_};
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
@@ -300,6 +303,7 @@ class CandidatePlayer {
   transforms::PipelineShape shape_;
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
+  transforms::RecomputePolicy recompute_;
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
   transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;

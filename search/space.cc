@@ -46,7 +46,8 @@ std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
   return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
 }
 
-// The candidate with all numbers of microbatches and all schedules.
+// The candidate with all numbers of microbatches, all schedules, chunks, and all that may be
+// computed again.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
@@ -55,7 +56,10 @@ void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
       candidate.schedule = schedule;
       for (const int64_t chunks : ChunksOf(space, schedule)) {
         candidate.chunks = chunks;
-        candidates.push_back(candidate);
+        for (const std::string& recompute : space.recompute) {
+          candidate.recompute = recompute;
+          candidates.push_back(candidate);
+        }
       }
     }
   }

@@ -35,7 +35,7 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
           {"num_microbatches", r.candidate.microbatches},
           {"chunks", ChunksOf(r.candidate)},
           {"schedule", r.candidate.schedule},
-          {"recompute", "none"},
+          {"recompute", r.candidate.recompute},
           {"zero", 0},
           {"step_time_s", figure(r.step_time.seconds())},
           {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
@@ -72,9 +72,10 @@ std::string Row(const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  const std::string more =
-      absl::StrCat(r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
-                   r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep));
+  const std::string more = absl::StrCat(
+      r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
+      r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
+      r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute));
   return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.candidate.dp,
                          r.candidate.hp, r.candidate.pp, r.candidate.microbatches,
                          r.candidate.schedule, ToString(r.step_time),

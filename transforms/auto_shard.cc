@@ -254,7 +254,30 @@ class Spreader {
         if (CanSplit(type, 1, axis, mesh)) pins[value] = 1;
       }
     }
+    PinStream(axis, base, mesh, pins);
     return absl::OkStatus();
+  }
+
+  // The residual stream, to which those sums are added, is split where it begins, too.
+  static void PinStream(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
+                        PinnedLayouts& pins) {
+    IdTable<ir::ValueId, char> split(base.value_limit(), 0);
+    for (const ir::OpId op : base.order()) {
+      const auto operands = base.operands(op);
+      const bool adds = base.kind(op) == ir::OpKind::kAdd && operands.size() == 2;
+      const bool any =
+          std::ranges::any_of(operands, [&](ir::ValueId operand) { return split[operand] != 0; });
+      if (base.result_count(op) == 0) continue;
+      const ir::ValueId result = base.result(op);
+      split[result] = pins[result] == 1 || (any && base.kind(op) == ir::OpKind::kDropout) ? 1 : 0;
+      for (size_t i = 0; adds && any && i < 2; ++i) {
+        const ir::TensorType& type = base.type(operands[i]);
+        const bool stream = pins[operands[i]] == kNoLayout && split[operands[i]] == 0 &&
+                            base.producer(operands[i]).valid() &&
+                            type.dims == base.type(result).dims;
+        if (stream && CanSplit(type, 1, axis, mesh)) pins[operands[i]] = 1;
+      }
+    }
   }
 
   void Report(const ShardingGraph& graph, const StrategyChoice& choice, double build,

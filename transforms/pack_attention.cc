@@ -234,7 +234,7 @@ void ImproveAttention(Rewriter& r, OpId op) {
   const bool packed = PackKeys(r, operands), narrowed = TakeInExpand(r, operands);
   if (!packed && !narrowed) return;
   const OpId better = r.Ops(OpKind::kAttention, operands, r.attributes(op));
-  for (int32_t i = 0; better.valid() && i < 2; ++i) {
+  for (int32_t i = 0; better.valid() && i < r.function().result_count(op); ++i) {
     if (r.uses(r.result(op, i)) > 0) r.Replace(r.result(op, i), r.result(better, i));
   }
 }

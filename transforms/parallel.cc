@@ -185,6 +185,9 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
                                           degrees.microbatches, batched, options.stages));
   if (options.updates_each_microbatch) ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
+  RecomputePolicy recompute = options.recompute;
+  recompute.gathers = options.prices != nullptr && options.sharding.sequence_parallel;
+  ORRERY_RETURN_IF_ERROR(Recompute(step, recompute));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -36,12 +36,18 @@ constexpr ModelKey kKeys[] = {
      .min = 0,
      .max = 0.99,
      .real = true},
+    {.name = "attention_dropout",
+     .fallback = "",
+     .summary = "of attention's probabilities [dropout]",
+     .min = 0,
+     .max = 0.99,
+     .real = true},
 };
 
 struct Shape {
   int64_t batch, seq, layers, hidden, heads, ffn, vocab, classes;
   bool words, flash;
-  double dropout;
+  double dropout, attention_dropout;
 };
 
 class Bert {
@@ -86,7 +92,8 @@ class Bert {
                              {.heads = s_.heads,
                               .head_dim = s_.hidden / s_.heads,
                               .width = s_.hidden,
-                              .flash = s_.flash},
+                              .flash = s_.flash,
+                              .dropout = s_.attention_dropout},
                              name);
   }
 
@@ -118,6 +125,7 @@ class Bert {
 
 absl::StatusOr<Function> Build(const ModelValues& values) {
   const int64_t hidden = values.Int("hidden"), heads = values.Int("heads");
+  const double dropout = values.Number("dropout");
   if (hidden % heads != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("hidden is ", hidden, "; wanted a multiple of ", heads, " heads"));
@@ -132,7 +140,9 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
                .classes = values.Int("classes"),
                .words = values.Text("head") == "words",
                .flash = values.Int("flash") != 0,
-               .dropout = values.Number("dropout")},
+               .dropout = dropout,
+               .attention_dropout =
+                   values.Has("attention_dropout") ? values.Number("attention_dropout") : dropout},
               values.dtype())
       .Build();
 }

@@ -62,6 +62,12 @@ constexpr ModelKey kKeys[] = {
      .min = 0,
      .max = 0.99,
      .real = true},
+    {.name = "attention_dropout",
+     .fallback = "",
+     .summary = "of attention's probabilities [dropout]",
+     .min = 0,
+     .max = 0.99,
+     .real = true},
     {.name = "experts",
      .fallback = "0",
      .summary = "of each block; 0: a plain feed-forward",
@@ -79,7 +85,7 @@ constexpr ModelKey kKeys[] = {
 struct Shape {
   int64_t batch, seq, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, experts, topk;
   bool swiglu, rms, learned, rotary, bias, tied, packed, flash;
-  double dropout, capacity_factor;
+  double dropout, attention_dropout, capacity_factor;
 };
 
 Shape ShapeOf(const ModelValues& values) {
@@ -105,6 +111,8 @@ Shape ShapeOf(const ModelValues& values) {
   s.packed = values.Text("qkv", "separate") == "packed";
   s.flash = values.Int("flash") != 0;
   s.dropout = values.Number("dropout");
+  s.attention_dropout =
+      values.Has("attention_dropout") ? values.Number("attention_dropout") : s.dropout;
   s.capacity_factor = values.Number("capacity_factor");
   return s;
 }
@@ -192,7 +200,8 @@ class Gpt {
                               .width = s_.hidden,
                               .bias = s_.bias,
                               .causal = true,
-                              .flash = s_.flash},
+                              .flash = s_.flash,
+                              .dropout = s_.attention_dropout},
                              name);
   }
 

@@ -72,6 +72,7 @@ ValueId Layers::Attention(const std::vector<ValueId>& qkv, const Heads& heads,
   if (heads.kv_heads > 0) attributes.Set("kv_heads", heads.kv_heads);
   if (heads.causal) attributes.Set("causal", int64_t{1});
   if (heads.flash) attributes.Set("flash", int64_t{1});
+  if (heads.dropout > 0) attributes.Set("dropout", heads.dropout);
   const ValueId y =
       Ops(OpKind::kAttention, {qkv[0], qkv[1], qkv[2]}, 1, prefix + "core", attributes)[0];
   return Linear(y, heads.width, {.bias = heads.bias}, prefix + "proj");

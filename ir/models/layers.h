@@ -75,6 +75,7 @@ class Layers {
     int64_t head_dim;
     int64_t width;
     bool bias = true, causal = false, flash = false;
+    double dropout = 0;  // of the probabilities
   };
   /// "prefix" + "core" of q, k and v, each [batch,seq,heads width]; then the layer "prefix" +
   /// "proj".

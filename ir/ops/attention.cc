@@ -6,7 +6,8 @@
 
 // Scaled dot-product attention in one kernel and its gradient (Vaswani et al. 2017). With flash=1
 // it keeps the logarithm of each row's sum in place of the probabilities, and its gradient computes
-// these anew (Dao et al. 2022). Grouped queries: several heads of q share one of k and v.
+// these anew (Dao et al. 2022), and with them what dropout did to them. Grouped queries: several
+// heads of q share one of k and v.
 
 namespace orrery::ir {
 namespace {
@@ -22,6 +23,9 @@ absl::Status InferAttention(const OpTypes& op, TypeList& results) {
   }
   results.push_back(ResultOf(op, *shape));
   results.push_back(StatisticsOf(op, *shape));
+  if (!KeepsDropout(op.attributes)) return absl::OkStatus();
+  results.push_back(StayedOf(*shape));
+  results.push_back(DroppedOf(op, *shape));
   return absl::OkStatus();
 }
 
@@ -41,9 +45,10 @@ ShardingRule AttentionSharding(const OpTypes& op, const TypeList& results) {
   const AttentionShape shape = GlobalShape(op).value();
   const Split split = SplitOf(op, shape);
   const ShardingRule::Factors q = split.Of(true), k = split.Of(false);
-  ShardingRule rule{.operands = {q, k, k},
-                    .results = {q, split.OfStatistics(results[1].dims.size())},
-                    .whole_too = WholeToo(shape, split)};
+  ShardingRule rule{.operands = {q, k, k}, .results = {q}, .whole_too = WholeToo(shape, split)};
+  for (size_t j = 1; j < results.size(); ++j) {
+    rule.results.push_back(split.OfStatistics(results[j].dims.size()));
+  }
   if (op.operands.size() > 3) {
     rule.operands.push_back(FactorsOfMask(*op.operands[3], shape, split));
     KeepWindowsTogether(op, *op.operands[3], shape, rule);
@@ -56,6 +61,7 @@ absl::Status EvaluateAttention(Evaluation& e) {
   if (!found.ok()) return found.status();
   const AttentionShape& shape = *found;
   const Logits logits(e, e.has_operand(3) ? &e.operand(3) : nullptr, shape);
+  const DropoutFactors factors(e, shape);
   ForEachQuery(shape, [&](int64_t b, int64_t h, int64_t s) {
     std::vector<double> row = logits.Row(b, h, s);
     double most = kHiddenLogit, sum = 0;
@@ -63,9 +69,13 @@ absl::Status EvaluateAttention(Evaluation& e) {
     for (double& logit : row) sum += logit = std::exp(logit - most);
     const auto [begin, end] = shape.KeysOf(s);
     for (int64_t t = begin; t < end; ++t) {
-      const double p = row[static_cast<size_t>(t - begin)] / sum;
-      AddRow(e.results[0], shape.Y(b, h, s), p, e.operand(2), shape.V(b, h, t), shape.value_width);
+      const double p = row[static_cast<size_t>(t - begin)] / sum, factor = factors.At(b, h, s, t);
+      AddRow(e.results[0], shape.Y(b, h, s), p * factor, e.operand(2), shape.V(b, h, t),
+             shape.value_width);
       if (!IsFlash(e.attributes)) e.results[1].SetNumber(shape.Logits(b, h, s) + t, p);
+      if (!KeepsDropout(e.attributes)) continue;
+      e.results[2].SetNumber(shape.Logits(b, h, s) + t, factor > 0 ? 1 : 0);
+      e.results[3].SetNumber(shape.Logits(b, h, s) + t, p * factor);
     }
     if (IsFlash(e.attributes)) {
       e.results[1].SetNumber(shape.Statistic(b, h, s), most + std::log(sum));
@@ -80,6 +90,10 @@ absl::Status AttentionGradient(GradientContext& c) {
   std::vector<ValueId> operands = {c.operand(0), c.operand(1), c.operand(2),
                                    c.result(0),  c.result(1),  c.result_gradient()};
   AttributeSet attributes = c.attributes();
+  if (KeepsDropout(attributes)) {
+    operands.push_back(c.result(2));
+    operands.push_back(c.result(3));
+  }
   const int count = c.operand_count();
   if (count > 3) operands.push_back(c.operand(3));
   const bool of_mask = count > 3 && c.needs(3) && IsFloat(c.operand_type(3).dtype);
@@ -107,11 +121,13 @@ extern const OpInfo kAttentionOp = {
     .summary =
         "softmax(scale q kᵀ, masked) v, by heads: q [b,s,heads d], k and v [b,t,kv_heads d], "
         "or [b,heads,s,d]; and the probabilities, or with flash=1 the logarithms of their "
-        "sums. With ring_rows=r rows fall into parts of r, and queries see only the part of keys "
+        "sums. With dropout=r of the probabilities, which stayed, and what they became, but with "
+        "flash=1. With ring_rows=r rows fall into parts of r, and queries see only the part of "
+        "keys "
         "in their place; that one has gone round by turn=i parts",
     .operands = 4,
     .optional = 1,
-    .results = 2,
+    .results = OpInfo::kVariadic,
     .infer = InferAttention,
     .flops = AttentionFlops,
     .bytes = AttentionBytes,

@@ -43,8 +43,9 @@ struct AttentionShape {
   int64_t width = 1, value_width = 1;  // of one head of q and k, and of v
   int64_t group = 1;                   // heads of q that share one of k
   int64_t first_head = 0, first_kv_head = 0, first_query = 0, first_key = 0;  // in the whole
-  int64_t all_queries = 1, all_keys = 1;                                      // of the whole
-  int64_t ring_rows = 0, turn = 0;                                            // 0: no ring
+  int64_t first_batch = 0;
+  int64_t all_heads = 1, all_queries = 1, all_keys = 1;  // of the whole
+  int64_t ring_rows = 0, turn = 0;                       // 0: no ring
 
   struct Range {
     int64_t begin, end;
@@ -112,8 +113,18 @@ class MaskPlaces {
 
 // Of one application of Attention or AttentionGrad, whose first operands are q, k and v.
 
+/// Probabilities are zero with this probability, the others scaled so that the mean stays.
+inline double DropoutRatio(const AttributeSet& attributes) {
+  return attributes.Number("dropout", 0);
+}
+
 inline bool IsCausal(const AttributeSet& attributes) { return attributes.Int("causal", 0) != 0; }
 inline bool IsFlash(const AttributeSet& attributes) { return attributes.Int("flash", 0) != 0; }
+/// Whether what dropout has done to the probabilities is kept for backward: which of them stayed,
+/// and what they became. With flash=1 that is computed again.
+inline bool KeepsDropout(const AttributeSet& attributes) {
+  return DropoutRatio(attributes) > 0 && !IsFlash(attributes);
+}
 /// Rows of a part of a ring; 0 without a ring.
 inline int64_t RingRows(const AttributeSet& attributes) { return attributes.Int("ring_rows", 0); }
 
@@ -123,6 +134,9 @@ absl::Status CheckMaskOf(const OpTypes& op, const TensorType& mask, const Attent
 absl::Status CheckElementTypes(const OpTypes& op);
 /// The type of the statistics: probabilities, or a logarithm a row in at least f32.
 TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape);
+/// What KeepsDropout speaks of: bools, and probabilities after dropout.
+TensorType StayedOf(const AttentionShape& shape);
+TensorType DroppedOf(const OpTypes& op, const AttentionShape& shape);
 TensorType ResultOf(const OpTypes& op, const AttentionShape& shape);
 
 /// Queries times the keys that each meets times the widths of q and of v: half the flops of the two
@@ -176,6 +190,21 @@ void ForEachQuery(const AttentionShape& shape, F f) {
     }
   }
 }
+
+/// What dropout multiplies the probability of a place by. A place of the whole has the same in
+/// every part of it.
+class DropoutFactors {
+ public:
+  DropoutFactors(const Evaluation& e, const AttentionShape& shape)
+      : shape_(shape), ratio_(DropoutRatio(e.attributes)), seed_(e.attributes.Int("seed", 0)) {}
+
+  double At(int64_t b, int64_t h, int64_t s, int64_t t) const;
+
+ private:
+  const AttentionShape& shape_;
+  double ratio_;
+  int64_t seed_;
+};
 
 /// Rows of logits, scaled and masked.
 class Logits {

@@ -2,14 +2,30 @@
 
 #include "ir/ops/attention.h"
 
-// The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, mask]). In a
-// ring, y and statistics are of all turns together, and the gradients are those of one turn: what
-// all turns give adds up.
+// The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, stayed,
+// dropped][, mask]), these two where Attention keeps what dropout has done. In a ring, y and
+// statistics are of all turns together, and the gradients are those of one turn: what all turns
+// give adds up.
 
 namespace orrery::ir {
 namespace {
 
 using namespace attention;  // NOLINT: this is its implementation
+
+// Where the mask stands, if there is one.
+size_t PlaceOfMask(const AttributeSet& attributes) { return KeepsDropout(attributes) ? 8 : 6; }
+
+absl::Status CheckDropped(const OpTypes& op, const AttentionShape& shape) {
+  if (!KeepsDropout(op.attributes)) return absl::OkStatus();
+  const TensorType &stayed = *op.operands[6], &dropped = *op.operands[7];
+  const Dims logits = shape.logits();
+  if (stayed.dtype == DType::kBool && stayed.dims == logits && dropped.dims == logits) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "what dropout left is ", ToString(stayed, op.mesh), " and ", ToString(dropped, op.mesh),
+      "; wanted bools and floats of shape ", Show(logits)));
+}
 
 absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
   if (absl::Status status = CheckElementTypes(op); !status.ok()) return status;
@@ -23,9 +39,16 @@ absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
                      Show(op.operands[4]->dims), " and ", Show(op.operands[5]->dims), "; wanted ",
                      Show(y), ", ", Show(statistics), " and ", Show(y)));
   }
-  const bool masked = op.operands.size() > 6;
+  const size_t mask = PlaceOfMask(op.attributes), count = op.operands.size();
+  if (count < mask || count > mask + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", count, " operands; wanted ", mask, ", and a mask or none"));
+  }
+  if (absl::Status status = CheckDropped(op, *shape); !status.ok()) return status;
+  const bool masked = count > mask;
   if (masked) {
-    if (absl::Status status = CheckMaskOf(op, *op.operands[6], *shape); !status.ok()) return status;
+    const absl::Status status = CheckMaskOf(op, *op.operands[mask], *shape);
+    if (!status.ok()) return status;
   }
   for (size_t i = 0; i < 3; ++i) {
     results.push_back(
@@ -33,7 +56,7 @@ absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
   }
   if (masked && op.attributes.Int("mask_gradient", 0) != 0) {
     results.push_back(
-        {.dtype = op.operands[6]->dtype, .dims = op.operands[6]->dims, .sharding = {}});
+        {.dtype = op.operands[mask]->dtype, .dims = op.operands[mask]->dims, .sharding = {}});
   }
   return absl::OkStatus();
 }
@@ -62,10 +85,12 @@ ShardingRule AttentionGradSharding(const OpTypes& op, const TypeList& results) {
   ShardingRule rule{.operands = {q, k, k, q, split.OfStatistics(op.operands[4]->dims.size()), q},
                     .results = {q, k, k},
                     .whole_too = WholeToo(shape, split)};
-  if (op.operands.size() < 7) return rule;
-  rule.operands.push_back(FactorsOfMask(*op.operands[6], shape, split));
+  const size_t mask = PlaceOfMask(op.attributes);
+  for (size_t i = 6; i < mask; ++i) rule.operands.push_back(split.OfStatistics(4));
+  if (op.operands.size() == mask) return rule;
+  rule.operands.push_back(FactorsOfMask(*op.operands[mask], shape, split));
   if (results.size() > 3) rule.results.push_back(rule.operands.back());
-  KeepWindowsTogether(op, *op.operands[6], shape, rule);
+  KeepWindowsTogether(op, *op.operands[mask], shape, rule);
   return rule;
 }
 
@@ -86,13 +111,16 @@ std::vector<double> Probabilities(const Evaluation& e, std::vector<double> row, 
   return row;
 }
 
-// With p the probabilities of a row and dp = dy v: dlogits = p (dp - dy y).
+// With p the probabilities of a row, f the factors of its dropout, and dp = f dy v:
+// dlogits = p (dp - dy y), as y is the sum of f p v.
 absl::Status EvaluateAttentionGrad(Evaluation& e) {
   const absl::StatusOr<AttentionShape> found = LocalShape(e, e.operand(4));
   if (!found.ok()) return found.status();
   const AttentionShape& shape = *found;
   const Tensor &q = e.operand(0), &k = e.operand(1), &v = e.operand(2), &dy = e.operand(5);
-  const Logits logits(e, e.has_operand(6) ? &e.operand(6) : nullptr, shape);
+  const int mask = static_cast<int>(PlaceOfMask(e.attributes));
+  const Logits logits(e, e.has_operand(mask) ? &e.operand(mask) : nullptr, shape);
+  const DropoutFactors factors(e, shape);
   const double scale = e.attributes.Number("scale", 1);
   ForEachQuery(shape, [&](int64_t b, int64_t h, int64_t s) {
     const int64_t y_at = shape.Y(b, h, s), q_at = shape.Q(b, h, s);
@@ -103,13 +131,14 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
     const auto [begin, end] = shape.KeysOf(s);
     for (int64_t t = begin; t < end; ++t) {
       const auto place = static_cast<size_t>(t - begin);
-      const double p = probabilities[place];
+      const double p = probabilities[place], factor = factors.At(b, h, s, t);
       const int64_t k_at = shape.K(b, h, t), v_at = shape.V(b, h, t);
       const bool hidden = row[place] == kHiddenLogit;
-      const double dlogit = hidden ? 0 : p * (Dot(dy, y_at, v, v_at, shape.value_width) - mean);
+      const double dp = factor * Dot(dy, y_at, v, v_at, shape.value_width);
+      const double dlogit = hidden ? 0 : p * (dp - mean);
       AddRow(e.results[0], q_at, scale * dlogit, k, k_at, shape.width);
       AddRow(e.results[1], k_at, scale * dlogit, q, q_at, shape.width);
-      AddRow(e.results[2], v_at, p, dy, y_at, shape.value_width);
+      AddRow(e.results[2], v_at, p * factor, dy, y_at, shape.value_width);
       if (e.results.size() > 3) {
         e.results[3].floats()[static_cast<size_t>(logits.places().At(b, h, s, t))] += dlogit;
       }
@@ -123,11 +152,12 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
 extern const OpInfo kAttentionGradOp = {
     .name = "AttentionGrad",
     .summary =
-        "gradients of Attention from q, k, v, y, statistics, dy and the mask: of q, k, v, and "
-        "of the mask with mask_gradient=1. With ring_rows and turn those of one turn, from y and "
+        "gradients of Attention from q, k, v, y, statistics, dy, what its dropout left, and the "
+        "mask: of q, k, v, and of the mask with mask_gradient=1. With ring_rows and turn those of "
+        "one turn, from y and "
         "statistics of all turns",
-    .operands = 7,
-    .optional = 1,
+    .operands = 9,
+    .optional = 3,
     .results = OpInfo::kVariadic,
     .infer = InferAttentionGrad,
     .flops = AttentionGradFlops,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/chance.h"
 #include "ir/ops/checks.h"
 #include "support/status.h"
 
@@ -26,8 +27,8 @@ absl::Status CheckRing(const OpTypes& op, AttentionShape& shape) {
                      "; wanted as many rows of both, in whole parts, and a turn below their "
                      "number"));
   }
-  if (!IsFlash(op.attributes) || op.operands.size() % 3 != 0) {
-    return absl::InvalidArgumentError("attention in a ring wants flash=1 and no mask");
+  if (!IsFlash(op.attributes) || op.operands.size() % 3 != 0 || DropoutRatio(op.attributes) > 0) {
+    return absl::InvalidArgumentError("attention in a ring wants flash=1, no mask and no dropout");
   }
   shape.ring_rows = rows;
   shape.turn = turn;
@@ -101,6 +102,10 @@ absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op) {
                                                    ", which go into heads=", shape.heads));
   }
   shape.group = shape.heads / shape.kv_heads;
+  if (const double ratio = DropoutRatio(op.attributes); ratio < 0 || ratio >= 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dropout=", ratio, "; wanted at least 0 and less than 1"));
+  }
   ORRERY_RETURN_IF_ERROR(CheckRing(op, shape));
   return shape;
 }
@@ -120,6 +125,14 @@ TensorType StatisticsOf(const OpTypes& op, const AttentionShape& shape) {
   return {.dtype = StatisticsType(dtype),
           .dims = {shape.batch, shape.heads, shape.queries},
           .sharding = {}};
+}
+
+TensorType StayedOf(const AttentionShape& shape) {
+  return {.dtype = DType::kBool, .dims = shape.logits(), .sharding = {}};
+}
+
+TensorType DroppedOf(const OpTypes& op, const AttentionShape& shape) {
+  return {.dtype = op.operands[0]->dtype, .dims = shape.logits(), .sharding = {}};
 }
 
 TensorType ResultOf(const OpTypes& op, const AttentionShape& shape) {
@@ -232,6 +245,8 @@ absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& sta
   shape.group = heads / e.attributes.Int("kv_heads", heads);
   shape.first_head = shape.packed ? e.OperandFirst(0, 2) / shape.width : e.OperandFirst(0, 1);
   shape.first_kv_head = shape.kv_packed ? e.OperandFirst(1, 2) / shape.width : e.OperandFirst(1, 1);
+  shape.first_batch = e.OperandFirst(0, 0);
+  shape.all_heads = heads;
   shape.first_query = e.OperandFirst(0, rows);
   shape.first_key = e.OperandFirst(1, kv_rows);
   shape.all_queries = e.OperandWhole(0, rows);
@@ -252,6 +267,14 @@ void AddRow(Tensor& y, int64_t to, double factor, const Tensor& x, int64_t from,
   for (int64_t p = 0; p < width; ++p) {
     values[static_cast<size_t>(to + p)] += factor * x.Number(from + p);
   }
+}
+
+double DropoutFactors::At(int64_t b, int64_t h, int64_t s, int64_t t) const {
+  if (ratio_ == 0) return 1;
+  const int64_t head = (shape_.first_batch + b) * shape_.all_heads + shape_.first_head + h;
+  const int64_t row = head * shape_.all_queries + shape_.first_query + s;
+  const int64_t place = row * shape_.all_keys + shape_.first_key + t;
+  return Chance(seed_, place) < ratio_ ? 0 : 1 / (1 - ratio_);
 }
 
 std::vector<double> Logits::Row(int64_t b, int64_t h, int64_t s) const {

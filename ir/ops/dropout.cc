@@ -1,4 +1,5 @@
 #include "ir/builder.h"
+#include "ir/ops/chance.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 #include "support/status.h"
@@ -30,15 +31,6 @@ absl::Status InferDropoutGrad(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckDims(op, 1, op.operands[0]->dims, "as the mask"));
   AddResult(results, op.operands[1]->dtype, op.operands[1]->dims);
   return absl::OkStatus();
-}
-
-// A number in [0, 1) of each place: the finalizer of MurmurHash3 over seed and place.
-double Chance(int64_t seed, int64_t place) {
-  uint64_t bits = static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15U + static_cast<uint64_t>(place);
-  for (const uint64_t factor : {0xff51afd7ed558ccdU, 0xc4ceb9fe1a85ec53U}) {
-    bits = (bits ^ (bits >> 33)) * factor;
-  }
-  return static_cast<double>((bits ^ (bits >> 33)) >> 11) / 9007199254740992.0;  // 2^53
 }
 
 double ScaleOf(const AttributeSet& attributes) {

@@ -36,9 +36,9 @@ std::string Show(const ParallelDegrees& d) {
 // Plays `step` spread by `degrees` under `schedule` and compares it with one device.
 void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degrees,
                          absl::string_view schedule,
-                         const transforms::PartitionOptions& stages = {}) {
+                         const transforms::SpreadOptions& options = {}) {
   SCOPED_TRACE(absl::StrCat(Show(degrees), " ", schedule));
-  const auto pipelined = transforms::ParallelTransform3d(step, degrees, {.stages = stages});
+  const auto pipelined = transforms::ParallelTransform3d(step, degrees, options);
   ASSERT_TRUE(pipelined.ok()) << pipelined.status() << "\n" << ir::Print(step);
   for (const ir::Function& function : pipelined->Functions()) {
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
@@ -150,8 +150,12 @@ TEST(Equivalence, RandomStepsPipelined) {
 }
 
 // Every schedule there is, with stages of several layers, chunks, backwards in two parts, two
-// pipelines in opposite directions.
+// pipelines in opposite directions, and with layers that are run again.
 TEST(Equivalence, RandomStepsUnderEverySchedule) {
+  std::vector<transforms::RecomputePolicy> policies;
+  for (const char* policy : {"none", "full", "none", "every:2", "none"}) {
+    policies.push_back(transforms::ParseRecomputePolicy(policy).value());
+  }
   uint32_t seed = 0;
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
     for (int round = 0; round < 24; ++round, ++seed) {
@@ -172,9 +176,10 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
       }
       ExpectPipelinedSame(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
                           schedule->name,
-                          {.split_backward = split,
-                           .chunks = static_cast<int32_t>(chunks),
-                           .placement = schedule->placement});
+                          {.stages = {.split_backward = split,
+                                      .chunks = static_cast<int32_t>(chunks),
+                                      .placement = schedule->placement},
+                           .recompute = policies[seed % policies.size()]});
       if (HasFailure()) FAIL();
     }
   }

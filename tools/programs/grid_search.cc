@@ -13,6 +13,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/recompute.h"
 
 // Plays every configuration and ranks them.
 
@@ -23,7 +24,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, recompute;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -45,6 +46,10 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
   if (!flags.chunks.empty()) {
     ORRERY_ASSIGN_OR_RETURN(space.chunks, ParseList("chunks", flags.chunks));
   }
+  ORRERY_ASSIGN_OR_RETURN(
+      space.recompute,
+      Annotated(transforms::ParseRecomputeList(flags.recompute.empty() ? "none" : flags.recompute),
+                "--recompute"));
   space.distir_microbatches = flags.model.distir();
   return space;
 }
@@ -126,6 +131,8 @@ int Main(int argc, char** argv) {
       "pipeline schedules; `schedule --list` names all [1f1b]")(
       "chunks", po::value(&flags.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
+      "recompute", po::value(&flags.recompute),
+      "what backward computes again: none,selective,full,every:K,match:REGEX [none]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(

@@ -31,6 +31,7 @@ struct Flags {
   bool step = false;
   transforms::ParallelDegrees degrees;
   bool stages = false;
+  std::string recompute = "none";
 };
 
 void ListPasses() {
@@ -41,8 +42,12 @@ void ListPasses() {
 }
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
+  transforms::SpreadOptions options;
+  ORRERY_ASSIGN_OR_RETURN(
+      options.recompute,
+      Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, flags.degrees));
+                          transforms::ParallelTransform3d(function, flags.degrees, options));
   for (const ir::Function& stage : step.Functions()) {
     if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
   }
@@ -51,7 +56,8 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
 }
 
 bool Spreads(const Flags& flags) {
-  return flags.stages || flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1;
+  return flags.stages || flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1 ||
+         flags.recompute != "none";
 }
 
 // Whether the training step is asked for, not the function as it stands in the file. Passes say
@@ -137,7 +143,9 @@ int Main(int argc, char** argv) {
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
       "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(
-      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]");
+      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]")(
+      "recompute", po::value(&flags.recompute),
+      "what backward computes again, as simulate has it [none]");
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
 }

@@ -11,6 +11,7 @@
 #include "tools/flags.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
+#include "transforms/recompute.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
 
@@ -25,6 +26,7 @@ struct Flags {
   ModelFlags model;
   search::Candidate candidate;
   std::string schedule;
+  std::string recompute;
   std::string json;
   std::string trace;
   bool timeline = false;
@@ -58,6 +60,11 @@ absl::Status Simulate(const Flags& flags) {
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
   ORRERY_RETURN_IF_ERROR(ParseSchedules(candidate.schedule).status());
+  ORRERY_ASSIGN_OR_RETURN(const transforms::RecomputePolicy recompute,
+                          Annotated(transforms::ParseRecomputePolicy(
+                                        flags.recompute.empty() ? "none" : flags.recompute),
+                                    "--recompute"));
+  candidate.recompute = ToString(recompute);
   const absl::StatusOr<search::Run> run = search::Play(setting, candidate);
   if (!run.ok()) {
     const auto infeasible = AsInfeasible(run.status());
@@ -140,10 +147,14 @@ int Main(int argc, char** argv) {
       "micro-batches", po::value(&flags.candidate.microbatches),
       "microbatches of a data-parallel replica [1]")(
       "schedule", po::value(&flags.schedule),
-      "pipeline schedule; `schedule --list` names all "
-      "[1f1b]")("chunks", po::value(&flags.candidate.chunks),
-                "stages that a rank holds, of schedules that leave it open [2]")(
-      "json", po::value(&flags.json), "write the report to this file")(
+      "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "chunks", po::value(&flags.candidate.chunks),
+      "stages that a rank holds, of schedules that leave it open [2]")(
+      "recompute", po::value(&flags.recompute),
+      "what backward computes again in place of what forward would keep: none, selective "
+      "(attention's scores), full (all but the input of each layer), every:K (of K layers), "
+      "match:REGEX (values with such names) [none]")("json", po::value(&flags.json),
+                                                     "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "explain", po::bool_switch(&flags.explain),

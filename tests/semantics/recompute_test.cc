@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
+#include "ir/models/model_test_util.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/status.h"
+#include "tests/semantics/compare.h"
+#include "tests/semantics/random_step.h"
+#include "transforms/parallel.h"
+#include "transforms/plain_prices_test_util.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/training_step.h"
+
+// What backward computes again is what forward has computed: with every policy, spread in any way,
+// a step gives the same loss, gradients and weights.
+
+namespace orrery::semantics {
+namespace {
+
+using transforms::ParallelDegrees;
+using transforms::PipelinedStep;
+using transforms::SpreadOptions;
+
+constexpr std::array<const char*, 5> kPolicies = {"selective", "full", "every:2", "every:3",
+                                                  "match:core|ln|norm|a1|up|v[0-9]"};
+
+std::string Show(const ParallelDegrees& d) {
+  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches);
+}
+
+int64_t SavedValues(const PipelinedStep& step) {
+  int64_t saved = 0;
+  for (const transforms::PipelineStage& stage : step.stages) {
+    for (const ir::Output& output : stage.forward.function.outputs()) {
+      saved += output.role == ir::OutputRole::kSaved ? 1 : 0;
+    }
+  }
+  return saved;
+}
+
+// Plays `step` with each policy and compares it with `expected`; returns with how many policies
+// something is run again.
+int ExpectSameWithEachPolicy(const ir::Function& step, const ParallelDegrees& degrees,
+                             SpreadOptions options, const Named& expected) {
+  const auto plain = transforms::ParallelTransform3d(step, degrees, options);
+  if (AsInfeasible(plain.status()).has_value()) return 0;  // a tied embedding
+  EXPECT_TRUE(plain.ok()) << plain.status();
+  if (!plain.ok()) return 0;
+  const Named inputs = RandomInputs(step, 7);
+  int fewer = 0;
+  for (const char* policy : kPolicies) {
+    SCOPED_TRACE(absl::StrCat(Show(degrees), " ", policy));
+    options.recompute = transforms::ParseRecomputePolicy(policy).value();
+    PipelinedStep again = *plain;
+    const absl::Status status = transforms::Recompute(again, options.recompute);
+    if (absl::IsInvalidArgument(status)) continue;  // nothing has such a name
+    EXPECT_TRUE(status.ok()) << status;
+    for (const ir::Function& function : again.Functions()) {
+      EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
+    }
+    const PipelinedOutcome outcome = RunPipelined(again, OrdersOf("1f1b", again), inputs);
+    ExpectSame(outcome.outputs, expected);
+    EXPECT_LE(outcome.disagreement, kTolerance);
+    EXPECT_EQ(outcome.lost, 0);
+    EXPECT_LE(SavedValues(again), SavedValues(*plain));
+    fewer += SavedValues(again) < SavedValues(*plain) ? 1 : 0;
+    if (testing::Test::HasFailure()) {
+      ADD_FAILURE() << ir::Print(again.Functions());
+      return fewer;
+    }
+  }
+  return fewer;
+}
+
+struct Model {
+  absl::string_view family, keys;
+};
+
+constexpr Model kModels[] = {
+    {"gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0"},
+    {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,qkv=packed,flash=1"},
+    {"gpt", "layers=3,hidden=16,heads=4,kv_heads=2,seq=4,vocab=8,mlp=swiglu,ffn=16,flash=1"},
+    {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=6,experts=4,topk=2"},
+    {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
+    {"lstm", "layers=2,hidden=12,seq=3,vocab=8"},
+    {"resnet", "depth=18,image=32,width=2,classes=4"},
+};
+
+constexpr int64_t kBatch = 4;
+
+ir::Function Step(const Model& model, const std::string& optimizer = "momentum") {
+  ir::Function function = ir::BuildModel(model.family, model.keys, kBatch);
+  const absl::Status status = transforms::MakeTrainingStep(function, {.optimizer = optimizer});
+  EXPECT_TRUE(status.ok()) << status;
+  return function;
+}
+
+TEST(Recompute, OfModelsIsTheSame) {
+  for (const Model& model : kModels) {
+    SCOPED_TRACE(absl::StrCat(model.family, ":", model.keys));
+    const ir::Function step = Step(model);
+    const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
+    int fewer = 0;
+    for (const ParallelDegrees& degrees :
+         std::vector<ParallelDegrees>{{},
+                                      {.microbatches = 2},
+                                      {.hp = 2},
+                                      {.pp = 2, .microbatches = 2},
+                                      {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+      // Statistics of a batch want it whole.
+      if (model.family == "resnet" && degrees.microbatches * degrees.dp > 1) continue;
+      fewer += ExpectSameWithEachPolicy(step, degrees, {}, expected);
+      if (HasFailure()) return;
+    }
+    EXPECT_GE(fewer, 3);
+  }
+}
+
+TEST(Recompute, OfAnMlpIsTheSame) {
+  ir::Function step = ir::Mlp({.layers = 6, .dim = 6, .batch = 12}).value();
+  ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+  const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
+  for (const int64_t pp : {1, 2, 3}) {
+    for (const int64_t hp : {1, 2}) {
+      const ParallelDegrees degrees = {.dp = 2, .hp = hp, .pp = pp, .microbatches = 3};
+      EXPECT_GE(ExpectSameWithEachPolicy(step, degrees, {}, expected), 3);
+    }
+  }
+}
+
+// Where the residual stream is split along the sequence, and where sequences are: collectives of
+// forward are run again.
+TEST(Recompute, SpreadByCostIsTheSame) {
+  const ir::Function step = Step(kModels[0]), flash = Step(kModels[1]);
+  const auto with = [](const ir::Function& of, const ParallelDegrees& degrees,
+                       transforms::AutoShardOptions sharding) {
+    const Named expected = RunAll(of, RandomInputs(of, 7)).outputs;
+    const transforms::PlainPrices prices(transforms::MakeMesh(degrees).value(), {});
+    EXPECT_GE(ExpectSameWithEachPolicy(
+                  of, degrees, {.prices = &prices, .sharding = std::move(sharding)}, expected),
+              3);
+  };
+  with(step, {.hp = 2, .pp = 2, .microbatches = 2}, {.sequence_parallel = true});
+  with(step, {.hp = 2, .cp = 2}, {});
+  for (const auto attention :
+       {transforms::ContextAttention::kRing, transforms::ContextAttention::kAllGather,
+        transforms::ContextAttention::kAllToAll}) {
+    with(flash, {.microbatches = 2, .cp = 2}, {.context_attention = attention});
+  }
+}
+
+// The same elements are dropped again.
+TEST(Recompute, OfDropoutIsTheSame) {
+  for (const char* flash : {"0", "1"}) {
+    const std::string keys =
+        absl::StrCat("layers=2,hidden=8,heads=2,seq=4,vocab=8,dropout=0.5,flash=", flash);
+    const ir::Function step = Step({"gpt", keys});
+    for (const ParallelDegrees& degrees :
+         std::vector<ParallelDegrees>{{}, {.dp = 2, .hp = 2, .microbatches = 2}}) {
+      const PipelinedStep plain = transforms::ParallelTransform3d(step, degrees).value();
+      const Named inputs = RandomInputs(step, 7);
+      EXPECT_GE(
+          ExpectSameWithEachPolicy(step, degrees, {},
+                                   RunPipelined(plain, OrdersOf("1f1b", plain), inputs).outputs),
+          3);
+    }
+  }
+}
+
+TEST(Recompute, OfRandomStepsIsTheSame) {
+  int fewer = 0;
+  for (uint32_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const int64_t pp = 1 + seed % 3, hp = 1 + seed / 2 % 2, dp = 1 + seed / 3 % 2,
+                  microbatches = 1 + seed / 5 % 3;
+    const ir::Function step = RandomStep({.seed = seed,
+                                          .layers = static_cast<int>(pp * (1 + seed / 4 % 3)),
+                                          .batch = dp * microbatches * 2,
+                                          .width_unit = hp},
+                                         seed % 2 == 0 ? "none" : "adam");
+    fewer +=
+        ExpectSameWithEachPolicy(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
+                                 {}, RunAll(step, RandomInputs(step, 7)).outputs);
+    if (HasFailure()) FAIL() << ir::Print(step);
+  }
+  EXPECT_GT(fewer, 150);
+}
+
+}  // namespace
+}  // namespace orrery::semantics
