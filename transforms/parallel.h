@@ -10,6 +10,7 @@
 #include "ir/function.h"
 #include "transforms/auto_shard.h"
 #include "transforms/pipeline.h"
+#include "transforms/zero.h"
 
 namespace orrery::transforms {
 
@@ -53,10 +54,12 @@ struct SpreadOptions {
   int64_t in_flight = 0;
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.
   bool updates_each_microbatch = false;
+  /// What data-parallel ranks share out. Infeasible with an asynchronous schedule.
+  ZeroOptions zero = {};
 };
 
-/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages.
-/// Infeasible where a degree does not divide what it splits; an error for degrees or options that
+/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
+/// ApplyZero. Infeasible where a degree does not divide what it splits; an error for degrees or options that
 /// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees,

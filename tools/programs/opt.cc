@@ -30,6 +30,7 @@ struct Flags {
   bool json = false;
   bool step = false;
   transforms::ParallelDegrees degrees;
+  transforms::ZeroOptions zero;
   bool stages = false;
 };
 
@@ -42,7 +43,8 @@ void ListPasses() {
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, flags.degrees));
+                          transforms::ParallelTransform3d(function, flags.degrees,
+                                                          {.zero = flags.zero}));
   for (const ir::Function& stage : step.Functions()) {
     if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
   }
@@ -137,7 +139,10 @@ int Main(int argc, char** argv) {
       "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
       "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
       "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(
-      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]");
+      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]")(
+      "zero", po::value(&flags.zero.stage), "stage of ZeRO: what dp ranks share out, 0 to 3 [0]")(
+      "zero-group", po::value(&flags.zero.group), "neighbouring dp ranks that share it [all]")(
+      "prefetch", po::value(&flags.zero.prefetch), "units gathered ahead, of stage 3 [1]");
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
 }
