@@ -107,7 +107,6 @@ class UpdateSharder {
                           {{"axes", builder_.function().mesh().Names(rest)}});
     }
     copy_[old] = value;
-    copy_.TakeOrigin(old, value);
   }
 
   void UpdateShards(OpId op) {

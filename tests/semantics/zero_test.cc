@@ -100,5 +100,128 @@ TEST(Zero, EveryStageIsTheMlp) {
   }
 }
 
+constexpr PlainPrices::Rates kRates[] = {
+    {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9},   // split whatever can be
+    {.flops = 1e12, .bytes = 1e11, .link = 1e10, .latency = 1e-8},  // links count
+};
+
+// By cost and by Megatron's pattern; how many could be.
+int ExpectSameModel(const Expected& expected, const std::vector<ParallelDegrees>& all) {
+  int ran = 0;
+  for (const ParallelDegrees& degrees : all) {
+    for (const int64_t stage : {1, 2, 3}) {
+      const ZeroOptions zero = {.stage = stage};
+      ran += ExpectSameStep(expected, degrees, {.zero = zero}) ? 1 : 0;
+      for (const PlainPrices::Rates& rates : kRates) {
+        const PlainPrices prices(transforms::MakeMesh(degrees).value(), rates);
+        ran += ExpectSameStep(expected, degrees, {.prices = &prices, .zero = zero}) ? 1 : 0;
+        if (testing::Test::HasFailure()) return ran;
+      }
+    }
+  }
+  return ran;
+}
+
+TEST(Zero, TransformersAreTheSame) {
+  int ran = 0;
+  for (const char* keys :
+       {"layers=2,hidden=8,heads=2,seq=4,vocab=8", "layers=2,hidden=8,heads=2,seq=4,vocab=8,"
+        "tied_embeddings=0,flash=1", "layers=2,hidden=8,heads=4,kv_heads=2,seq=4,vocab=8,"
+        "mlp=swiglu,ffn=8,tied_embeddings=0"}) {
+    SCOPED_TRACE(keys);
+    const Expected expected(transforms::ModelStep("gpt", keys, 8));
+    ran += ExpectSameModel(expected, {{.dp = 2, .microbatches = 2},
+                                      {.dp = 2, .hp = 2, .microbatches = 1},
+                                      {.dp = 4, .hp = 2, .pp = 2, .microbatches = 2},
+                                      {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}});
+  }
+  EXPECT_GT(ran, 80);
+}
+
+// Gradients that are partial over several axes, and experts that are split over some of them.
+TEST(Zero, FurtherAxesAreTheSame) {
+  int ran = 0;
+  for (const char* keys :
+       {"layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1",
+        "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,tied_embeddings=0"}) {
+    SCOPED_TRACE(keys);
+    const Expected expected(transforms::ModelStep("gpt", keys, 8));
+    ran += ExpectSameModel(expected, {{.dp = 2, .microbatches = 2, .cp = 2},
+                                      {.dp = 2, .microbatches = 2, .ep = 2},
+                                      {.pp = 2, .microbatches = 2, .cp = 2, .ep = 2},
+                                      {.dp = 2, .hp = 2, .cp = 2}});
+  }
+  EXPECT_GT(ran, 30);
+}
+
+TEST(Zero, OtherModelsAreTheSame) {
+  for (const auto& [family, keys] : std::vector<std::pair<const char*, const char*>>{
+           {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
+           {"lstm", "layers=2,hidden=4,seq=3,vocab=8"}}) {
+    SCOPED_TRACE(keys);
+    const Expected expected(transforms::ModelStep(family, keys, 4));
+    EXPECT_GT(ExpectSameModel(expected, {{.dp = 2, .microbatches = 2}, {.dp = 4, .hp = 2}}), 10);
+  }
+}
+
+// Shards among neighbours, copies between groups: one all-reduce more for each gradient, once a
+// step.
+TEST(Zero, GroupsAreTheSame) {
+  ir::Function step = ir::Mlp({.layers = 4, .dim = 8, .batch = 64}).value();
+  ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+  const Expected expected(std::move(step));
+  for (const ParallelDegrees& degrees :
+       {ParallelDegrees{.dp = 4}, ParallelDegrees{.dp = 4, .hp = 2, .microbatches = 2},
+        ParallelDegrees{.dp = 8, .pp = 2, .microbatches = 2, .order = "dp,hp,pp"}}) {
+    for (const int64_t stage : {1, 2, 3}) {
+      for (const int64_t group : {2, 4}) {
+        const SpreadOptions options = {.zero = {.stage = stage, .group = group}};
+        ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
+        const auto spread = transforms::ParallelTransform3d(expected.step, degrees, options);
+        EXPECT_EQ(Count(*spread, ir::OpKind::kReduceScatter), 4);
+        EXPECT_EQ(Count(*spread, ir::OpKind::kAllReduce) > 0, degrees.dp > group || degrees.hp > 1);
+        EXPECT_EQ(spread->mesh.Find("zero").has_value(), degrees.dp > group);
+      }
+    }
+  }
+}
+
+// Parameters of 16 bits with master copies; and none but the gradients, which come back.
+TEST(Zero, MasterCopiesAreTheSame) {
+  for (const char* optimizer : {"momentum", "none"}) {
+    ir::Function step =
+        ir::Mlp({.layers = 2, .dim = 8, .batch = 8, .dtype = ir::DType::kBF16}).value();
+    transforms::AppendOptimizer(step, optimizer).value();
+    const Expected expected(std::move(step));
+    for (const int64_t stage : {1, 2, 3}) {
+      for (const int64_t microbatches : {1, 2}) {
+        ASSERT_TRUE(ExpectSameStep(expected, {.dp = 2, .hp = 2, .microbatches = microbatches},
+                                   {.zero = {.stage = stage}}));
+      }
+    }
+  }
+}
+
+TEST(Zero, RandomStepsAreTheSame) {
+  int ran = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const Expected expected(RandomStep({.seed = seed,
+                                        .layers = 1 + static_cast<int>(seed % 6),
+                                        .batch = 12,
+                                        .width_unit = seed % 5 == 0 ? 3 : 12,
+                                        .tied = seed % 2 == 0},
+                                       seed % 7 == 0 ? "none" : "momentum"));
+    const ParallelDegrees degrees = {.dp = 2 + seed % 3,
+                                     .hp = 1 + seed / 3 % 2,
+                                     .pp = 1 + seed / 6 % 2,
+                                     .microbatches = seed % 4 == 0 ? 1 : seed % 3 == 2 ? 3 : 2};
+    const ZeroOptions zero = {.stage = 1 + seed / 2 % 3, .prefetch = seed % 4};
+    ran += ExpectSameStep(expected, degrees, {.zero = zero}) ? 1 : 0;
+    if (HasFailure()) FAIL() << ir::Print(expected.step);
+  }
+  EXPECT_GT(ran, 100);
+}
+
 }  // namespace
 }  // namespace orrery::semantics
