@@ -30,6 +30,8 @@ struct BlockTask {
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
+  static constexpr int32_t kNoUnit = -1;
+  int32_t unit = kNoUnit;             // of a collective: see transforms/units.h
   uint32_t dependency_begin = 0;      // in Block::dependencies
   uint32_t dependency_end = 0;
 };

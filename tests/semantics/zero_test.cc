@@ -13,7 +13,6 @@
 #include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/schedules/schedule.h"
 #include "transforms/training_step.h"
 
 // Whoever keeps what, a step computes what it computes on one device.
@@ -61,10 +60,7 @@ bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function) << ir::Print(function);
   }
   if (testing::Test::HasFailure()) return false;
-  const auto orders = transforms::FindSchedule("1f1b").value()->orders(
-      {.stages = static_cast<int32_t>(degrees.pp),
-       .microbatches = static_cast<int32_t>(degrees.microbatches)});
-  const PipelinedOutcome outcome = RunPipelined(*step, orders, expected.inputs);
+  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf("1f1b", *step), expected.inputs);
   ExpectSame(outcome.outputs, expected.outputs, 1e-8);
   EXPECT_LE(outcome.disagreement, 1e-8);
   EXPECT_EQ(outcome.lost, 0);
