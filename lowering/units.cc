@@ -11,6 +11,8 @@
 namespace orrery::lowering {
 namespace {
 
+using cost_models::CollectiveKind;
+
 class UnitForming {
  public:
   UnitForming(bool blocking, Block& block, simulator::Program& program)
@@ -45,9 +47,8 @@ class UnitForming {
     return a.unit != BlockTask::kNoUnit && key(a) == key(b);
   }
 
-  static bool IsGather(const BlockTask& task) {
-    return task.unit != BlockTask::kNoUnit &&
-           task.collective == cost_models::CollectiveKind::kAllGather;
+  static bool Is(cost_models::CollectiveKind kind, const BlockTask& task) {
+    return task.unit != BlockTask::kNoUnit && task.collective == kind;
   }
 
   int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
@@ -62,13 +63,23 @@ class UnitForming {
     if (end - begin > 1) task.label = AddLabel(task, end - begin);
     const bool waits = std::any_of(dependencies_.begin() + first, dependencies_.end(),
                                    [](const BlockDependency& on) { return !on.external; });
-    if (IsGather(task) && !waits && !blocking_ && last_kernel_ >= 0) {
+    if (Is(CollectiveKind::kAllGather, task) && !waits && !blocking_ && last_kernel_ >= 0) {
       dependencies_.push_back({.external = false, .index = last_kernel_});
     }
     task.dependency_begin = first;
+    if (!blocking_) WaitForScatter(task);
     task.dependency_end = static_cast<uint32_t>(dependencies_.size());
     if (task.group.empty()) last_kernel_ = static_cast<int32_t>(tasks_.size());
     tasks_.push_back(task);
+  }
+
+  void WaitForScatter(const BlockTask& task) {
+    if (Is(CollectiveKind::kReduceScatter, task)) {
+      awaited_ = scatter_;
+      scatter_ = static_cast<int32_t>(tasks_.size());
+    } else if (task.group.empty() && awaited_ >= 0) {
+      dependencies_.push_back({.external = false, .index = std::exchange(awaited_, -1)});
+    }
   }
 
   // Each once.
@@ -97,7 +108,9 @@ class UnitForming {
   Block& block_;
   simulator::Program& program_;
   std::vector<int32_t> new_index_;  // by task
-  int32_t last_kernel_ = -1;        // in tasks_
+  int32_t last_kernel_ = -1;        // in tasks_, as the two below
+  int32_t scatter_ = -1;            // the last one
+  int32_t awaited_ = -1;            // the one before it, for which no kernel waits yet
   std::vector<BlockTask> tasks_;    // as they will be
   std::vector<BlockDependency> dependencies_;
 };

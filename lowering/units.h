@@ -13,6 +13,9 @@ namespace orrery::lowering {
 /// A gather that waits for nothing, as parameters are there all the time, waits for the kernel that
 /// stands before it: so far ahead is it issued, and no farther (transforms::OrderUnits). Not where
 /// everything is `blocking`: there it has its place in the one stream.
+///
+/// The kernels after a scatter wait for the scatter before it, as in FSDP: else gradients that are
+/// yet to be scattered would pile up where the network is slow.
 void FormUnits(bool blocking, Block& block, simulator::Program& program);
 
 }  // namespace orrery::lowering

@@ -10,7 +10,8 @@ std::string ToString(const Candidate& candidate) {
                       candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep),
                       " --micro-batches ", candidate.microbatches, " --schedule ",
                       candidate.schedule,
-                      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks));
+                      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
+                      candidate.zero == 0 ? "" : absl::StrCat(" --zero ", candidate.zero));
 }
 
 }  // namespace orrery::search

@@ -21,6 +21,7 @@
 #include "support/units.h"
 #include "transforms/auto_shard.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/zero.h"
 
 // One candidate from the training step to its figures.
 
@@ -40,6 +41,7 @@ struct Setting {
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;  // as in transforms::SpreadOptions
+  transforms::ZeroOptions zero;  // but its stage, which is the candidate's
   Flops model_flops;          // of the unspread step: CountModelFlops
 };
 

@@ -46,7 +46,12 @@ std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
   return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
 }
 
-// The candidate with all numbers of microbatches and all schedules.
+// Whether several ranks do the same to different data.
+bool SharesData(const Candidate& candidate) {
+  return candidate.dp * candidate.cp * candidate.ep > 1;
+}
+
+// The candidate with all numbers of microbatches, all schedules and all stages of ZeRO.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
@@ -55,7 +60,10 @@ void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
       candidate.schedule = schedule;
       for (const int64_t chunks : ChunksOf(space, schedule)) {
         candidate.chunks = chunks;
-        candidates.push_back(candidate);
+        for (const int64_t zero : space.zero) {
+          candidate.zero = zero;
+          if (zero == space.zero.front() || SharesData(candidate)) candidates.push_back(candidate);
+        }
       }
     }
   }

@@ -23,7 +23,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, zero;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -45,6 +45,8 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
   if (!flags.chunks.empty()) {
     ORRERY_ASSIGN_OR_RETURN(space.chunks, ParseList("chunks", flags.chunks));
   }
+  ORRERY_ASSIGN_OR_RETURN(space.zero, ParseZero(flags.zero.empty() ? "0" : flags.zero));
+  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, space.zero));
   space.distir_microbatches = flags.model.distir();
   return space;
 }
@@ -126,6 +128,7 @@ int Main(int argc, char** argv) {
       "pipeline schedules; `schedule --list` names all [1f1b]")(
       "chunks", po::value(&flags.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
+      "zero", po::value(&flags.zero), "stages of ZeRO, as in 0,1,2,3 [0]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(

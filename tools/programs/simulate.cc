@@ -51,6 +51,7 @@ absl::Status Simulate(const Flags& flags) {
   if (candidate.hp == 1 && flags.model.sequence_parallel) {
     return absl::InvalidArgumentError("--sequence-parallel: wanted --hp of at least 2");
   }
+  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, std::array{candidate.zero}));
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
   }
@@ -143,6 +144,9 @@ int Main(int argc, char** argv) {
       "pipeline schedule; `schedule --list` names all "
       "[1f1b]")("chunks", po::value(&flags.candidate.chunks),
                 "stages that a rank holds, of schedules that leave it open [2]")(
+      "zero", po::value(&flags.candidate.zero),
+      "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients too (2), "
+      "parameters too (3) [0]")(
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
