@@ -1,5 +1,7 @@
 #include "transforms/zero.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/units.h"
@@ -29,16 +31,18 @@ absl::Status CheckZero(const ZeroOptions& options) {
 absl::Status ApplyZero(const ZeroOptions& options, PipelinedStep& step) {
   ORRERY_RETURN_IF_ERROR(CheckZero(options));
   if (options.stage == 0) return absl::OkStatus();
-  for (PipelineStage& stage : step.stages) {
-    const ZeroPlan plan = PlanZero(options, stage);
-    if (plan.parameters.empty()) continue;
-    ORRERY_ASSIGN_OR_RETURN(stage.update, ShardUpdatePart(stage.update, plan));
+  const std::vector<ZeroPlan> plans = PlanZero(options, step);
+  for (size_t s = 0; s < plans.size(); ++s) {
+    PipelineStage& stage = step.stages[s];
+    if (plans[s].parameters.empty()) continue;
+    ORRERY_ASSIGN_OR_RETURN(stage.update, ShardUpdatePart(stage.update, plans[s]));
     if (options.stage < 2) continue;
-    ORRERY_ASSIGN_OR_RETURN(stage.backward, ShardMicrobatchPart(stage.backward, plan));
-    OrderUnits(options.prefetch, stage.backward.function);
-    if (!plan.gathers) continue;
-    ORRERY_ASSIGN_OR_RETURN(stage.forward, ShardMicrobatchPart(stage.forward, plan));
-    OrderUnits(options.prefetch, stage.forward.function);
+    for (StageFunction* part : {&stage.forward, &stage.backward, &stage.weights}) {
+      if (part->function.order().empty()) continue;
+      if (part == &stage.forward && !plans[s].gathers) continue;  // it makes no gradients
+      ORRERY_ASSIGN_OR_RETURN(*part, ShardMicrobatchPart(*part, plans[s]));
+      OrderUnits(options.prefetch, part->function);
+    }
   }
   return absl::OkStatus();
 }

@@ -91,6 +91,8 @@ class MicrobatchSharder {
     if (shard == nullptr) return;
     scattered_[value] = copy_.Scatter(copy_[value], *shard, {{"unit", int64_t{shard->unit}}},
                                       Name(value, ".shard"));
+    if (!scattered_[value].valid()) return;
+    copy_.DropOrigin(value);
     copy_.TakeOrigin(value, scattered_[value]);
   }
 

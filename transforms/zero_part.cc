@@ -73,11 +73,6 @@ void PartCopy::CopyOutputs() {
   }
 }
 
-void PartCopy::TakeOrigin(ValueId old, ValueId here) {
-  if (values_[old].valid()) Bind(values_[old], ValueId());
-  if (here.valid()) Bind(here, OriginOf(old));
-}
-
 ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::AttributeSet& attributes,
                           const std::string& name) {
   const auto axes = shard.axes.axes();

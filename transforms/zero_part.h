@@ -36,8 +36,10 @@ class PartCopy {
   /// An op on what stands for its operands, with the types that it has.
   void CopyOp(ir::OpId op);
   void CopyOutputs();
-  /// Has `here` stand for what `old` stood for in the step, and nothing else.
-  void TakeOrigin(ir::ValueId old, ir::ValueId here);
+  /// Has `here` stand for what `old` stands for in the step.
+  void TakeOrigin(ir::ValueId old, ir::ValueId here) { Bind(here, OriginOf(old)); }
+  /// Has the copy of `old` stand for nothing in the step.
+  void DropOrigin(ir::ValueId old) { Bind(values_[old], ir::ValueId()); }
 
   /// `value`, which is whole or partial along the axes of `shard`, as that shard: each axis scatters
   /// or slices. Scatters get `attributes`, and the result `name`.

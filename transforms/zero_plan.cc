@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "transforms/units.h"
 #include "transforms/zero_part.h"
 
@@ -28,8 +27,7 @@ constexpr absl::string_view kDataAxes[] = {"dp", "ep", "cp"};
 class Planner {
  public:
   Planner(const ZeroOptions& options, const PipelineStage& stage)
-      : options_(options), stage_(stage), mesh_(stage.update.function.mesh()),
-        uses_(ir::CountUses(stage.update.function)) {
+      : options_(options), stage_(stage), mesh_(stage.update.function.mesh()) {
     const bool grouped = options.group > 0 && mesh_.Find(kZeroAxis).has_value();
     for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       const std::string& name = mesh_.axes()[axis].name;
@@ -42,47 +40,19 @@ class Planner {
   ZeroPlan Run() {
     plan_.gathers = options_.stage >= 3;
     if (axes_.empty()) return std::move(plan_);
-    ForEachUpdate([this](const Update& update) { PlanUpdate(update); });
-    for (const StageFunction* part : {&stage_.forward, &stage_.backward}) {
+    for (const ParameterUpdate& update : UpdatesOf(stage_.update.function)) PlanUpdate(update);
+    for (const StageFunction* part : stage_.parts()) {
       for (const ir::Input& input : part->function.inputs()) {
         if (plan_.gathers && input.role == InputRole::kParameter) {
           PlanParameter(*part, input.value);
         }
       }
     }
-    if (options_.stage < 2) return std::move(plan_);
-    SetUnits();
-    FindMade();
-    ForEachUpdate([this](const Update& update) { PlanGradient(update); });
+    if (options_.stage >= 2) SetUnits();
     return std::move(plan_);
   }
 
  private:
-  // What an optimizer does to one parameter.
-  struct Update {
-    ValueId parameter, gradient;
-    std::vector<ValueId> states;
-  };
-
-  template <typename Use>
-  void ForEachUpdate(Use use) const {
-    const Function& function = stage_.update.function;
-    for (const OpId op : function.order()) {
-      if (function.info(op).op_class != ir::OpClass::kOptimizer) continue;
-      const auto operands = function.operands(op);
-      const auto n = static_cast<size_t>(function.attributes(op).Int("parameters", 1));
-      for (size_t i = 0; i < n; ++i) {
-        Update update{.parameter = operands[i],
-                      .gradient = operands[operands.size() - n + i],
-                      .states = {}};
-        for (size_t s = i + n; s + n < operands.size(); s += n) {
-          update.states.push_back(operands[s]);
-        }
-        use(update);
-      }
-    }
-  }
-
   // The shard of a parameter; null when it stays whole.
   const Shard* PlanParameter(const StageFunction& part, ValueId value) {
     const ValueId origin = OriginOf(part, value);
@@ -124,38 +94,12 @@ class Planner {
     return found;
   }
 
-  void PlanUpdate(const Update& update) {
+  void PlanUpdate(const ParameterUpdate& update) {
     const Shard* shard = PlanParameter(stage_.update, update.parameter);
     if (shard == nullptr) return;
     for (const ValueId state : update.states) {
       plan_.states[OriginOf(stage_.update, state)] = *shard;
     }
-  }
-
-  // Which origins backward makes.
-  void FindMade() {
-    const Function& backward = stage_.backward.function;
-    for (const OpId op : backward.order()) {
-      for (int32_t i = 0; i < backward.result_count(op); ++i) {
-        made_.insert(OriginOf(stage_.backward, backward.result(op, i)));
-      }
-    }
-  }
-
-  // What backward leaves, where all that the update does to it is to reduce it.
-  void PlanGradient(const Update& update) {
-    const Shard* shard =
-        ZeroPlan::Find(plan_.parameters, OriginOf(stage_.update, update.parameter));
-    if (shard == nullptr) return;
-    const Function& function = stage_.update.function;
-    ValueId gradient = update.gradient;
-    const OpId maker = function.producer(gradient);
-    if (maker.valid() && function.kind(maker) == ir::OpKind::kAllReduce && uses_[gradient] == 1) {
-      gradient = function.operands(maker)[0];
-    }
-    const ValueId origin = OriginOf(stage_.update, gradient);
-    const bool left = !function.producer(gradient).valid() && uses_[gradient] == 1;
-    if (left && origin.valid() && made_.contains(origin)) plan_.gradients[origin] = *shard;
   }
 
   // Units are runs of parameters in the order of their first use.
@@ -175,7 +119,7 @@ class Planner {
       members.push_back({.kind = kinds.try_emplace(kind, std::ssize(kinds)).first->second,
                          .size = ir::SizeOf(ir::LocalType(type, mesh_))});
     };
-    for (const StageFunction* part : {&stage_.forward, &stage_.backward, &stage_.update}) {
+    for (const StageFunction* part : stage_.parts()) {
       for (const OpId op : part->function.order()) {
         for (const ValueId operand : part->function.operands(op)) add(*part, operand);
       }
@@ -188,8 +132,6 @@ class Planner {
   const PipelineStage& stage_;
   const ir::Mesh& mesh_;
   std::vector<AxisIndex> axes_;  // that may share parameters out
-  const IdTable<ValueId, int32_t> uses_;  // in the update
-  absl::flat_hash_set<ValueId> made_;     // origins that backward makes
   ZeroPlan plan_;
 };
 
@@ -207,8 +149,28 @@ TensorType Shard::Of(TensorType type) const {
   return type;
 }
 
-ZeroPlan PlanZero(const ZeroOptions& options, const PipelineStage& stage) {
-  return Planner(options, stage).Run();
+std::vector<ParameterUpdate> UpdatesOf(const Function& update) {
+  std::vector<ParameterUpdate> updates;
+  for (const OpId op : update.order()) {
+    if (update.info(op).op_class != ir::OpClass::kOptimizer) continue;
+    const auto operands = update.operands(op);
+    const auto n = static_cast<size_t>(update.attributes(op).Int("parameters", 1));
+    for (size_t i = 0; i < n; ++i) {
+      ParameterUpdate& row = updates.emplace_back();
+      row.optimizer = op;
+      row.parameter = operands[i];
+      row.gradient = operands[operands.size() - n + i];
+      for (size_t s = i + n; s + n < operands.size(); s += n) row.states.push_back(operands[s]);
+    }
+  }
+  return updates;
+}
+
+std::vector<ZeroPlan> PlanZero(const ZeroOptions& options, const PipelinedStep& step) {
+  std::vector<ZeroPlan> plans;
+  for (const PipelineStage& stage : step.stages) plans.push_back(Planner(options, stage).Run());
+  if (options.stage >= 2) PlanGradients(step, plans);
+  return plans;
 }
 
 }  // namespace orrery::transforms

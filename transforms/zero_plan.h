@@ -2,7 +2,7 @@
 #define ORRERY_TRANSFORMS_ZERO_PLAN_H_
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
@@ -26,7 +26,9 @@ struct ZeroPlan {
 
   Shards parameters;  // whose state is
   Shards states;
-  Shards gradients;  // of ZeRO's stage 2 and 3: what backward makes, before it is reduced
+  /// Of ZeRO's stages 2 and 3: what backward makes, before it is reduced; and, by values of the
+  /// update, what it receives of that from other stages.
+  Shards gradients, received;
   bool gathers = false;  // ZeRO's stage 3: parameters are, too
 
   /// The shard of an origin that may be invalid; null where there is none.
@@ -36,8 +38,20 @@ struct ZeroPlan {
   }
 };
 
-/// Plans one stage of a step.
-ZeroPlan PlanZero(const ZeroOptions& options, const PipelineStage& stage);
+/// What an optimizer does to one parameter: values of the update.
+struct ParameterUpdate {
+  ir::OpId optimizer;
+  ir::ValueId parameter, gradient;
+  std::vector<ir::ValueId> states;
+};
+std::vector<ParameterUpdate> UpdatesOf(const ir::Function& update);
+
+/// A plan for each stage.
+std::vector<ZeroPlan> PlanZero(const ZeroOptions& options, const PipelinedStep& step);
+
+/// The part of it that is about gradients, once parameters have their shards: those that the update
+/// only adds up, exchanges between stages and reduces.
+void PlanGradients(const PipelinedStep& step, std::vector<ZeroPlan>& plans);
 
 }  // namespace orrery::transforms
 

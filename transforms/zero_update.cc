@@ -33,6 +33,12 @@ class UpdateSharder {
         Reduce(op, *reduces_for_[op]);
       } else if (IsOptimizer(op)) {
         UpdateShards(op);
+      } else if (from.kind(op) == OpKind::kReceive) {
+        Receive(op);
+      } else if (from.kind(op) == OpKind::kAdd) {
+        copy_[from.result(op)] = builder_.Op(
+            OpKind::kAdd, {copy_[from.operands(op)[0]], copy_[from.operands(op)[1]]},
+            from.value_name(from.result(op)), from.attributes(op));
       } else {
         copy_.CopyOp(op);
       }
@@ -86,6 +92,18 @@ class UpdateSharder {
     } else {
       copy_.AddInput(input, shard->Of(copy_.from().type(input.value)));
     }
+  }
+
+  void Receive(OpId op) {
+    const ir::Function& from = copy_.from();
+    const ValueId old = from.result(op);
+    const Shard* const shard = ZeroPlan::Find(plan_.received, old);
+    if (shard == nullptr) return copy_.CopyOp(op);
+    const OpId receive = builder_.TypedOp(OpKind::kReceive, {}, shard->Of(from.type(old)),
+                                          from.value_name(old), from.attributes(op));
+    if (!receive.valid()) return;
+    copy_[old] = builder_.function().result(receive);
+    copy_.TakeOrigin(old, copy_[old]);
   }
 
   bool IsShard(ValueId here, const Shard& shard) const {
