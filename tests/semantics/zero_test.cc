@@ -13,6 +13,8 @@
 #include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
 // Whoever keeps what, a step computes what it computes on one device.
@@ -50,7 +52,7 @@ int64_t Count(const transforms::PipelinedStep& step, ir::OpKind kind) {
 
 /// Plays the step, spread by `degrees` and `options`, and compares. False where it cannot be.
 bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
-                    const SpreadOptions& options) {
+                    const SpreadOptions& options, absl::string_view schedule = "1f1b") {
   SCOPED_TRACE(Show(degrees, options.zero));
   const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
   if (AsInfeasible(step.status()).has_value()) return false;
@@ -60,7 +62,7 @@ bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function) << ir::Print(function);
   }
   if (testing::Test::HasFailure()) return false;
-  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf("1f1b", *step), expected.inputs);
+  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf(schedule, *step), expected.inputs);
   ExpectSame(outcome.outputs, expected.outputs, 1e-8);
   EXPECT_LE(outcome.disagreement, 1e-8);
   EXPECT_EQ(outcome.lost, 0);
@@ -217,6 +219,57 @@ TEST(Zero, RandomStepsAreTheSame) {
     if (HasFailure()) FAIL() << ir::Print(expected.step);
   }
   EXPECT_GT(ran, 100);
+}
+
+// Several stages a rank, backwards in two parts, and two pipelines whose stages exchange sums of
+// gradients, or shards of them.
+TEST(Zero, EveryScheduleIsTheSame) {
+  uint32_t seed = 0;
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    for (int round = 0; round < 12; ++round, ++seed) {
+      const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
+      const int64_t pp = two_way ? 2 : 1 + seed % 3;
+      const int64_t chunks = schedule->chunks == 0 ? 2 : schedule->chunks;
+      const ParallelDegrees degrees = {
+          .dp = 2, .hp = 1 + seed / 3 % 2, .pp = pp, .microbatches = pp * (2 + seed % 3)};
+      SCOPED_TRACE(absl::StrCat("seed=", seed, " chunks=", chunks, " ", schedule->name));
+      ir::Function step = RandomStep({.seed = seed,
+                                      .layers = static_cast<int>(pp * chunks * (1 + seed % 2)),
+                                      .batch = 2 * degrees.microbatches,
+                                      .width_unit = 4,
+                                      .tied = !two_way && seed % 5 == 0},
+                                     "momentum");
+      const bool split = seed % 4 != 0;
+      if (split) transforms::SplitBackward(step).value();
+      const SpreadOptions options = {.stages = {.split_backward = split,
+                                                .chunks = static_cast<int32_t>(chunks),
+                                                .placement = schedule->placement},
+                                     .zero = {.stage = 1 + seed % 3}};
+      ASSERT_TRUE(ExpectSameStep(Expected(std::move(step)), degrees, options, schedule->name));
+    }
+  }
+}
+
+// What two stages make of the gradient of a tied embedding is scattered before they exchange it.
+TEST(Zero, TiedEmbeddingsAreScattered) {
+  const Expected expected(
+      transforms::ModelStep("gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8", 8));
+  const ParallelDegrees degrees = {.dp = 2, .pp = 2, .microbatches = 2};
+  for (const int64_t stage : {1, 2, 3}) {
+    const SpreadOptions options = {.zero = {.stage = stage}};
+    ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
+    const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
+    int sent = 0;
+    for (const transforms::PipelineStage& of : step->stages) {
+      for (const ir::OpId op : of.update.function.order()) {
+        if (of.update.function.kind(op) != ir::OpKind::kSend) continue;
+        const ir::ValueId value = of.update.function.operands(op)[0];
+        EXPECT_EQ(of.update.function.type(value).sharding.split.empty(), stage == 1);
+        ++sent;
+      }
+    }
+    EXPECT_EQ(sent, 2);
+  }
 }
 
 }  // namespace
