@@ -136,7 +136,9 @@ class BlockLowering {
     const ValueId buffer = buffers_.buffer[value];
     if (--buffers_.uses[buffer] > 0) return;
     ORRERY_CHECK(buffers_.uses[buffer] == 0) << function_.name() << " " << ir::PrintValue(function_, value);
-    block_.memory.push_back({.task = task, .kind = buffers_.kind[buffer], .bytes = -BytesOf(buffer)});
+    const simulator::MemoryKind kind = buffers_.kind[buffer];
+    if (kind == simulator::MemoryKind::kBuffers) block_.releases.push_back(task);
+    block_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
   }
 
   void UseOperands(OpId op, int32_t task) {

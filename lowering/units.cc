@@ -26,6 +26,7 @@ class UnitForming {
       new_index_.resize(end, static_cast<int32_t>(tasks_.size()));
       Append(begin, end);
     }
+    SetGates();
     block_.tasks = std::move(tasks_);
     block_.dependencies = std::move(dependencies_);
     for (BlockMemory& memory : block_.memory) memory.task = NewIndex(memory.task);
@@ -63,8 +64,12 @@ class UnitForming {
     if (end - begin > 1) task.label = AddLabel(task, end - begin);
     const bool waits = std::any_of(dependencies_.begin() + first, dependencies_.end(),
                                    [](const BlockDependency& on) { return !on.external; });
-    if (Is(CollectiveKind::kAllGather, task) && !waits && !blocking_ && last_kernel_ >= 0) {
-      dependencies_.push_back({.external = false, .index = last_kernel_});
+    if (Is(CollectiveKind::kAllGather, task) && !waits) {
+      members_.push_back(end - begin);
+      if (last_kernel_ < 0) ++early_;
+      if (last_kernel_ >= 0 && !blocking_) {
+        dependencies_.push_back({.external = false, .index = last_kernel_});
+      }
     }
     task.dependency_begin = first;
     if (!blocking_) WaitForScatter(task);
@@ -79,6 +84,22 @@ class UnitForming {
       scatter_ = static_cast<int32_t>(tasks_.size());
     } else if (task.group.empty() && awaited_ >= 0) {
       dependencies_.push_back({.external = false, .index = std::exchange(awaited_, -1)});
+    }
+  }
+
+  // The releases of the members of a unit become one, that of the last; and the first gathers take
+  // the places of the last units of the block before, one by one.
+  void SetGates() {
+    std::vector<int32_t> releases;
+    size_t next = 0;
+    for (const size_t members : members_) {
+      next = std::min(next + members, block_.releases.size());
+      if (next > 0) releases.push_back(NewIndex(block_.releases[next - 1]));
+    }
+    block_.releases = std::move(releases);
+    for (BlockTask& task : tasks_) {
+      if (early_ == 0 || blocking_) break;
+      if (Is(CollectiveKind::kAllGather, task)) task.gate = early_--;
     }
   }
 
@@ -108,6 +129,8 @@ class UnitForming {
   Block& block_;
   simulator::Program& program_;
   std::vector<int32_t> new_index_;  // by task
+  std::vector<size_t> members_;     // of each gather
+  int32_t early_ = 0;               // gathers before the first kernel
   int32_t last_kernel_ = -1;        // in tasks_, as the two below
   int32_t scatter_ = -1;            // the last one
   int32_t awaited_ = -1;            // the one before it, for which no kernel waits yet

@@ -11,7 +11,8 @@ namespace orrery::lowering {
 /// called together goes to the labels of `program`.
 ///
 /// A gather that waits for nothing, as parameters are there all the time, waits for the kernel that
-/// stands before it: so far ahead is it issued, and no farther (transforms::OrderUnits). Not where
+/// stands before it: so far ahead is it issued, and no farther (transforms::OrderUnits). Without
+/// such a kernel it has a gate (BlockTask::gate). Not where
 /// everything is `blocking`: there it has its place in the one stream.
 ///
 /// The kernels after a scatter wait for the scatter before it, as in FSDP: else gradients that are
