@@ -30,7 +30,12 @@ struct BlockTask {
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
-  uint32_t dependency_begin = 0;      // in Block::dependencies
+  static constexpr int32_t kNoUnit = -1;
+  int32_t unit = kNoUnit;  // of a collective: see transforms/units.h
+  /// Of a gather before the first kernel: it waits for the so-manieth last of Block::releases of
+  /// the block before it on the rank; 0: for none.
+  int32_t gate = 0;
+  uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
   bool joins = false;  // the task before it in a run of kernels (FuseRuns)
 };
@@ -82,6 +87,7 @@ struct Block {
   std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
+  std::vector<int32_t> releases;  // tasks after which a gathered unit is dropped, in their order
 
   /// The rows that a rank gets of it.
   int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }

@@ -75,6 +75,7 @@ class RunFusing {
     for (const BlockSend& send : block_.sends) {
       if (send.has_maker && !send.made_by.external) End(send.made_by.index);
     }
+    for (const int32_t task : block_.releases) End(task);
     for (const BlockValue& output : block_.outputs) {
       if (output.task < 0) continue;
       if (wanted_.contains(output.origin)) End(output.task);
@@ -126,6 +127,7 @@ class RunFusing {
     for (BlockValue& output : block_.outputs) {
       if (output.task >= 0) output.task = new_index_[static_cast<size_t>(output.task)];
     }
+    for (int32_t& task : block_.releases) task = new_index_[static_cast<size_t>(task)];
     for (BlockSend& send : block_.sends) {
       if (!send.has_maker || send.made_by.external) continue;
       send.made_by.index = new_index_[static_cast<size_t>(send.made_by.index)];

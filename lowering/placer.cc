@@ -82,6 +82,15 @@ void Placer::PlaceNext(Placing& placing) {
 void Placer::End(Placing& placing) {
   AddMemory(placing);
   if (remembers_) RememberMakers(placing);
+  const std::vector<int32_t>& releases = placing.item.placed->block.releases;
+  const std::vector<Actor>& actors = StageOf(placing.item).actors;
+  for (size_t a = 0; a < actors.size() && !releases.empty(); ++a) {
+    std::vector<TaskId>& dropped = releases_[actors[a].rank];
+    dropped.clear();
+    for (const int32_t task : releases) {
+      dropped.push_back(placing.task_of[static_cast<size_t>(task) * actors.size() + a]);
+    }
+  }
 }
 
 // What other blocks will wait for: outputs, and what is sent from here.
@@ -126,6 +135,10 @@ void Placer::FindAfter(Placing& placing, const BlockTask& task, size_t actor) {
     const TaskId on = dependency.external ? placing.inputs[place] : placing.task_of[place];
     if (on.valid()) after_.push_back(on);
   }
+  if (task.gate == 0) return;
+  const std::vector<TaskId>& dropped = releases_[StageOf(placing.item).actors[actor].rank];
+  const auto gate = static_cast<size_t>(task.gate);
+  if (gate <= dropped.size()) after_.push_back(dropped[dropped.size() - gate]);
 }
 
 void Placer::PlaceKernel(Placing& placing, size_t t, size_t actor) {

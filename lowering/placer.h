@@ -37,7 +37,8 @@ class Placer {
         fold_(fold),
         remembers_(!options.blocking || geometry.stages() > geometry.places()),
         stages_(stages),
-        program_(program) {}
+        program_(program),
+        releases_(program.rank_count()) {}
 
   /// Runs one block on every actor of its stage: op by op, so that the members of a collective
   /// meet.
@@ -85,6 +86,8 @@ class Placer {
   std::vector<Stage>& stages_;
   simulator::Program& program_;
   std::array<Placing, 2> placing_;
+  // Of the last block of each rank that gathers weights: after which tasks it has dropped them.
+  IdTable<simulator::RankClassId, std::vector<simulator::TaskId>> releases_;
   std::vector<simulator::TaskId> after_;
   std::vector<simulator::StreamId> streams_;
 };

@@ -278,6 +278,8 @@ class CandidatePlayer {
                                       .in_flight = in_flight_,
                                       .updates_each_microbatch = schedule_->asynchronous,
                                       .recompute = recompute_};
+    if (candidate_.zero != 0) options.zero = setting_.zero;
+    options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,

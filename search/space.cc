@@ -46,8 +46,13 @@ std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
   return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
 }
 
-// The candidate with all numbers of microbatches, all schedules, chunks, and all that may be
-// computed again.
+// Whether several ranks do the same to different data.
+bool SharesData(const Candidate& candidate) {
+  return candidate.dp * candidate.cp * candidate.ep > 1;
+}
+
+// The candidate with all numbers of microbatches, all schedules, chunks, stages of ZeRO, and all
+// that may be computed again.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
@@ -56,9 +61,13 @@ void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
       candidate.schedule = schedule;
       for (const int64_t chunks : ChunksOf(space, schedule)) {
         candidate.chunks = chunks;
-        for (const std::string& recompute : space.recompute) {
-          candidate.recompute = recompute;
-          candidates.push_back(candidate);
+        for (const int64_t zero : space.zero) {
+          if (zero != space.zero.front() && !SharesData(candidate)) continue;
+          candidate.zero = zero;
+          for (const std::string& recompute : space.recompute) {
+            candidate.recompute = recompute;
+            candidates.push_back(candidate);
+          }
         }
       }
     }

@@ -11,6 +11,7 @@
 #include "transforms/auto_shard.h"
 #include "transforms/pipeline.h"
 #include "transforms/recompute.h"
+#include "transforms/zero.h"
 
 namespace orrery::transforms {
 
@@ -56,10 +57,12 @@ struct SpreadOptions {
   bool updates_each_microbatch = false;
   /// What forward keeps for backward.
   RecomputePolicy recompute = {};
+  /// What data-parallel ranks share out. Infeasible with an asynchronous schedule.
+  ZeroOptions zero = {};
 };
 
 /// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
-/// Recompute.
+/// Recompute, then ApplyZero.
 /// Infeasible where a degree does not divide what it splits; an error for degrees or options that
 /// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,

@@ -140,8 +140,10 @@ class Pipeline {
   // The axes that split the batch before it is cut into microbatches.
   static AxisList Replicas(const TensorType& type, const Mesh& mesh) {
     AxisList replicas;
-    const auto dp = mesh.Find("dp");
-    if (dp.has_value() && type.sharding.at(0).contains(*dp)) replicas.push_back(*dp);
+    for (const char* name : {"dp", "zero"}) {
+      const auto axis = mesh.Find(name);
+      if (axis.has_value() && type.sharding.at(0).contains(*axis)) replicas.push_back(*axis);
+    }
     return replicas;
   }
 

@@ -53,6 +53,7 @@ absl::Status Simulate(const Flags& flags) {
   if (candidate.hp == 1 && flags.model.sequence_parallel) {
     return absl::InvalidArgumentError("--sequence-parallel: wanted --hp of at least 2");
   }
+  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, std::array{candidate.zero}));
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
   }
@@ -150,6 +151,9 @@ int Main(int argc, char** argv) {
       "pipeline schedule; `schedule --list` names all [1f1b]")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
+      "zero", po::value(&flags.candidate.zero),
+      "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients too (2), "
+      "parameters too (3) [0]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again in place of what forward would keep: none, selective "
       "(attention's scores), full (all but the input of each layer), every:K (of K layers), "
