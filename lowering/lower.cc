@@ -74,7 +74,7 @@ class Lowering {
     placements_ = placements;
     placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
     if (input_.schedule.weighs_durations) shape_.durations = DurationsOf(stages_);
-    const transforms::RankOrders orders = input_.schedule.orders(shape_);
+    const transforms::RankOrders orders = input_.schedule.OrdersOf(shape_);
     CountMicrobatches(orders);
     PlaceSlots(orders);
     if (!placements_.asynchronous()) PlaceUpdates();

@@ -176,16 +176,16 @@ class CandidatePlayer {
 
  private:
   absl::Status Prepare() {
-    ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, candidate_));
     ORRERY_ASSIGN_OR_RETURN(
         recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
-    shape_ = ShapeOf(*schedule_, candidate_);
+    shape_ = ShapeOf(schedule_, candidate_);
     if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
       return absl::InvalidArgumentError(
           absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
     }
-    ORRERY_RETURN_IF_ERROR(schedule_->CheckShape(shape_));
+    ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
     ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
@@ -205,7 +205,7 @@ class CandidatePlayer {
   absl::Status SplitBackward() {
     constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
     if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
-    for (const auto& order : schedule_->orders(shape_)) {
+    for (const auto& order : schedule_.OrdersOf(shape_)) {
       for (const transforms::ScheduleStep& step : order) {
         splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
       }
@@ -249,7 +249,7 @@ class CandidatePlayer {
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
-      const transforms::RankOrders orders = schedule_->orders(shape_);
+      const transforms::RankOrders orders = schedule_.OrdersOf(shape_);
       in_flight_ = transforms::PeakLive(orders.front()) / shape_.chunks;
     }
     Bytes peak;
@@ -274,9 +274,9 @@ class CandidatePlayer {
                                       .stages = {.equal_stages = setting_.equal_stages,
                                                  .split_backward = splits_,
                                                  .chunks = shape_.chunks,
-                                                 .placement = schedule_->placement},
+                                                 .placement = schedule_.placement},
                                       .in_flight = in_flight_,
-                                      .updates_each_microbatch = schedule_->asynchronous,
+                                      .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_};
     if (candidate_.zero != 0) options.zero = setting_.zero;
     options.zero.stage = candidate_.zero;
@@ -284,12 +284,12 @@ class CandidatePlayer {
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                             transforms::ParallelTransform3d(step_of_one(), degrees_, options));
-    const int32_t rounds = RoundsFor(*schedule_, shape_);
-    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, *schedule_, rounds));
-    if (!schedule_->asynchronous) return run;
+    const int32_t rounds = RoundsFor(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, schedule_, rounds));
+    if (!schedule_.asynchronous) return run;
     const simulator::Report shorter = std::move(run.report);
-    const int32_t batches = RoundsOfACycle(*schedule_, shape_);
-    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, *schedule_, rounds + batches));
+    const int32_t batches = RoundsOfACycle(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, schedule_, rounds + batches));
     run.report = Difference(run.program, std::move(run.report), shorter, batches);
     return run;
   }
@@ -301,7 +301,7 @@ class CandidatePlayer {
   const Setting& setting_;
   const Candidate& candidate_;
   const transforms::ParallelDegrees degrees_;
-  const transforms::PipelineSchedule* schedule_ = nullptr;
+  transforms::PipelineSchedule schedule_;
   transforms::PipelineShape shape_;
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
@@ -314,6 +314,26 @@ class CandidatePlayer {
 };
 
 }  // namespace
+
+absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
+                                                        const Candidate& candidate) {
+  if (!setting.orders.has_value()) {
+    ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
+                            transforms::FindSchedule(candidate.schedule));
+    return *schedule;
+  }
+  const transforms::PipelineShape& shape = setting.orders->shape;
+  if (shape.ranks != candidate.pp || shape.microbatches != candidate.microbatches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(candidate), ": the orders are of ", shape.ranks, " ranks and ",
+                     shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
+  }
+  transforms::PipelineSchedule schedule = **transforms::FindSchedule("1f1b");
+  schedule.placement = setting.orders->placement;
+  schedule.chunks = shape.chunks;
+  schedule.given = &setting.orders->orders;
+  return schedule;
+}
 
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
                                   const Candidate& candidate) {

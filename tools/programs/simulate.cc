@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   search::Candidate candidate;
-  std::string schedule;
+  std::string schedule, orders;
   std::string recompute;
   std::string json;
   std::string trace;
@@ -57,6 +57,13 @@ absl::Status Simulate(const Flags& flags) {
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
   }
+  if (!flags.orders.empty()) {
+    if (!flags.schedule.empty()) {
+      return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
+    }
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
+    ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
+  }
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
@@ -85,13 +92,13 @@ absl::Status Simulate(const Flags& flags) {
     std::cout << "\n" << search::ExplanationText(explanation, run->report.step_time);
   }
   if (!flags.timeline) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
-  const transforms::PipelineShape shape = search::ShapeOf(*schedule, candidate);
-  const transforms::RankOrders orders = schedule->orders(shape);
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
+                          search::ScheduleOf(setting, candidate));
+  const transforms::PipelineShape shape = search::ShapeOf(schedule, candidate);
+  const transforms::RankOrders orders = schedule.OrdersOf(shape);
   std::cout << "\n"
             << transforms::DrawTimeline(
-                   orders, TimeOrders(orders, schedule->placement, shape, shape.durations));
+                   orders, TimeOrders(orders, schedule.placement, shape, shape.durations));
   return absl::OkStatus();
 }
 
@@ -149,6 +156,8 @@ int Main(int argc, char** argv) {
       "microbatches of a data-parallel replica [1]")(
       "schedule", po::value(&flags.schedule),
       "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "schedule-file", po::value(&flags.orders),
+      "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
