@@ -151,7 +151,8 @@ ListScheduler::Choices ListScheduler::ChoicesOf(size_t index) const {
     if (!stream.HasNext()) return;
     const uint32_t place = stream.places[stream.run];
     if (place != rank.head) {
-      if (is_forward ? !Admits(rank, stage, place) : rules_.keeps_order) return;
+      if (is_forward ? rules_.keeps_forwards : rules_.keeps_backwards) return;
+      if (is_forward && !Admits(rank, stage, place)) return;
     }
     size_t at = choices.count++;
     for (; at > 0 && choices.steps[at - 1].place > place; --at) {

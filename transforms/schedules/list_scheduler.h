@@ -20,8 +20,9 @@ namespace orrery::transforms {
 
 struct ListRules {
   StepDurations durations;  // that the ranks reckon with
-  /// Whether backwards wait for their turn; forwards may always come early.
-  bool keeps_order = false;
+  /// Whether backwards and forwards wait for their turn, or may come early.
+  bool keeps_backwards = false;
+  bool keeps_forwards = false;
   /// Whether, before a rank's first backward, forwards of chunk 0 leave room for those forwards of
   /// chunk 1 that come before it: else they crowd them out, and the first backwards come late.
   bool spares_room = false;

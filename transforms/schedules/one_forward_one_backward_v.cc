@@ -6,6 +6,8 @@ namespace {
 
 constexpr std::array kStarts = {
     BlockGaps{.backward = {2, 2}, .turns = {1, 1, 2}},
+    // Steps fit together tighter where p is two more than a multiple of three.
+    BlockGaps{.backward = {2, 2}, .turns = {1, 1, 2}, .more_at_first = 1, .more_near_last = 3},
     BlockGaps{.backward = {2, 2}, .turns = {2, 1, 2}},
     BlockGaps{.backward = {3, 2}, .turns = {1, 1, 2}},
     BlockGaps{.forward = {3, 1}, .backward = {2, 2}, .turns = {1, 1, 2}},

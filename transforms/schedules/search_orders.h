@@ -21,6 +21,9 @@ struct BlockGaps {
   /// From the last forward of chunk 0 to chunk 1, from the last forward of all to the first
   /// backward, and from the last backward of chunk 1 to chunk 0. One chunk has the second only.
   std::array<int32_t, 3> turns = {1, 1, 1};
+  /// More than that after the forward of stage 0, and before that of the last stage but one.
+  int32_t more_at_first = 0;
+  int32_t more_near_last = 0;
 };
 
 struct OrderSearch {

@@ -4,7 +4,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr std::array kStarts = {BlockGaps{}};
+constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
 
 RankOrders Zb1pOrders(const PipelineShape& shape) {
   const int64_t limit = shape.live_limit > 0 ? shape.live_limit : shape.ranks;

@@ -4,7 +4,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr std::array kStarts = {BlockGaps{}};
+constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
 
 RankOrders ZbH2Orders(const PipelineShape& shape) {
   return SearchOrders(shape, {.live_limits = std::vector<int64_t>(static_cast<size_t>(shape.ranks),

@@ -6,6 +6,8 @@ namespace {
 
 constexpr std::array kStarts = {
     BlockGaps{.backward = {1, 4}},
+    BlockGaps{.forward = {4, 2}, .backward = {2, 4}, .turns = {3, 1, 3}},
+    BlockGaps{.forward = {3, 2}},
     BlockGaps{.forward = {3, 1}, .backward = {4, 4}, .turns = {1, 1, 2}},
 };
 
