@@ -35,7 +35,7 @@ absl::Status TooManyTasks(int64_t tasks) {
                               " are simulated; try fewer microbatches")});
 }
 
-// A rank is lowered with one stage, and a backward whole.
+// A rank is lowered with one stage, and a backward whole; what is asynchronous updates after each.
 absl::Status CheckIsLowered(const transforms::PipelineSchedule& schedule,
                             const transforms::PipelineShape& shape,
                             const transforms::RankOrders& orders) {
@@ -47,10 +47,12 @@ absl::Status CheckIsLowered(const transforms::PipelineSchedule& schedule,
   for (const auto& order : orders) {
     if (std::any_of(order.begin(), order.end(), is_part)) trouble = "backwards in two parts";
   }
+  const auto an_update = schedule.microbatches_an_update;
+  if (an_update != nullptr && an_update(shape) > 1) trouble = "updates after several microbatches";
   if (trouble.empty()) return absl::OkStatus();
   return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported,
                            .detail = absl::StrCat("schedule ", schedule.name, " has ", trouble,
-                                                  ", which is not simulated yet; try 1f1b")});
+                                                  ", which are not simulated yet; try 1f1b")});
 }
 
 class Lowering {
@@ -67,6 +69,9 @@ class Lowering {
         placements_{microbatches_, asynchronous_} {}
 
   absl::StatusOr<Program> Run() {
+    const transforms::PipelineShape shape =
+        input_.schedule.ShapeOf(geometry_.stages(), microbatches_);
+    ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape));
     StageMaker maker(input_, geometry_, placements_, pricing_, program_);
     stages_ = maker.Make();
     fold_ = maker.folded();
@@ -77,9 +82,6 @@ class Lowering {
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(
         static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
-    const transforms::PipelineShape shape =
-        input_.schedule.ShapeOf(geometry_.stages(), microbatches_);
-    ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape));
     const transforms::RankOrders orders = input_.schedule.orders(shape);
     ORRERY_RETURN_IF_ERROR(CheckIsLowered(input_.schedule, shape, orders));
     PlaceSlots(orders);

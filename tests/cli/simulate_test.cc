@@ -23,9 +23,27 @@ TEST(Simulate, DrawsTheTimeline) {
   const Finished finished =
       Execute("simulate " + kMlp + " --timeline --schedule 1f1b --pp 2 --micro-batches 3");
   ASSERT_EQ(finished.code, 0) << finished.err;
-  EXPECT_THAT(finished.out, testing::EndsWith("\n"
-                                              "stage 0 | F0 F1 .  B0 F2 B1 .  B2\n"
-                                              "stage 1 | .  F0 B0 F1 B1 F2 B2 .\n"));
+  EXPECT_THAT(finished.out,
+              testing::EndsWith("\n"
+                                "rank 0 | 0F0 0F1 .   .   0B0---- 0F2 0B1---- .   0B2----\n"
+                                "rank 1 | .   1F0 1B0---- 1F1 1B1---- 1F2 1B2---- .   .\n"));
+}
+
+TEST(Simulate, SaysWhichSchedulesAreNotSimulatedYet) {
+  const std::string command = "simulate " + kMlp + " --pp 4 --micro-batches 8 --schedule ";
+  for (const char* schedule : {"interleaved", "zbv", "chimera", "dualpipe", "pipedream-2bw"}) {
+    const Finished finished = Execute(command + schedule);
+    EXPECT_EQ(finished.code, 1) << schedule;
+    EXPECT_THAT(finished.err,
+                testing::MatchesRegex("simulate: infeasible \\(unsupported\\): schedule " +
+                                      std::string(schedule) +
+                                      " has .*, which are not simulated yet; try 1f1b\n"));
+  }
+  EXPECT_THAT(Execute("simulate " + kMlp + " --pp 4 --micro-batches 4 --schedule dualpipe-v").err,
+              testing::StartsWith("simulate: infeasible (schedule): schedule dualpipe-v: 4 ranks, "
+                                  "4 microbatches, 2 chunks; wanted at least twice"));
+  EXPECT_EQ(Execute(command + "terapipe").code, 0);
+  EXPECT_EQ(Execute(command + "ampnet").code, 0);
 }
 
 // The notebook's step on one device, and its best configuration of sixteen.

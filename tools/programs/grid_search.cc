@@ -119,7 +119,7 @@ int Main(int argc, char** argv) {
                                                                   "expert-parallel degrees [1]")(
       "micro-batches", po::value(&flags.microbatches),
       "microbatches of a data-parallel replica [all that divide]")(
-      "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(
+      "schedule", po::value(&flags.schedule), "names as `schedule --list` has them [1f1b]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(

@@ -140,7 +140,7 @@ int Main(int argc, char** argv) {
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
       "microbatches of a data-parallel replica [1]")("schedule", po::value(&flags.schedule),
-                                                     "gpipe, 1f1b, pipedream or distir [1f1b]")(
+                                                     "a name as `schedule --list` has it [1f1b]")(
       "json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(

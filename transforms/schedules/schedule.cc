@@ -45,7 +45,8 @@ absl::Status PipelineSchedule::CheckShape(const PipelineShape& shape) const {
   if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 1) {
     status = NoSuchOrders(shape, "at least one of each");
   } else if (chunks != 0 && shape.chunks != chunks) {
-    status = NoSuchOrders(shape, absl::StrCat(chunks, " a rank"));
+    status =
+        NoSuchOrders(shape, absl::StrCat(chunks, chunks == 1 ? " chunk a rank" : " chunks a rank"));
   } else if (check != nullptr) {
     status = check(shape);
   }

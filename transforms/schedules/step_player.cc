@@ -41,6 +41,17 @@ StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
   return needs;
 }
 
+ScheduleStep AsOrdered(const RankOrders& orders, const ScheduleStep& need) {
+  if (need.kind != StepKind::kInputGradient) return need;
+  for (const auto& order : orders) {
+    for (const ScheduleStep& step : order) {
+      const bool is_need = step.kind == need.kind && step.stage == need.stage;
+      if (is_need && step.microbatch == need.microbatch) return need;
+    }
+  }
+  return {.kind = StepKind::kBackward, .stage = need.stage, .microbatch = need.microbatch};
+}
+
 StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
                        const PipelineShape& shape, const StepLengths& lengths)
     : orders_(orders),
@@ -109,13 +120,14 @@ std::string StepPlayer::Deadlock() const {
     const ScheduleStep need = BlockedOn(rank)->need;
     rank = static_cast<size_t>(RankOf(placement_, shape_, need.stage));
     if (BlockedOn(rank).has_value()) continue;
-    return absl::StrCat(StepName(need), " never runs");  // what orders lack, others wait for
+    return absl::StrCat(StepName(AsOrdered(orders_, need)),
+                        " never runs");  // what orders lack, others wait for
   }
   std::string text;
   for (auto at = std::find(path.begin(), path.end(), rank); at != path.end(); ++at) {
     const Blocked blocked = *BlockedOn(*at);
     absl::StrAppend(&text, text.empty() ? "" : "; ", "rank ", *at, " waits in ",
-                    StepName(blocked.step), " for ", StepName(blocked.need));
+                    StepName(blocked.step), " for ", StepName(AsOrdered(orders_, blocked.need)));
   }
   return text;
 }

@@ -34,6 +34,9 @@ class StepNeeds {
   int32_t depth_;  // stages of one pipeline
 };
 
+/// What is needed, as the orders have it: for kInputGradient that may be a B.
+ScheduleStep AsOrdered(const RankOrders& orders, const ScheduleStep& need);
+
 /// A table of every step that there can be, by what it makes: B has the entry of I, as either
 /// makes the gradient of the stage's input.
 template <typename T>

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "support/check.h"
 
 namespace orrery::transforms {
@@ -50,7 +51,7 @@ std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<Ste
     const size_t columns = ColumnsOf(times[i], unit);
     if (columns == 0) continue;  // it lasts no time
     std::string name = StepName(order[i]);
-    name.resize(std::max(name.size(), columns * width - 1), '-');
+    if (columns > 1) name.resize(std::max(name.size(), columns * width - 1), '-');
     name.resize(columns * width, ' ');
     line.replace(static_cast<size_t>(times[i].start / unit) * width, name.size(), name);
   }
@@ -63,20 +64,25 @@ std::string StepName(const ScheduleStep& step) {
   return absl::StrCat(step.stage, kLetters[static_cast<size_t>(step.kind)], step.microbatch);
 }
 
+std::vector<std::string> StepNames(std::span<const ScheduleStep> order) {
+  std::vector<std::string> names;
+  bool open = false;  // parentheses around steps that run at once
+  for (const ScheduleStep& step : order) {
+    if (!open) names.emplace_back();
+    absl::StrAppend(&names.back(),
+                    open             ? ";"
+                    : step.with_next ? "("
+                                     : "",
+                    StepName(step), open && !step.with_next ? ")OVERLAP_F_B" : "");
+    open = step.with_next;
+  }
+  return names;
+}
+
 std::string PrintOrders(const RankOrders& orders) {
   std::string text;
   for (const auto& order : orders) {
-    bool open = false;  // parentheses around steps that run at once
-    for (size_t i = 0; i < order.size(); ++i) {
-      absl::StrAppend(&text,
-                      i == 0 ? ""
-                      : open ? ";"
-                             : ",",
-                      order[i].with_next && !open ? "(" : "", StepName(order[i]),
-                      open && !order[i].with_next ? ")OVERLAP_F_B" : "");
-      open = order[i].with_next;
-    }
-    text += "\n";
+    absl::StrAppend(&text, absl::StrJoin(StepNames(order), ","), "\n");
   }
   return text;
 }

@@ -1,7 +1,9 @@
 #ifndef ORRERY_TRANSFORMS_SCHEDULES_TEXT_H_
 #define ORRERY_TRANSFORMS_SCHEDULES_TEXT_H_
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +19,9 @@ namespace orrery::transforms {
 /// The step without its slot: "0F3".
 std::string StepName(const ScheduleStep& step);
 
+/// The steps of a rank, those that run at once as one text: "(0F2;3B0)OVERLAP_F_B".
+std::vector<std::string> StepNames(std::span<const ScheduleStep> order);
+
 /// One line a rank.
 std::string PrintOrders(const RankOrders& orders);
 
@@ -29,9 +34,9 @@ struct ParsedOrders {
 
 /// Reads what `PrintOrders` or torch writes. Blanks are skipped; so are empty cells, and torch's
 /// actions that do not compute (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …). Which stages and
-/// microbatches there are, and where, follows from the steps. Errors: what is no step, by line and
-/// column; stages on ranks where no placement has them; all that CheckOrders finds.
-absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text);
+/// microbatches there are, and where, follows from the steps. Errors, of `file`: what is no step,
+/// by line and column; stages on ranks where no placement has them; all that CheckOrders finds.
+absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text, absl::string_view file = "orders");
 
 /// The orders as a picture, ranks down and time across, as many columns as units of time:
 /// "rank 0 | 0F0 .   0B0---- ." of a forward that lasts one unit and a backward that lasts two; a

@@ -165,9 +165,9 @@ absl::Status VerifyOrders(const RankOrders& orders, StagePlacement placement,
     for (const ScheduleStep& step : order) {
       for (const ScheduleStep& need : needs.Of(step)) {
         if (slots[need] < step.slot) continue;
-        return absl::InvalidArgumentError(absl::StrCat(StepName(step), " is in slot ", step.slot,
-                                                       ", but waits for ", StepName(need),
-                                                       " in slot ", slots[need]));
+        return absl::InvalidArgumentError(
+            absl::StrCat(StepName(step), " is in slot ", step.slot, ", but waits for ",
+                         StepName(AsOrdered(orders, need)), " in slot ", slots[need]));
       }
     }
   }
