@@ -25,7 +25,9 @@ RankOrders OneForwardOneBackwardVOrders(const PipelineShape& shape) {
 
 constinit const PipelineSchedule kOneForwardOneBackwardVSchedule = {
     .name = "1f1b-v",
-    .summary = "Two chunks a rank in a V, backwards whole: two thirds as much live as with 1F1B.",
+    .summary =
+        "Two chunks a rank in a V, backwards whole: two thirds of the memory of 1F1B, no more "
+        "bubble.",
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,

@@ -52,7 +52,10 @@ class OrderJudge {
   /// that is greater than that of `best`: the score is right as far as it must be to compare them.
   OrderScore Score(const std::vector<PlayedStep>& steps, const OrderScore& best);
 
-  /// Whether no orders within the limits have shorter makespans.
+  /// A makespan that no orders within the limits fall short of, under these durations.
+  int64_t Bound(const StepDurations& durations) const;
+
+  /// Whether the makespans are at their bounds.
   bool IsShortest(const OrderScore& score) const;
   bool AllLastTheSame() const { return all_last_the_same_; }
 
@@ -68,7 +71,6 @@ class OrderJudge {
   size_t IndexOf(size_t stage, const PlayedStep& step) const;
   int64_t Ready(const PlayedStep& step, int64_t send) const;
   int64_t Play(const std::vector<PlayedStep>& steps, const StepDurations& durations);
-  int64_t Bound(const StepDurations& durations) const;
 
   const BlockPipeline pipeline_;
   const StepDurations durations_;

@@ -17,7 +17,7 @@ RankOrders ZbH2Orders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZbH2Schedule = {
     .name = "zb-h2",
     .summary =
-        "More forwards to warm up, and weight gradients put off: no bubble between a rank's first "
+        "As zb-h1 with more forwards before the first backward: no bubble between a rank's first "
         "step and its last, at most 2p live.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
     .orders = ZbH2Orders,

@@ -23,8 +23,8 @@ RankOrders ZbvAutoOrders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZbvAutoSchedule = {
     .name = "zbv-auto",
     .summary =
-        "ZB-V from a search: shorter than the rule of zbv where there are fewer than 2p-1 "
-        "microbatches or F, I and W last unequally.",
+        "The V of zbv from a search: shorter where there are fewer than 2p-1 microbatches, or F, I "
+        "and W last unequally.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, ZB-V of its own program",
     .placement = StagePlacement::kV,
     .chunks = 2,
