@@ -66,8 +66,10 @@ Program Pipeline(const Shape& shape) {
       for (int step = 0; step < 14; ++step) {
         rank.last = program.AddTask(rank.compute, {.duration = duration(), .label = compute});
         if (!shape.with_memory) continue;
-        program.AddMemoryEvent({rank.last, rank.id, MemoryKind::kActivations, 4096});
-        program.AddMemoryEvent({rank.last, rank.id, MemoryKind::kActivations, -4096});
+        program.AddMemoryEvent(
+            {.task = rank.last, .rank = rank.id, .kind = MemoryKind::kActivations, .bytes = 4096});
+        program.AddMemoryEvent(
+            {.task = rank.last, .rank = rank.id, .kind = MemoryKind::kActivations, .bytes = -4096});
       }
       program.AddTask(shape.blocking ? rank.compute : rank.communication,
                       {.duration = duration(), .label = reduce}, std::array{rank.last});

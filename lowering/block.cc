@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
+#include "lowering/block_buffers.h"
 #include "lowering/collective_times.h"
+#include "lowering/units.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
 
@@ -17,7 +19,6 @@ using ir::OpClass;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
-using simulator::MemoryKind;
 using simulator::StreamKind;
 
 constexpr int32_t kNone = -1;
@@ -33,16 +34,13 @@ class BlockLowering {
         copies_(context.cost_model.copies_everything()),
         local_types_(function_.types().size()),
         local_bytes_(function_.types().size()),
-        maker_(function_.value_limit()),
-        buffer_(function_.value_limit()),
-        uses_(function_.value_limit(), 0),
-        kind_(function_.value_limit(), MemoryKind::kActivations) {
+        maker_(function_.value_limit()) {
     for (int32_t t = 0; t < function_.types().size(); ++t) {
       local_types_[ir::TypeId(t)] =
           ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
       local_bytes_[ir::TypeId(t)] = ir::SizeOf(local_types_[ir::TypeId(t)]).count();
     }
-    for (int32_t v = 0; v < function_.value_limit(); ++v) buffer_[ValueId(v)] = ValueId(v);
+    buffers_ = FindBuffers(part_, context_, local_bytes_);
   }
 
   Block Run() {
@@ -50,13 +48,11 @@ class BlockLowering {
     block_.memory.reserve(3 * function_.order().size());
     block_.outputs.reserve(function_.outputs().size());
     block_.inputs.reserve(function_.inputs().size());
-    FindKinds();
-    FindBuffers();
-    JoinKinds();
     for (const ir::Input& input : function_.inputs()) AddInput(input.value);
     for (const OpId op : function_.order()) LowerOp(op);
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
     if (block_.tasks.empty()) block_.memory.clear();  // there is no time at which to count it
+    FormUnits(context_.blocking, block_, program_);
     return std::move(block_);
   }
 
@@ -82,90 +78,9 @@ class BlockLowering {
   int64_t BytesOf(ValueId value) const { return local_bytes_[function_.type_id(value)]; }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
-  // What is added up over microbatches, and what update works on, is gradients.
-  void FindKinds() {
-    const bool update = context_.phase == simulator::Phase::kUpdate;
-    for (int32_t v = 0; update && v < function_.value_limit(); ++v) {
-      kind_[ValueId(v)] = MemoryKind::kGradients;
-    }
-    for (const OpId op : function_.order()) {
-      if (function_.kind(op) != OpKind::kAccumulate) continue;
-      for (const ValueId operand : function_.operands(op)) kind_[operand] = MemoryKind::kGradients;
-      kind_[function_.result(op)] = MemoryKind::kGradients;
-    }
-    for (const ir::Output& output : function_.outputs()) {
-      const bool gradient =
-          output.role == ir::OutputRole::kGradient ||
-          (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward);
-      if (gradient) kind_[output.value] = MemoryKind::kGradients;
-    }
-  }
-
-  // A result that its caller takes away as it comes.
-  bool IsDropped(const ir::Output& output) const {
-    const OpId op = function_.producer(output.value);
-    const bool result = output.role == ir::OutputRole::kResult ||
-                        output.role == ir::OutputRole::kLoss ||
-                        (op.valid() && function_.kind(op) == OpKind::kCollect);
-    return result && !context_.keeps_results;
-  }
-
-  // Which buffer a value lives in: its own, or that of the operand that it is written over. Counts
-  // how often each buffer is used, by ops and by the caller.
-  void FindBuffers() {
-    for (const OpId op : function_.order()) {
-      const ir::OpInfo& info = function_.info(op);
-      const bool in_place =
-          info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
-      const bool strided = info.strided_view && !copies_;
-      for (int32_t i = 0; strided && i < function_.result_count(op); ++i) {
-        buffer_[function_.result(op, i)] = buffer_[function_.operands(op)[0]];
-      }
-      for (int32_t i = 0; !strided && in_place && i < function_.result_count(op); ++i) {
-        // The first sum is the summand itself.
-        const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
-        const auto operand = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
-        const ValueId buffer = buffer_[function_.operands(op)[operand]];
-        const ValueId result = function_.result(op, i);
-        if (BytesOf(buffer) == BytesOf(result)) buffer_[result] = buffer;
-      }
-      // Constants are resident.
-      if (info.op_class == OpClass::kView && function_.operands(op).empty()) {
-        ++uses_[function_.result(op)];
-      }
-      for (const ValueId operand : function_.operands(op)) ++uses_[buffer_[operand]];
-      // What has been collected stays where it was made.
-      if (!copies_ && context_.keeps_results && function_.kind(op) == OpKind::kCollect) {
-        ++uses_[buffer_[function_.operands(op)[1]]];
-      }
-    }
-    for (const ir::Output& output : function_.outputs()) {
-      if (!IsDropped(output)) ++uses_[buffer_[output.value]];
-    }
-    for (const ir::Input& input : function_.inputs()) {
-      const bool resident =
-          input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident) ++uses_[input.value];
-    }
-  }
-
-  // A buffer holds one kind: gradients, when any of its values is one. What came from forward keeps
-  // the kind that it was taken as.
-  void JoinKinds() {
-    for (int32_t v = 0; v < function_.value_limit(); ++v) {
-      const ValueId value(v);
-      if (kind_[value] == MemoryKind::kGradients) kind_[buffer_[value]] = MemoryKind::kGradients;
-    }
-    for (const ir::Input& input : function_.inputs()) {
-      if (input.role == ir::InputRole::kSaved && context_.phase == simulator::Phase::kBackward) {
-        kind_[input.value] = MemoryKind::kActivations;
-      }
-    }
-  }
-
-  void AddInput(ValueId value) {
+  void AddInput(ValueId value, bool received = false) {
     const auto index = static_cast<int32_t>(block_.inputs.size());
-    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone});
+    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone, .received = received});
     maker_[value] = {.known = true, .dependency = {.external = true, .index = index}};
   }
 
@@ -183,7 +98,7 @@ class BlockLowering {
   void LowerOp(OpId op) {
     switch (function_.info(op).op_class) {
       case OpClass::kReceive:
-        AddInput(function_.result(op));
+        AddInput(function_.result(op), /*received=*/true);
         break;
       case OpClass::kSend:
         AddSend(op);
@@ -191,7 +106,7 @@ class BlockLowering {
       case OpClass::kView:
         // A view of another size than what it views is a copy.
         if (!function_.operands(op).empty() &&
-            (copies_ || buffer_[function_.result(op)] == function_.result(op))) {
+            (copies_ || buffers_.buffer[function_.result(op)] == function_.result(op))) {
           AddTask(op);
         } else {
           Forward(op);
@@ -218,10 +133,13 @@ class BlockLowering {
 
   // One use of the value's buffer by `task`; after the last one it is free.
   void Use(ValueId value, int32_t task) {
-    const ValueId buffer = buffer_[value];
-    if (--uses_[buffer] > 0) return;
-    ORRERY_CHECK(uses_[buffer] == 0) << function_.name() << " " << ir::PrintValue(function_, value);
-    block_.memory.push_back({.task = task, .kind = kind_[buffer], .bytes = -BytesOf(buffer)});
+    const ValueId buffer = buffers_.buffer[value];
+    if (--buffers_.uses[buffer] > 0) return;
+    ORRERY_CHECK(buffers_.uses[buffer] == 0)
+        << function_.name() << " " << ir::PrintValue(function_, value);
+    const simulator::MemoryKind kind = buffers_.kind[buffer];
+    if (kind == simulator::MemoryKind::kBuffers) block_.releases.push_back(task);
+    block_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
   }
 
   void UseOperands(OpId op, int32_t task) {
@@ -229,11 +147,11 @@ class BlockLowering {
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
       if (so_far && context_.first) {
-        --uses_[buffer_[operands[0]]];  // there is nothing yet
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet
       } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
-        --uses_[buffer_[operands[0]]];  // as large as the microbatches so far
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
-                                 .kind = kind_[operands[0]],
+                                 .kind = buffers_.kind[operands[0]],
                                  .growth = MemoryGrowth::kSoFar,
                                  .bytes = -BytesOf(operands[1])});
       } else {
@@ -259,18 +177,19 @@ class BlockLowering {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
-      if (buffer_[result] == result) Take(op, result, task);
+      if (buffers_.buffer[result] == result) Take(op, result, task);
     }
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
-      if (buffer_[result] != result || uses_[result] > 0) continue;
-      block_.memory.push_back({.task = task, .kind = kind_[result], .bytes = -BytesOf(result)});
+      if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
+      block_.memory.push_back(
+          {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
     }
   }
 
   void Take(OpId op, ValueId result, int32_t task) {
-    BlockMemory memory{.task = task, .kind = kind_[result], .bytes = BytesOf(result)};
+    BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
       memory.growth = MemoryGrowth::kWithThis;
@@ -321,7 +240,7 @@ class BlockLowering {
     if (known != nullptr) return *known;
     const cost_models::OpView view = View(op);
     return costs_.Put(function_, op,
-                      {.duration = context_.cost_model.Compute(view, context_.device),
+                      {.duration = context_.cost_model.Compute(view, *context_.device),
                        .flops = cost_models::FlopsOf(view),
                        .bytes = cost_models::BytesMovedBy(view)});
   }
@@ -333,6 +252,7 @@ class BlockLowering {
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
     row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;
+    row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", BlockTask::kNoUnit));
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
@@ -362,7 +282,7 @@ class BlockLowering {
                             .has_maker = maker.known,
                             .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
                             .bytes = bytes,
-                            .freed = --uses_[buffer_[value]] == 0,
+                            .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
                             .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
   }
 
@@ -374,9 +294,7 @@ class BlockLowering {
   IdTable<ir::TypeId, ir::TensorType> local_types_;
   IdTable<ir::TypeId, int64_t> local_bytes_;
   IdTable<ValueId, Maker> maker_;
-  IdTable<ValueId, ValueId> buffer_;
-  IdTable<ValueId, int32_t> uses_;
-  IdTable<ValueId, MemoryKind> kind_;
+  BlockBuffers buffers_;
   ir::LastOfKind<Cost> costs_;
   std::string name_;
   std::vector<const ir::TensorType*> operands_, results_;

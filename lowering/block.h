@@ -30,8 +30,14 @@ struct BlockTask {
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
-  uint32_t dependency_begin = 0;      // in Block::dependencies
+  static constexpr int32_t kNoUnit = -1;
+  int32_t unit = kNoUnit;  // of a collective: see transforms/units.h
+  /// Of a gather before the first kernel: it waits for the so-manieth last of Block::releases of
+  /// the block before it on the rank; 0: for none.
+  int32_t gate = 0;
+  uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
+  bool joins = false;  // the task before it in a run of kernels (FuseRuns)
 };
 
 /// How much memory grows over the microbatches.
@@ -46,6 +52,7 @@ struct BlockMemory {
   int32_t task = 0;
   simulator::MemoryKind kind = simulator::MemoryKind::kActivations;
   MemoryGrowth growth = MemoryGrowth::kNone;
+  simulator::MemoryMoment moment = simulator::MemoryMoment::kBySign;
   int64_t bytes = 0;
 
   /// In microbatch `m`, counted from 0.
@@ -59,6 +66,7 @@ struct BlockMemory {
 struct BlockValue {
   ir::ValueId origin;
   int32_t task = -1;
+  bool received = false;  // from another stage, for this block
 };
 
 /// A value that goes to another stage once the block has run.
@@ -79,6 +87,7 @@ struct Block {
   std::vector<BlockValue> inputs;  // task is -1
   std::vector<BlockValue> outputs;
   std::vector<BlockSend> sends;
+  std::vector<int32_t> releases;  // tasks after which a gathered unit is dropped, in their order
 
   /// The rows that a rank gets of it.
   int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }
@@ -86,13 +95,16 @@ struct Block {
 
 struct BlockContext {
   const cost_models::CostModel& cost_model;
-  const cluster::Device& device;
+  const cluster::Device* device = nullptr;
   simulator::Phase phase = simulator::Phase::kForward;
   int32_t stage = 0;
   bool first = true;              // no microbatch has run before: nothing to add to
   bool blocking = false;          // one stream for everything
   bool keeps_results = true;      // what is returned stays until the end of the step
   bool every_dependency = false;  // also those that the order of a stream implies
+  /// The update, where backward is split: what goes there is gradients. Else all that backward
+  /// leaves is.
+  const transforms::StageFunction* update = nullptr;
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

@@ -26,7 +26,7 @@ std::vector<std::string> Tasks(const ir::Function& function) {
   const auto cluster = cluster::ParseCluster("uniform:4@200Gbps").value();
   simulator::Program program;
   const Block block =
-      LowerBlock(part, {.cost_model = *cost_model, .device = cluster.device}, program);
+      LowerBlock(part, {.cost_model = *cost_model, .device = &cluster.device}, program);
   std::vector<std::string> lines;
   for (const BlockTask& task : block.tasks) {
     const simulator::TaskLabel label = program.label(task.label);

@@ -8,9 +8,13 @@
 namespace orrery::lowering {
 
 Geometry::Geometry(const transforms::PipelinedStep& step)
-    : mesh_(step.mesh), devices_(step.devices), ranks_(step.stages.size()) {
+    : mesh_(step.mesh), devices_(step.devices), places_(step.ranks) {
   const auto pp = mesh_.Find("pp");
-  ORRERY_CHECK(step.stages.size() == 1 || pp.has_value()) << ir::ToString(mesh_);
+  ranks_.resize(static_cast<size_t>(pp.has_value() ? mesh_.size(*pp) : 1));
+  for (size_t s = places_.size(); s < step.stages.size(); ++s) {
+    places_.push_back(static_cast<int32_t>(s));  // where nothing else is said, one each
+  }
+  for (const int32_t place : places_) ORRERY_CHECK(place < places()) << ir::ToString(mesh_);
   for (int32_t rank = 0; rank < mesh_.size(); ++rank) {
     const int64_t stage = pp.has_value() ? Coordinate(rank, *pp) : 0;
     ranks_[static_cast<size_t>(stage)].push_back(rank);

@@ -16,11 +16,18 @@ class Geometry {
  public:
   explicit Geometry(const transforms::PipelinedStep& step);
 
-  /// Ranks of one stage, all combinations of the other axes, in ascending order.
-  const std::vector<int32_t>& ranks_of_stage(int32_t stage) const {
-    return ranks_[static_cast<size_t>(stage)];
+  /// Ranks of one coordinate along "pp", all combinations of the other axes, in ascending order.
+  const std::vector<int32_t>& ranks_at(int32_t place) const {
+    return ranks_[static_cast<size_t>(place)];
   }
-  int32_t stages() const { return static_cast<int32_t>(ranks_.size()); }
+  /// Ranks that hold a stage.
+  const std::vector<int32_t>& ranks_of_stage(int32_t stage) const {
+    return ranks_at(place_of(stage));
+  }
+  /// The coordinate along "pp" of the ranks that hold a stage.
+  int32_t place_of(int32_t stage) const { return places_[static_cast<size_t>(stage)]; }
+  int32_t places() const { return static_cast<int32_t>(ranks_.size()); }
+  int32_t stages() const { return static_cast<int32_t>(places_.size()); }
   cluster::DeviceId device(int32_t rank) const;
 
   /// The ranks of one stage in groups that differ only along `axes`: as places in ranks_of_stage.
@@ -37,7 +44,8 @@ class Geometry {
 
   const ir::Mesh& mesh_;
   const std::vector<int32_t>& devices_;
-  std::vector<std::vector<int32_t>> ranks_;
+  std::vector<std::vector<int32_t>> ranks_;  // by coordinate along "pp"
+  std::vector<int32_t> places_;              // of stages
 };
 
 }  // namespace orrery::lowering

@@ -1,12 +1,14 @@
 #include "lowering/lower.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "lowering/block.h"
 #include "lowering/geometry.h"
+#include "lowering/placer.h"
 #include "lowering/pricing.h"
 #include "lowering/stage.h"
 #include "lowering/stage_maker.h"
@@ -17,13 +19,7 @@ namespace orrery::lowering {
 namespace {
 
 using simulator::Program;
-using simulator::RankClassId;
-using simulator::StreamId;
-using simulator::StreamKind;
-using simulator::TaskId;
 using transforms::StepKind;
-
-constexpr TaskId kNobody;
 
 // A task takes about 130 bytes with its memory events: 8 GB.
 constexpr int32_t kMaxTasks = 1 << 26;
@@ -35,6 +31,22 @@ absl::Status TooManyTasks(int64_t tasks) {
                               " are simulated; try fewer microbatches")});
 }
 
+// How long the phases of the average stage take, in nanoseconds.
+transforms::StepDurations DurationsOf(const std::vector<Stage>& stages) {
+  transforms::StepDurations durations = {.forward = 0, .input_gradient = 0, .weight_gradient = 0};
+  const auto add = [&](const PhaseBlocks& blocks, int64_t& to) {
+    Duration sum;
+    for (const BlockTask& task : blocks.final().tasks) sum += task.duration;
+    to += sum.picoseconds() / 1000 / std::ssize(stages);
+  };
+  for (const Stage& stage : stages) {
+    add(stage.forward, durations.forward);
+    add(stage.backward, durations.input_gradient);
+    add(stage.weights, durations.weight_gradient);
+  }
+  return durations;
+}
+
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input)
@@ -44,238 +56,174 @@ class Lowering {
                  {.blocking = input.options.blocking,
                   .every_link = input.options.every_link,
                   .algorithms = input.options.algorithms}),
-        asynchronous_(input.schedule.asynchronous),
-        microbatches_(static_cast<int32_t>(input.step.microbatches) * input.rounds),
-        placements_{microbatches_, asynchronous_} {}
+        shape_(ShapeOf(input, input.rounds)) {}
 
   absl::StatusOr<Program> Run() {
-    StageMaker maker(input_, geometry_, placements_, pricing_, program_);
+    ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape_));
+    const Placements placements = {
+        .microbatches = shape_.microbatches, .shape = shape_, .update_every = UpdateEvery()};
+    StageMaker maker(input_, geometry_, placements, pricing_, program_);
     stages_ = maker.Make();
-    fold_ = maker.folded();
-    const auto count = [&](const auto& rows_of) { return placements_.Count(stages_, rows_of); };
+    const auto count = [&](const auto& rows_of) { return placements.Count(stages_, rows_of); };
     // A collective of several groups counts once a rank: at least what there will be.
     const int64_t tasks = count([](const Block& block) { return block.task_count(); });
     if (tasks > kMaxTasks) return TooManyTasks(tasks);
     program_.Reserve(static_cast<int32_t>(tasks));
     program_.ReserveMemoryEvents(
         static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
-    const transforms::StageOrders orders =
-        input_.schedule.orders({.stages = geometry_.stages(), .microbatches = microbatches_});
+    placements_ = placements;
+    placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
+    if (input_.schedule.weighs_durations) shape_.durations = DurationsOf(stages_);
+    const transforms::RankOrders orders = input_.schedule.OrdersOf(shape_);
+    CountMicrobatches(orders);
     PlaceSlots(orders);
-    for (int32_t s = 0; !asynchronous_ && s < geometry_.stages(); ++s) {
-      Place(s, stages_[static_cast<size_t>(s)].update, -1);
-    }
+    if (!placements_.asynchronous()) PlaceUpdates();
     ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
     return std::move(program_);
   }
 
  private:
-  void PlaceSlots(const transforms::StageOrders& orders) {
+  using Step = transforms::ScheduleStep;
+
+  static transforms::PipelineShape ShapeOf(const LoweringInput& input, int32_t rounds) {
+    const auto pp = input.step.mesh.Find("pp");
+    const auto ranks = static_cast<int32_t>(pp.has_value() ? input.step.mesh.size(*pp) : 1);
+    return input.schedule.ShapeOf(ranks, static_cast<int32_t>(input.step.microbatches) * rounds,
+                                  static_cast<int32_t>(input.step.stages.size()) / ranks);
+  }
+
+  int64_t UpdateEvery() const {
+    if (!input_.schedule.asynchronous) return 0;
+    if (input_.schedule.microbatches_an_update == nullptr) return 1;
+    return input_.schedule.microbatches_an_update(ShapeOf(input_, 1));
+  }
+
+  void CountMicrobatches(const transforms::RankOrders& orders) {
+    counts_.assign(stages_.size(), 0);
+    for (const auto& order : orders) {
+      for (const Step& step : order) {
+        if (step.kind == StepKind::kForward) ++counts_[static_cast<size_t>(step.stage)];
+      }
+    }
+  }
+
+  // The steps of a moment that stand at the next place of their rank's order: one of each rank, or
+  // two that run at once.
+  void PlaceSlots(const transforms::RankOrders& orders) {
     std::vector<size_t> next(orders.size(), 0);
-    std::vector<std::pair<int32_t, const transforms::ScheduleStep*>> now;
+    std::vector<std::span<const Step>> now;
     int32_t last_slot = 0;
-    for (const auto& order : orders) last_slot = std::max(last_slot, order.back().slot);
+    for (const auto& order : orders) {
+      if (!order.empty()) last_slot = std::max(last_slot, order.back().slot);
+    }
     for (int32_t slot = 0; slot <= last_slot; ++slot) {
       now.clear();
-      for (size_t s = 0; s < orders.size(); ++s) {
-        if (next[s] < orders[s].size() && orders[s][next[s]].slot == slot) {
-          now.emplace_back(static_cast<int32_t>(s), &orders[s][next[s]++]);
-        }
+      for (size_t r = 0; r < orders.size(); ++r) {
+        if (next[r] >= orders[r].size() || orders[r][next[r]].slot != slot) continue;
+        const size_t count = orders[r][next[r]].with_next ? 2 : 1;
+        now.push_back(std::span(orders[r]).subspan(next[r], count));
+        next[r] += count;
       }
-      for (const auto& [s, step] : now) PlaceStep(s, *step);
-      for (const auto& [s, step] : now) PlaceSends(s, BlockOf(s, *step), step->microbatch);
+      PlaceMoment(now);
     }
   }
 
-  const PlacedBlock& BlockOf(int32_t s, const transforms::ScheduleStep& step) const {
-    const Stage& stage = stages_[static_cast<size_t>(s)];
-    const bool first = placements_.always_first() || step.microbatch == 0;
-    if (step.kind == StepKind::kForward) return first ? stage.forward_first : stage.forward;
-    return first ? stage.backward_first : stage.backward;
-  }
-
-  void PlaceStep(int32_t s, const transforms::ScheduleStep& step) {
-    if (step.kind == StepKind::kBackward) {
-      // Nothing asks for the microbatch before this one again.
-      Stage& stage = stages_[static_cast<size_t>(s)];
-      stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
-    }
-    Place(s, BlockOf(s, step), step.microbatch);
-    if (asynchronous_ && step.kind == StepKind::kBackward) {
-      Place(s, stages_[static_cast<size_t>(s)].update, step.microbatch);
-    }
-  }
-
-  // Runs one block on every actor of its stage: op by op, so that the members of a collective meet.
-  void Place(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
-    Stage& stage = stages_[static_cast<size_t>(s)];
-    FindInputs(stage, placed.block, microbatch);
-    if (microbatch >= 0) stage.last_microbatch = microbatch;
-    const size_t actors = stage.actors.size();
-    task_of_.assign(placed.block.tasks.size() * actors, kNobody);
-    for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
-      const BlockTask& task = placed.block.tasks[t];
-      if (task.group.empty() || actors == 1) {
-        for (size_t a = 0; a < actors; ++a) PlaceKernel(stage, placed, t, a, microbatch);
+  // Sends follow all compute of the moment, in order of the sending rank.
+  void PlaceMoment(const std::vector<std::span<const Step>>& now) {
+    sends_.clear();
+    for (const std::span<const Step>& steps : now) {
+      if (steps.size() == 2) {
+        PlaceTogether(steps[0], steps[1]);
       } else {
-        PlaceCollective(s, placed, t, microbatch);
+        PlaceStep(steps[0]);
       }
     }
-    AddMemory(stage, placed.block, microbatch);
-    if (!input_.options.blocking) RememberMakers(stage, placed.block, microbatch);
-  }
-
-  // What other blocks will wait for: outputs, and what is sent from here.
-  void RememberMakers(Stage& stage, const Block& block, int32_t microbatch) {
-    const auto remember = [&](ir::ValueId origin, const auto& task_of) {
-      Makers::Tasks made(current_actors_);
-      for (size_t a = 0; a < current_actors_; ++a) made[a] = task_of(a);
-      stage.makers.Remember(origin, microbatch, std::move(made));
-    };
-    for (const BlockValue& output : block.outputs) {
-      if (output.task < 0) continue;
-      const auto task = static_cast<size_t>(output.task);
-      remember(output.origin, [&](size_t a) { return TaskOf(task, a); });
-    }
-    for (const BlockSend& send : block.sends) {
-      if (!send.has_maker) continue;
-      const auto index = static_cast<size_t>(send.made_by.index);
-      remember(send.origin, [&](size_t a) {
-        return send.made_by.external ? inputs_[index * current_actors_ + a] : TaskOf(index, a);
-      });
+    for (const Placer::Item& item : sends_) {
+      for (size_t i = 0; i < item.placed->block.sends.size(); ++i) placer_->PlaceSend(item, i);
     }
   }
 
-  TaskId& TaskOf(size_t task, size_t actor) { return task_of_[task * current_actors_ + actor]; }
+  Stage& StageOf(const Step& step) { return stages_[static_cast<size_t>(step.stage)]; }
 
-  void FindInputs(const Stage& stage, const Block& block, int32_t microbatch) {
-    current_actors_ = stage.actors.size();
-    inputs_.assign(block.inputs.size() * current_actors_, kNobody);
-    if (input_.options.blocking) return;
-    for (size_t i = 0; i < block.inputs.size(); ++i) {
-      const Makers::Tasks* made = FindMade(stage, block.inputs[i].origin, microbatch);
-      if (made == nullptr) continue;
-      for (size_t a = 0; a < current_actors_; ++a) inputs_[i * current_actors_ + a] = (*made)[a];
+  // The next microbatch of one of a stage's phases.
+  Placer::Item Next(const Step& step, PhaseBlocks& blocks) {
+    const int32_t placed = blocks.placed++;
+    const bool first = placements_.always_first() || placements_.IsFirst(placed);
+    const bool last = !first && !blocks.last.block.tasks.empty() &&
+                      placements_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
+    const Placer::Item item = {.stage = step.stage,
+                               .placed = first  ? &blocks.first
+                                         : last ? &blocks.last
+                                                : &blocks.later,
+                               .microbatch = step.microbatch,
+                               .collected = placements_.asynchronous() ? 0 : placed};
+    sends_.push_back(item);
+    Stage& stage = StageOf(step);
+    if (&blocks == &stage.backward) stage.last_gradient = step.microbatch;
+    return item;
+  }
+
+  PhaseBlocks& FirstBlocksOf(const Step& step) {
+    Stage& stage = StageOf(step);
+    if (step.kind == StepKind::kForward) return stage.forward;
+    return step.kind == StepKind::kWeightGradient ? stage.weights : stage.backward;
+  }
+
+  void PlaceTogether(const Step& a, const Step& b) {
+    const Placer::Item first = Next(a, FirstBlocksOf(a));
+    placer_->PlaceTogether(first, Next(b, FirstBlocksOf(b)));
+    for (const Step* step : {&a, &b}) Finish(*step);
+  }
+
+  void PlaceStep(const Step& step) {
+    placer_->Place(Next(step, FirstBlocksOf(step)));
+    Finish(step);
+  }
+
+  // The rest of a backward: the gradients of the weights, an update.
+  void Finish(const Step& step) {
+    Stage& stage = StageOf(step);
+    const bool split = !stage.weights.first.block.tasks.empty();
+    if (split && step.kind == StepKind::kBackward) placer_->Place(Next(step, stage.weights));
+    const bool done = step.kind == StepKind::kWeightGradient || step.kind == StepKind::kBackward ||
+                      (!split && step.kind == StepKind::kInputGradient);
+    if (!done) return;
+    // Nothing asks for the microbatch before this one again.
+    stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
+    const int64_t every = placements_.update_every;
+    if (every == 0 || stage.backward.placed % every != 0) return;
+    placer_->Place({.stage = step.stage, .placed = &stage.update, .microbatch = step.microbatch});
+  }
+
+  // Gradients of parameters that several stages have go first; what is made of them then comes from
+  // later stages (ShareParameters).
+  void PlaceUpdates() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) PlaceUpdateSends(s, /*made_there=*/false);
+    for (int32_t s = geometry_.stages() - 1; s >= 0; --s) {
+      placer_->Place({.stage = s, .placed = &stages_[static_cast<size_t>(s)].update});
+      PlaceUpdateSends(s, /*made_there=*/true);
     }
   }
 
-  // Who made a value: in this microbatch, or, for the update at the end of the step, in the last
-  // one that ran.
-  static const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) {
-    return stage.makers.Find(origin, microbatch >= 0 ? microbatch : stage.last_microbatch);
-  }
-
-  void FindAfter(const Block& block, const BlockTask& task, size_t actor) {
-    for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      const BlockDependency& dependency = block.dependencies[d];
-      const auto index = static_cast<size_t>(dependency.index);
-      const TaskId on =
-          dependency.external ? inputs_[index * current_actors_ + actor] : TaskOf(index, actor);
-      if (on.valid()) after_.push_back(on);
+  void PlaceUpdateSends(int32_t s, bool made_there) {
+    const PlacedBlock& update = stages_[static_cast<size_t>(s)].update;
+    for (size_t i = 0; i < update.block.sends.size(); ++i) {
+      const BlockSend& send = update.block.sends[i];
+      const bool made = send.has_maker && !send.made_by.external;
+      if (made == made_there) placer_->PlaceSend({.stage = s, .placed = &update}, i);
     }
-  }
-
-  void PlaceKernel(const Stage& stage, const PlacedBlock& placed, size_t t, size_t actor,
-                   int32_t microbatch) {
-    const BlockTask& task = placed.block.tasks[t];
-    after_.clear();
-    FindAfter(placed.block, task, actor);
-    TaskOf(t, actor) =
-        program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
-                         {.duration = placed.DurationOf(t, stage.actors[actor].kind),
-                          .flow = fold_ ? placed.flows[t] : simulator::FlowId(),
-                          .label = task.label,
-                          .microbatch = microbatch},
-                         after_);
-  }
-
-  void PlaceCollective(int32_t s, const PlacedBlock& placed, size_t t, int32_t microbatch) {
-    const Stage& stage = stages_[static_cast<size_t>(s)];
-    const BlockTask& task = placed.block.tasks[t];
-    const auto& groups = pricing_.GroupsOf(task.group);
-    for (size_t g = 0; g < groups.size(); ++g) {
-      after_.clear();
-      streams_.clear();
-      for (const int32_t place : groups[g]) {
-        const auto actor = static_cast<size_t>(place);
-        FindAfter(placed.block, task, actor);
-        streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
-      }
-      const TaskTime time = pricing_.Collective(s, task, g);
-      const TaskId id = program_.AddRendezvous(streams_,
-                                               {.duration = time.duration,
-                                                .flow = time.flow,
-                                                .label = task.label,
-                                                .microbatch = microbatch},
-                                               after_);
-      for (const int32_t place : groups[g]) TaskOf(t, static_cast<size_t>(place)) = id;
-    }
-  }
-
-  void AddMemory(const Stage& stage, const Block& block, int32_t microbatch) {
-    const int64_t m = asynchronous_ ? 0 : std::max(0, microbatch);
-    for (size_t a = 0; a < stage.actors.size(); ++a) {
-      for (const BlockMemory& memory : block.memory) {
-        program_.AddMemoryEvent({.task = TaskOf(static_cast<size_t>(memory.task), a),
-                                 .rank = stage.actors[a].rank,
-                                 .kind = memory.kind,
-                                 .bytes = memory.BytesIn(m)});
-      }
-    }
-  }
-
-  void PlaceSends(int32_t s, const PlacedBlock& placed, int32_t microbatch) {
-    for (size_t i = 0; i < placed.block.sends.size(); ++i) {
-      const BlockSend& send = placed.block.sends[i];
-      Stage& from = stages_[static_cast<size_t>(s)];
-      Stage& to = stages_[static_cast<size_t>(send.to)];
-      const bool next = send.to > s;
-      Makers::Tasks ids(from.actors.size());
-      for (size_t a = 0; a < from.actors.size(); ++a) {
-        after_.clear();
-        const auto* made = FindMade(from, send.origin, microbatch);
-        if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
-        const TaskTime time = fold_ ? placed.sends[i] : pricing_.Send(s, send, a);
-        ids[a] = program_.AddRendezvous(
-            std::array{
-                StreamOf(from.actors[a], next ? StreamKind::kSendNext : StreamKind::kSendPrevious),
-                StreamOf(to.actors[a],
-                         next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext)},
-            {.duration = time.duration,
-             .flow = time.flow,
-             .label = send.label,
-             .microbatch = microbatch},
-            after_);
-        MoveMemory(send, ids[a], from.actors[a].rank, to.actors[a].rank);
-      }
-      if (!input_.options.blocking) to.makers.Remember(send.origin, microbatch, std::move(ids));
-    }
-  }
-
-  void MoveMemory(const BlockSend& send, TaskId task, RankClassId from, RankClassId to) {
-    constexpr auto kKind = simulator::MemoryKind::kActivations;
-    program_.AddMemoryEvent({.task = task, .rank = to, .kind = kKind, .bytes = send.bytes.count()});
-    if (!send.freed) return;
-    program_.AddMemoryEvent(
-        {.task = task, .rank = from, .kind = kKind, .bytes = -send.bytes.count()});
-  }
-
-  StreamId StreamOf(const Actor& actor, StreamKind kind) const {
-    return actor.streams[input_.options.blocking ? 0 : static_cast<size_t>(kind)];
   }
 
   const LoweringInput& input_;
   Geometry geometry_;
   Pricing pricing_;
-  const bool asynchronous_;
-  const int32_t microbatches_;
-  const Placements placements_;
-  bool fold_ = true;
+  transforms::PipelineShape shape_;
+  Placements placements_;
   Program program_;
   std::vector<Stage> stages_;
-  size_t current_actors_ = 1;
-  std::vector<TaskId> task_of_, inputs_, after_;
-  std::vector<StreamId> streams_;
+  std::vector<int64_t> counts_;  // of microbatches, by stage
+  std::optional<Placer> placer_;
+  std::vector<Placer::Item> sends_;  // whose blocks have run in this moment
 };
 
 }  // namespace

@@ -36,6 +36,9 @@ struct LoweringOptions {
   /// Flows for all communication and resources for all links that carry it, for traces and reports
   /// of links. If not, only for what shares a link with something else. No time depends on it.
   bool every_link = false;
+  /// Kernels that follow each other at once whatever happens are one task (FuseRuns). Not read when
+  /// `blocking`.
+  bool fuse_runs = false;
   /// Of collectives, where they can serve a group: elsewhere, and where none is named, the fastest.
   /// Not read by cost models that know no links.
   cost_models::CollectiveChoice algorithms = {};

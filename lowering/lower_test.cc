@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/models/mlp.h"
+#include "ir/text.h"
 #include "simulator/longest_path.h"
 #include "simulator/report.h"
 #include "transforms/parallel.h"
@@ -215,6 +216,50 @@ TEST(Lower, UnlikeRanksSlowDownLikeTheMostSlowedOfThem) {
   EXPECT_THAT(slow_downs(0, {0.3, 0, 0.2, 0.1}), testing::ElementsAre(0.3));
   EXPECT_THAT(slow_downs(0, {0, 0.1, 0.2, 0.3}), testing::ElementsAre(0.3));
   EXPECT_THAT(slow_downs(all, {0.1, 0.3, 0.2, 0}), testing::ElementsAre(0.1, 0.3, 0.2, 0));
+}
+
+// y = relu(x w) w, mean square error: both stages hold w and exchange what they know of its
+// gradient before either updates it.
+TEST(Lower, StagesExchangeTheGradientOfAWeightThatBothHave) {
+  ir::Function step = ir::ParseFunction(R"(func @tied (
+  %x: f32[16,8] data,
+  %w: f32[8,8] parameter
+) {
+  %y0: f32[16,8] = MatMul(%x, %w)
+  %y1: f32[16,8] = MatMul(%y0, %w)
+  return %y1: result
+}
+)")
+                          .value();
+  ASSERT_TRUE(transforms::MakeTrainingStep(
+                  step, {.optimizer = "adam", .loss = {.kind = "mse"}, .simplify = false})
+                  .ok());
+  const auto spread = transforms::ParallelTransform3d(step, {.pp = 2, .microbatches = 4}).value();
+  const auto cluster = cluster::ParseCluster("uniform:2@200Gbps").value();
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  const auto program = Lower({.step = spread,
+                              .schedule = *transforms::FindSchedule("1f1b").value(),
+                              .cluster = cluster,
+                              .cost_model = *cost_model});
+  ASSERT_TRUE(program.ok()) << program.status();
+  const simulator::Trace trace = simulator::RunLongestPath(*program);
+  int sends = 0;
+  for (int32_t t = 0; t < program->task_count(); ++t) {
+    const auto label = program->label(program->label_of(simulator::TaskId(t)));
+    if (label.kind != simulator::TaskKind::kSend || label.phase != simulator::Phase::kUpdate) {
+      continue;
+    }
+    EXPECT_EQ(label.bytes, Bytes(kWeight));
+    ++sends;
+  }
+  EXPECT_EQ(sends, 2);  // once a step, not once a microbatch
+  for (const int32_t rank : {0, 1}) {
+    EXPECT_EQ(program->resident(RankClassId(rank), MemoryKind::kParameters), Bytes(kWeight));
+    EXPECT_EQ(program->resident(RankClassId(rank), MemoryKind::kOptimizer), Bytes(2 * kWeight));
+  }
+  const simulator::Report report = simulator::Summarize(*program, trace);
+  // Four activations forward, four gradients back, and the exchange.
+  EXPECT_EQ(report.bytes_sent, Bytes(8 * 4 * kDim * 4 + 2 * kWeight));
 }
 
 }  // namespace

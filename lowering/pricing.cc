@@ -140,16 +140,17 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
   };
   absl::InlinedVector<Lane, 2> lanes;
   if (IsSend(key)) {
-    const bool next = key.to > key.stage;
+    const bool next = geometry_.place_of(key.to) > geometry_.place_of(key.stage);
     const auto owner = [&](int32_t stage) {
-      return group == kAll ? stage : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
+      return group == kAll ? geometry_.place_of(stage)
+                           : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
     };
     lanes = {
         LaneOf(owner(key.stage), stream(next ? StreamKind::kSendNext : StreamKind::kSendPrevious)),
         LaneOf(owner(key.to),
                stream(next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext))};
   } else if (group == kAll) {
-    lanes = {LaneOf(key.stage, stream(movement.stream))};
+    lanes = {LaneOf(geometry_.place_of(key.stage), stream(movement.stream))};
   } else {
     for (const int32_t place : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
       const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(place)];

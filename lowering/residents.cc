@@ -47,10 +47,9 @@ void AddConstants(const ResidentsOf& of, const transforms::StageFunction& part,
 
 }  // namespace
 
-void AddResidents(const ResidentsOf& of, simulator::Program& program) {
+void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program) {
   const transforms::PipelineStage& parts = of.step.stages[static_cast<size_t>(of.stage)];
-  std::vector<char> seen;  // by origin: forward, backward and update share their inputs
-  for (const transforms::StageFunction* part : {&parts.forward, &parts.backward, &parts.update}) {
+  for (const transforms::StageFunction* part : parts.parts()) {
     for (const ir::Input& input : part->function.inputs()) {
       if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
       if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, program);

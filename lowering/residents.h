@@ -2,6 +2,7 @@
 #define ORRERY_LOWERING_RESIDENTS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
@@ -17,8 +18,9 @@ struct ResidentsOf {
 };
 
 /// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:
-/// parameters, optimizer state, and its share of the whole batch.
-void AddResidents(const ResidentsOf& of, simulator::Program& program);
+/// parameters, optimizer state, and its share of the whole batch. `seen`, by origin, is of all
+/// stages of the rank: what they share is there once.
+void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -10,6 +10,7 @@
 #include "lowering/makers.h"
 #include "lowering/pricing.h"
 #include "simulator/program.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::lowering {
 
@@ -35,38 +36,63 @@ struct PlacedBlock {
   }
 };
 
+/// The block of the first microbatch, when there is nothing to add to, and that of the others.
+struct PhaseBlocks {
+  PlacedBlock first, later;
+  PlacedBlock last;    // `later` before an update, where FuseRuns tells them apart; else empty
+  int32_t placed = 0;  // microbatches so far
+
+  /// Of the microbatch after which the update begins; of a single one there is only a first.
+  const Block& final() const { return later.block.tasks.empty() ? first.block : later.block; }
+};
+
 /// One stage while its blocks are being placed.
 struct Stage {
   std::vector<Actor> actors;
-  PlacedBlock forward_first, forward, backward_first, backward, update;
+  PhaseBlocks forward, backward, weights;  // weights: empty where backward is not split
+  PlacedBlock update;
   int32_t last_microbatch = 0;  // that was placed
+  int32_t last_gradient = 0;    // whose gradient of the input was placed
   int32_t last_backward = -1;   // whose backward was placed; -1: none yet
   Makers makers;
 
-  std::array<PlacedBlock*, 5> blocks() {
-    return {&forward_first, &forward, &backward_first, &backward, &update};
+  std::array<PlacedBlock*, 9> blocks() {
+    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
+            &weights.first, &weights.later, &weights.last,   &update};
   }
-  std::array<const PlacedBlock*, 5> blocks() const {
-    return {&forward_first, &forward, &backward_first, &backward, &update};
+  std::array<const PlacedBlock*, 9> blocks() const {
+    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
+            &weights.first, &weights.later, &weights.last,   &update};
   }
-  /// The backward that update follows; of a single microbatch there is only a first one.
+  /// What makes the last gradients before the update.
   const Block& LastBackward() const {
-    return backward.block.tasks.empty() ? backward_first.block : backward.block;
+    return weights.final().tasks.empty() ? backward.final() : weights.final();
   }
 };
 
 /// How often blocks are placed.
 struct Placements {
   int64_t microbatches = 1;
-  bool asynchronous = false;  // a schedule that updates after each microbatch
+  transforms::PipelineShape shape = {};
+  int64_t update_every = 0;  // microbatches, in asynchronous schedules; 0: once, in the end
 
-  /// One microbatch, or nothing to add to: the blocks of the first one are those of all.
-  bool always_first() const { return asynchronous || microbatches == 1; }
-  /// Of each of Stage::blocks.
-  std::array<int64_t, 5> counts() const {
-    const int64_t first = always_first() ? microbatches : 1;
-    return {first, microbatches - first, first, microbatches - first,
-            asynchronous ? microbatches : 1};
+  bool asynchronous() const { return update_every > 0; }
+  /// There is never anything to add to: the blocks of the first microbatch are those of all.
+  bool always_first() const { return update_every == 1 || microbatches == 1; }
+  /// Whether gradients begin anew with the microbatch that is the `placed`th of its stage.
+  bool IsFirst(int64_t placed) const {
+    return asynchronous() ? placed % update_every == 0 : placed == 0;
+  }
+  /// Whether an update follows the microbatch that is the `placed`th of `count` of its stage.
+  bool IsLast(int64_t placed, int64_t count) const {
+    return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
+  }
+  /// Of each of Stage::blocks, at most.
+  std::array<int64_t, 9> counts() const {
+    const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
+    const int64_t first = always_first() ? microbatches : updates;
+    const int64_t later = always_first() ? 0 : microbatches;
+    return {first, later, first, later, updates, first, later, updates, updates};
   }
   /// Rows that `rows_of` counts in the blocks of a stage, each as often as a rank has it.
   template <typename RowsOf>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lowering/buckets.h"
+#include "lowering/fuse_runs.h"
 #include "lowering/residents.h"
 
 namespace orrery::lowering {
@@ -30,25 +31,17 @@ const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
 }
 
 // `stage` has all blocks but those that come after this one.
-PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, Phase phase,
-                                  const Stage& stage, bool first) {
-  const auto s = static_cast<int32_t>(&stage - stages_.data());
-  const bool overlaps = phase == Phase::kUpdate && !input_.options.blocking;
+PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const Stage& stage,
+                                  const BlockContext& context) {
+  const bool overlaps = context.every_dependency;
   const auto lower = [&](int32_t kind, Program& program) {
-    Block block = LowerBlock(part,
-                             {.cost_model = input_.cost_model,
-                              .device = input_.cluster.kind(kind),
-                              .phase = phase,
-                              .stage = s,
-                              .first = first,
-                              .blocking = input_.options.blocking,
-                              .keeps_results = !placements_.asynchronous,
-                              .every_dependency = overlaps},
-                             program);
+    BlockContext of_kind = context;
+    of_kind.device = &input_.cluster.kind(kind);
+    Block block = LowerBlock(part, of_kind, program);
     if (overlaps) FormBuckets(stage.LastBackward(), input_.options.bucket_size, block, program);
     return block;
   };
-  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(s)];
+  const std::vector<int32_t>& kinds = KindsOf(context.stage);
   PlacedBlock placed;
   placed.block = lower(kinds.front(), program_);
   for (size_t k = 1; k < kinds.size(); ++k) {
@@ -59,33 +52,55 @@ PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, Phase p
   return placed;
 }
 
+void StageMaker::MakeStage(int32_t s) {
+  const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
+  Stage& stage = stages_.emplace_back();
+  BlockContext context = {
+      .cost_model = input_.cost_model,
+      .stage = s,
+      .blocking = input_.options.blocking,
+      .keeps_results = !placements_.asynchronous(),
+      .update = parts.weights.function.order().empty() ? nullptr : &parts.update};
+  const auto make = [&](const transforms::StageFunction& part, Phase phase, PhaseBlocks& blocks) {
+    context.phase = phase;
+    context.first = true;
+    blocks.first = MakeBlock(part, stage, context);
+    context.first = false;
+    if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
+  };
+  make(parts.forward, Phase::kForward, stage.forward);
+  make(parts.backward, Phase::kBackward, stage.backward);
+  make(parts.weights, Phase::kBackward, stage.weights);
+  context.phase = Phase::kUpdate;
+  context.first = true;
+  context.every_dependency = !input_.options.blocking;
+  stage.update = MakeBlock(parts.update, stage, context);
+  if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
+}
+
 void StageMaker::MakeBlocks() {
   int32_t ops = 0;
   for (const transforms::PipelineStage& stage : input_.step.stages) {
-    for (const auto* part : {&stage.forward, &stage.backward, &stage.update}) {
-      ops += part->function.op_limit();
-    }
+    for (const auto* part : stage.parts()) ops += part->function.op_limit();
   }
   program_.ReserveLabels(ops);
-  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+  for (int32_t place = 0; place < geometry_.places(); ++place) {
     std::vector<int32_t>& kinds = kinds_.emplace_back();
-    for (const int32_t rank : geometry_.ranks_of_stage(s)) {
+    for (const int32_t rank : geometry_.ranks_at(place)) {
       const int32_t kind = input_.cluster.kind_of(geometry_.device(rank));
       if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
     }
-    const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
-    const bool later = !placements_.always_first();
-    Stage& stage = stages_.emplace_back();
-    stage.forward_first = MakeBlock(parts.forward, Phase::kForward, stage, true);
-    if (later) stage.forward = MakeBlock(parts.forward, Phase::kForward, stage, false);
-    stage.backward_first = MakeBlock(parts.backward, Phase::kBackward, stage, true);
-    if (later) stage.backward = MakeBlock(parts.backward, Phase::kBackward, stage, false);
-    stage.update = MakeBlock(parts.update, Phase::kUpdate, stage, true);
-    for (const PlacedBlock* placed : stage.blocks()) {
+  }
+  stages_.reserve(static_cast<size_t>(geometry_.stages()));
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    MakeStage(s);
+    for (const PlacedBlock* placed : stages_.back().blocks()) {
       for (const BlockTask& task : placed->block.tasks) {
         if (!task.group.empty()) pricing_.Expect(s, task);
       }
-      for (const BlockSend& send : placed->block.sends) pricing_.Expect(s, send);
+      for (const BlockSend& send : placed->block.sends) {
+        if (Travels(s, send)) pricing_.Expect(s, send);
+      }
     }
   }
 }
@@ -115,51 +130,60 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
 }
 
 // As with durations, the slowest kind stands for all of a folded stage.
-double StageMaker::SlowDownOf(int32_t stage, int32_t rank) const {
+double StageMaker::SlowDownOf(int32_t place, int32_t rank) const {
   if (!fold_) return DeviceOf(rank).communication_slowdown;
   double slowdown = 0;
-  for (const int32_t kind : kinds_[static_cast<size_t>(stage)]) {
+  for (const int32_t kind : kinds_[static_cast<size_t>(place)]) {
     slowdown = std::max(slowdown, input_.cluster.kind(kind).communication_slowdown);
   }
   return slowdown;
 }
 
-void StageMaker::MakeRanks() {
-  for (int32_t s = 0; s < geometry_.stages(); ++s) {
-    const std::vector<int32_t>& ranks = geometry_.ranks_of_stage(s);
-    const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(s)];
-    std::vector<Actor>& actors = stages_[static_cast<size_t>(s)].actors;
-    const size_t count = fold_ ? 1 : ranks.size();
-    for (size_t a = 0; a < count; ++a) {
-      Bytes capacity = CapacityOf(ranks[a]);
-      for (const int32_t rank : ranks) {
-        if (fold_) capacity = std::min(capacity, CapacityOf(rank));
-      }
-      const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
-      Actor actor;
-      actor.kind =
-          fold_ ? 0
-                : static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
-      actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
-                                     .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
-                                     .stage = s,
-                                     .capacity = capacity,
-                                     .communication_slowdown = SlowDownOf(s, ranks[a])});
-      for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
-           ++stream) {
-        actor.streams[static_cast<size_t>(stream)] =
-            program_.AddStream(actor.rank, static_cast<StreamKind>(stream));
-      }
-      AddResidents({.step = input_.step,
-                    .stage = s,
-                    .weight_versions = input_.schedule.weight_versions(
-                        {.stages = geometry_.stages(),
-                         .microbatches = static_cast<int32_t>(placements_.microbatches)},
-                        s),
-                    .rank = actor.rank},
-                   program_);
-      actors.push_back(actor);
+void StageMaker::MakeActors(int32_t place) {
+  const std::vector<int32_t>& ranks = geometry_.ranks_at(place);
+  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(place)];
+  std::vector<Actor>& actors = actors_.emplace_back();
+  const size_t count = fold_ ? 1 : ranks.size();
+  for (size_t a = 0; a < count; ++a) {
+    Bytes capacity = CapacityOf(ranks[a]);
+    for (const int32_t rank : ranks) {
+      if (fold_) capacity = std::min(capacity, CapacityOf(rank));
     }
+    const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
+    Actor actor;
+    actor.kind =
+        fold_ ? 0
+              : static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+    actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
+                                   .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+                                   .stage = place,
+                                   .capacity = capacity,
+                                   .communication_slowdown = SlowDownOf(place, ranks[a])});
+    for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
+         ++stream) {
+      actor.streams[static_cast<size_t>(stream)] =
+          program_.AddStream(actor.rank, static_cast<StreamKind>(stream));
+    }
+    actors.push_back(actor);
+  }
+}
+
+void StageMaker::MakeRanks() {
+  for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
+  for (int32_t place = 0; place < geometry_.places(); ++place) {
+    for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+      std::vector<char> seen;
+      for (int32_t s = 0; s < geometry_.stages(); ++s) {
+        if (geometry_.place_of(s) != place) continue;
+        const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
+        AddResidents(
+            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank},
+            seen, program_);
+      }
+    }
+  }
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    stages_[static_cast<size_t>(s)].actors = actors_[static_cast<size_t>(geometry_.place_of(s))];
   }
 }
 
@@ -180,7 +204,7 @@ void StageMaker::SetLevels() {
         if (!task.group.empty()) program_.SetLevel(task.label, pricing_.LevelOf(s, task));
       }
       for (const BlockSend& send : placed->block.sends) {
-        program_.SetLevel(send.label, pricing_.LevelOf(s, send));
+        if (Travels(s, send)) program_.SetLevel(send.label, pricing_.LevelOf(s, send));
       }
     }
   }
@@ -202,7 +226,7 @@ void StageMaker::PriceBlocks() {
                                 static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
       }
       for (const BlockSend& send : placed->block.sends) {
-        placed->sends.push_back(pricing_.Send(s, send, 0));
+        placed->sends.push_back(Travels(s, send) ? pricing_.Send(s, send, 0) : TaskTime());
       }
     }
   }

@@ -31,18 +31,28 @@ class StageMaker {
   bool folded() const { return fold_; }
 
  private:
-  PlacedBlock MakeBlock(const transforms::StageFunction& part, simulator::Phase phase,
-                        const Stage& stage, bool first);
+  PlacedBlock MakeBlock(const transforms::StageFunction& part, const Stage& stage,
+                        const BlockContext& context);
   void MakeBlocks();
+  void MakeStage(int32_t s);
   bool CanFold();
   bool OneKindAStage() const;
   void MakeRanks();
+  void MakeActors(int32_t place);
   Bytes CapacityOf(int32_t rank) const;
   void SetLevels();
-  double SlowDownOf(int32_t stage, int32_t rank) const;
+  double SlowDownOf(int32_t place, int32_t rank) const;
   void PriceBlocks();
   void TakeSlowest(PlacedBlock& placed) const;
   const cluster::Device& DeviceOf(int32_t rank) const;
+  const std::vector<int32_t>& KindsOf(int32_t stage) const {
+    return kinds_[static_cast<size_t>(geometry_.place_of(stage))];
+  }
+
+  // Whether the value goes to another rank.
+  bool Travels(int32_t stage, const BlockSend& send) const {
+    return geometry_.place_of(stage) != geometry_.place_of(send.to);
+  }
 
   const LoweringInput& input_;
   const Geometry& geometry_;
@@ -51,7 +61,8 @@ class StageMaker {
   simulator::Program& program_;
   bool fold_ = true;
   std::vector<Stage> stages_;
-  std::vector<std::vector<int32_t>> kinds_;  // of the devices of each stage, each once
+  std::vector<std::vector<Actor>> actors_;   // by place
+  std::vector<std::vector<int32_t>> kinds_;  // of the devices of each place, each once
 };
 
 }  // namespace orrery::lowering

@@ -21,6 +21,8 @@ std::string ToString(const Candidate& candidate) {
       candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
       candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep), " --micro-batches ",
       candidate.microbatches, " --schedule ", candidate.schedule,
+      candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
+      candidate.zero == 0 ? "" : absl::StrCat(" --zero ", candidate.zero),
       candidate.recompute == "none" ? ""
                                     : absl::StrCat(" --recompute ", Quoted(candidate.recompute)));
 }

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
+#include "search/steady_state.h"
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
 #include "transforms/parallel.h"
+#include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/split_backward.h"
 
 namespace orrery::search {
 namespace {
@@ -22,65 +25,6 @@ using cluster::DeviceId;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Batches that an asynchronous pipeline is played for: enough to fill it, and one.
-int32_t RoundsFor(const transforms::PipelineSchedule& schedule, const Candidate& candidate) {
-  if (!schedule.asynchronous) return 1;
-  const int64_t to_fill = (2 * candidate.pp + candidate.microbatches - 1) / candidate.microbatches;
-  return static_cast<int32_t>(1 + to_fill);
-}
-
-// Batches after which an asynchronous pipeline that is full is where it was: a stage goes through
-// its versions of the weights in pp microbatches, and not each need take as long as the next.
-int32_t RoundsOfACycle(const Candidate& candidate) {
-  return static_cast<int32_t>(candidate.pp / std::gcd(candidate.pp, candidate.microbatches));
-}
-
-void Divide(int32_t batches, simulator::Report& step) {
-  const auto part = [&](Duration of) { return Duration(of.picoseconds() / batches); };
-  step.step_time = part(step.step_time + Duration(batches - 1));
-  step.bytes_sent = Bytes(step.bytes_sent.count() / batches);
-  step.bytes_reduced = Bytes(step.bytes_reduced.count() / batches);
-  step.flops = Flops(step.flops.count() / batches);
-  for (simulator::RankReport& rank : step.ranks.rows()) {
-    for (Duration* of :
-         {&rank.finish, &rank.busy, &rank.communication, &rank.exposed_communication, &rank.idle}) {
-      *of = part(*of);
-    }
-  }
-  step.shares.Divide(batches);
-}
-
-// The report of one of the `batches` by which two runs of a full pipeline differ: filling and
-// draining are in both. Memory is that of the longer run.
-simulator::Report Difference(const Run& longer, const simulator::Report& shorter, int32_t batches) {
-  simulator::Report step = longer.report;
-  step.step_time -= shorter.step_time;
-  Duration busiest = step.step_time;
-  step.bytes_sent -= shorter.bytes_sent;
-  step.bytes_reduced -= shorter.bytes_reduced;
-  step.flops = Flops(step.flops.count() - shorter.flops.count());
-  for (size_t r = 0; r < step.ranks.rows().size(); ++r) {
-    simulator::RankReport& rank = step.ranks.rows()[r];
-    const simulator::RankReport& before = shorter.ranks.rows()[r];
-    rank.finish -= before.finish;
-    rank.busy -= before.busy;
-    rank.communication -= before.communication;
-    rank.exposed_communication -= before.exposed_communication;
-    rank.idle -= before.idle;
-    busiest = std::max(busiest, step.step_time - rank.idle);
-  }
-  // Where the pipeline has not quite settled, no rank goes on before it is done all the same.
-  for (simulator::RankReport& rank : step.ranks.rows()) {
-    rank.idle += busiest - step.step_time;
-    rank.finish = std::min(rank.finish, busiest);
-  }
-  step.step_time = busiest;
-  step.shares.Subtract(shorter.shares);
-  Divide(batches, step);
-  simulator::SetRatios(longer.program, step);
-  return step;
 }
 
 // Size of an element in the type in which most of the model computes.
@@ -122,11 +66,13 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                const transforms::PipelineSchedule& schedule, int32_t rounds) {
   Run run;
   run.rounds = rounds;
+  lowering::LoweringOptions options = setting.lowering;
+  options.fuse_runs = !options.every_link;  // who asks for links wants to see kernels, too
   ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = step,
                                                         .schedule = schedule,
                                                         .cluster = setting.cluster,
                                                         .cost_model = *setting.cost_model,
-                                                        .options = setting.lowering,
+                                                        .options = options,
                                                         .rounds = rounds}));
   if (setting.lowering.every_link) run.link_use.emplace(run.program);
   absl::StatusOr<simulator::Trace> trace =
@@ -230,10 +176,17 @@ class CandidatePlayer {
 
  private:
   absl::Status Prepare() {
-    ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, candidate_));
     ORRERY_ASSIGN_OR_RETURN(
         recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
+    shape_ = ShapeOf(schedule_, candidate_);
+    if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
+    }
+    ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
+    ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat(setting_.cluster.name, " has ", setting_.cluster.size(), " devices; ",
@@ -246,6 +199,20 @@ class CandidatePlayer {
     limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
                                              : setting_.lowering.memory_limit;
     return absl::OkStatus();
+  }
+
+  // Schedules that part backwards need ops that do not make both gradients.
+  absl::Status SplitBackward() {
+    constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
+    if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
+    for (const auto& order : schedule_.OrdersOf(shape_)) {
+      for (const transforms::ScheduleStep& step : order) {
+        splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
+      }
+    }
+    if (!splits_) return absl::OkStatus();
+    split_step_ = setting_.step;
+    return transforms::SplitBackward(*split_step_).status();
   }
 
   // Takes the other run where it is better.
@@ -282,10 +249,8 @@ class CandidatePlayer {
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
-      const transforms::StageOrders orders =
-          schedule_->orders({.stages = static_cast<int32_t>(candidate_.pp),
-                             .microbatches = static_cast<int32_t>(candidate_.microbatches)});
-      in_flight_ = transforms::PeakLiveMicrobatches(orders.front());
+      const transforms::RankOrders orders = schedule_.OrdersOf(shape_);
+      in_flight_ = transforms::PeakLive(orders.front()) / shape_.chunks;
     }
     Bytes peak;
     int in_vain = 0;  // tries
@@ -306,28 +271,40 @@ class CandidatePlayer {
     const bool by_cost = way.by_cost && prices_.has_value();
     transforms::SpreadOptions options{.prices = by_cost ? &*prices_ : nullptr,
                                       .sharding = setting_.sharding,
-                                      .equal_stages = setting_.equal_stages,
+                                      .stages = {.equal_stages = setting_.equal_stages,
+                                                 .split_backward = splits_,
+                                                 .chunks = shape_.chunks,
+                                                 .placement = schedule_.placement},
                                       .in_flight = in_flight_,
-                                      .updates_each_microbatch = schedule_->asynchronous,
+                                      .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_};
+    if (candidate_.zero != 0) options.zero = setting_.zero;
+    options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                            transforms::ParallelTransform3d(setting_.step, degrees_, options));
-    const int32_t rounds = RoundsFor(*schedule_, candidate_);
-    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, *schedule_, rounds));
-    if (!schedule_->asynchronous) return run;
+                            transforms::ParallelTransform3d(step_of_one(), degrees_, options));
+    const int32_t rounds = RoundsFor(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, schedule_, rounds));
+    if (!schedule_.asynchronous) return run;
     const simulator::Report shorter = std::move(run.report);
-    const int32_t batches = RoundsOfACycle(candidate_);
-    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, *schedule_, rounds + batches));
-    run.report = Difference(run, shorter, batches);
+    const int32_t batches = RoundsOfACycle(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, schedule_, rounds + batches));
+    run.report = Difference(run.program, std::move(run.report), shorter, batches);
     return run;
+  }
+
+  const ir::Function& step_of_one() const {
+    return split_step_.has_value() ? *split_step_ : setting_.step;
   }
 
   const Setting& setting_;
   const Candidate& candidate_;
   const transforms::ParallelDegrees degrees_;
-  const transforms::PipelineSchedule* schedule_ = nullptr;
+  transforms::PipelineSchedule schedule_;
+  transforms::PipelineShape shape_;
+  bool splits_ = false;                     // backwards
+  std::optional<ir::Function> split_step_;  // then
   transforms::RecomputePolicy recompute_;
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
@@ -337,6 +314,35 @@ class CandidatePlayer {
 };
 
 }  // namespace
+
+absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
+                                                        const Candidate& candidate) {
+  if (!setting.orders.has_value()) {
+    ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
+                            transforms::FindSchedule(candidate.schedule));
+    return *schedule;
+  }
+  const transforms::PipelineShape& shape = setting.orders->shape;
+  if (shape.ranks != candidate.pp || shape.microbatches != candidate.microbatches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(candidate), ": the orders are of ", shape.ranks, " ranks and ",
+                     shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
+  }
+  transforms::PipelineSchedule schedule = **transforms::FindSchedule("1f1b");
+  schedule.placement = setting.orders->placement;
+  schedule.chunks = shape.chunks;
+  schedule.given = &setting.orders->orders;
+  return schedule;
+}
+
+transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
+                                  const Candidate& candidate) {
+  const auto number = [](int64_t n) {
+    return static_cast<int32_t>(std::min<int64_t>(n, std::numeric_limits<int32_t>::max()));
+  };
+  return schedule.ShapeOf(number(candidate.pp), number(candidate.microbatches),
+                          number(candidate.chunks));
+}
 
 absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate) {
   return CandidatePlayer(setting, candidate).Best();

@@ -20,6 +20,9 @@
 #include "support/status.h"
 #include "support/units.h"
 #include "transforms/auto_shard.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/schedules/text.h"
+#include "transforms/zero.h"
 
 // One candidate from the training step to its figures.
 
@@ -35,12 +38,25 @@ struct Setting {
   std::unique_ptr<const cost_models::CostModel> cost_model;
   lowering::LoweringOptions lowering;
   std::string order = "hp,dp,pp";
+  /// Orders that somebody has written down; the schedule of candidates is not asked then.
+  std::optional<transforms::ParsedOrders> orders;
   /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
-  bool equal_stages = false;  // as in transforms::SpreadOptions
-  Flops model_flops;          // of the unspread step: CountModelFlops
+  bool equal_stages = false;     // as in transforms::SpreadOptions
+  transforms::ZeroOptions zero;  // but its stage, which is the candidate's
+  Flops model_flops;             // of the unspread step: CountModelFlops
 };
+
+/// The schedule of that name, or the orders that the setting has; an error when there is none, or
+/// the orders are of another pipeline. Good as long as the setting.
+absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
+                                                        const Candidate& candidate);
+
+/// The shape of its pipeline, with the chunks that the schedule has where the candidate leaves them
+/// open.
+transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
+                                  const Candidate& candidate);
 
 /// A candidate that has been played: everything that a report or a trace is made from.
 struct Run {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
 namespace {
@@ -39,16 +40,35 @@ int64_t RanksOf(const Candidate& candidate, int64_t most) {
   return ranks;
 }
 
-// The candidate with all numbers of microbatches, all schedules and all that may be computed again.
+// Only some schedules leave it open how many stages a rank holds.
+std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
+  const auto found = transforms::FindSchedule(schedule);
+  return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
+}
+
+// Whether several ranks do the same to different data.
+bool SharesData(const Candidate& candidate) {
+  return candidate.dp * candidate.cp * candidate.ep > 1;
+}
+
+// The candidate with all numbers of microbatches, all schedules, chunks, stages of ZeRO, and all
+// that may be computed again.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
     candidate.microbatches = microbatches;
     for (const std::string& schedule : space.schedules) {
       candidate.schedule = schedule;
-      for (const std::string& recompute : space.recompute) {
-        candidate.recompute = recompute;
-        candidates.push_back(candidate);
+      for (const int64_t chunks : ChunksOf(space, schedule)) {
+        candidate.chunks = chunks;
+        for (const int64_t zero : space.zero) {
+          if (zero != space.zero.front() && !SharesData(candidate)) continue;
+          candidate.zero = zero;
+          for (const std::string& recompute : space.recompute) {
+            candidate.recompute = recompute;
+            candidates.push_back(candidate);
+          }
+        }
       }
     }
   }

@@ -18,6 +18,11 @@ struct Cell {
   nlohmann::ordered_json value;
 };
 
+int64_t ChunksOf(const Candidate& candidate) {
+  const auto schedule = transforms::FindSchedule(candidate.schedule);
+  return schedule.ok() ? ShapeOf(**schedule, candidate).chunks : 1;
+}
+
 std::vector<Cell> Cells(const Setting& setting, const Result& r) {
   using Json = nlohmann::ordered_json;
   const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
@@ -28,10 +33,10 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
           {"hp", r.candidate.hp},
           {"pp", r.candidate.pp},
           {"num_microbatches", r.candidate.microbatches},
-          {"chunks", 1},
+          {"chunks", ChunksOf(r.candidate)},
           {"schedule", r.candidate.schedule},
           {"recompute", r.candidate.recompute},
-          {"zero", 0},
+          {"zero", r.candidate.zero},
           {"step_time_s", figure(r.step_time.seconds())},
           {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
           {"tokens_per_s", figure(r.figures.tokens_per_s)},
@@ -70,6 +75,7 @@ std::string Row(const Result& r) {
   const std::string more = absl::StrCat(
       r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
       r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
+      r.candidate.zero == 0 ? "" : absl::StrCat("  zero ", r.candidate.zero),
       r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute));
   return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.candidate.dp,
                          r.candidate.hp, r.candidate.pp, r.candidate.microbatches,

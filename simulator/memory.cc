@@ -17,7 +17,7 @@ struct TimedEvent {
 };
 
 Time TimeOf(const MemoryEvent& event, const Trace& trace) {
-  return event.bytes > 0 ? trace.start_of(event.task) : trace.finish_of(event.task);
+  return event.at_start() ? trace.start_of(event.task) : trace.finish_of(event.task);
 }
 
 MemoryUse Resident(const Program& program, RankClassId rank) {

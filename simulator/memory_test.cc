@@ -136,7 +136,7 @@ MemoryUse SlowPeak(const Program& program, const Trace& trace, RankClassId rank)
   const std::vector<MemoryEvent>& events = program.memory_events();
   for (size_t i = 0; i < events.size(); ++i) {
     if (events[i].rank != rank) continue;
-    const bool takes = events[i].bytes > 0;
+    const bool takes = events[i].at_start();
     order.emplace_back(takes ? trace.start_of(events[i].task) : trace.finish_of(events[i].task), i);
   }
   std::sort(order.begin(), order.end());

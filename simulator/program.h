@@ -136,13 +136,21 @@ struct Task {
   int32_t microbatch = -1;  // -1: once a step
 };
 
-/// Memory that rank `rank` takes when `task` starts (bytes > 0) or gives back when it has finished
-/// (bytes < 0).
+/// When a memory event of a task happens. By its sign: what is taken, when the task starts; what is
+/// given back, when it has finished.
+enum class MemoryMoment : uint8_t { kBySign, kStart, kFinish };
+
+/// Memory that rank `rank` takes (bytes > 0) or gives back (bytes < 0).
 struct MemoryEvent {
   TaskId task = {};
   RankClassId rank = {};
   MemoryKind kind = MemoryKind::kOther;
+  MemoryMoment moment = MemoryMoment::kBySign;
   int64_t bytes = 0;
+
+  bool at_start() const {
+    return moment == MemoryMoment::kBySign ? bytes > 0 : moment == MemoryMoment::kStart;
+  }
 };
 
 /// See the top of this file. Arrays indexed by dense ids; rows of participants and dependencies are

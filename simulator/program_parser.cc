@@ -245,6 +245,8 @@ class Parser {
     ORRERY_ASSIGN_OR_RETURN(event.kind, line.Enum<MemoryKind>(kMemoryKindCount));
     ORRERY_ASSIGN_OR_RETURN(event.bytes, line.Int64());
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
+    if (line.Take("late")) event.moment = MemoryMoment::kFinish;
+    if (line.Take("early")) event.moment = MemoryMoment::kStart;
     program_.AddMemoryEvent(event);
     return line.End();
   }

@@ -111,7 +111,11 @@ void PrintTask(const Program& program, TaskId id, std::string* out) {
 
 void PrintMemoryEvent(const MemoryEvent& event, std::string* out) {
   absl::StrAppend(out, "memory ", ToString(event.task), " ", ToString(event.rank), " ",
-                  ToString(event.kind), event.bytes < 0 ? " " : " +", event.bytes, " bytes\n");
+                  ToString(event.kind), event.bytes < 0 ? " " : " +", event.bytes, " bytes",
+                  event.at_start() == (event.bytes > 0) ? ""
+                  : event.bytes > 0                     ? " late"
+                                                        : " early",
+                  "\n");
 }
 
 }  // namespace

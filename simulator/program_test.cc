@@ -122,11 +122,13 @@ TEST(ProgramVerify, FindsIdsOutOfRange) {
 
 TEST(ProgramVerify, FindsMemoryEventsOfNobody) {
   TwoRanks task;
-  task.program.AddMemoryEvent({TaskId(0), task.first, MemoryKind::kOther, 1});
+  task.program.AddMemoryEvent(
+      {.task = TaskId(0), .rank = task.first, .kind = MemoryKind::kOther, .bytes = 1});
   EXPECT_THAT(task.Trouble(), HasSubstr("memory event: names task0"));
   TwoRanks rank;
   rank.Add(rank.left, 1);
-  rank.program.AddMemoryEvent({TaskId(0), RankClassId(2), MemoryKind::kOther, 1});
+  rank.program.AddMemoryEvent(
+      {.task = TaskId(0), .rank = RankClassId(2), .kind = MemoryKind::kOther, .bytes = 1});
   EXPECT_THAT(rank.Trouble(), HasSubstr("memory event: names rank2"));
 }
 

@@ -24,6 +24,7 @@
 //   task1 stream0 stream1 label1 takes flow0 after task0
 //   memory task0 rank0 activations +4096 bytes
 //   memory task1 rank0 activations -4096 bytes
+//   memory task2 rank0 gradients +4096 bytes late
 //
 // Empty lines and lines that start with '#' are skipped.
 

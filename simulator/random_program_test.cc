@@ -137,7 +137,12 @@ class Generator {
       for (size_t events = Below(3); events > 0; --events) {
         const int64_t bytes = static_cast<int64_t>(Below(2000)) - 1000;
         const auto kind = static_cast<MemoryKind>(Below(kMemoryKindCount));
-        program_.AddMemoryEvent({TaskId(i), rank, kind, bytes});
+        const auto moment = static_cast<MemoryMoment>(Below(3));
+        program_.AddMemoryEvent({.task = TaskId(i),
+                                 .rank = rank,
+                                 .kind = kind,
+                                 .moment = bytes == 0 ? MemoryMoment::kBySign : moment,
+                                 .bytes = bytes});
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "simulator/activity.h"
 #include "support/check.h"
 
@@ -13,10 +14,18 @@ namespace {
 struct LabelFacts {
   double flops = 0;  // of each rank that takes part
   int64_t bytes_sent = 0;
-  int64_t bytes_reduced = 0;
+  int64_t halves_reduced = 0;  // of bytes
   Bytes bytes;
   int32_t column = -1;  // of the shares of communication; -1: it computes
 };
+
+// An all-reduce is a reduce-scatter and then an all-gather, so each of these counts half.
+int64_t HalvesReduced(const TaskLabel& label) {
+  if (label.kind != TaskKind::kCollective) return 0;
+  const bool half = absl::StartsWith(label.communication, "all-gather") ||
+                    absl::StartsWith(label.communication, "reduce-scatter");
+  return label.bytes.count() * label.collectives * (half ? 1 : 2);
+}
 
 std::vector<LabelFacts> FactsOfLabels(const Program& program, const CommunicationShares& shares) {
   std::vector<LabelFacts> facts;
@@ -24,12 +33,11 @@ std::vector<LabelFacts> FactsOfLabels(const Program& program, const Communicatio
   for (int32_t i = 0; i < program.label_count(); ++i) {
     const TaskLabel label = program.label(LabelId(i));
     const int64_t bytes = label.bytes.count();
-    facts.push_back(
-        {.flops = label.flops.count(),
-         .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
-         .bytes_reduced = label.kind == TaskKind::kCollective ? bytes * label.collectives : 0,
-         .bytes = label.bytes,
-         .column = shares.column_of(LabelId(i))});
+    facts.push_back({.flops = label.flops.count(),
+                     .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
+                     .halves_reduced = HalvesReduced(label),
+                     .bytes = label.bytes,
+                     .column = shares.column_of(LabelId(i))});
   }
   return facts;
 }
@@ -56,7 +64,7 @@ IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& tr
   const IdTable<StreamId, int64_t> members = MembersByStream(program);
   IdTable<StreamId, StreamSums> sums(program.stream_count());
   int64_t bytes_sent = 0;
-  int64_t bytes_reduced = 0;
+  int64_t halves_reduced = 0;
   double flops = 0;
   const std::span<const LabelId> labels = program.task_labels();
   for (size_t row = 0; row < labels.size(); ++row) {
@@ -73,10 +81,10 @@ IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& tr
       flops += fact.flops * static_cast<double>(members[stream]);
     }
     bytes_sent += fact.bytes_sent * members[streams.front()];
-    bytes_reduced += fact.bytes_reduced;
+    halves_reduced += fact.halves_reduced;
   }
   report.bytes_sent = Bytes(bytes_sent);
-  report.bytes_reduced = Bytes(bytes_reduced);
+  report.bytes_reduced = Bytes((halves_reduced + 1) / 2);
   report.flops = Flops(flops);
   return sums;
 }

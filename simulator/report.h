@@ -39,8 +39,10 @@ struct Report {
   Bytes peak_memory;                   // of the rank that needs most
   bool fits = true;                    // whether every rank's peak is within its capacity
   Bytes bytes_sent;                    // by sends, each counted once
-  Bytes bytes_reduced;                 // tensors of collectives, each counted once
-  Flops flops;                         // of all ranks
+  /// Tensors of collectives, each counted once; of an all-gather and a reduce-scatter half, since
+  /// the two together are an all-reduce.
+  Bytes bytes_reduced;
+  Flops flops;                                     // of all ranks
   std::vector<CommunicationReport> communication;  // by kind and level
   CommunicationShares shares;                      // the same, of each rank class
   int64_t rank_count = 0;                          // global ranks: the members of all classes

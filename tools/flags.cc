@@ -163,6 +163,10 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "context-attention", po::value(&flags.context_attention),
       "how attention gets by with --cp: all-to-all, all-gather, ring, or auto: the fastest "
       "[auto]")(
+      "zero-group", po::value(&flags.zero.group),
+      "neighbouring dp ranks that share what --zero shares out; other groups hold copies [all]")(
+      "prefetch", po::value(&flags.zero.prefetch),
+      "layers whose weights --zero 3 gathers ahead of the one that computes [1]")(
       "shard", po::value(&flags.shard)->composing(),
       "REGEX=hp@1: axis hp splits dimension 1 of the values whose names match, or hp@whole; the "
       "rest is chosen around it (repeat for more)")(
@@ -230,6 +234,10 @@ absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
   setting.equal_stages = flags.distir();
   setting.shard_by_cost = sharding == "auto" || flags.sequence_parallel;
   setting.sharding.sequence_parallel = flags.sequence_parallel;
+  if (flags.zero.group < 0 || flags.zero.prefetch < 0) {
+    return absl::InvalidArgumentError("--zero-group and --prefetch: wanted numbers of at least 0");
+  }
+  setting.zero = flags.zero;
   for (const std::string& text : flags.shard) {
     ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin,
                             Annotated(transforms::ParseShardingPin(text), "--shard"));
@@ -286,6 +294,31 @@ absl::StatusOr<std::vector<int64_t>> ParseList(absl::string_view flag, absl::str
     if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
   }
   return list;
+}
+
+absl::StatusOr<std::vector<int64_t>> ParseZero(absl::string_view text) {
+  std::vector<int64_t> stages;
+  for (const absl::string_view item : absl::StrSplit(text, ',')) {
+    int64_t stage = 0;
+    if (!absl::SimpleAtoi(item, &stage) || std::ranges::find(stages, stage) != stages.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--zero '", text, "': wanted stages from 0 to 3, each once, as in 0,1,3"));
+    }
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+absl::Status CheckZeroFlags(const ModelFlags& flags, std::span<const int64_t> stages) {
+  for (const int64_t stage : stages) {
+    if (stage >= 0 && stage <= transforms::ZeroOptions::kLastStage) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--zero ", stage, ": wanted a stage from 0 to 3"));
+  }
+  const bool shares = std::ranges::any_of(stages, [](int64_t stage) { return stage > 0; });
+  if (flags.zero.group == 0 || shares) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--zero-group ", flags.zero.group, ": wanted --zero 1, 2 or 3 beside it"));
 }
 
 absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) {

@@ -42,6 +42,7 @@ struct ModelFlags {
   std::string sharding;
   bool sequence_parallel = false;
   std::string context_attention;
+  transforms::ZeroOptions zero;  // but its stage, which each program asks for in its own way
   std::vector<std::string> shard;
   std::vector<std::string> symbols;
   std::string freeze;
@@ -69,6 +70,12 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags);
 
 /// "2,4,8" as numbers of at least 1; empty text: an empty list.
 absl::StatusOr<std::vector<int64_t>> ParseList(absl::string_view flag, absl::string_view text);
+
+/// "0,1,3" as stages of ZeRO.
+absl::StatusOr<std::vector<int64_t>> ParseZero(absl::string_view text);
+/// An error unless the stages are there, and one of them shares something out where there is a
+/// --zero-group.
+absl::Status CheckZeroFlags(const ModelFlags& flags, std::span<const int64_t> stages);
 
 /// "1f1b,gpipe" as names of schedules that there are.
 absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text);

@@ -10,6 +10,7 @@
 #include "support/status.h"
 #include "transforms/microbatch.h"
 #include "transforms/shard.h"
+#include "transforms/split_axis.h"
 
 namespace orrery::transforms {
 namespace {
@@ -100,6 +101,24 @@ absl::StatusOr<std::vector<bool>> FindBatched(const ir::Function& whole, const i
   return batched;
 }
 
+absl::Status CheckFeasible(const ParallelDegrees& degrees, const SpreadOptions& options) {
+  const ZeroOptions& zero = options.zero;
+  ORRERY_RETURN_IF_ERROR(CheckZero(zero));
+  if (zero.stage > 0 && options.updates_each_microbatch) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat("ZeRO's stage ", zero.stage,
+                                " with a schedule that keeps several versions of the weights; "
+                                "wanted a synchronous one, such as 1f1b")});
+  }
+  if (zero.group == 0 || degrees.dp % zero.group == 0) return absl::OkStatus();
+  return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                           .detail = absl::StrCat("dp=", degrees.dp,
+                                                  " does not divide into groups "
+                                                  "of ",
+                                                  zero.group, " ranks that share parameters")});
+}
+
 // 0 for a name that no axis has.
 int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
   if (name == "dp") return degrees.dp;
@@ -107,6 +126,22 @@ int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
   if (name == "pp") return degrees.pp;
   if (name == "cp") return degrees.cp;
   return name == "ep" ? degrees.ep : 0;
+}
+
+// Stages that update after each microbatch do not wait for each other.
+absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
+  for (const PipelineStage& stage : step.stages) {
+    const ir::Function& update = stage.update.function;
+    for (const ir::OpId op : update.order()) {
+      if (update.kind(op) != ir::OpKind::kReceive) continue;
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat("gradient ", ir::PrintValue(update, update.result(op)),
+                                  " is of a parameter of several stages, and each updates by "
+                                  "itself; try a synchronous schedule")});
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -148,12 +183,13 @@ absl::StatusOr<ir::Mesh> MakeMesh(const ParallelDegrees& degrees) {
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees,
                                                   const SpreadOptions& options) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, MakeMesh(degrees));
+  ORRERY_ASSIGN_OR_RETURN(ir::Mesh mesh, MakeMesh(degrees));
   if (!function.mesh().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(function.name(), " is spread over ",
                                                    ir::ToString(function.mesh()),
                                                    " already; wanted a function of one device"));
   }
+  ORRERY_RETURN_IF_ERROR(CheckFeasible(degrees, options));
   // Copies only where there is something to change: most of the time of small searches is here.
   std::optional<ir::Function> microbatch, spread;
   if (degrees.microbatches > 1) {
@@ -165,12 +201,19 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   if (degrees.ranks() > degrees.pp || !options.sharding.pins.empty()) {
     ORRERY_ASSIGN_OR_RETURN(spread, Spread(part, mesh, BatchedInputs(function), degrees, options));
   }
+  const int64_t group = options.zero.group;
+  if (spread.has_value() && group > 0 && group < degrees.dp) {
+    spread = SplitAxis(*spread, {.axis = "dp", .inner = kZeroAxis, .size = group});
+    mesh = spread->mesh();
+  }
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
-                                          degrees.microbatches, batched, options.equal_stages));
+                                          degrees.microbatches, batched, options.stages));
+  if (options.updates_each_microbatch) ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
   RecomputePolicy recompute = options.recompute;
   recompute.gathers = options.prices != nullptr && options.sharding.sequence_parallel;
   ORRERY_RETURN_IF_ERROR(Recompute(step, recompute));
+  ORRERY_RETURN_IF_ERROR(ApplyZero(options.zero, step));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -11,6 +11,7 @@
 #include "transforms/auto_shard.h"
 #include "transforms/pipeline.h"
 #include "transforms/recompute.h"
+#include "transforms/zero.h"
 
 namespace orrery::transforms {
 
@@ -48,18 +49,20 @@ struct SpreadOptions {
   const ShardingPrices* prices = nullptr;
   /// `memory_limit` of one rank; `microbatches` and `in_flight` are those of the degrees.
   AutoShardOptions sharding = {};
-  /// Layers that are all alike make stages of equally many, or none. Else some have one more.
-  bool equal_stages = false;
+  /// How the stages are cut, and which rank holds which.
+  PartitionOptions stages = {};
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
   int64_t in_flight = 0;
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.
   bool updates_each_microbatch = false;
   /// What forward keeps for backward.
   RecomputePolicy recompute = {};
+  /// What data-parallel ranks share out. Infeasible with an asynchronous schedule.
+  ZeroOptions zero = {};
 };
 
 /// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
-/// Recompute.
+/// Recompute, then ApplyZero.
 /// Infeasible where a degree does not divide what it splits; an error for degrees or options that
 /// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,

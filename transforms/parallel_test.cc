@@ -89,7 +89,7 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
             "divisibility: dp=4: dimension 0 of %x (6) does not divide");
   EXPECT_EQ(WhyNot({.hp = 4}), "divisibility: hp=4: dimension 1 of %w0 (6) does not divide");
   EXPECT_EQ(WhyNot({.pp = 3}), "feasible");
-  EXPECT_EQ(WhyNot({.pp = 3}, {.equal_stages = true}),
+  EXPECT_EQ(WhyNot({.pp = 3}, {.stages = {.equal_stages = true}}),
             "divisibility: 4 layers do not divide into 3 stages");
   EXPECT_EQ(WhyNot({.pp = 5}), "divisibility: 4 layers are too few for 5 stages");
   EXPECT_EQ(WhyNot({.microbatches = 5}),

@@ -1,13 +1,15 @@
 #include "transforms/pipeline.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ir/builder.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/second_pipeline.h"
+#include "transforms/stage_part.h"
 #include "transforms/stage_plan.h"
 
 namespace orrery::transforms {
@@ -18,32 +20,10 @@ using ir::OpId;
 using ir::OutputRole;
 using ir::ValueId;
 
-// One function of a stage while it is being built.
-struct Part {
-  Part(const std::string& name, const ir::Mesh& mesh, const Function& step)
-      : builder(name, mesh),
-        local(step.value_limit()),
-        saved(step.value_limit(), 0),
-        types(step.types().size()) {}
-
-  ir::Builder builder;
-  IdTable<ValueId, ValueId> local;                 // origin to value here
-  IdTable<ValueId, char> saved;                    // origins that are returned for a later phase
-  std::vector<std::pair<ValueId, ValueId>> pairs;  // the same, as a list: (origin, here)
-  std::vector<std::pair<ValueId, int32_t>> sends;  // origin, to which stage
-  IdTable<ir::TypeId, ir::TypeId> types;           // of the step to those here
-  std::vector<ValueId> collected, summed;          // origins, to be added up after the last op
-
-  void Bind(ValueId origin, ValueId here) {
-    local[origin] = here;
-    pairs.emplace_back(origin, here);
-  }
-};
-
 class Partitioner {
  public:
   Partitioner(const Function& function, const StagePlan& plan, const ir::Mesh& mesh,
-              int64_t microbatches)
+              int64_t microbatches, size_t stages)
       : function_(function),
         plan_(plan),
         mesh_(mesh),
@@ -52,19 +32,16 @@ class Partitioner {
         fixed_(function.value_limit(), 0),
         to_sum_(function.value_limit(), 0),
         to_collect_(function.value_limit(), 0) {
-    constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
+    constexpr absl::string_view kNames[kStepPhaseCount] = {"forward", "backward", "weights",
+                                                           "update"};
     for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
-    const auto pp = mesh.Find("pp");
-    const int64_t stages = pp.has_value() ? mesh.size(*pp) : 1;
-    for (int64_t s = 0; s < stages; ++s) {
+    for (size_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
         parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function);
-        Function& part = parts_.back().builder.function();
-        part.KeepNamesOf(function);
-        if (name == kNames[2]) continue;
+        if (name == "weights" || name == "update") continue;
         // Half of the ops of a step are forward, and they are spread evenly.
         const auto share = static_cast<int32_t>(2 * stages);
-        part.Reserve(function.op_limit() / share + 1, function.value_limit() / share + 1);
+        parts_.back().Reserve(function.op_limit() / share + 1, function.value_limit() / share + 1);
       }
     }
   }
@@ -86,16 +63,11 @@ class Partitioner {
 
  private:
   static size_t Index(StepPhase phase) { return static_cast<size_t>(phase); }
-  Part& PartOf(int32_t stage, StepPhase phase) {
-    return parts_[static_cast<size_t>(stage) * 3 + Index(phase)];
+  StagePart& PartOf(int32_t stage, StepPhase phase) {
+    return parts_[static_cast<size_t>(stage) * kStepPhaseCount + Index(phase)];
   }
-  Part& PartOf(OpId op) { return PartOf(plan_.stage[op], plan_.phase[op]); }
-
-  // Name of a value that crosses from one function to another: its own, or a new one.
-  std::string NameOf(ValueId value) const {
-    const absl::string_view name = function_.value_name(value);
-    return name.empty() ? absl::StrCat("v", value.index()) : std::string(name);
-  }
+  int32_t stages() const { return static_cast<int32_t>(parts_.size() / kStepPhaseCount); }
+  StagePart& PartOf(OpId op) { return PartOf(plan_.stage[op], plan_.phase[op]); }
 
   // What forward or backward updates, a running statistic, has no rule over several microbatches.
   absl::Status CheckUpdates() const {
@@ -132,37 +104,38 @@ class Partitioner {
 
   // Whether each part that wants the result runs the op for itself.
   bool IsRepeated(OpId op) const {
+    if (plan_.repeated[op] != 0) return true;
     if (function_.result_count(op) > 0 && fixed_[function_.result(op)] != 0) return true;
     return RespreadsForward(function_, plan_.phase, op);
   }
 
   // The value in `part`, brought there from wherever it is made.
   ValueId Get(ValueId value, int32_t stage, StepPhase phase) {
-    Part& part = PartOf(stage, phase);
-    if (part.local[value].valid()) return part.local[value];
+    StagePart& part = PartOf(stage, phase);
+    if (part.local(value).valid()) return part.local(value);
     const OpId producer = function_.producer(value);
-    if (!producer.valid()) return AddInput(value, roles_[value], part);
+    if (!producer.valid()) return part.AddInput(value, roles_[value]);
     const StepPhase made = plan_.phase[producer];
     const int32_t maker = plan_.stage[producer];
     // The update takes a gradient as it is summed up, even where a view makes the summand.
     const bool update = phase == StepPhase::kUpdate, summed = update && to_sum_[value] != 0;
     const bool again = maker == stage && made < phase && !update && IsViewOfAny(producer);
     if (!summed && (IsRepeated(producer) || again)) return Repeat(producer, value, stage, phase);
-    // Gradients only travel backward: that of the loss, which forward leaves, too.
-    const bool against = maker > stage && made < phase;
-    if (against) Get(value, maker, phase);
-    if (maker != stage && (made == phase || against)) return Receive(value, stage, phase);
-    // Left by an earlier phase of this stage, which may have received it itself.
-    ORRERY_CHECK(made < phase) << function_.name() << " " << ir::PrintValue(function_, value);
-    if (summed) return GetSum(value, part);
-    Part& earlier = PartOf(stage, made);
-    const ValueId source = Get(value, stage, made);
-    if (earlier.saved[value] == 0) earlier.builder.Return(source, OutputRole::kSaved);
-    earlier.saved[value] = 1;
-    if (earlier.builder.function().value_name(source).empty()) {
-      earlier.builder.function().SetName(source, NameOf(value));
+    // The phase in which this stage has it. Gradients only travel backward: that of the loss, which
+    // forward leaves, too. Those of shared parameters travel once they are summed up.
+    StepPhase comes = made;
+    if (maker > stage) comes = std::max(made, std::min(phase, StepPhase::kBackward));
+    if (update && maker != stage) comes = phase;
+    if (maker != stage && comes == phase) {
+      if (made < phase) Get(value, maker, phase);
+      return Receive(value, stage, phase);
     }
-    return AddInput(value, ir::InputRole::kSaved, part);
+    // Left by an earlier phase of this stage, which may have received it itself.
+    ORRERY_CHECK(comes < phase) << function_.name() << " " << ir::PrintValue(function_, value);
+    if (summed) return part.AddSum(value);
+    Get(value, stage, comes);
+    PartOf(stage, comes).Save(value);
+    return part.AddInput(value, ir::InputRole::kSaved);
   }
 
   // Whether the op costs nothing and has something to look at: what it views is kept in its place.
@@ -172,117 +145,71 @@ class Partitioner {
 
   // Runs the op again in another part: constants, what is made from them, and views.
   ValueId Repeat(OpId op, ValueId value, int32_t stage, StepPhase phase) {
-    Part& part = PartOf(stage, phase);
+    StagePart& part = PartOf(stage, phase);
     std::vector<ValueId> operands;
     for (const ValueId operand : function_.operands(op)) {
       operands.push_back(Get(operand, stage, phase));
     }
-    Append(op, operands, part);
-    return part.local[value];
-  }
-
-  // An input that is called what the value is called in the step.
-  ValueId AddInput(ValueId value, ir::InputRole role, Part& part) {
-    Function& target = part.builder.function();
-    const ValueId here = target.AddInputOfType("", TypeIn(part, function_.type_id(value)), role);
-    const absl::string_view name = function_.value_name(value);
-    if (!name.empty()) {
-      target.SetKeptName(here, name);
-    } else if (role == ir::InputRole::kSaved) {
-      target.SetName(here, NameOf(value));
-    }
-    part.Bind(value, here);
-    return here;
-  }
-
-  ValueId GetSum(ValueId value, Part& part) {
-    part.Bind(value, part.builder.AddInput(absl::StrCat(NameOf(value), ".sum"),
-                                           function_.type(value), ir::InputRole::kAccumulator));
-    return part.local[value];
+    part.Append(op, operands);
+    return part.local(value);
   }
 
   ValueId Receive(ValueId value, int32_t stage, StepPhase phase) {
     const int32_t from = plan_.stage[function_.producer(value)];
-    Part& part = PartOf(stage, phase);
-    const std::string name = NameOf(value);
-    const OpId op = part.builder.TypedOp(ir::OpKind::kReceive, {}, function_.type(value), name,
-                                         {{"from", int64_t{from}}, {"tag", name}});
-    PartOf(from, phase).sends.emplace_back(value, stage);
-    part.Bind(value, op.valid() ? part.builder.function().result(op) : ValueId());
-    return part.local[value];
+    StagePart& sender = PartOf(from, phase);
+    if (phase == StepPhase::kUpdate) {
+      sender.AddSend(value, stage);  // before anything is written over it
+    } else {
+      sender.SendAtEnd(value, stage);
+    }
+    return PartOf(stage, phase).AddReceive(value, from);
   }
 
-  // A type of the step, in the table of one of its parts.
-  ir::TypeId TypeIn(Part& part, ir::TypeId type) {
-    ir::TypeId& here = part.types[type];
-    if (!here.valid()) here = part.builder.function().InternType(function_.types()[type]);
-    return here;
+  // What puts the gradient of a shared parameter together, on every stage that does so.
+  void CopyJoin(OpId op, const std::vector<int32_t>& stages) {
+    constexpr StepPhase kPhase = StepPhase::kUpdate;
+    for (const int32_t stage : stages) {
+      for (const ValueId operand : function_.operands(op)) Get(operand, stage, kPhase);
+    }
+    for (const int32_t stage : stages) {
+      operands_.clear();
+      for (const ValueId operand : function_.operands(op)) {
+        operands_.push_back(Get(operand, stage, kPhase));
+      }
+      if (!PartOf(stage, kPhase).ok()) return;
+      PartOf(stage, kPhase).Append(op, operands_);
+    }
   }
 
   void CopyOp(OpId op) {
-    Part& part = PartOf(op);
     if (IsRepeated(op)) return;
+    if (const auto runs_on = plan_.runs_on.find(op); runs_on != plan_.runs_on.end()) {
+      return CopyJoin(op, runs_on->second);
+    }
+    StagePart& part = PartOf(op);
     // An op and the collectives that complete its results stay together.
-    if (function_.info(op).op_class != ir::OpClass::kCollective) AddUp(part);
+    if (function_.info(op).op_class != ir::OpClass::kCollective) part.AddUp(microbatches_);
     operands_.clear();
     for (const ValueId operand : function_.operands(op)) {
       operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
     }
-    if (!part.builder.status().ok()) return;
-    Append(op, operands_, part);
+    if (!part.ok()) return;
+    part.Append(op, operands_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
-      if (to_collect_[result] != 0) part.collected.push_back(result);
-      if (to_sum_[result] != 0) part.summed.push_back(result);
+      if (to_collect_[result] != 0) part.Collect(result);
+      if (to_sum_[result] != 0) part.Sum(result);
     }
-  }
-
-  // A copy of the op. Types are those of the step: nothing changes them here, so nothing is
-  // inferred again.
-  void Append(OpId op, std::span<const ValueId> operands, Part& part) {
-    types_.clear();
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      types_.push_back(TypeIn(part, function_.type_id(function_.result(op, i))));
-    }
-    Function& target = part.builder.function();
-    const OpId copy = target.AddOpOfTypes(
-        function_.kind(op), operands, target.InternAttributes(function_.attributes(op)), types_);
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      const ValueId result = function_.result(op, i);
-      target.SetKeptName(target.result(copy, i), function_.value_name(result));
-      part.Bind(result, target.result(copy, i));
-    }
-  }
-
-  // Appends the collections and accumulations of the values that outlive their microbatch.
-  void AddUp(Part& part) {
-    for (const ValueId value : part.collected) AddUp(value, part);
-    for (const ValueId value : part.summed) AddUp(value, part);
-    part.collected.clear();
-    part.summed.clear();
-  }
-
-  void AddUp(ValueId value, Part& part) {
-    const bool collect = to_collect_[value] != 0;
-    ir::TensorType type = function_.type(value);
-    if (collect) type.dims[0] *= microbatches_;
-    const std::string name = absl::StrCat(NameOf(value), collect ? ".all" : ".sum");
-    ir::Builder& b = part.builder;
-    const ValueId so_far = b.AddInput(name, type, ir::InputRole::kAccumulator);
-    const ValueId sum = b.Op(collect ? ir::OpKind::kCollect : ir::OpKind::kAccumulate,
-                             {so_far, part.local[value]}, absl::StrCat(name, "'"));
-    b.Return(sum, OutputRole::kAccumulator, so_far);
   }
 
   // The parameters, states and gradients of one stage, as an optimizer of their own.
   void SplitOptimizer(OpId op) {
     const auto operands = function_.operands(op);
     const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    const auto stages = static_cast<int32_t>(parts_.size() / 3);
-    for (int32_t stage = 0; stage < stages; ++stage) {
+    for (int32_t stage = 0; stage < stages(); ++stage) {
       std::vector<size_t> mine;
       for (size_t i = 0; i < n; ++i) {
-        if (plan_.home[operands[i]] == stage) mine.push_back(i);
+        if (plan_.Holds(stage, operands[i])) mine.push_back(i);
       }
       if (!mine.empty()) AddOptimizer(op, stage, mine);
     }
@@ -291,7 +218,7 @@ class Partitioner {
   void AddOptimizer(OpId op, int32_t stage, const std::vector<size_t>& mine) {
     const auto operands = function_.operands(op);
     const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    Part& part = PartOf(stage, StepPhase::kUpdate);
+    StagePart& part = PartOf(stage, StepPhase::kUpdate);
     operands_.clear();
     names_.clear();
     std::vector<ValueId> results;
@@ -305,9 +232,9 @@ class Partitioner {
     }
     ir::AttributeSet attributes = function_.attributes(op);
     attributes.Set("parameters", static_cast<int64_t>(mine.size()));
-    const OpId copy = part.builder.Ops(function_.kind(op), operands_, names_, attributes);
+    const OpId copy = part.builder().Ops(function_.kind(op), operands_, names_, attributes);
     for (size_t i = 0; copy.valid() && i < results.size(); ++i) {
-      part.Bind(results[i], part.builder.function().result(copy, static_cast<int32_t>(i)));
+      part.Bind(results[i], part.builder().function().result(copy, static_cast<int32_t>(i)));
     }
   }
 
@@ -315,12 +242,20 @@ class Partitioner {
     const OpId producer = function_.producer(output.value);
     if (!producer.valid()) return;  // an input handed back
     if (to_sum_[output.value] != 0 || to_collect_[output.value] != 0) return;
-    const bool optimizer = function_.info(producer).op_class == ir::OpClass::kOptimizer;
-    const int32_t stage = optimizer ? plan_.home[Parameter(output)] : plan_.stage[producer];
-    const StepPhase phase = plan_.phase[producer];
-    Part& part = PartOf(stage, phase);
+    if (function_.info(producer).op_class != ir::OpClass::kOptimizer) {
+      return ReturnFrom(plan_.stage[producer], output);
+    }
+    const ValueId parameter = Parameter(output);
+    for (int32_t stage = 0; stage < stages(); ++stage) {
+      if (plan_.Holds(stage, parameter)) ReturnFrom(stage, output);
+    }
+  }
+
+  void ReturnFrom(int32_t stage, const ir::Output& output) {
+    const StepPhase phase = plan_.phase[function_.producer(output.value)];
+    StagePart& part = PartOf(stage, phase);
     const ValueId of = output.of.valid() ? Get(output.of, stage, phase) : ValueId();
-    part.builder.Return(part.local[output.value], output.role, of);
+    part.builder().Return(part.local(output.value), output.role, of);
   }
 
   // The parameter whose update, or whose state's update, `output` is.
@@ -332,32 +267,18 @@ class Partitioner {
     return operands[i % n];
   }
 
-  absl::StatusOr<StageFunction> FinishPart(Part& part) {
-    AddUp(part);
-    for (const auto& [value, to] : part.sends) {
-      part.builder.Ops(ir::OpKind::kSend, std::span(&part.local[value], 1), {},
-                       {{"tag", NameOf(value)}, {"to", int64_t{to}}});
-    }
-    StageFunction stage;
-    ORRERY_ASSIGN_OR_RETURN(stage.function, std::move(part.builder).Finalize());
-    stage.origins.resize(static_cast<size_t>(stage.function.value_limit()));
-    for (const auto& [origin, here] : part.pairs) {
-      stage.origins[static_cast<size_t>(here.index())] = origin;
-    }
-    return stage;
-  }
-
   absl::StatusOr<PipelinedStep> Finish() {
     PipelinedStep step{.mesh = mesh_,
                        .microbatches = microbatches_,
                        .stages = {},
                        .microbatch_size = 0,
                        .devices = {}};
-    for (size_t s = 0; s < parts_.size(); s += 3) {
+    for (size_t s = 0; s < parts_.size(); s += kStepPhaseCount) {
       PipelineStage stage;
-      ORRERY_ASSIGN_OR_RETURN(stage.forward, FinishPart(parts_[s]));
-      ORRERY_ASSIGN_OR_RETURN(stage.backward, FinishPart(parts_[s + 1]));
-      ORRERY_ASSIGN_OR_RETURN(stage.update, FinishPart(parts_[s + 2]));
+      ORRERY_ASSIGN_OR_RETURN(stage.forward, std::move(parts_[s]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.backward, std::move(parts_[s + 1]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.weights, std::move(parts_[s + 2]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.update, std::move(parts_[s + 3]).Finish(microbatches_));
       step.stages.push_back(std::move(stage));
     }
     return step;
@@ -368,12 +289,11 @@ class Partitioner {
   const ir::Mesh& mesh_;
   const int64_t microbatches_;
   IdTable<ValueId, ir::InputRole> roles_;
-  std::vector<Part> parts_;       // forward, backward and update of stage 0, then of stage 1, …
+  std::vector<StagePart> parts_;  // forward, backward and update of stage 0, then of stage 1, …
   IdTable<ValueId, char> fixed_;  // constants and buffers, and what is made from them alone
   IdTable<ValueId, char> to_sum_, to_collect_;
   std::vector<ValueId> operands_;
   std::vector<absl::string_view> names_;
-  std::vector<ir::TypeId> types_;
 };
 
 }  // namespace
@@ -381,7 +301,7 @@ class Partitioner {
 std::vector<Function> PipelinedStep::Functions() const {
   std::vector<Function> functions;
   for (const PipelineStage& stage : stages) {
-    for (const StageFunction* part : {&stage.forward, &stage.backward, &stage.update}) {
+    for (const StageFunction* part : stage.parts()) {
       if (!part->function.order().empty()) functions.push_back(part->function);
     }
   }
@@ -390,11 +310,25 @@ std::vector<Function> PipelinedStep::Functions() const {
 
 absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
-                                              const std::vector<bool>& batched, bool equal_stages) {
+                                              const std::vector<bool>& batched,
+                                              const PartitionOptions& options) {
   const auto pp = mesh.Find("pp");
-  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan,
-                          PlanStages(function, pp.has_value() ? mesh.size(*pp) : 1, equal_stages));
-  return Partitioner(function, plan, mesh, microbatches).Run(batched);
+  const bool two_way = options.placement == StagePlacement::kTwoWay;
+  const PipelineShape shape = {.ranks = static_cast<int32_t>(pp.has_value() ? mesh.size(*pp) : 1),
+                               .chunks = options.chunks};
+  StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
+                         .equal_stages = options.equal_stages,
+                         .split_backward = options.split_backward};
+  std::vector<int32_t> ranks;
+  for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
+  if (options.chunks > 1 && !two_way) stages.ranks = ranks;
+  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, Partitioner(function, plan, mesh, microbatches,
+                                                          static_cast<size_t>(stages.stages))
+                                                  .Run(batched));
+  step.ranks = std::move(ranks);
+  if (two_way) ORRERY_RETURN_IF_ERROR(AddSecondPipeline(step));
+  return step;
 }
 
 }  // namespace orrery::transforms

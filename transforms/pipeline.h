@@ -1,11 +1,13 @@
 #ifndef ORRERY_TRANSFORMS_PIPELINE_H_
 #define ORRERY_TRANSFORMS_PIPELINE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::transforms {
 
@@ -17,17 +19,25 @@ struct StageFunction {
   std::vector<ir::ValueId> origins;
 };
 
-/// What one stage runs: forward and backward for each microbatch, update once a step.
+/// What one stage runs: forward and backward for each microbatch, update once a step. Where
+/// backward is split, `weights` is what makes the gradients of the weights, after the rest; else it
+/// is empty.
 struct PipelineStage {
-  StageFunction forward, backward, update;
+  StageFunction forward, backward, weights, update;
+
+  /// In this order.
+  std::array<const StageFunction*, 4> parts() const {
+    return {&forward, &backward, &weights, &update};
+  }
 };
 
 /// A training step cut into stages. It is not ordered yet: that is what a schedule does.
 struct PipelinedStep {
   ir::Mesh mesh;
   int64_t microbatches = 1;
-  std::vector<PipelineStage> stages;
-  int64_t microbatch_size = 0;  // samples, of all data-parallel ranks; 0 without data
+  std::vector<PipelineStage> stages;  // of pipelines of equally many, one after the other
+  std::vector<int32_t> ranks = {};    // that hold each stage, as coordinates along "pp"
+  int64_t microbatch_size = 0;        // samples, of all data-parallel ranks; 0 without data
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
 
@@ -35,8 +45,17 @@ struct PipelinedStep {
   std::vector<ir::Function> Functions() const;
 };
 
-/// Cuts the step of one microbatch into as many stages as `mesh` has along "pp" (see PlanStages,
-/// which gets `equal_stages`).
+struct PartitionOptions {
+  bool equal_stages = false;    // see StageOptions
+  bool split_backward = false;  // likewise
+  int32_t chunks = 1;           // stages that a rank holds
+  StagePlacement placement = StagePlacement::kLoop;
+};
+
+/// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"
+/// (see PlanStages). With two pipelines (StagePlacement::kTwoWay) into one a rank, of each of which
+/// another rank has a copy for the microbatches that go the other way: they exchange the sums of
+/// their gradients before the update.
 /// The function is spread over `mesh` already, or over nothing.
 ///
 ///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
@@ -49,7 +68,7 @@ struct PipelinedStep {
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched,
-                                              bool equal_stages = false);
+                                              const PartitionOptions& options = {});
 
 }  // namespace orrery::transforms
 

@@ -44,7 +44,7 @@ std::vector<std::vector<LayerRange>> LayersOf(const PipelinedStep& step,
 // values that makes fewer.
 int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange> layers,
                        PipelineStage& stage) {
-  const std::array<StageFunction*, 1> later = {&stage.backward};
+  const std::array<StageFunction*, 2> later = {&stage.backward, &stage.weights};
   const std::array<const StageFunction*, 1> others = {&stage.update};
   const KeepPlan plan =
       PlanToKeep(stage.forward.function, policy, layers, FindSaved(stage.forward, later));

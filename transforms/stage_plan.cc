@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/redistribution/emit.h"
+#include "transforms/shared_parameters.h"
 #include "transforms/stage_cuts.h"
 
 namespace orrery::transforms {
@@ -19,26 +18,22 @@ using ir::ValueId;
 
 constexpr int32_t kNowhere = -1;
 
-// Whether the op moves a value and computes nothing.
-bool IsRedistribution(const Function& function, OpId op) {
-  using redistribution::StepKind;
-  const auto step = redistribution::StepOf(function.kind(op));
-  return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
-}
-
 class StagePlanner {
  public:
-  StagePlanner(const Function& function, int64_t stages, bool equal_stages)
+  StagePlanner(const Function& function, const StageOptions& options)
       : function_(function),
-        stages_(stages),
-        equal_stages_(equal_stages),
+        options_(options),
+        stages_(options.stages),
         at_(function.value_limit(), kNowhere),
         from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
-        gradient_home_(function.value_limit(), kNowhere) {
+        shared_(function.value_limit(), 0),
+        gradient_home_(function.value_limit(), kNowhere),
+        part_home_(function.value_limit(), kNowhere) {
     plan_.phase = FindPhases(function);
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
+    plan_.repeated = IdTable<OpId, char>(function.op_limit(), 0);
     plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
     for (const ir::Input& input : function.inputs()) {
       from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
@@ -47,7 +42,17 @@ class StagePlanner {
   }
 
   absl::StatusOr<StagePlan> Run() {
-    if (stages_ == 1) return AllOnOne();
+    if (stages_ == 1) {
+      PlaceAllOnOne();
+    } else {
+      ORRERY_RETURN_IF_ERROR(PlaceAll());
+    }
+    if (options_.split_backward) SplitBackwardPhase(function_, plan_.stage, plan_.phase);
+    return std::move(plan_);
+  }
+
+ private:
+  absl::Status PlaceAll() {
     ORRERY_RETURN_IF_ERROR(CountLayers());
     PlaceForward();
     PlacePreparation();
@@ -56,16 +61,14 @@ class StagePlanner {
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
-    ORRERY_RETURN_IF_ERROR(CheckHomes());
-    return std::move(plan_);
+    ShareParameters(function_, options_.ranks, plan_);
+    return CheckHomes();
   }
 
- private:
   // One stage holds everything; there is nothing to weigh.
-  StagePlan AllOnOne() {
+  void PlaceAllOnOne() {
     for (const OpId op : function_.order()) plan_.stage[op] = 0;
     for (const ir::Input& input : function_.inputs()) plan_.home[input.value] = 0;
-    return std::move(plan_);
   }
 
   bool IsParameter(ValueId value) const {
@@ -98,14 +101,14 @@ class StagePlanner {
     }
     if (!IsUniform()) return CutByCost();
     const auto count = static_cast<int64_t>(layers_.size());
-    if (equal_stages_ ? count > 0 && count % stages_ == 0 : count >= stages_) {
+    if (options_.equal_stages ? count > 0 && count % stages_ == 0 : count >= stages_) {
       return absl::OkStatus();
     }
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat(count, " layers ",
-                                equal_stages_ ? "do not divide into " : "are too few for ", stages_,
-                                " stages")});
+                                options_.equal_stages ? "do not divide into " : "are too few for ",
+                                stages_, " stages")});
   }
 
   // Whether the layers are all alike: then a stage gets a whole number of them.
@@ -148,22 +151,45 @@ class StagePlanner {
     }
   }
 
-  // What is made from parameters alone, a transposed weight say, goes to its first user.
+  // What is made from parameters alone, a transposed weight say, goes to its first user. Where
+  // several stages use it, each makes it for itself, and shares what it is made from.
   void PlacePreparation() {
-    IdTable<ValueId, int32_t> wanted(function_.value_limit(), std::numeric_limits<int32_t>::max());
+    const auto last_stage = static_cast<int32_t>(stages_) - 1;
+    IdTable<ValueId, int32_t> first(function_.value_limit(), last_stage);
+    IdTable<ValueId, int32_t> last(function_.value_limit(), kNowhere);
     const auto& order = function_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
       if (plan_.phase[*op] != StepPhase::kForward) continue;
+      int32_t begin = plan_.stage[*op], end = begin;
       if (!MadeFromData(*op)) {
-        int32_t stage = static_cast<int32_t>(stages_) - 1;
+        begin = last_stage;
+        end = kNowhere;
         for (int32_t i = 0; i < function_.result_count(*op); ++i) {
-          stage = std::min(stage, wanted[function_.result(*op, i)]);
+          begin = std::min(begin, first[function_.result(*op, i)]);
+          end = std::max(end, last[function_.result(*op, i)]);
         }
-        Place(*op, stage);
+        Place(*op, begin);
+        const bool moves = function_.info(*op).op_class == ir::OpClass::kCollective;
+        if (moves || begin >= end) {
+          end = begin;
+        } else {
+          plan_.repeated[*op] = 1;
+          Share(*op, end);
+        }
       }
       for (const ValueId operand : function_.operands(*op)) {
-        wanted[operand] = std::min(wanted[operand], plan_.stage[*op]);
+        first[operand] = std::min(first[operand], begin);
+        last[operand] = std::max(last[operand], end);
       }
+    }
+  }
+
+  void Share(OpId op, int32_t home) {
+    for (int32_t i = 0; i < function_.result_count(op); ++i) shared_[function_.result(op, i)] = 1;
+    for (const ValueId operand : function_.operands(op)) {
+      if (function_.producer(operand).valid()) continue;
+      shared_[operand] = 1;
+      plan_.home[operand] = at_[operand] = std::max(plan_.home[operand], home);
     }
   }
 
@@ -173,6 +199,7 @@ class StagePlanner {
       for (const ValueId operand : function_.operands(op)) {
         if (function_.producer(operand).valid()) continue;
         int32_t& home = plan_.home[operand];
+        if (home != kNowhere && home != plan_.stage[op]) shared_[operand] = 1;
         home = std::max(home, plan_.stage[op]);
         at_[operand] = home;
       }
@@ -184,7 +211,7 @@ class StagePlanner {
   void FindGradientHomes() {
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != ir::OutputRole::kGradient) continue;
-      gradient_home_[output.value] = plan_.home[output.of];
+      gradient_home_[output.value] = GradientHome(output.of);
     }
     const IdTable<ValueId, int32_t> uses = ir::CountUses(function_);
     const auto& order = function_.order();
@@ -194,14 +221,25 @@ class StagePlanner {
       if (op_class == ir::OpClass::kOptimizer) {
         const auto n = static_cast<size_t>(function_.attributes(*op).Int("parameters", 1));
         for (size_t i = operands.size() - n; i < operands.size(); ++i) {
-          gradient_home_[operands[i]] = plan_.home[operands[i % n]];
+          gradient_home_[operands[i]] = GradientHome(operands[i % n]);
         }
       } else if (op_class == ir::OpClass::kCollective || Rearranges(*op) ||
                  (Sums(*op) && uses[operands[0]] == 1)) {
         const int32_t home = gradient_home_[function_.result(*op)];
         if (home != kNowhere) gradient_home_[operands[0]] = home;
+      } else if (function_.kind(*op) == ir::OpKind::kAdd) {
+        // Of several uses of a parameter.
+        const int32_t home = gradient_home_[function_.result(*op)];
+        for (const ValueId part : operands) {
+          if (home != kNowhere && uses[part] == 1) part_home_[part] = home;
+        }
       }
     }
+  }
+
+  // Each stage that reads a shared parameter makes a gradient of it.
+  int32_t GradientHome(ValueId parameter) const {
+    return shared_[parameter] != 0 ? kNowhere : plan_.home[parameter];
   }
 
   bool Sums(OpId op) const {
@@ -214,13 +252,17 @@ class StagePlanner {
            ir::ElementCount(function_.type(function_.result(op)).dims);
   }
 
-  // A backward op goes to the last of the stages whose parameters and forward values it reads; if
-  // it reads none, to where its gradients come from, or belong. An update follows the gradient.
+  // A backward op goes to where its gradients belong; else to the last of the stages whose
+  // parameters and forward values it reads, or whose data, or to where its gradients come from.
   void PlaceLater(OpId op) {
-    int32_t forward = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
+    int32_t forward = kNowhere, data = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
-      if (IsData(operand) || fixed_[operand] != 0) continue;  // every stage may read it
-      if (IsForwardValue(operand)) {
+      if (fixed_[operand] != 0) continue;  // every stage may read it
+      if (IsData(operand)) {               // likewise
+        data = std::max(data, plan_.home[operand]);
+      } else if (shared_[operand] != 0) {
+        forward = std::max(forward, StageOfReader(op, operand));
+      } else if (IsForwardValue(operand)) {
         forward = std::max(forward, at_[operand]);
       } else {
         backward = std::min(backward, at_[operand]);
@@ -230,8 +272,28 @@ class StagePlanner {
     const bool alone = !optimizer && function_.result_count(op) == 1;
     const int32_t home = alone ? gradient_home_[function_.result(op)] : kNowhere;
     // Never behind its gradients: those only travel backward.
-    const int32_t wanted = home != kNowhere ? home : forward == kNowhere ? backward : forward;
+    if (alone) forward = std::max(forward, part_home_[function_.result(op)]);
+    int32_t wanted = backward;
+    for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
     Place(op, optimizer ? 0 : std::min(wanted, backward));
+  }
+
+  // The stage of the forward op that reads the shared parameter and something else that `op` reads,
+  // or else makes it: that op's gradient is made there. kNowhere when there is none.
+  int32_t StageOfReader(OpId op, ValueId parameter) const {
+    const auto reads = [&](OpId reader, ValueId value) {
+      const auto operands = function_.operands(reader);
+      return std::find(operands.begin(), operands.end(), value) != operands.end();
+    };
+    int32_t maker = kNowhere;
+    for (const OpId reader : chain_) {
+      if (!reads(reader, parameter)) continue;
+      for (const ValueId value : function_.operands(op)) {
+        if (value != parameter && reads(reader, value)) return plan_.stage[reader];
+        if (function_.producer(value) == reader) maker = plan_.stage[reader];
+      }
+    }
+    return maker;
   }
 
   // Whether nothing of a gradient is in the value, even where only backward puts it together.
@@ -262,13 +324,12 @@ class StagePlanner {
         if (!IsParameter(operand) || is_buffer_[operand] != 0) continue;
         int32_t& home = plan_.home[operand];
         if (home == kNowhere) home = plan_.stage[op];
-        if (home == plan_.stage[op]) continue;
+        if (home == plan_.stage[op] || plan_.copies.contains(operand)) continue;
         return InfeasibleStatus(
             {.reason = InfeasibleReason::kUnsupported,
-             .detail = absl::StrCat("parameter ", ir::PrintValue(function_, operand),
-                                    " is read by stages ", plan_.stage[op], " and ", home,
-                                    "; wanted one; try fewer stages, or to freeze it "
-                                    "(--freeze) if it is a table")});
+             .detail =
+                 absl::StrCat("state ", ir::PrintValue(function_, operand), " is read by stages ",
+                              plan_.stage[op], " and ", home, "; wanted one; try fewer stages")});
       }
     }
     return absl::OkStatus();
@@ -277,7 +338,7 @@ class StagePlanner {
   absl::Status CheckGradients(OpId op) const {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const int32_t home = gradient_home_[function_.result(op, i)];
-      if (home == kNowhere || home == plan_.stage[op]) continue;
+      if (home == kNowhere || home == plan_.stage[op] || plan_.runs_on.contains(op)) continue;
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
            .detail = absl::StrCat("gradient ", ir::PrintValue(function_, function_.result(op, i)),
@@ -288,8 +349,8 @@ class StagePlanner {
   }
 
   const Function& function_;
+  const StageOptions& options_;
   const int64_t stages_;
-  const bool equal_stages_;
   std::vector<double> layers_;  // flops of the product that begins each
   std::vector<OpId> chain_;     // forward ops that are made from data, in order
   std::vector<size_t> cuts_;    // places in it; empty when layers are counted
@@ -298,95 +359,15 @@ class StagePlanner {
   IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone
+  IdTable<ValueId, char> shared_;            // what stages have copies of
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
+  IdTable<ValueId, int32_t> part_home_;      // likewise of what may be a part of it
 };
-
-bool IsUpdateOutput(ir::OutputRole role) {
-  return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
-}
-
-// A value that is only put together or cut for the backward phase is so there, and not kept twice.
-void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
-  IdTable<ValueId, char> used_forward(function.value_limit(), 0);
-  for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
-  const auto& order = function.order();
-  for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const bool redistributes = IsRedistribution(function, *op);
-    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
-    if (phase[*op] != StepPhase::kForward) continue;
-    for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
-  }
-}
 
 }  // namespace
 
-IdTable<OpId, StepPhase> FindPhases(const Function& function) {
-  IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
-  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
-  for (const OpId op : function.order()) {
-    bool backward = false;
-    for (const ValueId operand : function.operands(op)) {
-      backward = backward || after_loss[operand] != 0;
-    }
-    if (backward) phase[op] = StepPhase::kBackward;
-    const bool marks = backward || function.info(op).seeds_backward;
-    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
-      after_loss[function.result(op, i)] = 1;
-    }
-  }
-  MoveRedistributions(function, phase);
-  // A value's uses all belong to the update until one is seen that does not.
-  IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
-  for (const ir::Output& output : function.outputs()) {
-    (IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
-  }
-  const auto& order = function.order();
-  for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const ir::OpClass op_class = function.info(*op).op_class;
-    bool update = op_class == ir::OpClass::kOptimizer;
-    if (op_class == ir::OpClass::kCollective) {
-      update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
-    }
-    if (update) phase[*op] = StepPhase::kUpdate;
-    for (const ValueId operand : function.operands(*op))
-      (update ? used : used_earlier)[operand] = 1;
-  }
-  return phase;
-}
-
-IdTable<ValueId, char> FindFixedValues(const Function& function) {
-  IdTable<ValueId, char> fixed(function.value_limit(), 0);
-  for (const ir::Input& input : function.inputs()) {
-    fixed[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
-  }
-  for (const OpId op : function.order()) {
-    const auto operands = function.operands(op);
-    const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
-    const bool moves = function.info(op).op_class == ir::OpClass::kCollective &&
-                       function.kind(op) != ir::OpKind::kAllSlice;
-    if (none || moves) continue;
-    const bool all = std::all_of(operands.begin(), operands.end(),
-                                 [&](ValueId operand) { return fixed[operand] != 0; });
-    for (int32_t i = 0; i < function.result_count(op); ++i) {
-      fixed[function.result(op, i)] = all ? 1 : 0;
-    }
-  }
-  for (const ir::Output& output : function.outputs()) fixed[output.value] = 0;
-  return fixed;
-}
-
-bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
-  while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
-    const OpId producer = function.producer(function.operands(op)[0]);
-    if (!producer.valid()) return true;
-    if (phase[producer] == StepPhase::kForward) return !function.info(producer).seeds_backward;
-    op = producer;
-  }
-  return false;
-}
-
-absl::StatusOr<StagePlan> PlanStages(const Function& function, int64_t stages, bool equal_stages) {
-  return StagePlanner(function, stages, equal_stages).Run();
+absl::StatusOr<StagePlan> PlanStages(const Function& function, const StageOptions& options) {
+  return StagePlanner(function, options).Run();
 }
 
 }  // namespace orrery::transforms

@@ -1,45 +1,56 @@
 #ifndef ORRERY_TRANSFORMS_STAGE_PLAN_H_
 #define ORRERY_TRANSFORMS_STAGE_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "transforms/step_phases.h"
 
 namespace orrery::transforms {
 
-/// What runs for each microbatch before the loss, after it, and once a step.
-enum class StepPhase : uint8_t { kForward, kBackward, kUpdate };
+/// What stages there are.
+struct StageOptions {
+  int64_t stages = 1;
+  /// Layers that are all alike make stages of equally many, or none. Else some have one more.
+  bool equal_stages = false;
+  /// The gradients of weights apart from those that other stages wait for (StepPhase::kWeights).
+  bool split_backward = false;
+  std::vector<int32_t> ranks = {};  // that hold each stage; empty: one each
+};
 
 /// Where each op of a training step goes.
 struct StagePlan {
   IdTable<ir::OpId, StepPhase> phase;
   IdTable<ir::OpId, int32_t> stage;    // of an optimizer: 0; it is split by parameter
   IdTable<ir::ValueId, int32_t> home;  // of an input: the stage that holds it; -1 if unused
+  /// Of a parameter that several stages read: the last of them on each rank that has any,
+  /// ascending. The last of all is its home.
+  absl::flat_hash_map<ir::ValueId, std::vector<int32_t>> copies = {};
+  /// Ops that every stage runs for itself which wants the result: a shared parameter, cast say.
+  IdTable<ir::OpId, char> repeated;
+  /// Of an op that puts the gradient of such a parameter together: where it runs.
+  absl::flat_hash_map<ir::OpId, std::vector<int32_t>> runs_on = {};
+
+  /// Whether the stage holds the parameter, its optimizer state, and updates both.
+  bool Holds(int32_t of_stage, ir::ValueId parameter) const {
+    const auto found = copies.find(parameter);
+    if (found == copies.end()) return home[parameter] == of_stage;
+    return std::find(found->second.begin(), found->second.end(), of_stage) != found->second.end();
+  }
 };
 
-/// Ops that depend on a loss gradient are backward; optimizers, and the collectives that only make
-/// gradients whole for them or for the caller, are update; the rest, the loss gradient itself
-/// included, is forward.
-IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function);
-
-/// Marks constants, buffers, and what is made from them alone without ranks exchanging anything,
-/// but for what is returned: every stage may have a copy.
-IdTable<ir::ValueId, char> FindFixedValues(const ir::Function& function);
-
-/// Whether a backward op only puts together or cuts what forward has left. Each stage that wants
-/// the result does that for itself.
-bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
-                      ir::OpId op);
-
-/// Cuts a training step into `stages`. A layer begins at a forward matrix product with a parameter
+/// Cuts a training step into stages. A layer begins at a forward matrix product with a parameter
 /// and holds what follows it. Layers that are all alike are cut into runs of which none is longer
-/// than another by more than one, or equal with `equal_stages`; others where the
+/// than another by more than one, or are equal; others where the
 /// stages do about equally much and little crosses (see FindCuts). A backward op goes where the
-/// parameters and forward values that it reads are. Infeasible when there are too few layers, or
-/// they do not divide (kDivisibility), or a parameter is read by several stages (kUnsupported).
-absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, int64_t stages,
-                                     bool equal_stages = false);
+/// parameters and forward values that it reads are. A parameter that several stages read has a copy
+/// on each (ShareParameters). Infeasible when there are too few layers, or they do not divide
+/// (kDivisibility), or a gradient is made where its parameter is not (kUnsupported).
+absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
 
 }  // namespace orrery::transforms
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
 #include "support/status.h"
@@ -13,10 +14,10 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr absl::string_view kPhases[] = {"forward", "backward", "update"};
+constexpr absl::string_view kPhases[] = {"forward", "backward", "weights", "update"};
 
 std::string PlanText(const ir::Function& function, int64_t stages) {
-  const absl::StatusOr<StagePlan> plan = PlanStages(function, stages);
+  const absl::StatusOr<StagePlan> plan = PlanStages(function, {.stages = stages});
   if (!plan.ok()) return std::string(plan.status().message());
   std::string text;
   for (const ir::OpId op : function.order()) {
@@ -56,7 +57,7 @@ constexpr char kStep[] = R"(func @step mesh(dp=2) (
 // Stages of the forward products of layers that are all alike, in their order.
 std::string StagesOfLayers(int64_t layers, int64_t stages) {
   const ir::Function mlp = ir::Mlp({.layers = layers, .dim = 4, .batch = 4}).value();
-  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, stages);
+  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, {.stages = stages});
   if (!plan.ok()) return std::string(plan.status().message());
   std::string text;
   for (const ir::OpId op : mlp.order()) {
@@ -104,7 +105,7 @@ TEST(PlanStages, SaysWhatDoesNotDivide) {
 
 TEST(PlanStages, HousesParameters) {
   const ir::Function function = ir::ParseFunction(kStep).value();
-  const StagePlan plan = PlanStages(function, 2).value();
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
   std::string homes;
   for (const ir::Input& input : function.inputs()) {
     if (input.role != ir::InputRole::kParameter) continue;
@@ -113,22 +114,56 @@ TEST(PlanStages, HousesParameters) {
   EXPECT_EQ(homes, "w0 0 b0 0 w1 1 ");
 }
 
-TEST(PlanStages, RefusesAWeightOfTwoStages) {
-  const ir::Function function = ir::ParseFunction(R"(func @tied (
-  %x: f32[8,4] data,
+// A weight of both layers: each stage makes a part of its gradient, and both put them together.
+constexpr char kTied[] = R"(func @tied mesh(dp=2) (
+  %x: f32[8@dp,4] data,
+  %z: f32[8@dp,4] data,
   %w: f32[4,4] parameter
 ) {
-  %y0: f32[8,4] = MatMul(%x, %w)
-  %y1: f32[8,4] = MatMul(%y0, %w)
-  return %y1: result
+  %y0: f32[8@dp,4] = MatMul(%x, %w)
+  %y1: f32[8@dp,4] = MatMul(%y0, %w)
+  %l: f32[8@dp,4] = Loss(%y1, %z) {batch=8}
+  %dy1: f32[8@dp,4] = LossGrad(%y1, %z) {batch=8}
+  %dy0: f32[8@dp,4], %dw.1: f32[4,4] partial(dp) = MatMulGrad(%y0, %w, %dy1)
+  %dw.0: f32[4,4] partial(dp) = MatMul(%x, %dy0) {transpose_x=1}
+  %dw.sum: f32[4,4] partial(dp) = Add(%dw.1, %dw.0)
+  %dw: f32[4,4] = AllReduce(%dw.sum) {axes="dp"}
+  %w': f32[4,4] = Sgd(%w, %dw) {parameters=1}
+  return %l: loss, %w': updated(%w)
 }
-)")
-                                    .value();
+)";
+
+TEST(PlanStages, GivesEachStageThatReadsAWeightACopy) {
+  const ir::Function function = ir::ParseFunction(kTied).value();
   EXPECT_EQ(PlanText(function, 2),
-            "parameter %w is read by stages 0 and 1; wanted one; try fewer stages, or to freeze it "
-            "(--freeze) if it is a table");
-  EXPECT_EQ(AsInfeasible(PlanStages(function, 2).status())->reason, InfeasibleReason::kUnsupported);
-  EXPECT_EQ(PlanText(function, 1), "y0 forward0\ny1 forward0");
+            "y0 forward0\ny1 forward1\nl forward1\ndy1 forward1\ndy0 backward1\n"
+            "dw.0 backward0\ndw.sum update1\ndw update1\nw' update0");
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
+  const ir::ValueId weight = function.inputs()[2].value;
+  EXPECT_THAT(plan.copies.at(weight), testing::ElementsAre(0, 1));
+  EXPECT_TRUE(plan.Holds(0, weight) && plan.Holds(1, weight));
+  ASSERT_EQ(plan.runs_on.size(), 2);
+  for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(0, 1));
+}
+
+TEST(PlanStages, PutsAGradientOfThreeStagesTogetherOnTheLast) {
+  std::string text = kTied;
+  const auto insert = [&](const char* before, const char* line) {
+    text.insert(text.find(before), line);
+  };
+  insert("  %l:", "  %y2: f32[8@dp,4] = MatMul(%y1, %w)\n");
+  absl::StrReplaceAll({{"Loss(%y1", "Loss(%y2"},
+                       {"LossGrad(%y1", "LossGrad(%y2"},
+                       {"%dy1: f32[8@dp,4] =", "%dy2: f32[8@dp,4] ="},
+                       {"Add(%dw.1, %dw.0)", "Add(%dw.12, %dw.0)"}},
+                      &text);
+  insert("  %dy0:",
+         "  %dy1: f32[8@dp,4], %dw.2: f32[4,4] partial(dp) = MatMulGrad(%y1, %w, %dy2)\n");
+  insert("  %dw.sum:", "  %dw.12: f32[4,4] partial(dp) = Add(%dw.2, %dw.1)\n");
+  const ir::Function function = ir::ParseFunction(text).value();
+  const StagePlan plan = PlanStages(function, {.stages = 3}).value();
+  ASSERT_EQ(plan.runs_on.size(), 3);
+  for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(2));
 }
 
 // An all-reduce is an update where only the optimizer or the caller wants its result, backward

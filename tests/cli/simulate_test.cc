@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/run.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::cli {
 namespace {
@@ -23,9 +25,26 @@ TEST(Simulate, DrawsTheTimeline) {
   const Finished finished =
       Execute("simulate " + kMlp + " --timeline --schedule 1f1b --pp 2 --micro-batches 3");
   ASSERT_EQ(finished.code, 0) << finished.err;
-  EXPECT_THAT(finished.out, testing::EndsWith("\n"
-                                              "stage 0 | F0 F1 .  B0 F2 B1 .  B2\n"
-                                              "stage 1 | .  F0 B0 F1 B1 F2 B2 .\n"));
+  EXPECT_THAT(finished.out,
+              testing::EndsWith("\n"
+                                "rank 0 | 0F0 0F1 .   .   0B0---- 0F2 0B1---- .   0B2----\n"
+                                "rank 1 | .   1F0 1B0---- 1F1 1B1---- 1F2 1B2---- .   .\n"));
+}
+
+TEST(Simulate, PlaysEverySchedule) {
+  const std::string command =
+      "simulate --model mlp:layers=16,dim=64 --batch-size 48 --cluster uniform:8@200Gbps --pp 4 "
+      "--micro-batches 8 --schedule ";
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    const Finished finished = Execute(absl::StrCat(command, schedule->name));
+    EXPECT_EQ(finished.code, 0) << schedule->name << finished.err;
+  }
+  EXPECT_EQ(Execute(command + "interleaved --chunks 4").code, 0);
+  EXPECT_THAT(Execute(command + "zbv --chunks 3").err,
+              testing::HasSubstr("--schedule zbv --chunks 3: wanted --chunks 2, or none"));
+  EXPECT_THAT(Execute("simulate " + kMlp + " --pp 4 --micro-batches 4 --schedule dualpipe-v").err,
+              testing::StartsWith("simulate: infeasible (schedule): schedule dualpipe-v: 4 ranks, "
+                                  "4 microbatches, 2 chunks; wanted at least twice"));
 }
 
 // The notebook's step on one device, and its best configuration of sixteen.

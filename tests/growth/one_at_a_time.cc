@@ -6,14 +6,17 @@
 namespace orrery::transforms {
 namespace {
 
-StageOrders OneAtATimeOrders(const PipelineShape& shape) {
-  std::vector<ScheduleStep> order;
-  for (int32_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
-    order.push_back({.kind = StepKind::kForward, .microbatch = microbatch});
-    order.push_back({.kind = StepKind::kBackward, .microbatch = microbatch});
+RankOrders OneAtATimeOrders(const PipelineShape& shape) {
+  RankOrders orders(static_cast<size_t>(shape.ranks));
+  for (int32_t stage = 0; stage < shape.ranks; ++stage) {
+    for (int32_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
+      for (const StepKind kind : {StepKind::kForward, StepKind::kBackward}) {
+        orders[static_cast<size_t>(stage)].push_back(
+            {.kind = kind, .stage = stage, .microbatch = microbatch});
+      }
+    }
   }
-  StageOrders orders(static_cast<size_t>(shape.stages), order);
-  AssignSlots(orders);
+  AssignSlots(orders, StagePlacement::kLoop, shape);
   return orders;
 }
 

@@ -21,7 +21,6 @@
 #include "tests/semantics/random_step.h"
 #include "transforms/microbatch.h"
 #include "transforms/parallel.h"
-#include "transforms/schedules/schedule.h"
 #include "transforms/shard.h"
 #include "transforms/simplify.h"
 #include "transforms/training_step.h"
@@ -229,11 +228,7 @@ TEST(Exports, PipelinedTheyAreTheSame) {
       const auto pipelined = transforms::ParallelTransform3d(step, degrees);
       ASSERT_TRUE(pipelined.ok()) << pipelined.status();
       const auto outcome =
-          semantics::RunPipelined(*pipelined,
-                                  transforms::FindSchedule("1f1b").value()->orders(
-                                      {.stages = static_cast<int32_t>(degrees.pp),
-                                       .microbatches = static_cast<int32_t>(degrees.microbatches)}),
-                                  inputs);
+          semantics::RunPipelined(*pipelined, semantics::OrdersOf("1f1b", *pipelined), inputs);
       semantics::ExpectSame(outcome.outputs, expected);
       EXPECT_EQ(outcome.lost, 0);
     }

@@ -13,7 +13,6 @@
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/schedules/schedule.h"
 #include "transforms/simplify.h"
 #include "transforms/training_step.h"
 
@@ -155,9 +154,7 @@ TEST_P(SpreadModels, AreTheSame) {
       SCOPED_TRACE(Show(degrees));
       const auto spread = Spread(step, degrees);
       ASSERT_TRUE(spread.ok()) << spread.status();
-      const auto orders = transforms::FindSchedule("1f1b").value()->orders(
-          {.stages = static_cast<int32_t>(degrees.pp),
-           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+      const auto orders = semantics::OrdersOf("1f1b", *spread);
       const semantics::PipelinedOutcome outcome = semantics::RunPipelined(*spread, orders, inputs);
       semantics::ExpectSame(outcome.outputs, expected, 1e-8);
       EXPECT_LE(outcome.disagreement, 1e-8);

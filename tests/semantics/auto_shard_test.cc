@@ -16,7 +16,6 @@
 #include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/schedules/schedule.h"
 #include "transforms/shard.h"
 #include "transforms/training_step.h"
 
@@ -243,9 +242,7 @@ TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
       }
       // Keys and values once; for backward they go round again, in backward.
       EXPECT_EQ(rotations, way == ContextAttention::kRing ? 2 : 0);
-      const auto orders = transforms::FindSchedule("1f1b").value()->orders(
-          {.stages = static_cast<int32_t>(degrees.pp),
-           .microbatches = static_cast<int32_t>(degrees.microbatches)});
+      const auto orders = OrdersOf("1f1b", *spread);
       const PipelinedOutcome outcome = RunPipelined(*spread, orders, inputs);
       ExpectSame(outcome.outputs, expected, 1e-8);
       EXPECT_LE(outcome.disagreement, 1e-8);

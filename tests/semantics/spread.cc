@@ -36,22 +36,27 @@ class Pipeline {
       : step_(step), inputs_(inputs), ranks_(step.stages.size()) {
     const auto pp = step.mesh.Find("pp");
     for (const int64_t rank : ir::AllRanks(step.mesh)) {
-      const int64_t stage = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
-      ranks_[static_cast<size_t>(stage)].push_back(rank);
+      const int64_t place = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
+      for (size_t s = 0; s < ranks_.size(); ++s) {
+        if (step.ranks[s] == place) ranks_[s].push_back(rank);
+      }
     }
   }
 
-  PipelinedOutcome Run(const transforms::StageOrders& orders) {
+  PipelinedOutcome Run(const transforms::RankOrders& orders) {
     int32_t last_slot = 0;
     for (const auto& order : orders) last_slot = std::max(last_slot, order.back().slot);
     for (int32_t slot = 0; slot <= last_slot; ++slot) {
-      for (size_t s = 0; s < orders.size(); ++s) {
-        for (const transforms::ScheduleStep& step : orders[s]) {
-          if (step.slot == slot) RunStep(s, step);
+      for (const auto& order : orders) {
+        for (const transforms::ScheduleStep& step : order) {
+          if (step.slot == slot) RunStep(step);
         }
       }
     }
-    for (size_t s = 0; s < orders.size(); ++s) RunPart(s, step_.stages[s].update, 0);
+    // What a stage sends of the gradient of a shared parameter goes before any update; what comes
+    // of it then, from later stages to earlier ones.
+    for (size_t s = 0; s < ranks_.size(); ++s) SendSums(s, step_.stages[s].update);
+    for (size_t s = ranks_.size(); s-- > 0;) RunPart(s, step_.stages[s].update, 0);
     outcome_.lost = static_cast<int>(mail_.size());
     return std::move(outcome_);
   }
@@ -72,9 +77,20 @@ class Pipeline {
     friend auto operator<=>(const Message&, const Message&) = default;
   };
 
-  void RunStep(size_t s, const transforms::ScheduleStep& step) {
-    const bool forward = step.kind == transforms::StepKind::kForward;
-    RunPart(s, forward ? step_.stages[s].forward : step_.stages[s].backward, step.microbatch);
+  void RunStep(const transforms::ScheduleStep& step) {
+    using transforms::StepKind;
+    const auto s = static_cast<size_t>(step.stage);
+    const transforms::PipelineStage& stage = step_.stages[s];
+    const auto run = [&](const transforms::StageFunction& part) {
+      if (!part.function.order().empty()) RunPart(s, part, step.microbatch);
+    };
+    if (step.kind == StepKind::kForward) run(stage.forward);
+    if (step.kind == StepKind::kBackward || step.kind == StepKind::kInputGradient) {
+      run(stage.backward);
+    }
+    if (step.kind == StepKind::kBackward || step.kind == StepKind::kWeightGradient) {
+      run(stage.weights);
+    }
   }
 
   static int32_t OriginOf(const transforms::StageFunction& part, ValueId value) {
@@ -124,8 +140,10 @@ class Pipeline {
   // The axes that split the batch before it is cut into microbatches.
   static AxisList Replicas(const TensorType& type, const Mesh& mesh) {
     AxisList replicas;
-    const auto dp = mesh.Find("dp");
-    if (dp.has_value() && type.sharding.at(0).contains(*dp)) replicas.push_back(*dp);
+    for (const char* name : {"dp", "zero"}) {
+      const auto axis = mesh.Find(name);
+      if (axis.has_value() && type.sharding.at(0).contains(*axis)) replicas.push_back(*axis);
+    }
     return replicas;
   }
 
@@ -156,20 +174,38 @@ class Pipeline {
         values[place][input.value] = InputOf(s, part, input, microbatch, place);
       }
     }
-    const absl::Status status =
-        ir::ExecuteRanks(f, ranks_[s], Around(s, f, microbatch), kExactly, values);
+    const absl::Status status = ir::ExecuteRanks(
+        f, ranks_[s], Around(s, f, microbatch, &part == &step_.stages[s].update), kExactly, values);
     ORRERY_CHECK(status.ok()) << status.ToString();
     for (const ir::Output& output : f.outputs()) Keep(s, part, output, microbatch, values);
   }
 
-  ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch) {
+  void SendSums(size_t s, const transforms::StageFunction& part) {
+    const Function& f = part.function;
+    for (const OpId op : f.order()) {
+      if (f.kind(op) != OpKind::kSend || f.producer(f.operands(op)[0]).valid()) continue;
+      for (const ir::Input& input : f.inputs()) {
+        if (input.value != f.operands(op)[0]) continue;
+        for (size_t place = 0; place < ranks_[s].size(); ++place) {
+          mail_[MessageOf(s, f, op, 0, place)] = InputOf(s, part, input, 0, place);
+        }
+      }
+    }
+  }
+
+  static Message MessageOf(size_t s, const Function& f, OpId op, int64_t microbatch, size_t place) {
+    return {s, static_cast<size_t>(f.attributes(op).Int("to", 0)),
+            f.attributes(op).String("tag", ""), microbatch, place};
+  }
+
+  ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch, bool update) {
     return {.microbatch = microbatch,
             .send =
-                [this, s, &f, microbatch](OpId op, size_t place, const Tensor& value) {
-                  const auto to = static_cast<size_t>(f.attributes(op).Int("to", 0));
-                  const std::string tag = f.attributes(op).String("tag", "");
-                  const bool fresh = mail_.insert({{s, to, tag, microbatch, place}, value}).second;
-                  ORRERY_CHECK(fresh) << tag << " is sent twice";
+                [this, s, &f, microbatch, update](OpId op, size_t place, const Tensor& value) {
+                  if (update && !f.producer(f.operands(op)[0]).valid()) return;  // is sent already
+                  const Message message = MessageOf(s, f, op, microbatch, place);
+                  const bool fresh = mail_.insert({message, value}).second;
+                  ORRERY_CHECK(fresh) << message.tag << " is sent twice";
                 },
             .receive =
                 [this, s, &f, microbatch](OpId op, size_t place) {
@@ -197,18 +233,39 @@ class Pipeline {
       collected = f.kind(sum) == OpKind::kCollect;
     }
     const TensorType& type = f.type(output.value);
-    outcome_.outputs[name] =
-        collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
-                  : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
+    Tensor whole = collected ? GatherCollected(parts, type, f.mesh(), ranks_[s])
+                             : ir::Gather(parts, type, f.mesh(), ranks_[s], outcome_.disagreement);
+    Report(s, name, output.role, std::move(whole));
     if (output.role == ir::OutputRole::kAccumulator) {
       kept_[{s, SummandOf(part, output.of), -1}] = std::move(parts);
     }
   }
 
+  // What several stages return by one name: copies of a shared parameter, which should hold the
+  // same, or sums over the microbatches of one pipeline each.
+  void Report(size_t s, const std::string& name, ir::OutputRole role, Tensor whole) {
+    if (role == ir::OutputRole::kAccumulator) {
+      std::map<size_t, Tensor>& of_stages = sums_[name];
+      of_stages[s] = std::move(whole);
+      whole = of_stages.begin()->second;
+      for (auto sum = std::next(of_stages.begin()); sum != of_stages.end(); ++sum) {
+        for (size_t i = 0; i < whole.floats().size(); ++i) {
+          whole.floats()[i] += sum->second.floats()[i];
+        }
+      }
+    }
+    const auto [copy, first] = outcome_.outputs.try_emplace(name, whole);
+    if (!first && role == ir::OutputRole::kUpdated) {
+      outcome_.disagreement = std::max(outcome_.disagreement, ir::Distance(copy->second, whole));
+    }
+    if (!first) copy->second = std::move(whole);
+  }
+
   const transforms::PipelinedStep& step_;
   const Named& inputs_;
-  std::vector<std::vector<int64_t>> ranks_;  // by stage
-  std::map<Key, std::vector<Tensor>> kept_;  // a tensor a rank of the stage
+  std::map<std::string, std::map<size_t, Tensor>> sums_;  // by name, then stage
+  std::vector<std::vector<int64_t>> ranks_;               // by stage
+  std::map<Key, std::vector<Tensor>> kept_;               // a tensor a rank of the stage
   std::map<Message, Tensor> mail_;
   PipelinedOutcome outcome_;
 };
@@ -226,8 +283,15 @@ Outcome RunAll(const Function& function, const Named& inputs) {
   return outcome;
 }
 
+transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::PipelinedStep& step) {
+  const transforms::PipelineSchedule& found = *transforms::FindSchedule(schedule).value();
+  const int32_t ranks = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
+  return found.orders(found.ShapeOf(ranks, static_cast<int32_t>(step.microbatches),
+                                    static_cast<int32_t>(step.stages.size()) / ranks));
+}
+
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
-                              const transforms::StageOrders& orders, const Named& inputs) {
+                              const transforms::RankOrders& orders, const Named& inputs) {
   return Pipeline(step, inputs).Run(orders);
 }
 

@@ -33,6 +33,9 @@ struct Outcome {
 };
 Outcome RunAll(const ir::Function& function, const Named& inputs);
 
+/// The orders of a schedule, by its name, for the stages and microbatches of a step.
+transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::PipelinedStep& step);
+
 /// Runs all microbatches of a pipelined step in the order that `orders` gives, then its update.
 /// Each data-parallel replica cuts its own share of the batch. Outputs that are sums or collections
 /// over microbatches go by the name of what is summed. Aborts when a Receive finds nothing sent;
@@ -43,7 +46,7 @@ struct PipelinedOutcome {
   int lost = 0;
 };
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
-                              const transforms::StageOrders& orders, const Named& inputs);
+                              const transforms::RankOrders& orders, const Named& inputs);
 
 }  // namespace orrery::semantics
 

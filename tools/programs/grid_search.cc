@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, recompute;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -43,10 +43,15 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
                                 : flags.model.distir()  ? "distir"
                                                         : "1f1b";
   ORRERY_ASSIGN_OR_RETURN(space.schedules, ParseSchedules(schedules));
+  if (!flags.chunks.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(space.chunks, ParseList("chunks", flags.chunks));
+  }
   ORRERY_ASSIGN_OR_RETURN(
       space.recompute,
       Annotated(transforms::ParseRecomputeList(flags.recompute.empty() ? "none" : flags.recompute),
                 "--recompute"));
+  ORRERY_ASSIGN_OR_RETURN(space.zero, ParseZero(flags.zero.empty() ? "0" : flags.zero));
+  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, space.zero));
   space.distir_microbatches = flags.model.distir();
   return space;
 }
@@ -124,9 +129,13 @@ int Main(int argc, char** argv) {
                                                                   "expert-parallel degrees [1]")(
       "micro-batches", po::value(&flags.microbatches),
       "microbatches of a data-parallel replica [all that divide]")(
-      "schedule", po::value(&flags.schedule), "gpipe, 1f1b, pipedream, distir [1f1b]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedules; `schedule --list` names all [1f1b]")(
+      "chunks", po::value(&flags.chunks),
+      "stages that a rank holds, of schedules that leave it open [2]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again: none,selective,full,every:K,match:REGEX [none]")(
+      "zero", po::value(&flags.zero), "stages of ZeRO, as in 0,1,2,3 [0]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(

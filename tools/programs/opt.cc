@@ -30,6 +30,7 @@ struct Flags {
   bool json = false;
   bool step = false;
   transforms::ParallelDegrees degrees;
+  transforms::ZeroOptions zero;
   bool stages = false;
   std::string recompute = "none";
 };
@@ -42,7 +43,7 @@ void ListPasses() {
 }
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
-  transforms::SpreadOptions options;
+  transforms::SpreadOptions options = {.zero = flags.zero};
   ORRERY_ASSIGN_OR_RETURN(
       options.recompute,
       Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
@@ -145,7 +146,10 @@ int Main(int argc, char** argv) {
       "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(
       "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]")(
       "recompute", po::value(&flags.recompute),
-      "what backward computes again, as simulate has it [none]");
+      "what backward computes again, as simulate has it [none]")(
+      "zero", po::value(&flags.zero.stage), "stage of ZeRO: what dp ranks share out, 0 to 3 [0]")(
+      "zero-group", po::value(&flags.zero.group), "neighbouring dp ranks that share it [all]")(
+      "prefetch", po::value(&flags.zero.prefetch), "units gathered ahead, of stage 3 [1]");
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
 }

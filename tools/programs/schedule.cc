@@ -3,90 +3,173 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/schedules/text.h"
 
-// One pipeline schedule by itself, in units of time: forward and backward last one unit each.
+// One pipeline schedule by itself, in units of time.
 
 namespace orrery::tools {
 namespace {
 
 namespace po = boost::program_options;
 
+using transforms::ParsedOrders;
+using transforms::PipelineSchedule;
+using transforms::PipelineShape;
+using transforms::StepDurations;
+using transforms::Timing;
+
 constexpr int64_t kMaxSteps = 10'000'000;
+constexpr int64_t kLongestStep = 1'000'000'000;
 
 struct Flags {
   std::string name;
+  std::string from;
   int64_t stages = 4;
   int64_t microbatches = 8;
+  int64_t chunks = -1;        // as many as the schedule has
+  int64_t memory_limit = -1;  // none
+  std::string durations;
   std::string json;
   bool list = false;
   bool timeline = false;
 };
 
-// Units in which a stage runs nothing, until the last stage has finished.
-int64_t Idle(const transforms::StageOrders& orders) {
-  int64_t idle = 0;
-  for (const auto& order : orders) {
-    idle += transforms::UnitMakespan(orders) - static_cast<int64_t>(order.size());
-  }
-  return idle;
-}
-
-std::string Json(const transforms::StageOrders& orders) {
-  nlohmann::ordered_json peaks = nlohmann::ordered_json::array();
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  for (size_t stage = 0; stage < orders.size(); ++stage) {
-    nlohmann::ordered_json rank = nlohmann::ordered_json::array();
-    for (const transforms::ScheduleStep& step : orders[stage]) {
-      rank.push_back(absl::StrCat(stage, step.kind == transforms::StepKind::kForward ? "F" : "B",
-                                  step.microbatch));
+// "F=1,I=1,W=1,S=0", any of them, in any order.
+absl::StatusOr<StepDurations> ParseDurations(absl::string_view text) {
+  StepDurations durations;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    int64_t value = 0;
+    const bool is_number = part.size() > 2 && part[1] == '=' &&
+                           absl::SimpleAtoi(part.substr(2), &value) && value >= 0 &&
+                           value <= kLongestStep;
+    int64_t* of = nullptr;
+    if (is_number && part[0] == 'F') of = &durations.forward;
+    if (is_number && part[0] == 'I') of = &durations.input_gradient;
+    if (is_number && part[0] == 'W') of = &durations.weight_gradient;
+    if (is_number && part[0] == 'S') of = &durations.send;
+    if (of == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--durations '", part, "': wanted F=, I=, W= or S= and a whole number from ",
+                       "0 to ", kLongestStep, ", as in F=1,I=1,W=1; B is I and W"));
     }
-    ranks.push_back(std::move(rank));
-    peaks.push_back(transforms::PeakLiveMicrobatches(orders[stage]));
+    *of = value;
   }
-  const nlohmann::ordered_json whole = {{"ranks", ranks},
-                                        {"makespan", transforms::UnitMakespan(orders)},
-                                        {"idle", Idle(orders)},
-                                        {"peak_live", peaks}};
-  return whole.dump(1) + "\n";
+  return durations;
 }
 
-void PrintFigures(const transforms::StageOrders& orders) {
-  std::cout << "makespan " << transforms::UnitMakespan(orders) << "\nidle " << Idle(orders)
-            << "\npeak live";
-  for (const auto& order : orders) std::cout << " " << transforms::PeakLiveMicrobatches(order);
-  std::cout << "\n";
-}
-
-absl::Status Schedule(const Flags& flags) {
-  if (flags.list) {
-    for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
-      std::cout << absl::StrFormat("%-10s %s (%s)\n", schedule->name, schedule->summary,
-                                   schedule->source);
-    }
-    return absl::OkStatus();
-  }
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(flags.name));
+absl::Status CheckSize(const Flags& flags) {
+  const int64_t chunks = std::max<int64_t>(1, flags.chunks);
   const bool in_range = flags.stages >= 1 && flags.microbatches >= 1 && flags.stages <= kMaxSteps &&
-                        flags.microbatches <= kMaxSteps / flags.stages;
+                        flags.microbatches <= kMaxSteps / flags.stages &&
+                        chunks <= kMaxSteps / flags.stages / flags.microbatches;
   if (!in_range) {
     return absl::InvalidArgumentError(
         absl::StrCat("--stages ", flags.stages, " --micro-batches ", flags.microbatches,
                      ": wanted both at least 1, and at most 10000000 steps"));
   }
-  const transforms::StageOrders orders =
-      schedule->orders({.stages = static_cast<int32_t>(flags.stages),
-                        .microbatches = static_cast<int32_t>(flags.microbatches)});
-  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(orders)));
-  std::cout << (flags.timeline ? transforms::DrawTimeline(orders)
-                               : transforms::PrintOrders(orders));
-  PrintFigures(orders);
+  if (flags.memory_limit == 0 || flags.memory_limit < -1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--memory-limit ", flags.memory_limit, ": wanted at least 1 activation"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ParsedOrders> OrdersByName(const Flags& flags, const StepDurations& durations) {
+  ORRERY_ASSIGN_OR_RETURN(const PipelineSchedule* schedule, transforms::FindSchedule(flags.name));
+  ORRERY_RETURN_IF_ERROR(CheckSize(flags));
+  PipelineShape shape = schedule->ShapeOf(static_cast<int32_t>(flags.stages),
+                                          static_cast<int32_t>(flags.microbatches));
+  if (flags.chunks != -1) shape.chunks = static_cast<int32_t>(flags.chunks);
+  shape.durations = durations;
+  shape.live_limit = std::max<int64_t>(0, flags.memory_limit);
+  ORRERY_RETURN_IF_ERROR(schedule->CheckShape(shape));
+  return ParsedOrders{
+      .orders = schedule->orders(shape), .placement = schedule->placement, .shape = shape};
+}
+
+absl::StatusOr<ParsedOrders> OrdersOf(const Flags& flags, const StepDurations& durations) {
+  if (flags.from.empty()) return OrdersByName(flags, durations);
+  if (!flags.name.empty()) {
+    return absl::InvalidArgumentError("--name and --from: wanted one of them");
+  }
+  ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.from));
+  return transforms::ParseOrders(text, flags.from);
+}
+
+absl::Status CheckMemory(const ParsedOrders& parsed, int64_t limit) {
+  for (size_t rank = 0; limit > 0 && rank < parsed.orders.size(); ++rank) {
+    const int64_t peak = transforms::PeakLive(parsed.orders[rank]);
+    if (peak <= limit) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("rank ", rank, " has ", peak, " live activations; --memory-limit is ", limit));
+  }
+  return absl::OkStatus();
+}
+
+// Units in which ranks run nothing, until the last one has finished.
+int64_t Idle(const Timing& timing) {
+  return std::accumulate(timing.idle.begin(), timing.idle.end(), int64_t{0});
+}
+
+std::string Json(const transforms::RankOrders& orders, const Timing& timing) {
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  std::vector<int64_t> peaks;
+  for (const auto& order : orders) {
+    ranks.push_back(transforms::StepNames(order));
+    peaks.push_back(transforms::PeakLive(order));
+  }
+  const nlohmann::ordered_json whole = {{"ranks", ranks},
+                                        {"makespan", timing.makespan},
+                                        {"idle", Idle(timing)},
+                                        {"idle_of_rank", timing.idle},
+                                        {"idle_inside_rank", timing.idle_inside},
+                                        {"peak_live", peaks}};
+  return whole.dump(1) + "\n";
+}
+
+void PrintFigures(const transforms::RankOrders& orders, const Timing& timing) {
+  std::cout << "makespan " << timing.makespan << "\nidle " << Idle(timing) << "\nidle of rank";
+  for (const int64_t idle : timing.idle) std::cout << " " << idle;
+  std::cout << "\npeak live";
+  for (const auto& order : orders) std::cout << " " << transforms::PeakLive(order);
+  std::cout << "\n";
+}
+
+void PrintList() {
+  size_t width = 0;
+  for (const PipelineSchedule* schedule : transforms::AllSchedules()) {
+    width = std::max(width, schedule->name.size());
+  }
+  for (const PipelineSchedule* schedule : transforms::AllSchedules()) {
+    std::cout << absl::StrFormat("%-*s %s (%s)\n", static_cast<int>(width), schedule->name,
+                                 schedule->summary, schedule->source);
+  }
+}
+
+absl::Status Schedule(const Flags& flags) {
+  if (flags.list) {
+    PrintList();
+    return absl::OkStatus();
+  }
+  ORRERY_ASSIGN_OR_RETURN(const StepDurations durations, ParseDurations(flags.durations));
+  ORRERY_ASSIGN_OR_RETURN(const ParsedOrders parsed, OrdersOf(flags, durations));
+  ORRERY_RETURN_IF_ERROR(CheckMemory(parsed, flags.memory_limit));
+  const Timing timing = TimeOrders(parsed.orders, parsed.placement, parsed.shape, durations);
+  if (!flags.json.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(parsed.orders, timing)));
+  }
+  std::cout << (flags.timeline ? transforms::DrawTimeline(parsed.orders, timing)
+                               : transforms::PrintOrders(parsed.orders));
+  PrintFigures(parsed.orders, timing);
   return absl::OkStatus();
 }
 
@@ -94,13 +177,20 @@ int Main(int argc, char** argv) {
   Flags flags;
   ProgramSpec spec{
       .usage = "schedule --name NAME --stages P --micro-batches M [flags]",
-      .about = "Prints a pipeline schedule: one line a stage, then its figures in units of time.",
+      .about = "Prints a pipeline schedule: one line a rank, then its figures in units of time.",
       .example = "build/bin/schedule --name 1f1b --stages 4 --micro-batches 8 --timeline",
       .options = po::options_description("Flags")};
-  spec.options.add_options()("name", po::value(&flags.name), "gpipe, 1f1b, pipedream or distir")(
-      "stages", po::value(&flags.stages), "pipeline stages [4]")(
+  spec.options.add_options()("name", po::value(&flags.name),
+                             "1f1b, gpipe, interleaved and so on: --list names all")(
+      "from", po::value(&flags.from), "read orders from this file instead, a rank a line")(
+      "stages", po::value(&flags.stages), "ranks of the pipeline [4]")(
       "micro-batches", po::value(&flags.microbatches), "microbatches [8]")(
-      "timeline", po::bool_switch(&flags.timeline), "draw it instead: stages down, time across")(
+      "chunks", po::value(&flags.chunks), "stages a rank, where they are a choice [2]")(
+      "memory-limit", po::value(&flags.memory_limit),
+      "most live activations a rank, each of one stage and microbatch [the schedule's own]")(
+      "durations", po::value(&flags.durations),
+      "units that steps last, and sends: B is I and W [F=1,I=1,W=1,S=0]")(
+      "timeline", po::bool_switch(&flags.timeline), "draw it instead: ranks down, time across")(
       "json", po::value(&flags.json), "write ranks, makespan, idle and peak_live to this file")(
       "list", po::bool_switch(&flags.list), "name all schedules");
   return RunProgram(argc, argv, spec, [&] { return Schedule(flags); });

@@ -13,6 +13,7 @@
 #include "tools/report_text.h"
 #include "transforms/recompute.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/schedules/text.h"
 
 // Plays one configuration and prints its report.
 
@@ -24,7 +25,7 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   search::Candidate candidate;
-  std::string schedule;
+  std::string schedule, orders;
   std::string recompute;
   std::string json;
   std::string trace;
@@ -52,8 +53,16 @@ absl::Status Simulate(const Flags& flags) {
   if (candidate.hp == 1 && flags.model.sequence_parallel) {
     return absl::InvalidArgumentError("--sequence-parallel: wanted --hp of at least 2");
   }
+  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, std::array{candidate.zero}));
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
+  }
+  if (!flags.orders.empty()) {
+    if (!flags.schedule.empty()) {
+      return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
+    }
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
+    ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
   }
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
@@ -83,12 +92,13 @@ absl::Status Simulate(const Flags& flags) {
     std::cout << "\n" << search::ExplanationText(explanation, run->report.step_time);
   }
   if (!flags.timeline) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
+                          search::ScheduleOf(setting, candidate));
+  const transforms::PipelineShape shape = search::ShapeOf(schedule, candidate);
+  const transforms::RankOrders orders = schedule.OrdersOf(shape);
   std::cout << "\n"
-            << transforms::DrawTimeline(schedule->orders(
-                   {.stages = static_cast<int32_t>(candidate.pp),
-                    .microbatches = static_cast<int32_t>(candidate.microbatches)}));
+            << transforms::DrawTimeline(
+                   orders, TimeOrders(orders, schedule.placement, shape, shape.durations));
   return absl::OkStatus();
 }
 
@@ -143,8 +153,16 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica [1]")("schedule", po::value(&flags.schedule),
-                                                     "gpipe, 1f1b, pipedream or distir [1f1b]")(
+      "microbatches of a data-parallel replica [1]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "schedule-file", po::value(&flags.orders),
+      "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
+      "chunks", po::value(&flags.candidate.chunks),
+      "stages that a rank holds, of schedules that leave it open [2]")(
+      "zero", po::value(&flags.candidate.zero),
+      "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients too (2), "
+      "parameters too (3) [0]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again in place of what forward would keep: none, selective "
       "(attention's scores), full (all but the input of each layer), every:K (of K layers), "

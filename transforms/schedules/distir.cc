@@ -21,15 +21,15 @@ struct StageState {
   StepKind last = StepKind::kBackward;
 };
 
-// Chooses the stage's step of this timestep and takes it from what is ready.
-std::optional<ScheduleStep> TakeStep(StageState& stage, int32_t slot) {
+// Chooses the step of stage `number` of this timestep and takes it from what is ready.
+std::optional<ScheduleStep> TakeStep(StageState& stage, int32_t number, int32_t slot) {
   if (stage.ready_forwards == 0 && stage.ready_backwards == 0) return std::nullopt;
   const bool forward =
       stage.last == StepKind::kBackward ? stage.ready_forwards > 0 : stage.ready_backwards == 0;
   stage.last = forward ? StepKind::kForward : StepKind::kBackward;
   --(forward ? stage.ready_forwards : stage.ready_backwards);
   const int32_t microbatch = forward ? stage.next_forward++ : stage.next_backward++;
-  return ScheduleStep{.kind = stage.last, .microbatch = microbatch, .slot = slot};
+  return ScheduleStep{.kind = stage.last, .stage = number, .microbatch = microbatch, .slot = slot};
 }
 
 // Makes ready what waits for the step that `stage` has just run.
@@ -43,15 +43,16 @@ void Publish(std::vector<StageState>& states, size_t stage, StepKind kind) {
   }
 }
 
-StageOrders DistirOrders(const PipelineShape& shape) {
-  const auto stages = static_cast<size_t>(shape.stages);
-  StageOrders orders(stages);
+RankOrders DistirOrders(const PipelineShape& shape) {
+  const auto stages = static_cast<size_t>(shape.ranks);
+  RankOrders orders(stages);
   for (auto& order : orders) order.reserve(2 * static_cast<size_t>(shape.microbatches));
   std::vector<StageState> states(stages);
   states[0].ready_forwards = shape.microbatches;
   std::vector<std::optional<ScheduleStep>> now(stages);
   for (int32_t slot = 0; states[0].next_backward < shape.microbatches; ++slot) {
-    for (size_t stage = 0; stage < stages; ++stage) now[stage] = TakeStep(states[stage], slot);
+    for (size_t stage = 0; stage < stages; ++stage)
+      now[stage] = TakeStep(states[stage], static_cast<int32_t>(stage), slot);
     for (size_t stage = 0; stage < stages; ++stage) {
       if (!now[stage].has_value()) continue;
       orders[stage].push_back(*now[stage]);

@@ -3,15 +3,17 @@
 namespace orrery::transforms {
 namespace {
 
-StageOrders GpipeOrders(const PipelineShape& shape) {
-  std::vector<ScheduleStep> order;
-  for (const StepKind kind : {StepKind::kForward, StepKind::kBackward}) {
-    for (int32_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
-      order.push_back({.kind = kind, .microbatch = microbatch});
+RankOrders GpipeOrders(const PipelineShape& shape) {
+  RankOrders orders(static_cast<size_t>(shape.ranks));
+  for (int32_t stage = 0; stage < shape.ranks; ++stage) {
+    for (const StepKind kind : {StepKind::kForward, StepKind::kBackward}) {
+      for (int32_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
+        orders[static_cast<size_t>(stage)].push_back(
+            {.kind = kind, .stage = stage, .microbatch = microbatch});
+      }
     }
   }
-  StageOrders orders(static_cast<size_t>(shape.stages), order);
-  AssignSlots(orders);
+  AssignSlots(orders, StagePlacement::kLoop, shape);
   return orders;
 }
 

@@ -6,15 +6,16 @@ namespace orrery::transforms {
 namespace {
 
 std::vector<ScheduleStep> StageOrder(const PipelineShape& shape, int32_t stage) {
-  const int32_t warm_up = std::min(shape.stages - 1 - stage, shape.microbatches);
+  const int32_t warm_up = std::min(shape.ranks - 1 - stage, shape.microbatches);
   std::vector<ScheduleStep> order;
   order.reserve(2 * static_cast<size_t>(shape.microbatches));
   for (int32_t forward = 0; forward < shape.microbatches + warm_up; ++forward) {
     if (forward < shape.microbatches) {
-      order.push_back({.kind = StepKind::kForward, .microbatch = forward});
+      order.push_back({.kind = StepKind::kForward, .stage = stage, .microbatch = forward});
     }
     if (forward >= warm_up) {
-      order.push_back({.kind = StepKind::kBackward, .microbatch = forward - warm_up});
+      order.push_back(
+          {.kind = StepKind::kBackward, .stage = stage, .microbatch = forward - warm_up});
     }
   }
   return order;
@@ -22,12 +23,12 @@ std::vector<ScheduleStep> StageOrder(const PipelineShape& shape, int32_t stage) 
 
 }  // namespace
 
-StageOrders OneForwardOneBackwardOrders(const PipelineShape& shape) {
-  StageOrders orders;
-  for (int32_t stage = 0; stage < shape.stages; ++stage) {
+RankOrders OneForwardOneBackwardOrders(const PipelineShape& shape) {
+  RankOrders orders;
+  for (int32_t stage = 0; stage < shape.ranks; ++stage) {
     orders.push_back(StageOrder(shape, stage));
   }
-  AssignSlots(orders);
+  AssignSlots(orders, StagePlacement::kLoop, shape);
   return orders;
 }
 

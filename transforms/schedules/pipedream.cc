@@ -5,7 +5,7 @@ namespace {
 
 // A microbatch must meet in its backward the weights of its forward; of the p-k microbatches live
 // on stage k, each may have seen another version.
-int32_t StashedVersions(const PipelineShape& shape, int32_t stage) { return shape.stages - stage; }
+int32_t StashedVersions(const PipelineShape& shape, int32_t stage) { return shape.ranks - stage; }
 
 }  // namespace
 

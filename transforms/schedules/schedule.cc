@@ -1,13 +1,10 @@
 #include "transforms/schedules/schedule.h"
 
-#include <algorithm>
 #include <array>
 
-#include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "support/status.h"
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
@@ -19,13 +16,7 @@ constexpr std::array kSchedules = {
 #undef ORRERY_SCHEDULE
 };
 
-size_t WidestStep(const StageOrders& orders) {
-  size_t width = 1;
-  for (const auto& order : orders) {
-    for (const ScheduleStep& step : order) width = std::max(width, StepName(step).size());
-  }
-  return width;
-}
+constexpr int32_t kChunksUnlessSaid = 2;
 
 }  // namespace
 
@@ -42,57 +33,46 @@ absl::StatusOr<const PipelineSchedule*> FindSchedule(absl::string_view name) {
                                                  absl::StrJoin(kSchedules, ", ", append_name)));
 }
 
-std::string StepName(const ScheduleStep& step) {
-  return absl::StrCat(step.kind == StepKind::kForward ? "F" : "B", step.microbatch);
+PipelineShape PipelineSchedule::ShapeOf(int32_t ranks, int32_t microbatches,
+                                        int32_t chunks_wanted) const {
+  int32_t chosen = chunks;
+  if (chosen == 0) chosen = chunks_wanted > 0 ? chunks_wanted : kChunksUnlessSaid;
+  return {.ranks = ranks, .microbatches = microbatches, .chunks = chosen};
+}
+
+absl::Status PipelineSchedule::CheckShape(const PipelineShape& shape) const {
+  absl::Status status;
+  if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 1) {
+    status = NoSuchOrders(shape, "at least one of each");
+  } else if (chunks != 0 && shape.chunks != chunks) {
+    status =
+        NoSuchOrders(shape, absl::StrCat(chunks, chunks == 1 ? " chunk a rank" : " chunks a rank"));
+  } else if (check != nullptr) {
+    status = check(shape);
+  }
+  return Annotate(status, absl::StrCat("schedule ", name));
+}
+
+absl::Status NoSuchOrders(const PipelineShape& shape, absl::string_view wanted) {
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kSchedule,
+       .detail = absl::StrCat(shape.ranks, " ranks, ", shape.microbatches, " microbatches, ",
+                              shape.chunks, shape.chunks == 1 ? " chunk" : " chunks", "; wanted ",
+                              wanted)});
 }
 
 int32_t OneWeightVersion(const PipelineShape&, int32_t) { return 1; }
 
-int32_t UnitMakespan(const StageOrders& orders) {
-  int32_t makespan = 0;
-  for (const auto& order : orders) {
-    if (!order.empty()) makespan = std::max(makespan, order.back().slot + 1);
-  }
-  return makespan;
+int32_t RankOf(StagePlacement placement, const PipelineShape& shape, int32_t stage) {
+  if (placement == StagePlacement::kLoop) return stage % shape.ranks;
+  return stage < shape.ranks ? stage : 2 * shape.ranks - 1 - stage;
 }
 
-int32_t PeakLiveMicrobatches(std::span<const ScheduleStep> order) {
-  int32_t live = 0;
-  int32_t peak = 0;
-  for (const ScheduleStep& step : order) {
-    live += step.kind == StepKind::kForward ? 1 : -1;
-    peak = std::max(peak, live);
-  }
-  return peak;
-}
+int32_t Pipelines(StagePlacement placement) { return placement == StagePlacement::kTwoWay ? 2 : 1; }
 
-std::string DrawTimeline(const StageOrders& orders) {
-  const size_t width = WidestStep(orders);
-  const size_t stage_width = absl::StrCat(orders.size() - 1).size();
-  std::string text;
-  for (size_t stage = 0; stage < orders.size(); ++stage) {
-    std::vector<std::string> cells(static_cast<size_t>(UnitMakespan(orders)), ".");
-    for (const ScheduleStep& step : orders[stage]) {
-      cells[static_cast<size_t>(step.slot)] = StepName(step);
-    }
-    std::string line = absl::StrFormat("stage %-*d |", static_cast<int>(stage_width), stage);
-    for (const std::string& cell : cells) {
-      absl::StrAppendFormat(&line, " %-*s", static_cast<int>(width), cell);
-    }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
-  }
-  return text;
-}
-
-std::string PrintOrders(const StageOrders& orders) {
-  std::string text;
-  for (size_t stage = 0; stage < orders.size(); ++stage) {
-    const auto append_step = [stage](std::string* out, const ScheduleStep& step) {
-      absl::StrAppend(out, stage, StepName(step));
-    };
-    absl::StrAppend(&text, absl::StrJoin(orders[stage], ",", append_step), "\n");
-  }
-  return text;
+int32_t PipelineOf(StagePlacement placement, const PipelineShape& shape, int32_t microbatch) {
+  if (placement != StagePlacement::kTwoWay) return 0;
+  return microbatch < (shape.microbatches + 1) / 2 ? 0 : 1;
 }
 
 }  // namespace orrery::transforms

@@ -1,13 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "transforms/schedules/schedule.h"
+#include "support/status.h"
+#include "transforms/schedules/text.h"
 
 // What holds for every line of schedules.def and every shape. A new schedule is tested here
 // without an edit.
@@ -15,117 +18,219 @@
 namespace orrery::transforms {
 namespace {
 
-std::vector<PipelineShape> Shapes() {
-  std::vector<PipelineShape> shapes;
-  for (int32_t stages = 1; stages <= 9; ++stages) {
-    for (int32_t microbatches = 1; microbatches <= 17; ++microbatches) {
-      shapes.push_back({.stages = stages, .microbatches = microbatches});
-    }
-  }
-  shapes.push_back({.stages = 1, .microbatches = 512});
-  shapes.push_back({.stages = 64, .microbatches = 3});
-  shapes.push_back({.stages = 24, .microbatches = 96});
-  return shapes;
-}
-
 std::string Name(const PipelineShape& shape) {
-  return absl::StrCat(shape.stages, " stages, ", shape.microbatches, " microbatches");
+  return absl::StrCat(shape.ranks, " ranks, ", shape.microbatches, " microbatches, ", shape.chunks,
+                      " chunks");
 }
 
-class EverySchedule : public testing::TestWithParam<const PipelineSchedule*> {};
+class EverySchedule : public testing::TestWithParam<const PipelineSchedule*> {
+ protected:
+  const PipelineSchedule& schedule() const { return *GetParam(); }
+
+  // Shapes that there are orders for, small and large.
+  std::vector<PipelineShape> Shapes() const {
+    std::vector<PipelineShape> shapes;
+    const auto add = [&](int32_t ranks, int32_t microbatches, int32_t chunks) {
+      const PipelineShape shape = schedule().ShapeOf(ranks, microbatches, chunks);
+      if (schedule().CheckShape(shape).ok()) shapes.push_back(shape);
+    };
+    for (int32_t chunks = 1; chunks <= (schedule().chunks == 0 ? 4 : 1); ++chunks) {
+      for (int32_t ranks = 1; ranks <= 9; ++ranks) {
+        for (int32_t microbatches = 1; microbatches <= 19; ++microbatches) {
+          add(ranks, microbatches, chunks);
+        }
+      }
+      add(1, 512, chunks);
+      add(64, 3, chunks);
+      add(24, 96, chunks);
+    }
+    return shapes;
+  }
+
+  // Random durations, so that no property hangs on steps of one length.
+  StepDurations RandomDurations() {
+    std::uniform_int_distribution<int64_t> length(1, 9);
+    StepDurations durations;
+    durations.forward = length(random_);
+    durations.input_gradient = length(random_);
+    durations.weight_gradient = length(random_);
+    durations.send = length(random_) - 1;
+    return durations;
+  }
+
+  std::mt19937 random_{20240229};
+};
 
 TEST_P(EverySchedule, SaysWhatItIsAndWhereItComesFrom) {
-  EXPECT_FALSE(GetParam()->name.empty());
-  EXPECT_FALSE(GetParam()->summary.empty());
-  EXPECT_FALSE(GetParam()->source.empty());
+  EXPECT_FALSE(schedule().name.empty());
+  EXPECT_FALSE(schedule().summary.empty());
+  EXPECT_FALSE(schedule().source.empty());
+  ASSERT_NE(schedule().orders, nullptr);
+  EXPECT_TRUE(schedule().placement == StagePlacement::kLoop || schedule().chunks == 2);
 }
 
 TEST_P(EverySchedule, RunsEachStepOnceAndKeepsEveryDependency) {
-  for (const PipelineShape& shape : Shapes()) {
-    const absl::Status status = VerifyOrders(GetParam()->orders(shape), shape);
+  const std::vector<PipelineShape> shapes = Shapes();
+  EXPECT_GE(shapes.size(), 20u);
+  for (const PipelineShape& shape : shapes) {
+    const absl::Status status = VerifyOrders(schedule().orders(shape), schedule().placement, shape);
     EXPECT_TRUE(status.ok()) << Name(shape) << ": " << status;
   }
 }
 
-// The last stage has nothing to do for p-1 slots, then 2m steps, the last of which is a backward
-// that p-1 stages still wait for, one after the other.
-TEST_P(EverySchedule, IsNotShorterThanTheCriticalPath) {
-  for (const PipelineShape& shape : Shapes()) {
-    EXPECT_GE(UnitMakespan(GetParam()->orders(shape)),
-              2 * shape.microbatches + 2 * (shape.stages - 1))
-        << Name(shape);
+TEST_P(EverySchedule, RefusesWhatItCannotOrderAsInfeasible) {
+  for (const PipelineShape& shape :
+       {PipelineShape{.ranks = 0, .chunks = std::max(1, schedule().chunks)},
+        PipelineShape{.microbatches = 0, .chunks = std::max(1, schedule().chunks)},
+        PipelineShape{.chunks = schedule().chunks == 0 ? 0 : schedule().chunks + 1}}) {
+    const auto infeasible = AsInfeasible(schedule().CheckShape(shape));
+    ASSERT_TRUE(infeasible.has_value()) << Name(shape);
+    EXPECT_EQ(infeasible->reason, InfeasibleReason::kSchedule);
+    EXPECT_THAT(infeasible->detail, testing::HasSubstr("wanted"));
   }
 }
 
-TEST_P(EverySchedule, DoesNotDeadlockNorRunEarlierThanPossible) {
+// Whatever steps last: no rank is done before its own work, nor before one microbatch has been
+// through the pipeline and back.
+TEST_P(EverySchedule, IsNotShorterThanWorkAndCriticalPath) {
   for (const PipelineShape& shape : Shapes()) {
-    const StageOrders orders = GetParam()->orders(shape);
-    StageOrders earliest = orders;
-    AssignSlots(earliest);
-    for (size_t stage = 0; stage < orders.size(); ++stage) {
-      for (size_t i = 0; i < orders[stage].size(); ++i) {
-        ASSERT_LE(earliest[stage][i].slot, orders[stage][i].slot) << Name(shape);
+    const StepDurations steps = RandomDurations();
+    const RankOrders orders = schedule().orders(shape);
+    const Timing timing = TimeOrders(orders, schedule().placement, shape, steps);
+    const int32_t pipelines = Pipelines(schedule().placement);
+    const int64_t depth = shape.stages() / pipelines;
+    const int64_t first = steps.forward + steps.input_gradient;
+    EXPECT_GE(timing.makespan, depth * first + 2 * steps.send * (shape.ranks - 1)) << Name(shape);
+    int64_t most = 0;
+    for (size_t rank = 0; rank < orders.size(); ++rank) {
+      int64_t work = 0;
+      for (const ScheduleStep& step : orders[rank]) work += steps.Of(step.kind);
+      EXPECT_EQ(timing.idle[rank], timing.makespan - work) << Name(shape);
+      EXPECT_GE(timing.idle[rank], timing.idle_inside[rank]);
+      EXPECT_GE(timing.idle_inside[rank], 0);
+      most = std::max(most, work);
+    }
+    EXPECT_GE(timing.makespan, most);
+    // Every rank has the same to do, but for where an odd microbatch goes.
+    const int64_t work = int64_t{shape.microbatches} * shape.chunks / pipelines *
+                         (steps.forward + steps.Of(StepKind::kBackward));
+    EXPECT_EQ(most, work) << Name(shape);
+  }
+}
+
+// Longer sends never make a step earlier, and no rank runs two steps at a time.
+TEST_P(EverySchedule, TimesGrowWithSendsAndStepsFollowEachOther) {
+  for (const PipelineShape& shape : Shapes()) {
+    StepDurations steps = RandomDurations();
+    const RankOrders orders = schedule().orders(shape);
+    const Timing slow = TimeOrders(orders, schedule().placement, shape, steps);
+    steps.send = 0;
+    const Timing fast = TimeOrders(orders, schedule().placement, shape, steps);
+    for (size_t rank = 0; rank < orders.size(); ++rank) {
+      int64_t free = 0;
+      for (size_t i = 0; i < orders[rank].size(); ++i) {
+        ASSERT_LE(fast.steps[rank][i].start, slow.steps[rank][i].start) << Name(shape);
+        ASSERT_GE(fast.steps[rank][i].start, free) << Name(shape);
+        free = fast.steps[rank][i].finish;
+        ASSERT_EQ(free - fast.steps[rank][i].start, steps.Of(orders[rank][i].kind));
       }
     }
   }
 }
 
-TEST_P(EverySchedule, KeepsAtLeastOneAndAtMostAllMicrobatchesLive) {
+TEST_P(EverySchedule, DoesNotRunEarlierThanPossible) {
   for (const PipelineShape& shape : Shapes()) {
-    for (const auto& order : GetParam()->orders(shape)) {
-      EXPECT_GE(PeakLiveMicrobatches(order), 1) << Name(shape);
-      EXPECT_LE(PeakLiveMicrobatches(order), shape.microbatches) << Name(shape);
+    const RankOrders orders = schedule().orders(shape);
+    RankOrders earliest = orders;
+    AssignSlots(earliest, schedule().placement, shape);
+    for (size_t rank = 0; rank < orders.size(); ++rank) {
+      for (size_t i = 0; i < orders[rank].size(); ++i) {
+        ASSERT_LE(earliest[rank][i].slot, orders[rank][i].slot) << Name(shape);
+      }
     }
   }
 }
 
+TEST_P(EverySchedule, KeepsAtLeastOneAndAtMostAllActivationsLive) {
+  for (const PipelineShape& shape : Shapes()) {
+    const RankOrders orders = schedule().orders(shape);
+    for (const auto& order : orders) {
+      EXPECT_GE(PeakLive(order), order.empty() ? 0 : 1) << Name(shape);
+      EXPECT_LE(PeakLive(order), int64_t{shape.microbatches} * shape.chunks) << Name(shape);
+    }
+  }
+}
+
+TEST_P(EverySchedule, IsReadAsItIsWritten) {
+  for (const PipelineShape& shape : Shapes()) {
+    if (shape.microbatches < 2 || shape.ranks < 2) continue;  // one place could be any
+    const RankOrders orders = schedule().orders(shape);
+    const absl::StatusOr<ParsedOrders> parsed = ParseOrders(PrintOrders(orders));
+    ASSERT_TRUE(parsed.ok()) << Name(shape) << ": " << parsed.status();
+    EXPECT_EQ(PrintOrders(parsed->orders), PrintOrders(orders));
+    EXPECT_EQ(parsed->placement, schedule().placement) << Name(shape);
+    EXPECT_EQ(Name(parsed->shape), Name(shape));
+  }
+}
+
 TEST_P(EverySchedule, IsAPureFunction) {
-  const PipelineShape shape = {.stages = 5, .microbatches = 7};
-  EXPECT_EQ(GetParam()->orders(shape), GetParam()->orders(shape));
+  const std::vector<PipelineShape> shapes = Shapes();
+  for (size_t i = 0; i < shapes.size(); i += 7) {
+    EXPECT_EQ(schedule().orders(shapes[i]), schedule().orders(shapes[i])) << Name(shapes[i]);
+  }
 }
 
 TEST_P(EverySchedule, KeepsAtLeastOneWeightVersion) {
-  ASSERT_NE(GetParam()->weight_versions, nullptr);
+  ASSERT_NE(schedule().weight_versions, nullptr);
   for (const PipelineShape& shape : Shapes()) {
-    for (int32_t stage = 0; stage < shape.stages; ++stage) {
-      const int32_t versions = GetParam()->weight_versions(shape, stage);
+    for (int32_t stage = 0; stage < shape.stages(); ++stage) {
+      const int32_t versions = schedule().weight_versions(shape, stage);
       EXPECT_GE(versions, 1);
-      EXPECT_TRUE(versions == 1 || GetParam()->asynchronous) << Name(shape);
+      EXPECT_TRUE(versions == 1 || schedule().asynchronous) << Name(shape);
     }
   }
 }
 
 // Whatever is done to one step of a good order, the verifier must see it.
 TEST_P(EverySchedule, NoMutationPassesTheVerifier) {
-  const PipelineShape shape = {.stages = 3, .microbatches = 4};
-  const StageOrders good = GetParam()->orders(shape);
-  for (size_t stage = 0; stage < good.size(); ++stage) {
-    for (size_t i = 0; i < good[stage].size(); ++i) {
+  PipelineShape shape = schedule().ShapeOf(4, 8);
+  const auto verify = [&](const RankOrders& orders) {
+    return VerifyOrders(orders, schedule().placement, shape);
+  };
+  const RankOrders good = schedule().orders(shape);
+  for (size_t rank = 0; rank < good.size(); ++rank) {
+    for (size_t i = 0; i < good[rank].size(); ++i) {
       const auto at = static_cast<ptrdiff_t>(i);
-      StageOrders dropped = good;
-      dropped[stage].erase(dropped[stage].begin() + at);
-      EXPECT_FALSE(VerifyOrders(dropped, shape).ok());
+      RankOrders dropped = good;
+      dropped[rank].erase(dropped[rank].begin() + at);
+      EXPECT_FALSE(verify(dropped).ok());
 
-      StageOrders doubled = good;
-      doubled[stage].insert(doubled[stage].begin() + at, good[stage][i]);
-      EXPECT_FALSE(VerifyOrders(doubled, shape).ok());
+      RankOrders doubled = good;
+      doubled[rank].insert(doubled[rank].begin() + at, good[rank][i]);
+      EXPECT_FALSE(verify(doubled).ok());
 
-      StageOrders other_kind = good;
-      StepKind& kind = other_kind[stage][i].kind;
+      RankOrders other_kind = good;
+      StepKind& kind = other_kind[rank][i].kind;
       kind = kind == StepKind::kForward ? StepKind::kBackward : StepKind::kForward;
-      EXPECT_FALSE(VerifyOrders(other_kind, shape).ok());
+      EXPECT_FALSE(verify(other_kind).ok());
+
+      RankOrders other_stage = good;
+      other_stage[rank][i].stage = (good[rank][i].stage + 1) % shape.stages();
+      EXPECT_FALSE(verify(other_stage).ok());
 
       if (i == 0) continue;
-      StageOrders swapped = good;
-      std::swap(swapped[stage][i - 1], swapped[stage][i]);
-      EXPECT_FALSE(VerifyOrders(swapped, shape).ok());
+      RankOrders swapped = good;
+      std::swap(swapped[rank][i - 1], swapped[rank][i]);
+      EXPECT_FALSE(verify(swapped).ok());
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, EverySchedule, testing::ValuesIn(AllSchedules()),
                          [](const testing::TestParamInfo<const PipelineSchedule*>& info) {
-                           return absl::StrReplaceAll(std::string(info.param->name), {{"-", "_"}});
+                           std::string name(info.param->name);
+                           if (name.front() >= '0' && name.front() <= '9') name = "s" + name;
+                           return absl::StrReplaceAll(name, {{"-", "_"}});
                          });
 
 }  // namespace

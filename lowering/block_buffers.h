@@ -1,0 +1,27 @@
+#ifndef ORRERY_LOWERING_BLOCK_BUFFERS_H_
+#define ORRERY_LOWERING_BLOCK_BUFFERS_H_
+
+#include <cstdint>
+
+#include "ir/function.h"
+#include "lowering/block.h"
+#include "simulator/program.h"
+#include "transforms/pipeline.h"
+
+namespace orrery::lowering {
+
+/// Where the values of a function lie in memory.
+struct BlockBuffers {
+  IdTable<ir::ValueId, ir::ValueId> buffer;          // that a value lives in: one of its own, or
+                                                     // that of the value it is written over
+  IdTable<ir::ValueId, int32_t> uses;                // of a buffer, by ops and by the caller
+  IdTable<ir::ValueId, simulator::MemoryKind> kind;  // that a buffer holds
+};
+
+/// The buffers of one phase of a stage. `bytes` are those of each value on a rank.
+BlockBuffers FindBuffers(const transforms::StageFunction& part, const BlockContext& context,
+                         const IdTable<ir::TypeId, int64_t>& bytes);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_BLOCK_BUFFERS_H_

@@ -1,0 +1,135 @@
+#include "transforms/schedules/step_player.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "transforms/schedules/text.h"
+
+namespace orrery::transforms {
+namespace {
+
+constexpr int64_t kNotYet = -1;
+
+ScheduleStep Forward(int32_t stage, int32_t microbatch) {
+  return {.kind = StepKind::kForward, .stage = stage, .microbatch = microbatch};
+}
+
+ScheduleStep InputGradient(int32_t stage, int32_t microbatch) {
+  return {.kind = StepKind::kInputGradient, .stage = stage, .microbatch = microbatch};
+}
+
+}  // namespace
+
+StepNeeds::StepNeeds(StagePlacement placement, const PipelineShape& shape)
+    : depth_(shape.stages() / Pipelines(placement)) {}
+
+StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
+  const int32_t place = step.stage % depth_;
+  Needs needs;
+  const auto add = [&](const ScheduleStep& need) {
+    needs.steps[static_cast<size_t>(needs.count++)] = need;
+  };
+  if (step.kind == StepKind::kWeightGradient) {
+    add(InputGradient(step.stage, step.microbatch));
+  } else if (step.kind == StepKind::kForward) {
+    if (place > 0) add(Forward(step.stage - 1, step.microbatch));
+  } else {
+    if (place + 1 < depth_) add(InputGradient(step.stage + 1, step.microbatch));
+    add(Forward(step.stage, step.microbatch));
+  }
+  return needs;
+}
+
+ScheduleStep AsOrdered(const RankOrders& orders, const ScheduleStep& need) {
+  if (need.kind != StepKind::kInputGradient) return need;
+  for (const auto& order : orders) {
+    for (const ScheduleStep& step : order) {
+      const bool is_need = step.kind == need.kind && step.stage == need.stage;
+      if (is_need && step.microbatch == need.microbatch) return need;
+    }
+  }
+  return {.kind = StepKind::kBackward, .stage = need.stage, .microbatch = need.microbatch};
+}
+
+StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
+                       const PipelineShape& shape, const StepLengths& lengths)
+    : orders_(orders),
+      placement_(placement),
+      shape_(shape),
+      lengths_(lengths),
+      needs_(placement, shape),
+      finish_(shape, kNotYet),
+      next_(orders.size(), 0),
+      free_(orders.size(), 0) {
+  for (const auto& order : orders) times_.emplace_back(order.size());
+  std::vector<size_t> awake(orders.size());
+  std::iota(awake.rbegin(), awake.rend(), 0);
+  // Every placement has neighbouring stages on neighbouring ranks. A rank wakes those of its own
+  // only when it got on, so there are at most two visits a step.
+  while (!awake.empty()) {
+    const size_t rank = awake.back();
+    awake.pop_back();
+    if (!Run(rank) || orders.size() == 1) continue;
+    awake.push_back((rank + orders.size() - 1) % orders.size());
+    awake.push_back((rank + 1) % orders.size());
+  }
+}
+
+std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {
+  int64_t start = free_[rank];
+  for (const ScheduleStep& need : needs_.Of(orders_[rank][next_[rank]])) {
+    const int64_t finish = finish_[need];
+    if (finish == kNotYet) return std::nullopt;
+    const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
+    start = std::max(start, finish + (here ? 0 : lengths_.send));
+  }
+  return start;
+}
+
+bool StepPlayer::Run(size_t rank) {
+  const size_t first = next_[rank];
+  const auto& order = orders_[rank];
+  for (size_t& next = next_[rank]; next < order.size(); ++next) {
+    const std::optional<int64_t> start = StartOfNext(rank);
+    if (!start.has_value()) break;
+    const int64_t length = lengths_.of_kind[static_cast<size_t>(order[next].kind)];
+    times_[rank][next] = {.start = *start, .finish = *start + length};
+    free_[rank] = finish_[order[next]] = *start + length;
+  }
+  return next_[rank] > first;
+}
+
+std::optional<StepPlayer::Blocked> StepPlayer::BlockedOn(size_t rank) const {
+  if (next_[rank] == orders_[rank].size()) return std::nullopt;
+  const ScheduleStep& step = orders_[rank][next_[rank]];
+  for (const ScheduleStep& need : needs_.Of(step)) {
+    if (finish_[need] == kNotYet) return Blocked{.step = step, .need = need};
+  }
+  return std::nullopt;
+}
+
+std::string StepPlayer::Deadlock() const {
+  size_t rank = 0;
+  while (rank < orders_.size() && !BlockedOn(rank).has_value()) ++rank;
+  if (rank == orders_.size()) return "";
+  // From who waits to whom it waits for, until one comes again: that is the cycle.
+  std::vector<size_t> path;
+  while (std::find(path.begin(), path.end(), rank) == path.end()) {
+    path.push_back(rank);
+    const ScheduleStep need = BlockedOn(rank)->need;
+    rank = static_cast<size_t>(RankOf(placement_, shape_, need.stage));
+    if (BlockedOn(rank).has_value()) continue;
+    return absl::StrCat(StepName(AsOrdered(orders_, need)),
+                        " never runs");  // what orders lack, others wait for
+  }
+  std::string text;
+  for (auto at = std::find(path.begin(), path.end(), rank); at != path.end(); ++at) {
+    const Blocked blocked = *BlockedOn(*at);
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "rank ", *at, " waits in ",
+                    StepName(blocked.step), " for ", StepName(AsOrdered(orders_, blocked.need)));
+  }
+  return text;
+}
+
+}  // namespace orrery::transforms

@@ -1,0 +1,17 @@
+#ifndef ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
+#define ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
+
+#include "absl/status/status.h"
+#include "transforms/pipeline.h"
+
+namespace orrery::transforms {
+
+/// Appends to the p stages of `step` a copy of each, stage p+k of stage k, for the microbatches
+/// that take the other direction (StagePlacement::kTwoWay). Stages k and p+k exchange their sums of
+/// gradients at the beginning of the update, and make the same update. Infeasible with parameters
+/// that several stages share.
+absl::Status AddSecondPipeline(PipelinedStep& step);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_SECOND_PIPELINE_H_

@@ -1,0 +1,129 @@
+#include "transforms/step_phases.h"
+
+#include <algorithm>
+
+#include "transforms/redistribution/emit.h"
+
+namespace orrery::transforms {
+namespace {
+
+using ir::Function;
+using ir::OpId;
+using ir::ValueId;
+
+// Whether the op moves a value and computes nothing.
+bool IsRedistribution(const Function& function, OpId op) {
+  using redistribution::StepKind;
+  const auto step = redistribution::StepOf(function.kind(op));
+  return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
+}
+
+bool IsUpdateOutput(ir::OutputRole role) {
+  return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
+}
+
+// A value that is only put together or cut for the backward phase is so there, and not kept twice.
+void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
+  IdTable<ValueId, char> used_forward(function.value_limit(), 0);
+  for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    const bool redistributes = IsRedistribution(function, *op);
+    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
+    if (phase[*op] != StepPhase::kForward) continue;
+    for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
+  }
+}
+
+}  // namespace
+
+IdTable<OpId, StepPhase> FindPhases(const Function& function) {
+  IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
+  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
+  for (const OpId op : function.order()) {
+    bool backward = false;
+    for (const ValueId operand : function.operands(op)) {
+      backward = backward || after_loss[operand] != 0;
+    }
+    if (backward) phase[op] = StepPhase::kBackward;
+    const bool marks = backward || function.info(op).seeds_backward;
+    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
+      after_loss[function.result(op, i)] = 1;
+    }
+  }
+  MoveRedistributions(function, phase);
+  // A value's uses all belong to the update until one is seen that does not.
+  IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
+  for (const ir::Output& output : function.outputs()) {
+    (IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
+  }
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    const ir::OpClass op_class = function.info(*op).op_class;
+    bool update = op_class == ir::OpClass::kOptimizer;
+    if (op_class == ir::OpClass::kCollective) {
+      update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
+    }
+    if (update) phase[*op] = StepPhase::kUpdate;
+    for (const ValueId operand : function.operands(*op))
+      (update ? used : used_earlier)[operand] = 1;
+  }
+  return phase;
+}
+
+void SplitBackwardPhase(const Function& function, const IdTable<OpId, int32_t>& stage,
+                        IdTable<OpId, StepPhase>& phase) {
+  constexpr int32_t kNobody = -1, kOthers = -2;  // who, by stage, wants the value early or for W
+  IdTable<ValueId, int32_t> wanted(function.value_limit(), kNobody);
+  for (const ir::Output& output : function.outputs()) {
+    if (!IsUpdateOutput(output.role)) wanted[output.value] = kOthers;
+  }
+  const auto want = [&](ValueId value, int32_t by) {
+    wanted[value] = wanted[value] == kNobody || wanted[value] == by ? by : kOthers;
+  };
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    if (phase[*op] != StepPhase::kBackward) continue;
+    bool weights = !RespreadsForward(function, phase, *op);
+    for (int32_t i = 0; i < function.result_count(*op); ++i) {
+      const int32_t by = wanted[function.result(*op, i)];
+      weights = weights && (by == kNobody || by == stage[*op]);
+    }
+    if (weights) phase[*op] = StepPhase::kWeights;
+    for (const ValueId operand : function.operands(*op))
+      want(operand, weights ? stage[*op] : kOthers);
+  }
+}
+
+IdTable<ValueId, char> FindFixedValues(const Function& function) {
+  IdTable<ValueId, char> fixed(function.value_limit(), 0);
+  for (const ir::Input& input : function.inputs()) {
+    fixed[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
+  }
+  for (const OpId op : function.order()) {
+    const auto operands = function.operands(op);
+    const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
+    const bool moves = function.info(op).op_class == ir::OpClass::kCollective &&
+                       function.kind(op) != ir::OpKind::kAllSlice;
+    if (none || moves) continue;
+    const bool all = std::all_of(operands.begin(), operands.end(),
+                                 [&](ValueId operand) { return fixed[operand] != 0; });
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      fixed[function.result(op, i)] = all ? 1 : 0;
+    }
+  }
+  for (const ir::Output& output : function.outputs()) fixed[output.value] = 0;
+  return fixed;
+}
+
+bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
+  while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
+    const OpId producer = function.producer(function.operands(op)[0]);
+    if (!producer.valid()) return true;
+    if (phase[producer] == StepPhase::kForward) return !function.info(producer).seeds_backward;
+    op = producer;
+  }
+  return false;
+}
+
+}  // namespace orrery::transforms
