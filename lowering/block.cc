@@ -135,7 +135,8 @@ class BlockLowering {
   void Use(ValueId value, int32_t task) {
     const ValueId buffer = buffers_.buffer[value];
     if (--buffers_.uses[buffer] > 0) return;
-    ORRERY_CHECK(buffers_.uses[buffer] == 0) << function_.name() << " " << ir::PrintValue(function_, value);
+    ORRERY_CHECK(buffers_.uses[buffer] == 0)
+        << function_.name() << " " << ir::PrintValue(function_, value);
     const simulator::MemoryKind kind = buffers_.kind[buffer];
     if (kind == simulator::MemoryKind::kBuffers) block_.releases.push_back(task);
     block_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
@@ -182,7 +183,8 @@ class BlockLowering {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
-      block_.memory.push_back({.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
+      block_.memory.push_back(
+          {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
     }
   }
 

@@ -31,11 +31,11 @@ struct BlockTask {
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
   static constexpr int32_t kNoUnit = -1;
-  int32_t unit = kNoUnit;             // of a collective: see transforms/units.h
+  int32_t unit = kNoUnit;  // of a collective: see transforms/units.h
   /// Of a gather before the first kernel: it waits for the so-manieth last of Block::releases of
   /// the block before it on the rank; 0: for none.
   int32_t gate = 0;
-  uint32_t dependency_begin = 0;      // in Block::dependencies
+  uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
 };
 

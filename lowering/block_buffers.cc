@@ -52,10 +52,9 @@ class BufferFinder {
     }
     for (const OpId op : function_.order()) FindKind(op);
     for (const ir::Output& output : function_.outputs()) {
-      const bool gradient =
-          output.role == ir::OutputRole::kGradient ||
-          (output.role == ir::OutputRole::kSaved && context_.phase == Phase::kBackward &&
-           IsForUpdate(output.value));
+      const bool gradient = output.role == ir::OutputRole::kGradient ||
+                            (output.role == ir::OutputRole::kSaved &&
+                             context_.phase == Phase::kBackward && IsForUpdate(output.value));
       if (gradient) KindOf(output.value) = MemoryKind::kGradients;
     }
   }

@@ -12,10 +12,10 @@ namespace orrery::lowering {
 
 /// Where the values of a function lie in memory.
 struct BlockBuffers {
-  IdTable<ir::ValueId, ir::ValueId> buffer;           // that a value lives in: one of its own, or
-                                                      // that of the value it is written over
-  IdTable<ir::ValueId, int32_t> uses;                 // of a buffer, by ops and by the caller
-  IdTable<ir::ValueId, simulator::MemoryKind> kind;   // that a buffer holds
+  IdTable<ir::ValueId, ir::ValueId> buffer;          // that a value lives in: one of its own, or
+                                                     // that of the value it is written over
+  IdTable<ir::ValueId, int32_t> uses;                // of a buffer, by ops and by the caller
+  IdTable<ir::ValueId, simulator::MemoryKind> kind;  // that a buffer holds
 };
 
 /// The buffers of one phase of a stage. `bytes` are those of each value on a rank.

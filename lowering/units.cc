@@ -108,11 +108,10 @@ class UnitForming {
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
       BlockDependency on = block_.dependencies[d];
       if (!on.external) on.index = NewIndex(on.index);
-      const bool known =
-          std::any_of(dependencies_.begin() + first, dependencies_.end(),
-                      [&](const BlockDependency& other) {
-                        return on.external == other.external && on.index == other.index;
-                      });
+      const bool known = std::any_of(
+          dependencies_.begin() + first, dependencies_.end(), [&](const BlockDependency& other) {
+            return on.external == other.external && on.index == other.index;
+          });
       if (!known) dependencies_.push_back(on);
     }
   }

@@ -18,7 +18,7 @@ struct Candidate {
   int64_t cp = 1;
   int64_t ep = 1;
   int64_t chunks = 0;  // stages that a rank holds; 0: as the schedule has them
-  int64_t zero = 0;  // the stage of ZeRO: transforms/zero.h
+  int64_t zero = 0;    // the stage of ZeRO: transforms/zero.h
 
   int64_t ranks() const { return dp * hp * pp * cp * ep; }
 
@@ -31,8 +31,8 @@ struct Candidate {
 };
 
 /// The candidate as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
-/// 1f1b"; cp and ep only where they are more than 1, chunks where they are not left open, zero where
-/// it is not 0.
+/// 1f1b"; cp and ep only where they are more than 1, chunks where they are not left open, zero
+/// where it is not 0.
 std::string ToString(const Candidate& candidate);
 
 }  // namespace orrery::search

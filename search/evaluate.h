@@ -40,9 +40,9 @@ struct Setting {
   /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
-  bool equal_stages = false;  // as in transforms::SpreadOptions
+  bool equal_stages = false;     // as in transforms::SpreadOptions
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
-  Flops model_flops;          // of the unspread step: CountModelFlops
+  Flops model_flops;             // of the unspread step: CountModelFlops
 };
 
 /// The shape of its pipeline, with the chunks that the schedule has where the candidate leaves them

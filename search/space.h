@@ -27,9 +27,9 @@ struct Space {
 std::vector<int64_t> Divisors(int64_t n);
 
 /// All candidates for a cluster of `devices` and a batch of `batch_size` samples, in the order dp,
-/// hp, pp, cp, ep, microbatches, schedule, chunks, zero (the last one fastest). Degrees that are left
-/// open multiply up to all devices; where all three are given, every combination that the cluster
-/// has room for counts. An error when that leaves nothing.
+/// hp, pp, cp, ep, microbatches, schedule, chunks, zero (the last one fastest). Degrees that are
+/// left open multiply up to all devices; where all three are given, every combination that the
+/// cluster has room for counts. An error when that leaves nothing.
 absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t devices,
                                                  int64_t batch_size);
 

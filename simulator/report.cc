@@ -33,12 +33,11 @@ std::vector<LabelFacts> FactsOfLabels(const Program& program, const Communicatio
   for (int32_t i = 0; i < program.label_count(); ++i) {
     const TaskLabel label = program.label(LabelId(i));
     const int64_t bytes = label.bytes.count();
-    facts.push_back(
-        {.flops = label.flops.count(),
-         .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
-         .halves_reduced = HalvesReduced(label),
-         .bytes = label.bytes,
-         .column = shares.column_of(LabelId(i))});
+    facts.push_back({.flops = label.flops.count(),
+                     .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
+                     .halves_reduced = HalvesReduced(label),
+                     .bytes = label.bytes,
+                     .column = shares.column_of(LabelId(i))});
   }
   return facts;
 }

@@ -42,7 +42,7 @@ struct Report {
   /// Tensors of collectives, each counted once; of an all-gather and a reduce-scatter half, since
   /// the two together are an all-reduce.
   Bytes bytes_reduced;
-  Flops flops;                         // of all ranks
+  Flops flops;                                     // of all ranks
   std::vector<CommunicationReport> communication;  // by kind and level
   CommunicationShares shares;                      // the same, of each rank class
   int64_t rank_count = 0;                          // global ranks: the members of all classes

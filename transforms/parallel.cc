@@ -113,8 +113,10 @@ absl::Status CheckFeasible(const ParallelDegrees& degrees, const SpreadOptions& 
   }
   if (zero.group == 0 || degrees.dp % zero.group == 0) return absl::OkStatus();
   return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                           .detail = absl::StrCat("dp=", degrees.dp, " does not divide into groups "
-                                                  "of ", zero.group, " ranks that share parameters")});
+                           .detail = absl::StrCat("dp=", degrees.dp,
+                                                  " does not divide into groups "
+                                                  "of ",
+                                                  zero.group, " ranks that share parameters")});
 }
 
 // 0 for a name that no axis has.

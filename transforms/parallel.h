@@ -59,8 +59,8 @@ struct SpreadOptions {
 };
 
 /// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
-/// ApplyZero. Infeasible where a degree does not divide what it splits; an error for degrees or options that
-/// make no sense.
+/// ApplyZero. Infeasible where a degree does not divide what it splits; an error for degrees or
+/// options that make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees,
                                                   const SpreadOptions& options = {});

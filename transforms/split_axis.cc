@@ -59,7 +59,8 @@ class Splitter {
 
   ir::Mesh MeshOf(const ir::Mesh& mesh) const {
     std::vector<ir::Axis> axes = mesh.axes();
-    ORRERY_CHECK(axes[axis_].size % split_.size == 0) << ir::ToString(mesh) << " by " << split_.size;
+    ORRERY_CHECK(axes[axis_].size % split_.size == 0)
+        << ir::ToString(mesh) << " by " << split_.size;
     axes[axis_].size /= split_.size;
     axes.insert(axes.begin() + axis_ + 1, {.name = std::string(split_.inner), .size = split_.size});
     return ir::Mesh(std::move(axes));
@@ -108,7 +109,8 @@ class Splitter {
     std::vector<ValueId> operands;
     std::vector<ir::TypeId> types;
     for (const ValueId operand : from_.operands(op)) operands.push_back(values_[operand]);
-    for (int32_t i = 0; i < from_.result_count(op); ++i) types.push_back(TypeIn(from_.result(op, i)));
+    for (int32_t i = 0; i < from_.result_count(op); ++i)
+      types.push_back(TypeIn(from_.result(op, i)));
     const OpId copy = to_.AddOpOfTypes(from_.kind(op), operands,
                                        to_.InternAttributes(Map(from_.attributes(op))), types);
     for (int32_t i = 0; i < from_.result_count(op); ++i) {

@@ -119,8 +119,7 @@ class UnitOrder {
     const auto operands = function_.operands(op);
     const int64_t unit = function_.attributes(op).Int("unit", kNoUnit);
     const OpKind kind = function_.kind(op);
-    if (unit != kNoUnit && kind == OpKind::kAllGather &&
-        !function_.producer(operands[0]).valid()) {
+    if (unit != kNoUnit && kind == OpKind::kAllGather && !function_.producer(operands[0]).valid()) {
       gathers_[unit].push_back(op);
       unit_of_[function_.result(op)] = unit;
       return;
@@ -204,9 +203,7 @@ class UnitOrder {
     if (number > 0) Append(followers_[after_[number - 1].second]);
   }
 
-  void Append(const std::vector<OpId>& ops) {
-    order_.insert(order_.end(), ops.begin(), ops.end());
-  }
+  void Append(const std::vector<OpId>& ops) { order_.insert(order_.end(), ops.begin(), ops.end()); }
 
   const int64_t prefetch_;
   Function& function_;
@@ -215,8 +212,8 @@ class UnitOrder {
   IdTable<OpId, int32_t> place_;         // in others_
   std::map<int64_t, std::vector<OpId>> gathers_, scatters_, followers_;  // by unit
   std::vector<OpId> others_;
-  std::vector<std::vector<int64_t>> before_;         // units to gather, by place in others_
-  std::vector<std::pair<int32_t, int64_t>> after_;   // place in others_ and the unit to scatter
+  std::vector<std::vector<int64_t>> before_;        // units to gather, by place in others_
+  std::vector<std::pair<int32_t, int64_t>> after_;  // place in others_ and the unit to scatter
   std::vector<OpId> order_;
 };
 

@@ -21,10 +21,10 @@ using ir::ValueId;
 struct Sum {
   size_t stage = 0;
   Shard shard;
-  bool scatters = true;  // its parts are scattered before it is made
-  std::vector<ValueId> left;                        // by backward
-  std::vector<std::pair<ValueId, OpId>> received;   // from other stages
-  std::vector<OpId> sends;                          // to other stages, of any of its values
+  bool scatters = true;                            // its parts are scattered before it is made
+  std::vector<ValueId> left;                       // by backward
+  std::vector<std::pair<ValueId, OpId>> received;  // from other stages
+  std::vector<OpId> sends;                         // to other stages, of any of its values
 };
 
 // Finds the sum of one gradient.

@@ -71,9 +71,9 @@ class MicrobatchSharder {
     for (const ValueId operand : operands) GatherBeforeUse(operand);
     if (from.kind(op) == OpKind::kAccumulate && scattered_[operands[1]].valid()) {
       const ValueId result = from.result(op);
-      copy_[result] = copy_.builder().Op(OpKind::kAccumulate,
-                                         {copy_[operands[0]], scattered_[operands[1]]},
-                                         from.value_name(result));
+      copy_[result] =
+          copy_.builder().Op(OpKind::kAccumulate, {copy_[operands[0]], scattered_[operands[1]]},
+                             from.value_name(result));
       return;
     }
     copy_.CopyOp(op);
@@ -110,8 +110,7 @@ class MicrobatchSharder {
 
 }  // namespace
 
-absl::StatusOr<StageFunction> ShardMicrobatchPart(const StageFunction& part,
-                                                  const ZeroPlan& plan) {
+absl::StatusOr<StageFunction> ShardMicrobatchPart(const StageFunction& part, const ZeroPlan& plan) {
   return MicrobatchSharder(part, plan).Run();
 }
 

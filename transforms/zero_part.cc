@@ -87,6 +87,7 @@ ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::Attribute
     ir::AttributeSet all = reduces ? attributes : ir::AttributeSet();
     all.Set("axes", builder_.function().mesh().Names(run));
     all.Set("dim", static_cast<int64_t>(shard.dim));
+    if (shard.uneven) all.Set("uneven", int64_t{1});
     const std::string here = end < axes.size() || name.empty() ? "" : builder_.FreeName(name);
     value = builder_.Op(reduces ? OpKind::kReduceScatter : OpKind::kAllSlice, {value}, here, all);
     begin = end;
@@ -96,8 +97,7 @@ ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::Attribute
 
 ValueId PartCopy::Slice(ValueId value, const Shard& shard) { return Scatter(value, shard, {}, ""); }
 
-ValueId PartCopy::Gather(ValueId value, const Shard& shard, int32_t unit,
-                         const std::string& name) {
+ValueId PartCopy::Gather(ValueId value, const Shard& shard, int32_t unit, const std::string& name) {
   return builder_.Op(OpKind::kAllGather, {value}, name.empty() ? "" : builder_.FreeName(name),
                      {{"axes", builder_.function().mesh().Names(shard.axes)},
                       {"dim", static_cast<int64_t>(shard.dim)},

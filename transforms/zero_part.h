@@ -41,8 +41,8 @@ class PartCopy {
   /// Has the copy of `old` stand for nothing in the step.
   void DropOrigin(ir::ValueId old) { Bind(values_[old], ir::ValueId()); }
 
-  /// `value`, which is whole or partial along the axes of `shard`, as that shard: each axis scatters
-  /// or slices. Scatters get `attributes`, and the result `name`.
+  /// `value`, which is whole or partial along the axes of `shard`, as that shard: each axis
+  /// scatters or slices. Scatters get `attributes`, and the result `name`.
   ir::ValueId Scatter(ir::ValueId value, const Shard& shard, const ir::AttributeSet& attributes,
                       const std::string& name);
   /// The share of a whole value.

@@ -31,8 +31,8 @@ class Planner {
     const bool grouped = options.group > 0 && mesh_.Find(kZeroAxis).has_value();
     for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh_.axes().size()); ++axis) {
       const std::string& name = mesh_.axes()[axis].name;
-      const bool data = grouped ? name == kZeroAxis
-                                : std::ranges::find(kDataAxes, name) != std::end(kDataAxes);
+      const bool data =
+          grouped ? name == kZeroAxis : std::ranges::find(kDataAxes, name) != std::end(kDataAxes);
       if (data && mesh_.size(axis) > 1) axes_.push_back(axis);
     }
   }
@@ -78,8 +78,20 @@ class Planner {
     });
     for (const AxisList& axes : choices) {
       if (const auto dim = DimFor(type, axes)) return Shard{.axes = axes, .dim = *dim};
+      if (axes.axes().size() > 1) continue;
+      if (const auto dim = UnevenDim(type)) return Shard{.axes = axes, .dim = *dim, .uneven = true};
     }
     return std::nullopt;
+  }
+
+  // The largest dimension that nothing splits.
+  std::optional<size_t> UnevenDim(const TensorType& type) const {
+    std::optional<size_t> found;
+    for (size_t d = 0; d < type.dims.size(); ++d) {
+      if (type.dims[d] < 2 || !type.sharding.at(d).empty()) continue;
+      if (!found.has_value() || type.dims[d] > type.dims[*found]) found = d;
+    }
+    return found;
   }
 
   // The first dimension that nothing splits, or else the first, of those that divide.

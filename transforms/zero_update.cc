@@ -36,9 +36,9 @@ class UpdateSharder {
       } else if (from.kind(op) == OpKind::kReceive) {
         Receive(op);
       } else if (from.kind(op) == OpKind::kAdd) {
-        copy_[from.result(op)] = builder_.Op(
-            OpKind::kAdd, {copy_[from.operands(op)[0]], copy_[from.operands(op)[1]]},
-            from.value_name(from.result(op)), from.attributes(op));
+        copy_[from.result(op)] =
+            builder_.Op(OpKind::kAdd, {copy_[from.operands(op)[0]], copy_[from.operands(op)[1]]},
+                        from.value_name(from.result(op)), from.attributes(op));
       } else {
         copy_.CopyOp(op);
       }

@@ -52,12 +52,13 @@ std::string ToString(const Configuration& c) {
   return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
                       " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
                       " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "",
-                      " buckets of ", ToString(c.bucket_size));
+                      " buckets of ", ToString(c.bucket_size), " zero=", c.zero.stage,
+                      " group=", c.zero.group, " prefetch=", c.zero.prefetch);
 }
 
 Played Play(const ir::Function& step, const Configuration& c) {
   Played played;
-  played.step = Must(transforms::ParallelTransform3d(step, c.degrees));
+  played.step = Must(transforms::ParallelTransform3d(step, c.degrees, {.zero = c.zero}));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
   played.program = Must(Lower({.step = played.step,
@@ -94,6 +95,8 @@ RandomCase MakeRandomCase(uint32_t seed) {
   random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),
                          degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
   random.configuration.bucket_size = dice.Pick({Bytes(0), Bytes(100'000), Bytes(25 << 20)});
+  random.configuration.zero = {.stage = dice.Pick<int64_t>({0, 0, 1, 2, 3}),
+                               .prefetch = dice.Pick<int64_t>({0, 1, 2})};
   return random;
 }
 

@@ -26,6 +26,7 @@ struct Configuration {
   bool fold = true;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   Bytes bucket_size = LoweringOptions().bucket_size;
+  transforms::ZeroOptions zero = {};
 };
 std::string ToString(const Configuration& configuration);
 

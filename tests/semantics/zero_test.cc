@@ -91,8 +91,8 @@ TEST(Zero, EveryStageIsTheMlp) {
     const Expected expected(std::move(step));
     for (const ParallelDegrees& degrees : AllDegrees()) {
       for (const int64_t stage : {1, 2, 3}) {
-        ASSERT_TRUE(ExpectSameStep(expected, degrees,
-                                   {.zero = {.stage = stage, .prefetch = degrees.microbatches - 1}}));
+        ASSERT_TRUE(ExpectSameStep(
+            expected, degrees, {.zero = {.stage = stage, .prefetch = degrees.microbatches - 1}}));
       }
     }
   }
@@ -122,10 +122,11 @@ int ExpectSameModel(const Expected& expected, const std::vector<ParallelDegrees>
 
 TEST(Zero, TransformersAreTheSame) {
   int ran = 0;
-  for (const char* keys :
-       {"layers=2,hidden=8,heads=2,seq=4,vocab=8", "layers=2,hidden=8,heads=2,seq=4,vocab=8,"
-        "tied_embeddings=0,flash=1", "layers=2,hidden=8,heads=4,kv_heads=2,seq=4,vocab=8,"
-        "mlp=swiglu,ffn=8,tied_embeddings=0"}) {
+  for (const char* keys : {"layers=2,hidden=8,heads=2,seq=4,vocab=8",
+                           "layers=2,hidden=8,heads=2,seq=4,vocab=8,"
+                           "tied_embeddings=0,flash=1",
+                           "layers=2,hidden=8,heads=4,kv_heads=2,seq=4,vocab=8,"
+                           "mlp=swiglu,ffn=8,tied_embeddings=0"}) {
     SCOPED_TRACE(keys);
     const Expected expected(transforms::ModelStep("gpt", keys, 8));
     ran += ExpectSameModel(expected, {{.dp = 2, .microbatches = 2},
@@ -213,7 +214,9 @@ TEST(Zero, RandomStepsAreTheSame) {
     const ParallelDegrees degrees = {.dp = 2 + seed % 3,
                                      .hp = 1 + seed / 3 % 2,
                                      .pp = 1 + seed / 6 % 2,
-                                     .microbatches = seed % 4 == 0 ? 1 : seed % 3 == 2 ? 3 : 2};
+                                     .microbatches = seed % 4 == 0   ? 1
+                                                     : seed % 3 == 2 ? 3
+                                                                     : 2};
     const ZeroOptions zero = {.stage = 1 + seed / 2 % 3, .prefetch = seed % 4};
     ran += ExpectSameStep(expected, degrees, {.zero = zero}) ? 1 : 0;
     if (HasFailure()) FAIL() << ir::Print(expected.step);

@@ -42,9 +42,9 @@ void ListPasses() {
 }
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, flags.degrees,
-                                                          {.zero = flags.zero}));
+  ORRERY_ASSIGN_OR_RETURN(
+      const transforms::PipelinedStep step,
+      transforms::ParallelTransform3d(function, flags.degrees, {.zero = flags.zero}));
   for (const ir::Function& stage : step.Functions()) {
     if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
   }

@@ -146,8 +146,7 @@ int Main(int argc, char** argv) {
                 "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
       "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients too (2), "
-      "parameters too (3) [0]")(
-      "json", po::value(&flags.json), "write the report to this file")(
+      "parameters too (3) [0]")("json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "explain", po::bool_switch(&flags.explain),
