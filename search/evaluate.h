@@ -40,7 +40,9 @@ struct Setting {
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;  // as in transforms::SpreadOptions
-  Flops model_flops;          // of the unspread step: CountModelFlops
+  /// Where stages begin. Prices, sends and memory are filled in for each candidate.
+  transforms::StageChoice stages = {};
+  Flops model_flops;  // of the unspread step: CountModelFlops
 };
 
 /// The shape of its pipeline, with the chunks that the schedule has where the candidate leaves them

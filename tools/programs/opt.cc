@@ -41,8 +41,11 @@ void ListPasses() {
 }
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
+  transforms::SpreadOptions options;
+  ORRERY_ASSIGN_OR_RETURN(options.stages.choice,
+                          MakeStageChoice(flags.model.stages, transforms::StagesBy::kFlops));
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, flags.degrees));
+                          transforms::ParallelTransform3d(function, flags.degrees, options));
   for (const ir::Function& stage : step.Functions()) {
     if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
   }
@@ -117,6 +120,7 @@ int Main(int argc, char** argv) {
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
   AddStepFlags(spec.options, flags.model);
+  AddStageFlags(spec.options, flags.model.stages);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(

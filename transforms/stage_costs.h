@@ -1,0 +1,33 @@
+#ifndef ORRERY_TRANSFORMS_STAGE_COSTS_H_
+#define ORRERY_TRANSFORMS_STAGE_COSTS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/function.h"
+#include "transforms/stage_choice.h"
+#include "transforms/stage_plan.h"
+#include "transforms/stage_units.h"
+
+namespace orrery::transforms {
+
+/// What each unit of a step costs a rank, were it a stage.
+struct UnitCosts {
+  /// Of forward and backward of one microbatch, and its share of the update.
+  std::vector<double> seconds;
+  std::vector<double> state_bytes;   // parameters, their gradients, optimizer state
+  std::vector<double> weight_bytes;  // of these, parameters
+  std::vector<double> kept_bytes;    // that its forward leaves for backward, a microbatch
+  std::vector<double> border_bytes;  // that come from before it, a microbatch; the first: 0
+};
+
+/// `plan`: of the step with one stage for each of `units`. `microbatches`: of a step, by which what
+/// the update takes is divided. Without prices an op takes a second for each of its flops.
+UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
+                  std::span<const StageUnit> units, const StagePlan& plan,
+                  const ShardingPrices* prices, int64_t microbatches);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STAGE_COSTS_H_
