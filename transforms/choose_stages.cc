@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -167,33 +166,12 @@ class Chooser {
     for (const UnitSize size : {UnitSize::kLayers, UnitSize::kParts, UnitSize::kProducts}) {
       if (size < least) continue;
       std::vector<StageUnit> units = FindUnits(function_, chain_, size);
-      std::optional<StagePlan> plan;
-      ORRERY_RETURN_IF_ERROR(PlaceUnits(units, plan));
       if (units.size() < static_cast<size_t>(stages_)) continue;
-      return Divide(units, *plan);
+      ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlaceUnits(function_, phase_, chain_, units));
+      if (units.size() < static_cast<size_t>(stages_)) continue;
+      return Divide(units, plan);
     }
     return TooFew();
-  }
-
-  // The step with each unit on a stage of its own. Units that cannot be parted, as what one makes
-  // belongs to a parameter of the other, are joined.
-  absl::Status PlaceUnits(std::vector<StageUnit>& units, std::optional<StagePlan>& placed) const {
-    while (units.size() >= static_cast<size_t>(stages_)) {
-      StageOptions options;
-      options.stages = static_cast<int64_t>(units.size());
-      std::vector<size_t> cuts;
-      for (size_t i = 1; i < units.size(); ++i) cuts.push_back(units[i].begin);
-      StageConflict conflict;
-      absl::StatusOr<StagePlan> plan =
-          PlaceStages(function_, options, {phase_, chain_, cuts}, &conflict);
-      if (plan.ok()) {
-        placed = *std::move(plan);
-        return absl::OkStatus();
-      }
-      if (conflict.last <= conflict.first) return plan.status();
-      units.erase(units.begin() + conflict.first + 1, units.begin() + conflict.last + 1);
-    }
-    return absl::OkStatus();
   }
 
   std::vector<size_t> Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {

@@ -132,6 +132,24 @@ class Coster {
 
 }  // namespace
 
+absl::StatusOr<StagePlan> PlaceUnits(const Function& function,
+                                     const IdTable<OpId, StepPhase>& phase,
+                                     const ForwardChain& chain, std::vector<StageUnit>& units) {
+  for (;;) {
+    std::vector<size_t> places;
+    for (size_t i = 1; i < units.size(); ++i) places.push_back(units[i].begin);
+    StageConflict conflict;
+    absl::StatusOr<StagePlan> plan =
+        PlaceStages(function, {.stages = static_cast<int64_t>(units.size())},
+                    {.phase = phase, .chain = chain, .places = places}, &conflict);
+    if (plan.ok() || conflict.last <= conflict.first) return plan;
+    for (int32_t unit = conflict.first + 1; unit <= conflict.last; ++unit) {
+      units[static_cast<size_t>(conflict.first)].layer |= units[static_cast<size_t>(unit)].layer;
+    }
+    units.erase(units.begin() + conflict.first + 1, units.begin() + conflict.last + 1);
+  }
+}
+
 UnitCosts CostsOf(const Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
                   const ShardingPrices* prices, int64_t microbatches) {

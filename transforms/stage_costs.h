@@ -5,12 +5,19 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "transforms/stage_choice.h"
 #include "transforms/stage_plan.h"
 #include "transforms/stage_units.h"
 
 namespace orrery::transforms {
+
+/// The step with each unit on a stage of its own. Units that cannot be parted, as what one makes is
+/// the gradient of a parameter of the other, are joined.
+absl::StatusOr<StagePlan> PlaceUnits(const ir::Function& function,
+                                     const IdTable<ir::OpId, StepPhase>& phase,
+                                     const ForwardChain& chain, std::vector<StageUnit>& units);
 
 /// What each unit of a step costs a rank, were it a stage.
 struct UnitCosts {
