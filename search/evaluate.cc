@@ -199,7 +199,9 @@ class CandidatePlayer {
 
   // Schedules that part backwards need ops that do not make both gradients.
   absl::Status SplitBackward() {
-    for (const auto& order : schedule_->orders(shape_)) {
+    ranks_ = {
+        .orders = schedule_->orders(shape_), .placement = schedule_->placement, .shape = shape_};
+    for (const auto& order : ranks_.orders) {
       for (const transforms::ScheduleStep& step : order) {
         splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
       }
@@ -216,7 +218,8 @@ class CandidatePlayer {
     if (!WeighsStages()) return choice;
     choice.prices = &*prices_;
     choice.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
-    if (way.limit > Bytes(0)) LimitMemory(*schedule_, shape_, way.limit, choice);
+    if (!schedule_->asynchronous) choice.schedule = &ranks_;
+    if (way.limit > Bytes(0)) LimitMemory(*schedule_, ranks_, way.limit, choice);
     return choice;
   }
 
@@ -308,6 +311,7 @@ class CandidatePlayer {
   const transforms::ParallelDegrees degrees_;
   const transforms::PipelineSchedule* schedule_ = nullptr;
   transforms::PipelineShape shape_;
+  transforms::ScheduledRanks ranks_;
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
   ir::Mesh mesh_;

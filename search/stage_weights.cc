@@ -7,7 +7,6 @@
 namespace orrery::search {
 
 using transforms::PipelineSchedule;
-using transforms::PipelineShape;
 using transforms::StageChoice;
 using transforms::StagesBy;
 
@@ -39,17 +38,18 @@ double StageSends::operator()(Bytes size) const {
   return slowest;
 }
 
-void LimitMemory(const PipelineSchedule& schedule, const PipelineShape& shape, Bytes limit,
-                 StageChoice& choice) {
+void LimitMemory(const PipelineSchedule& schedule, const transforms::ScheduledRanks& ranks,
+                 Bytes limit, StageChoice& choice) {
   const bool two_way = schedule.placement == transforms::StagePlacement::kTwoWay;
   // A rank then has the stages of both pipelines, of which only one is divided.
   choice.memory_limit = two_way ? Bytes(limit.count() / 2) : limit;
-  for (const auto& order : schedule.orders(shape)) {
-    choice.in_flight.push_back(static_cast<double>(transforms::PeakLive(order)) / shape.chunks);
+  for (const auto& order : ranks.orders) {
+    choice.in_flight.push_back(static_cast<double>(transforms::PeakLive(order)) /
+                               ranks.shape.chunks);
   }
   if (schedule.weight_versions == nullptr) return;
-  for (int32_t stage = 0; stage < shape.ranks; ++stage) {
-    choice.weight_versions.push_back(schedule.weight_versions(shape, stage));
+  for (int32_t stage = 0; stage < ranks.shape.ranks; ++stage) {
+    choice.weight_versions.push_back(schedule.weight_versions(ranks.shape, stage));
   }
 }
 

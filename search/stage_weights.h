@@ -32,7 +32,7 @@ class StageSends {
 /// Limits what each rank needs: with the microbatches that the schedule has in flight on it, and
 /// the versions of its weights.
 void LimitMemory(const transforms::PipelineSchedule& schedule,
-                 const transforms::PipelineShape& shape, Bytes limit,
+                 const transforms::ScheduledRanks& ranks, Bytes limit,
                  transforms::StageChoice& choice);
 
 }  // namespace orrery::search

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "support/status.h"
 #include "transforms/stage_costs.h"
 #include "transforms/stage_cuts.h"
+#include "transforms/stage_timing.h"
 #include "transforms/strategies/stage_program.h"
 
 namespace orrery::transforms {
@@ -24,6 +26,9 @@ using ir::ValueId;
 
 // Slower by less, equally many layers are as good: prices are not that exact.
 constexpr double kWorthIt = 1.002;
+constexpr double kAlike = 1e-9;
+// Of all divisions that are timed together: a few milliseconds.
+constexpr size_t kMostTimedSteps = 400'000;
 
 class Chooser {
  public:
@@ -167,7 +172,8 @@ class Chooser {
       if (size < least) continue;
       std::vector<StageUnit> units = FindUnits(function_, chain_, size);
       if (units.size() < static_cast<size_t>(stages_)) continue;
-      ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlaceUnits(function_, phase_, chain_, units));
+      ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlaceUnits(function_, phase_, chain_,
+                                                               options_.split_backward, units));
       if (units.size() < static_cast<size_t>(stages_)) continue;
       return Divide(units, plan);
     }
@@ -175,18 +181,96 @@ class Chooser {
   }
 
   std::vector<size_t> Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {
-    const StageProblem problem = MakeProblem(units, plan);
+    const UnitCosts costs = CostsOf(function_, chain_, units, plan, choice_.prices);
+    const StageProblem problem = MakeProblem(costs);
     const StageDivision fastest = DivideByCost(problem).value();
     const StageDivision equal = Weigh(problem, EqualLayers(units));
-    const bool fits = choice_.memory_limit == Bytes(0) ||
-                      equal.most_memory <= std::max(problem.memory_limit, fastest.most_memory);
-    const bool as_fast = equal.slowest_rank <= kWorthIt * fastest.slowest_rank &&
-                         equal.slowest_stage <= kWorthIt * fastest.slowest_stage;
+    const StageDivision chosen = Better(problem, costs, equal, fastest);
     std::vector<size_t> cuts;
-    for (const int32_t begin : (fits && as_fast ? equal : fastest).begins) {
+    for (const int32_t begin : chosen.begins) {
       if (begin > 0) cuts.push_back(units[static_cast<size_t>(begin)].begin);
     }
     return cuts;
+  }
+
+  // Equally many layers, unless another division is worth it; what is timed in its schedule.
+  StageDivision Better(const StageProblem& problem, const UnitCosts& costs,
+                       const StageDivision& equal, const StageDivision& fastest) const {
+    const double limit = std::max(problem.memory_limit, fastest.most_memory);
+    const auto fits = [&](const StageDivision& division) {
+      return problem.memory_limit == 0 || division.most_memory <= limit;
+    };
+    if (choice_.schedule == nullptr) {
+      const bool as_fast = equal.slowest_rank <= kWorthIt * fastest.slowest_rank &&
+                           equal.slowest_stage <= kWorthIt * fastest.slowest_stage;
+      return fits(equal) && as_fast ? equal : fastest;
+    }
+    const auto seconds = [&](const StageDivision& division) {
+      return StepSeconds(*choice_.schedule, SecondsOf(problem, costs, division.begins));
+    };
+    const double of_equal = fits(equal) ? seconds(equal) : std::numeric_limits<double>::infinity();
+    double of_best = seconds(fastest);
+    StageDivision best = fastest;
+    if (of_equal < of_best) {
+      best = equal;
+      of_best = of_equal;
+    }
+    size_t steps = 0;
+    for (const auto& order : choice_.schedule->orders) steps += order.size();
+    size_t trials = kMostTimedSteps / std::max<size_t>(1, steps);
+    for (bool better = true; better;) {
+      better = false;
+      for (std::vector<int32_t>& begins : Neighbours(best, problem.seconds.size())) {
+        if (trials == 0) break;
+        const StageDivision moved = Weigh(problem, std::move(begins));
+        if (!fits(moved)) continue;
+        --trials;
+        const double lasts = seconds(moved);
+        if (lasts >= of_best * (1 - kAlike)) continue;
+        best = moved;
+        of_best = lasts;
+        better = trials > 0;
+        break;
+      }
+    }
+    return of_equal <= kWorthIt * of_best ? equal : best;
+  }
+
+  // The divisions in which one stage has one unit more, and another one less.
+  std::vector<std::vector<int32_t>> Neighbours(const StageDivision& division, size_t units) const {
+    std::vector<std::vector<int32_t>> neighbours;
+    const auto& from = division.begins;
+    for (size_t length = 1; length < from.size(); ++length) {
+      for (size_t first = 1; first + length <= from.size(); ++first) {
+        for (const int32_t by : {-1, 1}) {
+          std::vector<int32_t> begins = from;
+          for (size_t stage = first; stage < first + length; ++stage) begins[stage] += by;
+          const auto end =
+              first + length < begins.size() ? begins[first + length] : static_cast<int32_t>(units);
+          if (begins[first] <= begins[first - 1] || begins[first + length - 1] >= end) continue;
+          neighbours.push_back(std::move(begins));
+        }
+      }
+    }
+    return neighbours;
+  }
+
+  std::vector<StageSeconds> SecondsOf(const StageProblem& problem, const UnitCosts& costs,
+                                      const std::vector<int32_t>& begins) const {
+    std::vector<StageSeconds> stages(begins.size());
+    for (size_t stage = 0; stage < begins.size(); ++stage) {
+      const auto begin = static_cast<size_t>(begins[stage]);
+      const size_t end =
+          stage + 1 < begins.size() ? static_cast<size_t>(begins[stage + 1]) : costs.forward.size();
+      for (size_t unit = begin; unit < end; ++unit) {
+        stages[stage].forward += costs.forward[unit];
+        stages[stage].input_gradient += costs.input_gradient[unit];
+        stages[stage].weight_gradient += costs.weight_gradient[unit];
+        stages[stage].update += costs.update[unit];
+      }
+      stages[stage].receive = stage == 0 ? 0 : problem.border_seconds[begin];
+    }
+    return stages;
   }
 
   // Equally many layers, where there are enough; else equally many units.
@@ -202,17 +286,15 @@ class Chooser {
     return begins;
   }
 
-  StageProblem MakeProblem(const std::vector<StageUnit>& units, const StagePlan& plan) const {
-    UnitCosts costs =
-        CostsOf(function_, chain_, units, plan, choice_.prices, options_.microbatches);
-    StageProblem problem{.seconds = std::move(costs.seconds),
+  StageProblem MakeProblem(const UnitCosts& costs) const {
+    StageProblem problem{.seconds = costs.Seconds(options_.microbatches),
                          .border_seconds = {},
-                         .border_bytes = std::move(costs.border_bytes),
-                         .state_bytes = std::move(costs.state_bytes),
-                         .kept_bytes = std::move(costs.kept_bytes),
+                         .border_bytes = costs.border_bytes,
+                         .state_bytes = costs.state_bytes,
+                         .kept_bytes = costs.kept_bytes,
                          .stages = stages_,
                          .ranks = options_.ranks,
-                         .weight_bytes = std::move(costs.weight_bytes)};
+                         .weight_bytes = costs.weight_bytes};
     for (const double bytes : problem.border_bytes) {
       const Bytes size(static_cast<int64_t>(bytes));
       problem.border_seconds.push_back(choice_.send_seconds ? choice_.send_seconds(size) : 0);

@@ -22,10 +22,10 @@ absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const Sharding
   const IdTable<ir::OpId, StepPhase> phase = FindPhases(step);
   const ForwardChain chain = FindChain(step, phase);
   std::vector<StageUnit> units = FindUnits(step, chain, UnitSize::kLayers);
-  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlaceUnits(step, phase, chain, units));
-  UnitCosts costs = CostsOf(step, chain, units, plan, &prices, 1);
+  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlaceUnits(step, phase, chain, false, units));
+  UnitCosts costs = CostsOf(step, chain, units, plan, &prices);
   LayerPrices layers{.names = {},
-                     .seconds = std::move(costs.seconds),
+                     .seconds = costs.Seconds(1),
                      .weight_bytes = std::move(costs.weight_bytes),
                      .output_bytes = {}};
   for (size_t i = 0; i < units.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "support/units.h"
 #include "transforms/auto_shard.h"
+#include "transforms/schedules/schedule.h"
 
 // How a training step is divided into pipeline stages: docs/pipeline_stages.md.
 
@@ -20,6 +21,13 @@ enum class StagesBy : uint8_t {
   kLayers,  // equally many whole layers, give or take one
   kCost,    // the slowest stage as fast as it can be, of whole layers
   kOps,     // the same, but layers may be cut
+};
+
+/// What each rank of a pipeline runs.
+struct ScheduledRanks {
+  RankOrders orders;
+  StagePlacement placement = StagePlacement::kLoop;
+  PipelineShape shape = {};
 };
 
 struct StageChoice {
@@ -37,6 +45,9 @@ struct StageChoice {
   const ShardingPrices* prices = nullptr;
   /// Seconds of a send of so many bytes from a stage to the next; none: 0.
   std::function<double(Bytes)> send_seconds = {};
+  /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
+  /// counts. Lives longer.
+  const ScheduledRanks* schedule = nullptr;
   /// Of one rank, for parameters, gradients, optimizer state and what forward keeps; 0: no limit.
   /// Where no division keeps to it, the one that needs least is taken.
   Bytes memory_limit = Bytes(0);

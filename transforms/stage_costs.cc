@@ -27,14 +27,12 @@ class Coster {
     }
   }
 
-  UnitCosts Run(int64_t microbatches) {
+  UnitCosts Run() {
     for (const OpId op : function_.order()) {
-      const bool update = plan_.phase[op] == StepPhase::kUpdate;
-      const double seconds = Seconds(op) / static_cast<double>(update ? microbatches : 1);
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
-        Optimizer(op, seconds);
+        Optimizer(op, Seconds(op));
       } else {
-        At(costs_.seconds, plan_.stage[op]) += seconds;
+        At(SecondsOfPhase(plan_.phase[op]), plan_.stage[op]) += Seconds(op);
       }
     }
     Keep();
@@ -45,6 +43,20 @@ class Coster {
   }
 
  private:
+  std::vector<double>& SecondsOfPhase(StepPhase phase) {
+    switch (phase) {
+      case StepPhase::kForward:
+        return costs_.forward;
+      case StepPhase::kBackward:
+        return costs_.input_gradient;
+      case StepPhase::kWeights:
+        return costs_.weight_gradient;
+      case StepPhase::kUpdate:
+        break;
+    }
+    return costs_.update;
+  }
+
   static double& At(std::vector<double>& column, int32_t unit) {
     return column[static_cast<size_t>(unit)];
   }
@@ -81,7 +93,7 @@ class Coster {
       for (size_t j = i; j < operands.size(); j += n) state += SizeOf(operands[j]);
       const auto add = [&](int32_t unit) {
         if (unit < 0) return;
-        At(costs_.seconds, unit) += seconds * weight / all;
+        At(costs_.update, unit) += seconds * weight / all;
         At(costs_.weight_bytes, unit) += weight;
         At(costs_.state_bytes, unit) += state;
       };
@@ -134,14 +146,16 @@ class Coster {
 
 absl::StatusOr<StagePlan> PlaceUnits(const Function& function,
                                      const IdTable<OpId, StepPhase>& phase,
-                                     const ForwardChain& chain, std::vector<StageUnit>& units) {
+                                     const ForwardChain& chain, bool split_backward,
+                                     std::vector<StageUnit>& units) {
   for (;;) {
     std::vector<size_t> places;
     for (size_t i = 1; i < units.size(); ++i) places.push_back(units[i].begin);
     StageConflict conflict;
-    absl::StatusOr<StagePlan> plan =
-        PlaceStages(function, {.stages = static_cast<int64_t>(units.size())},
-                    {.phase = phase, .chain = chain, .places = places}, &conflict);
+    const StageOptions options{.stages = static_cast<int64_t>(units.size()),
+                               .split_backward = split_backward};
+    absl::StatusOr<StagePlan> plan = PlaceStages(
+        function, options, {.phase = phase, .chain = chain, .places = places}, &conflict);
     if (plan.ok() || conflict.last <= conflict.first) return plan;
     for (int32_t unit = conflict.first + 1; unit <= conflict.last; ++unit) {
       units[static_cast<size_t>(conflict.first)].layer |= units[static_cast<size_t>(unit)].layer;
@@ -150,10 +164,19 @@ absl::StatusOr<StagePlan> PlaceUnits(const Function& function,
   }
 }
 
+std::vector<double> UnitCosts::Seconds(int64_t microbatches) const {
+  std::vector<double> seconds = forward;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    seconds[i] +=
+        input_gradient[i] + weight_gradient[i] + update[i] / static_cast<double>(microbatches);
+  }
+  return seconds;
+}
+
 UnitCosts CostsOf(const Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
-                  const ShardingPrices* prices, int64_t microbatches) {
-  return Coster(function, chain, units, plan, prices).Run(microbatches);
+                  const ShardingPrices* prices) {
+  return Coster(function, chain, units, plan, prices).Run();
 }
 
 }  // namespace orrery::transforms

@@ -17,23 +17,28 @@ namespace orrery::transforms {
 /// the gradient of a parameter of the other, are joined.
 absl::StatusOr<StagePlan> PlaceUnits(const ir::Function& function,
                                      const IdTable<ir::OpId, StepPhase>& phase,
-                                     const ForwardChain& chain, std::vector<StageUnit>& units);
+                                     const ForwardChain& chain, bool split_backward,
+                                     std::vector<StageUnit>& units);
 
 /// What each unit of a step costs a rank, were it a stage.
 struct UnitCosts {
-  /// Of forward and backward of one microbatch, and its share of the update.
-  std::vector<double> seconds;
-  std::vector<double> state_bytes;   // parameters, their gradients, optimizer state
-  std::vector<double> weight_bytes;  // of these, parameters
-  std::vector<double> kept_bytes;    // that its forward leaves for backward, a microbatch
-  std::vector<double> border_bytes;  // that come from before it, a microbatch; the first: 0
+  // Seconds; all but the update of one microbatch.
+  std::vector<double> forward, input_gradient, update;
+  std::vector<double> weight_gradient;  // where backward is split
+  std::vector<double> state_bytes;      // parameters, their gradients, optimizer state
+  std::vector<double> weight_bytes;     // of these, parameters
+  std::vector<double> kept_bytes;       // that its forward leaves for backward, a microbatch
+  std::vector<double> border_bytes;     // that come from before it, a microbatch; the first: 0
+
+  /// Of one microbatch, with its share of the update of `microbatches`.
+  std::vector<double> Seconds(int64_t microbatches) const;
 };
 
-/// `plan`: of the step with one stage for each of `units`. `microbatches`: of a step, by which what
-/// the update takes is divided. Without prices an op takes a second for each of its flops.
+/// `plan`: of the step with one stage for each of `units`. Without prices an op takes a second for
+/// each of its flops.
 UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
-                  const ShardingPrices* prices, int64_t microbatches);
+                  const ShardingPrices* prices);
 
 }  // namespace orrery::transforms
 

@@ -31,7 +31,8 @@ StageProblem RandomProblem(uint32_t seed, int32_t chunks) {
   std::mt19937 random(seed);
   const auto draw = [&](uint32_t n) { return static_cast<double>(random() % n); };
   const int32_t ranks = 1 + static_cast<int32_t>(draw(3));
-  StageProblem problem{.stages = ranks * chunks};
+  StageProblem problem;
+  problem.stages = ranks * chunks;
   const int32_t units = problem.stages + static_cast<int32_t>(draw(6));
   for (int32_t unit = 0; unit < units; ++unit) {
     problem.seconds.push_back(1 + draw(8));
@@ -66,7 +67,8 @@ void ForAll(int32_t units, int32_t stages, std::vector<int32_t> begins,
 // The figures of a division, from their definition.
 StageDivision WeighPlainly(const StageProblem& problem, const std::vector<int32_t>& begins) {
   std::vector<double> seconds(begins.size()), memory(begins.size());
-  StageDivision division{.begins = begins};
+  StageDivision division;
+  division.begins = begins;
   const auto units = static_cast<int32_t>(problem.seconds.size());
   for (size_t stage = 0; stage < begins.size(); ++stage) {
     const int32_t end = stage + 1 < begins.size() ? begins[stage + 1] : units;
