@@ -24,7 +24,8 @@ void CutGpt3(benchmark::State& state, transforms::StagesBy by) {
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const lowering::ClusterShardingPrices prices(ir::Mesh({{"pp", kRanks}}), cluster, *cost_model);
   const auto* schedule = transforms::FindSchedule("interleaved").value();
-  transforms::ScheduledRanks ranks{.shape = schedule->ShapeOf(kRanks, kMicrobatches, kChunks)};
+  transforms::ScheduledRanks ranks;
+  ranks.shape = schedule->ShapeOf(kRanks, kMicrobatches, kChunks);
   ranks.orders = schedule->orders(ranks.shape);
   transforms::StageOptions options{.stages = ranks.shape.stages(), .microbatches = kMicrobatches};
   for (int32_t s = 0; s < ranks.shape.stages(); ++s) options.ranks.push_back(s % kRanks);

@@ -1,7 +1,5 @@
 #include "search/stage_weights.h"
 
-#include <algorithm>
-
 #include "transforms/schedules/orders.h"
 
 namespace orrery::search {
@@ -17,25 +15,15 @@ bool WeighsStages(const StageChoice& choice) {
 
 StageSends::StageSends(const ir::Mesh& mesh, const cluster::Cluster& cluster,
                        const cost_models::CostModel& cost_model)
-    : cost_model_(&cost_model) {
-  const auto pp = mesh.Find("pp");
-  if (!pp.has_value()) return;
-  const int64_t stride = mesh.stride(*pp);
-  for (int64_t stage = 0; stage + 1 < mesh.size(*pp); ++stage) {
-    const auto device = [&](int64_t s) {
-      return cluster::DeviceId(static_cast<int32_t>(s * stride));
-    };
-    const cluster::PathInfo path = cluster.topology.Path(device(stage), device(stage + 1));
-    if (std::ranges::find(paths_, path) == paths_.end()) paths_.push_back(path);
-  }
+    : cluster_(&cluster), cost_model_(&cost_model) {
+  if (const auto pp = mesh.Find("pp"); pp.has_value()) stride_ = mesh.stride(*pp);
 }
 
-double StageSends::operator()(Bytes size) const {
-  double slowest = 0;
-  for (const cluster::PathInfo& path : paths_) {
-    slowest = std::max(slowest, cost_model_->Transfer(size, path).seconds());
-  }
-  return slowest;
+double StageSends::operator()(Bytes size, int32_t from, int32_t to) const {
+  const auto device = [&](int32_t rank) {
+    return cluster::DeviceId(static_cast<int32_t>(rank * stride_));
+  };
+  return cost_model_->Transfer(size, cluster_->topology.Path(device(from), device(to))).seconds();
 }
 
 void LimitMemory(const PipelineSchedule& schedule, const transforms::ScheduledRanks& ranks,

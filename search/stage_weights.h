@@ -1,7 +1,7 @@
 #ifndef ORRERY_SEARCH_STAGE_WEIGHTS_H_
 #define ORRERY_SEARCH_STAGE_WEIGHTS_H_
 
-#include <vector>
+#include <cstdint>
 
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
@@ -15,18 +15,20 @@ namespace orrery::search {
 /// Whether the choice asks what things cost.
 bool WeighsStages(const transforms::StageChoice& choice);
 
-/// The slowest message of `size` from a stage of the mesh to the next, on an idle network; rank r
-/// is on device r. 0 for one stage.
+/// Seconds of a message between two ranks of a pipeline on an idle network; rank r of the mesh is
+/// on device r.
 class StageSends {
  public:
-  /// `cost_model` lives longer.
+  /// All but the mesh live longer.
   StageSends(const ir::Mesh& mesh, const cluster::Cluster& cluster,
              const cost_models::CostModel& cost_model);
-  double operator()(Bytes size) const;
+  /// `from`, `to`: coordinates along "pp".
+  double operator()(Bytes size, int32_t from, int32_t to) const;
 
  private:
+  const cluster::Cluster* cluster_;
   const cost_models::CostModel* cost_model_;
-  std::vector<cluster::PathInfo> paths_;  // all that are unlike
+  int64_t stride_ = 1;
 };
 
 /// Limits what each rank needs: with the microbatches that the schedule has in flight on it, and

@@ -206,7 +206,7 @@ class Chooser {
       return fits(equal) && as_fast ? equal : fastest;
     }
     const auto seconds = [&](const StageDivision& division) {
-      return StepSeconds(*choice_.schedule, SecondsOf(problem, costs, division.begins));
+      return StepSeconds(*choice_.schedule, SecondsOf(costs, division.begins));
     };
     const double of_equal = fits(equal) ? seconds(equal) : std::numeric_limits<double>::infinity();
     double of_best = seconds(fastest);
@@ -255,7 +255,16 @@ class Chooser {
     return neighbours;
   }
 
-  std::vector<StageSeconds> SecondsOf(const StageProblem& problem, const UnitCosts& costs,
+  int32_t RankOf(int32_t stage) const {
+    return options_.ranks.empty() ? stage : options_.ranks[static_cast<size_t>(stage)];
+  }
+
+  double Send(double bytes, int32_t from, int32_t to) const {
+    if (!choice_.send_seconds || from == to) return 0;
+    return choice_.send_seconds(Bytes(static_cast<int64_t>(bytes)), from, to);
+  }
+
+  std::vector<StageSeconds> SecondsOf(const UnitCosts& costs,
                                       const std::vector<int32_t>& begins) const {
     std::vector<StageSeconds> stages(begins.size());
     for (size_t stage = 0; stage < begins.size(); ++stage) {
@@ -268,7 +277,10 @@ class Chooser {
         stages[stage].weight_gradient += costs.weight_gradient[unit];
         stages[stage].update += costs.update[unit];
       }
-      stages[stage].receive = stage == 0 ? 0 : problem.border_seconds[begin];
+      const auto to = static_cast<int32_t>(stage);
+      if (stage > 0) {
+        stages[stage].receive = Send(costs.border_bytes[begin], RankOf(to - 1), RankOf(to));
+      }
     }
     return stages;
   }
@@ -295,14 +307,13 @@ class Chooser {
                          .stages = stages_,
                          .ranks = options_.ranks,
                          .weight_bytes = costs.weight_bytes};
+    // Of neighbours; between which of them is known once a stage is.
     for (const double bytes : problem.border_bytes) {
-      const Bytes size(static_cast<int64_t>(bytes));
-      problem.border_seconds.push_back(choice_.send_seconds ? choice_.send_seconds(size) : 0);
+      problem.border_seconds.push_back(Send(bytes, 0, 1));
     }
     problem.memory_limit = static_cast<double>(choice_.memory_limit.count());
     for (int32_t stage = 0; stage < stages_; ++stage) {
-      const auto at = static_cast<size_t>(stage);
-      const auto rank = options_.ranks.empty() ? at : static_cast<size_t>(options_.ranks[at]);
+      const auto rank = static_cast<size_t>(RankOf(stage));
       const auto& versions = choice_.weight_versions;
       if (!choice_.in_flight.empty()) problem.in_flight.push_back(choice_.in_flight[rank]);
       if (!versions.empty()) problem.more_versions.push_back(versions[rank] - 1);

@@ -25,7 +25,7 @@ enum class StagesBy : uint8_t {
 
 /// What each rank of a pipeline runs.
 struct ScheduledRanks {
-  RankOrders orders;
+  RankOrders orders = {};
   StagePlacement placement = StagePlacement::kLoop;
   PipelineShape shape = {};
 };
@@ -43,8 +43,8 @@ struct StageChoice {
 
   /// Of ops; null: their flops count, and all sends take no time. Lives longer.
   const ShardingPrices* prices = nullptr;
-  /// Seconds of a send of so many bytes from a stage to the next; none: 0.
-  std::function<double(Bytes)> send_seconds = {};
+  /// Seconds of a send from a rank to another, as coordinates along "pp"; none: 0.
+  std::function<double(Bytes size, int32_t from, int32_t to)> send_seconds = {};
   /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
   /// counts. Lives longer.
   const ScheduledRanks* schedule = nullptr;

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "support/file.h"
 #include "tests/cli/run.h"
 
 // Where pipeline stages begin, as users ask for it.
@@ -22,7 +21,7 @@ double StepSeconds(const std::string& command) {
   const Finished finished = Execute(command + " --json report.json");
   EXPECT_EQ(finished.code, 0) << command << "\n" << finished.err;
   if (finished.code != 0) return 0;
-  return nlohmann::json::parse(ReadFile("report.json").value())["step_time_s"];
+  return nlohmann::json::parse(Contents("report.json"))["step_time_s"];
 }
 
 std::string Error(const std::string& command) {
