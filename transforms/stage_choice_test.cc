@@ -43,9 +43,8 @@ TEST(StageChoice, OfEquallyManyLayers) {
   const StageChoice layers{.by = StagesBy::kLayers};
   EXPECT_EQ(BeginsText(step, 2, layers), "wte h.3.ln_1");
   EXPECT_EQ(BeginsText(step, 4, layers), "wte h.2.ln_1 h.3.ln_1 h.5.ln_1");
-  // More stages than layers: layers are cut.
-  EXPECT_EQ(BeginsText(step, 7, layers),
-            "wte h.1.ln_1 h.2.ln_1 h.3.ln_1 h.4.ln_1 h.5.ln_1 h.5.ln_2");
+  // More stages than layers: parts of layers, and the classifier, are counted.
+  EXPECT_EQ(BeginsText(step, 7, layers), "wte h.1.ln_1 h.2.ln_1 h.3.ln_1 h.4.ln_1 h.5.ln_1 ln_f");
 }
 
 // A classifier that takes as long as two layers, about, leaves the last stage with fewer.
@@ -59,7 +58,7 @@ TEST(StageChoice, ByCostLeavesTheClassifierFewerLayers) {
 // Layers are whole, though parts of them would be more even.
 TEST(StageChoice, ByCostCutsNoLayerUnlessAsked) {
   const ir::Function step = Gpt(",vocab=32");
-  EXPECT_EQ(BeginsText(step, 4, {.by = StagesBy::kCost}), "wte h.2.ln_1 h.3.ln_1 h.5.ln_1");
+  EXPECT_EQ(BeginsText(step, 4, {.by = StagesBy::kCost}), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
   EXPECT_THAT(BeginsText(step, 4, {.by = StagesBy::kOps}), HasSubstr("ln_2"));
 }
 
@@ -113,7 +112,7 @@ TEST(StageChoice, OfProductsThatAreAllAlike) {
 TEST(StageChoice, KeepsToMemory) {
   const ir::Function step = Gpt(",vocab=32");
   StageChoice cost{.by = StagesBy::kCost, .in_flight = {4, 3, 2, 1}};
-  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.2.ln_1 h.3.ln_1 h.5.ln_1");
+  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
   cost.memory_limit = Bytes(1);
   EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.2.ln_1 h.4.ln_1");
 }
