@@ -45,7 +45,9 @@ struct Setting {
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;     // as in transforms::SpreadOptions
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
-  Flops model_flops;             // of the unspread step: CountModelFlops
+  /// Where stages begin. Prices, sends and memory are filled in for each candidate.
+  transforms::StageChoice stages = {};
+  Flops model_flops;  // of the unspread step: CountModelFlops
 };
 
 /// The schedule of that name, or the orders that the setting has; an error when there is none, or

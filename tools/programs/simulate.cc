@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "search/explain.h"
+#include "search/pipedream.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -29,6 +30,7 @@ struct Flags {
   std::string recompute;
   std::string json;
   std::string trace;
+  std::string plan;
   bool timeline = false;
   bool explain = false;
 };
@@ -41,9 +43,20 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
   PrintReportLines(run.report, run.figures, true);
 }
 
+absl::Status PrintPlan(const Flags& flags, const search::Setting& setting) {
+  if (flags.plan != "pipedream") {
+    return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
+                          search::PlanPipeDream(setting, flags.candidate.microbatches));
+  std::cout << search::PipeDreamText(stages);
+  return absl::OkStatus();
+}
+
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  if (!flags.plan.empty()) return PrintPlan(flags, setting);
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -170,6 +183,9 @@ int Main(int argc, char** argv) {
                                                      "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "plan", po::value(&flags.plan),
+      "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
+      "their replicas, and simulate nothing")(
       "explain", po::bool_switch(&flags.explain),
       "name the busiest links, what they carry, and what would relieve them")(
       "program", po::value(&program),
