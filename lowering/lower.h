@@ -1,6 +1,8 @@
 #ifndef ORRERY_LOWERING_LOWER_H_
 #define ORRERY_LOWERING_LOWER_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
@@ -41,6 +43,14 @@ struct LoweringOptions {
   cost_models::CollectiveChoice algorithms = {};
 };
 
+/// A step of the schedule with what its rank runs for it: tasks from `begin` up to `end`, of those
+/// the ones of the stage and of the step's phase. Between them may lie those of a step that runs at
+/// once.
+struct PlacedStep {
+  transforms::ScheduleStep step;
+  simulator::TaskId begin, end;  // end: the one after the last
+};
+
 struct LoweringInput {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;
@@ -49,6 +59,8 @@ struct LoweringInput {
   LoweringOptions options = {};
   /// Batches to run one after the other; more than one only for asynchronous schedules.
   int32_t rounds = 1;
+  /// Where given, gets the steps of the schedule in the order in which they are placed.
+  std::vector<PlacedStep>* placed = nullptr;
 };
 
 /// The program of one training step. An error when the mesh has more ranks than the cluster has
