@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster.h"
+#include "cluster/memory_overhead.h"
 #include "cost_models/cost_model.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
@@ -32,6 +33,9 @@ struct LoweringOptions {
   int64_t most_unfolded_tasks = int64_t{1} << 16;
   Bytes memory_limit = {};     // that a rank may use; 0: no limit
   bool device_memory = false;  // likewise, the memory of its device
+  /// Of each rank, beside what the step holds: in residents; but its fragmentation, which follows
+  /// from the peak (simulator::AddFragmentation).
+  cluster::MemoryOverhead memory_overhead = {};
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

@@ -85,6 +85,8 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
   ORRERY_RETURN_IF_ERROR(trace.status());
   run.trace = *std::move(trace);
   run.report = simulator::Summarize(run.program, run.trace);
+  simulator::AddFragmentation(run.program, setting.lowering.memory_overhead.fragmentation,
+                              run.report);
   return run;
 }
 
