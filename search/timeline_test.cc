@@ -48,7 +48,9 @@ TEST(Timeline, HasEveryStepOnceAndOneAtATime) {
                               span.step.microbatch)];
         }
         EXPECT_LE(span.start, span.finish);
-        if (!together) EXPECT_GE(span.start, until);
+        if (!together) {
+          EXPECT_GE(span.start, until);
+        }
         until = std::max(until, span.finish);
         together = span.step.with_next;
       }

@@ -32,7 +32,9 @@ struct Shape {
 // Spreads, lowers and plays `function` with everything on one stream a rank.
 Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, const Shape& shape) {
   Played played;
-  if (shape.split) EXPECT_TRUE(transforms::SplitBackward(function).ok());
+  if (shape.split) {
+    EXPECT_TRUE(transforms::SplitBackward(function).ok());
+  }
   transforms::SpreadOptions options;
   options.stages = {.split_backward = shape.split,
                     .chunks = static_cast<int32_t>(shape.chunks),
@@ -165,8 +167,11 @@ TEST(Memory, ActivationsAreThoseOfTheLiveMicrobatches) {
         const int64_t kept = KeptByStage(played.step, 1);
         for (int32_t r = 0; r < pp; ++r) {
           const int64_t live = transforms::PeakLive(orders[static_cast<size_t>(r)]);
-          if (name == "gpipe") EXPECT_EQ(live, microbatches);
-          if (name == "1f1b") EXPECT_EQ(live, std::min(pp - r, microbatches));
+          if (name == "gpipe") {
+            EXPECT_EQ(live, microbatches);
+          } else if (name == "1f1b") {
+            EXPECT_EQ(live, std::min(pp - r, microbatches));
+          }
           EXPECT_NEAR(static_cast<double>(ActivationsOf(played, r)),
                       static_cast<double>(live * kept), static_cast<double>(kept))
               << r;
