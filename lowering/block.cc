@@ -97,15 +97,15 @@ class BlockLowering {
       const bool gradient =
           output.role == ir::OutputRole::kGradient ||
           (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward &&
-           IsForUpdate(output.value));
+           (context_.update == nullptr || IsIn(context_.update, output.value)));
       if (gradient) kind_[output.value] = MemoryKind::kGradients;
     }
   }
 
-  bool IsForUpdate(ValueId value) const {
-    if (context_.update == nullptr) return true;
-    const std::vector<ValueId>& origins = context_.update->origins;
-    return std::find(origins.begin(), origins.end(), OriginOf(value)) != origins.end();
+  bool IsIn(const transforms::StageFunction* part, ValueId value) const {
+    if (part == nullptr) return false;
+    return std::find(part->origins.begin(), part->origins.end(), OriginOf(value)) !=
+           part->origins.end();
   }
 
   // A result that its caller takes away as it comes.
@@ -152,7 +152,7 @@ class BlockLowering {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident) ++uses_[input.value];
+      if (resident || IsIn(context_.weights, input.value)) ++uses_[input.value];
     }
   }
 
@@ -235,9 +235,10 @@ class BlockLowering {
     const auto operands = function_.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
-      if (so_far && context_.first) {
-        --uses_[buffer_[operands[0]]];  // there is nothing yet
-      } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
+      const bool collects = function_.kind(op) == OpKind::kCollect;
+      if (so_far && (context_.first || (collects && !copies_))) {
+        --uses_[buffer_[operands[0]]];  // there is nothing yet, or it stays where it was made
+      } else if (so_far && collects) {
         --uses_[buffer_[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
                                  .kind = kind_[operands[0]],

@@ -68,7 +68,9 @@ void StageMaker::MakeStage(int32_t s) {
     if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
   };
   make(parts.forward, Phase::kForward, stage.forward);
+  if (context.update != nullptr) context.weights = &parts.weights;
   make(parts.backward, Phase::kBackward, stage.backward);
+  context.weights = nullptr;
   make(parts.weights, Phase::kBackward, stage.weights);
   context.phase = Phase::kUpdate;
   context.first = true;

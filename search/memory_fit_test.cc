@@ -176,8 +176,8 @@ TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
   EXPECT_NEAR(mean.warm_up_s + mean.steady_s + mean.cool_down_s + mean.imbalance_s, bubble_s,
               1e-12);
   EXPECT_LT(mean.steady_s, 0.1 * bubble_s);
-  EXPECT_GT(mean.warm_up_s, 0.2 * bubble_s);
-  EXPECT_GT(mean.cool_down_s, 0.2 * bubble_s);
+  EXPECT_GT(mean.warm_up_s, 0.1 * bubble_s);
+  EXPECT_GT(mean.cool_down_s, 0.1 * bubble_s);
 }
 
 }  // namespace

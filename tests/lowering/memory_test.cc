@@ -110,6 +110,10 @@ TEST(Memory, IsWhatBruteForceFinds) {
                     static_cast<int32_t>(shape.chunks)));
       SCOPED_TRACE(absl::StrCat("seed=", seed, " ", schedule->name, " pp=", shape.pp,
                                 " chunks=", shape.chunks, " split=", shape.split));
+      const auto timelines = simulator::MemoryTimeline(played.program, played.trace);
+      for (const auto& timeline : timelines.rows()) {
+        for (const Bytes bytes : timeline.back().by_kind) EXPECT_GE(bytes, Bytes(0));
+      }
       const std::vector<int64_t> peaks = BruteForcePeaks(played.step, orders, every);
       for (int32_t r = 0; r < played.program.rank_count(); ++r) {
         const RankClassId id(r);
@@ -181,18 +185,17 @@ TEST(Memory, ActivationsAreThoseOfTheLiveMicrobatches) {
   }
 }
 
-// One more microbatch is as much more on each rank of GPipe, and nothing of 1F1B.
+// One more microbatch is as much more on each rank of GPipe, and nothing of 1F1B, where the next
+// rank keeps one less. (The last rank collects results besides.)
 TEST(Memory, GrowsWithMicrobatchesUnderGpipeOnly) {
-  const Played five = PlayMlp("gpipe", 3, 5), six = PlayMlp("gpipe", 3, 6);
-  const Played few = PlayMlp("1f1b", 3, 5), more = PlayMlp("1f1b", 3, 6);
+  const Played five = PlayMlp("gpipe", 4, 5), six = PlayMlp("gpipe", 4, 6);
+  const Played few = PlayMlp("1f1b", 4, 5), more = PlayMlp("1f1b", 4, 6);
   for (int32_t r = 0; r < 3; ++r) {
-    // The first stage reads its part of the batch, which is resident.
     const int64_t kept = KeptByStage(five.step, static_cast<size_t>(r));
     EXPECT_EQ(ActivationsOf(six, r) - ActivationsOf(five, r), kept) << r;
     EXPECT_EQ(ActivationsOf(more, r), ActivationsOf(few, r)) << r;
   }
-  const int64_t kept = KeptByStage(few.step, 1);
-  EXPECT_EQ(ActivationsOf(few, 1) - ActivationsOf(few, 2), kept);
+  EXPECT_EQ(ActivationsOf(few, 1) - ActivationsOf(few, 2), KeptByStage(few.step, 1));
 }
 
 }  // namespace
