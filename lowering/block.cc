@@ -146,9 +146,11 @@ class BlockLowering {
     const auto operands = function_.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
-      if (so_far && context_.first) {
-        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet
-      } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
+      const bool collects = function_.kind(op) == OpKind::kCollect;
+      if (so_far && (context_.first || (collects && !copies_))) {
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where
+                                                        // it was made
+      } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
                                  .kind = buffers_.kind[operands[0]],

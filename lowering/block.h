@@ -105,6 +105,9 @@ struct BlockContext {
   /// The update, where backward is split: what goes there is gradients. Else all that backward
   /// leaves is.
   const transforms::StageFunction* update = nullptr;
+  /// Where this is the first part of a backward, the second: what both take of forward stays for
+  /// it.
+  const transforms::StageFunction* weights = nullptr;
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

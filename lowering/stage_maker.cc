@@ -69,7 +69,9 @@ void StageMaker::MakeStage(int32_t s) {
     if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
   };
   make(parts.forward, Phase::kForward, stage.forward);
+  if (context.update != nullptr) context.weights = &parts.weights;
   make(parts.backward, Phase::kBackward, stage.backward);
+  context.weights = nullptr;
   make(parts.weights, Phase::kBackward, stage.weights);
   context.phase = Phase::kUpdate;
   context.first = true;
@@ -172,6 +174,7 @@ void StageMaker::MakeRanks() {
   for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
   for (int32_t place = 0; place < geometry_.places(); ++place) {
     for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+      AddOverhead(input_.options.memory_overhead, input_.step.mesh, actor.rank, program_);
       std::vector<char> seen;
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
         if (geometry_.place_of(s) != place) continue;
