@@ -108,6 +108,20 @@ TEST(StageChoice, OfProductsThatAreAllAlike) {
   }
 }
 
+// What differs for the slowest stage alone need not differ for the step; a schedule without orders
+// is none.
+TEST(StageChoice, ByCostIsTimedInItsSchedule) {
+  const ir::Function step = Gpt(",vocab=32");
+  const PipelineSchedule& gpipe = *FindSchedule("gpipe").value();
+  ScheduledRanks ranks;
+  ranks.shape = gpipe.ShapeOf(4, 1);
+  const StageChoice cost{.by = StagesBy::kCost, .schedule = &ranks};
+  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
+  // One microbatch: all divisions take equally long, and layers stay as they are.
+  ranks.orders = gpipe.orders(ranks.shape);
+  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.2.ln_1 h.3.ln_1 h.5.ln_1");
+}
+
 // The first stage has four microbatches in flight, the last one; there are 6 layers and an end.
 TEST(StageChoice, KeepsToMemory) {
   const ir::Function step = Gpt(",vocab=32");
