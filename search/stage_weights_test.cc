@@ -52,7 +52,7 @@ TEST(LimitMemory, CountsWhatTheScheduleHasInFlight) {
   EXPECT_THAT(limited("1f1b").in_flight, ElementsAre(4, 3, 2, 1));
   EXPECT_THAT(limited("gpipe").in_flight, ElementsAre(8, 8, 8, 8));
   EXPECT_EQ(limited("1f1b").memory_limit, Bytes(100));
-  EXPECT_TRUE(limited("1f1b").weight_versions.empty());
+  EXPECT_THAT(limited("1f1b").weight_versions, ElementsAre(1, 1, 1, 1));
   EXPECT_THAT(limited("pipedream").weight_versions, ElementsAre(4, 3, 2, 1));
   // Two pipelines in opposite directions: a rank has a stage of each.
   EXPECT_EQ(limited("chimera").memory_limit, Bytes(50));

@@ -108,18 +108,21 @@ TEST(StageChoice, OfProductsThatAreAllAlike) {
   }
 }
 
-// What differs for the slowest stage alone need not differ for the step; a schedule without orders
-// is none.
+// With one microbatch all divisions take equally long, and layers stay equally many. A schedule
+// without orders is none.
 TEST(StageChoice, ByCostIsTimedInItsSchedule) {
-  const ir::Function step = Gpt(",vocab=32");
+  ir::Function step =
+      ir::BuildModel("gpt", "layers=6,hidden=16,heads=2,seq=8,tied_embeddings=0,vocab=512", 4);
+  ASSERT_TRUE(MakeTrainingStep(step, {.optimizer = "none"}).ok());
   const PipelineSchedule& gpipe = *FindSchedule("gpipe").value();
   ScheduledRanks ranks;
-  ranks.shape = gpipe.ShapeOf(4, 1);
   const StageChoice cost{.by = StagesBy::kCost, .schedule = &ranks};
-  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
-  // One microbatch: all divisions take equally long, and layers stay as they are.
-  ranks.orders = gpipe.orders(ranks.shape);
-  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.2.ln_1 h.3.ln_1 h.5.ln_1");
+  EXPECT_EQ(BeginsText(step, 2, cost), "wte h.4.ln_1");
+  for (const int32_t microbatches : {1, 16}) {
+    ranks.shape = gpipe.ShapeOf(2, microbatches);
+    ranks.orders = gpipe.orders(ranks.shape);
+    EXPECT_EQ(BeginsText(step, 2, cost), microbatches == 1 ? "wte h.3.ln_1" : "wte h.4.ln_1");
+  }
 }
 
 // The first stage has four microbatches in flight, the last one; there are 6 layers and an end.
