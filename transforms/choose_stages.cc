@@ -29,6 +29,8 @@ constexpr double kWorthIt = 1.002;
 constexpr double kAlike = 1e-9;
 // Of all divisions that are timed together: a few milliseconds.
 constexpr size_t kMostTimedSteps = 400'000;
+// Of one division: with more, how its slowest rank compares is enough.
+constexpr size_t kMostStepsToTime = 2'000'000;
 
 class Chooser {
  public:
@@ -200,7 +202,8 @@ class Chooser {
     const auto fits = [&](const StageDivision& division) {
       return problem.memory_limit == 0 || division.most_memory <= limit;
     };
-    if (choice_.schedule == nullptr) {
+    const size_t steps = ScheduledSteps();
+    if (steps == 0 || steps > kMostStepsToTime) {
       const bool as_fast = equal.slowest_rank <= kWorthIt * fastest.slowest_rank &&
                            equal.slowest_stage <= kWorthIt * fastest.slowest_stage;
       return fits(equal) && as_fast ? equal : fastest;
@@ -215,9 +218,7 @@ class Chooser {
       best = equal;
       of_best = of_equal;
     }
-    size_t steps = 0;
-    for (const auto& order : choice_.schedule->orders) steps += order.size();
-    size_t trials = kMostTimedSteps / std::max<size_t>(1, steps);
+    size_t trials = kMostTimedSteps / steps;
     for (bool better = true; better;) {
       better = false;
       for (std::vector<int32_t>& begins : Neighbours(best, problem.seconds.size())) {
@@ -234,6 +235,14 @@ class Chooser {
       }
     }
     return of_equal <= kWorthIt * of_best ? equal : best;
+  }
+
+  // 0: there is no schedule.
+  size_t ScheduledSteps() const {
+    size_t steps = 0;
+    if (choice_.schedule == nullptr) return steps;
+    for (const auto& order : choice_.schedule->orders) steps += order.size();
+    return steps;
   }
 
   // The divisions in which one stage has one unit more, and another one less.

@@ -62,7 +62,8 @@ TEST(StageChoice, ChangesNothingThatIsComputed) {
     int feasible = 0;
     for (const StagesBy by : {StagesBy::kLayers, StagesBy::kCost, StagesBy::kOps}) {
       for (const int64_t pp : {2, 3, 5}) {
-        SCOPED_TRACE(absl::StrCat(model.family, ":", model.keys, " by ", static_cast<int>(by), " pp=", pp));
+        SCOPED_TRACE(
+            absl::StrCat(model.family, ":", model.keys, " by ", static_cast<int>(by), " pp=", pp));
         feasible += ExpectSameInStages(step, {.pp = pp, .microbatches = model.microbatches}, "1f1b",
                                        {.choice = {.by = by}})
                         ? 1
