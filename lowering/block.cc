@@ -7,6 +7,7 @@
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
 #include "lowering/collective_times.h"
+#include "lowering/saved.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
 
@@ -97,15 +98,9 @@ class BlockLowering {
       const bool gradient =
           output.role == ir::OutputRole::kGradient ||
           (output.role == ir::OutputRole::kSaved && context_.phase == simulator::Phase::kBackward &&
-           (context_.update == nullptr || IsIn(context_.update, output.value)));
+           (context_.update == nullptr || HasOrigin(context_.update, OriginOf(output.value))));
       if (gradient) kind_[output.value] = MemoryKind::kGradients;
     }
-  }
-
-  bool IsIn(const transforms::StageFunction* part, ValueId value) const {
-    if (part == nullptr) return false;
-    return std::find(part->origins.begin(), part->origins.end(), OriginOf(value)) !=
-           part->origins.end();
   }
 
   // A result that its caller takes away as it comes.
@@ -131,9 +126,11 @@ class BlockLowering {
       for (int32_t i = 0; !strided && in_place && i < function_.result_count(op); ++i) {
         // The first sum is the summand itself.
         const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
-        const auto operand = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
-        const ValueId buffer = buffer_[function_.operands(op)[operand]];
-        const ValueId result = function_.result(op, i);
+        const auto place = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
+        const ValueId operand = function_.operands(op)[place], result = function_.result(op, i);
+        const ValueId buffer = buffer_[operand];
+        // Nothing is written over what somebody reads later.
+        if (!first_sum && IsSaved(function_, operand)) continue;
         if (BytesOf(buffer) == BytesOf(result)) buffer_[result] = buffer;
       }
       // Constants are resident.
@@ -152,7 +149,7 @@ class BlockLowering {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident || IsIn(context_.weights, input.value)) ++uses_[input.value];
+      if (resident || HasOrigin(context_.weights, OriginOf(input.value))) ++uses_[input.value];
     }
   }
 

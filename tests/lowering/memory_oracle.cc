@@ -183,6 +183,11 @@ class Unrolled {
       return storage[operands[1]];
     if (info.in_place_from >= 0) {
       const ValueId over = operands[static_cast<size_t>(info.in_place_from + i)];
+      for (const ir::Output& output : f.outputs()) {
+        const bool read_later = output.value == over && output.role == ir::OutputRole::kSaved;
+        if (read_later) shares = false;
+        if (read_later) return kNone;
+      }
       if (storage[over] == kNone) {
         if (LocalBytes(part, over) == LocalBytes(part, f.result(op, i))) return kNone;
       } else if (BytesOf(storage[over]) == LocalBytes(part, f.result(op, i))) {
