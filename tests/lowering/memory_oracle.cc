@@ -263,7 +263,9 @@ class Unrolled {
       handed_.push_back({sent, copy, d.end});
       return;
     }
-    Use(sent, NowOf(d.from), /*sends=*/true);
+    // What a whole backward sends once the gradients of the weights are made, these have freed.
+    const bool freed = sent != kNone && storages_[static_cast<size_t>(sent)].read >= d.end;
+    if (!freed) Use(sent, NowOf(d.from), /*sends=*/true);
     kept_[{d.to, d.origin, d.microbatch}] = Make(d.to, d.bytes);
     ++NowOf(d.from);
     ++NowOf(d.to);
