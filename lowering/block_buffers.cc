@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/saved.h"
+
 namespace orrery::lowering {
 namespace {
 
@@ -28,6 +30,10 @@ class BufferFinder {
     result_.uses.resize(values, 0);
     result_.kind.resize(values, MemoryKind::kActivations);
     for (int32_t v = 0; v < values; ++v) BufferOf(ValueId(v)) = ValueId(v);
+    saved_.resize(values, 0);
+    for (const ir::Output& output : function_.outputs()) {
+      if (output.role == ir::OutputRole::kSaved) saved_[output.value] = 1;
+    }
   }
 
   BlockBuffers Run() {
@@ -59,14 +65,12 @@ class BufferFinder {
     }
   }
 
-  bool IsForUpdate(ValueId value) const {
-    return context_.update == nullptr || IsIn(context_.update, value);
+  ValueId OriginOf(ValueId value) const {
+    return part_.origins[static_cast<size_t>(value.index())];
   }
 
-  bool IsIn(const transforms::StageFunction* part, ValueId value) const {
-    if (part == nullptr) return false;
-    const ValueId origin = part_.origins[static_cast<size_t>(value.index())];
-    return std::find(part->origins.begin(), part->origins.end(), origin) != part->origins.end();
+  bool IsForUpdate(ValueId value) const {
+    return context_.update == nullptr || HasOrigin(context_.update, OriginOf(value));
   }
 
   void FindKind(OpId op) {
@@ -101,6 +105,8 @@ class BufferFinder {
       const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
       const auto place = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
       const ValueId operand = function_.operands(op)[place];
+      // Nothing is written over what somebody reads later.
+      if (!first_sum && saved_[operand] != 0) continue;
       const ValueId room = updates_ ? operand : BufferOf(operand);
       if (BytesOf(room) == BytesOf(result)) BufferOf(result) = BufferOf(operand);
     }
@@ -133,7 +139,8 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident || IsIn(context_.weights, input.value)) ++result_.uses[input.value];
+      if (resident || HasOrigin(context_.weights, OriginOf(input.value)))
+        ++result_.uses[input.value];
     }
   }
 
@@ -164,8 +171,9 @@ class BufferFinder {
   const ir::Function& function_;
   const BlockContext& context_;
   const IdTable<ir::TypeId, int64_t>& bytes_;
-  const bool copies_;   // where a framework works in place
-  const bool updates_;  // the phase is update
+  const bool copies_;             // where a framework works in place
+  const bool updates_;            // the phase is update
+  IdTable<ValueId, char> saved_;  // left for another function
   BlockBuffers result_;
 };
 

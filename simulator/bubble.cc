@@ -130,22 +130,26 @@ IdTable<RankClassId, Bubble> SplitBubbles(const Report& report,
 }
 
 MeanBubble MeanOf(const Program& program, const IdTable<RankClassId, Bubble>& bubbles) {
-  MeanBubble sum;
-  double ranks = 0;
+  // In picoseconds, which can leave 64 bits; exact, so that folding changes no digit.
+  using Wide = __int128;
+  Wide warm_up = 0, steady = 0, cool_down = 0, imbalance = 0, ranks = 0;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
-    const auto members = static_cast<double>(program.rank(RankClassId(i)).members.size());
+    const auto members = static_cast<Wide>(program.rank(RankClassId(i)).members.size());
     const Bubble& bubble = bubbles[RankClassId(i)];
     ranks += members;
-    sum.warm_up_s += bubble.warm_up.seconds() * members;
-    sum.steady_s += bubble.steady.seconds() * members;
-    sum.cool_down_s += bubble.cool_down.seconds() * members;
-    sum.imbalance_s += bubble.imbalance.seconds() * members;
+    warm_up += bubble.warm_up.picoseconds() * members;
+    steady += bubble.steady.picoseconds() * members;
+    cool_down += bubble.cool_down.picoseconds() * members;
+    imbalance += bubble.imbalance.picoseconds() * members;
   }
-  if (ranks == 0) return sum;
-  return {.warm_up_s = sum.warm_up_s / ranks,
-          .steady_s = sum.steady_s / ranks,
-          .cool_down_s = sum.cool_down_s / ranks,
-          .imbalance_s = sum.imbalance_s / ranks};
+  if (ranks == 0) return {};
+  const auto mean_s = [&](Wide sum) {
+    return 1e-12 * (static_cast<double>(sum) / static_cast<double>(ranks));
+  };
+  return {.warm_up_s = mean_s(warm_up),
+          .steady_s = mean_s(steady),
+          .cool_down_s = mean_s(cool_down),
+          .imbalance_s = mean_s(imbalance)};
 }
 
 }  // namespace orrery::simulator

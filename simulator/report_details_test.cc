@@ -41,10 +41,10 @@ TEST(ReportDetails, AreThisJson) {
   const std::string text = ReportJson(program, report, {}, &details);
   const nlohmann::json json = nlohmann::json::parse(text);
   EXPECT_EQ(json["bubble"].dump(),
-            R"({"cool_down_s":0.0,"imbalance_s":0.5,"steady_s":0.0,"warm_up_s":0.0})");
+            R"({"cool_down_s":0,"imbalance_s":0.5,"steady_s":0,"warm_up_s":0})");
   EXPECT_EQ(json["memory_timeline"].dump(),
-            R"([{"bytes":[120,190,170],"ranks":[0,2],"time_s":[0.0,1.0,2.0]},)"
-            R"({"bytes":[350],"ranks":[1,3],"time_s":[0.0]}])");
+            R"([{"bytes":[120,190,170],"ranks":[0,2],"time_s":[0,1,2]},)"
+            R"({"bytes":[350],"ranks":[1,3],"time_s":[0]}])");
   EXPECT_EQ(json["weight_versions"].dump(),
             R"([{"pipeline_rank":0,"stage":0,"staleness":1,"weight_versions":2}])");
   EXPECT_EQ(json["devices"][2]["peak_task"], "Grad \"h\", backward on stage 1");

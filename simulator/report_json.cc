@@ -52,22 +52,37 @@ std::string DeviceDetails(const Program& program, const MemoryUse& peak, const B
                                   .imbalance_s = bubble.imbalance.seconds()}));
 }
 
-// What each class holds over time: [seconds, bytes].
+// One line of numbers: `text_of` each use.
+template <typename TextOf>
+std::string Row(const std::vector<MemoryUse>& uses, TextOf text_of) {
+  return absl::StrJoin(uses, ", ", [&](std::string* out, const MemoryUse& use) {
+    absl::StrAppend(out, text_of(use));
+  });
+}
+
+// What ranks hold over time; those that hold the same are one entry, folded or not.
 std::string MemoryOverTime(const Program& program, const ReportDetails& details) {
+  IdTable<RankClassId, std::string> points_of;
+  for (const std::vector<MemoryUse>& uses : details.memory.rows()) {
+    points_of.push_back(absl::StrCat(
+        "\"time_s\": [", Row(uses, [](const MemoryUse& use) { return Number(use.time.seconds()); }),
+        "], \"bytes\": [", Row(uses, [](const MemoryUse& use) { return use.total.count(); }), "]"));
+  }
+  std::vector<std::pair<std::string, std::vector<int32_t>>> entries;
+  for (const auto& [rank, id] : ClassesByRank(program)) {
+    const std::string& points = points_of[id];
+    const auto same = std::find_if(entries.begin(), entries.end(),
+                                   [&](const auto& entry) { return entry.first == points; });
+    if (same == entries.end()) {
+      entries.push_back({points, {rank}});
+    } else {
+      same->second.push_back(rank);
+    }
+  }
   std::string out;
-  for (int32_t i = 0; i < program.rank_count(); ++i) {
+  for (const auto& [points, ranks] : entries) {
     absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"ranks\": [",
-                    absl::StrJoin(program.rank(RankClassId(i)).members, ", "), "], \"time_s\": [");
-    absl::string_view separator = "";
-    for (const MemoryUse& use : details.memory[RankClassId(i)]) {
-      absl::StrAppend(&out, std::exchange(separator, ", "), Number(use.time.seconds()));
-    }
-    absl::StrAppend(&out, "], \"bytes\": [");
-    separator = "";
-    for (const MemoryUse& use : details.memory[RankClassId(i)]) {
-      absl::StrAppend(&out, std::exchange(separator, ", "), use.total.count());
-    }
-    absl::StrAppend(&out, "]}");
+                    absl::StrJoin(ranks, ", "), "], ", points, "}");
   }
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }

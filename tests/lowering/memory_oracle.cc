@@ -183,6 +183,11 @@ class Unrolled {
       return storage[operands[1]];
     if (info.in_place_from >= 0) {
       const ValueId over = operands[static_cast<size_t>(info.in_place_from + i)];
+      for (const ir::Output& output : f.outputs()) {
+        const bool read_later = output.value == over && output.role == ir::OutputRole::kSaved;
+        if (read_later) shares = false;
+        if (read_later) return kNone;
+      }
       if (storage[over] == kNone) {
         if (LocalBytes(part, over) == LocalBytes(part, f.result(op, i))) return kNone;
       } else if (BytesOf(storage[over]) == LocalBytes(part, f.result(op, i))) {
@@ -258,7 +263,9 @@ class Unrolled {
       handed_.push_back({sent, copy, d.end});
       return;
     }
-    Use(sent, NowOf(d.from), /*sends=*/true);
+    // What a whole backward sends once the gradients of the weights are made, these have freed.
+    const bool freed = sent != kNone && storages_[static_cast<size_t>(sent)].read >= d.end;
+    if (!freed) Use(sent, NowOf(d.from), /*sends=*/true);
     kept_[{d.to, d.origin, d.microbatch}] = Make(d.to, d.bytes);
     ++NowOf(d.from);
     ++NowOf(d.to);

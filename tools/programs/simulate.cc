@@ -50,18 +50,17 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
             << search::RemediesText(search::FindRemedies(setting, candidate, run)) << "\n";
 }
 
-// The schedule in unit times, and as it was simulated.
+// The schedule as it was simulated, and in unit times.
 absl::Status PrintTimeline(const search::Setting& setting, const search::Candidate& candidate,
                            const search::Run& run) {
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
                           search::ScheduleOf(setting, candidate));
   const transforms::PipelineShape shape = search::ShapeOf(schedule, candidate);
   const transforms::RankOrders orders = schedule.OrdersOf(shape);
-  std::cout << "\nin unit times:\n"
+  std::cout << "\nas simulated" << (schedule.asynchronous ? ", in the steady state:\n" : ":\n")
+            << search::DrawRun(run, search::WindowOf(run, schedule, shape)) << "\nin unit times:\n"
             << transforms::DrawTimeline(
-                   orders, TimeOrders(orders, schedule.placement, shape, shape.durations))
-            << "\nas simulated" << (schedule.asynchronous ? ", in the steady state:\n" : ":\n")
-            << search::DrawRun(run, search::WindowOf(run, schedule, shape));
+                   orders, TimeOrders(orders, schedule.placement, shape, shape.durations));
   return absl::OkStatus();
 }
 
