@@ -133,7 +133,8 @@ TEST(Enumerate, NamesNoCandidateTwice) {
 TEST(Enumerate, VariesZeroWhereDataAreShared) {
   std::vector<std::string> flags;
   const Space space = {.dp = {1, 2}, .hp = {1}, .pp = {1}, .microbatches = {1}, .zero = {0, 1, 3}};
-  for (const Candidate& c : Enumerate(space, 2, 8).value()) flags.push_back(ToString(c));
+  const std::vector<Candidate> candidates = Enumerate(space, 2, 8).value();
+  for (const Candidate& c : candidates) flags.push_back(ToString(c));
   EXPECT_THAT(flags, testing::ElementsAre(
                          "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
                          "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",

@@ -39,7 +39,7 @@ TEST(FindUnits, LayersAreUnits) {
   EXPECT_EQ(Units("aaaa"), "a a a a");
   EXPECT_EQ(Units("abcabcabc"), "abc abc abc");
   // Embeddings, layers of norm, attention, norm, MLP, and a head with a norm.
-  EXPECT_EQ(Units("ewnqkvonudnqkvonudnqkvonudnh"), "e w nqkvonud nqkvonud nqkvonud n h");
+  EXPECT_EQ(Units("ewnqkvonudnqkvonudnqkvonudnh"), "ew nqkvonud nqkvonud nqkvonud nh");
   EXPECT_EQ(Units(""), "");
   EXPECT_EQ(Units("x"), "x");
 }

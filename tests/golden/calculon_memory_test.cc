@@ -54,8 +54,9 @@ simulator::MemoryUse MemoryOf(const json& row) {
   flags.cluster = absl::StrCat("dgx-a100:", (hp * pp + 7) / 8);
   flags.memory_limit = "none";
   flags.sharding = "megatron";
-  const auto setting = tools::MakeSetting(flags);
+  auto setting = tools::MakeSetting(flags);
   EXPECT_TRUE(setting.ok()) << setting.status();
+  setting->stages.by = transforms::StagesBy::kLayers;  // Calculon has no others
   const auto run = search::Play(*setting, {.hp = hp,
                                            .pp = pp,
                                            .microbatches = microbatches,
