@@ -47,7 +47,7 @@ TEST(FindUnits, LayersAreUnits) {
 // Small parameters do not count as much as large ones, and are no units by themselves.
 TEST(FindUnits, BytesDecideWhatRepeats) {
   const auto bytes = [](char letter) -> int64_t { return letter == 'b' ? 1 : 1000; };
-  EXPECT_EQ(Units("bbbbwbvbwbvb", bytes), "b bbbwbv bwbv b");
+  EXPECT_EQ(Units("bbbbwbvbwbvb", bytes), "bbb bwbv bwbv b");
   EXPECT_EQ(Units("bbbbbbbbbbwv", bytes), "bbbbbbbbbbw v");
 }
 

@@ -48,7 +48,8 @@ MemoryUse AtTheUpdate(const Played& played) {
     if (optimizer) update = played.trace.start_of(TaskId(t));
   }
   MemoryUse held;
-  for (const MemoryUse& use : MemoryTimeline(played.program, played.trace)[RankClassId(0)]) {
+  const auto timelines = MemoryTimeline(played.program, played.trace);
+  for (const MemoryUse& use : timelines[RankClassId(0)]) {
     if (use.time <= update) held = use;
   }
   return held;
