@@ -132,10 +132,16 @@ class Lowering {
   void PlaceMoment(const std::vector<std::span<const Step>>& now) {
     sends_.clear();
     for (const std::span<const Step>& steps : now) {
+      const simulator::TaskId begin(program_.task_count());
       if (steps.size() == 2) {
         PlaceTogether(steps[0], steps[1]);
       } else {
         PlaceStep(steps[0]);
+      }
+      if (input_.placed == nullptr) continue;
+      for (const Step& step : steps) {
+        input_.placed->push_back(
+            {.step = step, .begin = begin, .end = simulator::TaskId(program_.task_count())});
       }
     }
     for (const Placer::Item& item : sends_) {

@@ -58,4 +58,12 @@ void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Pro
   }
 }
 
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program) {
+  int64_t communicators = 0;
+  for (const ir::Axis& axis : mesh.axes()) communicators += axis.size > 1 ? 1 : 0;
+  program.AddResident(rank, MemoryKind::kBuffers, overhead.communicator * communicators);
+  program.AddResident(rank, MemoryKind::kOther, overhead.framework + overhead.workspace);
+}
+
 }  // namespace orrery::lowering

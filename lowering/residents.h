@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/memory_overhead.h"
+#include "ir/mesh.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -21,6 +23,11 @@ struct ResidentsOf {
 /// parameters, optimizer state, and its share of the whole batch. `seen`, by origin, is of all
 /// stages of the rank: what they share is there once.
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program);
+
+/// Adds what a rank of a mesh holds beside the step: a communicator for each axis along which it
+/// has neighbours, as `buffers`; the rest of the overhead, but fragmentation, as `other`.
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -172,6 +172,7 @@ void StageMaker::MakeRanks() {
   for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
   for (int32_t place = 0; place < geometry_.places(); ++place) {
     for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+      AddOverhead(input_.options.memory_overhead, input_.step.mesh, actor.rank, program_);
       std::vector<char> seen;
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
         if (geometry_.place_of(s) != place) continue;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
+#include "search/memory_fit.h"
 #include "search/steady_state.h"
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
@@ -73,7 +74,8 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .cluster = setting.cluster,
                                                         .cost_model = *setting.cost_model,
                                                         .options = options,
-                                                        .rounds = rounds}));
+                                                        .rounds = rounds,
+                                                        .placed = &run.steps}));
   if (setting.lowering.every_link) run.link_use.emplace(run.program);
   absl::StatusOr<simulator::Trace> trace =
       simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
@@ -86,24 +88,9 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
   ORRERY_RETURN_IF_ERROR(trace.status());
   run.trace = *std::move(trace);
   run.report = simulator::Summarize(run.program, run.trace);
+  simulator::AddFragmentation(run.program, setting.lowering.memory_overhead.fragmentation,
+                              run.report);
   return run;
-}
-
-// What does not fit, by how much: "needs 45.2 GiB on rank 0; the limit is 40.0 GiB". Of the rank
-// that needs most.
-Infeasible TooLarge(const Run& run) {
-  const simulator::RankClass* rank = nullptr;
-  Bytes needed;
-  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
-    const simulator::RankReport& report = run.report.ranks[simulator::RankClassId(r)];
-    if (report.fits || report.memory.total <= needed) continue;
-    rank = &run.program.rank(simulator::RankClassId(r));
-    needed = report.memory.total;
-  }
-  ORRERY_CHECK(rank != nullptr) << "every rank fits";
-  return {.reason = InfeasibleReason::kMemory,
-          .detail = absl::StrCat("needs ", ToString(needed), " on rank ", rank->members.front(),
-                                 "; the limit is ", ToString(rank->capacity))};
 }
 
 }  // namespace
@@ -346,7 +333,9 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const Candidate& candida
   result.peak_memory = run->report.peak_memory;
   result.simulated_tasks = run->report.simulated_tasks;
   result.fits = run->report.fits;
-  if (!result.fits) result.infeasible = TooLarge(*run);
+  if (!result.fits) {
+    result.infeasible = {.reason = InfeasibleReason::kMemory, .detail = MisfitText(*run)};
+  }
   return result;
 }
 

@@ -60,6 +60,7 @@ struct Run {
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
+  std::vector<lowering::PlacedStep> steps;  // of the schedule, with their tasks
 };
 
 /// A row of a search: figures, or why there are none.

@@ -172,6 +172,9 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "rest is chosen around it (repeat for more)")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
+      "memory-overhead", po::value(&flags.memory_overhead),
+      "what a device holds beside the step: usual (by its record), or as in "
+      "framework=1GiB,communicator=240MiB,workspace=64MiB,fragmentation=0.05 [none]")(
       "bucket-size", po::value(&flags.bucket_size),
       "bytes of gradients that are reduced at once while backward still runs, or none: each "
       "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
@@ -271,6 +274,10 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
   setting.lowering.device_memory = memory_limit.empty();
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.lowering.memory_overhead,
+      Annotated(cluster::ParseMemoryOverhead(flags.memory_overhead, setting.cluster.device.name),
+                "--memory-overhead"));
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_RETURN_IF_ERROR(SetSharding(flags, setting));

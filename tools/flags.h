@@ -34,6 +34,7 @@ struct ModelFlags {
   std::string preset;
   std::string order;
   std::string memory_limit;
+  std::string memory_overhead;
   std::string bucket_size;
   std::string algorithm;
   bool blocking = false;

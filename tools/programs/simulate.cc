@@ -4,7 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "search/details.h"
 #include "search/explain.h"
+#include "search/memory_fit.h"
+#include "search/timeline.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -34,11 +37,29 @@ struct Flags {
 };
 
 void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
-                 const search::Run& run) {
+                 const search::Run& run, const simulator::ReportDetails& details) {
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
             << search::ToString(candidate) << "\n\n";
-  PrintReportLines(run.report, run.figures, true);
+  PrintReportLines(run.program, run.report, details, run.figures, true);
+  if (run.report.fits) return;
+  std::cout << "\n"
+            << search::MisfitText(run) << ";\n"
+            << search::RemediesText(search::FindRemedies(setting, candidate)) << "\n";
+}
+
+// The schedule in unit times, and as it was simulated.
+absl::Status PrintTimeline(const search::Candidate& candidate, const search::Run& run) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
+                          transforms::FindSchedule(candidate.schedule));
+  const transforms::PipelineShape shape = search::ShapeOf(*schedule, candidate);
+  const transforms::RankOrders orders = schedule->orders(shape);
+  std::cout << "\nin unit times:\n"
+            << transforms::DrawTimeline(
+                   orders, TimeOrders(orders, schedule->placement, shape, shape.durations))
+            << "\nas simulated" << (schedule->asynchronous ? ", in the steady state:\n" : ":\n")
+            << search::DrawRun(run, search::WindowOf(run, *schedule, shape));
+  return absl::OkStatus();
 }
 
 absl::Status Simulate(const Flags& flags) {
@@ -73,26 +94,20 @@ absl::Status Simulate(const Flags& flags) {
     return absl::FailedPreconditionError(
         absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
   }
+  ORRERY_ASSIGN_OR_RETURN(const simulator::ReportDetails details,
+                          search::DetailsOf(candidate, *run));
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(
-        WriteFile(flags.json, simulator::ReportJson(run->program, run->report, run->figures)));
+    ORRERY_RETURN_IF_ERROR(WriteFile(
+        flags.json, simulator::ReportJson(run->program, run->report, run->figures, &details)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
-  PrintReport(setting, candidate, *run);
+  PrintReport(setting, candidate, *run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, candidate, *run));
     std::cout << "\n" << search::ExplanationText(explanation, run->report.step_time);
   }
-  if (!flags.timeline) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
-  const transforms::PipelineShape shape = search::ShapeOf(*schedule, candidate);
-  const transforms::RankOrders orders = schedule->orders(shape);
-  std::cout << "\n"
-            << transforms::DrawTimeline(
-                   orders, TimeOrders(orders, schedule->placement, shape, shape.durations));
-  return absl::OkStatus();
+  return flags.timeline ? PrintTimeline(candidate, *run) : absl::OkStatus();
 }
 
 // Whether the command line names a program to play in place of a model: then other flags are
