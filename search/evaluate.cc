@@ -10,6 +10,7 @@
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
 #include "search/memory_fit.h"
+#include "search/stage_weights.h"
 #include "search/steady_state.h"
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
@@ -180,7 +181,7 @@ class CandidatePlayer {
                        ToString(candidate_), " wants ", degrees_.ranks()));
     }
     attention_ = setting_.sharding.context_attention;
-    if (!setting_.shard_by_cost) return absl::OkStatus();
+    if (!setting_.shard_by_cost && !WeighsStages()) return absl::OkStatus();
     prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                     lowering::ShardingPricesOptions{.algorithms = setting_.lowering.algorithms});
     limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
@@ -192,7 +193,9 @@ class CandidatePlayer {
   absl::Status SplitBackward() {
     constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
     if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
-    for (const auto& order : schedule_->orders(shape_)) {
+    ranks_ = {
+        .orders = schedule_->orders(shape_), .placement = schedule_->placement, .shape = shape_};
+    for (const auto& order : ranks_.orders) {
       for (const transforms::ScheduleStep& step : order) {
         splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
       }
@@ -200,6 +203,18 @@ class CandidatePlayer {
     if (!splits_) return absl::OkStatus();
     split_step_ = setting_.step;
     return transforms::SplitBackward(*split_step_).status();
+  }
+
+  bool WeighsStages() const { return candidate_.pp > 1 && search::WeighsStages(setting_.stages); }
+
+  transforms::StageChoice Stages(const Way& way) const {
+    transforms::StageChoice choice = setting_.stages;
+    if (!WeighsStages()) return choice;
+    choice.prices = &*prices_;
+    choice.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
+    if (!schedule_->asynchronous) choice.schedule = &ranks_;
+    if (way.limit > Bytes(0)) LimitMemory(*schedule_, ranks_, way.limit, choice);
+    return choice;
   }
 
   // Takes the other run where it is better.
@@ -230,9 +245,11 @@ class CandidatePlayer {
   // The fastest first. What the choice of a sharding counts is not what is needed in the end: where
   // that does not fit, again with less, and less.
   absl::StatusOr<Run> WithinMemory(transforms::ContextAttention attention) {
-    constexpr int kTries = 5, kTired = 2;
+    constexpr int kTired = 2;
     ORRERY_ASSIGN_OR_RETURN(Run best, Once({.attention = attention}));
-    const bool chosen = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
+    const bool spread = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
+    const bool chosen = spread || WeighsStages();
+    const int most_tries = spread ? 5 : 2;
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
@@ -241,7 +258,7 @@ class CandidatePlayer {
     }
     Bytes peak;
     int in_vain = 0;  // tries
-    for (int i = 0; i < kTries && chosen && limit > 0 && !best.report.fits; ++i) {
+    for (int i = 0; i < most_tries && chosen && limit > 0 && !best.report.fits; ++i) {
       const absl::StatusOr<Run> run =
           Once({.attention = attention, .limit = Bytes(static_cast<int64_t>(limit))});
       if (!run.ok()) break;
@@ -255,13 +272,14 @@ class CandidatePlayer {
   }
 
   absl::StatusOr<Run> Once(const Way& way) {
-    const bool by_cost = way.by_cost && prices_.has_value();
+    const bool by_cost = way.by_cost && setting_.shard_by_cost;
     transforms::SpreadOptions options{.prices = by_cost ? &*prices_ : nullptr,
                                       .sharding = setting_.sharding,
                                       .stages = {.equal_stages = setting_.equal_stages,
                                                  .split_backward = splits_,
                                                  .chunks = shape_.chunks,
-                                                 .placement = schedule_->placement},
+                                                 .placement = schedule_->placement,
+                                                 .choice = Stages(way)},
                                       .in_flight = in_flight_,
                                       .updates_each_microbatch = schedule_->asynchronous,
                                       .recompute = recompute_};
@@ -290,11 +308,12 @@ class CandidatePlayer {
   const transforms::ParallelDegrees degrees_;
   const transforms::PipelineSchedule* schedule_ = nullptr;
   transforms::PipelineShape shape_;
+  transforms::ScheduledRanks ranks_;
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
   transforms::RecomputePolicy recompute_;
   ir::Mesh mesh_;
-  std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
+  std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;
   Bytes limit_;
   int64_t in_flight_ = 0;

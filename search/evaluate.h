@@ -40,7 +40,9 @@ struct Setting {
   /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
-  bool equal_stages = false;     // as in transforms::SpreadOptions
+  bool equal_stages = false;  // as in transforms::SpreadOptions
+  /// Where stages begin. Prices, sends and memory are filled in for each candidate.
+  transforms::StageChoice stages = {};
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
   Flops model_flops;             // of the unspread step: CountModelFlops
 };

@@ -186,6 +186,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "most-unfolded-tasks", po::value(&flags.most_unfolded_tasks),
       "ranks of a stage that are alike are simulated as one; those that are not each, where that "
       "makes at most so many tasks: beyond, one at the pace of the slowest");
+  AddStageFlags(options, flags.stages);
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -281,6 +282,10 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_RETURN_IF_ERROR(SetSharding(flags, setting));
+  using transforms::StagesBy;
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.stages,
+      MakeStageChoice(flags.stages, flags.distir() ? StagesBy::kFlops : StagesBy::kCost));
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.model_name = flags.model;

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "search/evaluate.h"
 #include "simulator/link_use.h"
+#include "tools/stage_flags.h"
 #include "transforms/training_step.h"
 
 // What the programs share: flags, how they become a setting, and how a program ends.
@@ -49,6 +50,7 @@ struct ModelFlags {
   std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};
   bool no_simplify = false;
+  StageFlags stages;
 
   bool distir() const { return preset == "distir"; }
 };

@@ -47,6 +47,8 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   ORRERY_ASSIGN_OR_RETURN(
       options.recompute,
       Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
+  ORRERY_ASSIGN_OR_RETURN(options.stages.choice,
+                          MakeStageChoice(flags.model.stages, transforms::StagesBy::kFlops));
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                           transforms::ParallelTransform3d(function, flags.degrees, options));
   for (const ir::Function& stage : step.Functions()) {
@@ -124,6 +126,7 @@ int Main(int argc, char** argv) {
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
   AddStepFlags(spec.options, flags.model);
+  AddStageFlags(spec.options, flags.model.stages);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(

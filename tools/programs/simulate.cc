@@ -7,6 +7,7 @@
 #include "search/details.h"
 #include "search/explain.h"
 #include "search/memory_fit.h"
+#include "search/pipedream.h"
 #include "search/timeline.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
@@ -32,6 +33,7 @@ struct Flags {
   std::string recompute;
   std::string json;
   std::string trace;
+  std::string plan;
   bool timeline = false;
   bool explain = false;
 };
@@ -62,9 +64,20 @@ absl::Status PrintTimeline(const search::Candidate& candidate, const search::Run
   return absl::OkStatus();
 }
 
+absl::Status PrintPlan(const Flags& flags, const search::Setting& setting) {
+  if (flags.plan != "pipedream") {
+    return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
+                          search::PlanPipeDream(setting, flags.candidate.microbatches));
+  std::cout << search::PipeDreamText(stages);
+  return absl::OkStatus();
+}
+
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  if (!flags.plan.empty()) return PrintPlan(flags, setting);
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -176,6 +189,9 @@ int Main(int argc, char** argv) {
                                                      "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "plan", po::value(&flags.plan),
+      "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
+      "their replicas, and simulate nothing")(
       "explain", po::bool_switch(&flags.explain),
       "name the busiest links, what they carry, and what would relieve them")(
       "program", po::value(&program),
