@@ -22,7 +22,8 @@ class Coster {
         prices_(prices),
         kept_(function.value_limit(), 0) {
     for (std::vector<double>* column :
-         {&costs_.seconds, &costs_.state_bytes, &costs_.weight_bytes, &costs_.kept_bytes}) {
+         {&costs_.forward, &costs_.input_gradient, &costs_.weight_gradient, &costs_.update,
+          &costs_.state_bytes, &costs_.weight_bytes, &costs_.kept_bytes}) {
       column->resize(units.size());
     }
   }
