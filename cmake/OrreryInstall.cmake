@@ -19,7 +19,7 @@ set(orrery_private_headers
   "^ir/ops/"
   "^ir/text_scanner\\.h$"
   "^ir/models/(layers|model)\\.h$"
-  "^lowering/(astra_plan|block|buckets|exchange|fuse_runs|link_classes|makers|placer|pricing|residents|stage|stage_maker)\\.h$"
+  "^lowering/(astra_plan|block|buckets|exchange|fuse_runs|link_classes|makers|placer|pricing|residents|scratch|stage|stage_maker)\\.h$"
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
   "^transforms/(axis_layout|choose_stages|emit_sharded|heads|match|match_logits|op_strategies|rewriter|ring_strategy|second_pipeline|shard_plan|sharding_graph|shared_parameters|split_loss|stage_costs|stage_cuts|stage_part|stage_plan|stage_timing|stage_units|step_phases)\\.h$"
   "^transforms/redistribution/(dtensor_bound|dtensor_price|dtensor_view|summands)\\.h$"

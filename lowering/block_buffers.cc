@@ -60,9 +60,13 @@ class BufferFinder {
   }
 
   bool IsForUpdate(ValueId value) const {
-    if (context_.update == nullptr) return true;
+    return context_.update == nullptr || IsIn(context_.update, value);
+  }
+
+  bool IsIn(const transforms::StageFunction* part, ValueId value) const {
+    if (part == nullptr) return false;
     const ValueId origin = part_.origins[static_cast<size_t>(value.index())];
-    return std::ranges::find(context_.update->origins, origin) != context_.update->origins.end();
+    return std::ranges::find(part->origins, origin) != part->origins.end();
   }
 
   void FindKind(OpId op) {
@@ -129,7 +133,7 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident) ++result_.uses[input.value];
+      if (resident || IsIn(context_.weights, input.value)) ++result_.uses[input.value];
     }
   }
 

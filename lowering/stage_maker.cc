@@ -60,7 +60,8 @@ void StageMaker::MakeStage(int32_t s) {
       .stage = s,
       .blocking = input_.options.blocking,
       .keeps_results = !placements_.asynchronous(),
-      .update = parts.weights.function.order().empty() ? nullptr : &parts.update};
+      .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
+      .stack_memory = input_.options.stack_memory};
   const auto make = [&](const transforms::StageFunction& part, Phase phase, PhaseBlocks& blocks) {
     context.phase = phase;
     context.first = true;
@@ -69,7 +70,9 @@ void StageMaker::MakeStage(int32_t s) {
     if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
   };
   make(parts.forward, Phase::kForward, stage.forward);
+  if (context.update != nullptr) context.weights = &parts.weights;
   make(parts.backward, Phase::kBackward, stage.backward);
+  context.weights = nullptr;
   make(parts.weights, Phase::kBackward, stage.weights);
   context.phase = Phase::kUpdate;
   context.first = true;
@@ -178,7 +181,8 @@ void StageMaker::MakeRanks() {
         if (geometry_.place_of(s) != place) continue;
         const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
         AddResidents(
-            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank},
+            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank,
+             .stack_memory = input_.options.stack_memory},
             seen, program_);
       }
     }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -32,14 +33,27 @@ TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
               testing::Not(testing::HasSubstr("p")));
 }
 
+// The candidate played where it does not fit into `limit`, and the remedies.
+std::vector<Remedy> RemediesOf(Setting& setting, const Candidate& candidate, Bytes limit,
+                               size_t enough = 4, size_t most_tries = 12) {
+  setting.lowering.memory_limit = limit;
+  const auto run = Play(setting, candidate);
+  EXPECT_TRUE(run.ok()) << run.status();
+  EXPECT_FALSE(run->report.fits);
+  return FindRemedies(setting, candidate, *run, enough, most_tries);
+}
+
+Bytes PeakOf(const Setting& setting, const Candidate& candidate) {
+  const auto run = Play(setting, candidate);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return run->report.peak_memory;
+}
+
 TEST(Remedies, FitAndAreWhatTheySay) {
   Setting setting = MlpSetting();
   const Candidate candidate = {.dp = 2};
-  const auto without = Play(setting, candidate);
-  ASSERT_TRUE(without.ok());
-  const Bytes limit(without->report.peak_memory.count() * 3 / 4);
-  setting.lowering.memory_limit = limit;
-  const std::vector<Remedy> remedies = FindRemedies(setting, candidate);
+  const Bytes limit(PeakOf(setting, candidate).count() * 3 / 4);
+  const std::vector<Remedy> remedies = RemediesOf(setting, candidate, limit);
   ASSERT_FALSE(remedies.empty());
   EXPECT_LE(remedies.size(), 4u);
   for (const Remedy& remedy : remedies) {
@@ -57,17 +71,29 @@ TEST(Remedies, FitAndAreWhatTheySay) {
                                               ToString(remedies.back().step_time), " a step)")));
 }
 
+// Where nothing alone would do: more microbatches as well.
+TEST(Remedies, OfTwoThingsAtOnce) {
+  Setting setting = MlpSetting("uniform:2@200Gbps");
+  setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 4096}).value();
+  ASSERT_TRUE(transforms::AppendOptimizer(setting.step, "adam").ok());
+  setting.batch_size = 4096;
+  const Bytes most = std::min(PeakOf(setting, {.microbatches = 8}), PeakOf(setting, {.pp = 2}));
+  const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1));
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_THAT(remedies[0].change, testing::MatchesRegex("--micro-batches [0-9] --[ph]p 2|--hp 2"));
+}
+
 TEST(Remedies, OfWhatFitsNowhere) {
   Setting setting = MlpSetting();
-  setting.lowering.memory_limit = Bytes(1);
-  EXPECT_TRUE(FindRemedies(setting, {}).empty());
+  EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).empty());
   EXPECT_EQ(RemediesText({}), "nothing that was tried would make it fit");
 }
 
 TEST(Remedies, TriesAreBounded) {
   Setting setting = MlpSetting();
-  EXPECT_TRUE(FindRemedies(setting, {}, /*enough=*/4, /*most_tries=*/0).empty());
-  EXPECT_EQ(FindRemedies(setting, {}, /*enough=*/1).size(), 1u);
+  const Bytes limit = PeakOf(setting, {}) - Bytes(1);
+  EXPECT_TRUE(RemediesOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).empty());
+  EXPECT_EQ(RemediesOf(setting, {}, limit, /*enough=*/1).size(), 1u);
 }
 
 TEST(Misfit, SaysByHowMuchAndOfWhat) {
@@ -150,8 +176,8 @@ TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
   EXPECT_NEAR(mean.warm_up_s + mean.steady_s + mean.cool_down_s + mean.imbalance_s, bubble_s,
               1e-12);
   EXPECT_LT(mean.steady_s, 0.1 * bubble_s);
-  EXPECT_GT(mean.warm_up_s, 0.2 * bubble_s);
-  EXPECT_GT(mean.cool_down_s, 0.2 * bubble_s);
+  EXPECT_GT(mean.warm_up_s, 0.1 * bubble_s);
+  EXPECT_GT(mean.cool_down_s, 0.1 * bubble_s);
 }
 
 }  // namespace

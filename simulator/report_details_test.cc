@@ -112,7 +112,9 @@ TEST(ThinTimeline, KeepsThePeakAndTheEnd) {
         for (size_t i = 0; i < thin.size(); ++i) {
           most = std::max(most, thin[i].total);
           EXPECT_NE(std::find(timeline.begin(), timeline.end(), thin[i]), timeline.end());
-          if (i > 0) EXPECT_LT(thin[i - 1].time, thin[i].time);
+          if (i > 0) {
+            EXPECT_LT(thin[i - 1].time, thin[i].time);
+          }
         }
         EXPECT_EQ(most, peaks[RankClassId(r)].total);
       }

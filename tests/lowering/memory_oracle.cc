@@ -22,6 +22,13 @@ struct Storage {
   int64_t bytes;
   int64_t made = 0;  // event of its rank
   int64_t last = 0;  // that uses it
+  int64_t read = 0;  // the same, sends left out
+};
+
+// A value that a stage gives to another one of its rank, as `copy`.
+struct HandOver {
+  int given, copy;
+  int64_t end;  // of the function that gives it away
 };
 
 struct Delivery {
@@ -29,6 +36,7 @@ struct Delivery {
   int32_t origin;
   int64_t microbatch;
   int64_t bytes;
+  int64_t end = 0;  // of the function that sends it
 };
 
 class Unrolled {
@@ -54,7 +62,8 @@ class Unrolled {
       Run(static_cast<int>(s), step_.stages[s].update, -1);
   }
 
-  std::vector<int64_t> Peaks() const {
+  std::vector<int64_t> Peaks() {
+    Merge();
     std::vector<std::map<int64_t, int64_t>> changes(now_.size());  // at even moments: before a task
     for (const Storage& storage : storages_) {
       auto& of_rank = changes[static_cast<size_t>(storage.place)];
@@ -77,13 +86,14 @@ class Unrolled {
   int64_t& NowOf(int s) { return now_[static_cast<size_t>(PlaceOf(s))]; }
 
   int Make(int s, int64_t bytes) {
-    storages_.push_back({PlaceOf(s), bytes, NowOf(s), NowOf(s)});
+    storages_.push_back({PlaceOf(s), bytes, NowOf(s), NowOf(s), NowOf(s)});
     return static_cast<int>(storages_.size()) - 1;
   }
-  void Use(int storage, int64_t at) {
+  void Use(int storage, int64_t at, bool sends = false) {
     if (storage == kNone) return;
-    int64_t& last = storages_[static_cast<size_t>(storage)].last;
-    last = std::max(last, at);
+    Storage& row = storages_[static_cast<size_t>(storage)];
+    row.last = std::max(row.last, at);
+    if (!sends) row.read = std::max(row.read, at);
   }
   int64_t BytesOf(int storage) const {
     return storage == kNone ? 0 : storages_[static_cast<size_t>(storage)].bytes;
@@ -121,12 +131,6 @@ class Unrolled {
     const auto found = kept_.find({s, origin, microbatch});
     return found == kept_.end() ? kNone : found->second;
   }
-  // What earlier microbatches have added up, or left for the update.
-  int FindSum(int s, int32_t origin, int64_t microbatch) const {
-    const int sum = Find(s, origin, -1);
-    return sum != kNone ? sum : Find(s, origin, microbatch);
-  }
-
   // One function, op by op. `storage` of each value; what it starts with is kept from before.
   void Run(int s, const StageFunction& part, int64_t microbatch) {
     const ir::Function& f = part.function;
@@ -136,12 +140,13 @@ class Unrolled {
       const int32_t origin = OriginOf(part, input.value);
       int& of = storage[input.value] = kNone;
       if (input.role == ir::InputRole::kSaved) of = Find(s, origin, microbatch);
-      if (input.role == ir::InputRole::kAccumulator)
-        of = FindSum(s, SummandOf(part, input.value), microbatch);
+      if (input.role == ir::InputRole::kAccumulator) of = Find(s, SummandOf(part, input.value), -1);
       if (update && of == kNone && input.role == ir::InputRole::kSaved) of = FindLast(s, origin);
     }
     begin_ = NowOf(s);
+    const size_t first = deliveries_.size();
     for (const OpId op : f.order()) RunOp(s, part, op, microbatch, storage);
+    for (size_t i = first; i < deliveries_.size(); ++i) deliveries_[i].end = NowOf(s);
     for (const ir::Output& output : f.outputs()) Keep(s, part, output, microbatch, storage);
   }
 
@@ -241,17 +246,35 @@ class Unrolled {
     if (output.role == ir::OutputRole::kGradient) Use(of, kForever);
   }
 
-  // Stages of one rank hand over what the first does not need again; else each has its own.
+  // Stages of one rank have a copy each, from when the value is made, unless the first of them does
+  // not read it again: see Peaks.
   void Deliver(const Delivery& d) {
     const int sent = Find(d.from, d.origin, d.microbatch);
     if (PlaceOf(d.from) == PlaceOf(d.to)) {
-      kept_[{d.to, d.origin, d.microbatch}] = sent;
+      const int copy = sent == kNone ? kNone : Make(d.to, d.bytes);
+      kept_[{d.to, d.origin, d.microbatch}] = copy;
+      if (sent == kNone) return;
+      storages_[static_cast<size_t>(copy)].made = storages_[static_cast<size_t>(sent)].made;
+      handed_.push_back({sent, copy, d.end});
       return;
     }
-    Use(sent, NowOf(d.from));
+    Use(sent, NowOf(d.from), /*sends=*/true);
     kept_[{d.to, d.origin, d.microbatch}] = Make(d.to, d.bytes);
     ++NowOf(d.from);
     ++NowOf(d.to);
+  }
+
+  // The last one to get a value has the giver's, if the giver reads it no more.
+  void Merge() {
+    std::map<int, const HandOver*> last;
+    for (const HandOver& row : handed_) last[row.given] = &row;
+    for (const auto& [given, row] : last) {
+      Storage& from = storages_[static_cast<size_t>(given)];
+      if (from.read < row->end) {
+        Use(row->copy, from.last);
+        from.bytes = 0;
+      }
+    }
   }
 
   const transforms::PipelinedStep& step_;
@@ -262,6 +285,7 @@ class Unrolled {
   std::vector<int64_t> backwards_;
   std::vector<Storage> storages_;
   std::vector<Delivery> deliveries_;
+  std::vector<HandOver> handed_;
   std::map<Key, int> kept_;
 };
 

@@ -32,7 +32,9 @@ struct Shape {
 // Spreads, lowers and plays `function` with everything on one stream a rank.
 Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, const Shape& shape) {
   Played played;
-  if (shape.split) EXPECT_TRUE(transforms::SplitBackward(function).ok());
+  if (shape.split) {
+    EXPECT_TRUE(transforms::SplitBackward(function).ok());
+  }
   transforms::SpreadOptions options;
   options.stages = {.split_backward = shape.split,
                     .chunks = static_cast<int32_t>(shape.chunks),
@@ -108,6 +110,10 @@ TEST(Memory, IsWhatBruteForceFinds) {
                     static_cast<int32_t>(shape.chunks)));
       SCOPED_TRACE(absl::StrCat("seed=", seed, " ", schedule->name, " pp=", shape.pp,
                                 " chunks=", shape.chunks, " split=", shape.split));
+      const auto timelines = simulator::MemoryTimeline(played.program, played.trace);
+      for (const auto& timeline : timelines.rows()) {
+        for (const Bytes bytes : timeline.back().by_kind) EXPECT_GE(bytes, Bytes(0));
+      }
       const std::vector<int64_t> peaks = BruteForcePeaks(played.step, orders, every);
       for (int32_t r = 0; r < played.program.rank_count(); ++r) {
         const RankClassId id(r);
@@ -165,8 +171,11 @@ TEST(Memory, ActivationsAreThoseOfTheLiveMicrobatches) {
         const int64_t kept = KeptByStage(played.step, 1);
         for (int32_t r = 0; r < pp; ++r) {
           const int64_t live = transforms::PeakLive(orders[static_cast<size_t>(r)]);
-          if (name == "gpipe") EXPECT_EQ(live, microbatches);
-          if (name == "1f1b") EXPECT_EQ(live, std::min(pp - r, microbatches));
+          if (name == "gpipe") {
+            EXPECT_EQ(live, microbatches);
+          } else if (name == "1f1b") {
+            EXPECT_EQ(live, std::min(pp - r, microbatches));
+          }
           EXPECT_NEAR(static_cast<double>(ActivationsOf(played, r)),
                       static_cast<double>(live * kept), static_cast<double>(kept))
               << r;
@@ -176,18 +185,17 @@ TEST(Memory, ActivationsAreThoseOfTheLiveMicrobatches) {
   }
 }
 
-// One more microbatch is as much more on each rank of GPipe, and nothing of 1F1B.
+// One more microbatch is as much more on each rank of GPipe, and nothing of 1F1B, where the next
+// rank keeps one less. (The last rank collects results besides.)
 TEST(Memory, GrowsWithMicrobatchesUnderGpipeOnly) {
-  const Played five = PlayMlp("gpipe", 3, 5), six = PlayMlp("gpipe", 3, 6);
-  const Played few = PlayMlp("1f1b", 3, 5), more = PlayMlp("1f1b", 3, 6);
+  const Played five = PlayMlp("gpipe", 4, 5), six = PlayMlp("gpipe", 4, 6);
+  const Played few = PlayMlp("1f1b", 4, 5), more = PlayMlp("1f1b", 4, 6);
   for (int32_t r = 0; r < 3; ++r) {
-    // The first stage reads its part of the batch, which is resident.
     const int64_t kept = KeptByStage(five.step, static_cast<size_t>(r));
     EXPECT_EQ(ActivationsOf(six, r) - ActivationsOf(five, r), kept) << r;
     EXPECT_EQ(ActivationsOf(more, r), ActivationsOf(few, r)) << r;
   }
-  const int64_t kept = KeptByStage(few.step, 1);
-  EXPECT_EQ(ActivationsOf(few, 1) - ActivationsOf(few, 2), kept);
+  EXPECT_EQ(ActivationsOf(few, 1) - ActivationsOf(few, 2), KeptByStage(few.step, 1));
 }
 
 }  // namespace

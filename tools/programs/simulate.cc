@@ -47,7 +47,7 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
   if (run.report.fits) return;
   std::cout << "\n"
             << search::MisfitText(run) << ";\n"
-            << search::RemediesText(search::FindRemedies(setting, candidate)) << "\n";
+            << search::RemediesText(search::FindRemedies(setting, candidate, run)) << "\n";
 }
 
 // The schedule in unit times, and as it was simulated.
