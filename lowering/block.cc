@@ -149,7 +149,8 @@ class BlockLowering {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
       const bool collects = function_.kind(op) == OpKind::kCollect;
       if (so_far && (context_.first || (collects && !copies_))) {
-        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where it was made
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where
+                                                        // it was made
       } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,

@@ -5,7 +5,9 @@ namespace {
 
 using ir::OpKind;
 
-double Elements(const ir::TensorType& type) { return static_cast<double>(ir::ElementCount(type.dims)); }
+double Elements(const ir::TensorType& type) {
+  return static_cast<double>(ir::ElementCount(type.dims));
+}
 
 bool ReadsLogits(OpKind kind) {
   return kind == OpKind::kCrossEntropy || kind == OpKind::kCrossEntropyGrad ||

@@ -180,10 +180,12 @@ void StageMaker::MakeRanks() {
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
         if (geometry_.place_of(s) != place) continue;
         const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
-        AddResidents(
-            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank,
-             .stack_memory = input_.options.stack_memory},
-            seen, program_);
+        AddResidents({.step = input_.step,
+                      .stage = s,
+                      .weight_versions = versions,
+                      .rank = actor.rank,
+                      .stack_memory = input_.options.stack_memory},
+                     seen, program_);
       }
     }
   }
