@@ -23,15 +23,15 @@ struct Stack {
 //   copies them to fp32 (4) for the update (runtime/zero/stage_1_and_2.py, step). With bf16, it
 //   keeps fp32 gradients beside those of 16 bits (runtime/bf16_optimizer.py).
 // fsdp, torchtitan: parameters and gradients in fp32 and no other copy of the parameters, as much
-//   together as 16 bits and a copy. The loss in fp32 holds its logits, their logarithms and the
-//   gradient, 12 bytes; of split logits (torch.distributed.tensor, _loss_parallel) the backward
-//   makes the gradient, exponentials, their sum and product beside the logarithms: 20. The step has
-//   4 of these, logits and gradient of 16 bits.
+//   together as 16 bits and a copy. The backward of the loss in fp32 holds logarithms of
+//   probabilities, their gradient and that of the logits: 12 bytes, beside the room of the logits
+//   of 16 bits, which the step has. That of split logits (torch.distributed.tensor,
+//   _nll_loss_and_log_softmax_backward) holds two more on the way: 20.
 constexpr Stack kStacks[] = {{"ideal", {}, {}, 0},
                              {"megatron", {.loss = 8, .update = 4}, {.gradient = 2, .loss = 8}, 8},
                              {"deepspeed", {.loss = 8, .update = 6}, {.gradient = 4, .loss = 8}, 8},
-                             {"fsdp", {.loss = 8}, {.loss = 8}, 16},
-                             {"torchtitan", {.loss = 8}, {.loss = 8}, 16}};
+                             {"fsdp", {.loss = 12}, {.loss = 12}, 20},
+                             {"torchtitan", {.loss = 12}, {.loss = 12}, 20}};
 
 }  // namespace
 

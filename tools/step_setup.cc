@@ -131,8 +131,9 @@ std::vector<std::string> Pins(const MeasuredStep& step) {
   const absl::string_view stream = step.sequence_parallel ? "1" : "whole";
   std::vector<std::string> pins = {
       "^wte\\.weight$=hp@0", "(attn\\.(q|k|v)|mlp\\.(up|gate))\\.weight$=hp@1",
-      "(attn\\.proj|mlp\\.down)\\.weight$=hp@0", "^lm_head\\.weight$=hp@1",
-      absl::StrCat("^(wte|wpe|drop|h\\.[0-9]+\\.(ln_[12]|attn\\.(proj|drop|residual)|"
+      "(attn\\.proj|mlp\\.down)\\.weight$=hp@0",
+      "^d?(h\\.[0-9]+\\.(attn\\.(q|k|v|q_rot|k_rot|core)|mlp\\.(gate|up|act))|lm_head)$=hp@2",
+      absl::StrCat("^d?(wte|wpe|drop|h\\.[0-9]+\\.(ln_[12]|attn\\.(proj|drop|residual)|"
                    "mlp\\.(down|drop|residual))|ln_f)$=hp@",
                    stream)};
   return pins;
