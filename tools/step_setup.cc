@@ -141,15 +141,16 @@ std::vector<std::string> Pins(const MeasuredStep& step) {
 
 // Sources that print it give the first and the last stage a layer less, for embedding and loss;
 // others who need to do so do not divide evenly otherwise.
-std::string LayersPerStage(const MeasuredStep& step, int64_t stages) {
-  const int64_t layers = step.model.layers;
-  if (stages <= 2 || layers % stages == 0 || (layers + 2) % stages != 0) return "";
-  const int64_t most = (layers + 2) / stages;
-  if (most < 2) return "";
+StageFlags StagesOf(const MeasuredStep& step, int64_t stages) {
+  if (stages == 1) return {};
+  const int64_t layers = step.model.layers, most = (layers + 2) / stages;
+  if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) return {.by = "layers"};
+  // Embedding and loss by themselves.
+  if (most == 1) return {.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$"};
   std::vector<int64_t> counts(static_cast<size_t>(stages), most);
   --counts.front();
   --counts.back();
-  return absl::StrJoin(counts, ",");
+  return {.layers_per_stage = absl::StrJoin(counts, ",")};
 }
 
 absl::Status CheckRow(const MeasuredStep& step) {
@@ -196,7 +197,7 @@ std::string OverheadOf(const MeasuredStep& step, absl::string_view stack) {
       break;
   }
   // CUDA 11.4; and DeepSpeed's bucket of 5e8 gradients of 16 bits.
-  return stack == "deepspeed" ? "usual,framework=2GiB,fragmentation=0.1" : "usual";
+  return stack == "deepspeed" ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
 }
 
 }  // namespace
@@ -222,24 +223,64 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   if (c.hp > 1) flags.shard = Pins(step);
   flags.memory_limit = "none";
   flags.memory_overhead = OverheadOf(step, setup.stack);
-  flags.stages.layers_per_stage = LayersPerStage(step, c.pp * std::max<int64_t>(1, c.chunks));
-  if (flags.stages.layers_per_stage.empty()) flags.stages.by = "layers";
-  if (c.pp == 1) flags.stages = {};
+  flags.stages = StagesOf(step, c.pp * std::max<int64_t>(1, c.chunks));
   return setup;
 }
 
 namespace {
 
-absl::Status Play(const StepSetup& setup, PredictedStep& predicted) {
+absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags));
   const bool half = setup.flags.dtype == "fp16";
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,
       StackMemoryOf(setup.stack, {.dtype = half ? ir::DType::kF16 : ir::DType::kBF16,
                                   .splits_logits = setup.candidate.hp > 1}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, setup.candidate));
+  return search::Play(setting, setup.candidate);
+}
+
+// DeepSpeed's pipeline keeps what a stage has sent until its backward (runtime/pipe/engine.py,
+// pipe_buffers), on the first stage of all microbatches under way.
+double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
+  const search::Candidate& c = setup.candidate;
+  if (setup.stack != "deepspeed" || c.pp == 1) return 0;
+  const int64_t samples = step.global_batch / (c.dp * c.microbatches);
+  const int64_t elements = samples * step.model.seq * step.model.hidden;
+  return 2 * static_cast<double>(std::min(c.pp, c.microbatches) * elements);
+}
+
+// Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shares out one flat
+// buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
+// line goes through the powers of two on both sides, each with the microbatches of the row.
+absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& setup) {
+  const int64_t dp = setup.candidate.dp;
+  double bytes[2] = {};
+  int64_t degrees[2] = {1, 2};
+  while (degrees[1] < dp) degrees[0] = std::exchange(degrees[1], 2 * degrees[1]);
+  for (int i = 0; i < 2; ++i) {
+    MeasuredStep other = step;
+    other.dp = degrees[i];
+    other.devices = step.devices / dp * degrees[i];
+    other.global_batch = step.global_batch / dp * degrees[i];
+    ORRERY_ASSIGN_OR_RETURN(const StepSetup neighbour, SetupOf(other));
+    ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(neighbour));
+    bytes[i] = static_cast<double>(run.report.peak_memory.count());
+  }
+  const auto part = [](int64_t degree) { return 1 / static_cast<double>(degree); };
+  const double share = (part(dp) - part(degrees[1])) / (part(degrees[0]) - part(degrees[1]));
+  return bytes[1] + share * (bytes[0] - bytes[1]);
+}
+
+absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
+  const MeasuredStep& step = predicted.step;
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
   predicted.seconds = run.report.step_time.seconds();
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
+  const bool divides = step.model.hidden % setup.candidate.dp == 0;
+  if (setup.candidate.zero > 0 && !divides && step.bytes > 0) {
+    ORRERY_ASSIGN_OR_RETURN(predicted.bytes, PaddedBytes(step, setup));
+  }
+  predicted.bytes += SentBytes(step, setup);
   return absl::OkStatus();
 }
 
@@ -248,7 +289,7 @@ absl::Status Play(const StepSetup& setup, PredictedStep& predicted) {
 PredictedStep Predict(const MeasuredStep& step) {
   PredictedStep predicted = {.step = step};
   const absl::StatusOr<StepSetup> setup = SetupOf(step);
-  const absl::Status status = setup.ok() ? Play(*setup, predicted) : setup.status();
+  const absl::Status status = setup.ok() ? Predict(*setup, predicted) : setup.status();
   if (status.ok()) return predicted;
   const auto infeasible = AsInfeasible(status);
   predicted.skipped = infeasible.has_value()
