@@ -8,6 +8,7 @@
 #include "ir/last_of_kind.h"
 #include "lowering/block_buffers.h"
 #include "lowering/collective_times.h"
+#include "lowering/scratch.h"
 #include "lowering/units.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
@@ -181,12 +182,24 @@ class BlockLowering {
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
       if (buffers_.buffer[result] == result) Take(op, result, task);
     }
+    Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
       block_.memory.push_back(
           {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
+    }
+  }
+
+  // What the software needs while the op runs.
+  void Scratch(OpId op, int32_t task) {
+    const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
+    if (bytes <= 0) return;
+    for (const double sign : {1.0, -1.0}) {
+      block_.memory.push_back({.task = task,
+                               .kind = simulator::MemoryKind::kActivations,
+                               .bytes = static_cast<int64_t>(sign * bytes)});
     }
   }
 

@@ -7,6 +7,7 @@
 #include "cluster/cluster.h"
 #include "cluster/memory_overhead.h"
 #include "cost_models/cost_model.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 #include "transforms/schedules/schedule.h"
@@ -36,6 +37,7 @@ struct LoweringOptions {
   /// Of each rank, beside what the step holds: in residents; but its fragmentation, which follows
   /// from the peak (simulator::AddFragmentation).
   cluster::MemoryOverhead memory_overhead = {};
+  StackMemory stack_memory = {};
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

@@ -14,6 +14,10 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+    const auto elements = static_cast<double>(bytes.count()) /
+                          static_cast<double>(ir::SizeOf(function.type(input.value).dtype));
+    program.AddResident(of.rank, MemoryKind::kGradients,
+                        Bytes(static_cast<int64_t>(of.stack_memory.gradient * elements)));
   } else if (input.role == InputRole::kBuffer) {
     program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {

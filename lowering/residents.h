@@ -6,6 +6,7 @@
 
 #include "cluster/memory_overhead.h"
 #include "ir/mesh.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -17,6 +18,7 @@ struct ResidentsOf {
   int32_t stage = 0;
   int32_t weight_versions = 1;
   simulator::RankClassId rank;
+  StackMemory stack_memory = {};
 };
 
 /// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:

@@ -60,7 +60,8 @@ void StageMaker::MakeStage(int32_t s) {
       .stage = s,
       .blocking = input_.options.blocking,
       .keeps_results = !placements_.asynchronous(),
-      .update = parts.weights.function.order().empty() ? nullptr : &parts.update};
+      .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
+      .stack_memory = input_.options.stack_memory};
   const auto make = [&](const transforms::StageFunction& part, Phase phase, PhaseBlocks& blocks) {
     context.phase = phase;
     context.first = true;
@@ -179,9 +180,12 @@ void StageMaker::MakeRanks() {
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
         if (geometry_.place_of(s) != place) continue;
         const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
-        AddResidents(
-            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank},
-            seen, program_);
+        AddResidents({.step = input_.step,
+                      .stage = s,
+                      .weight_versions = versions,
+                      .rank = actor.rank,
+                      .stack_memory = input_.options.stack_memory},
+                     seen, program_);
       }
     }
   }
