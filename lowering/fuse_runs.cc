@@ -16,10 +16,6 @@ namespace {
 using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
-bool IsKernel(const BlockTask& task) {
-  return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
-}
-
 std::span<const BlockDependency> DependenciesOf(const Block& block, const BlockTask& task) {
   return std::span(block.dependencies)
       .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);

@@ -8,7 +8,9 @@ namespace {
 
 // A pattern may hold what a shell would read.
 std::string Quoted(const std::string& text) {
-  return absl::StartsWith(text, "match:") ? absl::StrCat("'", text, "'") : text;
+  return absl::StrContains(text, ":") && !absl::StartsWith(text, "every:")
+             ? absl::StrCat("'", text, "'")
+             : text;
 }
 
 }  // namespace
@@ -22,7 +24,8 @@ std::string ToString(const Candidate& candidate) {
       candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
       candidate.zero == 0 ? "" : absl::StrCat(" --zero ", candidate.zero),
       candidate.recompute == "none" ? ""
-                                    : absl::StrCat(" --recompute ", Quoted(candidate.recompute)));
+                                    : absl::StrCat(" --recompute ", Quoted(candidate.recompute)),
+      candidate.offload == "none" ? "" : absl::StrCat(" --offload ", Quoted(candidate.offload)));
 }
 
 }  // namespace orrery::search

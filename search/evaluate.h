@@ -42,6 +42,7 @@ struct Setting {
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;     // as in transforms::SpreadOptions
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
+  int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
   Flops model_flops;             // of the unspread step: CountModelFlops
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "simulator/activity.h"
+#include "simulator/host_memory.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
@@ -113,10 +114,12 @@ void AddActivity(const Program& program, const Trace& trace,
 
 void AddMemory(const Program& program, const Trace& trace, Report& report) {
   const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
+  const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId id(i);
     RankReport& rank = report.ranks[id];
     rank.memory = peaks[id];
+    rank.host_memory = of_hosts[id];
     const Bytes capacity = program.rank(id).capacity;
     rank.fits = capacity == Bytes(0) || rank.memory.total <= capacity;
     report.fits &= rank.fits;

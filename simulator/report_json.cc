@@ -46,6 +46,10 @@ std::string DeviceFigures(const RankReport& rank) {
     absl::StrAppend(&out, i > 0 ? ", " : "", "\"", ToString(kind),
                     "\": ", rank.memory.of(kind).count());
   }
+  if (rank.host_memory > Bytes(0)) {
+    absl::StrAppend(&out, "}, \"host_memory_bytes\": ", rank.host_memory.count());
+    return absl::StrCat(out, "}");
+  }
   return absl::StrCat(out, "}}");
 }
 

@@ -165,6 +165,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "[auto]")(
       "zero-group", po::value(&flags.zero.group),
       "neighbouring dp ranks that share what --zero shares out; other groups hold copies [all]")(
+      "offload-prefetch", po::value(&flags.offload_prefetch),
+      "layers whose activations --offload copies back ahead of the one that computes [1]")(
       "prefetch", po::value(&flags.zero.prefetch),
       "layers whose weights --zero 3 gathers ahead of the one that computes [1]")(
       "shard", po::value(&flags.shard)->composing(),
@@ -238,6 +240,10 @@ absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
     return absl::InvalidArgumentError("--zero-group and --prefetch: wanted numbers of at least 0");
   }
   setting.zero = flags.zero;
+  if (flags.offload_prefetch < 0) {
+    return absl::InvalidArgumentError("--offload-prefetch: wanted a number of at least 0");
+  }
+  setting.offload_prefetch = flags.offload_prefetch;
   for (const std::string& text : flags.shard) {
     ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin,
                             Annotated(transforms::ParseShardingPin(text), "--shard"));

@@ -1,5 +1,6 @@
 #include "tools/report_text.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,11 @@ void PrintReportLines(const simulator::Report& report, const simulator::ModelFig
   PrintLine("bubble", Percent(report.bubble_fraction));
   PrintLine("peak memory",
             absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
+  Bytes host_memory;
+  for (int32_t i = 0; i < report.ranks.size(); ++i) {
+    host_memory = std::max(host_memory, report.ranks[simulator::RankClassId(i)].host_memory);
+  }
+  if (host_memory > Bytes(0)) PrintLine("host memory, a rank", ToString(host_memory));
   PrintLine("bytes sent, reduced",
             absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));
   PrintLine("simulated",
