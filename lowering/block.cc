@@ -181,6 +181,10 @@ class BlockLowering {
       if (!(sum && context_.first)) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
+    if (IsKernel(row) && awaited_store_ != kNone) {
+      block_.dependencies.push_back(
+          {.external = false, .index = std::exchange(awaited_store_, kNone)});
+    }
     row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
@@ -278,8 +282,8 @@ class BlockLowering {
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
-  // sooner than told. Those of an update go when they can, and the host begins with it when it has
-  // all gradients.
+  // sooner than told; and once those of a layer begin, kernels wait for those of the layer before.
+  // Those of an update go when they can, and the host begins with it when it has all gradients.
   void WorkWithHost(OpId op, HostWork work, BlockTask& row) {
     const Bytes bytes(BytesOf(function_.operands(op)[0]));
     const bool updates = work == HostWork::kUpdate;
@@ -290,10 +294,14 @@ class BlockLowering {
     if (context_.blocking) return;
     row.stream = HostStreamOf(work);
     row.follows = context_.phase != simulator::Phase::kUpdate;
-    if (work == HostWork::kStore) last_store_ = static_cast<int32_t>(block_.tasks.size()) - 1;
-    if (updates && last_store_ >= 0) {
+    if (updates && last_store_ != kNone) {
       block_.dependencies.push_back({.external = false, .index = last_store_});
     }
+    if (work != HostWork::kStore) return;
+    const int64_t layer = function_.attributes(op).Int("layer", kNone);
+    if (layer != layer_stored_) awaited_store_ = last_store_;
+    layer_stored_ = layer;
+    last_store_ = static_cast<int32_t>(block_.tasks.size()) - 1;
   }
 
   // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
@@ -331,7 +339,9 @@ class BlockLowering {
   ir::LastOfKind<Cost> costs_;
   std::string name_;
   std::vector<const ir::TensorType*> operands_, results_;
-  int32_t last_store_ = kNone;  // the last copy to the host
+  int32_t last_store_ = kNone;     // the last copy to the host
+  int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet
+  int64_t layer_stored_ = kNone;
   Block block_;
 };
 

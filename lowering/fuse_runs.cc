@@ -191,7 +191,7 @@ class RunFusing {
     block_.memory = std::move(memory);
   }
 
-  using ByKind = std::array<int64_t, simulator::kMemoryKindCount>;
+  using ByKind = std::array<int64_t, simulator::kAllMemoryKindCount>;
 
   static void AddProfile(std::span<const BlockMemory> events, int32_t run,
                          std::vector<BlockMemory>& memory) {

@@ -20,11 +20,10 @@ using ir::OutputRole;
 using ir::ValueId;
 
 // A copy of what stands for `old`, which takes its place from here on.
-void Move(const char* memory, ValueId old, const std::string& name, PartCopy& copy) {
+void Move(const ir::AttributeSet& how, ValueId old, const std::string& name, PartCopy& copy) {
   if (!copy.status().ok()) return;
   const std::string free = copy.builder().FreeName(name);
-  const ValueId moved =
-      copy.builder().Op(OpKind::kIdentity, {copy[old]}, free, {{"memory", memory}});
+  const ValueId moved = copy.builder().Op(OpKind::kIdentity, {copy[old]}, free, how);
   if (!moved.valid()) return;
   copy[old] = moved;
   copy.TakeOrigin(old, moved);
@@ -37,16 +36,17 @@ std::string NameOf(const StageFunction& part, ValueId value, absl::string_view s
 
 absl::StatusOr<StageFunction> StoreInForward(const StageFunction& part,
                                              const std::vector<LeftActivation>& left) {
-  std::vector<std::vector<ValueId>> after(part.function.order().size());
+  std::vector<std::vector<const LeftActivation*>> after(part.function.order().size());
   for (const LeftActivation& row : left) {
-    if (row.offloaded) after[static_cast<size_t>(row.last_use)].push_back(row.value);
+    if (row.offloaded) after[static_cast<size_t>(row.last_use)].push_back(&row);
   }
   PartCopy copy(part);
   for (const ir::Input& input : part.function.inputs()) copy.AddInput(input);
   for (size_t place = 0; place < after.size() && copy.status().ok(); ++place) {
     copy.CopyOp(part.function.order()[place]);
-    for (const ValueId value : after[place]) {
-      Move("host", value, NameOf(part, value, ".host"), copy);
+    for (const LeftActivation* row : after[place]) {
+      Move({{"layer", int64_t{row->layer}}, {"memory", "host"}}, row->value,
+           NameOf(part, row->value, ".host"), copy);
     }
   }
   copy.CopyOutputs();
@@ -62,7 +62,8 @@ absl::StatusOr<StageFunction> LoadInBackward(const StageFunction& part,
   size_t next = 0;
   for (size_t place = 0; place < part.function.order().size() && copy.status().ok(); ++place) {
     for (; next < loads.size() && loads[next].place <= static_cast<int32_t>(place); ++next) {
-      Move("device", loads[next].input, NameOf(part, loads[next].input, ".device"), copy);
+      Move({{"memory", "device"}}, loads[next].input, NameOf(part, loads[next].input, ".device"),
+           copy);
     }
     copy.CopyOp(part.function.order()[place]);
   }

@@ -151,7 +151,9 @@ TEST(Offload, BringsBackWhatItTakesOutOnce) {
   ir::Function model =
       transforms::ModelStep("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0", 8);
   for (const bool split : {false, true}) {
-    if (split) ASSERT_TRUE(transforms::SplitBackward(model).value());
+    if (split) {
+      ASSERT_TRUE(transforms::SplitBackward(model).value());
+    }
     for (const char* policy : kPolicies) {
       SpreadOptions options = With(policy);
       options.stages.split_backward = split;
