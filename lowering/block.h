@@ -38,8 +38,14 @@ struct BlockTask {
   int32_t gate = 0;
   uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
-  bool joins = false;  // the task before it in a run of kernels (FuseRuns)
+  bool follows = false;  // the last kernel placed on the rank before it: it waits for it, too
+  bool joins = false;    // the task before it in a run of kernels (FuseRuns)
 };
+
+/// Whether the task runs on the compute stream of its rank.
+inline bool IsKernel(const BlockTask& task) {
+  return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
+}
 
 /// How much memory grows over the microbatches.
 enum class MemoryGrowth : uint8_t {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lowering/saved.h"
+#include "transforms/offload.h"
 
 namespace orrery::lowering {
 namespace {
@@ -14,6 +15,7 @@ using ir::OpKind;
 using ir::ValueId;
 using simulator::MemoryKind;
 using simulator::Phase;
+using transforms::HostWork;
 
 class BufferFinder {
  public:
@@ -80,10 +82,19 @@ class BufferFinder {
       for (const ValueId operand : function_.operands(op)) KindOf(operand) = MemoryKind::kGradients;
       KindOf(function_.result(op)) = MemoryKind::kGradients;
     }
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    if (work == HostWork::kStore) KindOf(function_.result(op)) = MemoryKind::kHost;
+    if (work == HostWork::kLoad && !updates_) KindOf(function_.operands(op)[0]) = MemoryKind::kHost;
     // Parameters that are whole for a while.
     if (kind == OpKind::kAllGather && HasUnit(op) && !updates_) {
       KindOf(function_.result(op)) = MemoryKind::kBuffers;
     }
+  }
+
+  // What the host has updated is copied to where it was.
+  bool IsCopy(OpId op) const {
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    return work == HostWork::kStore || (work == HostWork::kLoad && !updates_);
   }
 
   // What update takes of parameters and of buckets of gradients stays where it is.
@@ -96,7 +107,7 @@ class BufferFinder {
     const ir::OpInfo& info = function_.info(op);
     const bool in_place =
         info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
-    const bool view = (info.strided_view || IsOwnShare(op)) && !copies_;
+    const bool view = (info.strided_view || IsOwnShare(op)) && !copies_ && !IsCopy(op);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (view) BufferOf(result) = BufferOf(function_.operands(op)[0]);
@@ -161,7 +172,8 @@ class BufferFinder {
       if (KindOf(value) == MemoryKind::kGradients) KindOf(BufferOf(value)) = MemoryKind::kGradients;
     }
     for (const ir::Input& input : function_.inputs()) {
-      if (input.role == ir::InputRole::kSaved && context_.phase == Phase::kBackward) {
+      const bool on_host = KindOf(input.value) == MemoryKind::kHost;
+      if (input.role == ir::InputRole::kSaved && context_.phase == Phase::kBackward && !on_host) {
         KindOf(input.value) = MemoryKind::kActivations;
       }
     }

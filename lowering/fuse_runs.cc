@@ -16,10 +16,6 @@ namespace {
 using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
-bool IsKernel(const BlockTask& task) {
-  return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
-}
-
 std::span<const BlockDependency> DependenciesOf(const Block& block, const BlockTask& task) {
   return std::span(block.dependencies)
       .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
@@ -195,7 +191,7 @@ class RunFusing {
     block_.memory = std::move(memory);
   }
 
-  using ByKind = std::array<int64_t, simulator::kMemoryKindCount>;
+  using ByKind = std::array<int64_t, simulator::kAllMemoryKindCount>;
 
   static void AddProfile(std::span<const BlockMemory> events, int32_t run,
                          std::vector<BlockMemory>& memory) {

@@ -5,6 +5,7 @@
 
 #include "lowering/buckets.h"
 #include "lowering/fuse_runs.h"
+#include "lowering/host_work.h"
 #include "lowering/residents.h"
 
 namespace orrery::lowering {
@@ -18,6 +19,7 @@ using simulator::StreamKind;
 
 std::vector<Stage> StageMaker::Make() {
   MakeBlocks();
+  uses_host_ = transforms::FindHostWork(input_.step).copies;
   fold_ = input_.options.fold && CanFold();
   pricing_.Prepare(fold_, program_);
   MakeRanks();
@@ -164,8 +166,9 @@ void StageMaker::MakeActors(int32_t place) {
                                    .communication_slowdown = SlowDownOf(place, ranks[a])});
     for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
          ++stream) {
-      actor.streams[static_cast<size_t>(stream)] =
-          program_.AddStream(actor.rank, static_cast<StreamKind>(stream));
+      const auto kind = static_cast<StreamKind>(stream);
+      if (IsHostStream(kind) && kind != StreamKind::kHost && !uses_host_) continue;
+      actor.streams[static_cast<size_t>(stream)] = program_.AddStream(actor.rank, kind);
     }
     actors.push_back(actor);
   }

@@ -167,6 +167,9 @@ class CandidatePlayer {
     ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, candidate_));
     ORRERY_ASSIGN_OR_RETURN(
         recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
+    ORRERY_ASSIGN_OR_RETURN(
+        offload_, Annotated(transforms::ParseOffloadPolicy(candidate_.offload), "offload"));
+    offload_.prefetch = setting_.offload_prefetch;
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
     shape_ = ShapeOf(schedule_, candidate_);
     if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
@@ -281,7 +284,8 @@ class CandidatePlayer {
                                                  .choice = Stages(way)},
                                       .in_flight = in_flight_,
                                       .updates_each_microbatch = schedule_.asynchronous,
-                                      .recompute = recompute_};
+                                      .recompute = recompute_,
+                                      .offload = offload_};
     if (candidate_.zero != 0) options.zero = setting_.zero;
     options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
@@ -311,6 +315,7 @@ class CandidatePlayer {
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
   transforms::RecomputePolicy recompute_;
+  transforms::OffloadPolicy offload_;
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;

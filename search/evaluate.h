@@ -47,7 +47,8 @@ struct Setting {
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
   /// Where stages begin. Prices, sends and memory are filled in for each candidate.
   transforms::StageChoice stages = {};
-  Flops model_flops;  // of the unspread step: CountModelFlops
+  int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
+  Flops model_flops;             // of the unspread step: CountModelFlops
 };
 
 /// The schedule of that name, or the orders that the setting has; an error when there is none, or

@@ -34,6 +34,7 @@ MemoryUse Resident(const Program& program, RankClassId rank) {
 void Apply(const TimedEvent& event, MemoryUse& use) {
   use.time = event.time;
   use.task = event.task;
+  if (event.kind == MemoryKind::kHost) return;
   use.total += event.bytes;
   use.by_kind[static_cast<size_t>(event.kind)] += event.bytes;
 }

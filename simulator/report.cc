@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "simulator/activity.h"
+#include "simulator/host_memory.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
@@ -122,9 +123,11 @@ void CheckFit(const Program& program, RankClassId id, Report& report) {
 
 void AddMemory(const Program& program, const Trace& trace, Report& report) {
   const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
+  const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId id(i);
     report.ranks[id].memory = peaks[id];
+    report.ranks[id].host_memory = of_hosts[id];
     CheckFit(program, id, report);
   }
 }

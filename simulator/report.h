@@ -25,9 +25,10 @@ struct RankReport {
   /// Time when communication runs on the rank and its compute stream computes nothing. All of it,
   /// when communication sits on the compute stream itself.
   Duration exposed_communication;
-  Duration idle;     // the step less computing and exposed communication: the bubble
-  MemoryUse memory;  // at the peak
-  bool fits = true;  // whether that is within the device's capacity
+  Duration idle;      // the step less computing and exposed communication: the bubble
+  MemoryUse memory;   // at the peak
+  Bytes host_memory;  // the most that it holds in the memory of its host at a time
+  bool fits = true;   // whether that is within the device's capacity
 };
 
 /// The figures of one simulated step.

@@ -109,7 +109,11 @@ std::string DeviceFigures(const RankReport& rank) {
     absl::StrAppend(&out, i > 0 ? ", " : "", "\"", ToString(kind),
                     "\": ", rank.memory.of(kind).count());
   }
-  return absl::StrCat(out, "}");
+  absl::StrAppend(&out, "}");
+  if (rank.host_memory > Bytes(0)) {
+    absl::StrAppend(&out, ", \"host_memory_bytes\": ", rank.host_memory.count());
+  }
+  return out;
 }
 
 std::string Devices(const Program& program, const Report& report, const ReportDetails* details) {

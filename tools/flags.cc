@@ -165,6 +165,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "[auto]")(
       "zero-group", po::value(&flags.zero.group),
       "neighbouring dp ranks that share what --zero shares out; other groups hold copies [all]")(
+      "offload-prefetch", po::value(&flags.offload_prefetch),
+      "layers whose activations --offload copies back ahead of the one that computes [1]")(
       "prefetch", po::value(&flags.zero.prefetch),
       "layers whose weights --zero 3 gathers ahead of the one that computes [1]")(
       "shard", po::value(&flags.shard)->composing(),
@@ -242,6 +244,10 @@ absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
     return absl::InvalidArgumentError("--zero-group and --prefetch: wanted numbers of at least 0");
   }
   setting.zero = flags.zero;
+  if (flags.offload_prefetch < 0) {
+    return absl::InvalidArgumentError("--offload-prefetch: wanted a number of at least 0");
+  }
+  setting.offload_prefetch = flags.offload_prefetch;
   for (const std::string& text : flags.shard) {
     ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin,
                             Annotated(transforms::ParseShardingPin(text), "--shard"));
@@ -340,17 +346,6 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) 
   }
   if (!names.empty()) return names;
   return absl::InvalidArgumentError("--schedule '': wanted the name of a schedule, such as 1f1b");
-}
-
-absl::Status CheckOutputs(std::span<const std::string> paths) {
-  for (size_t i = 0; i < paths.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (paths[i].empty() || paths[i] != paths[j]) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths[i], ": two outputs go to this file; wanted one each"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,

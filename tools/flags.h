@@ -44,6 +44,7 @@ struct ModelFlags {
   std::string sharding;
   bool sequence_parallel = false;
   std::string context_attention;
+  int64_t offload_prefetch = 1;
   transforms::ZeroOptions zero;  // but its stage, which each program asks for in its own way
   std::vector<std::string> shard;
   std::vector<std::string> symbols;

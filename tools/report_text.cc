@@ -87,6 +87,11 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   PrintLine("bubble", absl::StrCat(Percent(report.bubble_fraction),
                                    BubbleParts(MeanOf(program, details.bubbles), step_s)));
   PrintMemory(program, report);
+  Bytes host_memory;
+  for (int32_t i = 0; i < report.ranks.size(); ++i) {
+    host_memory = std::max(host_memory, report.ranks[simulator::RankClassId(i)].host_memory);
+  }
+  if (host_memory > Bytes(0)) PrintLine("host memory, a rank", ToString(host_memory));
   PrintVersions(details);
   PrintLine("bytes sent, reduced",
             absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));

@@ -124,8 +124,8 @@ TEST(Zero, TrafficIsOneAndAHalfOfThatWithout) {
 // one phase to the next; of so many at least once, where the network lets them come in time.
 TEST(Zero, GathersNoFartherAheadThanItIsTold) {
   for (const auto& [pp, microbatches] :
-       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 3}, {2, 1}, {2, 4}}) {
-    for (const int64_t prefetch : {0, 1, 2, 5}) {
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 2}, {2, 1}, {2, 4}}) {
+    for (const int64_t prefetch : {0, 1, 2}) {
       for (const char* cluster : {"uniform:8@200Gbps", "dgx-h100:1"}) {
         SCOPED_TRACE(absl::StrCat("pp=", pp, " K=", microbatches, " prefetch=", prefetch));
         Configuration configuration = With(4, 3, microbatches);
@@ -135,8 +135,8 @@ TEST(Zero, GathersNoFartherAheadThanItIsTold) {
         const Played played = Play(Mlp(ir::DType::kBF16, 4096), configuration);
         Bytes most;
         for (int32_t r = 0; r < played.program.rank_count(); ++r) {
-          for (const MemoryUse& use :
-               MemoryTimeline(played.program, played.trace)[RankClassId(r)]) {
+          const auto timelines = MemoryTimeline(played.program, played.trace);
+          for (const MemoryUse& use : timelines[RankClassId(r)]) {
             most = std::max(most, use.of(MemoryKind::kBuffers));
           }
         }
@@ -192,7 +192,7 @@ TEST(Zero, OneCollectiveAUnit) {
 // A blocking step has its gathers where they are used, in one stream.
 TEST(Zero, BlockingStepsAreOneThingAfterAnother) {
   for (const int64_t stage : {1, 2, 3}) {
-    Configuration configuration = With(4, stage, 3);
+    Configuration configuration = With(4, stage, 2);
     configuration.blocking = true;
     const Played played = Play(Mlp(ir::DType::kBF16), configuration);
     const simulator::RankReport& rank = played.report.ranks[RankClassId(0)];

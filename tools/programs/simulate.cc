@@ -15,6 +15,7 @@
 #include "tools/flags.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
+#include "transforms/offload.h"
 #include "transforms/recompute.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
@@ -30,7 +31,7 @@ struct Flags {
   ModelFlags model;
   search::Candidate candidate;
   std::string schedule, orders;
-  std::string recompute;
+  std::string recompute, offload;
   std::string json;
   std::string trace;
   std::string plan;
@@ -107,6 +108,11 @@ absl::Status Simulate(const Flags& flags) {
                                         flags.recompute.empty() ? "none" : flags.recompute),
                                     "--recompute"));
   candidate.recompute = ToString(recompute);
+  ORRERY_ASSIGN_OR_RETURN(
+      const transforms::OffloadPolicy offload,
+      Annotated(transforms::ParseOffloadPolicy(flags.offload.empty() ? "none" : flags.offload),
+                "--offload"));
+  candidate.offload = ToString(offload);
   const absl::StatusOr<search::Run> run = search::Play(setting, candidate);
   if (!run.ok()) {
     const auto infeasible = AsInfeasible(run.status());
@@ -191,6 +197,10 @@ int Main(int argc, char** argv) {
       "zero", po::value(&flags.candidate.zero),
       "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients too (2), "
       "parameters too (3) [0]")(
+      "offload", po::value(&flags.offload),
+      "what is kept in the memory of the host: none, optimizer (its states, and the update runs "
+      "there), activations (all but the last layer's), activations:REGEX (with such names), or "
+      "optimizer+activations [none]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again in place of what forward would keep: none, selective "
       "(attention's scores), full (all but the input of each layer), every:K (of K layers), "
