@@ -170,7 +170,7 @@ TEST(Zero, GathersHideBehindCompute) {
   };
   const simulator::Report without = play(0, 1), with = play(3, 1), late = play(3, 0);
   EXPECT_LT(with.step_time.seconds(), 1.01 * without.step_time.seconds());
-  EXPECT_LT(with.exposed_communication_s, 0.03 * with.step_time.seconds());
+  EXPECT_LT(with.exposed_communication_s, 0.06 * with.step_time.seconds());
   EXPECT_GT(late.exposed_communication_s, 3 * with.exposed_communication_s);
 }
 
@@ -183,9 +183,9 @@ TEST(Zero, OneCollectiveAUnit) {
     gathers += kind == "all-gather dp" ? 1 : 0;
     scatters += kind == "reduce-scatter dp" ? 1 : 0;
   }
-  // Eight layers, an embedding for tokens that is the head, too, one for positions, a norm.
-  EXPECT_EQ(scatters, 11);
-  EXPECT_GE(gathers, 20);
+  // Eight layers, the embeddings, a norm.
+  EXPECT_EQ(scatters, 10);
+  EXPECT_GE(gathers, 18);
   EXPECT_LE(gathers, 22);
 }
 
