@@ -163,7 +163,7 @@ class RunFusing {
       label.name = name;
       run.label = program_.AddLabel(label);
     }
-    tasks_.push_back(std::move(run));
+    tasks_.push_back(run);
   }
 
   // A run has from its start what it needs at its own peak, and at its finish what it leaves.

@@ -20,11 +20,11 @@ class TestBlock {
  public:
   static constexpr int32_t kInput = -1;
 
-  TestBlock& Kernel(const std::string& name, std::vector<int32_t> after = {}) {
+  TestBlock& Kernel(const std::string& name, const std::vector<int32_t>& after = {}) {
     return Add({}, name, after);
   }
   TestBlock& Collective(CollectiveKind kind, int32_t unit, const std::string& name,
-                        std::vector<int32_t> after, ir::AxisIndex axis = 0) {
+                        const std::vector<int32_t>& after, ir::AxisIndex axis = 0) {
     BlockTask task;
     task.stream = StreamKind::kData;
     task.collective = kind;
