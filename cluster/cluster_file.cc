@@ -109,6 +109,10 @@ absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePlace& p
   if (kind.has_host()) {
     ORRERY_ASSIGN_OR_RETURN(device.host, ReadSpeed(kind.host(), place.At("host")));
   }
+  if (kind.has_host_memory_bandwidth()) {
+    ORRERY_RETURN_IF_ERROR(Assign(ParseBandwidth(kind.host_memory_bandwidth()),
+                                  place.At("host_memory_bandwidth"), device.host_memory_bandwidth));
+  }
   if (kind.has_communication_slowdown()) {
     device.communication_slowdown = kind.communication_slowdown();
   }

@@ -29,6 +29,9 @@ void Fill(const Device& device, file::DeviceKind& message) {
   message.set_memory_bandwidth(Print(device.memory_bandwidth));
   message.set_launch_overhead(Print(device.launch_overhead));
   if (device.host.rate > Bandwidth(0)) Fill(device.host, *message.mutable_host());
+  if (device.host_memory_bandwidth > Bandwidth(0)) {
+    message.set_host_memory_bandwidth(Print(device.host_memory_bandwidth));
+  }
   if (device.communication_slowdown != 0) {
     message.set_communication_slowdown(device.communication_slowdown);
   }

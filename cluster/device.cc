@@ -13,6 +13,17 @@ namespace {
 // An assumption: no data sheet has it. DistIR assumes 10 us.
 constexpr Duration kLaunchOverhead(5'000'000);
 
+// A device's share of the peak of its host's memory, in GB/s: channels times rate times 8 bytes of
+// all sockets, over the devices of the machine that the device mostly comes in.
+constexpr double kDgx1 = 8 * 2.400 * 8 / 8;      // 2 Xeon E5-2698 v4, 8 V100
+constexpr double kDgx2 = 12 * 2.667 * 8 / 16;    // 2 Xeon Platinum 8168, 16 V100
+constexpr double kDgxA100 = 16 * 3.200 * 8 / 8;  // 2 EPYC 7742, 8 A100
+constexpr double kDgxH100 = 16 * 4.800 * 8 / 8;  // 2 Xeon Platinum 8480C, 8 H100
+constexpr double kGrace = 512.0 / 2;             // a Grace CPU for two GPUs, LPDDR5X
+constexpr double kTrento = 8 * 3.200 * 8 / 8;    // Frontier: an EPYC 7A53 for 8 dies
+constexpr double kGenoa = 24 * 4.800 * 8 / 8;    // 2 EPYC of the fourth generation, 8 MI300X
+constexpr double kTpuHost = kDgxA100;            // an assumption
+
 struct DataSheet {
   absl::string_view name;
   double fp32_tflops;
@@ -21,7 +32,8 @@ struct DataSheet {
   double fp8_tflops;  // fp16's where there is none
   int64_t memory_gb;
   int64_t memory_gb_per_s;
-  double host_gb_per_s;  // PCIe x16 of generation 3, 4 or 5: 15.75, 31.5, 63
+  double host_gb_per_s;         // PCIe x16 of generation 3, 4 or 5: 15.75, 31.5, 63
+  double host_memory_gb_per_s;  // of the constants above
   absl::string_view source;
 };
 
@@ -35,28 +47,28 @@ constexpr absl::string_view kTpu =
 // Of one accelerator each; gb200 is one of the two GPUs of a superchip, mi250x-gcd one of the two
 // dies of a module, which software sees as a device each. SXM modules where it does not say PCIe.
 constexpr DataSheet kDataSheets[] = {
-    {"v100-32gb", 15.7, 15.7, 125, 125, 32, 900, 15.75, kVendor},
-    {"v100-16gb", 15.7, 15.7, 125, 125, 16, 900, 15.75, kVendor},
-    {"a100-40gb", 19.5, 156, 312, 312, 40, 1555, 31.5, kVendor},
-    {"a100-80gb", 19.5, 156, 312, 312, 80, 2000, 31.5, kCollected},
-    {"a100-40gb-pcie", 19.5, 156, 312, 312, 40, 1555, 31.5, kVendor},
-    {"a100-80gb-pcie", 19.5, 156, 312, 312, 80, 1940, 31.5, kCollected},
-    {"h100-80gb", 67, 494.5, 989, 1979, 80, 3350, 63, kCollected},
-    {"h100-80gb-pcie", 51, 378, 756, 1513, 80, 2000, 63, kCollected},
-    {"h100-96gb-hbm2e", 67, 494.5, 989, 1979, 96, 2400, 63,
+    {"v100-32gb", 15.7, 15.7, 125, 125, 32, 900, 15.75, kDgx2, kVendor},
+    {"v100-16gb", 15.7, 15.7, 125, 125, 16, 900, 15.75, kDgx1, kVendor},
+    {"a100-40gb", 19.5, 156, 312, 312, 40, 1555, 31.5, kDgxA100, kVendor},
+    {"a100-80gb", 19.5, 156, 312, 312, 80, 2000, 31.5, kDgxA100, kCollected},
+    {"a100-40gb-pcie", 19.5, 156, 312, 312, 40, 1555, 31.5, kDgxA100, kVendor},
+    {"a100-80gb-pcie", 19.5, 156, 312, 312, 80, 1940, 31.5, kDgxA100, kCollected},
+    {"h100-80gb", 67, 494.5, 989, 1979, 80, 3350, 63, kDgxH100, kCollected},
+    {"h100-80gb-pcie", 51, 378, 756, 1513, 80, 2000, 63, kDgxH100, kCollected},
+    {"h100-96gb-hbm2e", 67, 494.5, 989, 1979, 96, 2400, 63, kDgxH100,
      "torchtitan (Liang et al. 2025): memory and its rate; the rest as an H100 SXM's data sheet, "
      "which a limit of 500 W keeps it from"},
-    {"h200", 67, 494.5, 989, 1979, 141, 4800, 63, kCollected},
-    {"b200", 80, 1125, 2250, 4500, 180, 8000, 63, kCollected},
-    {"gb200", 80, 1250, 2500, 5000, 186, 8000, 63, kCollected},
-    {"b300", 80, 1125, 2250, 4500, 288, 8000, 63, kCollected},
-    {"l40s", 91.6, 183, 362, 733, 48, 860, 31.5, kCollected},
-    {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, kCollected},
-    {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, "half of mi250x"},
-    {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kCollected},
-    {"tpu-v4", 275.0 / 32, 275.0 / 32, 275, 275, 32, 1200, 15.75, kTpu},
-    {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpu},
-    {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpu},
+    {"h200", 67, 494.5, 989, 1979, 141, 4800, 63, kDgxH100, kCollected},
+    {"b200", 80, 1125, 2250, 4500, 180, 8000, 63, kDgxH100, kCollected},
+    {"gb200", 80, 1250, 2500, 5000, 186, 8000, 63, kGrace, kCollected},
+    {"b300", 80, 1125, 2250, 4500, 288, 8000, 63, kDgxH100, kCollected},
+    {"l40s", 91.6, 183, 362, 733, 48, 860, 31.5, kDgxA100, kCollected},
+    {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, 2 * kTrento, kCollected},
+    {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, kTrento, "half of mi250x"},
+    {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kGenoa, kCollected},
+    {"tpu-v4", 275.0 / 32, 275.0 / 32, 275, 275, 32, 1200, 15.75, kTpuHost, kTpu},
+    {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpuHost, kTpu},
+    {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpuHost, kTpu},
 };
 
 // From the host over PCIe; an assumption.
@@ -74,7 +86,8 @@ std::vector<Device> MakeDevices() {
          .memory_bandwidth = Bandwidth(sheet.memory_gb_per_s * 1'000'000'000),
          .launch_overhead = kLaunchOverhead,
          .tf32 = FlopRate(sheet.tf32_tflops * 1e12),
-         .host = {Bandwidth::FromGigabytesPerSecond(sheet.host_gb_per_s), kHostLatency}});
+         .host = {Bandwidth::FromGigabytesPerSecond(sheet.host_gb_per_s), kHostLatency},
+         .host_memory_bandwidth = Bandwidth::FromGigabytesPerSecond(sheet.host_memory_gb_per_s)});
   }
   return devices;
 }

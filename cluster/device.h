@@ -27,6 +27,7 @@ struct Device {
   /// The part of its compute rate that a device loses while communication runs on it, as kernels
   /// that move data take some of its cores: 0 to less than 1.
   double communication_slowdown = 0;
+  Bandwidth host_memory_bandwidth = {};  // its share of its host's peak; 0 where unknown
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -8,6 +8,8 @@
 #include "ir/last_of_kind.h"
 #include "lowering/block_buffers.h"
 #include "lowering/collective_times.h"
+#include "lowering/host_work.h"
+#include "lowering/scratch.h"
 #include "lowering/units.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
@@ -20,6 +22,7 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 using simulator::StreamKind;
+using transforms::HostWork;
 
 constexpr int32_t kNone = -1;
 
@@ -96,6 +99,9 @@ class BlockLowering {
   }
 
   void LowerOp(OpId op) {
+    if (transforms::HostWorkOf(function_, op) != HostWork::kNone) {
+      return AddTask(op);
+    }
     switch (function_.info(op).op_class) {
       case OpClass::kReceive:
         AddInput(function_.result(op), /*received=*/true);
@@ -146,9 +152,11 @@ class BlockLowering {
     const auto operands = function_.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
-      if (so_far && context_.first) {
-        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet
-      } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
+      const bool collects = function_.kind(op) == OpKind::kCollect;
+      if (so_far && (context_.first || (collects && !copies_))) {
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where
+                                                        // it was made
+      } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
                                  .kind = buffers_.kind[operands[0]],
@@ -165,7 +173,10 @@ class BlockLowering {
     const bool sum = IsSum(function_.kind(op));
     BlockTask& row = block_.tasks.emplace_back();
     row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
-    if (function_.info(op).op_class == OpClass::kCollective) {
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    if (work != HostWork::kNone) {
+      WorkWithHost(op, work, row);
+    } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
     } else {
       const Cost cost = CostOf(op);
@@ -173,18 +184,34 @@ class BlockLowering {
       if (!(sum && context_.first)) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
+    if (IsKernel(row) && awaited_store_ != kNone) {
+      block_.dependencies.push_back(
+          {.external = false, .index = std::exchange(awaited_store_, kNone)});
+    }
     row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
       if (buffers_.buffer[result] == result) Take(op, result, task);
     }
+    Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
       block_.memory.push_back(
           {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
+    }
+  }
+
+  // What the software needs while the op runs.
+  void Scratch(OpId op, int32_t task) {
+    const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
+    if (bytes <= 0) return;
+    for (const double sign : {1.0, -1.0}) {
+      block_.memory.push_back({.task = task,
+                               .kind = simulator::MemoryKind::kActivations,
+                               .bytes = static_cast<int64_t>(sign * bytes)});
     }
   }
 
@@ -225,7 +252,7 @@ class BlockLowering {
     const bool send = kind == simulator::TaskKind::kSend;
     const ValueId value = send ? function_.operands(op)[0] : function_.result(op);
     name_.clear();
-    absl::StrAppend(&name_, function_.info(op).name, " ", function_.value_name(value));
+    absl::StrAppend(&name_, NameOf(op), " ", function_.value_name(value));
     return program_.AddLabel({.name = name_,
                               .kind = kind,
                               .phase = context_.phase,
@@ -233,6 +260,12 @@ class BlockLowering {
                               .flops = flops,
                               .bytes = bytes,
                               .communication = communication});
+  }
+
+  absl::string_view NameOf(OpId op) const {
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    if (work == HostWork::kStore) return "CopyToHost";
+    return work == HostWork::kLoad ? "CopyFromHost" : function_.info(op).name;
   }
 
   Cost CostOf(OpId op) {
@@ -261,6 +294,29 @@ class BlockLowering {
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
     row.stream = context_.blocking ? StreamKind::kCompute : StreamOf(axes);
+  }
+
+  // Copies of a microbatch have their place among the kernels: out after the last use, back no
+  // sooner than told; and once those of a layer begin, kernels wait for those of the layer before.
+  // Those of an update go when they can, and the host begins with it when it has all gradients.
+  void WorkWithHost(OpId op, HostWork work, BlockTask& row) {
+    const Bytes bytes(BytesOf(function_.operands(op)[0]));
+    const bool updates = work == HostWork::kUpdate;
+    const Bytes moved = updates ? cost_models::BytesMovedBy(View(op)) : bytes;
+    row.label = AddLabel(op, simulator::TaskKind::kCompute, {}, moved);
+    row.duration =
+        updates ? HostUpdateTime(moved, *context_.device) : HostCopyTime(bytes, *context_.device);
+    if (context_.blocking) return;
+    row.stream = HostStreamOf(work);
+    row.follows = context_.phase != simulator::Phase::kUpdate;
+    if (updates && last_store_ != kNone) {
+      block_.dependencies.push_back({.external = false, .index = last_store_});
+    }
+    if (work != HostWork::kStore) return;
+    const int64_t layer = function_.attributes(op).Int("layer", kNone);
+    if (layer != layer_stored_) awaited_store_ = last_store_;
+    layer_stored_ = layer;
+    last_store_ = static_cast<int32_t>(block_.tasks.size()) - 1;
   }
 
   // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
@@ -298,6 +354,9 @@ class BlockLowering {
   ir::LastOfKind<Cost> costs_;
   std::string name_;
   std::vector<const ir::TensorType*> operands_, results_;
+  int32_t last_store_ = kNone;     // the last copy to the host
+  int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet
+  int64_t layer_stored_ = kNone;
   Block block_;
 };
 

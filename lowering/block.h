@@ -8,6 +8,7 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -37,8 +38,14 @@ struct BlockTask {
   int32_t gate = 0;
   uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
-  bool joins = false;  // the task before it in a run of kernels (FuseRuns)
+  bool follows = false;  // the last kernel placed on the rank before it: it waits for it, too
+  bool joins = false;    // the task before it in a run of kernels (FuseRuns)
 };
+
+/// Whether the task runs on the compute stream of its rank.
+inline bool IsKernel(const BlockTask& task) {
+  return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
+}
 
 /// How much memory grows over the microbatches.
 enum class MemoryGrowth : uint8_t {
@@ -105,6 +112,10 @@ struct BlockContext {
   /// The update, where backward is split: what goes there is gradients. Else all that backward
   /// leaves is.
   const transforms::StageFunction* update = nullptr;
+  StackMemory stack_memory = {};
+  /// Where this is the first part of a backward, the second: what both take of forward stays for
+  /// it.
+  const transforms::StageFunction* weights = nullptr;
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

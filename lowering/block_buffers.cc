@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/saved.h"
+#include "transforms/offload.h"
+
 namespace orrery::lowering {
 namespace {
 
@@ -12,6 +15,7 @@ using ir::OpKind;
 using ir::ValueId;
 using simulator::MemoryKind;
 using simulator::Phase;
+using transforms::HostWork;
 
 class BufferFinder {
  public:
@@ -28,6 +32,10 @@ class BufferFinder {
     result_.uses.resize(values, 0);
     result_.kind.resize(values, MemoryKind::kActivations);
     for (int32_t v = 0; v < values; ++v) BufferOf(ValueId(v)) = ValueId(v);
+    saved_.resize(values, 0);
+    for (const ir::Output& output : function_.outputs()) {
+      if (output.role == ir::OutputRole::kSaved) saved_[output.value] = 1;
+    }
   }
 
   BlockBuffers Run() {
@@ -59,10 +67,12 @@ class BufferFinder {
     }
   }
 
+  ValueId OriginOf(ValueId value) const {
+    return part_.origins[static_cast<size_t>(value.index())];
+  }
+
   bool IsForUpdate(ValueId value) const {
-    if (context_.update == nullptr) return true;
-    const ValueId origin = part_.origins[static_cast<size_t>(value.index())];
-    return std::ranges::find(context_.update->origins, origin) != context_.update->origins.end();
+    return context_.update == nullptr || HasOrigin(context_.update, OriginOf(value));
   }
 
   void FindKind(OpId op) {
@@ -72,10 +82,19 @@ class BufferFinder {
       for (const ValueId operand : function_.operands(op)) KindOf(operand) = MemoryKind::kGradients;
       KindOf(function_.result(op)) = MemoryKind::kGradients;
     }
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    if (work == HostWork::kStore) KindOf(function_.result(op)) = MemoryKind::kHost;
+    if (work == HostWork::kLoad && !updates_) KindOf(function_.operands(op)[0]) = MemoryKind::kHost;
     // Parameters that are whole for a while.
     if (kind == OpKind::kAllGather && HasUnit(op) && !updates_) {
       KindOf(function_.result(op)) = MemoryKind::kBuffers;
     }
+  }
+
+  // What the host has updated is copied to where it was.
+  bool IsCopy(OpId op) const {
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    return work == HostWork::kStore || (work == HostWork::kLoad && !updates_);
   }
 
   // What update takes of parameters and of buckets of gradients stays where it is.
@@ -88,7 +107,7 @@ class BufferFinder {
     const ir::OpInfo& info = function_.info(op);
     const bool in_place =
         info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
-    const bool view = (info.strided_view || IsOwnShare(op)) && !copies_;
+    const bool view = (info.strided_view || IsOwnShare(op)) && !copies_ && !IsCopy(op);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (view) BufferOf(result) = BufferOf(function_.operands(op)[0]);
@@ -97,6 +116,8 @@ class BufferFinder {
       const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
       const auto place = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
       const ValueId operand = function_.operands(op)[place];
+      // Nothing is written over what somebody reads later.
+      if (!first_sum && saved_[operand] != 0) continue;
       const ValueId room = updates_ ? operand : BufferOf(operand);
       if (BytesOf(room) == BytesOf(result)) BufferOf(result) = BufferOf(operand);
     }
@@ -129,7 +150,8 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident) ++result_.uses[input.value];
+      if (resident || HasOrigin(context_.weights, OriginOf(input.value)))
+        ++result_.uses[input.value];
     }
   }
 
@@ -150,7 +172,8 @@ class BufferFinder {
       if (KindOf(value) == MemoryKind::kGradients) KindOf(BufferOf(value)) = MemoryKind::kGradients;
     }
     for (const ir::Input& input : function_.inputs()) {
-      if (input.role == ir::InputRole::kSaved && context_.phase == Phase::kBackward) {
+      const bool on_host = KindOf(input.value) == MemoryKind::kHost;
+      if (input.role == ir::InputRole::kSaved && context_.phase == Phase::kBackward && !on_host) {
         KindOf(input.value) = MemoryKind::kActivations;
       }
     }
@@ -160,8 +183,9 @@ class BufferFinder {
   const ir::Function& function_;
   const BlockContext& context_;
   const IdTable<ir::TypeId, int64_t>& bytes_;
-  const bool copies_;   // where a framework works in place
-  const bool updates_;  // the phase is update
+  const bool copies_;             // where a framework works in place
+  const bool updates_;            // the phase is update
+  IdTable<ValueId, char> saved_;  // left for another function
   BlockBuffers result_;
 };
 

@@ -16,10 +16,6 @@ namespace {
 using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
-bool IsKernel(const BlockTask& task) {
-  return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
-}
-
 std::span<const BlockDependency> DependenciesOf(const Block& block, const BlockTask& task) {
   return std::span(block.dependencies)
       .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
@@ -167,7 +163,7 @@ class RunFusing {
       label.name = name;
       run.label = program_.AddLabel(label);
     }
-    tasks_.push_back(std::move(run));
+    tasks_.push_back(run);
   }
 
   // A run has from its start what it needs at its own peak, and at its finish what it leaves.
@@ -195,7 +191,7 @@ class RunFusing {
     block_.memory = std::move(memory);
   }
 
-  using ByKind = std::array<int64_t, simulator::kMemoryKindCount>;
+  using ByKind = std::array<int64_t, simulator::kAllMemoryKindCount>;
 
   static void AddProfile(std::span<const BlockMemory> events, int32_t run,
                          std::vector<BlockMemory>& memory) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "lowering/block.h"
 #include "lowering/geometry.h"
+#include "lowering/host_work.h"
 #include "lowering/placer.h"
 #include "lowering/pricing.h"
 #include "lowering/stage.h"
@@ -36,7 +37,9 @@ transforms::StepDurations DurationsOf(const std::vector<Stage>& stages) {
   transforms::StepDurations durations = {.forward = 0, .input_gradient = 0, .weight_gradient = 0};
   const auto add = [&](const PhaseBlocks& blocks, int64_t& to) {
     Duration sum;
-    for (const BlockTask& task : blocks.final().tasks) sum += task.duration;
+    for (const BlockTask& task : blocks.final().tasks) {
+      if (!IsHostStream(task.stream)) sum += task.duration;
+    }
     to += sum.picoseconds() / 1000 / std::ssize(stages);
   };
   for (const Stage& stage : stages) {
@@ -132,10 +135,16 @@ class Lowering {
   void PlaceMoment(const std::vector<std::span<const Step>>& now) {
     sends_.clear();
     for (const std::span<const Step>& steps : now) {
+      const simulator::TaskId begin(program_.task_count());
       if (steps.size() == 2) {
         PlaceTogether(steps[0], steps[1]);
       } else {
         PlaceStep(steps[0]);
+      }
+      if (input_.placed == nullptr) continue;
+      for (const Step& step : steps) {
+        input_.placed->push_back(
+            {.step = step, .begin = begin, .end = simulator::TaskId(program_.task_count())});
       }
     }
     for (const Placer::Item& item : sends_) {
@@ -240,6 +249,7 @@ absl::StatusOr<Program> Lower(const LoweringInput& input) {
         absl::StrCat("cluster ", input.cluster.name, " has ", input.cluster.size(), " devices; ",
                      ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
   }
+  ORRERY_RETURN_IF_ERROR(CheckHosts(input.step, input.cluster));
   return Lowering(input).Run();
 }
 

@@ -54,7 +54,7 @@ void Placer::Begin(const Item& item, Placing& placing) {
   const std::vector<BlockTask>& tasks = item.placed->block.tasks;
   placing.task_of.assign(tasks.size() * ActorCount(item), kNobody);
   for (const BlockTask& task : tasks) {
-    if (task.group.empty()) placing.total += task.duration;
+    if (IsKernel(task)) placing.total += task.duration;
   }
   FindInputs(placing);
   if (item.microbatch != kUpdate) StageOf(item).last_microbatch = item.microbatch;
@@ -71,7 +71,7 @@ void Placer::PlaceNext(Placing& placing) {
   const size_t t = placing.next++;
   const BlockTask& task = placing.item.placed->block.tasks[t];
   const size_t actors = ActorCount(placing.item);
-  if (task.group.empty()) placing.done += task.duration;
+  if (IsKernel(task)) placing.done += task.duration;
   if (task.group.empty() || actors == 1) {
     for (size_t a = 0; a < actors; ++a) PlaceKernel(placing, t, a);
   } else {
@@ -118,7 +118,7 @@ void Placer::FindInputs(Placing& placing) {
   const Block& block = placing.item.placed->block;
   const size_t actors = stage.actors.size();
   placing.inputs.assign(block.inputs.size() * actors, kNobody);
-  if (options_.blocking) return;
+  if (!remembers_) return;
   for (size_t i = 0; i < block.inputs.size(); ++i) {
     const Makers::Tasks* made = FindMade(stage, block.inputs[i].origin, placing.item.microbatch);
     if (made == nullptr) continue;
@@ -147,13 +147,18 @@ void Placer::PlaceKernel(Placing& placing, size_t t, size_t actor) {
   const BlockTask& task = placed.block.tasks[t];
   after_.clear();
   FindAfter(placing, task, actor);
-  placing.task_of[t * stage.actors.size() + actor] =
+  TaskId& last_kernel = last_kernels_[stage.actors[actor].rank];
+  const bool known = std::ranges::find(after_, last_kernel) != after_.end();
+  if (task.follows && last_kernel.valid() && !known) after_.push_back(last_kernel);
+  const TaskId placed_task =
       program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
                        {.duration = placed.DurationOf(t, stage.actors[actor].kind),
                         .flow = fold_ ? placed.flows[t] : simulator::FlowId(),
                         .label = task.label,
                         .microbatch = placing.item.microbatch},
                        after_);
+  placing.task_of[t * stage.actors.size() + actor] = placed_task;
+  if (IsKernel(task)) last_kernel = placed_task;
 }
 
 void Placer::PlaceCollective(Placing& placing, size_t t) {

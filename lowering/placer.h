@@ -38,7 +38,8 @@ class Placer {
         remembers_(!options.blocking || geometry.stages() > geometry.places()),
         stages_(stages),
         program_(program),
-        releases_(program.rank_count()) {}
+        releases_(program.rank_count()),
+        last_kernels_(program.rank_count()) {}
 
   /// Runs one block on every actor of its stage: op by op, so that the members of a collective
   /// meet.
@@ -88,6 +89,7 @@ class Placer {
   std::array<Placing, 2> placing_;
   // Of the last block of each rank that gathers weights: after which tasks it has dropped them.
   IdTable<simulator::RankClassId, std::vector<simulator::TaskId>> releases_;
+  IdTable<simulator::RankClassId, simulator::TaskId> last_kernels_;  // placed on each rank
   std::vector<simulator::TaskId> after_;
   std::vector<simulator::StreamId> streams_;
 };

@@ -3,21 +3,54 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "transforms/offload.h"
+
 namespace orrery::lowering {
 namespace {
 
 using ir::InputRole;
 using simulator::MemoryKind;
 
+using transforms::HostWork;
+
+using Values = absl::flat_hash_set<ir::ValueId>;
+
+// What optimizers on the host work on: their states are there.
+Values UpdatedOnHost(const ir::Function& function) {
+  Values values;
+  for (const ir::OpId op : function.order()) {
+    if (transforms::HostWorkOf(function, op) != HostWork::kUpdate) continue;
+    values.insert(function.operands(op).begin(), function.operands(op).end());
+  }
+  return values;
+}
+
+// The host has a copy of what it updates, unless that is a state.
+void AddHostCopies(const ResidentsOf& of, const ir::Function& update, simulator::Program& program) {
+  for (const ir::OpId op : update.order()) {
+    if (transforms::HostWorkOf(update, op) != HostWork::kUpdate) continue;
+    const ir::TensorType& parameter = update.type(update.operands(op)[0]);
+    if (ir::SizeOf(parameter.dtype) < 4) continue;  // there is a master copy
+    program.AddResident(of.rank, MemoryKind::kHost,
+                        ir::SizeOf(ir::LocalType(parameter, update.mesh())));
+  }
+}
+
 void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Input& input,
-              simulator::Program& program) {
+              const Values& on_host, simulator::Program& program) {
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+    const auto elements = static_cast<double>(bytes.count()) /
+                          static_cast<double>(ir::SizeOf(function.type(input.value).dtype));
+    program.AddResident(of.rank, MemoryKind::kGradients,
+                        Bytes(static_cast<int64_t>(of.stack_memory.gradient * elements)));
   } else if (input.role == InputRole::kBuffer) {
     program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {
-    program.AddResident(of.rank, MemoryKind::kOptimizer, bytes);
+    const bool host = on_host.contains(input.value);
+    program.AddResident(of.rank, host ? MemoryKind::kHost : MemoryKind::kOptimizer, bytes);
   } else {
     // The functions are those of one microbatch; the whole share of the batch is there.
     const ir::Dims& dims = function.type(input.value).dims;
@@ -50,12 +83,22 @@ void AddConstants(const ResidentsOf& of, const transforms::StageFunction& part,
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program) {
   const transforms::PipelineStage& parts = of.step.stages[static_cast<size_t>(of.stage)];
   for (const transforms::StageFunction* part : parts.parts()) {
+    const Values on_host = UpdatedOnHost(part->function);
     for (const ir::Input& input : part->function.inputs()) {
       if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
-      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, program);
+      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, on_host, program);
     }
     AddConstants(of, *part, seen, program);
   }
+  AddHostCopies(of, parts.update.function, program);
+}
+
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program) {
+  int64_t communicators = 0;
+  for (const ir::Axis& axis : mesh.axes()) communicators += axis.size > 1 ? 1 : 0;
+  program.AddResident(rank, MemoryKind::kBuffers, overhead.communicator * communicators);
+  program.AddResident(rank, MemoryKind::kOther, overhead.framework + overhead.workspace);
 }
 
 }  // namespace orrery::lowering

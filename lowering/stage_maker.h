@@ -59,6 +59,7 @@ class StageMaker {
   const Placements placements_;
   Pricing& pricing_;
   simulator::Program& program_;
+  bool uses_host_ = false;
   bool fold_ = true;
   std::vector<Stage> stages_;
   std::vector<std::vector<Actor>> actors_;   // by place

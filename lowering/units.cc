@@ -74,7 +74,7 @@ class UnitForming {
     task.dependency_begin = first;
     if (!blocking_) WaitForScatter(task);
     task.dependency_end = static_cast<uint32_t>(dependencies_.size());
-    if (task.group.empty()) last_kernel_ = static_cast<int32_t>(tasks_.size());
+    if (IsKernel(task)) last_kernel_ = static_cast<int32_t>(tasks_.size());
     tasks_.push_back(task);
   }
 
@@ -82,7 +82,7 @@ class UnitForming {
     if (Is(CollectiveKind::kReduceScatter, task)) {
       awaited_ = scatter_;
       scatter_ = static_cast<int32_t>(tasks_.size());
-    } else if (task.group.empty() && awaited_ >= 0) {
+    } else if (IsKernel(task) && awaited_ >= 0) {
       dependencies_.push_back({.external = false, .index = std::exchange(awaited_, -1)});
     }
   }

@@ -9,7 +9,8 @@ namespace {
 
 // A pattern may hold what a shell would read.
 std::string Quoted(const std::string& text) {
-  if (!absl::StartsWith(text, "match:")) return text;
+  const bool plain = !absl::StartsWith(text, "match:") && !absl::StrContains(text, "activations:");
+  if (plain) return text;
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
@@ -24,7 +25,8 @@ std::string ToString(const Candidate& candidate) {
       candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
       candidate.zero == 0 ? "" : absl::StrCat(" --zero ", candidate.zero),
       candidate.recompute == "none" ? ""
-                                    : absl::StrCat(" --recompute ", Quoted(candidate.recompute)));
+                                    : absl::StrCat(" --recompute ", Quoted(candidate.recompute)),
+      candidate.offload == "none" ? "" : absl::StrCat(" --offload ", Quoted(candidate.offload)));
 }
 
 }  // namespace orrery::search

@@ -20,6 +20,7 @@ struct Candidate {
   int64_t chunks = 0;              // stages that a rank holds; 0: as the schedule has them
   int64_t zero = 0;                // the stage of ZeRO: transforms/zero.h
   std::string recompute = "none";  // as transforms::ParseRecomputePolicy reads it
+  std::string offload = "none";    // as transforms::ParseOffloadPolicy reads it
 
   int64_t ranks() const { return dp * hp * pp * cp * ep; }
 
@@ -27,13 +28,13 @@ struct Candidate {
   template <typename H>
   friend H AbslHashValue(H h, const Candidate& c) {
     return H::combine(std::move(h), c.dp, c.hp, c.pp, c.microbatches, c.schedule, c.cp, c.ep,
-                      c.chunks, c.zero, c.recompute);
+                      c.chunks, c.zero, c.recompute, c.offload);
   }
 };
 
 /// The candidate as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
 /// 1f1b"; cp and ep only where they are more than 1, chunks where they are not left open, zero
-/// where it is not 0, recompute where it is not "none".
+/// where it is not 0, recompute and offload where they are not "none".
 std::string ToString(const Candidate& candidate);
 
 }  // namespace orrery::search

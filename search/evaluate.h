@@ -45,6 +45,9 @@ struct Setting {
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;     // as in transforms::SpreadOptions
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
+  /// Where stages begin. Prices, sends and memory are filled in for each candidate.
+  transforms::StageChoice stages = {};
+  int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
   Flops model_flops;             // of the unspread step: CountModelFlops
 };
 
@@ -68,6 +71,7 @@ struct Run {
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
+  std::vector<lowering::PlacedStep> steps;  // of the schedule, with their tasks
 };
 
 /// A row of a search: figures, or why there are none.

@@ -52,7 +52,7 @@ bool SharesData(const Candidate& candidate) {
 }
 
 // The candidate with all numbers of microbatches, all schedules, chunks, stages of ZeRO, and all
-// that may be computed again.
+// that may be computed again or offloaded.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
   for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
@@ -66,7 +66,10 @@ void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
           candidate.zero = zero;
           for (const std::string& recompute : space.recompute) {
             candidate.recompute = recompute;
-            candidates.push_back(candidate);
+            for (const std::string& offload : space.offload) {
+              candidate.offload = offload;
+              candidates.push_back(candidate);
+            }
           }
         }
       }

@@ -17,6 +17,7 @@ struct Space {
   std::vector<int64_t> cp = {1}, ep = {1};
   std::vector<int64_t> chunks = {0};  // of schedules with a choice; 0: as they have them
   std::vector<std::string> recompute = {"none"};
+  std::vector<std::string> offload = {"none"};
   /// Stages of ZeRO. Where a candidate has no data parallelism, they are all one: the first counts.
   std::vector<int64_t> zero = {0};
   /// DistIR's own choice of microbatches where the list is empty: one without a pipeline, else the
@@ -28,9 +29,9 @@ struct Space {
 std::vector<int64_t> Divisors(int64_t n);
 
 /// All candidates for a cluster of `devices` and a batch of `batch_size` samples, in the order dp,
-/// hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute (the last one fastest). Degrees
-/// that are left open multiply up to all devices; where all three are given, every combination that
-/// the cluster has room for counts. An error when that leaves nothing.
+/// hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute, offload (the last one fastest).
+/// Degrees that are left open multiply up to all devices; where all three are given, every
+/// combination that the cluster has room for counts. An error when that leaves nothing.
 absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t devices,
                                                  int64_t batch_size);
 

@@ -129,6 +129,19 @@ TEST(Enumerate, NamesNoCandidateTwice) {
   }
 }
 
+// Where nothing is data parallel, all stages of ZeRO are one candidate.
+TEST(Enumerate, VariesZeroWhereDataAreShared) {
+  std::vector<std::string> flags;
+  const Space space = {.dp = {1, 2}, .hp = {1}, .pp = {1}, .microbatches = {1}, .zero = {0, 1, 3}};
+  const std::vector<Candidate> candidates = Enumerate(space, 2, 8).value();
+  for (const Candidate& c : candidates) flags.push_back(ToString(c));
+  EXPECT_THAT(flags, testing::ElementsAre(
+                         "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 1",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3"));
+}
+
 TEST(Candidate, PrintsAsFlags) {
   EXPECT_EQ(ToString(Candidate{.dp = 4, .hp = 2, .pp = 2, .microbatches = 8, .schedule = "gpipe"}),
             "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule gpipe");

@@ -50,7 +50,8 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
                          ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
                          : ""},
           {"cp", r.candidate.cp},
-          {"ep", r.candidate.ep}};
+          {"ep", r.candidate.ep},
+          {"offload", r.candidate.offload}};
 }
 
 std::string CsvText(const nlohmann::ordered_json& value) {
@@ -72,11 +73,12 @@ std::string Row(const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  const std::string more = absl::StrCat(
-      r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
-      r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
-      r.candidate.zero == 0 ? "" : absl::StrCat("  zero ", r.candidate.zero),
-      r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute));
+  const std::string more =
+      absl::StrCat(r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
+                   r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
+                   r.candidate.zero == 0 ? "" : absl::StrCat("  zero ", r.candidate.zero),
+                   r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute),
+                   r.candidate.offload == "none" ? "" : absl::StrCat("  ", r.candidate.offload));
   return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.candidate.dp,
                          r.candidate.hp, r.candidate.pp, r.candidate.microbatches,
                          r.candidate.schedule, ToString(r.step_time),

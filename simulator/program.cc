@@ -175,8 +175,8 @@ absl::Status VerifyFlows(const Program& program) {
 
 absl::string_view ToString(StreamKind kind) {
   static constexpr std::array<absl::string_view, kStreamKindCount> kNames = {
-      "compute",       "horizontal",   "data", "send-next", "receive-previous",
-      "send-previous", "receive-next", "host", "context",   "experts"};
+      "compute",      "horizontal", "data",    "send-next", "receive-previous", "send-previous",
+      "receive-next", "host",       "context", "experts",   "from-host",        "host-compute"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -187,8 +187,8 @@ absl::string_view ToString(TaskKind kind) {
 }
 
 absl::string_view ToString(MemoryKind kind) {
-  static constexpr std::array<absl::string_view, kMemoryKindCount> kNames = {
-      "parameters", "gradients", "optimizer", "activations", "buffers", "other"};
+  static constexpr std::array<absl::string_view, kAllMemoryKindCount> kNames = {
+      "parameters", "gradients", "optimizer", "activations", "buffers", "other", "host"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -40,11 +40,13 @@ enum class StreamKind : uint8_t {
   kReceivePrevious,
   kSendPrevious,  // gradients to the previous stage
   kReceiveNext,
-  kHost,     // copies between host and device
-  kContext,  // the communicator of the cp axis
-  kExperts,  // the communicator of the ep axis
+  kHost,         // copies to the host
+  kContext,      // the communicator of the cp axis
+  kExperts,      // the communicator of the ep axis
+  kFromHost,     // copies from the host
+  kHostCompute,  // what the host computes for the rank
 };
-inline constexpr int kStreamKindCount = 10;
+inline constexpr int kStreamKindCount = 12;
 
 enum class TaskKind : uint8_t { kCompute, kCollective, kSend };
 inline constexpr int kTaskKindCount = 3;
@@ -57,8 +59,11 @@ enum class MemoryKind : uint8_t {
   kActivations,
   kBuffers,
   kOther,
+  kHost,  // anything, in the memory of the host: no part of what the device holds
 };
+/// Of the kinds that a device holds; and of all.
 inline constexpr int kMemoryKindCount = 6;
+inline constexpr int kAllMemoryKindCount = 7;
 
 /// The phase of the training step that a task belongs to.
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
@@ -254,7 +259,7 @@ class Program {
   absl::Status VerifyNetwork() const;
 
  private:
-  using ResidentRow = std::array<Bytes, kMemoryKindCount>;
+  using ResidentRow = std::array<Bytes, kAllMemoryKindCount>;
   // A label without its name.
   struct LabelRow {
     TaskKind kind;

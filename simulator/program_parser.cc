@@ -96,7 +96,7 @@ class Parser {
 
   absl::Status ParseResident(LineReader& line) {
     ORRERY_ASSIGN_OR_RETURN(const RankClassId rank, Rank(line));
-    ORRERY_ASSIGN_OR_RETURN(const MemoryKind kind, line.Enum<MemoryKind>(kMemoryKindCount));
+    ORRERY_ASSIGN_OR_RETURN(const MemoryKind kind, line.Enum<MemoryKind>(kAllMemoryKindCount));
     ORRERY_ASSIGN_OR_RETURN(const int64_t size, line.Int64(0));
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
     program_.AddResident(rank, kind, Bytes(size));
@@ -242,7 +242,7 @@ class Parser {
     MemoryEvent event;
     ORRERY_ASSIGN_OR_RETURN(event.task, LateTaskOf(line));
     ORRERY_ASSIGN_OR_RETURN(event.rank, Rank(line));
-    ORRERY_ASSIGN_OR_RETURN(event.kind, line.Enum<MemoryKind>(kMemoryKindCount));
+    ORRERY_ASSIGN_OR_RETURN(event.kind, line.Enum<MemoryKind>(kAllMemoryKindCount));
     ORRERY_ASSIGN_OR_RETURN(event.bytes, line.Int64());
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
     if (line.Take("late")) event.moment = MemoryMoment::kFinish;

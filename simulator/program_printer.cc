@@ -49,7 +49,7 @@ void PrintRank(const Program& program, RankClassId id, std::string* out) {
 }
 
 void PrintResidents(const Program& program, RankClassId id, std::string* out) {
-  for (int i = 0; i < kMemoryKindCount; ++i) {
+  for (int i = 0; i < kAllMemoryKindCount; ++i) {
     const MemoryKind kind = static_cast<MemoryKind>(i);
     const Bytes size = program.resident(id, kind);
     if (size == Bytes(0)) continue;

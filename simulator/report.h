@@ -25,9 +25,10 @@ struct RankReport {
   /// Time when communication runs on the rank and its compute stream computes nothing. All of it,
   /// when communication sits on the compute stream itself.
   Duration exposed_communication;
-  Duration idle;     // the step less computing and exposed communication: the bubble
-  MemoryUse memory;  // at the peak
-  bool fits = true;  // whether that is within the device's capacity
+  Duration idle;      // the step less computing and exposed communication: the bubble
+  MemoryUse memory;   // at the peak
+  Bytes host_memory;  // the most that it holds in the memory of its host at a time
+  bool fits = true;   // whether that is within the device's capacity
 };
 
 /// The figures of one simulated step.
@@ -54,6 +55,10 @@ struct Report {
 /// exposed_communication_s, bubble_fraction, communication) from step_time, the rows of the ranks
 /// and the shares.
 void SetRatios(const Program& program, Report& report);
+
+/// Adds to every rank's peak what an allocator loses: the part `fragmentation` of what the peak is
+/// more than the residents of kinds `buffers` and `other`, as `other`.
+void AddFragmentation(const Program& program, double fragmentation, Report& report);
 
 /// The report of `trace`, a run of `program`, which must verify.
 Report Summarize(const Program& program, const Trace& trace);

@@ -111,6 +111,12 @@ absl::Status CheckFeasible(const ParallelDegrees& degrees, const SpreadOptions& 
                                 " with a schedule that keeps several versions of the weights; "
                                 "wanted a synchronous one, such as 1f1b")});
   }
+  if (options.offload.optimizer && options.updates_each_microbatch) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = "the optimizer on the host, with a schedule that keeps several versions of the "
+                   "weights; wanted a synchronous one, such as 1f1b"});
+  }
   if (zero.group == 0 || degrees.dp % zero.group == 0) return absl::OkStatus();
   return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
                            .detail = absl::StrCat("dp=", degrees.dp,
@@ -213,7 +219,9 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   RecomputePolicy recompute = options.recompute;
   recompute.gathers = options.prices != nullptr && options.sharding.sequence_parallel;
   ORRERY_RETURN_IF_ERROR(Recompute(step, recompute));
+  ORRERY_RETURN_IF_ERROR(OffloadActivations(options.offload, step));
   ORRERY_RETURN_IF_ERROR(ApplyZero(options.zero, step));
+  ORRERY_RETURN_IF_ERROR(OffloadOptimizer(options.offload, step));
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 #include "transforms/auto_shard.h"
+#include "transforms/offload.h"
 #include "transforms/pipeline.h"
 #include "transforms/recompute.h"
 #include "transforms/zero.h"
@@ -59,10 +60,13 @@ struct SpreadOptions {
   RecomputePolicy recompute = {};
   /// What data-parallel ranks share out. Infeasible with an asynchronous schedule.
   ZeroOptions zero = {};
+  /// What is kept in the memory of the host. Infeasible of the optimizer with an asynchronous
+  /// schedule.
+  OffloadPolicy offload = {};
 };
 
 /// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
-/// Recompute, then ApplyZero.
+/// Recompute, OffloadActivations, ApplyZero and OffloadOptimizer.
 /// Infeasible where a degree does not divide what it splits; an error for degrees or options that
 /// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,

@@ -13,6 +13,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/offload.h"
 #include "transforms/recompute.h"
 
 // Plays every configuration and ranks them.
@@ -24,7 +25,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute, offload;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -50,6 +51,10 @@ absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
       space.recompute,
       Annotated(transforms::ParseRecomputeList(flags.recompute.empty() ? "none" : flags.recompute),
                 "--recompute"));
+  ORRERY_ASSIGN_OR_RETURN(
+      space.offload,
+      Annotated(transforms::ParseOffloadList(flags.offload.empty() ? "none" : flags.offload),
+                "--offload"));
   ORRERY_ASSIGN_OR_RETURN(space.zero, ParseZero(flags.zero.empty() ? "0" : flags.zero));
   ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, space.zero));
   space.distir_microbatches = flags.model.distir();
@@ -135,6 +140,8 @@ int Main(int argc, char** argv) {
       "stages that a rank holds, of schedules that leave it open [2]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again: none,selective,full,every:K,match:REGEX [none]")(
+      "offload", po::value(&flags.offload),
+      "what the host keeps: none,optimizer,activations,optimizer+activations [none]")(
       "zero", po::value(&flags.zero), "stages of ZeRO, as in 0,1,2,3 [0]")(
       "threads", po::value(&flags.threads), "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")(

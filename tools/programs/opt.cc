@@ -32,7 +32,8 @@ struct Flags {
   transforms::ParallelDegrees degrees;
   transforms::ZeroOptions zero;
   bool stages = false;
-  std::string recompute = "none";
+  std::string recompute = "none", offload = "none";
+  int64_t offload_prefetch = 1;
 };
 
 void ListPasses() {
@@ -47,6 +48,11 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   ORRERY_ASSIGN_OR_RETURN(
       options.recompute,
       Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
+  ORRERY_ASSIGN_OR_RETURN(options.stages.choice,
+                          MakeStageChoice(flags.model.stages, transforms::StagesBy::kFlops));
+  ORRERY_ASSIGN_OR_RETURN(options.offload,
+                          Annotated(transforms::ParseOffloadPolicy(flags.offload), "--offload"));
+  options.offload.prefetch = std::max<int64_t>(0, flags.offload_prefetch);
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                           transforms::ParallelTransform3d(function, flags.degrees, options));
   for (const ir::Function& stage : step.Functions()) {
@@ -58,7 +64,7 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
 
 bool Spreads(const Flags& flags) {
   return flags.stages || flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1 ||
-         flags.recompute != "none";
+         flags.recompute != "none" || flags.offload != "none";
 }
 
 // Whether the training step is asked for, not the function as it stands in the file. Passes say
@@ -124,6 +130,7 @@ int Main(int argc, char** argv) {
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
   AddStepFlags(spec.options, flags.model);
+  AddStageFlags(spec.options, flags.model.stages);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(
@@ -147,6 +154,8 @@ int Main(int argc, char** argv) {
       "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]")(
       "recompute", po::value(&flags.recompute),
       "what backward computes again, as simulate has it [none]")(
+      "offload", po::value(&flags.offload), "what the host keeps, as simulate has it [none]")(
+      "offload-prefetch", po::value(&flags.offload_prefetch), "layers copied back ahead [1]")(
       "zero", po::value(&flags.zero.stage), "stage of ZeRO: what dp ranks share out, 0 to 3 [0]")(
       "zero-group", po::value(&flags.zero.group), "neighbouring dp ranks that share it [all]")(
       "prefetch", po::value(&flags.zero.prefetch), "units gathered ahead, of stage 3 [1]");

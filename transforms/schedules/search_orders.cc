@@ -20,8 +20,9 @@ constexpr int64_t kStepsPlayed = 60'000;
 constexpr int64_t kTries = 36;
 
 // With which durations a try reckons: those of the shape; the same with an I a tenth longer and a W
-// a tenth shorter, which breaks ties; or all alike but for that tenth, as they are for a block.
-enum class Reckoning : uint8_t { kExact, kLeaning, kAlike };
+// a tenth shorter, which breaks ties; or others: a transformer's where all last the same, and where
+// not, all alike but for that tenth, as they are for a block.
+enum class Reckoning : uint8_t { kExact, kLeaning, kOther };
 
 // How one try turns a block into orders.
 struct TryRules {
@@ -44,9 +45,10 @@ constexpr std::array kTryRules = {
              .waits = true},
     TryRules{.keeps_backwards = true, .keeps_forwards = true},
     TryRules{.reckoning = Reckoning::kLeaning, .keeps_forwards = true},
-    TryRules{.reckoning = Reckoning::kAlike, .spares_room = true},
-    TryRules{.reckoning = Reckoning::kAlike, .spares_room = true, .waits = true},
-    TryRules{.reckoning = Reckoning::kAlike, .waits = true},
+    TryRules{.reckoning = Reckoning::kOther, .spares_room = true},
+    TryRules{.reckoning = Reckoning::kOther, .spares_room = true, .waits = true},
+    TryRules{.reckoning = Reckoning::kOther, .waits = true},
+    TryRules{.reckoning = Reckoning::kOther, .keeps_backwards = true, .spares_room = true},
 };
 
 // A block and rules, with what came of them.
@@ -113,7 +115,11 @@ ListRules Searcher::RulesOf(const TryRules& rules) const {
                     .waits = rules.waits};
   if (rules.reckoning == Reckoning::kExact) return list;
   StepDurations& leaning = list.durations;
-  if (rules.reckoning == Reckoning::kAlike) {
+  if (rules.reckoning == Reckoning::kOther) {
+    if (judge_.AllLastTheSame()) {
+      leaning = kTransformerDurations;
+      return list;
+    }
     leaning.forward = (durations_.forward + durations_.Of(StepKind::kBackward)) / 3;
     leaning.input_gradient = leaning.weight_gradient = leaning.forward;
     leaning.send = 0;
@@ -148,7 +154,6 @@ bool Searcher::Consider(Try candidate) {
 void Searcher::Start(std::span<const BlockGaps> starts) {
   for (int32_t interval = pipeline_.ShortestInterval(); steps_.empty(); ++interval) {
     for (const TryRules& rules : kTryRules) {
-      if (rules.reckoning == Reckoning::kAlike && judge_.AllLastTheSame()) continue;
       for (const BlockGaps& start : starts) {
         if (IsOver() || (IsPerfect() && !judge_.AllLastTheSame())) return;
         Consider({.gaps = AllGaps(start), .interval = interval, .rules = rules});

@@ -8,6 +8,8 @@ constexpr std::array kStarts = {
     BlockGaps{.backward = {1, 4}},
     BlockGaps{.forward = {4, 2}, .backward = {2, 4}, .turns = {3, 1, 3}},
     BlockGaps{.forward = {3, 2}},
+    BlockGaps{.backward = {2, 1}, .turns = {2, 1, 1}},
+    BlockGaps{.backward = {4, 3}, .turns = {2, 1, 1}},
     BlockGaps{.forward = {3, 1}, .backward = {4, 4}, .turns = {1, 1, 2}},
 };
 
