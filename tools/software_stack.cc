@@ -35,6 +35,16 @@ constexpr Stack kStacks[] = {{"ideal", {}, {}, 0},
 
 }  // namespace
 
+StackUse StackUseOf(const ir::Function& step, int64_t hp) {
+  StackUse use = {.splits_logits = hp > 1};
+  for (const ir::Input& input : step.inputs()) {
+    if (input.role != ir::InputRole::kParameter) continue;
+    use.dtype = step.type(input.value).dtype;
+    break;
+  }
+  return use;
+}
+
 absl::StatusOr<StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use) {
   for (const Stack& known : kStacks) {
     if (known.name != stack) continue;

@@ -142,15 +142,20 @@ std::vector<std::string> Pins(const MeasuredStep& step) {
 // Sources that print it give the first and the last stage a layer less, for embedding and loss;
 // others who need to do so do not divide evenly otherwise.
 StageFlags StagesOf(const MeasuredStep& step, int64_t stages) {
-  if (stages == 1) return {};
+  StageFlags flags;
   const int64_t layers = step.model.layers, most = (layers + 2) / stages;
-  if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) return {.by = "layers"};
-  // Embedding and loss by themselves.
-  if (most == 1) return {.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$"};
-  std::vector<int64_t> counts(static_cast<size_t>(stages), most);
-  --counts.front();
-  --counts.back();
-  return {.layers_per_stage = absl::StrJoin(counts, ",")};
+  if (stages == 1) return flags;
+  if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) {
+    flags.by = "layers";
+  } else if (most == 1) {
+    flags.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$";  // embedding and loss by themselves
+  } else {
+    std::vector<int64_t> counts(static_cast<size_t>(stages), most);
+    --counts.front();
+    --counts.back();
+    flags.layers_per_stage = absl::StrJoin(counts, ",");
+  }
+  return flags;
 }
 
 absl::Status CheckRow(const MeasuredStep& step) {
@@ -231,11 +236,8 @@ namespace {
 
 absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags));
-  const bool half = setup.flags.dtype == "fp16";
-  ORRERY_ASSIGN_OR_RETURN(
-      setting.lowering.stack_memory,
-      StackMemoryOf(setup.stack, {.dtype = half ? ir::DType::kF16 : ir::DType::kBF16,
-                                  .splits_logits = setup.candidate.hp > 1}));
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
+                          StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.candidate.hp)));
   return search::Play(setting, setup.candidate);
 }
 

@@ -15,6 +15,7 @@
 #include "tools/flags.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
+#include "tools/software_stack.h"
 #include "transforms/offload.h"
 #include "transforms/recompute.h"
 #include "transforms/schedules/schedule.h"
@@ -35,6 +36,7 @@ struct Flags {
   std::string json;
   std::string trace;
   std::string plan;
+  std::string stack = "ideal";
   bool timeline = false;
   bool explain = false;
 };
@@ -75,10 +77,24 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting) {
   return absl::OkStatus();
 }
 
+absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
+  if (flags.orders.empty()) return absl::OkStatus();
+  if (!flags.schedule.empty()) {
+    return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
+  }
+  ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
+  ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
+  return absl::OkStatus();
+}
+
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
   if (!flags.plan.empty()) return PrintPlan(flags, setting);
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.lowering.stack_memory,
+      Annotated(StackMemoryOf(flags.stack, StackUseOf(setting.step, flags.candidate.hp)),
+                "--stack"));
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -92,13 +108,7 @@ absl::Status Simulate(const Flags& flags) {
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
   }
-  if (!flags.orders.empty()) {
-    if (!flags.schedule.empty()) {
-      return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
-    }
-    ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
-    ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
-  }
+  ORRERY_RETURN_IF_ERROR(ReadOrders(flags, setting));
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
@@ -208,6 +218,9 @@ int Main(int argc, char** argv) {
                                                      "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "stack", po::value(&flags.stack),
+      absl::StrCat("software, by what it holds beside the step: ", StackNames(), " [ideal]")
+          .c_str())(
       "plan", po::value(&flags.plan),
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
       "their replicas, and simulate nothing")(

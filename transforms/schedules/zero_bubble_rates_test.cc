@@ -25,9 +25,9 @@ struct Row {
 std::vector<Row> Rows() {
   std::ifstream file(std::string(ORRERY_SOURCE_DIR) +
                      "/tests/data/validation/06a_zero_bubble.json");
+  const nlohmann::json json = nlohmann::json::parse(file);
   std::vector<Row> rows;
-  const nlohmann::json whole = nlohmann::json::parse(file);
-  for (const auto& row : whole["rows"]) {
+  for (const auto& row : json["rows"]) {
     const auto& profile = row["profile_ms"];
     const auto microseconds = [&](const char* key) {
       return std::llround(profile[key].get<double>() * 1e3);
@@ -67,12 +67,14 @@ TEST(ZeroBubbleRates, Of1f1bAreThoseOfTable5) {
 
 // Table 5 has them in this order for every model: H1 takes the memory of 1F1B, H2 twice that.
 TEST(ZeroBubbleRates, FallFrom1f1bToH1ToH2) {
-  for (const Row& row : Rows()) {
+  const std::vector<Row> rows = Rows();
+  ASSERT_FALSE(rows.empty());
+  for (const Row& row : rows) {
     const double one_f_one_b = BubbleRate("1f1b", row.shape), h1 = BubbleRate("zb-h1", row.shape),
                  h2 = BubbleRate("zb-h2", row.shape), automatic = BubbleRate("zb-1p", row.shape);
     EXPECT_LT(h1, 0.75 * one_f_one_b) << row.id;
     EXPECT_LE(automatic, h1) << row.id;
-    EXPECT_LT(h2, 0.5 * one_f_one_b) << row.id;
+    EXPECT_LT(h2, 0.45 * one_f_one_b) << row.id;
   }
 }
 
