@@ -15,7 +15,8 @@
 // 2016; the optimizer: Ren et al., "ZeRO-Offload", USENIX ATC 2021).
 //
 // A copy is the op Identity with the attribute memory: "host" takes a value out, "device" brings it
-// back; of an activation, "layer" says which it belongs to. An optimizer with memory="host" runs on the host, and its states are there.
+// back; of an activation, "layer" says which it belongs to. An optimizer with memory="host" runs on
+// the host, and its states are there.
 
 namespace orrery::transforms {
 
@@ -46,8 +47,8 @@ absl::StatusOr<std::vector<std::string>> ParseOffloadList(absl::string_view text
 
 /// Has forward copy out what `policy` says, each value after its last use there; kernels wait when
 /// those of the layer before are still on their way, as TransformerEngine has it: else memory would
-/// fill up where the link is slow. Backward copies it back `prefetch` layers (FindLayers) before its first use. What both parts of a split backward
-/// want, the first one brings back for both.
+/// fill up where the link is slow. Backward copies it back `prefetch` layers (FindLayers) before
+/// its first use. What both parts of a split backward want, the first one brings back for both.
 ///
 /// Never offloaded is what other stages get, what is made from parameters alone, what views
 /// something else, and what the update reads. An error when a pattern finds nothing.
