@@ -123,6 +123,10 @@ ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer) 
   const absl::Status status = transforms::MakeTrainingStep(
       function, {.optimizer = optimizer, .loss = {.kind = "mse"}, .simplify = false});
   ORRERY_CHECK(status.ok()) << status.ToString();
+  for (const ir::Output& output : function.outputs()) {
+    if (!function.value_name(output.value).empty()) continue;
+    function.SetName(output.value, absl::StrCat("out_", output.value.index()));
+  }
   return function;
 }
 

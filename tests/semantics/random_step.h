@@ -23,7 +23,7 @@ struct RandomShape {
 /// activations; of rank 2 or 3. Every value has a name.
 ir::Function RandomForward(const RandomShape& shape);
 
-/// The whole training step of RandomForward(shape).
+/// The whole training step of RandomForward(shape). Every output has a name.
 ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer);
 
 /// A random tensor for every input of `function`; what belongs to an optimizer is positive, and

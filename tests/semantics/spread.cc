@@ -243,12 +243,17 @@ class Pipeline {
 
   // What several stages return by one name: copies of a shared parameter, which should hold the
   // same, or sums over the microbatches of one pipeline each.
+  // Sums without a name are of values between stages: they stay in kept_ alone.
   void Report(size_t s, const std::string& name, ir::OutputRole role, Tensor whole) {
+    if (name.empty()) return;
     if (role == ir::OutputRole::kAccumulator) {
       std::map<size_t, Tensor>& of_stages = sums_[name];
       of_stages[s] = std::move(whole);
       whole = of_stages.begin()->second;
       for (auto sum = std::next(of_stages.begin()); sum != of_stages.end(); ++sum) {
+        ORRERY_CHECK(whole.floats().size() == sum->second.floats().size())
+            << name << " of stage " << s << " has " << whole.floats().size()
+            << " elements, of stage " << sum->first << " " << sum->second.floats().size();
         for (size_t i = 0; i < whole.floats().size(); ++i) {
           whole.floats()[i] += sum->second.floats()[i];
         }
