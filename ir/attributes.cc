@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -37,6 +38,43 @@ struct Printer {
                                       }),
                         "]");
   }
+};
+
+// A set as bytes: what has the same bytes prints the same. By bits, not by value: 0.0 and -0.0 are
+// equal but not the same, and NaN equals nothing.
+class KeyWriter {
+ public:
+  std::string Write(const AttributeSet& set) {
+    key_.reserve(64);
+    for (const auto& [name, value] : set.attributes()) {
+      (*this)(name);
+      Number(value.index());
+      std::visit(*this, value);
+    }
+    return std::move(key_);
+  }
+
+  void operator()(int64_t value) { Number(value); }
+  void operator()(double value) { Number(value); }
+  void operator()(const std::string& text) {
+    Number(text.size());
+    key_ += text;
+  }
+  template <typename T>
+  void operator()(const std::vector<T>& values) {
+    Number(values.size());
+    for (const T value : values) Number(value);
+  }
+
+ private:
+  template <typename T>
+  void Number(T value) {
+    char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof(T));
+    key_.append(bytes, sizeof(T));
+  }
+
+  std::string key_;
 };
 
 }  // namespace
@@ -84,9 +122,8 @@ std::string ToString(const AttributeSet& attributes) {
 
 AttributesId AttributeTable::Intern(const AttributeSet& set) {
   if (set.empty()) return AttributesId(0);
-  // By text, not by value: 0.0 and -0.0 are equal but not the same, and NaN equals nothing.
   const AttributesId next(static_cast<int32_t>(sets_.size()));
-  const auto [found, is_new] = ids_.emplace(ToString(set), next);
+  const auto [found, is_new] = ids_.emplace(KeyWriter().Write(set), next);
   if (is_new) sets_.push_back(set);
   return found->second;
 }

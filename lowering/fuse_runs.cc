@@ -64,6 +64,7 @@ class RunFusing {
     const size_t count = block_.tasks.size();
     begins_.assign(count, 0);
     ends_.assign(count, 0);
+    needed_.assign(block_.dependencies.size(), 1);
     for (const BlockValue& input : block_.inputs) {
       if (input.received) open_.insert(input.origin);
     }
@@ -92,12 +93,14 @@ class RunFusing {
   // A kernel begins a run where it waits for more than its stream, and ends one where something
   // other than a kernel waits for it.
   void LookAt(const BlockTask& task, size_t t) {
-    for (const BlockDependency& on : DependenciesOf(block_, task)) {
+    for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
+      const BlockDependency& on = block_.dependencies[d];
       if (!on.external) {
         if (IsKernel(task)) begins_[t] = 1;
         if (IsKernel(block_.tasks[static_cast<size_t>(on.index)])) End(on.index);
-      } else if (IsKernel(task) && open_.erase(InputOf(block_, on)) > 0) {
-        begins_[t] = 1;
+      } else if (IsKernel(task)) {
+        needed_[d] = open_.erase(InputOf(block_, on)) > 0 ? 1 : 0;
+        if (needed_[d] != 0) begins_[t] = 1;
       }
     }
   }
@@ -114,7 +117,6 @@ class RunFusing {
         new_index_[t] = static_cast<int32_t>(r);
       }
     }
-    if (runs.size() == block_.tasks.size()) return;
     for (std::vector<Duration>& durations : placed_.other_durations) Sum(runs, durations);
     FuseMemory(runs);
     for (const auto& [begin, end] : runs) Fuse(begin, end);
@@ -143,9 +145,11 @@ class RunFusing {
   // What the first kernel waits for is what the run waits for.
   void Fuse(size_t begin, size_t end) {
     BlockTask run = block_.tasks[begin];
-    const auto dependencies = DependenciesOf(block_, run);
-    run.dependency_begin = static_cast<uint32_t>(dependencies_.size());
-    for (BlockDependency on : dependencies) {
+    const uint32_t first =
+        std::exchange(run.dependency_begin, static_cast<uint32_t>(dependencies_.size()));
+    for (uint32_t d = first; d < run.dependency_end; ++d) {
+      if (needed_[d] == 0) continue;
+      BlockDependency on = block_.dependencies[d];
       if (!on.external) on.index = new_index_[static_cast<size_t>(on.index)];
       dependencies_.push_back(on);
     }
@@ -236,14 +240,16 @@ class RunFusing {
   Origins& open_;
   simulator::Program& program_;
   std::vector<char> begins_, ends_;  // of runs, by task
+  std::vector<char> needed_;         // by dependency: the compute stream does not see to it
   std::vector<int32_t> new_index_;
   std::vector<BlockTask> tasks_;
   std::vector<BlockDependency> dependencies_;
 };
 
-// Leaves the inputs that a task or a send waits for, and the outputs that are such an input.
+// Leaves the inputs that a task or a send waits for, and the outputs that are such an input: of
+// what only the update asks for, those of the first and the last microbatch.
 void DropUnasked(Stage& stage) {
-  Origins asked;
+  Origins asked, by_update;
   for (PlacedBlock* placed : stage.blocks()) {
     Block& block = placed->block;
     std::vector<int32_t> number(block.inputs.size(), -1);
@@ -259,7 +265,7 @@ void DropUnasked(Stage& stage) {
       if (number[i] < 0) continue;
       number[i] = static_cast<int32_t>(inputs.size());
       inputs.push_back(block.inputs[i]);
-      asked.insert(block.inputs[i].origin);
+      (placed == &stage.update ? by_update : asked).insert(block.inputs[i].origin);
     }
     block.inputs = std::move(inputs);
     const auto renumber = [&](BlockDependency& on) {
@@ -270,9 +276,12 @@ void DropUnasked(Stage& stage) {
       if (send.has_maker) renumber(send.made_by);
     }
   }
+  const bool apart = !stage.backward.last.block.tasks.empty();
   for (PlacedBlock* placed : stage.blocks()) {
-    std::erase_if(placed->block.outputs,
-                  [&](const BlockValue& output) { return !asked.contains(output.origin); });
+    const bool early = apart && (placed == &stage.backward.later || placed == &stage.weights.later);
+    std::erase_if(placed->block.outputs, [&](const BlockValue& output) {
+      return !asked.contains(output.origin) && (early || !by_update.contains(output.origin));
+    });
   }
 }
 

@@ -15,6 +15,14 @@ using simulator::Phase;
 using simulator::Program;
 using simulator::StreamKind;
 
+// Whether anything in the function adds to what an earlier microbatch has left.
+bool AddsUp(const ir::Function& function) {
+  return std::ranges::any_of(function.order(), [&](ir::OpId op) {
+    return function.kind(op) == ir::OpKind::kAccumulate ||
+           function.kind(op) == ir::OpKind::kCollect;
+  });
+}
+
 }  // namespace
 
 std::vector<Stage> StageMaker::Make() {
@@ -69,7 +77,8 @@ void StageMaker::MakeStage(int32_t s) {
     context.first = true;
     blocks.first = MakeBlock(part, stage, context);
     context.first = false;
-    if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
+    if (placements_.always_first()) return;
+    blocks.later = AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
   };
   make(parts.forward, Phase::kForward, stage.forward);
   if (context.update != nullptr) context.weights = &parts.weights;

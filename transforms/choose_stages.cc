@@ -208,8 +208,9 @@ class Chooser {
                            equal.slowest_stage <= kWorthIt * fastest.slowest_stage;
       return fits(equal) && as_fast ? equal : fastest;
     }
+    StepTimer timer(*choice_.schedule, static_cast<int32_t>(fastest.begins.size()));
     const auto seconds = [&](const StageDivision& division) {
-      return StepSeconds(*choice_.schedule, SecondsOf(costs, division.begins));
+      return timer.Seconds(SecondsOf(costs, division.begins));
     };
     const double of_equal = fits(equal) ? seconds(equal) : std::numeric_limits<double>::infinity();
     double of_best = seconds(fastest);

@@ -25,7 +25,8 @@ class StageCopy {
       : source_(source),
         builder_(name, source.function.mesh()),
         origin_shift_(origin_shift),
-        here_(source.function.value_limit()) {}
+        here_(source.function.value_limit()),
+        types_here_(source.function.types().size()) {}
 
   // Peers of sends and receives are `peer_shift` stages further on. With `twin` >= 0, sums of
   // gradients that come in are exchanged with that stage, whose origins are `twin_shift` further on
@@ -33,8 +34,8 @@ class StageCopy {
   absl::StatusOr<StageFunction> Run(int32_t peer_shift, int32_t twin, int32_t twin_shift) {
     const Function& from = source_.function;
     for (const ir::Input& input : from.inputs()) {
-      const ValueId value =
-          builder_.AddInput(from.value_name(input.value), from.type(input.value), input.role);
+      const ValueId value = builder_.function().AddInputOfType(from.value_name(input.value),
+                                                               TypeOf(input.value), input.role);
       Bind(input.value, value);
     }
     if (twin >= 0) Exchange(twin, twin_shift);
@@ -68,16 +69,18 @@ class StageCopy {
     for (const ir::Input& input : from.inputs()) {
       if (input.role == ir::InputRole::kAccumulator) sums.push_back(input.value);
     }
+    Function& to = builder_.function();
     for (const ValueId sum : sums) {
-      builder_.Ops(OpKind::kSend, std::span(&here_[sum], 1), {},
-                   {{"tag", TagOf(sum)}, {"to", int64_t{twin}}});
+      to.AddOpOfTypes(OpKind::kSend, std::span(&here_[sum], 1),
+                      to.InternAttributes({{"tag", TagOf(sum)}, {"to", int64_t{twin}}}), {});
     }
     for (const ValueId sum : sums) {
-      const OpId receive = builder_.TypedOp(OpKind::kReceive, {}, from.type(sum),
-                                            builder_.FreeName(absl::StrCat(TagOf(sum), ".twin")),
-                                            {{"from", int64_t{twin}}, {"tag", TagOf(sum)}});
-      if (!receive.valid()) return;
-      const ValueId other = builder_.function().result(receive);
+      const ir::AttributesId attributes =
+          to.InternAttributes({{"from", int64_t{twin}}, {"tag", TagOf(sum)}});
+      const ir::TypeId type = TypeOf(sum);
+      const OpId receive = to.AddOpOfTypes(OpKind::kReceive, {}, attributes, std::span(&type, 1));
+      const ValueId other = to.result(receive);
+      to.SetName(other, builder_.FreeName(absl::StrCat(TagOf(sum), ".twin")));
       SetOrigin(other, source_.origins[static_cast<size_t>(sum.index())], twin_shift);
       here_[sum] = builder_.Add(here_[sum], other);
     }
@@ -89,19 +92,14 @@ class StageCopy {
     if (!builder_.status().ok()) return;
     const Function& from = source_.function;
     Function& to = builder_.function();
-    ir::AttributeSet attributes = from.attributes(op);
-    for (const absl::string_view peer : {"from", "to"}) {
-      const bool has = from.kind(op) == (peer == "to" ? OpKind::kSend : OpKind::kReceive);
-      if (has) attributes.Set(peer, attributes.Int(peer, 0) + peer_shift);
-    }
-    std::vector<ValueId> operands;
-    for (const ValueId operand : from.operands(op)) operands.push_back(here_[operand]);
-    std::vector<ir::TypeId> types;
+    operands_.clear();
+    for (const ValueId operand : from.operands(op)) operands_.push_back(here_[operand]);
+    result_types_.clear();
     for (int32_t i = 0; i < from.result_count(op); ++i) {
-      types.push_back(to.InternType(from.type(from.result(op, i))));
+      result_types_.push_back(TypeOf(from.result(op, i)));
     }
     const OpId copy =
-        to.AddOpOfTypes(from.kind(op), operands, to.InternAttributes(attributes), types);
+        to.AddOpOfTypes(from.kind(op), operands_, AttributesOf(op, peer_shift), result_types_);
     for (int32_t i = 0; i < from.result_count(op); ++i) {
       const ValueId result = from.result(op, i);
       if (!from.value_name(result).empty()) {
@@ -111,10 +109,39 @@ class StageCopy {
     }
   }
 
+  // The type of a value of the source, in the table of the copy.
+  ir::TypeId TypeOf(ValueId value) {
+    ir::TypeId& here = types_here_[source_.function.type_id(value)];
+    if (!here.valid()) here = builder_.function().InternType(source_.function.type(value));
+    return here;
+  }
+
+  // The attributes of an op of the source, in the table of the copy.
+  ir::AttributesId AttributesOf(OpId op, int32_t peer_shift) {
+    const Function& from = source_.function;
+    Function& to = builder_.function();
+    const bool sends = from.kind(op) == OpKind::kSend;
+    if (sends || from.kind(op) == OpKind::kReceive) {
+      const absl::string_view peer = sends ? "to" : "from";
+      ir::AttributeSet attributes = from.attributes(op);
+      attributes.Set(peer, attributes.Int(peer, 0) + peer_shift);
+      return to.InternAttributes(attributes);
+    }
+    const auto place = static_cast<size_t>(from.attributes_id(op).index());
+    if (attributes_here_.size() <= place) attributes_here_.resize(place + 1);
+    ir::AttributesId& here = attributes_here_[place];
+    if (!here.valid()) here = to.InternAttributes(from.attributes(op));
+    return here;
+  }
+
   const StageFunction& source_;
   ir::Builder builder_;
   const int32_t origin_shift_;
   IdTable<ValueId, ValueId> here_;
+  IdTable<ir::TypeId, ir::TypeId> types_here_;
+  std::vector<ir::AttributesId> attributes_here_;
+  std::vector<ValueId> operands_;         // of the op that is being copied
+  std::vector<ir::TypeId> result_types_;  // likewise
   std::vector<ValueId> origins_;
 };
 

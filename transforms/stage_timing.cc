@@ -1,104 +1,97 @@
 #include "transforms/stage_timing.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "support/check.h"
 
 namespace orrery::transforms {
-namespace {
 
-constexpr double kNotYet = std::numeric_limits<double>::infinity();
+StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
+  const auto& orders = schedule.orders;
+  const PipelineShape& shape = schedule.shape;
+  const int32_t cells = shape.stages() * shape.microbatches;
+  const auto cell = [&](bool backward, int32_t stage, int32_t microbatch) {
+    return 1 + (backward ? cells : 0) + stage * shape.microbatches + microbatch;
+  };
+  const auto described = [&](int32_t rank, const ScheduleStep& from) {
+    const bool backward = from.kind != StepKind::kForward;
+    Step step{.rank = rank, .stage = from.stage % stages, .kind = from.kind};
+    step.cell = cell(backward, from.stage, from.microbatch);
+    if (from.kind == StepKind::kWeightGradient) {
+      step.own = step.cell;
+    } else if (!backward) {
+      if (step.stage > 0) step.sent = cell(false, from.stage - 1, from.microbatch);
+      step.sender = step.stage;
+    } else {
+      step.own = cell(false, from.stage, from.microbatch);
+      if (step.stage + 1 < stages) step.sent = cell(true, from.stage + 1, from.microbatch);
+      step.sender = std::min(step.stage + 1, stages - 1);
+    }
+    return step;
+  };
 
-class Player {
- public:
-  Player(const ScheduledRanks& schedule, std::span<const StageSeconds> stages)
-      : schedule_(schedule),
-        stages_(stages),
-        pipeline_(static_cast<int32_t>(stages.size())),
-        forward_(static_cast<size_t>(schedule.shape.stages()) *
-                     static_cast<size_t>(schedule.shape.microbatches),
-                 kNotYet),
-        backward_(forward_) {}
-
-  double Run() {
-    const auto& orders = schedule_.orders;
-    std::vector<size_t> next(orders.size());
-    std::vector<double> free(orders.size());
-    size_t left = 0;
-    for (const auto& order : orders) left += order.size();
-    while (left > 0) {
-      const size_t before = left;
-      for (size_t rank = 0; rank < orders.size(); ++rank) {
-        for (; next[rank] < orders[rank].size(); ++next[rank], --left) {
-          const ScheduleStep& step = orders[rank][next[rank]];
-          const double ready = Ready(step);
-          if (ready == kNotYet) break;
-          free[rank] = std::max(free[rank], ready) + Lasts(step);
-          At(step.kind == StepKind::kForward ? forward_ : backward_, step.stage, step.microbatch) =
-              step.kind == StepKind::kWeightGradient ? At(backward_, step.stage, step.microbatch)
-                                                     : free[rank];
+  std::vector<char> done(static_cast<size_t>(1 + 2 * cells), 0);
+  done[0] = 1;
+  std::vector<size_t> next(orders.size());
+  size_t left = 0;
+  for (const auto& order : orders) left += order.size();
+  steps_.reserve(left);
+  while (left > 0) {
+    const size_t before = left;
+    for (size_t rank = 0; rank < orders.size(); ++rank) {
+      for (; next[rank] < orders[rank].size(); ++next[rank], --left) {
+        const Step step = described(static_cast<int32_t>(rank), orders[rank][next[rank]]);
+        if (done[static_cast<size_t>(step.own)] == 0 || done[static_cast<size_t>(step.sent)] == 0) {
+          break;
         }
+        done[static_cast<size_t>(step.cell)] = 1;
+        steps_.push_back(step);
       }
-      ORRERY_CHECK(left < before) << "orders that deadlock";
     }
-    for (int32_t stage = 0; stage < schedule_.shape.stages(); ++stage) {
-      const auto rank = static_cast<size_t>(RankOf(schedule_.placement, schedule_.shape, stage));
-      free[rank] += Of(stage).update;
+    ORRERY_CHECK(left < before) << "orders that deadlock";
+  }
+  for (int32_t stage = 0; stage < shape.stages(); ++stage) {
+    ranks_.push_back(RankOf(schedule.placement, shape, stage));
+  }
+  free_.resize(orders.size());
+  finish_.resize(done.size());
+}
+
+double StepTimer::Seconds(std::span<const StageSeconds> stages) {
+  std::fill(free_.begin(), free_.end(), 0.0);
+  for (const Step& step : steps_) {
+    const StageSeconds& stage = stages[static_cast<size_t>(step.stage)];
+    double ready = finish_[static_cast<size_t>(step.own)];
+    if (step.sent != 0) {
+      ready = std::max(ready, finish_[static_cast<size_t>(step.sent)] +
+                                  stages[static_cast<size_t>(step.sender)].receive);
     }
-    return *std::ranges::max_element(free);
-  }
-
- private:
-  const StageSeconds& Of(int32_t stage) const {
-    return stages_[static_cast<size_t>(stage % pipeline_)];
-  }
-
-  double& At(std::vector<double>& table, int32_t stage, int32_t microbatch) const {
-    return table[static_cast<size_t>(stage) * static_cast<size_t>(schedule_.shape.microbatches) +
-                 static_cast<size_t>(microbatch)];
-  }
-
-  double Lasts(const ScheduleStep& step) const {
-    const StageSeconds& stage = Of(step.stage);
+    double& free = free_[static_cast<size_t>(step.rank)];
+    free = std::max(free, ready);
     switch (step.kind) {
       case StepKind::kForward:
-        return stage.forward;
+        free += stage.forward;
+        break;
       case StepKind::kBackward:
-        return stage.input_gradient + stage.weight_gradient;
+        free += stage.input_gradient + stage.weight_gradient;
+        break;
       case StepKind::kInputGradient:
-        return stage.input_gradient;
+        free += stage.input_gradient;
+        break;
       case StepKind::kWeightGradient:
-        return stage.weight_gradient;
+        free += stage.weight_gradient;
+        continue;  // nothing waits for it
     }
-    return 0;
+    finish_[static_cast<size_t>(step.cell)] = free;
   }
-
-  // When what the step waits for is there.
-  double Ready(const ScheduleStep& step) {
-    const bool first = step.stage % pipeline_ == 0;
-    const bool last = step.stage % pipeline_ == pipeline_ - 1;
-    if (step.kind == StepKind::kForward) {
-      if (first) return 0;
-      return At(forward_, step.stage - 1, step.microbatch) + Of(step.stage).receive;
-    }
-    if (step.kind == StepKind::kWeightGradient) return At(backward_, step.stage, step.microbatch);
-    const double own = At(forward_, step.stage, step.microbatch);
-    if (last) return own;
-    const double later = At(backward_, step.stage + 1, step.microbatch);
-    return std::max(own, later + Of(step.stage + 1).receive);
+  for (size_t stage = 0; stage < ranks_.size(); ++stage) {
+    free_[static_cast<size_t>(ranks_[stage])] += stages[stage % stages.size()].update;
   }
-
-  const ScheduledRanks& schedule_;
-  const std::span<const StageSeconds> stages_;
-  const int32_t pipeline_;                  // stages of one
-  std::vector<double> forward_, backward_;  // finish of each stage and microbatch
-};
-
-}  // namespace
+  return *std::ranges::max_element(free_);
+}
 
 double StepSeconds(const ScheduledRanks& schedule, std::span<const StageSeconds> stages) {
-  return Player(schedule, stages).Run();
+  return StepTimer(schedule, static_cast<int32_t>(stages.size())).Seconds(stages);
 }
 
 }  // namespace orrery::transforms

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_STAGE_TIMING_H_
 #define ORRERY_TRANSFORMS_STAGE_TIMING_H_
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,9 +22,35 @@ struct StageSeconds {
   double receive = 0;  // from the stage before, and from the stage after to that one
 };
 
-/// From the first step to the last update, when each step starts as soon as its rank is free and
-/// what it waits for has arrived (see orders.h), and a rank computes while it sends. `stages`: of
-/// one pipeline; those of a second one are alike. Requires orders that do not deadlock.
+/// Times one schedule for stages of any lengths. What waits for what is found once.
+class StepTimer {
+ public:
+  /// `stages`: of one pipeline; those of a second one are alike. Requires orders that do not
+  /// deadlock.
+  StepTimer(const ScheduledRanks& schedule, int32_t stages);
+
+  /// From the first step to the last update, when each step starts as soon as its rank is free and
+  /// what it waits for has arrived (see orders.h), and a rank computes while it sends.
+  double Seconds(std::span<const StageSeconds> stages);
+
+ private:
+  struct Step {
+    int32_t rank = 0;
+    int32_t stage = 0;  // of its pipeline
+    StepKind kind = StepKind::kForward;
+    int32_t cell = 0;    // of finish_: where its own end goes
+    int32_t own = 0;     // what it waits for on its rank; 0: for nothing
+    int32_t sent = 0;    // what it waits for from another stage; 0: for nothing
+    int32_t sender = 0;  // the later of both stages, whose `receive` it takes
+  };
+
+  std::vector<Step> steps_;     // each after what it waits for
+  std::vector<int32_t> ranks_;  // of each stage, those of a second pipeline behind
+  std::vector<double> free_;    // from when on, by rank
+  std::vector<double> finish_;  // of each forward and backward; the first is of nothing
+};
+
+/// The same once.
 double StepSeconds(const ScheduledRanks& schedule, std::span<const StageSeconds> stages);
 
 }  // namespace orrery::transforms
