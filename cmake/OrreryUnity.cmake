@@ -10,6 +10,13 @@ set(ORRERY_STAND_ALONE
   cluster/topologies
   cluster/topology_route_test.cc
   cluster/topology_test.cc
+  cost_models/collectives
+  cost_models/roofline.cc
+  simulator/bubble.cc
+  simulator/play_test.cc
+  simulator/rank_programs_parser.cc
+  simulator/rank_programs_printer.cc
+  simulator/rank_programs_property_test.cc
   importer/inline_functions.cc
   importer/known_values.cc
   importer/neural_test.cc
@@ -65,6 +72,7 @@ set(ORRERY_STAND_ALONE
   support/id_test.cc
   tests/semantics/recompute_test.cc
   tests/semantics/zero_test.cc
+  tools/redistribution_cases.cc
   transforms/auto_shard_test.cc
   transforms/axis_layout.cc
   transforms/fuse_attention.cc

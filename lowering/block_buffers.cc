@@ -26,7 +26,9 @@ class BufferFinder {
         context_(context),
         bytes_(bytes),
         copies_(context.cost_model.copies_everything()),
-        updates_(context.phase == Phase::kUpdate) {
+        updates_(context.phase == Phase::kUpdate),
+        of_update_(context.update),
+        of_weights_(context.weights) {
     const int32_t values = function_.value_limit();
     result_.buffer.resize(values);
     result_.uses.resize(values, 0);
@@ -72,7 +74,7 @@ class BufferFinder {
   }
 
   bool IsForUpdate(ValueId value) const {
-    return context_.update == nullptr || HasOrigin(context_.update, OriginOf(value));
+    return context_.update == nullptr || of_update_.contains(OriginOf(value));
   }
 
   void FindKind(OpId op) {
@@ -150,8 +152,7 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident || HasOrigin(context_.weights, OriginOf(input.value)))
-        ++result_.uses[input.value];
+      if (resident || of_weights_.contains(OriginOf(input.value))) ++result_.uses[input.value];
     }
   }
 
@@ -183,8 +184,9 @@ class BufferFinder {
   const ir::Function& function_;
   const BlockContext& context_;
   const IdTable<ir::TypeId, int64_t>& bytes_;
-  const bool copies_;             // where a framework works in place
-  const bool updates_;            // the phase is update
+  const bool copies_;   // where a framework works in place
+  const bool updates_;  // the phase is update
+  const OriginSet of_update_, of_weights_;
   IdTable<ValueId, char> saved_;  // left for another function
   BlockBuffers result_;
 };

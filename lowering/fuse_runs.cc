@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "support/check.h"
 
 namespace orrery::lowering {
 namespace {
@@ -192,6 +193,7 @@ class RunFusing {
         AddProfile(events, run, memory);
       }
     }
+    ORRERY_CHECK(next == block_.memory.size()) << "memory events are not in the order of tasks";
     block_.memory = std::move(memory);
   }
 

@@ -32,24 +32,6 @@ absl::Status TooManyTasks(int64_t tasks) {
                               " are simulated; try fewer microbatches")});
 }
 
-// How long the phases of the average stage take, in nanoseconds.
-transforms::StepDurations DurationsOf(const std::vector<Stage>& stages) {
-  transforms::StepDurations durations = {.forward = 0, .input_gradient = 0, .weight_gradient = 0};
-  const auto add = [&](const PhaseBlocks& blocks, int64_t& to) {
-    Duration sum;
-    for (const BlockTask& task : blocks.final().tasks) {
-      if (!IsHostStream(task.stream)) sum += task.duration;
-    }
-    to += sum.picoseconds() / 1000 / std::ssize(stages);
-  };
-  for (const Stage& stage : stages) {
-    add(stage.forward, durations.forward);
-    add(stage.backward, durations.input_gradient);
-    add(stage.weights, durations.weight_gradient);
-  }
-  return durations;
-}
-
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input)
@@ -63,6 +45,7 @@ class Lowering {
 
   absl::StatusOr<Program> Run() {
     ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape_));
+    ORRERY_RETURN_IF_ERROR(CheckPlacement());
     const Placements placements = {
         .microbatches = shape_.microbatches, .shape = shape_, .update_every = UpdateEvery()};
     StageMaker maker(input_, geometry_, placements, pricing_, program_);
@@ -76,7 +59,7 @@ class Lowering {
         static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
     placements_ = placements;
     placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
-    if (input_.schedule.weighs_durations) shape_.durations = DurationsOf(stages_);
+    if (input_.schedule.weighs_durations) shape_.durations = PhaseDurations();
     const transforms::RankOrders orders = input_.schedule.OrdersOf(shape_);
     CountMicrobatches(orders);
     PlaceSlots(orders);
@@ -95,10 +78,63 @@ class Lowering {
                                   static_cast<int32_t>(input.step.stages.size()) / ranks);
   }
 
+  // The step has been cut for the schedule's ranks.
+  absl::Status CheckPlacement() const {
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      const int32_t wanted =
+          s < shape_.stages() ? RankOf(input_.schedule.placement, shape_, s) : -1;
+      if (wanted == geometry_.place_of(s)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "stage ", s, " of ", geometry_.stages(), " is on rank ", geometry_.place_of(s), " of ",
+          shape_.ranks, "; schedule ", input_.schedule.name, " wants it on ", wanted,
+          "; partition for the schedule's placement and chunks"));
+    }
+    return absl::OkStatus();
+  }
+
   int64_t UpdateEvery() const {
     if (!input_.schedule.asynchronous) return 0;
     if (input_.schedule.microbatches_an_update == nullptr) return 1;
     return input_.schedule.microbatches_an_update(ShapeOf(input_, 1));
+  }
+
+  // How long the phases of the average stage take, in nanoseconds; the same whether ranks are
+  // folded or not.
+  transforms::StepDurations PhaseDurations() {
+    Duration forward, input_gradient, weight_gradient;
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      const Stage& stage = stages_[static_cast<size_t>(s)];
+      forward += DurationOf(s, stage.forward);
+      input_gradient += DurationOf(s, stage.backward);
+      weight_gradient += DurationOf(s, stage.weights);
+    }
+    const auto average = [this](Duration sum) {
+      return sum.picoseconds() / 1000 / geometry_.stages();
+    };
+    return {.forward = average(forward),
+            .input_gradient = average(input_gradient),
+            .weight_gradient = average(weight_gradient)};
+  }
+
+  // On the slowest device, in the slowest group.
+  Duration DurationOf(int32_t s, const PhaseBlocks& blocks) {
+    const PlacedBlock& placed = blocks.later.block.tasks.empty() ? blocks.first : blocks.later;
+    Duration sum;
+    for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
+      const BlockTask& task = placed.block.tasks[t];
+      if (IsHostStream(task.stream)) continue;
+      Duration slowest = task.duration;
+      for (const auto& durations : placed.other_durations) {
+        slowest = std::max(slowest, durations[t]);
+      }
+      const size_t groups =
+          task.group.empty() || placer_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
+      for (size_t group = 0; group < groups; ++group) {
+        slowest = std::max(slowest, pricing_.Collective(s, task, group).duration);
+      }
+      sum += slowest;
+    }
+    return sum;
   }
 
   void CountMicrobatches(const transforms::RankOrders& orders) {

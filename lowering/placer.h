@@ -41,6 +41,7 @@ class Placer {
         releases_(program.rank_count()),
         last_kernels_(program.rank_count()) {}
 
+  bool folded() const { return fold_; }
   /// Runs one block on every actor of its stage: op by op, so that the members of a collective
   /// meet.
   void Place(const Item& item);

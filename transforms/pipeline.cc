@@ -316,6 +316,13 @@ absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir
   const bool two_way = options.placement == StagePlacement::kTwoWay;
   const PipelineShape shape = {.ranks = static_cast<int32_t>(pp.has_value() ? mesh.size(*pp) : 1),
                                .chunks = options.chunks};
+  const int64_t wanted = int64_t{shape.ranks} * (two_way ? 1 : shape.chunks);
+  if (wanted > std::ssize(function.order())) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail = absl::StrCat(function.order().size(), " ops do not cut into ", wanted,
+                                " stages; try a smaller --pp or fewer --chunks")});
+  }
   StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
                          .equal_stages = options.equal_stages,
                          .split_backward = options.split_backward,

@@ -23,7 +23,7 @@ void CheckStepsAreOfShape(const RankOrders& orders, const PipelineShape& shape) 
 
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape) {
   CheckStepsAreOfShape(orders, shape);
-  const StepPlayer player(orders, placement, shape, {});
+  const StepPlayer player(orders, placement, shape, {.pairs_wait = true});
   ORRERY_CHECK(player.Deadlock().empty()) << "deadlock: " << player.Deadlock();
   for (size_t rank = 0; rank < orders.size(); ++rank) {
     for (size_t i = 0; i < orders[rank].size(); ++i) {

@@ -21,7 +21,8 @@
 namespace orrery::transforms {
 
 /// Gives every step its slot: the earliest unit time at which its rank is free and what it waits
-/// for has finished, each step lasting one unit. Aborts when the orders deadlock or have a step
+/// for has finished, each step lasting one unit; of steps that run at once, what both wait for.
+/// Aborts when the orders deadlock or have a step
 /// that the shape has not: a schedule's bug.
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape);
 
@@ -29,7 +30,8 @@ void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineSha
 int32_t UnitMakespan(const RankOrders& orders);
 
 /// Checks, whatever the slots, that each rank runs just the steps of its stages, each forward once
-/// and each backward once or both its parts once; and that no two ranks wait for each other. The
+/// and each backward once or both its parts once; and that no two ranks wait for each other, nor
+/// one of two steps that run at once for the other. The
 /// error names the step that is missing, doubled or misplaced, or the steps of the cycle.
 absl::Status CheckOrders(const RankOrders& orders, StagePlacement placement,
                          const PipelineShape& shape);

@@ -66,8 +66,8 @@ class OrdersReader {
     for (const absl::string_view part : absl::StrSplit(cell.substr(1, close - 1), ';')) {
       ORRERY_RETURN_IF_ERROR(ReadStep(absl::StripAsciiWhitespace(part)));
     }
-    if (order.size() < begin + 2) return Error(cell, "two steps that run at once");
-    for (size_t i = begin; i + 1 < order.size(); ++i) order[i].with_next = true;
+    if (order.size() != begin + 2) return Error(cell, "two steps that run at once");
+    order[begin].with_next = true;
     return absl::OkStatus();
   }
 

@@ -17,6 +17,7 @@ constexpr std::array kSchedules = {
 };
 
 constexpr int32_t kChunksUnlessSaid = 2;
+constexpr int32_t kMostStages = 1 << 20;
 
 }  // namespace
 
@@ -44,6 +45,8 @@ absl::Status PipelineSchedule::CheckShape(const PipelineShape& shape) const {
   absl::Status status;
   if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 1) {
     status = NoSuchOrders(shape, "at least one of each");
+  } else if (int64_t{shape.ranks} * shape.chunks > kMostStages) {
+    status = NoSuchOrders(shape, absl::StrCat("at most ", kMostStages, " stages"));
   } else if (chunks != 0 && shape.chunks != chunks) {
     status =
         NoSuchOrders(shape, absl::StrCat(chunks, chunks == 1 ? " chunk a rank" : " chunks a rank"));

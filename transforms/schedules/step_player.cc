@@ -76,15 +76,33 @@ StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
   }
 }
 
-std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {
-  int64_t start = free_[rank];
-  for (const ScheduleStep& need : needs_.Of(orders_[rank][next_[rank]])) {
+std::optional<int64_t> StepPlayer::ReadyAt(size_t rank, const ScheduleStep& step) const {
+  int64_t ready = 0;
+  for (const ScheduleStep& need : needs_.Of(step)) {
     const int64_t finish = finish_[need];
     if (finish == kNotYet) return std::nullopt;
     const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
-    start = std::max(start, finish + (here ? 0 : lengths_.send));
+    ready = std::max(ready, finish + (here ? 0 : lengths_.send));
   }
-  return start;
+  return ready;
+}
+
+const ScheduleStep* StepPlayer::PartnerOf(size_t rank, size_t place) const {
+  const auto& order = orders_[rank];
+  const bool has = lengths_.pairs_wait && order[place].with_next && place + 1 < order.size();
+  return has ? &order[place + 1] : nullptr;
+}
+
+std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {
+  const size_t next = next_[rank];
+  std::optional<int64_t> ready = ReadyAt(rank, orders_[rank][next]);
+  if (const ScheduleStep* partner = PartnerOf(rank, next);
+      ready.has_value() && partner != nullptr) {
+    const std::optional<int64_t> both = ReadyAt(rank, *partner);
+    ready = both.has_value() ? std::optional(std::max(*ready, *both)) : both;
+  }
+  if (ready.has_value()) ready = std::max(*ready, free_[rank]);
+  return ready;
 }
 
 bool StepPlayer::Run(size_t rank) {
@@ -102,9 +120,12 @@ bool StepPlayer::Run(size_t rank) {
 
 std::optional<StepPlayer::Blocked> StepPlayer::BlockedOn(size_t rank) const {
   if (next_[rank] == orders_[rank].size()) return std::nullopt;
-  const ScheduleStep& step = orders_[rank][next_[rank]];
-  for (const ScheduleStep& need : needs_.Of(step)) {
-    if (finish_[need] == kNotYet) return Blocked{.step = step, .need = need};
+  const ScheduleStep& next = orders_[rank][next_[rank]];
+  for (const ScheduleStep* step : {&next, PartnerOf(rank, next_[rank])}) {
+    if (step == nullptr) continue;
+    for (const ScheduleStep& need : needs_.Of(*step)) {
+      if (finish_[need] == kNotYet) return Blocked{.step = *step, .need = need};
+    }
   }
   return std::nullopt;
 }

@@ -68,6 +68,8 @@ class StepTable {
 struct StepLengths {
   std::array<int64_t, 4> of_kind = {1, 1, 1, 1};
   int64_t send = 0;
+  /// Steps that run at once start when what both wait for is there.
+  bool pairs_wait = false;
 };
 
 /// Plays orders, each step as early as it can, as far as they go.
@@ -91,6 +93,11 @@ class StepPlayer {
   };
   /// The first step of the rank that has not run and what it waits for.
   std::optional<Blocked> BlockedOn(size_t rank) const;
+  /// From when on a step of the rank can run, as far as what it waits for goes; nothing while that
+  /// has not run.
+  std::optional<int64_t> ReadyAt(size_t rank, const ScheduleStep& step) const;
+  /// The step that has to be ready with the one at `place` of the rank's order; null: none.
+  const ScheduleStep* PartnerOf(size_t rank, size_t place) const;
   /// When the next step of the rank can start, or nothing while it must wait.
   std::optional<int64_t> StartOfNext(size_t rank) const;
   /// Runs the rank until it must wait; returns whether it got on.

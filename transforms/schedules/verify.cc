@@ -147,7 +147,8 @@ absl::Status CheckOrders(const RankOrders& orders, StagePlacement placement,
     }
   }
   ORRERY_RETURN_IF_ERROR(completeness.CheckNoneIsMissing());
-  const std::string deadlock = StepPlayer(orders, placement, shape, {}).Deadlock();
+  const std::string deadlock =
+      StepPlayer(orders, placement, shape, {.pairs_wait = true}).Deadlock();
   if (deadlock.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("deadlock: " + deadlock);
 }
@@ -162,11 +163,15 @@ absl::Status VerifyOrders(const RankOrders& orders, StagePlacement placement,
   }
   const StepNeeds needs(placement, shape);
   for (const auto& order : orders) {
-    for (const ScheduleStep& step : order) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      const ScheduleStep& step = order[i];
+      // The second of two that run at once starts with the first.
+      const bool second = i > 0 && order[i - 1].with_next;
+      const int32_t start = second ? order[i - 1].slot : step.slot;
       for (const ScheduleStep& need : needs.Of(step)) {
-        if (slots[need] < step.slot) continue;
+        if (slots[need] < start) continue;
         return absl::InvalidArgumentError(
-            absl::StrCat(StepName(step), " is in slot ", step.slot, ", but waits for ",
+            absl::StrCat(StepName(step), " is in slot ", start, ", but waits for ",
                          StepName(AsOrdered(orders, need)), " in slot ", slots[need]));
       }
     }
