@@ -13,6 +13,7 @@ set(ORRERY_STAND_ALONE
   cost_models/collectives
   cost_models/roofline.cc
   simulator/bubble.cc
+  simulator/fluid_network.cc
   simulator/play_test.cc
   simulator/rank_programs_parser.cc
   simulator/rank_programs_printer.cc
@@ -70,6 +71,7 @@ set(ORRERY_STAND_ALONE
   ir/tensorcraft_text_test.cc
   ir/verifier_test.cc
   support/id_test.cc
+  tests/lowering/zero_test.cc
   tests/semantics/recompute_test.cc
   tests/semantics/zero_test.cc
   tools/redistribution_cases.cc

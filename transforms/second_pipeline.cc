@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "support/status.h"
@@ -17,29 +18,49 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
+// Sums of gradients that stages send each other by themselves, by stage and tag.
+using SumsSent = absl::flat_hash_set<std::pair<int32_t, std::string>>;
+
+bool IsSum(const Function& update, ValueId value) {
+  return !update.producer(value).valid() && update.input_role(value) == ir::InputRole::kAccumulator;
+}
+
+// What changes in a copy of one function of a stage.
+struct CopyOptions {
+  int32_t origin_shift = 0;  // origins are so much further on than they were
+  int32_t peer_shift = 0;    // and peers of sends and receives so many stages
+  /// The stage that holds the same of the other pipeline, where sums of gradients are exchanged
+  /// with it; else -1.
+  int32_t twin = -1;
+  int32_t twin_peer_shift = 0;  // to the twins of peers
+  int32_t twin_origin_shift = 0;
+};
+
 // Rebuilds one function of a stage op by op.
 class StageCopy {
  public:
-  // `name` of the new function. Origins of the copy are `origin_shift` further on than they were.
-  StageCopy(const StageFunction& source, const std::string& name, int32_t origin_shift)
+  // `name` of the new function.
+  StageCopy(const StageFunction& source, const std::string& name, const CopyOptions& options,
+            const SumsSent& sums)
       : source_(source),
         builder_(name, source.function.mesh()),
-        origin_shift_(origin_shift),
+        options_(options),
+        sums_(sums),
         here_(source.function.value_limit()),
         types_here_(source.function.types().size()) {}
 
-  // Peers of sends and receives are `peer_shift` stages further on. With `twin` >= 0, sums of
-  // gradients that come in are exchanged with that stage, whose origins are `twin_shift` further on
-  // than those of the source.
-  absl::StatusOr<StageFunction> Run(int32_t peer_shift, int32_t twin, int32_t twin_shift) {
+  absl::StatusOr<StageFunction> Run() {
     const Function& from = source_.function;
     for (const ir::Input& input : from.inputs()) {
       const ValueId value = builder_.function().AddInputOfType(from.value_name(input.value),
                                                                TypeOf(input.value), input.role);
       Bind(input.value, value);
     }
-    if (twin >= 0) Exchange(twin, twin_shift);
-    for (const OpId op : from.order()) CopyOp(op, peer_shift);
+    if (options_.twin >= 0) {
+      own_ = here_;
+      Exchange();
+    }
+    for (const OpId op : from.order()) CopyOp(op);
     for (const ir::Output& output : from.outputs()) {
       builder_.Return(here_[output.value], output.role,
                       output.of.valid() ? here_[output.of] : ValueId());
@@ -60,46 +81,87 @@ class StageCopy {
 
   void Bind(ValueId source, ValueId here) {
     here_[source] = here;
-    SetOrigin(here, source_.origins[static_cast<size_t>(source.index())], origin_shift_);
+    SetOrigin(here, source_.origins[static_cast<size_t>(source.index())], options_.origin_shift);
   }
 
-  void Exchange(int32_t twin, int32_t twin_shift) {
+  void Exchange() {
     const Function& from = source_.function;
     std::vector<ValueId> sums;
     for (const ir::Input& input : from.inputs()) {
-      if (input.role == ir::InputRole::kAccumulator) sums.push_back(input.value);
+      if (input.role == ir::InputRole::kAccumulator && IsRead(input.value)) {
+        sums.push_back(input.value);
+      }
     }
+    for (const ValueId sum : sums) Send(here_[sum], TagOf(sum), options_.twin);
+    for (const ValueId sum : sums) AddOf(sum, TagOf(sum), options_.twin);
+  }
+
+  // Not only sent to another stage.
+  bool IsRead(ValueId sum) const {
+    const Function& from = source_.function;
+    const auto reads = [&](OpId op) {
+      return from.kind(op) != OpKind::kSend && std::ranges::count(from.operands(op), sum) > 0;
+    };
+    return std::ranges::any_of(from.order(), reads);
+  }
+
+  void Send(ValueId here, const std::string& tag, int32_t to) {
+    Function& function = builder_.function();
+    function.AddOpOfTypes(OpKind::kSend, std::span(&here, 1),
+                          function.InternAttributes({{"tag", tag}, {"to", int64_t{to}}}), {});
+  }
+
+  // Adds to what a value of the source has become what comes from a stage of the other pipeline.
+  void AddOf(ValueId value, const std::string& tag, int32_t stage) {
+    if (!builder_.status().ok()) return;
     Function& to = builder_.function();
-    for (const ValueId sum : sums) {
-      to.AddOpOfTypes(OpKind::kSend, std::span(&here_[sum], 1),
-                      to.InternAttributes({{"tag", TagOf(sum)}, {"to", int64_t{twin}}}), {});
-    }
-    for (const ValueId sum : sums) {
-      const ir::AttributesId attributes =
-          to.InternAttributes({{"from", int64_t{twin}}, {"tag", TagOf(sum)}});
-      const ir::TypeId type = TypeOf(sum);
-      const OpId receive = to.AddOpOfTypes(OpKind::kReceive, {}, attributes, std::span(&type, 1));
-      const ValueId other = to.result(receive);
-      to.SetName(other, builder_.FreeName(absl::StrCat(TagOf(sum), ".twin")));
-      SetOrigin(other, source_.origins[static_cast<size_t>(sum.index())], twin_shift);
-      here_[sum] = builder_.Add(here_[sum], other);
-    }
+    const ir::AttributesId attributes =
+        to.InternAttributes({{"from", int64_t{stage}}, {"tag", tag}});
+    const ir::TypeId type = TypeOf(value);
+    const OpId receive = to.AddOpOfTypes(OpKind::kReceive, {}, attributes, std::span(&type, 1));
+    const ValueId other = to.result(receive);
+    to.SetName(other, builder_.FreeName(absl::StrCat(tag, ".twin")));
+    SetOrigin(other, source_.origins[static_cast<size_t>(value.index())],
+              options_.twin_origin_shift);
+    here_[value] = builder_.Add(here_[value], other);
   }
 
   std::string TagOf(ValueId value) const { return std::string(source_.function.value_name(value)); }
 
-  void CopyOp(OpId op, int32_t peer_shift) {
+  // A stage's own sum for another stage that has the parameter, too: to both its copies.
+  void SendSum(OpId op) {
+    const Function& from = source_.function;
+    const ValueId sum = from.operands(op)[0];
+    const std::string tag = from.attributes(op).String("tag", "");
+    const auto peer = static_cast<int32_t>(from.attributes(op).Int("to", 0));
+    Send(own_[sum], tag, peer + options_.peer_shift);
+    Send(own_[sum], tag, peer + options_.twin_peer_shift);
+  }
+
+  // To the sum of another stage that has the parameter, too, that of its twin.
+  void AddSumOfTwin(OpId op) {
+    const Function& from = source_.function;
+    const auto peer = static_cast<int32_t>(from.attributes(op).Int("from", 0));
+    const std::string tag = from.attributes(op).String("tag", "");
+    if (!sums_.contains({peer, tag})) return;
+    AddOf(from.result(op), tag, peer + options_.twin_peer_shift);
+  }
+
+  void CopyOp(OpId op) {
     if (!builder_.status().ok()) return;
     const Function& from = source_.function;
     Function& to = builder_.function();
+    const bool exchanges = options_.twin >= 0;
+    if (exchanges && from.kind(op) == OpKind::kSend && IsSum(from, from.operands(op)[0])) {
+      return SendSum(op);
+    }
     operands_.clear();
     for (const ValueId operand : from.operands(op)) operands_.push_back(here_[operand]);
     result_types_.clear();
     for (int32_t i = 0; i < from.result_count(op); ++i) {
       result_types_.push_back(TypeOf(from.result(op, i)));
     }
-    const OpId copy =
-        to.AddOpOfTypes(from.kind(op), operands_, AttributesOf(op, peer_shift), result_types_);
+    const OpId copy = to.AddOpOfTypes(from.kind(op), operands_, AttributesOf(op), result_types_);
     for (int32_t i = 0; i < from.result_count(op); ++i) {
       const ValueId result = from.result(op, i);
       if (!from.value_name(result).empty()) {
@@ -107,6 +169,7 @@ class StageCopy {
       }
       Bind(result, to.result(copy, i));
     }
+    if (exchanges && from.kind(op) == OpKind::kReceive) AddSumOfTwin(op);
   }
 
   // The type of a value of the source, in the table of the copy.
@@ -117,14 +180,14 @@ class StageCopy {
   }
 
   // The attributes of an op of the source, in the table of the copy.
-  ir::AttributesId AttributesOf(OpId op, int32_t peer_shift) {
+  ir::AttributesId AttributesOf(OpId op) {
     const Function& from = source_.function;
     Function& to = builder_.function();
     const bool sends = from.kind(op) == OpKind::kSend;
     if (sends || from.kind(op) == OpKind::kReceive) {
       const absl::string_view peer = sends ? "to" : "from";
       ir::AttributeSet attributes = from.attributes(op);
-      attributes.Set(peer, attributes.Int(peer, 0) + peer_shift);
+      attributes.Set(peer, attributes.Int(peer, 0) + options_.peer_shift);
       return to.InternAttributes(attributes);
     }
     const auto place = static_cast<size_t>(from.attributes_id(op).index());
@@ -136,8 +199,10 @@ class StageCopy {
 
   const StageFunction& source_;
   ir::Builder builder_;
-  const int32_t origin_shift_;
+  const CopyOptions options_;
+  const SumsSent& sums_;
   IdTable<ValueId, ValueId> here_;
+  IdTable<ValueId, ValueId> own_;  // sums before they are exchanged
   IdTable<ir::TypeId, ir::TypeId> types_here_;
   std::vector<ir::AttributesId> attributes_here_;
   std::vector<ValueId> operands_;         // of the op that is being copied
@@ -155,46 +220,46 @@ int32_t OriginLimit(const PipelinedStep& step) {
   return limit;
 }
 
-absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
-  for (const PipelineStage& stage : step.stages) {
-    const Function& update = stage.update.function;
+// Of all updates.
+SumsSent FindSumsSent(const PipelinedStep& step) {
+  SumsSent sums;
+  for (size_t k = 0; k < step.stages.size(); ++k) {
+    const Function& update = step.stages[k].update.function;
     for (const OpId op : update.order()) {
-      if (update.kind(op) != OpKind::kReceive) continue;
-      return InfeasibleStatus(
-          {.reason = InfeasibleReason::kUnsupported,
-           .detail = absl::StrCat("gradient ", ir::PrintValue(update, update.result(op)),
-                                  " is of a parameter of several stages, which two pipelines in "
-                                  "opposite directions have twice; try another schedule, or "
-                                  "embeddings that are not tied")});
+      if (update.kind(op) != OpKind::kSend || !IsSum(update, update.operands(op)[0])) continue;
+      sums.emplace(static_cast<int32_t>(k), update.attributes(op).String("tag", ""));
     }
   }
-  return absl::OkStatus();
+  return sums;
 }
 
 }  // namespace
 
 absl::Status AddSecondPipeline(PipelinedStep& step) {
-  ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
   const auto depth = static_cast<int32_t>(step.stages.size());
   const int32_t limit = OriginLimit(step);
+  const SumsSent sums = FindSumsSent(step);
   const auto name = [](const StageFunction& part) {
     return absl::StrCat(part.function.name(), ".back");
   };
   for (int32_t k = 0; k < depth; ++k) {
-    const PipelineStage& first = step.stages[static_cast<size_t>(k)];
+    PipelineStage& first = step.stages[static_cast<size_t>(k)];
     PipelineStage second;
     const auto copy = [&](const StageFunction& part) {
-      return StageCopy(part, name(part), limit).Run(depth, -1, 0);
+      return StageCopy(part, name(part), {.origin_shift = limit, .peer_shift = depth}, sums).Run();
     };
     ORRERY_ASSIGN_OR_RETURN(second.forward, copy(first.forward));
     ORRERY_ASSIGN_OR_RETURN(second.backward, copy(first.backward));
     ORRERY_ASSIGN_OR_RETURN(second.weights, copy(first.weights));
+    const CopyOptions back = {.origin_shift = limit, .peer_shift = depth, .twin = k};
     ORRERY_ASSIGN_OR_RETURN(second.update,
-                            StageCopy(first.update, name(first.update), limit).Run(depth, k, 0));
-    ORRERY_ASSIGN_OR_RETURN(StageFunction update,
-                            StageCopy(first.update, std::string(first.update.function.name()), 0)
-                                .Run(0, depth + k, limit));
-    step.stages[static_cast<size_t>(k)].update = std::move(update);
+                            StageCopy(first.update, name(first.update), back, sums).Run());
+    const CopyOptions there = {
+        .twin = depth + k, .twin_peer_shift = depth, .twin_origin_shift = limit};
+    ORRERY_ASSIGN_OR_RETURN(
+        StageFunction update,
+        StageCopy(first.update, std::string(first.update.function.name()), there, sums).Run());
+    first.update = std::move(update);
     step.stages.push_back(std::move(second));
   }
   return absl::OkStatus();

@@ -8,8 +8,8 @@ namespace orrery::transforms {
 
 /// Appends to the p stages of `step` a copy of each, stage p+k of stage k, for the microbatches
 /// that take the other direction (StagePlacement::kTwoWay). Stages k and p+k exchange their sums of
-/// gradients at the beginning of the update, and make the same update. Infeasible with parameters
-/// that several stages share.
+/// gradients at the beginning of the update, and make the same update. A parameter that several
+/// stages have is summed up over those of both pipelines.
 absl::Status AddSecondPipeline(PipelinedStep& step);
 
 }  // namespace orrery::transforms

@@ -11,6 +11,7 @@
 #include "support/check.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
 namespace orrery::lowering {
@@ -27,8 +28,9 @@ class Dice {
   explicit Dice(uint32_t seed) : random_(seed) {}
   template <typename T>
   T Pick(std::initializer_list<T> choices) {
-    return choices.begin()[random_() % choices.size()];
+    return choices.begin()[Below(choices.size())];
   }
+  size_t Below(size_t count) { return random_() % count; }
 
  private:
   std::mt19937 random_;
@@ -46,33 +48,75 @@ ir::Function MakeStep(Dice& dice, uint32_t seed, int64_t layers, int64_t batch) 
   return step;
 }
 
+bool SplitsBackward(const transforms::RankOrders& orders) {
+  for (const auto& order : orders) {
+    for (const transforms::ScheduleStep& step : order) {
+      if (step.kind == transforms::StepKind::kInputGradient) return true;
+    }
+  }
+  return false;
+}
+
+// Any synchronous one that is for so many ranks and microbatches, half of the time one of the old
+// ones.
+void PickSchedule(Dice& dice, Configuration& c) {
+  c.schedule = dice.Pick({"1f1b", "gpipe", "distir"});
+  c.chunks = dice.Pick<int32_t>({1, 2, 3});
+  if (dice.Pick({true, false})) return;
+  std::vector<const transforms::PipelineSchedule*> choices;
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    const transforms::PipelineShape shape = schedule->ShapeOf(
+        static_cast<int32_t>(c.degrees.pp), static_cast<int32_t>(c.degrees.microbatches), c.chunks);
+    if (!schedule->asynchronous && schedule->CheckShape(shape).ok()) choices.push_back(schedule);
+  }
+  c.schedule = std::string(choices[dice.Below(choices.size())]->name);
+}
+
 }  // namespace
 
 std::string ToString(const Configuration& c) {
   return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
                       " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
-                      " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "",
-                      " buckets of ", ToString(c.bucket_size), " recompute ", c.recompute,
-                      " zero=", c.zero.stage, " group=", c.zero.group,
+                      " of ", c.chunks, " chunks", " on ", c.cluster, " by ", c.cost_model,
+                      c.blocking ? " blocking" : "", " buckets of ", ToString(c.bucket_size),
+                      " recompute ", c.recompute, " zero=", c.zero.stage, " group=", c.zero.group,
                       " prefetch=", c.zero.prefetch);
 }
 
-Played Play(const ir::Function& step, const Configuration& c) {
+transforms::PipelineShape ShapeOf(const Configuration& c) {
+  const transforms::PipelineSchedule& schedule = *Must(transforms::FindSchedule(c.schedule));
+  return schedule.ShapeOf(static_cast<int32_t>(c.degrees.pp),
+                          static_cast<int32_t>(c.degrees.microbatches), c.chunks);
+}
+
+Played Play(const ir::Function& given, const Configuration& c,
+            const transforms::RankOrders* orders) {
   Played played;
+  transforms::PipelineSchedule schedule = *Must(transforms::FindSchedule(c.schedule));
+  schedule.given = orders;
+  const transforms::PipelineShape shape = ShapeOf(c);
+  ir::Function step = given;
+  const bool splits = SplitsBackward(schedule.OrdersOf(shape));
+  if (splits) Must(transforms::SplitBackward(step));
   played.step = Must(transforms::ParallelTransform3d(
       step, c.degrees,
-      {.recompute = Must(transforms::ParseRecomputePolicy(c.recompute)), .zero = c.zero}));
+      {.stages = {.split_backward = splits,
+                  .chunks = shape.chunks,
+                  .placement = schedule.placement},
+       .recompute = Must(transforms::ParseRecomputePolicy(c.recompute)),
+       .zero = c.zero}));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
   played.program = Must(Lower({.step = played.step,
-                               .schedule = *Must(transforms::FindSchedule(c.schedule)),
+                               .schedule = schedule,
                                .cluster = cluster,
                                .cost_model = *cost_model,
                                .options = {.blocking = c.blocking,
                                            .fold = c.fold,
                                            .most_unfolded_tasks = c.most_unfolded_tasks,
                                            .memory_limit = {},
-                                           .bucket_size = c.bucket_size}}));
+                                           .bucket_size = c.bucket_size},
+                               .placed = &played.placed}));
   played.trace = Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);
   return played;
@@ -90,13 +134,14 @@ RandomCase MakeRandomCase(uint32_t seed) {
   RandomCase random;
   random.configuration = {
       .degrees = degrees,
-      .schedule = dice.Pick({"1f1b", "gpipe", "distir"}),
       .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16", "dgx-v100:16",
                             "fat-tree:128@50GB/s,radix=16", "torus:4x4x8@50GB/s"}),
       .cost_model = dice.Pick({"roofline", "roofline", "distir"}),
       .blocking = dice.Pick({true, false, false})};
-  random.step = MakeStep(dice, seed, degrees.pp * dice.Pick<int64_t>({1, 2}),
-                         degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
+  PickSchedule(dice, random.configuration);
+  random.step =
+      MakeStep(dice, seed, ShapeOf(random.configuration).stages() * dice.Pick<int64_t>({1, 2}),
+               degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
   random.configuration.bucket_size = dice.Pick({Bytes(0), Bytes(100'000), Bytes(25 << 20)});
   random.configuration.recompute = dice.Pick({"none", "none", "full", "every:2", "selective"});
   random.configuration.zero = {.stage = dice.Pick<int64_t>({0, 0, 1, 2, 3}),

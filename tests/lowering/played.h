@@ -11,6 +11,7 @@
 #include "simulator/report.h"
 #include "simulator/trace.h"
 #include "transforms/parallel.h"
+#include "transforms/schedules/schedule.h"
 
 // A training step from the function to its trace, in one call.
 
@@ -20,6 +21,7 @@ namespace orrery::lowering {
 struct Configuration {
   transforms::ParallelDegrees degrees;
   std::string schedule = "1f1b";
+  int32_t chunks = 0;  // a rank, where the schedule leaves it open
   std::string cluster = "uniform:16@200Gbps";
   std::string cost_model = "roofline";
   bool blocking = false;
@@ -33,13 +35,16 @@ std::string ToString(const Configuration& configuration);
 
 struct Played {
   transforms::PipelinedStep step;
+  std::vector<PlacedStep> placed;
   simulator::Program program;
   simulator::Trace trace;
   simulator::Report report;
 };
 
-/// Spreads, lowers and plays `step`; aborts when that cannot be.
-Played Play(const ir::Function& step, const Configuration& configuration);
+/// Spreads, lowers and plays `step`, in the orders of the schedule or, where given, in `orders`;
+/// aborts when that cannot be.
+Played Play(const ir::Function& step, const Configuration& configuration,
+            const transforms::RankOrders* orders = nullptr);
 
 /// A figure of each global rank, in rank order: ranks of a class have the same.
 template <typename F>
@@ -54,6 +59,9 @@ auto ByRank(const Played& played, F figure) {
   }
   return figures;
 }
+
+/// The shape of the pipeline; aborts when the schedule is not for it.
+transforms::PipelineShape ShapeOf(const Configuration& configuration);
 
 /// Random configurations of a step whose dimensions are multiples of 12: any degrees from 1 to 6
 /// that divide what they split.

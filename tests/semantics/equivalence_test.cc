@@ -160,7 +160,8 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
     for (int round = 0; round < 24; ++round, ++seed) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
-      const int64_t pp = two_way ? 2 : 1 + seed % 3, hp = 1 + seed / 3 % 2, dp = 1 + seed / 6 % 2;
+      const int64_t pp = two_way ? 2 + seed % 4 / 3 * 2 : 1 + seed % 3;
+      const int64_t hp = 1 + seed / 3 % 2, dp = 1 + seed / 6 % 2;
       const int64_t chunks = schedule->chunks == 0 ? 2 + seed % 2 : schedule->chunks;
       const int64_t microbatches = pp * (2 + seed % 3);
       SCOPED_TRACE(absl::StrCat("seed=", seed, " chunks=", chunks, " ", schedule->name));
@@ -168,7 +169,7 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
                                       .layers = static_cast<int>(pp * chunks * (1 + seed % 2)),
                                       .batch = dp * microbatches * 2,
                                       .width_unit = static_cast<int>(hp),
-                                      .tied = !two_way && seed % 5 == 0},
+                                      .tied = seed % 5 == 0},
                                      seed % 2 == 0 ? "momentum" : "adam");
       const bool split = seed % 4 != 0;
       if (split) {

@@ -240,7 +240,7 @@ TEST(Zero, EveryScheduleIsTheSame) {
                                       .layers = static_cast<int>(pp * chunks * (1 + seed % 2)),
                                       .batch = 2 * degrees.microbatches,
                                       .width_unit = 4,
-                                      .tied = !two_way && seed % 5 == 0},
+                                      .tied = seed % 5 == 0},
                                      "momentum");
       const bool split = seed % 4 != 0;
       if (split) transforms::SplitBackward(step).value();

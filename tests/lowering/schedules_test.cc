@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
+#include "simulator/memory.h"
+#include "tests/lowering/played.h"
+#include "transforms/schedules/step_player.h"
+#include "transforms/schedules/text.h"
+
+// Every schedule as it is played: no step runs before what it waits for.
+
+namespace orrery::lowering {
+namespace {
+
+using simulator::TaskId;
+using transforms::PipelineShape;
+using transforms::ScheduleStep;
+using transforms::StagePlacement;
+using transforms::StepKind;
+
+struct Span {
+  Time start = Time(INT64_MAX), finish;
+};
+
+simulator::Phase PhaseOf(StepKind kind) {
+  return kind == StepKind::kForward ? simulator::Phase::kForward : simulator::Phase::kBackward;
+}
+
+// Of the kernels of a step; a whole backward has those of both its parts.
+Span SpanOf(const Played& played, const PlacedStep& placed) {
+  Span span;
+  for (TaskId task = placed.begin; task != placed.end; task = TaskId(task.index() + 1)) {
+    const simulator::TaskLabel label = played.program.label(played.program.label_of(task));
+    const bool mine = label.stage == placed.step.stage && label.phase == PhaseOf(placed.step.kind);
+    if (!mine || label.kind != simulator::TaskKind::kCompute) continue;
+    span.start = std::min(span.start, played.trace.start_of(task));
+    span.finish = std::max(span.finish, played.trace.finish_of(task));
+  }
+  return span;
+}
+
+// Steps that run, by what they make: a whole backward makes what its first part does.
+using Made = std::tuple<bool, int32_t, int32_t>;
+Made MadeBy(const ScheduleStep& step) {
+  return {step.kind != StepKind::kForward, step.stage, step.microbatch};
+}
+
+// On a chain of products the last kernel of a step comes from the first.
+void ExpectNeedsFirst(const Played& played, StagePlacement placement, const PipelineShape& shape) {
+  std::map<Made, Span> spans;
+  for (const PlacedStep& placed : played.placed) {
+    if (placed.step.kind == StepKind::kWeightGradient) continue;
+    spans[MadeBy(placed.step)] = SpanOf(played, placed);
+  }
+  const transforms::StepNeeds needs(placement, shape);
+  for (const PlacedStep& placed : played.placed) {
+    if (placed.step.kind == StepKind::kWeightGradient) continue;
+    for (const ScheduleStep& need : needs.Of(placed.step)) {
+      ASSERT_TRUE(spans.contains(MadeBy(need)));
+      EXPECT_GE(spans[MadeBy(placed.step)].finish, spans[MadeBy(need)].finish)
+          << transforms::StepName(placed.step) << " before " << transforms::StepName(need);
+    }
+  }
+}
+
+ir::Function Chain(const PipelineShape& shape) {
+  return ir::Mlp({.layers = shape.stages(), .dim = 512, .batch = 512 * shape.microbatches}).value();
+}
+
+TEST(Schedules, RunNothingBeforeWhatItWaitsFor) {
+  int played = 0;
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    for (const auto& [pp, microbatches] : std::vector<std::pair<int64_t, int64_t>>{
+             {2, 3}, {2, 8}, {3, 7}, {4, 4}, {4, 8}, {4, 13}}) {
+      Configuration configuration = {.degrees = {.pp = pp, .microbatches = microbatches},
+                                     .schedule = std::string(schedule->name),
+                                     .cluster = "uniform:4@100Gbps"};
+      const PipelineShape shape = ShapeOf(configuration);
+      if (schedule->asynchronous || !schedule->CheckShape(shape).ok()) continue;
+      SCOPED_TRACE(ToString(configuration));
+      const ir::Function step = Chain(shape);
+      for (const char* cost_model : {"roofline", "distir"}) {
+        configuration.cost_model = cost_model;
+        ExpectNeedsFirst(Play(step, configuration), schedule->placement, shape);
+        ++played;
+      }
+    }
+  }
+  EXPECT_GE(played, 150);
+}
+
+// Stage 0's backward of microbatch 0 is not there when its second forward could begin.
+TEST(Schedules, StepsThatRunAtOnceWaitForWhatEitherNeeds) {
+  const auto read =
+      transforms::ParseOrders("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n", "orders");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const Configuration configuration = {.degrees = {.pp = 2, .microbatches = 2},
+                                       .cluster = "uniform:2@100Gbps"};
+  const PipelineShape shape = ShapeOf(configuration);
+  const Played played = Play(Chain(shape), configuration, &read->orders);
+  ExpectNeedsFirst(played, StagePlacement::kLoop, shape);
+}
+
+// What the last rank holds at the end, of so many microbatches more.
+int64_t Growth(const std::string& schedule, const std::string& cost_model) {
+  std::vector<int64_t> left;
+  for (const int64_t microbatches : {8, 16}) {
+    const Configuration configuration = {.degrees = {.pp = 2, .microbatches = microbatches},
+                                         .schedule = schedule,
+                                         .cluster = "uniform:2@100Gbps",
+                                         .cost_model = cost_model};
+    const ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64 * microbatches}).value();
+    const Played played = Play(step, configuration);
+    const auto timeline = simulator::MemoryTimeline(played.program, played.trace);
+    left.push_back(timeline[simulator::RankClassId(1)].back().total.count());
+  }
+  return left[1] - left[0];
+}
+
+TEST(Schedules, LeaveResultsAndNothingElse) {
+  for (const char* cost_model : {"roofline", "distir"}) {
+    const int64_t results = Growth("1f1b", cost_model);
+    for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "interleaved-zero-bubble"}) {
+      EXPECT_EQ(Growth(schedule, cost_model), results) << schedule << " by " << cost_model;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace orrery::lowering
