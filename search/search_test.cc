@@ -88,19 +88,19 @@ TEST(Ranked, TakesLessMemoryOfEquallyFastOnes) {
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
-    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep";
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,offload";
 
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Setting setting = MlpSetting();
   setting.model_name = "a \"b\", c";
   Result infeasible;
   infeasible.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no, never"};
-  EXPECT_EQ(
-      ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
-      absl::StrCat(kHeader,
-                   "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1"
-                   "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
-                   "\"divisibility: no, never\",1,1\n"));
+  EXPECT_EQ(ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
+            absl::StrCat(
+                kHeader,
+                "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1,none"
+                "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
+                "\"divisibility: no, never\",1,1,none\n"));
 }
 
 TEST(ResultsCsv, DoublesReadBackAsThemselves) {

@@ -16,7 +16,7 @@ const std::string kGrid =
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
-    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep";
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,offload";
 
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -33,7 +33,7 @@ TEST(GridSearch, WritesOneRowACandidate) {
   EXPECT_THAT(lines[1], testing::StartsWith("\"mlp:layers=4,dim=64\",4,16,1,1,4,1,1,1f1b,none,0,"));
   EXPECT_THAT(lines[2],
               testing::EndsWith("1f1b,none,0,,,,,,,,,false,divisibility: a batch of 16 does not "
-                                "divide into 3 microbatches,1,1"));
+                                "divide into 3 microbatches,1,1,none"));
   const auto rows = nlohmann::ordered_json::parse(Contents("grid.json"));
   ASSERT_EQ(rows.size(), 12u);
   std::string keys;

@@ -1,5 +1,11 @@
+#include "transforms/offload.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <span>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
@@ -7,7 +13,6 @@
 #include "lowering/host_work.h"
 #include "simulator/play.h"
 #include "tests/lowering/played.h"
-#include "transforms/offload.h"
 #include "transforms/training_step.h"
 
 // What offload saves on the device, and what it costs.
@@ -65,7 +70,9 @@ ir::Function MlpStep(const std::string& optimizer = "none", int64_t layers = kLa
   return step;
 }
 
-simulator::RankReport FirstRank(const Played& played) { return played.report.ranks[RankClassId(0)]; }
+simulator::RankReport FirstRank(const Played& played) {
+  return played.report.ranks[RankClassId(0)];
+}
 
 int64_t CountOn(const Played& played, StreamKind kind) {
   int64_t count = 0;
@@ -75,6 +82,140 @@ int64_t CountOn(const Played& played, StreamKind kind) {
     }
   }
   return count;
+}
+
+// Of layer i, its product and the input of its product; of the first, the latter is the data. Those
+// of the last stay, and so does what it takes.
+constexpr int64_t kOffloaded = 2 * (kLayers - 1) - 1;
+
+Bandwidth Link(double gigabytes_per_second) {
+  return Bandwidth::FromGigabytesPerSecond(gigabytes_per_second);
+}
+
+// What is offloaded leaves the device, but for a layer (two activations) that is on its way,
+// whether the link is fast or slow.
+TEST(Offload, FreesWhatItTakesButForALayer) {
+  const ir::Function step = MlpStep();
+  const Bytes before = FirstRank(PlayStep(step, {})).memory.total;
+  for (const double rate : {1e6, 100.0, 10.0, 0.1}) {
+    SCOPED_TRACE(rate);
+    const Played played = PlayStep(step, {.offload = "activations", .host = Link(rate)});
+    EXPECT_EQ(FirstRank(played).host_memory, Bytes(kOffloaded * kActivation));
+    EXPECT_EQ(before - FirstRank(played).memory.total, Bytes((kOffloaded - 2) * kActivation));
+  }
+}
+
+TEST(Offload, KeepsAsManyLayersAsArePrefetched) {
+  const ir::Function step = MlpStep();
+  Bytes last;
+  for (const int64_t prefetch : {1, 2, 3}) {
+    const Played played = PlayStep(step, {.offload = "activations", .prefetch = prefetch});
+    EXPECT_EQ(played.report.step_time, PlayStep(step, {}).report.step_time);
+    EXPECT_GE(FirstRank(played).memory.total, last);
+    last = FirstRank(played).memory.total;
+  }
+}
+
+// A layer's two copies at 4/5 of 120 GB/s take less than its product.
+TEST(Offload, CostsNothingWhereComputeIsLongEnough) {
+  const ir::Function step = MlpStep();
+  const Played played = PlayStep(step, {.offload = "activations", .host = Link(120)});
+  EXPECT_EQ(played.report.step_time, PlayStep(step, {}).report.step_time);
+  EXPECT_EQ(CountOn(played, StreamKind::kHost), kOffloaded);
+  EXPECT_EQ(CountOn(played, StreamKind::kFromHost), kOffloaded);
+}
+
+// From the first copy out to the last one back the link is never idle: before it, product and ReLU
+// of the first layer; after it, their gradients.
+TEST(Offload, TakesItsCopiesWhereTheLinkIsSlow) {
+  const ir::Function step = MlpStep();
+  const auto durations = PlayStep(step, {}).program;
+  const std::span<const Duration> kernels = durations.durations();
+  const Duration around = kernels[0] + kernels[1] + kernels[kernels.size() - 2] + kernels.back();
+  for (const double rate : {4.0, 1.0, 0.25}) {
+    cluster::Device device;
+    device.host = {Link(rate), Duration(0)};
+    const Duration copy = HostCopyTime(Bytes(kActivation), device);
+    EXPECT_EQ(PlayStep(step, {.offload = "activations", .host = Link(rate)}).report.step_time,
+              around + copy * (2 * kOffloaded));
+  }
+}
+
+TEST(Offload, OfTheOptimizerTakesItsStates) {
+  constexpr int64_t kWeights = kLayers * kDim * kDim * 4;
+  for (const int64_t zero : {0, 1, 2, 3}) {
+    const ir::Function step = MlpStep("adam");
+    const ParallelDegrees degrees = {.dp = 4};
+    const Played kept = PlayStep(step, {.degrees = degrees, .zero = zero});
+    const Played played =
+        PlayStep(step, {.offload = "optimizer", .degrees = degrees, .zero = zero});
+    const int64_t share = zero == 0 ? 1 : 4;
+    EXPECT_EQ(played.program.resident(RankClassId(0), MemoryKind::kOptimizer), Bytes(0));
+    EXPECT_EQ(kept.program.resident(RankClassId(0), MemoryKind::kOptimizer),
+              Bytes(2 * kWeights / share));
+    // Two moments, the parameters, and the gradients.
+    EXPECT_EQ(FirstRank(played).host_memory, Bytes(4 * kWeights / share));
+    EXPECT_LE(FirstRank(played).memory.total,
+              FirstRank(kept).memory.total - Bytes(2 * kWeights / share));
+  }
+}
+
+// Gradients leave while backward runs; then the last of them, all updates, and the last parameter.
+TEST(Offload, OfTheOptimizerUpdatesOnTheHost) {
+  constexpr Bytes kWeight(kDim * kDim * 4);
+  const Played played = PlayStep(MlpStep("adam"), {.offload = "optimizer", .host = Link(40)});
+  cluster::Device device = cluster::FindDevice("a100-80gb").value();
+  device.host = {Link(40), Duration(0)};
+  // Adam reads weight, moments and gradient, and writes all but the gradient.
+  const Duration update = HostUpdateTime(kWeight * 7, device);
+  const Duration copy = HostCopyTime(kWeight, device);
+  EXPECT_LT(copy, update);
+  EXPECT_EQ(played.report.step_time,
+            PlayStep(MlpStep(), {}).report.step_time + copy + update * kLayers + copy);
+}
+
+// On one stream everything has its turn.
+TEST(Offload, BlockingIsTheSumOfAll) {
+  const Played played =
+      PlayStep(MlpStep("adam"), {.offload = "optimizer+activations", .blocking = true});
+  Duration sum;
+  for (const Duration duration : played.program.durations()) sum += duration;
+  EXPECT_EQ(played.report.step_time, sum);
+  EXPECT_GT(FirstRank(played).host_memory, Bytes(0));
+}
+
+// Whatever the order, the host gives back all that it took, and what a rank holds is never less
+// than nothing.
+TEST(Offload, LeavesNothingBehindUnderAnySchedule) {
+  ir::Function step =
+      importer::LoadModel({.model = "gpt:layers=8,hidden=256,heads=4,seq=128,vocab=1000,"
+                                    "tied_embeddings=0",
+                           .batch_size = 16})
+          .value();
+  ASSERT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "adam"}).ok());
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    for (const char* offload : {"activations", "activations:.", "optimizer+activations:."}) {
+      SCOPED_TRACE(absl::StrCat(schedule, " ", offload));
+      const Options kept = {
+          .host = Link(50), .degrees = {.pp = 2, .microbatches = 4}, .schedule = schedule};
+      Options options = kept;
+      options.offload = offload;
+      const Played played = PlayStep(step, options);
+      std::map<RankClassId, std::pair<int64_t, int64_t>> left;  // on device and host
+      for (const simulator::MemoryEvent& event : played.program.memory_events()) {
+        auto& [device, host] = left[event.rank];
+        (event.kind == MemoryKind::kHost ? host : device) += event.bytes;
+      }
+      for (const auto& [rank, bytes] : left) EXPECT_EQ(bytes.second, 0) << rank.index();
+      const Played without = PlayStep(step, kept);
+      std::map<RankClassId, int64_t> expected;
+      for (const simulator::MemoryEvent& event : without.program.memory_events()) {
+        expected[event.rank] += event.bytes;
+      }
+      for (const auto& [rank, bytes] : left) EXPECT_EQ(bytes.first, expected[rank]) << rank.index();
+      EXPECT_LT(played.report.peak_memory, without.report.peak_memory);
+    }
+  }
 }
 
 }  // namespace
