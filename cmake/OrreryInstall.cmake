@@ -19,11 +19,12 @@ set(orrery_private_headers
   "^ir/ops/"
   "^ir/text_scanner\\.h$"
   "^ir/models/(layers|model)\\.h$"
-  "^lowering/(astra_plan|block|buckets|exchange|fuse_runs|host_work|link_classes|makers|placer|pricing|residents|stage|stage_maker)\\.h$"
+  "^lowering/(astra_plan|block|block_buffers|buckets|exchange|fuse_runs|host_work|link_classes|makers|placer|pricing|residents|saved|scratch|stage|stage_maker|units)\\.h$"
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
-  "^transforms/(axis_layout|emit_sharded|heads|match|match_logits|offload_plan|op_strategies|rewriter|ring_strategy|second_pipeline|shard_plan|sharding_graph|shared_parameters|split_loss|stage_cuts|stage_part|stage_plan|step_phases)\\.h$"
+  "^transforms/(axis_layout|choose_stages|emit_sharded|heads|match|match_logits|offload_plan|op_strategies|rewriter|ring_strategy|second_pipeline|shard_plan|sharding_graph|shared_parameters|split_loss|stage_costs|stage_cuts|stage_part|stage_plan|stage_timing|stage_units|step_phases|units|zero_part|zero_plan)\\.h$"
   "^transforms/redistribution/(dtensor_bound|dtensor_price|dtensor_view|summands)\\.h$"
-  "^transforms/schedules/(dual_pipe_steps|registry|rounds|step_player)\\.h$"
+  "^transforms/schedules/(building_block|dual_pipe_steps|list_scheduler|order_judge|registry|rounds)\\.h$"
+  "^transforms/schedules/(search_orders|step_player)\\.h$"
   "^transforms/strategies/(bucket_tree|colored_graph|elimination_order|fix_shared|improve|label_layers|label_search|minimize)\\.h$"
   "^transforms/strategies/(model|reparametrize|repeats|solve_model|vertex_cut)\\.h$")
 # Lists that public headers include.

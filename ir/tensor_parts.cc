@@ -13,13 +13,19 @@ int64_t Coordinate(const Mesh& mesh, int64_t rank, AxisIndex axis) {
 }
 
 // Calls use(place in the part, place in the whole) for every element of a part of dims `part` that
-// begins at `begin` in a whole of dims `whole`.
+// begins at `begin` in a whole of dims `whole`, and that is not beyond its end.
 template <typename Use>
 void ForEachPlace(const Dims& part, const Dims& begin, const Dims& whole, Use use) {
   const Dims strides = StridesOf(whole);
   int64_t first = 0;
   for (size_t d = 0; d < begin.size(); ++d) first += begin[d] * strides[d];
-  for (Odometer at(part, {strides}); !at.done(); at.Next()) use(at.index(), first + at.offset(0));
+  Dims held = part;  // the strides of the part are those of all of it
+  for (size_t d = 0; d < held.size(); ++d) held[d] = std::min(held[d], whole[d] - begin[d]);
+  if (std::ranges::any_of(held, [](int64_t size) { return size <= 0; })) return;
+  const Dims here = StridesOf(part);
+  for (Odometer at(held, {strides, here}); !at.done(); at.Next()) {
+    use(at.offset(1), first + at.offset(0));
+  }
 }
 
 // Where the part of `rank` begins.
@@ -71,8 +77,9 @@ Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank) {
 }
 
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank) {
-  Dims dims = whole.dims();
-  for (size_t d = 0; d < dims.size(); ++d) dims[d] /= mesh.size(type.sharding.at(d));
+  TensorType given = type;
+  given.dims = whole.dims();
+  const Dims dims = LocalType(given, mesh).dims;
   Tensor part(whole.dtype(), dims);
   if (PartOf(mesh, rank, type.sharding.partial) != 0) return part;
   ForEachPlace(dims, BeginOf(type, dims, mesh, rank), whole.dims(),
@@ -105,7 +112,7 @@ Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh&
 
 Tensor SlicePart(const Tensor& whole, size_t dim, int64_t part, int64_t parts) {
   Dims dims = whole.dims(), begin(dims.size(), 0);
-  dims[dim] /= parts;
+  dims[dim] = (dims[dim] + parts - 1) / parts;
   begin[dim] = part * dims[dim];
   Tensor slice(whole.dtype(), dims);
   ForEachPlace(dims, begin, whole.dims(),

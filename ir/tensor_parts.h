@@ -22,8 +22,9 @@ int64_t RestOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
 /// Which part of a value of that type `rank` holds.
 Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank);
 
-/// What `rank` holds of `whole`, a value of type `type`. Of a partial value the first rank along
-/// the axes of the sum holds all, and the others zeros.
+/// What `rank` holds of `whole`, a value of type `type`. All parts are as large as the largest:
+/// where the tensor does not divide, those at its end have zeros beyond it. Of a partial value the
+/// first rank along the axes of the sum holds all, and the others zeros.
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank);
 
 /// The whole tensor from the parts of `ranks`: what is partial is added up. `disagreement` is
@@ -32,7 +33,8 @@ Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, in
 Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh& mesh,
               std::span<const int64_t> ranks, double& disagreement);
 
-/// Part number `part` of `parts` equal ones along dimension `dim`.
+/// Part number `part` of `parts` equal ones along dimension `dim`; with zeros beyond the end where
+/// that does not divide.
 Tensor SlicePart(const Tensor& whole, size_t dim, int64_t part, int64_t parts);
 /// Writes `part` over that part of `whole`.
 void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole);

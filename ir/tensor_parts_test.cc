@@ -51,6 +51,30 @@ TEST(TensorParts, GatherPutsTogetherWhatScatterTookApart) {
   EXPECT_EQ(disagreement, 0);
 }
 
+// 5 rows over 4 ranks are 2, 2, 1 and none; all hold two, with zeros beyond the end.
+TEST(TensorParts, UnevenPartsEndInZeros) {
+  const Mesh mesh({{"a", 4}, {"b", 2}});
+  const Tensor whole = Floats({5, 1}, {1, 2, 3, 4, 5});
+  TensorType type = whole.type();
+  type.sharding.Set(0, 2, AxisList(0));
+  std::vector<Tensor> parts;
+  for (const int64_t rank : AllRanks(mesh)) parts.push_back(Scatter(whole, type, mesh, rank));
+  EXPECT_EQ(parts[2], Floats({2, 1}, {3, 4}));
+  EXPECT_EQ(parts[4], Floats({2, 1}, {5, 0}));
+  EXPECT_EQ(parts[6], Floats({2, 1}, {0, 0}));
+  parts[6].floats()[0] = 9;  // nobody looks there
+  parts[7].floats()[0] = 8;
+  double disagreement = 0;
+  EXPECT_EQ(Gather(parts, type, mesh, AllRanks(mesh), disagreement), whole);
+  EXPECT_EQ(disagreement, 0);
+  EXPECT_EQ(SlicePart(whole, 0, 2, 4), Floats({2, 1}, {5, 0}));
+  EXPECT_EQ(SlicePart(whole, 0, 3, 4), Floats({2, 1}, {0, 0}));
+  Tensor pasted = whole;
+  PastePart(Floats({2, 1}, {7, 6}), 0, 2, pasted);
+  PastePart(Floats({2, 1}, {7, 6}), 0, 3, pasted);
+  EXPECT_EQ(pasted, Floats({5, 1}, {1, 2, 3, 4, 7}));
+}
+
 TEST(TensorParts, GatherAddsPartsAndTellsRanksThatDisagree) {
   const Mesh mesh({{"a", 2}, {"b", 2}});
   TensorType type{DType::kF32, {1}, {}};

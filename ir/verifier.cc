@@ -21,11 +21,18 @@ class Verifier {
         defined_(function.value_limit(), 0),
         input_roles_(function.value_limit(), nullptr),
         seen_(function.op_limit(), 0),
-        checked_types_(function.types().size(), 0) {}
+        checked_types_(function.types().size(), 0),
+        computed_with_(function.value_limit(), 0) {
+    for (const OpId op : function.order()) {
+      for (const ValueId operand : function.operands(op)) {
+        if (!IsOfShards(op)) computed_with_[operand] = 1;
+      }
+    }
+  }
 
   absl::Status Run() {
-    for (const Input& input : function_.inputs()) ORRERY_RETURN_IF_ERROR(Define(input.value));
     for (const Input& input : function_.inputs()) input_roles_[input.value] = &input.role;
+    for (const Input& input : function_.inputs()) ORRERY_RETURN_IF_ERROR(Define(input.value));
     for (const OpId op : function_.order()) ORRERY_RETURN_IF_ERROR(CheckOp(op));
     ORRERY_RETURN_IF_ERROR(Outputs());
     return DeadOps();
@@ -54,9 +61,9 @@ class Verifier {
   absl::Status CheckType(ValueId value) {
     char& checked = checked_types_[function_.type_id(value)];
     if (checked != 0) return absl::OkStatus();
-    checked = 1;
     const TensorType& type = function_.type(value);
     ORRERY_RETURN_IF_ERROR(CheckAxes(value, type));
+    checked = IsEven(type) ? 1 : 0;  // some values may be of an uneven type, and others not
     int64_t bytes = SizeOf(type.dtype);
     for (const int64_t dim : type.dims) {
       if (dim < 1 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMaxBytes) {
@@ -114,6 +121,7 @@ class Verifier {
       }
       const int64_t parts = function_.mesh().size(type.sharding.split[d]);
       if (type.dims[d] % parts == 0) continue;
+      if (MayBeUneven(value, type.sharding.split[d])) continue;
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kDivisibility,
            .detail =
@@ -127,6 +135,37 @@ class Verifier {
                                         "no other way, which is for redistributions"));
     }
     return CheckStrays(value, type);
+  }
+
+  bool IsEven(const TensorType& type) const {
+    for (size_t d = 0; d < type.sharding.split.size(); ++d) {
+      if (type.dims[d] % function_.mesh().size(type.sharding.split[d]) != 0) return false;
+    }
+    return true;
+  }
+
+  // Whether the op moves shards of parameters and their like, or computes element by element.
+  bool IsOfShards(OpId op) const {
+    switch (function_.kind(op)) {
+      case OpKind::kAccumulate:
+      case OpKind::kAdd:
+      case OpKind::kAllGather:
+      case OpKind::kAllReduce:
+      case OpKind::kAllSlice:
+      case OpKind::kReceive:
+      case OpKind::kReduceScatter:
+      case OpKind::kSend:
+        return true;
+      default:
+        return function_.info(op).op_class == OpClass::kOptimizer;
+    }
+  }
+
+  // Shards may leave the last ranks less.
+  bool MayBeUneven(ValueId value, const AxisList& split) const {
+    if (split.axes().size() != 1 || computed_with_[value] != 0) return false;
+    const OpId op = function_.producer(value);
+    return op.valid() ? IsOfShards(op) : *input_roles_[value] != InputRole::kData;
   }
 
   // What no text form shows: blocks where nothing is split, reductions of axes that are whole.
@@ -258,6 +297,7 @@ class Verifier {
   IdTable<ValueId, const InputRole*> input_roles_;  // null for what an op makes
   IdTable<OpId, char> seen_;
   IdTable<TypeId, char> checked_types_;
+  IdTable<ValueId, char> computed_with_;  // by ops that want even parts
   absl::flat_hash_set<absl::string_view> names_;
   absl::InlinedVector<const TensorType*, 4> operand_types_;
   TypeList inferred_;

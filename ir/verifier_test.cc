@@ -110,6 +110,31 @@ TEST(Shardings, UseAnAxisOnce) {
             "f: %x is f32[8@dp,4] partial(dp); wanted each axis at most once");
 }
 
+// Shards of parameters, state and gradients may leave the last ranks less, as long as they are only
+// moved, added up and updated.
+TEST(Shardings, OfShardsMayBeUneven) {
+  const auto verify = [](const std::string& body) {
+    const auto function = ParseFunction(absl::StrCat(
+        "func @f mesh(dp=4, hp=2) (%w: f32[10@dp,4] parameter, %g: f32[10,4] partial(dp) saved, "
+        "%x: f32[4,4] data) {",
+        body, "}"));
+    const auto infeasible = AsInfeasible(function.status());
+    return infeasible.has_value() ? infeasible->detail : std::string(function.status().message());
+  };
+  EXPECT_EQ(verify("%s: f32[10@dp,4] = ReduceScatter(%g) {axes=\"dp\", dim=0, uneven=1}\n"
+                   "%v: f32[10@dp,4] = Sgd(%w, %s) {parameters=1}\n"
+                   "%a: f32[10,4] = AllGather(%v) {axes=\"dp\", dim=0}\n"
+                   "%y: f32[10,4] = MatMul(%a, %x) return %y: result, %v: updated(%w)"),
+            "");
+  EXPECT_EQ(verify("%y: f32[10@dp,4] = MatMul(%w, %x) return %y: result"),
+            "f: %w: dimension 0 of 10 does not divide into 4 parts");
+  EXPECT_EQ(verify("%s: f32[10@dp,4] = ReduceScatter(%g) {axes=\"dp\", dim=0} return %s: result"),
+            "f: %s (ReduceScatter): dimension 0 (10) does not divide over dp");
+  EXPECT_EQ(verify("%h: f32[10@dp.hp,4] = AllSlice(%w) {axes=\"hp\", dim=0, uneven=1} return "
+                   "%h: result"),
+            "f: %h (AllSlice): dimension 0 (10) does not divide over dp.hp");
+}
+
 // An infeasible candidate, not an error: a search counts it and goes on.
 TEST(Shardings, Divide) {
   EXPECT_EQ(OfInput("f32[10@hp]"), "f: %x: dimension 0 of 10 does not divide into 4 parts");

@@ -9,6 +9,7 @@
 #include "lowering/block_buffers.h"
 #include "lowering/collective_times.h"
 #include "lowering/host_work.h"
+#include "lowering/scratch.h"
 #include "lowering/units.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
@@ -151,9 +152,11 @@ class BlockLowering {
     const auto operands = function_.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool so_far = i == 0 && IsSum(function_.kind(op));
-      if (so_far && context_.first) {
-        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet
-      } else if (so_far && copies_ && function_.kind(op) == OpKind::kCollect) {
+      const bool collects = function_.kind(op) == OpKind::kCollect;
+      if (so_far && (context_.first || (collects && !copies_))) {
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where
+                                                        // it was made
+      } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         block_.memory.push_back({.task = task,
                                  .kind = buffers_.kind[operands[0]],
@@ -191,12 +194,24 @@ class BlockLowering {
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
       if (buffers_.buffer[result] == result) Take(op, result, task);
     }
+    Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
       block_.memory.push_back(
           {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
+    }
+  }
+
+  // What the software needs while the op runs.
+  void Scratch(OpId op, int32_t task) {
+    const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
+    if (bytes <= 0) return;
+    for (const double sign : {1.0, -1.0}) {
+      block_.memory.push_back({.task = task,
+                               .kind = simulator::MemoryKind::kActivations,
+                               .bytes = static_cast<int64_t>(sign * bytes)});
     }
   }
 

@@ -8,6 +8,7 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -111,6 +112,10 @@ struct BlockContext {
   /// The update, where backward is split: what goes there is gradients. Else all that backward
   /// leaves is.
   const transforms::StageFunction* update = nullptr;
+  StackMemory stack_memory = {};
+  /// Where this is the first part of a backward, the second: what both take of forward stays for
+  /// it.
+  const transforms::StageFunction* weights = nullptr;
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.

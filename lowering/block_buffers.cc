@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/saved.h"
 #include "transforms/offload.h"
 
 namespace orrery::lowering {
@@ -31,6 +32,10 @@ class BufferFinder {
     result_.uses.resize(values, 0);
     result_.kind.resize(values, MemoryKind::kActivations);
     for (int32_t v = 0; v < values; ++v) BufferOf(ValueId(v)) = ValueId(v);
+    saved_.resize(values, 0);
+    for (const ir::Output& output : function_.outputs()) {
+      if (output.role == ir::OutputRole::kSaved) saved_[output.value] = 1;
+    }
   }
 
   BlockBuffers Run() {
@@ -62,10 +67,12 @@ class BufferFinder {
     }
   }
 
+  ValueId OriginOf(ValueId value) const {
+    return part_.origins[static_cast<size_t>(value.index())];
+  }
+
   bool IsForUpdate(ValueId value) const {
-    if (context_.update == nullptr) return true;
-    const ValueId origin = part_.origins[static_cast<size_t>(value.index())];
-    return std::ranges::find(context_.update->origins, origin) != context_.update->origins.end();
+    return context_.update == nullptr || HasOrigin(context_.update, OriginOf(value));
   }
 
   void FindKind(OpId op) {
@@ -109,6 +116,8 @@ class BufferFinder {
       const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
       const auto place = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
       const ValueId operand = function_.operands(op)[place];
+      // Nothing is written over what somebody reads later.
+      if (!first_sum && saved_[operand] != 0) continue;
       const ValueId room = updates_ ? operand : BufferOf(operand);
       if (BytesOf(room) == BytesOf(result)) BufferOf(result) = BufferOf(operand);
     }
@@ -141,7 +150,10 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident) ++result_.uses[input.value];
+      // What comes back from the host for both parts of a backward stays on the device.
+      const bool for_both = KindOf(input.value) != MemoryKind::kHost &&
+                            HasOrigin(context_.weights, OriginOf(input.value));
+      if (resident || for_both) ++result_.uses[input.value];
     }
   }
 
@@ -173,8 +185,9 @@ class BufferFinder {
   const ir::Function& function_;
   const BlockContext& context_;
   const IdTable<ir::TypeId, int64_t>& bytes_;
-  const bool copies_;   // where a framework works in place
-  const bool updates_;  // the phase is update
+  const bool copies_;             // where a framework works in place
+  const bool updates_;            // the phase is update
+  IdTable<ValueId, char> saved_;  // left for another function
   BlockBuffers result_;
 };
 

@@ -77,7 +77,7 @@ class Lowering {
     placements_ = placements;
     placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
     if (input_.schedule.weighs_durations) shape_.durations = DurationsOf(stages_);
-    const transforms::RankOrders orders = input_.schedule.orders(shape_);
+    const transforms::RankOrders orders = input_.schedule.OrdersOf(shape_);
     CountMicrobatches(orders);
     PlaceSlots(orders);
     if (!placements_.asynchronous()) PlaceUpdates();
@@ -135,10 +135,16 @@ class Lowering {
   void PlaceMoment(const std::vector<std::span<const Step>>& now) {
     sends_.clear();
     for (const std::span<const Step>& steps : now) {
+      const simulator::TaskId begin(program_.task_count());
       if (steps.size() == 2) {
         PlaceTogether(steps[0], steps[1]);
       } else {
         PlaceStep(steps[0]);
+      }
+      if (input_.placed == nullptr) continue;
+      for (const Step& step : steps) {
+        input_.placed->push_back(
+            {.step = step, .begin = begin, .end = simulator::TaskId(program_.task_count())});
       }
     }
     for (const Placer::Item& item : sends_) {

@@ -1,9 +1,13 @@
 #ifndef ORRERY_LOWERING_LOWER_H_
 #define ORRERY_LOWERING_LOWER_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "cluster/cluster.h"
+#include "cluster/memory_overhead.h"
 #include "cost_models/cost_model.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 #include "transforms/schedules/schedule.h"
@@ -30,6 +34,10 @@ struct LoweringOptions {
   int64_t most_unfolded_tasks = int64_t{1} << 16;
   Bytes memory_limit = {};     // that a rank may use; 0: no limit
   bool device_memory = false;  // likewise, the memory of its device
+  /// Of each rank, beside what the step holds: in residents; but its fragmentation, which follows
+  /// from the peak (simulator::AddFragmentation).
+  cluster::MemoryOverhead memory_overhead = {};
+  StackMemory stack_memory = {};
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);
@@ -44,6 +52,14 @@ struct LoweringOptions {
   cost_models::CollectiveChoice algorithms = {};
 };
 
+/// A step of the schedule with what its rank runs for it: tasks from `begin` up to `end`, of those
+/// the ones of the stage and of the step's phase. Between them may lie those of a step that runs at
+/// once.
+struct PlacedStep {
+  transforms::ScheduleStep step;
+  simulator::TaskId begin, end;  // end: the one after the last
+};
+
 struct LoweringInput {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;
@@ -52,6 +68,8 @@ struct LoweringInput {
   LoweringOptions options = {};
   /// Batches to run one after the other; more than one only for asynchronous schedules.
   int32_t rounds = 1;
+  /// Where given, gets the steps of the schedule in the order in which they are placed.
+  std::vector<PlacedStep>* placed = nullptr;
 };
 
 /// The program of one training step. An error when the mesh has more ranks than the cluster has

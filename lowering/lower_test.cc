@@ -113,7 +113,7 @@ TEST(Lower, BlockingHasOneStreamARank) {
   const auto blocking =
       LowerMlp({.dp = 2, .pp = 2}, {.lowering = {.blocking = true, .memory_limit = {}}});
   ASSERT_TRUE(overlapped.ok() && blocking.ok());
-  EXPECT_EQ(overlapped->stream_count(), 2 * (simulator::kStreamKindCount - 2));
+  EXPECT_EQ(overlapped->stream_count(), 2 * (simulator::kStreamKindCount - 2));  // no host
   EXPECT_EQ(blocking->stream_count(), 2);
 }
 

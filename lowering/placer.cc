@@ -118,7 +118,7 @@ void Placer::FindInputs(Placing& placing) {
   const Block& block = placing.item.placed->block;
   const size_t actors = stage.actors.size();
   placing.inputs.assign(block.inputs.size() * actors, kNobody);
-  if (options_.blocking) return;
+  if (!remembers_) return;
   for (size_t i = 0; i < block.inputs.size(); ++i) {
     const Makers::Tasks* made = FindMade(stage, block.inputs[i].origin, placing.item.microbatch);
     if (made == nullptr) continue;

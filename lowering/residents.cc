@@ -42,6 +42,10 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+    const auto elements = static_cast<double>(bytes.count()) /
+                          static_cast<double>(ir::SizeOf(function.type(input.value).dtype));
+    program.AddResident(of.rank, MemoryKind::kGradients,
+                        Bytes(static_cast<int64_t>(of.stack_memory.gradient * elements)));
   } else if (input.role == InputRole::kBuffer) {
     program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {
@@ -87,6 +91,14 @@ void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Pro
     AddConstants(of, *part, seen, program);
   }
   AddHostCopies(of, parts.update.function, program);
+}
+
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program) {
+  int64_t communicators = 0;
+  for (const ir::Axis& axis : mesh.axes()) communicators += axis.size > 1 ? 1 : 0;
+  program.AddResident(rank, MemoryKind::kBuffers, overhead.communicator * communicators);
+  program.AddResident(rank, MemoryKind::kOther, overhead.framework + overhead.workspace);
 }
 
 }  // namespace orrery::lowering

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/memory_overhead.h"
+#include "ir/mesh.h"
+#include "lowering/stack_memory.h"
 #include "simulator/program.h"
 #include "transforms/pipeline.h"
 
@@ -15,12 +18,18 @@ struct ResidentsOf {
   int32_t stage = 0;
   int32_t weight_versions = 1;
   simulator::RankClassId rank;
+  StackMemory stack_memory = {};
 };
 
 /// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:
 /// parameters, optimizer state, and its share of the whole batch. `seen`, by origin, is of all
 /// stages of the rank: what they share is there once.
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program);
+
+/// Adds what a rank of a mesh holds beside the step: a communicator for each axis along which it
+/// has neighbours, as `buffers`; the rest of the overhead, but fragmentation, as `other`.
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program);
 
 }  // namespace orrery::lowering
 

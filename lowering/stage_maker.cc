@@ -62,7 +62,8 @@ void StageMaker::MakeStage(int32_t s) {
       .stage = s,
       .blocking = input_.options.blocking,
       .keeps_results = !placements_.asynchronous(),
-      .update = parts.weights.function.order().empty() ? nullptr : &parts.update};
+      .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
+      .stack_memory = input_.options.stack_memory};
   const auto make = [&](const transforms::StageFunction& part, Phase phase, PhaseBlocks& blocks) {
     context.phase = phase;
     context.first = true;
@@ -71,7 +72,9 @@ void StageMaker::MakeStage(int32_t s) {
     if (!placements_.always_first()) blocks.later = MakeBlock(part, stage, context);
   };
   make(parts.forward, Phase::kForward, stage.forward);
+  if (context.update != nullptr) context.weights = &parts.weights;
   make(parts.backward, Phase::kBackward, stage.backward);
+  context.weights = nullptr;
   make(parts.weights, Phase::kBackward, stage.weights);
   context.phase = Phase::kUpdate;
   context.first = true;
@@ -175,13 +178,17 @@ void StageMaker::MakeRanks() {
   for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
   for (int32_t place = 0; place < geometry_.places(); ++place) {
     for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+      AddOverhead(input_.options.memory_overhead, input_.step.mesh, actor.rank, program_);
       std::vector<char> seen;
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
         if (geometry_.place_of(s) != place) continue;
         const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
-        AddResidents(
-            {.step = input_.step, .stage = s, .weight_versions = versions, .rank = actor.rank},
-            seen, program_);
+        AddResidents({.step = input_.step,
+                      .stage = s,
+                      .weight_versions = versions,
+                      .rank = actor.rank,
+                      .stack_memory = input_.options.stack_memory},
+                     seen, program_);
       }
     }
   }

@@ -2,15 +2,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace orrery::search {
 namespace {
 
 // A pattern may hold what a shell would read.
 std::string Quoted(const std::string& text) {
-  return absl::StrContains(text, ":") && !absl::StartsWith(text, "every:")
-             ? absl::StrCat("'", text, "'")
-             : text;
+  const bool plain = !absl::StartsWith(text, "match:") && !absl::StrContains(text, "activations:");
+  if (plain) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
+#include "search/memory_fit.h"
+#include "search/stage_weights.h"
 #include "search/steady_state.h"
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
@@ -73,7 +75,8 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                                                         .cluster = setting.cluster,
                                                         .cost_model = *setting.cost_model,
                                                         .options = options,
-                                                        .rounds = rounds}));
+                                                        .rounds = rounds,
+                                                        .placed = &run.steps}));
   if (setting.lowering.every_link) run.link_use.emplace(run.program);
   absl::StatusOr<simulator::Trace> trace =
       simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
@@ -86,24 +89,9 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
   ORRERY_RETURN_IF_ERROR(trace.status());
   run.trace = *std::move(trace);
   run.report = simulator::Summarize(run.program, run.trace);
+  simulator::AddFragmentation(run.program, setting.lowering.memory_overhead.fragmentation,
+                              run.report);
   return run;
-}
-
-// What does not fit, by how much: "needs 45.2 GiB on rank 0; the limit is 40.0 GiB". Of the rank
-// that needs most.
-Infeasible TooLarge(const Run& run) {
-  const simulator::RankClass* rank = nullptr;
-  Bytes needed;
-  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
-    const simulator::RankReport& report = run.report.ranks[simulator::RankClassId(r)];
-    if (report.fits || report.memory.total <= needed) continue;
-    rank = &run.program.rank(simulator::RankClassId(r));
-    needed = report.memory.total;
-  }
-  ORRERY_CHECK(rank != nullptr) << "every rank fits";
-  return {.reason = InfeasibleReason::kMemory,
-          .detail = absl::StrCat("needs ", ToString(needed), " on rank ", rank->members.front(),
-                                 "; the limit is ", ToString(rank->capacity))};
 }
 
 }  // namespace
@@ -176,19 +164,19 @@ class CandidatePlayer {
 
  private:
   absl::Status Prepare() {
-    ORRERY_ASSIGN_OR_RETURN(schedule_, transforms::FindSchedule(candidate_.schedule));
+    ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, candidate_));
     ORRERY_ASSIGN_OR_RETURN(
         recompute_, Annotated(transforms::ParseRecomputePolicy(candidate_.recompute), "recompute"));
     ORRERY_ASSIGN_OR_RETURN(
         offload_, Annotated(transforms::ParseOffloadPolicy(candidate_.offload), "offload"));
     offload_.prefetch = setting_.offload_prefetch;
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
-    shape_ = ShapeOf(*schedule_, candidate_);
+    shape_ = ShapeOf(schedule_, candidate_);
     if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
       return absl::InvalidArgumentError(
           absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
     }
-    ORRERY_RETURN_IF_ERROR(schedule_->CheckShape(shape_));
+    ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
     ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
@@ -196,7 +184,7 @@ class CandidatePlayer {
                        ToString(candidate_), " wants ", degrees_.ranks()));
     }
     attention_ = setting_.sharding.context_attention;
-    if (!setting_.shard_by_cost) return absl::OkStatus();
+    if (!setting_.shard_by_cost && !WeighsStages()) return absl::OkStatus();
     prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                     lowering::ShardingPricesOptions{.algorithms = setting_.lowering.algorithms});
     limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
@@ -208,7 +196,9 @@ class CandidatePlayer {
   absl::Status SplitBackward() {
     constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
     if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
-    for (const auto& order : schedule_->orders(shape_)) {
+    ranks_ = {
+        .orders = schedule_.OrdersOf(shape_), .placement = schedule_.placement, .shape = shape_};
+    for (const auto& order : ranks_.orders) {
       for (const transforms::ScheduleStep& step : order) {
         splits_ = splits_ || step.kind == transforms::StepKind::kInputGradient;
       }
@@ -216,6 +206,18 @@ class CandidatePlayer {
     if (!splits_) return absl::OkStatus();
     split_step_ = setting_.step;
     return transforms::SplitBackward(*split_step_).status();
+  }
+
+  bool WeighsStages() const { return candidate_.pp > 1 && search::WeighsStages(setting_.stages); }
+
+  transforms::StageChoice Stages(const Way& way) const {
+    transforms::StageChoice choice = setting_.stages;
+    if (!WeighsStages()) return choice;
+    choice.prices = &*prices_;
+    choice.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
+    if (!schedule_.asynchronous) choice.schedule = &ranks_;
+    if (way.limit > Bytes(0)) LimitMemory(schedule_, ranks_, way.limit, choice);
+    return choice;
   }
 
   // Takes the other run where it is better.
@@ -246,18 +248,19 @@ class CandidatePlayer {
   // The fastest first. What the choice of a sharding counts is not what is needed in the end: where
   // that does not fit, again with less, and less.
   absl::StatusOr<Run> WithinMemory(transforms::ContextAttention attention) {
-    constexpr int kTries = 5, kTired = 2;
+    constexpr int kTired = 2;
     ORRERY_ASSIGN_OR_RETURN(Run best, Once({.attention = attention}));
-    const bool chosen = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
+    const bool spread = setting_.shard_by_cost && candidate_.hp * candidate_.cp * candidate_.ep > 1;
+    const bool chosen = spread || WeighsStages();
+    const int most_tries = spread ? 5 : 2;
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
-      const transforms::RankOrders orders = schedule_->orders(shape_);
-      in_flight_ = transforms::PeakLive(orders.front()) / shape_.chunks;
+      in_flight_ = transforms::PeakLive(ranks_.orders.front()) / shape_.chunks;
     }
     Bytes peak;
     int in_vain = 0;  // tries
-    for (int i = 0; i < kTries && chosen && limit > 0 && !best.report.fits; ++i) {
+    for (int i = 0; i < most_tries && chosen && limit > 0 && !best.report.fits; ++i) {
       const absl::StatusOr<Run> run =
           Once({.attention = attention, .limit = Bytes(static_cast<int64_t>(limit))});
       if (!run.ok()) break;
@@ -271,15 +274,16 @@ class CandidatePlayer {
   }
 
   absl::StatusOr<Run> Once(const Way& way) {
-    const bool by_cost = way.by_cost && prices_.has_value();
+    const bool by_cost = way.by_cost && setting_.shard_by_cost;
     transforms::SpreadOptions options{.prices = by_cost ? &*prices_ : nullptr,
                                       .sharding = setting_.sharding,
                                       .stages = {.equal_stages = setting_.equal_stages,
                                                  .split_backward = splits_,
                                                  .chunks = shape_.chunks,
-                                                 .placement = schedule_->placement},
+                                                 .placement = schedule_.placement,
+                                                 .choice = Stages(way)},
                                       .in_flight = in_flight_,
-                                      .updates_each_microbatch = schedule_->asynchronous,
+                                      .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_,
                                       .offload = offload_};
     if (candidate_.zero != 0) options.zero = setting_.zero;
@@ -288,12 +292,12 @@ class CandidatePlayer {
     options.sharding.memory_limit = way.limit;
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                             transforms::ParallelTransform3d(step_of_one(), degrees_, options));
-    const int32_t rounds = RoundsFor(*schedule_, shape_);
-    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, *schedule_, rounds));
-    if (!schedule_->asynchronous) return run;
+    const int32_t rounds = RoundsFor(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, schedule_, rounds));
+    if (!schedule_.asynchronous) return run;
     const simulator::Report shorter = std::move(run.report);
-    const int32_t batches = RoundsOfACycle(*schedule_, shape_);
-    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, *schedule_, rounds + batches));
+    const int32_t batches = RoundsOfACycle(schedule_, shape_);
+    ORRERY_ASSIGN_OR_RETURN(run, PlayRounds(setting_, step, schedule_, rounds + batches));
     run.report = Difference(run.program, std::move(run.report), shorter, batches);
     return run;
   }
@@ -305,20 +309,41 @@ class CandidatePlayer {
   const Setting& setting_;
   const Candidate& candidate_;
   const transforms::ParallelDegrees degrees_;
-  const transforms::PipelineSchedule* schedule_ = nullptr;
+  transforms::PipelineSchedule schedule_;
   transforms::PipelineShape shape_;
+  transforms::ScheduledRanks ranks_;
   bool splits_ = false;                     // backwards
   std::optional<ir::Function> split_step_;  // then
   transforms::RecomputePolicy recompute_;
   transforms::OffloadPolicy offload_;
   ir::Mesh mesh_;
-  std::optional<lowering::ClusterShardingPrices> prices_;  // of sharding by cost
+  std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   transforms::ContextAttention attention_ = transforms::ContextAttention::kAuto;
   Bytes limit_;
   int64_t in_flight_ = 0;
 };
 
 }  // namespace
+
+absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
+                                                        const Candidate& candidate) {
+  if (!setting.orders.has_value()) {
+    ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
+                            transforms::FindSchedule(candidate.schedule));
+    return *schedule;
+  }
+  const transforms::PipelineShape& shape = setting.orders->shape;
+  if (shape.ranks != candidate.pp || shape.microbatches != candidate.microbatches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(candidate), ": the orders are of ", shape.ranks, " ranks and ",
+                     shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
+  }
+  transforms::PipelineSchedule schedule = **transforms::FindSchedule("1f1b");
+  schedule.placement = setting.orders->placement;
+  schedule.chunks = shape.chunks;
+  schedule.given = &setting.orders->orders;
+  return schedule;
+}
 
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
                                   const Candidate& candidate) {
@@ -351,7 +376,9 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const Candidate& candida
   result.peak_memory = run->report.peak_memory;
   result.simulated_tasks = run->report.simulated_tasks;
   result.fits = run->report.fits;
-  if (!result.fits) result.infeasible = TooLarge(*run);
+  if (!result.fits) {
+    result.infeasible = {.reason = InfeasibleReason::kMemory, .detail = MisfitText(*run)};
+  }
   return result;
 }
 

@@ -21,6 +21,7 @@
 #include "support/units.h"
 #include "transforms/auto_shard.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/schedules/text.h"
 #include "transforms/zero.h"
 
 // One candidate from the training step to its figures.
@@ -37,14 +38,23 @@ struct Setting {
   std::unique_ptr<const cost_models::CostModel> cost_model;
   lowering::LoweringOptions lowering;
   std::string order = "hp,dp,pp";
+  /// Orders that somebody has written down; the schedule of candidates is not asked then.
+  std::optional<transforms::ParsedOrders> orders;
   /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;
   bool equal_stages = false;     // as in transforms::SpreadOptions
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
+  /// Where stages begin. Prices, sends and memory are filled in for each candidate.
+  transforms::StageChoice stages = {};
   int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
   Flops model_flops;             // of the unspread step: CountModelFlops
 };
+
+/// The schedule of that name, or the orders that the setting has; an error when there is none, or
+/// the orders are of another pipeline. Good as long as the setting.
+absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
+                                                        const Candidate& candidate);
 
 /// The shape of its pipeline, with the chunks that the schedule has where the candidate leaves them
 /// open.
@@ -61,6 +71,7 @@ struct Run {
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
+  std::vector<lowering::PlacedStep> steps;  // of the schedule, with their tasks
 };
 
 /// A row of a search: figures, or why there are none.

@@ -34,6 +34,25 @@ TEST(Play, DoesTheFlopsOfTheStep) {
   }
 }
 
+// What runs again counts for the hardware alone: three products and ReLUs of four layers. Of every
+// layer nothing is left to run, as each keeps its input and its ReLU's result.
+TEST(Play, CountsWhatRunsAgain) {
+  const Setting setting = MlpSetting("uniform:8@200Gbps", "none");
+  const auto flops = [&](const Candidate& c) { return Play(setting, c)->report.flops.count(); };
+  const double plain = flops({});
+  EXPECT_NEAR(flops({.recompute = "every:4"}) - plain, kProducts / 4 + 3 * kBatch * kDim, 1);
+  EXPECT_NEAR(flops({.dp = 2, .pp = 2, .recompute = "every:2"}) - plain,
+              kProducts / 4 + 3 * kBatch * kDim, 1);  // what a stage sends, it does not keep
+  EXPECT_EQ(flops({.recompute = "full"}), plain);
+  const auto once = Play(setting, {}), again = Play(setting, {.recompute = "every:4"});
+  EXPECT_GT(again->report.step_time, once->report.step_time);
+  EXPECT_LT(again->report.peak_memory, once->report.peak_memory);
+  EXPECT_LT(again->figures.mfu, once->figures.mfu);
+  EXPECT_EQ(std::string(Play(setting, {.recompute = "some"}).status().message()),
+            "recompute: 'some': wanted none, selective, full, every:K with K of at least 1, or "
+            "match:REGEX");
+}
+
 TEST(Play, FiguresFollowFromTheStepTime) {
   const Setting setting = MlpSetting();
   const auto run = Play(setting, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 3});
@@ -105,7 +124,8 @@ TEST(Evaluate, GivesAReason) {
             "--schedule 1f1b wants 16");
   setting.lowering.memory_limit = Bytes(100'000);
   EXPECT_THAT(WhyNot(setting, {}),
-              testing::MatchesRegex("memory: needs [0-9.]+ KiB on rank 0; the limit is 97.7 KiB"));
+              testing::MatchesRegex("memory: needs [0-9.]+ KiB on rank 0; the limit is 97.7 KiB; "
+                                    "[0-9.]+ KiB too much: optimizer .*"));
 }
 
 // Whichever rank that is.
@@ -128,9 +148,11 @@ TEST(Evaluate, WhatDoesNotFitIsSaidOfTheRankThatNeedsMost) {
       // Some fit, or none does.
       for (const Bytes limit : {run.report.peak_memory - Bytes(1), Bytes(1)}) {
         setting.lowering.memory_limit = limit;
-        EXPECT_EQ(WhyNot(setting, candidate),
-                  absl::StrCat("memory: needs ", ToString(run.report.peak_memory), " on rank ",
-                               most, "; the limit is ", ToString(limit)));
+        EXPECT_THAT(WhyNot(setting, candidate),
+                    testing::StartsWith(
+                        absl::StrCat("memory: needs ", ToString(run.report.peak_memory),
+                                     " on rank ", most, "; the limit is ", ToString(limit), "; ",
+                                     ToString(run.report.peak_memory - limit), " too much: ")));
       }
       later += most > 0;
     }

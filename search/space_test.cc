@@ -129,9 +129,41 @@ TEST(Enumerate, NamesNoCandidateTwice) {
   }
 }
 
+// Where nothing is data parallel, all stages of ZeRO are one candidate.
+TEST(Enumerate, VariesZeroWhereDataAreShared) {
+  std::vector<std::string> flags;
+  const Space space = {.dp = {1, 2}, .hp = {1}, .pp = {1}, .microbatches = {1}, .zero = {0, 1, 3}};
+  const std::vector<Candidate> candidates = Enumerate(space, 2, 8).value();
+  for (const Candidate& c : candidates) flags.push_back(ToString(c));
+  EXPECT_THAT(flags, testing::ElementsAre(
+                         "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 1",
+                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3"));
+}
+
 TEST(Candidate, PrintsAsFlags) {
   EXPECT_EQ(ToString(Candidate{.dp = 4, .hp = 2, .pp = 2, .microbatches = 8, .schedule = "gpipe"}),
             "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule gpipe");
+  const std::string rest = "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --recompute ";
+  EXPECT_EQ(ToString(Candidate{.recompute = "every:2"}), rest + "every:2");
+  EXPECT_EQ(ToString(Candidate{.recompute = "match:it's|b"}), rest + "'match:it'\\''s|b'");
+}
+
+TEST(Enumerate, WhatIsComputedAgainVariesFastest) {
+  const Space space{.dp = {1},
+                    .hp = {1},
+                    .pp = {1, 2},
+                    .microbatches = {2},
+                    .schedules = {"1f1b", "gpipe"},
+                    .recompute = {"none", "full"}};
+  std::vector<std::string> list;
+  const std::vector<Candidate> candidates = Enumerate(space, 2, 4).value();
+  for (const Candidate& c : candidates) list.push_back(c.schedule + " " + c.recompute);
+  ASSERT_EQ(list.size(), 8u);
+  list.resize(4);
+  EXPECT_THAT(list, ElementsAre("1f1b none", "1f1b full", "gpipe none", "gpipe full"));
+  EXPECT_EQ(std::set<Candidate>(candidates.begin(), candidates.end()).size(), 8u);
 }
 
 }  // namespace

@@ -48,9 +48,11 @@ TEST(HostMemory, IsTheMostAtATime) {
 
 TEST(HostMemory, IsNoMemoryOfTheDevice) {
   const Program program = Parse(kCopies);
-  const MemoryUse peak = PeakMemory(program, RunLongestPath(program))[RankClassId(0)];
+  const auto peaks = PeakMemory(program, RunLongestPath(program));
+  const MemoryUse& peak = peaks[RankClassId(0)];
   EXPECT_EQ(peak.total, Bytes(100));
-  for (const MemoryUse& use : MemoryTimeline(program, RunLongestPath(program))[RankClassId(0)]) {
+  const auto timelines = MemoryTimeline(program, RunLongestPath(program));
+  for (const MemoryUse& use : timelines[RankClassId(0)]) {
     EXPECT_LE(use.total, Bytes(100));
   }
 }

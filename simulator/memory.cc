@@ -13,6 +13,7 @@ namespace {
 struct TimedEvent {
   Time time;
   Bytes bytes;
+  TaskId task;
   MemoryKind kind;
 };
 
@@ -32,6 +33,7 @@ MemoryUse Resident(const Program& program, RankClassId rank) {
 
 void Apply(const TimedEvent& event, MemoryUse& use) {
   use.time = event.time;
+  use.task = event.task;
   if (event.kind == MemoryKind::kHost) return;
   use.total += event.bytes;
   use.by_kind[static_cast<size_t>(event.kind)] += event.bytes;
@@ -60,7 +62,7 @@ EventRows SortByRankAndTime(const Program& program, const Trace& trace) {
   std::partial_sum(rows.begin.begin(), rows.begin.end(), rows.begin.begin());
   for (const MemoryEvent& event : program.memory_events()) {
     rows.events[rows.begin[row_of(event) + 1]++] = {TimeOf(event, trace), Bytes(event.bytes),
-                                                    event.kind};
+                                                    event.task, event.kind};
   }
   rows.begin.pop_back();
   const auto earlier = [](const TimedEvent& a, const TimedEvent& b) { return a.time < b.time; };
@@ -91,7 +93,7 @@ bool PeaksInOrder(const Program& program, const Trace& trace,
     MemoryUse& use = uses[event.rank];
     const Time time = TimeOf(event, trace);
     if (time < use.time) return false;
-    Apply({time, Bytes(event.bytes), event.kind}, use);
+    Apply({time, Bytes(event.bytes), event.task, event.kind}, use);
     if (use.total > peaks[event.rank].total) peaks[event.rank] = use;
   }
   return true;
@@ -135,6 +137,29 @@ IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& progr
     }
   }
   return timelines;
+}
+
+std::vector<MemoryUse> ThinTimeline(std::span<const MemoryUse> timeline, size_t points) {
+  ORRERY_CHECK(points >= 2) << points;
+  std::vector<MemoryUse> thin;
+  if (timeline.empty()) return thin;
+  const auto parts = static_cast<__int128>(points - 1);
+  const __int128 span = timeline.back().time.picoseconds() + 1;
+  const bool all = timeline.size() <= points;
+  // Where all have room, each moment is a part of its own.
+  const auto part_of = [&](const MemoryUse& use) {
+    const __int128 time = use.time.picoseconds();
+    return all ? time : time * parts / span;
+  };
+  for (const MemoryUse& use : timeline) {
+    if (thin.empty() || part_of(use) != part_of(thin.back())) {
+      thin.push_back(use);
+    } else if (use.total > thin.back().total) {
+      thin.back() = use;
+    }
+  }
+  if (thin.back().time != timeline.back().time) thin.push_back(timeline.back());
+  return thin;
 }
 
 }  // namespace orrery::simulator

@@ -2,6 +2,7 @@
 #define ORRERY_SIMULATOR_MEMORY_H_
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "simulator/program.h"
@@ -21,6 +22,7 @@ struct MemoryUse {
   Time time;
   Bytes total;
   std::array<Bytes, kMemoryKindCount> by_kind;
+  TaskId task = {};  // whose start or finish led to it; invalid: none yet
 
   Bytes of(MemoryKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
@@ -33,6 +35,10 @@ IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& 
 /// resident at 0.
 IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& program,
                                                             const Trace& trace);
+
+/// At most `points` (>= 2) of a rank's `timeline`, each of another moment: of so many equally long
+/// parts of it the use that is largest, so that the peak is there, and the last one.
+std::vector<MemoryUse> ThinTimeline(std::span<const MemoryUse> timeline, size_t points);
 
 }  // namespace orrery::simulator
 

@@ -148,6 +148,7 @@ MemoryUse SlowPeak(const Program& program, const Trace& trace, RankClassId rank)
   MemoryUse peak = use;
   for (const auto& [time, i] : order) {
     use.time = time;
+    use.task = events[i].task;
     use.by_kind[static_cast<size_t>(events[i].kind)] += Bytes(events[i].bytes);
     use.total += Bytes(events[i].bytes);
     if (use.total > peak.total) peak = use;

@@ -128,7 +128,8 @@ TEST(ProgramText, ErrorsNameTheLineAndWhatWasWanted) {
        "adding it above"},
       {"stream1 rank0 gpu",
        "line 6: found 'gpu', wanted one of compute, horizontal, data, send-next, "
-       "receive-previous, send-previous, receive-next, host, context, experts"},
+       "receive-previous, send-previous, receive-next, host, context, experts, from-host, "
+       "host-compute"},
       {"flow0 size 1 bytes rate 0 bytes/s latency 0 ps",
        "line 6: found '0', wanted a whole number, 1 or more"},
       {"task1 stream0 label0 takes -1 ps", "line 6: found '-1', wanted a whole number, 0 or more"},

@@ -112,18 +112,23 @@ void AddActivity(const Program& program, const Trace& trace,
   }
 }
 
+// Once the peak of the rank is known.
+void CheckFit(const Program& program, RankClassId id, Report& report) {
+  RankReport& rank = report.ranks[id];
+  const Bytes capacity = program.rank(id).capacity;
+  rank.fits = capacity == Bytes(0) || rank.memory.total <= capacity;
+  report.fits &= rank.fits;
+  report.peak_memory = std::max(report.peak_memory, rank.memory.total);
+}
+
 void AddMemory(const Program& program, const Trace& trace, Report& report) {
   const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
   const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId id(i);
-    RankReport& rank = report.ranks[id];
-    rank.memory = peaks[id];
-    rank.host_memory = of_hosts[id];
-    const Bytes capacity = program.rank(id).capacity;
-    rank.fits = capacity == Bytes(0) || rank.memory.total <= capacity;
-    report.fits &= rank.fits;
-    report.peak_memory = std::max(report.peak_memory, rank.memory.total);
+    report.ranks[id].memory = peaks[id];
+    report.ranks[id].host_memory = of_hosts[id];
+    CheckFit(program, id, report);
   }
 }
 
@@ -158,6 +163,21 @@ void SetRatios(const Program& program, Report& report) {
   report.communication = report.shares.Means(program);
   report.bubble_fraction =
       ratio(totals.idle, Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
+}
+
+void AddFragmentation(const Program& program, double fragmentation, Report& report) {
+  if (fragmentation == 0) return;
+  report.fits = true;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankClassId id(i);
+    MemoryUse& use = report.ranks[id].memory;
+    const Bytes tensors = use.total - program.resident(id, MemoryKind::kBuffers) -
+                          program.resident(id, MemoryKind::kOther);
+    const Bytes lost(static_cast<int64_t>(fragmentation * static_cast<double>(tensors.count())));
+    use.by_kind[static_cast<size_t>(MemoryKind::kOther)] += lost;
+    use.total += lost;
+    CheckFit(program, id, report);
+  }
 }
 
 Report Summarize(const Program& program, const Trace& trace) {

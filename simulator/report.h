@@ -56,6 +56,10 @@ struct Report {
 /// and the shares.
 void SetRatios(const Program& program, Report& report);
 
+/// Adds to every rank's peak what an allocator loses: the part `fragmentation` of what the peak is
+/// more than the residents of kinds `buffers` and `other`, as `other`.
+void AddFragmentation(const Program& program, double fragmentation, Report& report);
+
 /// The report of `trace`, a run of `program`, which must verify.
 Report Summarize(const Program& program, const Trace& trace);
 

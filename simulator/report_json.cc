@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "support/check.h"
 
@@ -34,6 +35,68 @@ std::vector<std::pair<int32_t, RankClassId>> ClassesByRank(const Program& progra
   return ranks;
 }
 
+std::string BubbleText(const MeanBubble& bubble) {
+  return absl::StrCat("{\"warm_up_s\": ", Number(bubble.warm_up_s),
+                      ", \"steady_s\": ", Number(bubble.steady_s),
+                      ", \"cool_down_s\": ", Number(bubble.cool_down_s),
+                      ", \"imbalance_s\": ", Number(bubble.imbalance_s), "}");
+}
+
+// What the details add to the entry of a device.
+std::string DeviceDetails(const Program& program, const MemoryUse& peak, const Bubble& bubble) {
+  return absl::StrCat(", \"peak_time_s\": ", Number(peak.time.seconds()),
+                      ", \"peak_task\": ", Quoted(PeakTaskText(program, peak)), ", \"bubble\": ",
+                      BubbleText({.warm_up_s = bubble.warm_up.seconds(),
+                                  .steady_s = bubble.steady.seconds(),
+                                  .cool_down_s = bubble.cool_down.seconds(),
+                                  .imbalance_s = bubble.imbalance.seconds()}));
+}
+
+// One line of numbers: `text_of` each use.
+template <typename TextOf>
+std::string Row(const std::vector<MemoryUse>& uses, TextOf text_of) {
+  return absl::StrJoin(uses, ", ", [&](std::string* out, const MemoryUse& use) {
+    absl::StrAppend(out, text_of(use));
+  });
+}
+
+// What ranks hold over time; those that hold the same are one entry, folded or not.
+std::string MemoryOverTime(const Program& program, const ReportDetails& details) {
+  IdTable<RankClassId, std::string> points_of;
+  for (const std::vector<MemoryUse>& uses : details.memory.rows()) {
+    points_of.push_back(absl::StrCat(
+        "\"time_s\": [", Row(uses, [](const MemoryUse& use) { return Number(use.time.seconds()); }),
+        "], \"bytes\": [", Row(uses, [](const MemoryUse& use) { return use.total.count(); }), "]"));
+  }
+  std::vector<std::pair<std::string, std::vector<int32_t>>> entries;
+  for (const auto& [rank, id] : ClassesByRank(program)) {
+    const std::string& points = points_of[id];
+    const auto same = std::find_if(entries.begin(), entries.end(),
+                                   [&](const auto& entry) { return entry.first == points; });
+    if (same == entries.end()) {
+      entries.push_back({points, {rank}});
+    } else {
+      same->second.push_back(rank);
+    }
+  }
+  std::string out;
+  for (const auto& [points, ranks] : entries) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"ranks\": [",
+                    absl::StrJoin(ranks, ", "), "], ", points, "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+std::string Versions(const ReportDetails& details) {
+  std::string out;
+  for (const StageVersions& row : details.versions) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"stage\": ", row.stage,
+                    ", \"pipeline_rank\": ", row.rank, ", \"staleness\": ", row.staleness,
+                    ", \"weight_versions\": ", row.weight_versions, "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
 // What follows "rank" in the entry of a device: the same text for all members of a class.
 std::string DeviceFigures(const RankReport& rank) {
   std::string out =
@@ -46,17 +109,21 @@ std::string DeviceFigures(const RankReport& rank) {
     absl::StrAppend(&out, i > 0 ? ", " : "", "\"", ToString(kind),
                     "\": ", rank.memory.of(kind).count());
   }
+  absl::StrAppend(&out, "}");
   if (rank.host_memory > Bytes(0)) {
-    absl::StrAppend(&out, "}, \"host_memory_bytes\": ", rank.host_memory.count());
-    return absl::StrCat(out, "}");
+    absl::StrAppend(&out, ", \"host_memory_bytes\": ", rank.host_memory.count());
   }
-  return absl::StrCat(out, "}}");
+  return out;
 }
 
-std::string Devices(const Program& program, const Report& report) {
+std::string Devices(const Program& program, const Report& report, const ReportDetails* details) {
   IdTable<RankClassId, std::string> figures;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
-    figures.push_back(DeviceFigures(report.ranks[RankClassId(i)]));
+    const RankClassId id(i);
+    const RankReport& rank = report.ranks[id];
+    figures.push_back(absl::StrCat(
+        DeviceFigures(rank),
+        details == nullptr ? "" : DeviceDetails(program, rank.memory, details->bubbles[id]), "}"));
   }
   std::string out;
   for (const auto& [rank, id] : ClassesByRank(program)) {
@@ -79,9 +146,10 @@ std::string Communication(const Report& report) {
 
 }  // namespace
 
-std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures) {
+std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures,
+                       const ReportDetails* details) {
   ORRERY_CHECK(report.ranks.size() == program.rank_count()) << "the report is of another program";
-  const std::vector<std::pair<absl::string_view, std::string>> fields = {
+  std::vector<std::pair<absl::string_view, std::string>> fields = {
       {"step_time_s", Number(report.step_time.seconds())},
       {"throughput_samples_per_s", Number(figures.throughput_samples_per_s)},
       {"tokens_per_s", Number(figures.tokens_per_s)},
@@ -93,11 +161,16 @@ std::string ReportJson(const Program& program, const Report& report, const Model
       {"bubble_fraction", Number(report.bubble_fraction)},
       {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
       {"fits", report.fits ? "true" : "false"},
-      {"devices", Devices(program, report)},
+      {"devices", Devices(program, report, details)},
       {"bytes_sent", absl::StrCat(report.bytes_sent.count())},
       {"bytes_reduced", absl::StrCat(report.bytes_reduced.count())},
       {"simulated_tasks", absl::StrCat(report.simulated_tasks)},
       {"wall_time_s", Number(figures.wall_time_s)}};
+  if (details != nullptr) {
+    fields.emplace_back("bubble", BubbleText(MeanOf(program, details->bubbles)));
+    fields.emplace_back("memory_timeline", MemoryOverTime(program, *details));
+    fields.emplace_back("weight_versions", Versions(*details));
+  }
   std::string out;
   for (const auto& [name, value] : fields) {
     absl::StrAppend(&out, out.empty() ? "{\n" : ",\n", "  \"", name, "\": ", value);

@@ -72,6 +72,28 @@ TEST(Report, CountsBytesAndFlopsOfAllMembers) {
   EXPECT_EQ(report.simulated_tasks, 4);
 }
 
+// A reduce-scatter and an all-gather of one tensor move what its all-reduce does, and count as
+// much.
+TEST(Report, HalvesOfAnAllReduceCountHalf) {
+  const auto reduced = [](const std::vector<absl::string_view>& kinds) {
+    Program program;
+    const RankClassId rank = program.AddRank({.members = {0, 1}});
+    const StreamId stream = program.AddStream(rank, StreamKind::kData);
+    for (const absl::string_view kind : kinds) {
+      program.AddTask(stream, {.duration = Duration(1),
+                               .label = program.AddLabel({.kind = TaskKind::kCollective,
+                                                          .bytes = Bytes(7),
+                                                          .collectives = 3,
+                                                          .communication = kind})});
+    }
+    return ReportOf(program).bytes_reduced;
+  };
+  EXPECT_EQ(reduced({"all-reduce dp"}), Bytes(21));
+  EXPECT_EQ(reduced({"reduce-scatter dp", "all-gather dp"}), Bytes(21));
+  EXPECT_EQ(reduced({"all-gather dp.hp", "all-gather dp", "reduce-scatter dp"}), Bytes(32));
+  EXPECT_EQ(reduced({"all-to-all ep"}), Bytes(21));
+}
+
 TEST(Report, MemoryFitsOrNot) {
   const Report report = ReportOf(Parse(kBlocking));
   EXPECT_EQ(report.peak_memory, Bytes(1100));

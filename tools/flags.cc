@@ -174,6 +174,9 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "rest is chosen around it (repeat for more)")(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
+      "memory-overhead", po::value(&flags.memory_overhead),
+      "what a device holds beside the step: usual (by its record), or as in "
+      "framework=1GiB,communicator=240MiB,workspace=64MiB,fragmentation=0.05 [none]")(
       "bucket-size", po::value(&flags.bucket_size),
       "bytes of gradients that are reduced at once while backward still runs, or none: each "
       "gradient by itself; not with --blocking [25MiB]")("no-fold", po::bool_switch(&flags.no_fold),
@@ -185,6 +188,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "most-unfolded-tasks", po::value(&flags.most_unfolded_tasks),
       "ranks of a stage that are alike are simulated as one; those that are not each, where that "
       "makes at most so many tasks: beyond, one at the pace of the slowest");
+  AddStageFlags(options, flags.stages);
 }
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
@@ -277,9 +281,17 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
   const std::string memory_limit = Or(flags.memory_limit, flags.distir() ? "none" : "");
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, MemoryLimit(memory_limit));
   setting.lowering.device_memory = memory_limit.empty();
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.lowering.memory_overhead,
+      Annotated(cluster::ParseMemoryOverhead(flags.memory_overhead, setting.cluster.device.name),
+                "--memory-overhead"));
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.bucket_size, BucketSize(flags));
   setting.order = Or(flags.order, flags.distir() ? "pp,hp,dp" : "hp,dp,pp");
   ORRERY_RETURN_IF_ERROR(SetSharding(flags, setting));
+  using transforms::StagesBy;
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.stages,
+      MakeStageChoice(flags.stages, flags.distir() ? StagesBy::kFlops : StagesBy::kCost));
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.model_name = flags.model;
@@ -334,17 +346,6 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(absl::string_view text) 
   }
   if (!names.empty()) return names;
   return absl::InvalidArgumentError("--schedule '': wanted the name of a schedule, such as 1f1b");
-}
-
-absl::Status CheckOutputs(std::span<const std::string> paths) {
-  for (size_t i = 0; i < paths.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (paths[i].empty() || paths[i] != paths[j]) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths[i], ": two outputs go to this file; wanted one each"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,

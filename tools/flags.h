@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "search/evaluate.h"
 #include "simulator/link_use.h"
+#include "tools/stage_flags.h"
 #include "transforms/training_step.h"
 
 // What the programs share: flags, how they become a setting, and how a program ends.
@@ -34,6 +35,7 @@ struct ModelFlags {
   std::string preset;
   std::string order;
   std::string memory_limit;
+  std::string memory_overhead;
   std::string bucket_size;
   std::string algorithm;
   bool blocking = false;
@@ -49,6 +51,7 @@ struct ModelFlags {
   std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};
   bool no_simplify = false;
+  StageFlags stages;
 
   bool distir() const { return preset == "distir"; }
 };

@@ -118,11 +118,14 @@ absl::Status PlayProgramFile(const ProgramFlags& flags) {
   if (!trace.ok()) return Annotate(trace.status(), flags.program);
   ORRERY_RETURN_IF_ERROR(Annotate(CheckLength(program, trace->makespan), flags.program));
   const simulator::Report report = simulator::Summarize(program, *trace);
+  const simulator::ReportDetails details =
+      simulator::DetailsOf(program, *trace, report, /*steady=*/false);
   simulator::ModelFigures figures;
   figures.wall_time_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, simulator::ReportJson(program, report, figures)));
+    ORRERY_RETURN_IF_ERROR(
+        WriteFile(flags.json, simulator::ReportJson(program, report, figures, &details)));
   }
   if (!flags.trace.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteTrace(program, *trace, &use, flags.trace));
@@ -130,7 +133,7 @@ absl::Status PlayProgramFile(const ProgramFlags& flags) {
   std::cout << flags.program;
   if (!flags.cluster.empty()) std::cout << ", on " << flags.cluster;
   std::cout << "\n\n";
-  PrintReportLines(report, figures, false);
+  PrintReportLines(program, report, details, figures, false);
   return absl::OkStatus();
 }
 

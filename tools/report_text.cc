@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,10 +16,57 @@ void PrintLine(absl::string_view name, absl::string_view value) {
 
 std::string Percent(double fraction) { return absl::StrFormat("%.2f %%", 100 * fraction); }
 
+// ": warm-up 1.00 %, …" of the step; empty where there is no bubble.
+std::string BubbleParts(const simulator::MeanBubble& bubble, double step_s) {
+  std::string text;
+  const auto add = [&](absl::string_view name, double part_s) {
+    if (part_s <= 0) return;
+    absl::StrAppend(&text, text.empty() ? ": " : ", ", name, " ", Percent(part_s / step_s));
+  };
+  add("warm-up", bubble.warm_up_s);
+  add("steady", bubble.steady_s);
+  add("cool-down", bubble.cool_down_s);
+  add("imbalance", bubble.imbalance_s);
+  return text;
+}
+
+// Of the rank that needs most: what its memory is made of when it does, and what runs then.
+void PrintMemory(const simulator::Program& program, const simulator::Report& report) {
+  const auto& ranks = report.ranks.rows();
+  const auto most = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+    return a.memory.total < b.memory.total;
+  });
+  std::string where, parts;
+  if (most != ranks.end()) {
+    const simulator::RankClassId id(static_cast<int32_t>(most - ranks.begin()));
+    where = absl::StrCat(" on rank ", program.rank(id).members.front());
+    parts = simulator::CompositionText(most->memory);
+  }
+  PrintLine("peak memory", absl::StrCat(ToString(report.peak_memory), where,
+                                        report.fits ? ", fits" : ", DOES NOT FIT",
+                                        parts.empty() ? "" : ": ", parts));
+  if (most == ranks.end() || !most->memory.task.valid()) return;
+  PrintLine("  reached", absl::StrCat("at ", ToString(most->memory.time), " by ",
+                                      PeakTaskText(program, most->memory)));
+}
+
+// One number a stage.
+void PrintVersions(const simulator::ReportDetails& details) {
+  if (details.versions.empty()) return;
+  std::string staleness, versions;
+  for (const simulator::StageVersions& row : details.versions) {
+    absl::StrAppend(&staleness, row.stage == 0 ? "" : " ", row.staleness);
+    absl::StrAppend(&versions, row.stage == 0 ? "" : " ", row.weight_versions);
+  }
+  PrintLine("gradients", absl::StrCat(staleness, " updates late, by stage"));
+  PrintLine("versions of the weights", absl::StrCat(versions, ", by stage"));
+}
+
 }  // namespace
 
-void PrintReportLines(const simulator::Report& report, const simulator::ModelFigures& figures,
-                      bool of_model) {
+void PrintReportLines(const simulator::Program& program, const simulator::Report& report,
+                      const simulator::ReportDetails& details,
+                      const simulator::ModelFigures& figures, bool of_model) {
   const double step_s = report.step_time.seconds();
   PrintLine("step time", absl::StrFormat("%s (%.12f s)", ToString(report.step_time), step_s));
   if (of_model) {
@@ -36,14 +84,15 @@ void PrintReportLines(const simulator::Report& report, const simulator::ModelFig
               absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
                               ToString(Bytes(static_cast<int64_t>(row.bytes)))));
   }
-  PrintLine("bubble", Percent(report.bubble_fraction));
-  PrintLine("peak memory",
-            absl::StrCat(ToString(report.peak_memory), report.fits ? ", fits" : ", DOES NOT FIT"));
+  PrintLine("bubble", absl::StrCat(Percent(report.bubble_fraction),
+                                   BubbleParts(MeanOf(program, details.bubbles), step_s)));
+  PrintMemory(program, report);
   Bytes host_memory;
   for (int32_t i = 0; i < report.ranks.size(); ++i) {
     host_memory = std::max(host_memory, report.ranks[simulator::RankClassId(i)].host_memory);
   }
   if (host_memory > Bytes(0)) PrintLine("host memory, a rank", ToString(host_memory));
+  PrintVersions(details);
   PrintLine("bytes sent, reduced",
             absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));
   PrintLine("simulated",

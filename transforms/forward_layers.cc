@@ -23,6 +23,13 @@ constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
 // No elementwise op and no norm does so many flops for an element of its result.
 constexpr double kFlopsOfWork = 64;
 
+bool IsOfLoss(const ir::OpInfo& info) { return info.is_loss || info.seeds_backward; }
+
+bool HasLoss(const Function& function) {
+  return std::ranges::any_of(function.order(),
+                             [&](OpId op) { return IsOfLoss(function.info(op)); });
+}
+
 // The ops of all forward functions that are made from data, without those that only spread, send or
 // add up what others have made. A value is known by its origin, in whichever functions it is.
 class Chain {
@@ -155,8 +162,7 @@ class Chain {
   }
 
   void Append(const Function& function, OpId op, int32_t place) {
-    const ir::OpInfo& info = function.info(op);
-    if (loss_ == kNever && (info.is_loss || info.seeds_backward)) loss_ = size();
+    if (loss_ == kNever && IsOfLoss(function.info(op))) loss_ = size();
     signatures_.push_back(SignatureOf(function, op));
     works_.push_back(Works(function, op) ? 1 : 0);
     places_.push_back(place);
@@ -284,7 +290,16 @@ class LayerFinder {
 }  // namespace
 
 std::vector<std::vector<LayerRange>> FindLayers(std::span<const StageFunction* const> forwards) {
-  return LayerFinder(forwards).Find();
+  std::vector<std::vector<LayerRange>> layers;
+  size_t begin = 0;
+  for (size_t end = 1; end <= forwards.size(); ++end) {
+    if (end < forwards.size() && !HasLoss(forwards[end - 1]->function)) continue;
+    for (auto& of_stage : LayerFinder(forwards.subspan(begin, end - begin)).Find()) {
+      layers.push_back(std::move(of_stage));
+    }
+    begin = end;
+  }
+  return layers;
 }
 
 }  // namespace orrery::transforms

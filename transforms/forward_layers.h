@@ -21,7 +21,8 @@ struct LayerRange {
 
 /// The layers of a model whose stages have these forward functions, in their order; for each stage
 /// those of its own, first to last. A layer that stages share is one in each of them. Layers may
-/// leave ops between them, before and after.
+/// leave ops between them, before and after. What follows the stage with the loss is another model:
+/// that of a second pipeline.
 ///
 ///  - Where most of the graph repeats, a layer is what repeats: attention and feed-forward together
 ///  in a transformer. It begins at a narrow place, and what lives longer than a layer, a mask say,

@@ -48,7 +48,19 @@ ir::Function Step(absl::string_view family, absl::string_view keys) {
   return step;
 }
 
-// Of all stages of the step, spread in that way; a line between stages.
+// Of all stages; a line between them.
+std::string LayersOf(const PipelinedStep& step) {
+  std::vector<const StageFunction*> forwards;
+  for (const PipelineStage& stage : step.stages) forwards.push_back(&stage.forward);
+  const auto layers = FindLayers(forwards);
+  std::string text;
+  for (size_t s = 0; s < forwards.size(); ++s) {
+    absl::StrAppend(&text, s == 0 ? "" : "\n", LayersText(forwards[s]->function, layers[s]));
+  }
+  return text;
+}
+
+// Of the step, spread in that way.
 std::string LayersOf(const ir::Function& step, const ParallelDegrees& degrees = {},
                      bool sequence_parallel = false) {
   const PlainPrices prices(MakeMesh(degrees).value(), {});
@@ -56,15 +68,7 @@ std::string LayersOf(const ir::Function& step, const ParallelDegrees& degrees = 
   options.sharding.sequence_parallel = sequence_parallel;
   const auto spread = ParallelTransform3d(step, degrees, options);
   EXPECT_TRUE(spread.ok()) << spread.status();
-  if (!spread.ok()) return "";
-  std::vector<const StageFunction*> forwards;
-  for (const PipelineStage& stage : spread->stages) forwards.push_back(&stage.forward);
-  const auto layers = FindLayers(forwards);
-  std::string text;
-  for (size_t s = 0; s < forwards.size(); ++s) {
-    absl::StrAppend(&text, s == 0 ? "" : "\n", LayersText(forwards[s]->function, layers[s]));
-  }
-  return text;
+  return spread.ok() ? LayersOf(*spread) : "";
 }
 
 constexpr char kGpt[] = "layers=3,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0";
@@ -121,6 +125,19 @@ h.0.mlp.residual .. h.1.mlp.residual
 
 h.1.mlp.residual .. h.2.mlp.residual
 )");
+}
+
+// Two pipelines are two models with the same layers.
+TEST(FindLayers, OfTwoPipelines) {
+  const ir::Function step = Step("gpt", kGpt);
+  const std::string one = LayersOf(step, {.pp = 2, .microbatches = 2});
+  SpreadOptions options;
+  options.stages.chunks = 2;
+  options.stages.placement = StagePlacement::kTwoWay;
+  const PipelinedStep both =
+      ParallelTransform3d(step, {.pp = 2, .microbatches = 2}, options).value();
+  ASSERT_EQ(both.stages.size(), 4u);
+  EXPECT_EQ(LayersOf(both), absl::StrCat(one, "\n", one));
 }
 
 // Blocks of another width do not repeat, and each is a layer all the same.

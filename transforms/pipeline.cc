@@ -318,7 +318,9 @@ absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir
                                .chunks = options.chunks};
   StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
                          .equal_stages = options.equal_stages,
-                         .split_backward = options.split_backward};
+                         .split_backward = options.split_backward,
+                         .choice = options.choice,
+                         .microbatches = microbatches};
   std::vector<int32_t> ranks;
   for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
   if (options.chunks > 1 && !two_way) stages.ranks = ranks;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/stage_choice.h"
 
 namespace orrery::transforms {
 
@@ -50,6 +51,7 @@ struct PartitionOptions {
   bool split_backward = false;  // likewise
   int32_t chunks = 1;           // stages that a rank holds
   StagePlacement placement = StagePlacement::kLoop;
+  StageChoice choice = {};  // where stages begin
 };
 
 /// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"

@@ -3,97 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "transforms/run_again.h"
+#include "transforms/stage_parts_test_util.h"
 
 // Small stages as text: what forward keeps and what later phases run again. That the numbers are
 // the same is for tests/semantics to say.
 
 namespace orrery::transforms {
 namespace {
-
-std::string Parsed(absl::string_view text) {
-  const auto policy = ParseRecomputePolicy(text);
-  return policy.ok() ? ToString(*policy) : std::string(policy.status().message());
-}
-
-TEST(RecomputePolicy, ReadsAndPrints) {
-  for (const char* text :
-       {"none", "selective", "full", "every:2", "match:gelu|ln,2", "match:a=b"}) {
-    EXPECT_EQ(Parsed(text), text);
-  }
-  EXPECT_EQ(Parsed("every:1"), "full");
-  EXPECT_EQ(ParseRecomputePolicy("every:12")->every, 12);
-  EXPECT_EQ(*ParseRecomputePolicy("none"), RecomputePolicy());
-}
-
-TEST(RecomputePolicy, SaysWhatIsWrong) {
-  const std::string wanted =
-      ": wanted none, selective, full, every:K with K of at least 1, or match:REGEX";
-  for (const char* text : {"", "all", "every:0", "every:-1", "every:", "every:2x", "Full"}) {
-    EXPECT_EQ(Parsed(text), absl::StrCat("'", text, "'", wanted));
-  }
-  for (const char* text : {"match:", "match:("}) {
-    EXPECT_EQ(Parsed(text), absl::StrCat("'", text,
-                                         "': wanted a regular expression of at most 1000 "
-                                         "characters, as in match:gelu|norm"));
-  }
-}
-
-TEST(RecomputePolicy, ReadsLists) {
-  const auto list = [](absl::string_view text) { return ParseRecomputeList(text); };
-  EXPECT_THAT(*list("none,every:1,every:3"), testing::ElementsAre("none", "full", "every:3"));
-  EXPECT_THAT(*list("match:a{1,2},full"), testing::ElementsAre("match:a{1,2}", "full"));
-  EXPECT_THAT(*list("match:(a,b),match:c"), testing::ElementsAre("match:(a,b)", "match:c"));
-  EXPECT_FALSE(list("none,").ok());
-  EXPECT_FALSE(list("match:(a,b").ok());
-  EXPECT_FALSE(list("some,none").ok());
-}
-
-// Functions of one stage. Values of one name stand for one value.
-class StageParts {
- public:
-  explicit StageParts(const std::string& text) {
-    std::vector<ir::Function> functions = ir::ParseFunctions(text).value();
-    for (ir::Function& function : functions) {
-      StageFunction part{.function = std::move(function), .origins = {}};
-      for (int32_t v = 0; v < part.function.value_limit(); ++v) {
-        const std::string name(part.function.value_name(ir::ValueId(v)));
-        const auto next = static_cast<int32_t>(numbers_.size());
-        part.origins.emplace_back(numbers_.try_emplace(name, next).first->second);
-      }
-      parts_.push_back(std::move(part));
-    }
-  }
-  std::vector<StageFunction>& parts() { return parts_; }
-
-  /// The ops of function `i`, and what it returns.
-  std::string Text(size_t i) const {
-    const ir::Function& function = parts_[i].function;
-    EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
-    EXPECT_EQ(parts_[i].origins.size(), static_cast<size_t>(function.value_limit()));
-    std::string text;
-    for (const absl::string_view line : absl::StrSplit(ir::Print(function), '\n')) {
-      if (absl::StartsWith(line, "  ") &&
-          (absl::StrContains(line, " = ") || absl::StrContains(line, "return") ||
-           absl::StrContains(line, "Send("))) {
-        absl::StrAppend(&text, line, "\n");
-      }
-    }
-    return text;
-  }
-
- private:
-  std::map<std::string, int32_t> numbers_;
-  std::vector<StageFunction> parts_;
-};
 
 // Recomputes a stage of a forward, a backward and, if there is one, an update.
 std::string Recomputed(const std::string& text, absl::string_view policy) {

@@ -22,6 +22,7 @@ ShardingGraph::ShardingGraph(const Function& function, const ir::Mesh& mesh, ir:
       strategies_(strategies),
       ways_(ways),
       pins_(std::move(pins)),
+      weights_stay_(options.sequence_parallel && mesh.axes()[axis].name == "hp"),
       update_share_(1 / static_cast<double>(options.microbatches)),
       in_flight_(static_cast<double>(options.in_flight)),
       node_of_(function.value_limit(), -1),
@@ -201,40 +202,6 @@ void ShardingGraph::FindSamples() {
         std::ranges::any_of(operands, [&](ValueId operand) { return samples_[operand] != 0; });
     for (int32_t i = 0; any && i < function_.result_count(op); ++i) {
       samples_[function_.result(op, i)] = 1;
-    }
-  }
-}
-
-bool ShardingGraph::SplitsSamples(size_t number, const OpStrategy& strategy) const {
-  const Node& node = nodes_[number];
-  for (const ValueId value : node.values) {
-    const bool split = strategy.results[static_cast<size_t>(place_[value])] == 0;
-    if (samples_[value] != 0 && split) return true;
-  }
-  if (node.is_group || node.values.empty()) return false;
-  const auto operands = function_.operands(function_.producer(node.values[0]));
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (samples_[operands[i]] != 0 && strategy.operands[i] == 0) return true;
-  }
-  return false;
-}
-
-void ShardingGraph::MakeChoices(size_t number) {
-  Node& node = nodes_[number];
-  for (size_t s = 0; s < node.strategies->size(); ++s) {
-    if (SplitsSamples(number, (*node.strategies)[s])) continue;
-    const Choice plain{.strategy = static_cast<int32_t>(s)};
-    node.choices.push_back(plain);
-    if (node.values.empty() || use_count_[node.values[0]] < 2) continue;
-    const ValueId value = node.values[0];
-    const AxisLayout given = GivenBy(value, plain);
-    if (given == kWholeLayout) continue;  // to be sliced for nothing
-    const auto rank = static_cast<AxisLayout>(function_.type(value).dims.size());
-    for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
-      const bool useful = (extra == kWholeLayout || given == kPartialLayout) &&
-                          !(extra == 0 && samples_[value] != 0);
-      if (!useful || ways_.Find(value, given, extra).seconds == kImpossible) continue;
-      node.choices.push_back({.strategy = static_cast<int32_t>(s), .extra = extra});
     }
   }
 }

@@ -82,6 +82,7 @@ class ShardingGraph {
   void AddGroupSeconds(ir::OpId op);
   void MakeChoices(size_t node);
   void FindSamples();
+  bool MovesWeights(size_t number, const OpStrategy& strategy) const;
   bool SplitsSamples(size_t node, const OpStrategy& strategy) const;
   absl::Status MakeCosts(size_t node);
   double SumSeconds(ir::ValueId value, AxisLayout layout) const;
@@ -106,6 +107,7 @@ class ShardingGraph {
   OpStrategies& strategies_;
   LayoutWays& ways_;
   PinnedLayouts pins_;
+  const bool weights_stay_;    // where pins have them, in matrix products
   const double update_share_;  // of the seconds of an update, to count for a microbatch
   const double in_flight_;     // microbatches
   std::vector<Node> nodes_;

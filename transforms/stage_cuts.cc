@@ -22,30 +22,6 @@ ValueId BaseOf(const Function& function, ValueId value) {
   }
 }
 
-// Bytes that are made before each place and used at it or after it.
-std::vector<double> CrossingBytes(const Function& function, std::span<const OpId> ops,
-                                  const IdTable<ValueId, char>& chain) {
-  IdTable<ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
-  for (size_t at = 0; at < ops.size(); ++at) {
-    for (const ValueId operand : function.operands(ops[at])) {
-      used[BaseOf(function, operand)] = static_cast<int32_t>(at);
-    }
-    for (int32_t i = 0; i < function.result_count(ops[at]); ++i) {
-      made[function.result(ops[at], i)] = static_cast<int32_t>(at);
-    }
-  }
-  std::vector<double> change(ops.size() + 1, 0);
-  for (int32_t v = 0; v < function.value_limit(); ++v) {
-    const ValueId value(v);
-    if (made[value] < 0 || used[value] <= made[value] || chain[value] == 0) continue;
-    const auto bytes = static_cast<double>(ir::SizeOf(function.type(value)).count());
-    change[static_cast<size_t>(made[value]) + 1] += bytes;
-    change[static_cast<size_t>(used[value]) + 1] -= bytes;
-  }
-  for (size_t at = 1; at < change.size(); ++at) change[at] += change[at - 1];
-  return change;
-}
-
 // A place before which an even share of the work is done, as nearly as narrow places allow.
 struct Window {
   size_t begin, end;  // places
@@ -69,6 +45,30 @@ size_t NarrowestNear(const Window& window, const std::vector<double>& done,
 }
 
 }  // namespace
+
+std::vector<double> CrossingBytes(const Function& function, std::span<const OpId> ops,
+                                  const IdTable<ValueId, char>& chain) {
+  IdTable<ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
+  for (size_t at = 0; at < ops.size(); ++at) {
+    for (const ValueId operand : function.operands(ops[at])) {
+      used[BaseOf(function, operand)] = static_cast<int32_t>(at);
+    }
+    for (int32_t i = 0; i < function.result_count(ops[at]); ++i) {
+      made[function.result(ops[at], i)] = static_cast<int32_t>(at);
+    }
+  }
+  std::vector<double> change(ops.size() + 1, 0);
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    const ValueId value(v);
+    if (made[value] < 0 || used[value] <= made[value] || chain[value] == 0) continue;
+    const auto bytes = static_cast<double>(
+        ir::SizeOf(ir::LocalType(function.type(value), function.mesh())).count());
+    change[static_cast<size_t>(made[value]) + 1] += bytes;
+    change[static_cast<size_t>(used[value]) + 1] -= bytes;
+  }
+  for (size_t at = 1; at < change.size(); ++at) change[at] += change[at - 1];
+  return change;
+}
 
 double FlopsOf(const Function& function, OpId op) {
   const ir::OpInfo& info = function.info(op);

@@ -1,13 +1,12 @@
 #include "transforms/stage_plan.h"
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
+#include "transforms/choose_stages.h"
 #include "transforms/shared_parameters.h"
-#include "transforms/stage_cuts.h"
 
 namespace orrery::transforms {
 namespace {
@@ -20,40 +19,38 @@ constexpr int32_t kNowhere = -1;
 
 class StagePlanner {
  public:
-  StagePlanner(const Function& function, const StageOptions& options)
+  StagePlanner(const Function& function, const StageOptions& options, const StageCuts& cuts,
+               StageConflict* conflict)
       : function_(function),
         options_(options),
+        chain_(cuts.chain.ops),
+        from_data_(cuts.chain.from_data),
+        cuts_(cuts.places),
+        conflict_(conflict),
         stages_(options.stages),
         at_(function.value_limit(), kNowhere),
-        from_data_(function.value_limit(), 0),
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
         shared_(function.value_limit(), 0),
         gradient_home_(function.value_limit(), kNowhere),
         part_home_(function.value_limit(), kNowhere) {
-    plan_.phase = FindPhases(function);
+    plan_.phase = cuts.phase;
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
     plan_.repeated = IdTable<OpId, char>(function.op_limit(), 0);
     plan_.home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere);
     for (const ir::Input& input : function.inputs()) {
-      from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
       is_buffer_[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
     }
   }
 
   absl::StatusOr<StagePlan> Run() {
-    if (stages_ == 1) {
-      PlaceAllOnOne();
-    } else {
-      ORRERY_RETURN_IF_ERROR(PlaceAll());
-    }
+    ORRERY_RETURN_IF_ERROR(PlaceAll());
     if (options_.split_backward) SplitBackwardPhase(function_, plan_.stage, plan_.phase);
     return std::move(plan_);
   }
 
  private:
   absl::Status PlaceAll() {
-    ORRERY_RETURN_IF_ERROR(CountLayers());
     PlaceForward();
     PlacePreparation();
     FindHomes();
@@ -65,65 +62,12 @@ class StagePlanner {
     return CheckHomes();
   }
 
-  // One stage holds everything; there is nothing to weigh.
-  void PlaceAllOnOne() {
-    for (const OpId op : function_.order()) plan_.stage[op] = 0;
-    for (const ir::Input& input : function_.inputs()) plan_.home[input.value] = 0;
-  }
-
   bool IsParameter(ValueId value) const {
     return !function_.producer(value).valid() && from_data_[value] == 0;
   }
 
   bool IsData(ValueId value) const {
     return !function_.producer(value).valid() && from_data_[value] != 0;
-  }
-
-  // Whether the op multiplies what comes from data with what comes from parameters alone.
-  bool StartsLayer(OpId op) const {
-    const auto operands = function_.operands(op);
-    if (!function_.info(op).matrix_product || operands.size() < 2) return false;
-    return from_data_[operands[0]] != 0 && from_data_[operands[1]] == 0;
-  }
-
-  absl::Status CountLayers() {
-    for (const OpId op : function_.order()) {
-      bool from_data = false;
-      for (const ValueId operand : function_.operands(op)) {
-        from_data = from_data || from_data_[operand] != 0;
-      }
-      for (int32_t i = 0; i < function_.result_count(op); ++i) {
-        from_data_[function_.result(op, i)] = from_data ? 1 : 0;
-      }
-      if (plan_.phase[op] != StepPhase::kForward) continue;
-      if (from_data) chain_.push_back(op);
-      if (StartsLayer(op)) layers_.push_back(FlopsOf(function_, op));
-    }
-    if (!IsUniform()) return CutByCost();
-    const auto count = static_cast<int64_t>(layers_.size());
-    if (options_.equal_stages ? count > 0 && count % stages_ == 0 : count >= stages_) {
-      return absl::OkStatus();
-    }
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kDivisibility,
-         .detail = absl::StrCat(count, " layers ",
-                                options_.equal_stages ? "do not divide into " : "are too few for ",
-                                stages_, " stages")});
-  }
-
-  // Whether the layers are all alike: then a stage gets a whole number of them.
-  bool IsUniform() const {
-    return std::adjacent_find(layers_.begin(), layers_.end(), std::not_equal_to<>()) ==
-           layers_.end();
-  }
-
-  absl::Status CutByCost() {
-    cuts_ = FindCuts(function_, chain_, from_data_, stages_);
-    if (static_cast<int64_t>(cuts_.size()) + 1 == stages_) return absl::OkStatus();
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kDivisibility,
-         .detail = absl::StrCat(chain_.size(), " ops with ", layers_.size(),
-                                " matrix products do not cut into ", stages_, " stages")});
   }
 
   void Place(OpId op, int32_t stage) {
@@ -136,18 +80,14 @@ class StagePlanner {
   }
 
   void PlaceForward() {
-    const auto layers = static_cast<int64_t>(layers_.size());
-    int64_t layer = -1;
     int32_t cut = 0;
     for (size_t i = 0; i < chain_.size(); ++i) {
-      const OpId op = chain_[i];
-      if (StartsLayer(op)) ++layer;
       while (static_cast<size_t>(cut) < cuts_.size() && cuts_[static_cast<size_t>(cut)] <= i) ++cut;
-      auto stage = static_cast<int32_t>(std::max<int64_t>(0, layer) * stages_ /
-                                        std::max<int64_t>(1, layers));
-      if (!cuts_.empty()) stage = cut;
-      for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
-      Place(op, stage);
+      int32_t stage = cut;
+      for (const ValueId operand : function_.operands(chain_[i])) {
+        stage = std::max(stage, at_[operand]);
+      }
+      Place(chain_[i], stage);
     }
   }
 
@@ -325,6 +265,7 @@ class StagePlanner {
         int32_t& home = plan_.home[operand];
         if (home == kNowhere) home = plan_.stage[op];
         if (home == plan_.stage[op] || plan_.copies.contains(operand)) continue;
+        Blame(plan_.stage[op], home);
         return InfeasibleStatus(
             {.reason = InfeasibleReason::kUnsupported,
              .detail =
@@ -335,10 +276,15 @@ class StagePlanner {
     return absl::OkStatus();
   }
 
+  void Blame(int32_t a, int32_t b) const {
+    if (conflict_ != nullptr) *conflict_ = {.first = std::min(a, b), .last = std::max(a, b)};
+  }
+
   absl::Status CheckGradients(OpId op) const {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const int32_t home = gradient_home_[function_.result(op, i)];
       if (home == kNowhere || home == plan_.stage[op] || plan_.runs_on.contains(op)) continue;
+      Blame(plan_.stage[op], home);
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
            .detail = absl::StrCat("gradient ", ir::PrintValue(function_, function_.result(op, i)),
@@ -350,13 +296,13 @@ class StagePlanner {
 
   const Function& function_;
   const StageOptions& options_;
+  const std::vector<OpId>& chain_;           // forward ops that are made from data, in order
+  const IdTable<ValueId, char>& from_data_;  // depends on a data input
+  const std::vector<size_t>& cuts_;          // places in the chain
+  StageConflict* const conflict_;            // where to tell of one; may be null
   const int64_t stages_;
-  std::vector<double> layers_;  // flops of the product that begins each
-  std::vector<OpId> chain_;     // forward ops that are made from data, in order
-  std::vector<size_t> cuts_;    // places in it; empty when layers are counted
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
-  IdTable<ValueId, char> from_data_;         // depends on a data input
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone
   IdTable<ValueId, char> shared_;            // what stages have copies of
@@ -364,10 +310,32 @@ class StagePlanner {
   IdTable<ValueId, int32_t> part_home_;      // likewise of what may be a part of it
 };
 
+// One stage holds everything; there is nothing to weigh.
+StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
+  StagePlan plan{.phase = FindPhases(function),
+                 .stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere),
+                 .home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere),
+                 .repeated = IdTable<OpId, char>(function.op_limit(), 0)};
+  for (const OpId op : function.order()) plan.stage[op] = 0;
+  for (const ir::Input& input : function.inputs()) plan.home[input.value] = 0;
+  if (options.split_backward) SplitBackwardPhase(function, plan.stage, plan.phase);
+  return plan;
+}
+
 }  // namespace
 
+absl::StatusOr<StagePlan> PlaceStages(const Function& function, const StageOptions& options,
+                                      const StageCuts& cuts, StageConflict* conflict) {
+  return StagePlanner(function, options, cuts, conflict).Run();
+}
+
 absl::StatusOr<StagePlan> PlanStages(const Function& function, const StageOptions& options) {
-  return StagePlanner(function, options).Run();
+  if (options.stages == 1) return PlanOneStage(function, options);
+  const IdTable<OpId, StepPhase> phase = FindPhases(function);
+  const ForwardChain chain = FindChain(function, phase);
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> places,
+                          ChooseStages(function, phase, chain, options));
+  return PlaceStages(function, options, {.phase = phase, .chain = chain, .places = places});
 }
 
 }  // namespace orrery::transforms

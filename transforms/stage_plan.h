@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
+#include "transforms/stage_choice.h"
+#include "transforms/stage_units.h"
 #include "transforms/step_phases.h"
 
 namespace orrery::transforms {
@@ -20,6 +22,8 @@ struct StageOptions {
   /// The gradients of weights apart from those that other stages wait for (StepPhase::kWeights).
   bool split_backward = false;
   std::vector<int32_t> ranks = {};  // that hold each stage; empty: one each
+  StageChoice choice = {};          // where stages begin
+  int64_t microbatches = 1;         // of a step: how often a stage runs for one update
 };
 
 /// Where each op of a training step goes.
@@ -43,14 +47,30 @@ struct StagePlan {
   }
 };
 
-/// Cuts a training step into stages. A layer begins at a forward matrix product with a parameter
-/// and holds what follows it. Layers that are all alike are cut into runs of which none is longer
-/// than another by more than one, or are equal; others where the
-/// stages do about equally much and little crosses (see FindCuts). A backward op goes where the
-/// parameters and forward values that it reads are. A parameter that several stages read has a copy
-/// on each (ShareParameters). Infeasible when there are too few layers, or they do not divide
-/// (kDivisibility), or a gradient is made where its parameter is not (kUnsupported).
+/// Cuts a training step into stages, as `options.choice` says: docs/pipeline_stages.md. A backward
+/// op goes where the parameters and forward values that it reads are. A parameter that several
+/// stages read has a copy on each (ShareParameters). Infeasible when there are too few layers, or
+/// they do not divide (kDivisibility), or a gradient is made where its parameter is not
+/// (kUnsupported).
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
+
+/// Where stages begin: places of the chain, of all but the first, ascending.
+struct StageCuts {
+  const IdTable<ir::OpId, StepPhase>& phase;
+  const ForwardChain& chain;
+  const std::vector<size_t>& places;
+};
+
+/// Stages that cannot be parted there.
+struct StageConflict {
+  int32_t first = 0;
+  int32_t last = 0;
+};
+
+/// The same with stages that begin at `cuts`. What is kUnsupported leaves the stages that are to
+/// blame in `conflict`, if that is not null.
+absl::StatusOr<StagePlan> PlaceStages(const ir::Function& function, const StageOptions& options,
+                                      const StageCuts& cuts, StageConflict* conflict = nullptr);
 
 }  // namespace orrery::transforms
 

@@ -74,24 +74,38 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
 void SplitBackwardPhase(const Function& function, const IdTable<OpId, int32_t>& stage,
                         IdTable<OpId, StepPhase>& phase) {
   constexpr int32_t kNobody = -1, kOthers = -2;  // who, by stage, wants the value early or for W
+  constexpr int32_t kOneLayer = 2;               // gradients: of a weight and its bias
   IdTable<ValueId, int32_t> wanted(function.value_limit(), kNobody);
+  IdTable<ValueId, int32_t> leads_to(function.value_limit(), 0);  // so many gradients of weights
   for (const ir::Output& output : function.outputs()) {
     if (!IsUpdateOutput(output.role)) wanted[output.value] = kOthers;
+    if (output.role == ir::OutputRole::kGradient) leads_to[output.value] = 1;
   }
   const auto want = [&](ValueId value, int32_t by) {
     wanted[value] = wanted[value] == kNobody || wanted[value] == by ? by : kOthers;
   };
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    if (phase[*op] != StepPhase::kBackward) continue;
-    bool weights = !RespreadsForward(function, phase, *op);
+    if (phase[*op] == StepPhase::kForward) continue;
+    int32_t gradients = 0;
+    for (int32_t i = 0; i < function.result_count(*op); ++i) {
+      gradients += leads_to[function.result(*op, i)];
+    }
+    if (phase[*op] == StepPhase::kUpdate) gradients = 1;
+    bool weights = phase[*op] == StepPhase::kBackward && gradients <= kOneLayer &&
+                   !RespreadsForward(function, phase, *op);
     for (int32_t i = 0; i < function.result_count(*op); ++i) {
       const int32_t by = wanted[function.result(*op, i)];
       weights = weights && (by == kNobody || by == stage[*op]);
     }
+    for (const ValueId operand : function.operands(*op)) {
+      leads_to[operand] = std::min(leads_to[operand] + gradients, kOneLayer + 1);
+    }
+    if (phase[*op] != StepPhase::kBackward) continue;
     if (weights) phase[*op] = StepPhase::kWeights;
-    for (const ValueId operand : function.operands(*op))
+    for (const ValueId operand : function.operands(*op)) {
       want(operand, weights ? stage[*op] : kOthers);
+    }
   }
 }
 

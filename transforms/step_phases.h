@@ -19,7 +19,8 @@ inline constexpr size_t kStepPhaseCount = 4;
 IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function);
 
 /// Moves backward ops to kWeights: those whose results nothing needs but the update, the caller and
-/// others of them on the same stage.
+/// others of them on the same stage, and which lead to the gradients of one layer's weights. So the
+/// first stage, too, goes back through its layers with the rest, though no stage waits for it.
 void SplitBackwardPhase(const ir::Function& function, const IdTable<ir::OpId, int32_t>& stage,
                         IdTable<ir::OpId, StepPhase>& phase);
 

@@ -40,8 +40,9 @@ absl::Status CheckZero(const ZeroOptions& options);
 
 /// Shares out state, gradients and parameters of each stage of `step`, whose mesh has the axis
 /// kZeroAxis where `options.group` asks for one. Types tell who holds what. Gathers and scatters of
-/// a microbatch have the attribute "unit": lowering makes one collective of those of one unit. A
-/// parameter that no dimension of divides stays as it is, with all that belongs to it.
+/// a microbatch have the attribute "unit": lowering makes one collective of those of one unit.
+/// Where no dimension of a parameter divides, the last ranks get less, or nothing; a parameter of
+/// one element stays whole, with all that belongs to it.
 ///
 /// To come after everything else that changes the functions of the step.
 absl::Status ApplyZero(const ZeroOptions& options, PipelinedStep& step);

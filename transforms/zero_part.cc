@@ -87,6 +87,7 @@ ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::Attribute
     ir::AttributeSet all = reduces ? attributes : ir::AttributeSet();
     all.Set("axes", builder_.function().mesh().Names(run));
     all.Set("dim", static_cast<int64_t>(shard.dim));
+    if (shard.uneven) all.Set("uneven", int64_t{1});
     const std::string here = end < axes.size() || name.empty() ? "" : builder_.FreeName(name);
     value = builder_.Op(reduces ? OpKind::kReduceScatter : OpKind::kAllSlice, {value}, here, all);
     begin = end;

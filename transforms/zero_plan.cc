@@ -78,8 +78,20 @@ class Planner {
     });
     for (const AxisList& axes : choices) {
       if (const auto dim = DimFor(type, axes)) return Shard{.axes = axes, .dim = *dim};
+      if (axes.axes().size() > 1) continue;
+      if (const auto dim = UnevenDim(type)) return Shard{.axes = axes, .dim = *dim, .uneven = true};
     }
     return std::nullopt;
+  }
+
+  // The largest dimension that nothing splits.
+  std::optional<size_t> UnevenDim(const TensorType& type) const {
+    std::optional<size_t> found;
+    for (size_t d = 0; d < type.dims.size(); ++d) {
+      if (type.dims[d] < 2 || !type.sharding.at(d).empty()) continue;
+      if (!found.has_value() || type.dims[d] > type.dims[*found]) found = d;
+    }
+    return found;
   }
 
   // The first dimension that nothing splits, or else the first, of those that divide.

@@ -15,6 +15,7 @@ namespace orrery::transforms {
 struct Shard {
   ir::AxisList axes;
   size_t dim = 0;
+  bool uneven = false;  // the dimension does not divide: the last ranks have less
   int32_t unit = 0;
 
   ir::TensorType Of(ir::TensorType type) const;

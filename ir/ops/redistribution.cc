@@ -77,7 +77,8 @@ absl::Status TakeSplit(const OpTypes& op, const AxisList& axes, size_t dim, Tens
   return absl::OkStatus();
 }
 
-// Puts `axes` at the inner end of what splits dimension `dim`.
+// Puts `axes` at the inner end of what splits dimension `dim`. With `uneven`, one axis may leave
+// its last ranks less than the others, or nothing.
 absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, TensorType& type) {
   AxisList split = type.sharding.at(dim);
   for (const AxisIndex axis : axes.axes()) {
@@ -87,7 +88,8 @@ absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, Tenso
     }
     split.push_back(axis);
   }
-  if (type.dims[dim] % op.mesh.size(split) != 0) {
+  const bool uneven = op.attributes.Int("uneven", 0) != 0 && split.axes().size() == 1;
+  if (type.dims[dim] % op.mesh.size(split) != 0 && !uneven) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dimension ", dim, " (", type.dims[dim], ") does not divide over ", op.mesh.Names(split)));
   }
@@ -202,17 +204,14 @@ Tensor Sum(const GroupExchange& exchange) {
   return sum;
 }
 
-// Pieces of all parts one after another along `dim`: `piece` makes them.
+// Pieces of all parts one after another along `dim`: `piece` makes them. What uneven parts have
+// beyond the end is dropped.
 template <typename Piece>
 Tensor Join(const GroupExchange& exchange, size_t dim, Piece piece) {
   Tensor joined;
   for (int64_t i = 0; i < Count(exchange); ++i) {
     const Tensor next = piece(*exchange.parts[static_cast<size_t>(i)]);
-    if (i == 0) {
-      Dims dims = next.dims();
-      dims[dim] *= Count(exchange);
-      joined = Tensor(next.dtype(), dims);
-    }
+    if (i == 0) joined = Tensor(next.dtype(), LocalType(exchange.result, exchange.mesh).dims);
     PastePart(next, dim, i, joined);
   }
   return joined;

@@ -65,6 +65,15 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: mlp: batch is 9223372036854775807; wanted 1 to 4294967296"},
         {1, "simulate " + kMlp + " --dtype fp12",
          "simulate: --dtype 'fp12': wanted fp32, fp16, bf16 or fp8"},
+        {1, "simulate " + kMlp + " --recompute all",
+         "simulate: --recompute: 'all': wanted none, selective, full, every:K with K of at least "
+         "1, or match:REGEX"},
+        {1, "grid_search " + kMlp + " --recompute 'none,match:('",
+         "grid_search: --recompute: 'match:(': wanted a regular expression of at most 1000 "
+         "characters, as in match:gelu|norm"},
+        {1, "simulate " + kMlp + " --recompute match:gelu",
+         "simulate: 'match:gelu': finds no value that forward keeps for backward; opt --stages "
+         "names them"},
         {1, "simulate " + kMlp + " --optimizer lamb",
          "simulate: mlp:layers=4,dim=64: there is no optimizer 'lamb'; wanted none, sgd, momentum "
          "or adam"},

@@ -49,8 +49,8 @@ TEST(GridSearch, VariesFurtherAxes) {
   ASSERT_EQ(finished.code, 0) << finished.err;
   const std::vector<std::string> lines = Lines(Contents("g.csv"));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[1], testing::EndsWith(",2,1"));
-  EXPECT_THAT(lines[2], testing::EndsWith(",2,2"));
+  EXPECT_THAT(lines[1], testing::EndsWith(",2,1,none"));
+  EXPECT_THAT(lines[2], testing::EndsWith(",2,2,none"));
   EXPECT_THAT(finished.out, testing::HasSubstr("  cp 2  ep 2\n"));
 }
 

@@ -57,7 +57,7 @@ TEST(ProgramFile, WritesReportAndTrace) {
   EXPECT_EQ(report["devices"].size(), 8u);
   EXPECT_EQ(report["simulated_tasks"], 37);
   EXPECT_EQ(report["bytes_sent"], 16 << 20);
-  EXPECT_EQ(report["bytes_reduced"], 640 << 20);
+  EXPECT_EQ(report["bytes_reduced"], 576 << 20);
   const std::string trace = Contents("t.json");
   EXPECT_TRUE(json::accept(trace));
   EXPECT_THAT(trace, HasSubstr("all-reduce world"));

@@ -37,6 +37,24 @@ TEST(Schedule, DrawsTheTimelineInTrueTime) {
             "makespan 14\nidle 16\nidle of rank 8 8\npeak live 1 1\n");
 }
 
+// Orders that are searched are made for the durations, and for the memory.
+TEST(Schedule, SearchesOrders) {
+  EXPECT_EQ(Execute("schedule --name zb-h1 --stages 2 --micro-batches 3 --timeline").out,
+            "rank 0 | 0F0 0F1 .   0I0 0W0 0F2 0I1 0W1 0I2 0W2\n"
+            "rank 1 | .   1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1W2\n"
+            "makespan 10\nidle 2\nidle of rank 1 1\npeak live 2 2\n");
+  const std::string shape = " --stages 4 --micro-batches 8";
+  const auto makespan = [&](const std::string& flags) {
+    const std::string out = Execute("schedule" + shape + " --name " + flags).out;
+    const size_t at = out.find("makespan ");
+    return out.substr(at, out.find('\n', at) - at);
+  };
+  EXPECT_EQ(makespan("v-min"), "makespan 59");
+  EXPECT_EQ(makespan("v-min --durations F=10,I=12,W=8"), "makespan 648");
+  EXPECT_EQ(makespan("zb-1p --memory-limit 2"), "makespan 41");
+  EXPECT_EQ(makespan("zb-1p"), "makespan 27");
+}
+
 TEST(Schedule, WritesJson) {
   Clear();
   ASSERT_EQ(Execute("schedule --name dualpipe-v --stages 2 --micro-batches 4 --json s.json").code,
@@ -67,9 +85,12 @@ TEST(Schedule, ReadsOrdersFromAFile) {
 TEST(Schedule, ListsAllWithASentenceAndASource) {
   const Finished finished = Execute("schedule --list");
   EXPECT_EQ(finished.code, 0);
-  for (const char* name :
-       {"gpipe", "1f1b", "interleaved", "looped-bfs", "interleaved-zero-bubble", "zbv", "dualpipe",
-        "dualpipe-v", "chimera", "terapipe", "pipedream", "pipedream-2bw", "ampnet", "distir"}) {
+  for (const char* name : {"gpipe",    "1f1b",      "interleaved",   "looped-bfs",
+                           "zb-h1",    "zb-h2",     "zb-1p",         "interleaved-zero-bubble",
+                           "zbv",      "zbv-auto",  "v-half",        "v-min",
+                           "1f1b-v",   "dualpipe",  "dualpipe-v",    "chimera",
+                           "terapipe", "pipedream", "pipedream-2bw", "ampnet",
+                           "distir"}) {
     EXPECT_THAT("\n" + finished.out, HasSubstr(absl::StrCat("\n", name, " ")));
   }
   for (const absl::string_view line : absl::StrSplit(finished.out, '\n', absl::SkipEmpty())) {

@@ -52,13 +52,16 @@ std::string ToString(const Configuration& c) {
   return absl::StrCat("dp=", c.degrees.dp, " hp=", c.degrees.hp, " pp=", c.degrees.pp,
                       " K=", c.degrees.microbatches, " order=", c.degrees.order, " ", c.schedule,
                       " on ", c.cluster, " by ", c.cost_model, c.blocking ? " blocking" : "",
-                      " buckets of ", ToString(c.bucket_size), " recompute ", c.recompute);
+                      " buckets of ", ToString(c.bucket_size), " recompute ", c.recompute,
+                      " zero=", c.zero.stage, " group=", c.zero.group,
+                      " prefetch=", c.zero.prefetch);
 }
 
 Played Play(const ir::Function& step, const Configuration& c) {
   Played played;
   played.step = Must(transforms::ParallelTransform3d(
-      step, c.degrees, {.recompute = Must(transforms::ParseRecomputePolicy(c.recompute))}));
+      step, c.degrees,
+      {.recompute = Must(transforms::ParseRecomputePolicy(c.recompute)), .zero = c.zero}));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
   played.program = Must(Lower({.step = played.step,
@@ -96,6 +99,8 @@ RandomCase MakeRandomCase(uint32_t seed) {
                          degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));
   random.configuration.bucket_size = dice.Pick({Bytes(0), Bytes(100'000), Bytes(25 << 20)});
   random.configuration.recompute = dice.Pick({"none", "none", "full", "every:2", "selective"});
+  random.configuration.zero = {.stage = dice.Pick<int64_t>({0, 0, 1, 2, 3}),
+                               .prefetch = dice.Pick<int64_t>({0, 1, 2})};
   return random;
 }
 

@@ -27,6 +27,7 @@ struct Configuration {
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   Bytes bucket_size = LoweringOptions().bucket_size;
   std::string recompute = "none";
+  transforms::ZeroOptions zero = {};
 };
 std::string ToString(const Configuration& configuration);
 

@@ -13,6 +13,7 @@
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
 // What backward computes again is what forward has computed: with every policy, spread in any way,
@@ -45,7 +46,8 @@ int64_t SavedValues(const PipelinedStep& step) {
 // Plays `step` with each policy and compares it with `expected`; returns with how many policies
 // something is run again.
 int ExpectSameWithEachPolicy(const ir::Function& step, const ParallelDegrees& degrees,
-                             SpreadOptions options, const Named& expected) {
+                             SpreadOptions options, const Named& expected,
+                             absl::string_view schedule = "1f1b") {
   const auto plain = transforms::ParallelTransform3d(step, degrees, options);
   if (AsInfeasible(plain.status()).has_value()) return 0;  // a tied embedding
   EXPECT_TRUE(plain.ok()) << plain.status();
@@ -55,21 +57,21 @@ int ExpectSameWithEachPolicy(const ir::Function& step, const ParallelDegrees& de
   for (const char* policy : kPolicies) {
     SCOPED_TRACE(absl::StrCat(Show(degrees), " ", policy));
     options.recompute = transforms::ParseRecomputePolicy(policy).value();
-    PipelinedStep again = *plain;
-    const absl::Status status = transforms::Recompute(again, options.recompute);
-    if (absl::IsInvalidArgument(status)) continue;  // nothing has such a name
-    EXPECT_TRUE(status.ok()) << status;
-    for (const ir::Function& function : again.Functions()) {
+    const auto again = transforms::ParallelTransform3d(step, degrees, options);
+    if (absl::IsInvalidArgument(again.status())) continue;  // nothing has such a name
+    EXPECT_TRUE(again.ok()) << again.status();
+    if (!again.ok()) return fewer;
+    for (const ir::Function& function : again->Functions()) {
       EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
     }
-    const PipelinedOutcome outcome = RunPipelined(again, OrdersOf("1f1b", again), inputs);
+    const PipelinedOutcome outcome = RunPipelined(*again, OrdersOf(schedule, *again), inputs);
     ExpectSame(outcome.outputs, expected);
     EXPECT_LE(outcome.disagreement, kTolerance);
     EXPECT_EQ(outcome.lost, 0);
-    EXPECT_LE(SavedValues(again), SavedValues(*plain));
-    fewer += SavedValues(again) < SavedValues(*plain) ? 1 : 0;
+    EXPECT_LE(SavedValues(*again), SavedValues(*plain));
+    fewer += SavedValues(*again) < SavedValues(*plain) ? 1 : 0;
     if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << ir::Print(again.Functions());
+      ADD_FAILURE() << ir::Print(again->Functions());
       return fewer;
     }
   }
@@ -150,6 +152,38 @@ TEST(Recompute, SpreadByCostIsTheSame) {
        {transforms::ContextAttention::kRing, transforms::ContextAttention::kAllGather,
         transforms::ContextAttention::kAllToAll}) {
     with(flash, {.microbatches = 2, .cp = 2}, {.context_attention = attention});
+  }
+}
+
+// Weights that are gathered are so for what runs again, too.
+TEST(Recompute, WithZeroIsTheSame) {
+  const ir::Function step = Step(kModels[0]);
+  const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
+  for (const int64_t stage : {1, 2, 3}) {
+    EXPECT_GE(ExpectSameWithEachPolicy(step, {.dp = 2, .hp = 2, .microbatches = 2},
+                                       {.zero = {.stage = stage}}, expected),
+              3);
+  }
+}
+
+// With several stages a rank, a backward in two parts, and two pipelines.
+TEST(Recompute, UnderEveryScheduleIsTheSame) {
+  ir::Function whole = Step(kModels[0]), split = whole;
+  ASSERT_TRUE(transforms::SplitBackward(split).ok());
+  const Named expected = RunAll(whole, RandomInputs(whole, 7)).outputs;
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    SCOPED_TRACE(schedule->name);
+    if (schedule->asynchronous) continue;
+    for (const bool splits : {true, false}) {
+      SpreadOptions options;
+      options.stages = {.split_backward = splits,
+                        .chunks = schedule->chunks == 0 ? 2 : schedule->chunks,
+                        .placement = schedule->placement};
+      EXPECT_GE(ExpectSameWithEachPolicy(splits ? split : whole, {.pp = 2, .microbatches = 4},
+                                         options, expected, schedule->name),
+                3);
+      if (HasFailure()) return;
+    }
   }
 }
 

@@ -48,6 +48,8 @@ absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
   ORRERY_ASSIGN_OR_RETURN(
       options.recompute,
       Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
+  ORRERY_ASSIGN_OR_RETURN(options.stages.choice,
+                          MakeStageChoice(flags.model.stages, transforms::StagesBy::kFlops));
   ORRERY_ASSIGN_OR_RETURN(options.offload,
                           Annotated(transforms::ParseOffloadPolicy(flags.offload), "--offload"));
   options.offload.prefetch = std::max<int64_t>(0, flags.offload_prefetch);
@@ -128,6 +130,7 @@ int Main(int argc, char** argv) {
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
   AddStepFlags(spec.options, flags.model);
+  AddStageFlags(spec.options, flags.model.stages);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(

@@ -4,7 +4,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "search/details.h"
 #include "search/explain.h"
+#include "search/memory_fit.h"
+#include "search/pipedream.h"
+#include "search/timeline.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -26,25 +30,55 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   search::Candidate candidate;
-  std::string schedule;
+  std::string schedule, orders;
   std::string recompute, offload;
   std::string json;
   std::string trace;
+  std::string plan;
   bool timeline = false;
   bool explain = false;
 };
 
 void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
-                 const search::Run& run) {
+                 const search::Run& run, const simulator::ReportDetails& details) {
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
             << search::ToString(candidate) << "\n\n";
-  PrintReportLines(run.report, run.figures, true);
+  PrintReportLines(run.program, run.report, details, run.figures, true);
+  if (run.report.fits) return;
+  std::cout << "\n"
+            << search::MisfitText(run) << ";\n"
+            << search::RemediesText(search::FindRemedies(setting, candidate, run)) << "\n";
+}
+
+// The schedule as it was simulated, and in unit times.
+absl::Status PrintTimeline(const search::Setting& setting, const search::Candidate& candidate,
+                           const search::Run& run) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
+                          search::ScheduleOf(setting, candidate));
+  const transforms::PipelineShape shape = search::ShapeOf(schedule, candidate);
+  const transforms::RankOrders orders = schedule.OrdersOf(shape);
+  std::cout << "\nas simulated" << (schedule.asynchronous ? ", in the steady state:\n" : ":\n")
+            << search::DrawRun(run, search::WindowOf(run, schedule, shape)) << "\nin unit times:\n"
+            << transforms::DrawTimeline(
+                   orders, TimeOrders(orders, schedule.placement, shape, shape.durations));
+  return absl::OkStatus();
+}
+
+absl::Status PrintPlan(const Flags& flags, const search::Setting& setting) {
+  if (flags.plan != "pipedream") {
+    return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
+                          search::PlanPipeDream(setting, flags.candidate.microbatches));
+  std::cout << search::PipeDreamText(stages);
+  return absl::OkStatus();
 }
 
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  if (!flags.plan.empty()) return PrintPlan(flags, setting);
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -57,6 +91,13 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, std::array{candidate.zero}));
   if (candidate.cp == 1 && !flags.model.context_attention.empty()) {
     return absl::InvalidArgumentError("--context-attention: wanted --cp of at least 2");
+  }
+  if (!flags.orders.empty()) {
+    if (!flags.schedule.empty()) {
+      return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
+    }
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
+    ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
   }
   candidate.schedule = !flags.schedule.empty() ? flags.schedule
                        : flags.model.distir()  ? "distir"
@@ -79,26 +120,20 @@ absl::Status Simulate(const Flags& flags) {
     return absl::FailedPreconditionError(
         absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
   }
+  ORRERY_ASSIGN_OR_RETURN(const simulator::ReportDetails details,
+                          search::DetailsOf(candidate, *run));
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(
-        WriteFile(flags.json, simulator::ReportJson(run->program, run->report, run->figures)));
+    ORRERY_RETURN_IF_ERROR(WriteFile(
+        flags.json, simulator::ReportJson(run->program, run->report, run->figures, &details)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
-  PrintReport(setting, candidate, *run);
+  PrintReport(setting, candidate, *run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, candidate, *run));
     std::cout << "\n" << search::ExplanationText(explanation, run->report.step_time);
   }
-  if (!flags.timeline) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
-  const transforms::PipelineShape shape = search::ShapeOf(*schedule, candidate);
-  const transforms::RankOrders orders = schedule->orders(shape);
-  std::cout << "\n"
-            << transforms::DrawTimeline(
-                   orders, TimeOrders(orders, schedule->placement, shape, shape.durations));
-  return absl::OkStatus();
+  return flags.timeline ? PrintTimeline(setting, candidate, *run) : absl::OkStatus();
 }
 
 // Whether the command line names a program to play in place of a model: then other flags are
@@ -155,6 +190,8 @@ int Main(int argc, char** argv) {
       "microbatches of a data-parallel replica [1]")(
       "schedule", po::value(&flags.schedule),
       "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "schedule-file", po::value(&flags.orders),
+      "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
@@ -171,6 +208,9 @@ int Main(int argc, char** argv) {
                                                      "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
+      "plan", po::value(&flags.plan),
+      "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
+      "their replicas, and simulate nothing")(
       "explain", po::bool_switch(&flags.explain),
       "name the busiest links, what they carry, and what would relieve them")(
       "program", po::value(&program),

@@ -15,6 +15,25 @@ int64_t CeilDivide(int64_t numerator, int64_t denominator) {
 
 }  // namespace
 
+EarliestRank::EarliestRank(size_t ranks) {
+  while (leaves_ < ranks) leaves_ *= 2;
+  times_.assign(leaves_, kNever);
+  winners_.resize(2 * leaves_);
+  for (size_t rank = 0; rank < leaves_; ++rank) {
+    winners_[leaves_ + rank] = static_cast<uint32_t>(rank);
+  }
+  for (size_t node = leaves_ - 1; node > 0; --node) winners_[node] = winners_[2 * node];
+}
+
+void EarliestRank::Set(size_t rank, int64_t time) {
+  times_[rank] = time;
+  for (size_t node = (leaves_ + rank) / 2; node > 0; node /= 2) {
+    const uint32_t left = winners_[2 * node];
+    const uint32_t right = winners_[2 * node + 1];
+    winners_[node] = times_[right] < times_[left] ? right : left;
+  }
+}
+
 ListScheduler::ListScheduler(BlockPipeline pipeline)
     : pipeline_(std::move(pipeline)),
       forwards_(pipeline_.stages()),
@@ -85,8 +104,8 @@ void ListScheduler::Restart() {
     rank.first_forwards = FirstForwards(i);
     rank.left = pipeline_.StepsOfRank();
     rank.free = 0;
+    next_.Set(i, 0);
   }
-  std::fill(next_.begin(), next_.end(), 0);
   steps_.clear();
 }
 
@@ -113,14 +132,8 @@ bool ListScheduler::Play(const BuildingBlock& block, const ListRules& rules) {
   Restart();
   const size_t steps = ranks_.size() * pipeline_.StepsOfRank();
   while (steps_.size() < steps) {
-    // Without a branch that nobody could predict: the loop is a quarter of the time.
-    size_t soonest = 0;
-    int64_t time = next_[0];
-    for (size_t rank = 1; rank < next_.size(); ++rank) {
-      soonest = next_[rank] < time ? rank : soonest;
-      time = std::min(time, next_[rank]);
-    }
-    ORRERY_CHECK(time != kNever) << "all ranks of a building block wait";
+    const size_t soonest = next_.Earliest();
+    ORRERY_CHECK(next_[soonest] != kNever) << "all ranks of a building block wait";
     Decide(soonest);
   }
   return true;
@@ -151,7 +164,8 @@ ListScheduler::Choices ListScheduler::ChoicesOf(size_t index) const {
     if (!stream.HasNext()) return;
     const uint32_t place = stream.places[stream.run];
     if (place != rank.head) {
-      if (is_forward ? !Admits(rank, stage, place) : rules_.keeps_order) return;
+      if (is_forward ? rules_.keeps_forwards : rules_.keeps_backwards) return;
+      if (is_forward && !Admits(rank, stage, place)) return;
     }
     size_t at = choices.count++;
     for (; at > 0 && choices.steps[at - 1].place > place; --at) {
@@ -197,7 +211,7 @@ void ListScheduler::Decide(size_t index) {
       (chosen != nullptr || arrival == kNever || now + length <= arrival + length / 4)) {
     return RunWeightGradient(index, now);
   }
-  next_[index] = arrival;
+  next_.Set(index, arrival);
 }
 
 void ListScheduler::RunStep(size_t index, const Ready& ready, int64_t now) {
@@ -235,7 +249,7 @@ void ListScheduler::RunWeightGradient(size_t index, int64_t now) {
 void ListScheduler::Finish(size_t index, int64_t now, int64_t length) {
   Rank& rank = ranks_[index];
   rank.free = now + length;
-  next_[index] = --rank.left == 0 ? kNever : rank.free;
+  next_.Set(index, --rank.left == 0 ? kNever : rank.free);
 }
 
 void ListScheduler::Arrive(Stream& stream, size_t from, size_t to, int64_t time) {
@@ -243,8 +257,9 @@ void ListScheduler::Arrive(Stream& stream, size_t from, size_t to, int64_t time)
   stream.arrivals.push_back(arrival);
   Rank& rank = ranks_[to];
   const bool is_next = stream.run + 1 == stream.arrivals.size();
-  if (is_next && to != from && rank.left > 0)
-    next_[to] = std::max(rank.free, std::min(next_[to], arrival));
+  if (is_next && to != from && rank.left > 0) {
+    next_.Set(to, std::max(rank.free, std::min(next_[to], arrival)));
+  }
 }
 
 }  // namespace orrery::transforms

@@ -19,9 +19,10 @@
 namespace orrery::transforms {
 
 struct ListRules {
-  StepDurations durations;  // that the ranks reckon with
-  /// Whether backwards wait for their turn; forwards may always come early.
-  bool keeps_order = false;
+  StepDurations durations = {};  // that the ranks reckon with
+  /// Whether backwards and forwards wait for their turn, or may come early.
+  bool keeps_backwards = false;
+  bool keeps_forwards = false;
   /// Whether, before a rank's first backward, forwards of chunk 0 leave room for those forwards of
   /// chunk 1 that come before it: else they crowd them out, and the first backwards come late.
   bool spares_room = false;
@@ -36,6 +37,23 @@ struct PlayedStep {
   uint32_t microbatch = 0;
 };
 
+/// A time for each rank, and which is the earliest; of equals the first rank. A tree in which the
+/// earlier of two goes on.
+class EarliestRank {
+ public:
+  explicit EarliestRank(size_t ranks);
+
+  void Set(size_t rank, int64_t time);
+  int64_t operator[](size_t rank) const { return times_[rank]; }
+  size_t Earliest() const { return winners_[1]; }
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+ private:
+  size_t leaves_ = 1;              // a power of two
+  std::vector<int64_t> times_;     // by rank; kNever where there is none
+  std::vector<uint32_t> winners_;  // of node i: of nodes 2i and 2i+1; leaves last
+};
+
 class ListScheduler {
  public:
   explicit ListScheduler(BlockPipeline pipeline);
@@ -47,7 +65,7 @@ class ListScheduler {
   const std::vector<PlayedStep>& steps() const { return steps_; }
 
  private:
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNever = EarliestRank::kNever;
 
   // The forwards or the backwards of one stage: they run in the order of their microbatches.
   struct Stream {
@@ -74,9 +92,9 @@ class ListScheduler {
     bool is_forward;
     int64_t arrival;
   };
+  // Of `steps` the first `count`: to clear all would take as long as to choose.
   struct Choices {
-    std::array<Ready, 4>
-        steps;  // the first `count`; to clear them all would take as long as to choose
+    std::array<Ready, 4> steps;
     size_t count = 0;
   };
 
@@ -96,7 +114,7 @@ class ListScheduler {
   int64_t backward_ = 1;                      // length of an I or B
   std::vector<Stream> forwards_, backwards_;  // by stage
   std::vector<Rank> ranks_;
-  std::vector<int64_t> next_;  // by rank, when there is something to decide
+  EarliestRank next_;  // when there is something to decide
   std::vector<PlayedStep> steps_;
 };
 

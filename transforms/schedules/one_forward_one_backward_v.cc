@@ -6,6 +6,8 @@ namespace {
 
 constexpr std::array kStarts = {
     BlockGaps{.backward = {2, 2}, .turns = {1, 1, 2}},
+    // Steps fit together tighter where p is two more than a multiple of three.
+    BlockGaps{.backward = {2, 2}, .turns = {1, 1, 2}, .more_at_first = 1, .more_near_last = 3},
     BlockGaps{.backward = {2, 2}, .turns = {2, 1, 2}},
     BlockGaps{.backward = {3, 2}, .turns = {1, 1, 2}},
     BlockGaps{.forward = {3, 1}, .backward = {2, 2}, .turns = {1, 1, 2}},
@@ -23,7 +25,9 @@ RankOrders OneForwardOneBackwardVOrders(const PipelineShape& shape) {
 
 constinit const PipelineSchedule kOneForwardOneBackwardVSchedule = {
     .name = "1f1b-v",
-    .summary = "Two chunks a rank in a V, backwards whole: two thirds as much live as with 1F1B.",
+    .summary =
+        "Two chunks a rank in a V, backwards whole: two thirds of the memory of 1F1B, no more "
+        "bubble.",
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,

@@ -56,7 +56,15 @@ OrderScore OrderJudge::Score(const std::vector<PlayedStep>& steps, const OrderSc
     score.idle_inside += rank.free - rank.start - rank.busy;
     score.live += rank.most_live;
   }
-  if (all_last_the_same_) score.transformer_makespan = Play(steps, kTransformerDurations);
+  score.has_gaps = score.idle_inside > 0;
+  if (!all_last_the_same_) return score;
+  score.transformer_makespan = Play(steps, kTransformerDurations);
+  if (score.makespan == best.makespan && score.transformer_makespan > best.transformer_makespan) {
+    return score;
+  }
+  for (const StepDurations& durations : kOtherDurations) {
+    score.other_makespans += Play(steps, durations);
+  }
   return score;
 }
 

@@ -106,7 +106,12 @@ struct PipelineSchedule {
   int32_t (*microbatches_an_update)(const PipelineShape& shape) = nullptr;
   /// Versions of its weights that a stage must keep; 1 for synchronous schedules.
   int32_t (*weight_versions)(const PipelineShape& shape, int32_t stage) = nullptr;
+  /// Orders that somebody has written down, of one shape; then `orders` is not asked.
+  const RankOrders* given = nullptr;
 
+  RankOrders OrdersOf(const PipelineShape& shape) const {
+    return given != nullptr ? *given : orders(shape);
+  }
   /// The shape with as many chunks as this schedule has where `chunks` is 0 or not a choice.
   PipelineShape ShapeOf(int32_t ranks, int32_t microbatches, int32_t chunks_wanted = 0) const;
   /// Whether there are orders for the shape; if not, an Infeasible for the reason kSchedule that

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "support/check.h"
@@ -21,28 +20,35 @@ constexpr int64_t kStepsPlayed = 60'000;
 constexpr int64_t kTries = 36;
 
 // With which durations a try reckons: those of the shape; the same with an I a tenth longer and a W
-// a tenth shorter, which breaks ties; or all alike but for that tenth, as they are for a block.
-enum class Reckoning : uint8_t { kExact, kLeaning, kAlike };
+// a tenth shorter, which breaks ties; or others: a transformer's where all last the same, and where
+// not, all alike but for that tenth, as they are for a block.
+enum class Reckoning : uint8_t { kExact, kLeaning, kOther };
 
 // How one try turns a block into orders.
 struct TryRules {
   Reckoning reckoning = Reckoning::kExact;
-  bool keeps_order = false;
+  bool keeps_backwards = false;
+  bool keeps_forwards = false;
   bool spares_room = false;
   bool waits = false;
 };
 // Each is the best for some shape; in the order of how often.
 constexpr std::array kTryRules = {
     TryRules{.reckoning = Reckoning::kLeaning, .spares_room = true},
-    TryRules{.keeps_order = true, .spares_room = true},
+    TryRules{.keeps_backwards = true, .spares_room = true},
     TryRules{.reckoning = Reckoning::kLeaning, .spares_room = true, .waits = true},
     TryRules{},
     TryRules{.reckoning = Reckoning::kLeaning, .waits = true},
-    TryRules{
-        .reckoning = Reckoning::kLeaning, .keeps_order = true, .spares_room = true, .waits = true},
-    TryRules{.reckoning = Reckoning::kAlike, .spares_room = true},
-    TryRules{.reckoning = Reckoning::kAlike, .spares_room = true, .waits = true},
-    TryRules{.reckoning = Reckoning::kAlike, .waits = true},
+    TryRules{.reckoning = Reckoning::kLeaning,
+             .keeps_backwards = true,
+             .spares_room = true,
+             .waits = true},
+    TryRules{.keeps_backwards = true, .keeps_forwards = true},
+    TryRules{.reckoning = Reckoning::kLeaning, .keeps_forwards = true},
+    TryRules{.reckoning = Reckoning::kOther, .spares_room = true},
+    TryRules{.reckoning = Reckoning::kOther, .spares_room = true, .waits = true},
+    TryRules{.reckoning = Reckoning::kOther, .waits = true},
+    TryRules{.reckoning = Reckoning::kOther, .keeps_backwards = true, .spares_room = true},
 };
 
 // A block and rules, with what came of them.
@@ -62,7 +68,6 @@ class Searcher {
         judge_(pipeline_, durations) {}
 
   void Start(std::span<const BlockGaps> starts);
-  void Improve();
   // Tries what is asked for; keeps it when it is better than the best so far. False when the block
   // does not keep within the limits.
   bool Consider(Try candidate);
@@ -97,19 +102,27 @@ std::vector<int32_t> Searcher::AllGaps(const BlockGaps& gaps) const {
   for (size_t stage = last; stage > 0; --stage) {
     all.push_back(stage == ranks ? gaps.turns[2] : gaps.backward[stage / ranks]);
   }
+  all[0] += gaps.more_at_first;
+  if (last > 1) all[last - 2] += gaps.more_near_last;
   return all;
 }
 
 ListRules Searcher::RulesOf(const TryRules& rules) const {
   ListRules list = {.durations = durations_,
-                    .keeps_order = rules.keeps_order,
+                    .keeps_backwards = rules.keeps_backwards,
+                    .keeps_forwards = rules.keeps_forwards,
                     .spares_room = rules.spares_room,
                     .waits = rules.waits};
   if (rules.reckoning == Reckoning::kExact) return list;
   StepDurations& leaning = list.durations;
-  if (rules.reckoning == Reckoning::kAlike) {
+  if (rules.reckoning == Reckoning::kOther) {
+    if (judge_.AllLastTheSame()) {
+      leaning = kTransformerDurations;
+      return list;
+    }
     leaning.forward = (durations_.forward + durations_.Of(StepKind::kBackward)) / 3;
     leaning.input_gradient = leaning.weight_gradient = leaning.forward;
+    leaning.send = 0;
   }
   // Where tenths would be lost, all is counted in tenths.
   constexpr int64_t kFine = 1'000'000;
@@ -141,29 +154,9 @@ bool Searcher::Consider(Try candidate) {
 void Searcher::Start(std::span<const BlockGaps> starts) {
   for (int32_t interval = pipeline_.ShortestInterval(); steps_.empty(); ++interval) {
     for (const TryRules& rules : kTryRules) {
-      if (rules.reckoning == Reckoning::kAlike && judge_.AllLastTheSame()) continue;
       for (const BlockGaps& start : starts) {
-        if (IsOver() || IsPerfect()) return;
+        if (IsOver() || (IsPerfect() && !judge_.AllLastTheSame())) return;
         Consider({.gaps = AllGaps(start), .interval = interval, .rules = rules});
-      }
-    }
-  }
-}
-
-// From the best of the starts, one gap up to three slots longer, with and without one slot more
-// after the first forward.
-void Searcher::Improve() {
-  std::set<std::vector<int32_t>> tried;
-  for (const int32_t more_at_first : {1, 0}) {
-    for (size_t at = 0; at < best_.gaps.size(); ++at) {
-      for (int32_t more = 1; more <= 3; ++more) {
-        if (IsOver() || judge_.IsShortest(best_.score)) return;
-        Try next = best_;
-        next.gaps[0] += more_at_first;
-        next.gaps[at] += more;
-        BuildingBlock block = PlaceBlock(pipeline_, next.gaps, next.interval);
-        block.forward.insert(block.forward.end(), block.backward.begin(), block.backward.end());
-        if (tried.insert(std::move(block.forward)).second) Consider(std::move(next));
       }
     }
   }
@@ -193,17 +186,16 @@ RankOrders SearchOrders(const PipelineShape& shape, const OrderSearch& search) {
   Searcher whole(pipeline, shape.durations);
   const int64_t steps_of_one =
       static_cast<int64_t>(pipeline.ranks * pipeline.StepsOfRank()) / shape.microbatches;
-  const size_t enough =
-      std::max(static_cast<size_t>(kStepsPlayed / kTries / steps_of_one), 2 * pipeline.ranks + 2);
+  const size_t enough = std::max(static_cast<size_t>(kStepsPlayed / kTries / steps_of_one),
+                                 3 * pipeline.ranks / 2 + 4);
   if (enough >= pipeline.microbatches) {
     whole.Start(search.starts);
-    if (pipeline.chunks > 1) whole.Improve();
   } else {
     pipeline.microbatches = enough;
     Searcher part(pipeline, shape.durations);
     part.Start(search.starts);
-    if (pipeline.chunks > 1) part.Improve();
-    ORRERY_CHECK(whole.Consider(part.best())) << "a block keeps more live of more microbatches";
+    // A block of which more is live of more microbatches does not fit.
+    if (!whole.Consider(part.best())) whole.Start(search.starts);
   }
   RankOrders orders = ToOrders(whole.steps(), pipeline.ranks);
   AssignSlots(orders, search.placement, shape);

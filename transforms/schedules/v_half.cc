@@ -25,8 +25,9 @@ RankOrders VHalfOrders(const PipelineShape& shape) {
 constinit const PipelineSchedule kVHalfSchedule = {
     .name = "v-half",
     .summary =
-        "Two chunks a rank in a V: half as much live as with 1F1B, a quarter of a microbatch's "
-        "time more bubble than ZB-V.",
+        "Two chunks a rank in a V and backwards in two parts: half the memory of 1F1B, less than "
+        "half "
+        "its bubble where F, I and W last the same.",
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,

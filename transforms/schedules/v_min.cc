@@ -29,7 +29,8 @@ RankOrders VMinOrders(const PipelineShape& shape) {
 constinit const PipelineSchedule kVMinSchedule = {
     .name = "v-min",
     .summary =
-        "Two chunks a rank in a V, no microbatch ever waits: a third as much live as with 1F1B.",
+        "Two chunks a rank in a V and backwards in two parts, microbatches never wait: a third of "
+        "the memory of 1F1B.",
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,

@@ -4,7 +4,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr std::array kStarts = {BlockGaps{}};
+constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
 
 RankOrders Zb1pOrders(const PipelineShape& shape) {
   const int64_t limit = shape.live_limit > 0 ? shape.live_limit : shape.ranks;
@@ -18,8 +18,8 @@ RankOrders Zb1pOrders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZb1pSchedule = {
     .name = "zb-1p",
     .summary =
-        "What a search finds under a limit on live activations, p where none is given: the more, "
-        "the less bubble.",
+        "One stage a rank and backwards in two parts, as short as a search finds under a limit on "
+        "live activations: p where none is given.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, automatic schedules",
     .orders = Zb1pOrders,
     .weighs_durations = true,

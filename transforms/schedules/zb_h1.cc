@@ -4,7 +4,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr std::array kStarts = {BlockGaps{}};
+constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
 
 RankOrders ZbH1Orders(const PipelineShape& shape) {
   return SearchOrders(
@@ -17,8 +17,9 @@ RankOrders ZbH1Orders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZbH1Schedule = {
     .name = "zb-h1",
     .summary =
-        "1F1B with weight gradients put off to fill the bubble: a third of it is left, at most p "
-        "live.",
+        "1F1B with gradients of weights put off to where it waits: a third of its bubble where F, "
+        "I "
+        "and W last the same, at most p live.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
     .orders = ZbH1Orders,
     .weighs_durations = true,

@@ -4,7 +4,7 @@
 namespace orrery::transforms {
 namespace {
 
-constexpr std::array kStarts = {BlockGaps{}};
+constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
 
 RankOrders ZbH2Orders(const PipelineShape& shape) {
   return SearchOrders(shape, {.live_limits = std::vector<int64_t>(static_cast<size_t>(shape.ranks),
@@ -17,7 +17,7 @@ RankOrders ZbH2Orders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZbH2Schedule = {
     .name = "zb-h2",
     .summary =
-        "More forwards to warm up, and weight gradients put off: no bubble between a rank's first "
+        "As zb-h1 with more forwards before the first backward: no bubble between a rank's first "
         "step and its last, at most 2p live.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
     .orders = ZbH2Orders,

@@ -6,6 +6,10 @@ namespace {
 
 constexpr std::array kStarts = {
     BlockGaps{.backward = {1, 4}},
+    BlockGaps{.forward = {4, 2}, .backward = {2, 4}, .turns = {3, 1, 3}},
+    BlockGaps{.forward = {3, 2}},
+    BlockGaps{.backward = {2, 1}, .turns = {2, 1, 1}},
+    BlockGaps{.backward = {4, 3}, .turns = {2, 1, 1}},
     BlockGaps{.forward = {3, 1}, .backward = {4, 4}, .turns = {1, 1, 2}},
 };
 
@@ -21,8 +25,8 @@ RankOrders ZbvAutoOrders(const PipelineShape& shape) {
 constinit const PipelineSchedule kZbvAutoSchedule = {
     .name = "zbv-auto",
     .summary =
-        "ZB-V from a search: shorter than the rule of zbv where there are fewer than 2p-1 "
-        "microbatches or F, I and W last unequally.",
+        "The V of zbv from a search: shorter where there are fewer than 2p-1 microbatches, or F, I "
+        "and W last unequally.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, ZB-V of its own program",
     .placement = StagePlacement::kV,
     .chunks = 2,

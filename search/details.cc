@@ -1,0 +1,39 @@
+#include "search/details.h"
+
+#include "support/status.h"
+#include "transforms/schedules/orders.h"
+
+namespace orrery::search {
+
+absl::StatusOr<simulator::ReportDetails> DetailsOf(const Candidate& candidate, const Run& run) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
+                          transforms::FindSchedule(candidate.schedule));
+  simulator::ReportDetails details =
+      simulator::DetailsOf(run.program, run.trace, run.report, schedule->asynchronous);
+  details.versions = VersionsOf(*schedule, ShapeOf(*schedule, candidate), run);
+  return details;
+}
+
+std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSchedule& schedule,
+                                                 const transforms::PipelineShape& shape,
+                                                 const Run& run) {
+  std::vector<simulator::StageVersions> versions;
+  if (!schedule.asynchronous) return versions;
+  transforms::RankOrders orders(static_cast<size_t>(shape.ranks));
+  for (const lowering::PlacedStep& placed : run.steps) {
+    const int32_t rank = transforms::RankOf(schedule.placement, shape, placed.step.stage);
+    orders[static_cast<size_t>(rank)].push_back(placed.step);
+  }
+  const int32_t every =
+      schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
+  const std::vector<int32_t> staleness = transforms::Staleness(orders, shape.stages(), every);
+  for (int32_t s = 0; s < shape.stages(); ++s) {
+    versions.push_back({.stage = s,
+                        .rank = transforms::RankOf(schedule.placement, shape, s),
+                        .staleness = staleness[static_cast<size_t>(s)],
+                        .weight_versions = schedule.weight_versions(shape, s)});
+  }
+  return versions;
+}
+
+}  // namespace orrery::search

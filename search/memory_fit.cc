@@ -1,0 +1,192 @@
+#include "search/memory_fit.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "simulator/report_details.h"
+#include "support/check.h"
+
+namespace orrery::search {
+namespace {
+
+using simulator::MemoryKind;
+using simulator::RankClassId;
+
+RankClassId WorstRank(const Run& run) {
+  RankClassId worst;
+  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
+    const simulator::RankReport& report = run.report.ranks[RankClassId(r)];
+    if (report.fits) continue;
+    if (!worst.valid() || report.memory.total > run.report.ranks[worst].memory.total) {
+      worst = RankClassId(r);
+    }
+  }
+  ORRERY_CHECK(worst.valid()) << "every rank fits";
+  return worst;
+}
+
+class NeighbourList {
+ public:
+  NeighbourList(const Setting& setting, const Candidate& candidate)
+      : setting_(setting), candidate_(candidate) {}
+
+  void AddMicrobatches() {
+    const int64_t samples = setting_.batch_size / (candidate_.dp * candidate_.ep);
+    for (const int64_t factor : {2, 4, 8}) {
+      Candidate next = candidate_;
+      next.microbatches *= factor;
+      if (next.microbatches > samples || samples % next.microbatches != 0) return;
+      Add(absl::StrCat("--micro-batches ", next.microbatches), next,
+          {.activations = 1.0 / static_cast<double>(factor)});
+    }
+  }
+
+  void AddOthers() {
+    AddRecompute(candidate_, "selective", 0.6);
+    for (const int64_t stage : {1, 2, 3}) AddZero(candidate_, stage);
+    for (const int64_t factor : {2, 4, 8}) {
+      // As many microbatches more are in flight as each stage has layers less.
+      AddRanks(&Candidate::pp, "--pp ", factor, 1);
+      AddRanks(&Candidate::hp, "--hp ", factor, 1.0 / static_cast<double>(factor));
+    }
+    AddRecompute(candidate_, "full", 0.1);
+  }
+
+  std::vector<Remedy> Take() && { return std::move(list_); }
+
+ private:
+  void Add(std::string change, const Candidate& candidate, const MemoryShares& shares) {
+    list_.push_back({.change = std::move(change), .candidate = candidate, .shares = shares});
+  }
+
+  // More ranks of one axis: on devices that are free, else from those of the data-parallel axis.
+  void AddRanks(int64_t Candidate::*degree, absl::string_view flag, int64_t factor,
+                double activations) {
+    Candidate next = candidate_;
+    next.*degree *= factor;
+    std::string change = absl::StrCat(flag, next.*degree);
+    if (next.ranks() > setting_.cluster.size()) {
+      if (candidate_.dp % factor != 0) return;
+      next.dp /= factor;
+      // A replica has a larger share of the batch.
+      activations *= static_cast<double>(factor);
+      absl::StrAppend(&change, " --dp ", next.dp);
+    }
+    const double part = 1.0 / static_cast<double>(factor);
+    Add(std::move(change), next,
+        {.parameters = part, .gradients = part, .optimizer = part, .activations = activations});
+  }
+
+  // Generic, since not every version of a candidate has these fields.
+  template <typename C>
+  void AddZero(const C& candidate, int64_t stage) {
+    if constexpr (requires(C c) { c.zero; }) {
+      if (candidate.zero >= stage || candidate.dp == 1) return;
+      C next = candidate;
+      next.zero = stage;
+      const double part = 1.0 / static_cast<double>(candidate.dp);
+      Add(absl::StrCat("--zero ", stage), next,
+          {.parameters = stage > 2 ? part : 1,
+           .gradients = stage > 1 ? part : 1,
+           .optimizer = part});
+    }
+  }
+  template <typename C>
+  void AddRecompute(const C& candidate, absl::string_view policy, double part) {
+    if constexpr (requires(C c) { c.recompute; }) {
+      if (candidate.recompute == policy || candidate.recompute == "full") return;
+      C next = candidate;
+      next.recompute = std::string(policy);
+      Add(absl::StrCat("--recompute ", policy), next, {.activations = part});
+    }
+  }
+
+  const Setting& setting_;
+  const Candidate& candidate_;
+  std::vector<Remedy> list_;
+};
+
+std::vector<Remedy> MoreMicrobatches(const Setting& setting, const Candidate& candidate) {
+  NeighbourList list(setting, candidate);
+  list.AddMicrobatches();
+  return std::move(list).Take();
+}
+
+// Those with more microbatches and one thing more.
+std::vector<Remedy> SecondNeighbours(const Setting& setting, const Candidate& candidate) {
+  std::vector<Remedy> pairs;
+  for (const Remedy& first : MoreMicrobatches(setting, candidate)) {
+    NeighbourList list(setting, first.candidate);
+    list.AddOthers();
+    for (Remedy& second : std::move(list).Take()) {
+      second.change = absl::StrCat(first.change, " ", second.change);
+      second.shares.activations *= first.shares.activations;
+      pairs.push_back(std::move(second));
+    }
+  }
+  return pairs;
+}
+
+// What `use` would be, roughly; in bytes.
+double Estimate(const simulator::MemoryUse& use, const MemoryShares& shares) {
+  const auto bytes = [&](MemoryKind kind, double share) {
+    return share * static_cast<double>(use.of(kind).count());
+  };
+  return bytes(MemoryKind::kParameters, shares.parameters) +
+         bytes(MemoryKind::kGradients, shares.gradients) +
+         bytes(MemoryKind::kOptimizer, shares.optimizer) +
+         bytes(MemoryKind::kActivations, shares.activations) + bytes(MemoryKind::kBuffers, 1) +
+         bytes(MemoryKind::kOther, 1);
+}
+
+}  // namespace
+
+std::string MisfitText(const Run& run) {
+  const RankClassId worst = WorstRank(run);
+  const simulator::RankClass& rank = run.program.rank(worst);
+  const simulator::MemoryUse& use = run.report.ranks[worst].memory;
+  return absl::StrCat("needs ", ToString(use.total), " on rank ", rank.members.front(),
+                      "; the limit is ", ToString(rank.capacity), "; ",
+                      ToString(use.total - rank.capacity),
+                      " too much: ", simulator::CompositionText(use));
+}
+
+std::vector<Remedy> Neighbours(const Setting& setting, const Candidate& candidate) {
+  NeighbourList list(setting, candidate);
+  list.AddMicrobatches();
+  list.AddOthers();
+  return std::move(list).Take();
+}
+
+std::vector<Remedy> FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
+                                 size_t enough, size_t most_tries) {
+  constexpr double kHope = 1.2;  // an estimate so much above the limit is still tried
+  const RankClassId worst = WorstRank(run);
+  const double limit = kHope * static_cast<double>(run.program.rank(worst).capacity.count());
+  std::vector<Remedy> remedies = Neighbours(setting, candidate);
+  for (Remedy& pair : SecondNeighbours(setting, candidate)) remedies.push_back(std::move(pair));
+  std::vector<Remedy> found;
+  size_t tries = 0;
+  for (Remedy& remedy : remedies) {
+    if (Estimate(run.report.ranks[worst].memory, remedy.shares) > limit) continue;
+    if (found.size() == enough || tries++ == most_tries) break;
+    const absl::StatusOr<Run> played = Play(setting, remedy.candidate);
+    if (!played.ok() || !played->report.fits) continue;
+    remedy.peak_memory = played->report.peak_memory;
+    remedy.step_time = played->report.step_time;
+    found.push_back(std::move(remedy));
+  }
+  return found;
+}
+
+std::string RemediesText(const std::vector<Remedy>& remedies) {
+  if (remedies.empty()) return "nothing that was tried would make it fit";
+  std::string text;
+  for (const Remedy& remedy : remedies) {
+    absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", remedy.change, " (",
+                    ToString(remedy.peak_memory), ", ", ToString(remedy.step_time), " a step)");
+  }
+  return text;
+}
+
+}  // namespace orrery::search

@@ -1,0 +1,184 @@
+#include "search/memory_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "search/details.h"
+#include "search/setting_test_util.h"
+
+namespace orrery::search {
+namespace {
+
+std::string ChangesOf(const Setting& setting, const Candidate& candidate) {
+  return absl::StrJoin(Neighbours(setting, candidate), "; ",
+                       [](std::string* out, const Remedy& remedy) { *out += remedy.change; });
+}
+
+// On devices that are free; else in place of data-parallel ranks.
+TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
+  const Setting setting = MlpSetting();  // 48 samples, 8 devices
+  EXPECT_THAT(ChangesOf(setting, {}),
+              testing::HasSubstr("--micro-batches 2; --micro-batches 4; --micro-batches 8"));
+  EXPECT_THAT(ChangesOf(setting, {}), testing::HasSubstr("--pp 2; --hp 2; --pp 4; --hp 4"));
+  EXPECT_THAT(ChangesOf(setting, {.dp = 4, .pp = 2, .microbatches = 12}),
+              testing::HasSubstr("--pp 4 --dp 2; --hp 2 --dp 2"));
+  EXPECT_THAT(ChangesOf(setting, {.dp = 4, .pp = 2, .microbatches = 12}),
+              testing::Not(testing::HasSubstr("--micro-batches")));
+  EXPECT_THAT(ChangesOf(setting, {.hp = 8, .microbatches = 48}),
+              testing::Not(testing::AnyOf(testing::HasSubstr("pp"), testing::HasSubstr("hp"))));
+}
+
+// The candidate played where it does not fit into `limit`, and the remedies.
+std::vector<Remedy> RemediesOf(Setting& setting, const Candidate& candidate, Bytes limit,
+                               size_t enough = 4, size_t most_tries = 12) {
+  setting.lowering.memory_limit = limit;
+  const auto run = Play(setting, candidate);
+  EXPECT_TRUE(run.ok()) << run.status();
+  EXPECT_FALSE(run->report.fits);
+  return FindRemedies(setting, candidate, *run, enough, most_tries);
+}
+
+Bytes PeakOf(const Setting& setting, const Candidate& candidate) {
+  const auto run = Play(setting, candidate);
+  EXPECT_TRUE(run.ok()) << run.status();
+  return run->report.peak_memory;
+}
+
+TEST(Remedies, FitAndAreWhatTheySay) {
+  Setting setting = MlpSetting();
+  const Candidate candidate = {.dp = 2};
+  const Bytes limit(PeakOf(setting, candidate).count() * 3 / 4);
+  const std::vector<Remedy> remedies = RemediesOf(setting, candidate, limit);
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_LE(remedies.size(), 4u);
+  for (const Remedy& remedy : remedies) {
+    const auto run = Play(setting, remedy.candidate);
+    ASSERT_TRUE(run.ok()) << remedy.change;
+    EXPECT_TRUE(run->report.fits);
+    EXPECT_LE(remedy.peak_memory, limit);
+    EXPECT_EQ(run->report.peak_memory, remedy.peak_memory);
+    EXPECT_EQ(run->report.step_time, remedy.step_time);
+  }
+  EXPECT_EQ(RemediesText(remedies).substr(0, 15), "would fit with ");
+  EXPECT_THAT(RemediesText(remedies),
+              testing::HasSubstr(absl::StrCat(remedies.back().change, " (",
+                                              ToString(remedies.back().peak_memory), ", ",
+                                              ToString(remedies.back().step_time), " a step)")));
+}
+
+// Where nothing alone would do: more microbatches as well.
+TEST(Remedies, OfTwoThingsAtOnce) {
+  Setting setting = MlpSetting("uniform:2@200Gbps");
+  setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 4096}).value();
+  ASSERT_TRUE(transforms::AppendOptimizer(setting.step, "adam").ok());
+  setting.batch_size = 4096;
+  const Bytes most = std::min(PeakOf(setting, {.microbatches = 8}), PeakOf(setting, {.pp = 2}));
+  const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1));
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_THAT(remedies[0].change, testing::MatchesRegex("--micro-batches [0-9] --[ph]p 2|--hp 2"));
+}
+
+TEST(Remedies, OfWhatFitsNowhere) {
+  Setting setting = MlpSetting();
+  EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).empty());
+  EXPECT_EQ(RemediesText({}), "nothing that was tried would make it fit");
+}
+
+TEST(Remedies, TriesAreBounded) {
+  Setting setting = MlpSetting();
+  const Bytes limit = PeakOf(setting, {}) - Bytes(1);
+  EXPECT_TRUE(RemediesOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).empty());
+  EXPECT_EQ(RemediesOf(setting, {}, limit, /*enough=*/1).size(), 1u);
+}
+
+TEST(Misfit, SaysByHowMuchAndOfWhat) {
+  Setting setting = MlpSetting();
+  setting.lowering.memory_limit = Bytes(100'000);
+  const auto run = Play(setting, {});
+  ASSERT_TRUE(run.ok());
+  const simulator::MemoryUse& use = run->report.ranks[simulator::RankClassId(0)].memory;
+  EXPECT_EQ(MisfitText(*run),
+            absl::StrCat("needs ", ToString(use.total), " on rank 0; the limit is 97.7 KiB; ",
+                         ToString(use.total - Bytes(100'000)),
+                         " too much: ", simulator::CompositionText(use)));
+  EXPECT_THAT(MisfitText(*run), testing::ContainsRegex("optimizer [0-9.]+ KiB, "));
+}
+
+// What is beside the step counts as well.
+TEST(Overhead, IsResident) {
+  Setting setting = MlpSetting();
+  const Candidate candidate = {.dp = 2, .pp = 2, .microbatches = 2};
+  const auto without = Play(setting, candidate);
+  setting.lowering.memory_overhead = {.framework = Bytes(1000),
+                                      .communicator = Bytes(200),
+                                      .workspace = Bytes(30),
+                                      .fragmentation = 0.5};
+  const auto with = Play(setting, candidate);
+  ASSERT_TRUE(without.ok() && with.ok());
+  for (int32_t r = 0; r < 2; ++r) {
+    const simulator::RankClassId id(r);
+    const simulator::MemoryUse &bare = without->report.ranks[id].memory,
+                               &all = with->report.ranks[id].memory;
+    const Bytes data = without->program.resident(id, simulator::MemoryKind::kOther);
+    EXPECT_EQ(all.of(simulator::MemoryKind::kBuffers), Bytes(400));  // dp and pp
+    EXPECT_EQ(all.total - bare.total, Bytes(1430 + (bare.total.count() - data.count()) / 2));
+  }
+  EXPECT_EQ(with->report.step_time, without->report.step_time);
+}
+
+std::string VersionsText(const std::string& schedule, int64_t pp, int64_t microbatches) {
+  const Candidate candidate = {.pp = pp, .microbatches = microbatches, .schedule = schedule};
+  const auto run = Play(MlpSetting(), candidate);
+  if (!run.ok()) return std::string(run.status().message());
+  const auto details = DetailsOf(candidate, *run);
+  return absl::StrJoin(details->versions, " ",
+                       [](std::string* out, const simulator::StageVersions& row) {
+                         absl::StrAppend(out, row.staleness, "/", row.weight_versions);
+                       });
+}
+
+// PipeDream: as many versions as there are stages from here on. 2BW: two, gradients at most one
+// update late.
+TEST(Details, StalenessOfEachStage) {
+  EXPECT_EQ(VersionsText("pipedream", 4, 8), "3/4 2/3 1/2 0/1");
+  EXPECT_EQ(VersionsText("pipedream", 2, 4), "1/2 0/1");
+  EXPECT_EQ(VersionsText("pipedream-2bw", 4, 8), "1/2 1/2 1/2 0/2");
+  EXPECT_EQ(VersionsText("1f1b", 4, 8), "");
+}
+
+// A report of the steady state: nobody fills or drains.
+TEST(Details, TheBubbleOfASteadyStateIsSteadyOrImbalance) {
+  const Candidate candidate = {.pp = 4, .microbatches = 8, .schedule = "pipedream"};
+  const auto run = Play(MlpSetting(), candidate);
+  ASSERT_TRUE(run.ok());
+  const auto details = DetailsOf(candidate, *run);
+  for (int32_t r = 0; r < 4; ++r) {
+    const simulator::Bubble& bubble = details->bubbles[simulator::RankClassId(r)];
+    EXPECT_EQ(bubble.warm_up + bubble.cool_down, Duration(0));
+    EXPECT_EQ(bubble.total(), run->report.ranks[simulator::RankClassId(r)].idle);
+  }
+}
+
+// (p-1) forwards and backwards of every rank are waited for: filling and draining, never between.
+TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
+  Setting setting = MlpSetting("uniform:8@100000Gbps", "sgd");
+  const Candidate candidate = {.pp = 4, .microbatches = 12};
+  const auto run = Play(setting, candidate);
+  ASSERT_TRUE(run.ok());
+  const auto details = DetailsOf(candidate, *run);
+  const simulator::MeanBubble mean = MeanOf(run->program, details->bubbles);
+  const double bubble_s = run->report.bubble_fraction * run->report.step_time.seconds();
+  EXPECT_NEAR(mean.warm_up_s + mean.steady_s + mean.cool_down_s + mean.imbalance_s, bubble_s,
+              1e-12);
+  EXPECT_LT(mean.steady_s, 0.1 * bubble_s);
+  EXPECT_GT(mean.warm_up_s, 0.1 * bubble_s);
+  EXPECT_GT(mean.cool_down_s, 0.1 * bubble_s);
+}
+
+}  // namespace
+}  // namespace orrery::search

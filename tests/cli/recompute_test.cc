@@ -1,0 +1,106 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/cli/run.h"
+
+// --recompute, as a user has it.
+
+namespace orrery::cli {
+namespace {
+
+using nlohmann::json;
+
+// Two microbatches of 4 samples of Korthikanti's 22B on 8 GPUs, of which memory is asked only where
+// layers differ.
+json Play(int layers, const std::string& flags) {
+  const Finished finished = Execute(absl::StrCat(
+      "simulate --model megatron-22b:dropout=0.1,layers=", layers,
+      " --dtype fp16 --batch-size 8 --micro-batches 2 --hp 8 --cluster dgx-a100:1 --memory-limit "
+      "none --sharding megatron --json r.json ",
+      flags));
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  return finished.code == 0 ? json::parse(Contents("r.json")) : json();
+}
+
+// What a layer adds: bytes of activations at the peak, and flops of one step.
+struct Layer {
+  double activations, flops;
+};
+Layer LayerOf(const std::string& flags) {
+  const json few = Play(8, flags), many = Play(12, flags);
+  const auto activations = [](const json& report) {
+    return report["devices"][0]["memory"]["activations"].get<double>();
+  };
+  const auto flops = [](const json& report) {
+    return report["hfu"].get<double>() * report["step_time_s"].get<double>();
+  };
+  return {.activations = (activations(many) - activations(few)) / 4,
+          .flops = (flops(many) - flops(few)) / 4};
+}
+
+constexpr double s = 2048, b = 4, h = 6144, a = 64, t = 8;  // NOLINT: as the paper has them
+
+// Korthikanti et al. 2022, table 2, as the report shows it.
+TEST(Recompute, KeepsWhatTheFormulasSay) {
+  Clear();
+  const double core = 5 * a * s / h;
+  const std::pair<const char*, double> expected[] = {
+      {"--recompute none", 10 + 24 / t + core / t},
+      {"--recompute selective", 10 + 24 / t},
+      {"--recompute full", 2},
+      {"--sequence-parallel", (34 + core) / t},
+      {"--sequence-parallel --recompute selective", 34 / t},
+      {"--sequence-parallel --recompute full", 2 / t},
+      {"--recompute every:2", 1}};
+  for (const auto& [flags, bytes] : expected) {
+    EXPECT_NEAR(LayerOf(flags).activations / (s * b * h * bytes), 1, 0.01) << flags;
+  }
+}
+
+// Full: forward once more, a third of what there is. Selective: both products of attention once
+// more, of 72 s b h² (1 + s / 6h).
+TEST(Recompute, CountsAsFlopsOfTheHardware) {
+  Clear();
+  const double plain = LayerOf("").flops;
+  EXPECT_NEAR(LayerOf("--recompute full").flops / plain, 4.0 / 3, 0.01);
+  const double more = 4 * s / h / (72 + 12 * s / h);
+  EXPECT_NEAR(LayerOf("--recompute selective").flops / plain, 1 + more, 0.002);
+}
+
+TEST(Recompute, IsAnAxisOfASearch) {
+  Clear();
+  const Finished finished = Execute(
+      "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:2@200Gbps --dp "
+      "1,2 "
+      "--pp 1 --hp 1 --micro-batches 1 --recompute none,every:1,every:2,'match:a[1,2]' --csv "
+      "g.csv");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  std::vector<std::string> recompute;
+  for (const absl::string_view line : absl::StrSplit(Contents("g.csv"), '\n', absl::SkipEmpty())) {
+    std::vector<std::string> cells = absl::StrSplit(line, ",");
+    recompute.push_back(cells[10]);  // behind the comma in the name of the model
+  }
+  EXPECT_THAT(recompute, testing::ElementsAre("zero", "none", "full", "every:2", "\"match:a[1",
+                                              "none", "full", "every:2", "\"match:a[1"));
+  EXPECT_THAT(finished.out, testing::HasSubstr("  every:2\n"));
+}
+
+// What simulate is told is what it prints, and opt shows the functions.
+TEST(Recompute, IsShown) {
+  Clear();
+  const std::string model = " mlp:layers=4,dim=64 --batch-size 16 ";
+  EXPECT_THAT(
+      Execute("simulate --model" + model + "--cluster uniform:2@200Gbps --recompute every:1").out,
+      testing::HasSubstr("--schedule 1f1b --recompute full\n"));
+  const std::string stages = Execute("opt" + model + "--recompute every:4").out;
+  EXPECT_THAT(stages, testing::HasSubstr("return %dl: saved, %l: loss, %a3: saved\n"));
+  const Finished bad = Execute("opt" + model + "--recompute every");
+  EXPECT_EQ(bad.code, 1);
+}
+
+}  // namespace
+}  // namespace orrery::cli

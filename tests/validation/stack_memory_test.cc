@@ -1,0 +1,99 @@
+#include "lowering/stack_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "search/evaluate.h"
+#include "tools/flags.h"
+#include "tools/software_stack.h"
+
+// What software holds beside a step, in the peaks of ranks.
+
+namespace orrery::tools {
+namespace {
+
+using lowering::StackMemory;
+using simulator::MemoryKind;
+
+constexpr int64_t kBatch = 8, kSequence = 32, kVocabulary = 256;
+constexpr double kMuch = 1000;  // more than a layer takes for each of its elements
+
+simulator::MemoryUse PeakOf(const StackMemory& memory, const search::Candidate& candidate) {
+  ModelFlags flags;
+  flags.model = "gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256,tied_embeddings=0,bias=0";
+  flags.batch_size = kBatch;
+  flags.dtype = "bf16";
+  flags.cluster = "uniform:8@200Gbps";
+  flags.memory_limit = "none";
+  search::Setting setting = MakeSetting(flags).value();
+  setting.lowering.stack_memory = memory;
+  const search::Run run = search::Play(setting, candidate).value();
+  simulator::MemoryUse peak;
+  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
+    const simulator::MemoryUse& use = run.report.ranks[simulator::RankClassId(r)].memory;
+    if (use.total > peak.total) peak = use;
+  }
+  return peak;
+}
+
+int64_t Difference(const StackMemory& more, const StackMemory& less,
+                   const search::Candidate& candidate) {
+  return (PeakOf(more, candidate).total - PeakOf(less, candidate).total).count();
+}
+
+int64_t ParametersOf(const search::Candidate& candidate) {
+  return PeakOf({}, candidate).of(MemoryKind::kParameters).count() / 2;
+}
+
+TEST(StackMemory, GradientsAreForEachParameterOfARank) {
+  for (const search::Candidate& candidate :
+       {search::Candidate{}, search::Candidate{.dp = 2}, search::Candidate{.pp = 2},
+        search::Candidate{.dp = 2, .zero = 3}}) {
+    const int64_t parameters = ParametersOf(candidate);
+    ASSERT_GT(parameters, 0);
+    EXPECT_EQ(Difference({.gradient = 2}, {}, candidate), 2 * parameters) << ToString(candidate);
+    EXPECT_EQ((PeakOf({.gradient = 2}, candidate).of(MemoryKind::kGradients) -
+               PeakOf({}, candidate).of(MemoryKind::kGradients))
+                  .count(),
+              2 * parameters)
+        << ToString(candidate);
+  }
+}
+
+TEST(StackMemory, LossIsForEachLogitOfAMicrobatch) {
+  constexpr int64_t kLogits = kBatch * kSequence * kVocabulary;
+  const StackMemory less = {.loss = kMuch}, more = {.loss = 2 * kMuch};
+  EXPECT_EQ(Difference(more, less, {}), int64_t{1000} * kLogits);
+  EXPECT_EQ(Difference(more, less, {.dp = 2}), int64_t{1000} * kLogits / 2);
+  EXPECT_EQ(Difference(more, less, {.microbatches = 4}), int64_t{1000} * kLogits / 4);
+}
+
+TEST(StackMemory, UpdateIsForWhatARankUpdates) {
+  const StackMemory less = {.update = kMuch}, more = {.update = 2 * kMuch};
+  const int64_t parameters = ParametersOf({});
+  EXPECT_EQ(Difference(more, less, {}), 1000 * parameters);
+  EXPECT_EQ(Difference(more, less, {.dp = 4, .zero = 1}), 1000 * parameters / 4);
+}
+
+// 16 bytes a parameter in mixed precision; DeepSpeed's bf16 has two more copies of 16 bits.
+TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
+  using ir::DType;
+  const auto of = [](absl::string_view stack, DType dtype, bool split = false) {
+    return StackMemoryOf(stack, {.dtype = dtype, .splits_logits = split}).value();
+  };
+  EXPECT_EQ(of("ideal", DType::kBF16), StackMemory());
+  EXPECT_EQ(of("megatron", DType::kF32), StackMemory());
+  EXPECT_EQ(of("megatron", DType::kF16).gradient, 0);
+  EXPECT_EQ(of("megatron", DType::kBF16).gradient, 2);
+  EXPECT_EQ(of("deepspeed", DType::kBF16).gradient, 4);
+  EXPECT_EQ(of("torchtitan", DType::kBF16).loss, 12);
+  EXPECT_EQ(of("torchtitan", DType::kBF16, true).loss, 20);
+  EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
+            "there is no stack 'abacus'; wanted one of ideal, megatron, deepspeed, fsdp, "
+            "torchtitan");
+}
+
+}  // namespace
+}  // namespace orrery::tools

@@ -1,0 +1,55 @@
+#include <array>
+#include <iostream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "support/file.h"
+#include "support/status.h"
+#include "tools/flags.h"
+#include "tools/measured_steps.h"
+#include "tools/step_errors.h"
+#include "tools/step_setup.h"
+
+// Predicts published measurements.
+
+namespace orrery::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Flags {
+  std::string data;
+  std::string csv;
+  std::string json;
+};
+
+absl::Status Validate(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json}));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
+  std::vector<PredictedStep> predicted;
+  predicted.reserve(steps.size());
+  for (const MeasuredStep& step : steps) predicted.push_back(Predict(step));
+  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ErrorCsv(predicted)));
+  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ErrorJson(predicted)));
+  std::cout << ErrorTable(predicted);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  ProgramSpec spec{.usage = "validate --data DIR_OR_FILE [flags]",
+                   .about = "Predicts measured training steps, and says how far off it is.",
+                   .example = "build/bin/validate --data tests/data/validation",
+                   .options = po::options_description("Flags")};
+  spec.options.add_options()(
+      "data", po::value(&flags.data)->required(),
+      "file of published rows, or a folder of such files (docs/validation_memory.md)")(
+      "csv", po::value(&flags.csv), "write one line a row to this file")(
+      "json", po::value(&flags.json), "write figures and rows to this file");
+  return RunProgram(argc, argv, spec, [&] { return Validate(flags); });
+}
+
+}  // namespace
+}  // namespace orrery::tools
+
+int main(int argc, char** argv) { return orrery::tools::Main(argc, argv); }

@@ -1,0 +1,28 @@
+#ifndef ORRERY_TOOLS_SOFTWARE_STACK_H_
+#define ORRERY_TOOLS_SOFTWARE_STACK_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/type.h"
+#include "lowering/stack_memory.h"
+
+namespace orrery::tools {
+
+/// How a training job is run, where that changes what software keeps.
+struct StackUse {
+  ir::DType dtype = ir::DType::kBF16;  // of parameters and activations
+  bool splits_logits = false;          // over tensor-parallel ranks
+};
+
+/// What the stack of that name holds beside a step. Beside each figure in software_stack.cc stands
+/// where it comes from; docs/validation_memory.md has the table. An error lists the names.
+absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
+
+/// "ideal, megatron, …", for help and errors.
+std::string StackNames();
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_SOFTWARE_STACK_H_

@@ -1,0 +1,56 @@
+#ifndef ORRERY_TRANSFORMS_STRATEGIES_PIPEDREAM_PLAN_H_
+#define ORRERY_TRANSFORMS_STRATEGIES_PIPEDREAM_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+// PipeDream's planner (Narayanan et al., SOSP 2019, section 3.1): which layers each stage has and
+// on how many workers it is replicated, so that the slowest stage is as fast as it can be.
+//
+// Workers stand in levels: m_1 devices share a node, m_2 nodes a rack, and so on, with a bandwidth
+// B_k among the m_k members of level k. With t_l, w_l and a_l the time, weights and output of a
+// layer, A^k(i,j,m) the slowest stage of layers i..j on m members of level k, and T^k that of one
+// stage replicated on them:
+//   A^0(i,j,1) = Σ t_l
+//   T^k(i,j,m) = max(A^(k-1)(i,j,m_(k-1)), 2 (m-1) Σ w_l / B_k) / m
+//   A^k(i,j,m) = min(T^k(i,j,m),
+//                    min over s and n of max(A^k(i,s,m-n), 2 a_s / B_k, T^k(s+1,j,n)))
+
+namespace orrery::transforms {
+
+struct PipeDreamLevel {
+  int32_t members = 1;
+  double bytes_per_second = 0;  // of a member
+};
+
+struct PipeDreamProblem {
+  std::vector<double> seconds;         // of each layer, forward and backward of one minibatch
+  std::vector<double> weight_bytes;    // likewise
+  std::vector<double> output_bytes;    // likewise; of the last not read
+  std::vector<PipeDreamLevel> levels;  // the innermost first
+};
+
+struct PipeDreamStage {
+  int32_t begin = 0;  // layers begin..end-1
+  int32_t end = 0;
+  int32_t replicas = 1;
+
+  friend bool operator==(const PipeDreamStage&, const PipeDreamStage&) = default;
+};
+
+struct PipeDreamPlan {
+  std::vector<PipeDreamStage> stages;
+  double seconds = 0;  // between minibatches in steady state: of the slowest stage, or send
+};
+
+/// The plan that uses all workers; of those that are as fast one with few stages. A plan within a
+/// level repeats for each replica on the levels above, whose stages then have as many replicas
+/// more. In O(layers³ · members²) a level. Error: no layers or levels, tables of other sizes,
+/// figures below 0, a level without members or bandwidth.
+absl::StatusOr<PipeDreamPlan> PlanPipeDream(const PipeDreamProblem& problem);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STRATEGIES_PIPEDREAM_PLAN_H_
