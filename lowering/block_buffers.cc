@@ -152,7 +152,10 @@ class BufferFinder {
     for (const ir::Input& input : function_.inputs()) {
       const bool resident =
           input.role != ir::InputRole::kSaved && input.role != ir::InputRole::kAccumulator;
-      if (resident || of_weights_.contains(OriginOf(input.value))) ++result_.uses[input.value];
+      // What comes back from the host for both parts of a backward stays on the device.
+      const bool for_both =
+          KindOf(input.value) != MemoryKind::kHost && of_weights_.contains(OriginOf(input.value));
+      if (resident || for_both) ++result_.uses[input.value];
     }
   }
 
