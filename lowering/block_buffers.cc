@@ -99,17 +99,14 @@ class BufferFinder {
     return work == HostWork::kStore || (work == HostWork::kLoad && !updates_);
   }
 
-  // What update takes of parameters and of buckets of gradients stays where it is.
-  bool IsOwnShare(OpId op) const {
-    const OpKind kind = function_.kind(op);
-    return updates_ && (kind == OpKind::kReduceScatter || kind == OpKind::kAllSlice);
-  }
+  // A shard that stays where it is: of a parameter, or of a bucket of gradients.
+  bool IsInPlace(OpId op) const { return function_.attributes(op).Int("in_place", 0) != 0; }
 
   void PlaceResults(OpId op) {
     const ir::OpInfo& info = function_.info(op);
     const bool in_place =
         info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
-    const bool view = (info.strided_view || IsOwnShare(op)) && !copies_ && !IsCopy(op);
+    const bool view = (info.strided_view || IsInPlace(op)) && !copies_ && !IsCopy(op);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (view) BufferOf(result) = BufferOf(function_.operands(op)[0]);

@@ -55,6 +55,12 @@ absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
 /// and back; keys and values are gathered; or they go round (transforms/ring_attention.h).
 enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 
+/// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
+/// data-parallel ranks share them out (transforms/zero.h).
+struct HeldParts {
+  double parameters = 1, gradients = 1, states = 1;
+};
+
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
   /// is pinned, or redistributed from there.
@@ -73,6 +79,8 @@ struct AutoShardOptions {
   /// the report tells.
   Bytes memory_limit = Bytes(0);
   int64_t in_flight = 1;
+  /// The memory limit counts so much of each.
+  HeldParts held = {};
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
   SolveOptions solve = {.repeats = {}, .label_limit = 50'000};

@@ -41,6 +41,34 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
   EXPECT_EQ(memory("adam", 1), 4 * kWeights + 6 * kRows);  // and two states
 }
 
+// What data-parallel ranks share out counts as a rank's part of it: of p = 4 here.
+TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
+  Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 24}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  const ParallelDegrees degrees = {.dp = 4, .hp = 2};
+  const PlainPrices prices(MakeMesh(degrees).value(), kDear);
+  const auto spread = [&](int64_t stage, double limit) {
+    const auto result =
+        ParallelTransform3d(step, degrees,
+                            {.prices = &prices,
+                             .sharding = {.memory_limit = Bytes(static_cast<int64_t>(limit))},
+                             .zero = {.stage = stage}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    std::string text;
+    for (const Function& function : result->Functions()) text += ir::Print(function);
+    return text;
+  };
+  constexpr double kWeights = 4 * 64 * 64 * 4, kRows = 24 * 64 * 4 / 4;
+  const double activations = (2 + 8) * kRows;
+  for (const auto& [stage, copies] :
+       std::vector<std::pair<int64_t, double>>{{0, 4}, {1, 2.5}, {2, 1.75}, {3, 1}}) {
+    SCOPED_TRACE(absl::StrCat("stage ", stage));
+    const double all = copies * kWeights + activations;
+    EXPECT_EQ(spread(stage, all), spread(stage, 0));
+    EXPECT_NE(spread(stage, all - 1024), spread(stage, 0));
+  }
+}
+
 TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
   const Function step = ModelStep("gpt", "layers=1,hidden=16,heads=4,seq=8,vocab=32,flash=1", 2);
   const ir::Mesh mesh({{"dp", 1}, {"ep", 2}, {"cp", 2}, {"hp", 2}});

@@ -65,6 +65,8 @@ absl::StatusOr<ir::Function> Spread(const ir::Function& part, const ir::Mesh& me
     // The first stage keeps the most: a part of the model, and that of several microbatches.
     const int64_t in_flight = options.in_flight > 0 ? options.in_flight : degrees.pp;
     sharding.in_flight = std::min(in_flight, degrees.microbatches);
+    const int64_t group = options.zero.group > 0 ? options.zero.group : degrees.dp;
+    sharding.held = PartsHeld(options.zero, std::min(group, degrees.dp));
     const int64_t most = std::numeric_limits<int64_t>::max() / degrees.pp;
     sharding.memory_limit = Bytes(std::min(sharding.memory_limit.count(), most) * degrees.pp);
     // What is wrong with pins is an error, and none of this candidate alone.

@@ -30,8 +30,15 @@ ShardingGraph::ShardingGraph(const Function& function, const ir::Mesh& mesh, ir:
       use_count_(function.value_limit(), 0),
       kept_(function.value_limit(), 0),
       summed_(function.value_limit(), 0),
+      held_(function.value_limit(), options.held.gradients),
       samples_(function.value_limit(), 0),
-      node_of_op_(function.op_limit(), -1) {}
+      node_of_op_(function.op_limit(), -1) {
+  for (const ir::Input& input : function.inputs()) {
+    const bool state = input.role == ir::InputRole::kState;
+    const bool parameter = input.role == ir::InputRole::kParameter;
+    held_[input.value] = state ? options.held.states : parameter ? options.held.parameters : 1;
+  }
+}
 
 absl::Status ShardingGraph::Build() {
   const auto is_optimizer = [&](OpId op) {
@@ -279,7 +286,7 @@ void ShardingGraph::MakeMemory(size_t number) {
     double memory = 0;
     for (const ValueId value : node.values) {
       const bool input = !function_.producer(value).valid();
-      double copies = input || summed_[value] != 0 ? 1 : 0;
+      double copies = input || summed_[value] != 0 ? held_[value] : 0;
       if (kept_[value] != 0) copies += in_flight_;
       if (copies > 0) memory += copies * bytes(value, GivenBy(value, choice));
     }

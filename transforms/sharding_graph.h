@@ -117,6 +117,7 @@ class ShardingGraph {
   IdTable<ir::ValueId, int32_t> use_count_;
   IdTable<ir::ValueId, char> kept_;     // by forward, for backward
   IdTable<ir::ValueId, char> summed_;   // over microbatches, for the update
+  IdTable<ir::ValueId, double> held_;   // the part of it that a rank keeps for the update
   IdTable<ir::ValueId, char> samples_;  // along dimension 0; marked for axis "cp" only
   IdTable<ir::OpId, int32_t> node_of_op_;
   std::vector<Use> uses_;

@@ -28,6 +28,13 @@ absl::Status CheckZero(const ZeroOptions& options) {
   return absl::OkStatus();
 }
 
+HeldParts PartsHeld(const ZeroOptions& options, int64_t ranks) {
+  const auto part = [&](int64_t stage) {
+    return options.stage >= stage ? 1 / static_cast<double>(ranks) : 1;
+  };
+  return {.parameters = part(3), .gradients = part(2), .states = part(1)};
+}
+
 absl::Status ApplyZero(const ZeroOptions& options, PipelinedStep& step) {
   ORRERY_RETURN_IF_ERROR(CheckZero(options));
   if (options.stage == 0) return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "transforms/auto_shard.h"
 #include "transforms/pipeline.h"
 
 // ZeRO: data-parallel ranks share out what they would otherwise all keep (Rajbhandari et al.,
@@ -31,6 +32,9 @@ struct ZeroOptions {
   /// So the gathered weights of at most prefetch + 1 units are there at a time.
   int64_t prefetch = 1;
 };
+
+/// The parts that a rank of `ranks` that share keeps.
+HeldParts PartsHeld(const ZeroOptions& options, int64_t ranks);
 
 /// The axis that SplitAxis makes of dp where shards are not shared by all of it.
 inline constexpr char kZeroAxis[] = "zero";

@@ -84,7 +84,7 @@ ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::Attribute
     while (end < axes.size() && sharding.partial.contains(axes[end]) == reduces) {
       run.push_back(axes[end++]);
     }
-    ir::AttributeSet all = reduces ? attributes : ir::AttributeSet();
+    ir::AttributeSet all = attributes;
     all.Set("axes", builder_.function().mesh().Names(run));
     all.Set("dim", static_cast<int64_t>(shard.dim));
     if (shard.uneven) all.Set("uneven", int64_t{1});
@@ -94,8 +94,6 @@ ValueId PartCopy::Scatter(ValueId value, const Shard& shard, const ir::Attribute
   }
   return value;
 }
-
-ValueId PartCopy::Slice(ValueId value, const Shard& shard) { return Scatter(value, shard, {}, ""); }
 
 ValueId PartCopy::Gather(ValueId value, const Shard& shard, int32_t unit, const std::string& name) {
   return builder_.Op(OpKind::kAllGather, {value}, name.empty() ? "" : builder_.FreeName(name),

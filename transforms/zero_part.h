@@ -42,11 +42,9 @@ class PartCopy {
   void DropOrigin(ir::ValueId old) { Bind(values_[old], ir::ValueId()); }
 
   /// `value`, which is whole or partial along the axes of `shard`, as that shard: each axis
-  /// scatters or slices. Scatters get `attributes`, and the result `name`.
+  /// scatters or slices. These ops get `attributes`, and the result `name`.
   ir::ValueId Scatter(ir::ValueId value, const Shard& shard, const ir::AttributeSet& attributes,
                       const std::string& name);
-  /// The share of a whole value.
-  ir::ValueId Slice(ir::ValueId value, const Shard& shard);
   /// The whole of a shard, as part of `unit`.
   ir::ValueId Gather(ir::ValueId value, const Shard& shard, int32_t unit, const std::string& name);
 

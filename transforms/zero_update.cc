@@ -119,7 +119,8 @@ class UpdateSharder {
     ValueId value = copy_[whole];
     AxisList rest = type(value).sharding.partial;
     for (const AxisIndex axis : shard.axes.axes()) rest = rest.Without(axis);
-    if (!IsShard(value, shard)) value = copy_.Scatter(value, shard, {}, rest.empty() ? name : "");
+    if (!IsShard(value, shard))
+      value = copy_.Scatter(value, shard, in_place_, rest.empty() ? name : "");
     if (!rest.empty() && copy_.status().ok()) {
       value = builder_.Op(OpKind::kAllReduce, {value}, name,
                           {{"axes", builder_.function().mesh().Names(rest)}});
@@ -135,7 +136,8 @@ class UpdateSharder {
     for (size_t i = 0; i < old.size() && copy_.status().ok(); ++i) {
       const Shard* const shard = ShardOf(old[i % n]);
       const bool whole = shard != nullptr && !IsShard(copy_[old[i]], *shard);
-      operands.push_back(whole ? copy_.Slice(copy_[old[i]], *shard) : copy_[old[i]]);
+      operands.push_back(whole ? copy_.Scatter(copy_[old[i]], *shard, in_place_, "")
+                               : copy_[old[i]]);
     }
     std::vector<std::string> names;
     for (size_t i = 0; i + n < old.size(); ++i) {
@@ -178,6 +180,8 @@ class UpdateSharder {
     }
   }
 
+  // Shards of parameters and of buckets of gradients lie where the whole does.
+  const ir::AttributeSet in_place_ = {{"in_place", int64_t{1}}};
   const ZeroPlan& plan_;
   PartCopy copy_;
   ir::Builder& builder_ = copy_.builder();
