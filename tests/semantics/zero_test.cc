@@ -13,6 +13,7 @@
 #include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
+#include "transforms/recompute.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/split_backward.h"
 #include "transforms/training_step.h"
@@ -249,6 +250,40 @@ TEST(Zero, EveryScheduleIsTheSame) {
                                                 .placement = schedule->placement},
                                      .zero = {.stage = 1 + seed % 3}};
       ASSERT_TRUE(ExpectSameStep(Expected(std::move(step)), degrees, options, schedule->name));
+    }
+  }
+}
+
+// What backward runs again reads weights that are gathered once for both.
+TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
+  const Expected expected(
+      transforms::ModelStep("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0", 8));
+  for (const char* text : {"selective", "full", "every:2"}) {
+    for (const ParallelDegrees& degrees :
+         {ParallelDegrees{.dp = 2, .microbatches = 2},
+          ParallelDegrees{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+      SCOPED_TRACE(text);
+      SpreadOptions options = {.zero = {.stage = 3}};
+      const auto gathers = [&] {
+        const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
+        int64_t count = 0;
+        for (const transforms::PipelineStage& stage : step->stages) {
+          const ir::Function& backward = stage.backward.function;
+          for (const ir::OpId op : backward.order()) {
+            count += backward.attributes(op).Find("unit") != nullptr &&
+                             backward.kind(op) == ir::OpKind::kAllGather
+                         ? 1
+                         : 0;
+          }
+        }
+        return count;
+      };
+      const int64_t before = gathers();
+      options.recompute = transforms::ParseRecomputePolicy(text).value();
+      ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
+      // Biases are read by forward alone.
+      EXPECT_GE(gathers(), before);
+      EXPECT_LE(gathers(), static_cast<int64_t>(expected.step.inputs().size()));
     }
   }
 }
