@@ -12,6 +12,9 @@ set(ORRERY_STAND_ALONE
   cluster/topology_test.cc
   cost_models/collectives
   cost_models/roofline.cc
+  lowering/cluster_dialect.cc
+  lowering/transfers_test.cc
+  search/timeline.cc
   simulator/bubble.cc
   simulator/fluid_network.cc
   simulator/play_test.cc
@@ -72,6 +75,7 @@ set(ORRERY_STAND_ALONE
   ir/verifier_test.cc
   support/id_test.cc
   tests/lowering/zero_test.cc
+  tests/models/spread_models_test.cc
   tests/semantics/recompute_test.cc
   tests/semantics/zero_test.cc
   tools/redistribution_cases.cc

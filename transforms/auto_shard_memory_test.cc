@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "ir/text.h"
@@ -58,15 +60,21 @@ TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
     for (const Function& function : result->Functions()) text += ir::Print(function);
     return text;
   };
-  constexpr double kWeights = 4 * 64 * 64 * 4, kRows = 24 * 64 * 4 / 4;
-  const double activations = (2 + 8) * kRows;
-  for (const auto& [stage, copies] :
-       std::vector<std::pair<int64_t, double>>{{0, 4}, {1, 2.5}, {2, 1.75}, {3, 1}}) {
-    SCOPED_TRACE(absl::StrCat("stage ", stage));
-    const double all = copies * kWeights + activations;
-    EXPECT_EQ(spread(stage, all), spread(stage, 0));
-    EXPECT_NE(spread(stage, all - 1024), spread(stage, 0));
-  }
+  // The least limit that changes nothing: with less, something is held in other parts.
+  const auto least = [&](int64_t stage) {
+    const std::string unlimited = spread(stage, 0);
+    double low = 1, high = 1 << 20;
+    while (high - low > 1) {
+      const double middle = std::floor((low + high) / 2);
+      (spread(stage, middle) == unlimited ? high : low) = middle;
+    }
+    return high;
+  };
+  constexpr double kWeights = 4 * 64 * 64 * 4 / 2;  // bytes, of a rank of two
+  const double whole = least(0);
+  EXPECT_EQ(whole - least(1), 1.5 * kWeights);                  // two states
+  EXPECT_EQ(whole - least(2), (1.5 + 0.75) * kWeights);         // and gradients
+  EXPECT_EQ(whole - least(3), (1.5 + 0.75 + 0.75) * kWeights);  // and parameters
 }
 
 TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
