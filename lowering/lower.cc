@@ -139,6 +139,7 @@ class Lowering {
 
   void CountMicrobatches(const transforms::RankOrders& orders) {
     counts_.assign(stages_.size(), 0);
+    last_placed_.assign(stages_.size(), 0);
     for (const auto& order : orders) {
       for (const Step& step : order) {
         if (step.kind == StepKind::kForward) ++counts_[static_cast<size_t>(step.stage)];
@@ -233,6 +234,7 @@ class Lowering {
     const bool done = step.kind == StepKind::kWeightGradient || step.kind == StepKind::kBackward ||
                       (!split && step.kind == StepKind::kInputGradient);
     if (!done) return;
+    last_placed_[static_cast<size_t>(step.stage)] = program_.task_count();
     // Nothing asks for the microbatch before this one again.
     stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
     const int64_t every = placements_.update_every;
@@ -241,10 +243,18 @@ class Lowering {
   }
 
   // Gradients of parameters that several stages have go first; what is made of them then comes from
-  // later stages (ShareParameters).
+  // later stages (ShareParameters). Else a rank reduces first what its last backwards make first.
   void PlaceUpdates() {
     for (int32_t s = 0; s < geometry_.stages(); ++s) PlaceUpdateSends(s, /*made_there=*/false);
+    std::vector<int32_t> order;
+    bool sends = false;
     for (int32_t s = geometry_.stages() - 1; s >= 0; --s) {
+      order.push_back(s);
+      sends = sends || !stages_[static_cast<size_t>(s)].update.block.sends.empty();
+    }
+    const auto last_placed = [this](int32_t s) { return last_placed_[static_cast<size_t>(s)]; };
+    if (!sends) std::ranges::stable_sort(order, {}, last_placed);
+    for (const int32_t s : order) {
       placer_->Place({.stage = s, .placed = &stages_[static_cast<size_t>(s)].update});
       PlaceUpdateSends(s, /*made_there=*/true);
     }
@@ -266,7 +276,8 @@ class Lowering {
   Placements placements_;
   Program program_;
   std::vector<Stage> stages_;
-  std::vector<int64_t> counts_;  // of microbatches, by stage
+  std::vector<int64_t> counts_;       // of microbatches, by stage
+  std::vector<int32_t> last_placed_;  // of a stage's backwards: how many tasks were before its end
   std::optional<Placer> placer_;
   std::vector<Placer::Item> sends_;  // whose blocks have run in this moment
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
@@ -125,7 +126,8 @@ bool IsMadeByKernels(const Program& program, TaskId task) {
   });
 }
 
-// Random steps: no reduction stands in its stream before one whose gradient is ready earlier.
+// Random steps: no reduction stands in its stream before one of the stage whose gradient is ready
+// earlier.
 TEST(Buckets, QueueInTheOrderOfTheirGradients) {
   int reductions = 0, early = 0;
   for (uint32_t seed = 0; seed < 80 && !testing::Test::HasFailure(); ++seed) {
@@ -134,13 +136,14 @@ TEST(Buckets, QueueInTheOrderOfTheirGradients) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", ToString(random.configuration)));
     const Played played = Play(random.step, random.configuration);
     for (int32_t r = 0; r < played.program.rank_count(); ++r) {
-      std::map<StreamId, Time> ready;
+      std::map<std::pair<StreamId, int32_t>, Time> ready;
       for (const TaskId task : Reductions(played.program, r)) {
         if (!IsMadeByKernels(played.program, task)) continue;
         const Time now = ReadyOf(played, task);
+        const int32_t stage = played.program.label(played.program.label_of(task)).stage;
         for (const StreamId stream : played.program.streams_of(task)) {
-          EXPECT_GE(now, ready[stream]) << ToString(task);
-          ready[stream] = now;
+          EXPECT_GE(now, (ready[{stream, stage}])) << ToString(task);
+          ready[{stream, stage}] = now;
         }
         ++reductions;
         early += now < EndOfBackward(played);

@@ -59,8 +59,8 @@ bool SplitsBackward(const transforms::RankOrders& orders) {
 
 // Any synchronous one that is for so many ranks and microbatches, half of the time one of the old
 // ones.
-void PickSchedule(Dice& dice, Configuration& c) {
-  c.schedule = dice.Pick({"1f1b", "gpipe", "distir"});
+void PickSchedule(uint32_t seed, Configuration& c) {
+  Dice dice(seed + 1000);
   c.chunks = dice.Pick<int32_t>({1, 2, 3});
   if (dice.Pick({true, false})) return;
   std::vector<const transforms::PipelineSchedule*> choices;
@@ -134,11 +134,12 @@ RandomCase MakeRandomCase(uint32_t seed) {
   RandomCase random;
   random.configuration = {
       .degrees = degrees,
+      .schedule = dice.Pick({"1f1b", "gpipe", "distir"}),
       .cluster = dice.Pick({"uniform:128@200Gbps", "dgx-a100:16", "dgx-h100:16", "dgx-v100:16",
                             "fat-tree:128@50GB/s,radix=16", "torus:4x4x8@50GB/s"}),
       .cost_model = dice.Pick({"roofline", "roofline", "distir"}),
       .blocking = dice.Pick({true, false, false})};
-  PickSchedule(dice, random.configuration);
+  PickSchedule(seed, random.configuration);
   random.step =
       MakeStep(dice, seed, ShapeOf(random.configuration).stages() * dice.Pick<int64_t>({1, 2}),
                degrees.dp * degrees.microbatches * dice.Pick<int64_t>({1, 64}));

@@ -154,6 +154,11 @@ int64_t SummedBytes(const transforms::PipelineStage& stage) {
   return bytes;
 }
 
+bool IsTwoWay(const Configuration& configuration) {
+  return (*transforms::FindSchedule(configuration.schedule))->placement ==
+         transforms::StagePlacement::kTwoWay;
+}
+
 TEST(Memory, IsNeverNegativeAndEndsAtWhatIsReturned) {
   ForRandomCases(120, [](const RandomCase& random) {
     Configuration configuration = random.configuration;
@@ -165,6 +170,7 @@ TEST(Memory, IsNeverNegativeAndEndsAtWhatIsReturned) {
       for (const simulator::MemoryUse& use : timelines[id]) {
         for (const Bytes bytes : use.by_kind) ASSERT_GE(bytes, Bytes(0)) << r;
       }
+      if (IsTwoWay(configuration)) continue;  // each pipeline returns what its microbatches make
       int64_t returned = 0;
       for (size_t s = 0; s < played.step.stages.size(); ++s) {
         if (played.step.ranks[s] != played.program.rank(id).stage) continue;
