@@ -26,7 +26,11 @@ std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSched
   }
   const int32_t every =
       schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
-  const std::vector<int32_t> staleness = transforms::Staleness(orders, shape.stages(), every);
+  std::vector<int32_t> staleness = transforms::Staleness(orders, shape.stages(), every);
+  // With two versions of a batch each, all stages read the same one (PipeDream-2BW, section 3.1).
+  if (schedule.microbatches_an_update != nullptr) {
+    std::ranges::fill(staleness, *std::ranges::max_element(staleness));
+  }
   for (int32_t s = 0; s < shape.stages(); ++s) {
     versions.push_back({.stage = s,
                         .rank = transforms::RankOf(schedule.placement, shape, s),

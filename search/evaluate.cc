@@ -177,6 +177,7 @@ class CandidatePlayer {
           absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
     }
     ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
+    ORRERY_RETURN_IF_ERROR(CheckStages());
     ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
@@ -190,6 +191,15 @@ class CandidatePlayer {
     limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
                                              : setting_.lowering.memory_limit;
     return absl::OkStatus();
+  }
+
+  // Before there are orders for them.
+  absl::Status CheckStages() const {
+    const int64_t ops = std::ssize(setting_.step.order());
+    if (shape_.stages() <= ops) return absl::OkStatus();
+    return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                             .detail = absl::StrCat(ops, " ops do not cut into ", shape_.stages(),
+                                                    " stages; try fewer of --chunks or --pp")});
   }
 
   // Schedules that part backwards need ops that do not make both gradients.
@@ -256,7 +266,8 @@ class CandidatePlayer {
     auto limit = static_cast<double>(limit_.count());
     // What the first stage holds at once is for the schedule to say.
     if (chosen && limit > 0 && !best.report.fits && candidate_.pp > 1) {
-      in_flight_ = transforms::PeakLive(ranks_.orders.front()) / shape_.chunks;
+      in_flight_ =
+          (transforms::PeakLive(ranks_.orders.front()) + shape_.chunks - 1) / shape_.chunks;
     }
     Bytes peak;
     int in_vain = 0;  // tries

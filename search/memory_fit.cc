@@ -42,14 +42,16 @@ class NeighbourList {
   }
 
   void AddOthers() {
-    AddRecompute(candidate_, "selective", 0.6);
-    for (const int64_t stage : {1, 2, 3}) AddZero(candidate_, stage);
+    AddRecompute("selective", 0.6);
+    for (const int64_t stage : {1, 2, 3}) AddZero(stage);
     for (const int64_t factor : {2, 4, 8}) {
       // As many microbatches more are in flight as each stage has layers less.
       AddRanks(&Candidate::pp, "--pp ", factor, 1);
       AddRanks(&Candidate::hp, "--hp ", factor, 1.0 / static_cast<double>(factor));
     }
-    AddRecompute(candidate_, "full", 0.1);
+    AddRecompute("full", 0.1);
+    AddOffload("optimizer", {.optimizer = 0});
+    AddOffload("activations", {.activations = 0.2});
   }
 
   std::vector<Remedy> Take() && { return std::move(list_); }
@@ -77,28 +79,26 @@ class NeighbourList {
         {.parameters = part, .gradients = part, .optimizer = part, .activations = activations});
   }
 
-  // Generic, since not every version of a candidate has these fields.
-  template <typename C>
-  void AddZero(const C& candidate, int64_t stage) {
-    if constexpr (requires(C c) { c.zero; }) {
-      if (candidate.zero >= stage || candidate.dp == 1) return;
-      C next = candidate;
-      next.zero = stage;
-      const double part = 1.0 / static_cast<double>(candidate.dp);
-      Add(absl::StrCat("--zero ", stage), next,
-          {.parameters = stage > 2 ? part : 1,
-           .gradients = stage > 1 ? part : 1,
-           .optimizer = part});
-    }
+  void AddZero(int64_t stage) {
+    const int64_t ranks = candidate_.dp * candidate_.cp * candidate_.ep;
+    if (candidate_.zero >= stage || ranks == 1) return;
+    Candidate next = candidate_;
+    next.zero = stage;
+    const double part = 1.0 / static_cast<double>(ranks);
+    Add(absl::StrCat("--zero ", stage), next,
+        {.parameters = stage > 2 ? part : 1, .gradients = stage > 1 ? part : 1, .optimizer = part});
   }
-  template <typename C>
-  void AddRecompute(const C& candidate, absl::string_view policy, double part) {
-    if constexpr (requires(C c) { c.recompute; }) {
-      if (candidate.recompute == policy || candidate.recompute == "full") return;
-      C next = candidate;
-      next.recompute = std::string(policy);
-      Add(absl::StrCat("--recompute ", policy), next, {.activations = part});
-    }
+  void AddRecompute(absl::string_view policy, double part) {
+    if (candidate_.recompute == policy || candidate_.recompute == "full") return;
+    Candidate next = candidate_;
+    next.recompute = std::string(policy);
+    Add(absl::StrCat("--recompute ", policy), next, {.activations = part});
+  }
+  void AddOffload(absl::string_view policy, const MemoryShares& shares) {
+    if (candidate_.offload != "none") return;
+    Candidate next = candidate_;
+    next.offload = std::string(policy);
+    Add(absl::StrCat("--offload ", policy), next, shares);
   }
 
   const Setting& setting_;

@@ -1,5 +1,6 @@
 #include "search/pipedream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,12 +33,24 @@ std::vector<PipeDreamLevel> LevelsOf(const cluster::Topology& topology) {
           {.members = devices / in_node, .bytes_per_second = rate(in_node) * nics}};
 }
 
+// Bytes of a device; 0: no limit.
+double MemoryLimit(const Setting& setting) {
+  const Bytes limit = setting.lowering.memory_limit, memory = setting.cluster.device.memory;
+  if (!setting.lowering.device_memory) return static_cast<double>(limit.count());
+  return static_cast<double>((limit == Bytes(0) ? memory : std::min(limit, memory)).count());
+}
+
 }  // namespace
 
 absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t microbatches) {
   if (setting.cluster.size() < 2) {
     return absl::InvalidArgumentError(absl::StrCat("--plan pipedream: ", setting.cluster.name,
                                                    " has 1 device; wanted at least 2 to plan for"));
+  }
+  if (microbatches < 1 || setting.batch_size % microbatches != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--plan pipedream: ", microbatches,
+                                                   " microbatches; wanted a divisor of the ",
+                                                   setting.batch_size, " samples of a batch"));
   }
   ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh({}));
   const lowering::ClusterShardingPrices prices(mesh, setting.cluster, *setting.cost_model);
@@ -52,6 +65,8 @@ absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t mi
                           transforms::PlanPipeDream({.seconds = std::move(layers.seconds),
                                                      .weight_bytes = std::move(layers.weight_bytes),
                                                      .output_bytes = std::move(layers.output_bytes),
+                                                     .held_bytes = std::move(layers.held_bytes),
+                                                     .memory_limit = MemoryLimit(setting),
                                                      .levels = stages.levels}));
   return stages;
 }

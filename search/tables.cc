@@ -74,7 +74,8 @@ std::string Row(const Result& r) {
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
   const std::string more =
-      absl::StrCat(r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
+      absl::StrCat(r.candidate.chunks == 0 ? "" : absl::StrCat("  chunks ", r.candidate.chunks),
+                   r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
                    r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
                    r.candidate.zero == 0 ? "" : absl::StrCat("  zero ", r.candidate.zero),
                    r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute),

@@ -241,11 +241,14 @@ absl::Status SetSharding(const ModelFlags& flags, search::Setting& setting) {
   setting.shard_by_cost = sharding == "auto" || flags.sequence_parallel;
   setting.sharding.sequence_parallel = flags.sequence_parallel;
   if (flags.zero.group < 0 || flags.zero.prefetch < 0) {
-    return absl::InvalidArgumentError("--zero-group and --prefetch: wanted numbers of at least 0");
+    return absl::InvalidArgumentError(absl::StrCat("--zero-group ", flags.zero.group,
+                                                   " --prefetch ", flags.zero.prefetch,
+                                                   ": wanted numbers of at least 0"));
   }
   setting.zero = flags.zero;
   if (flags.offload_prefetch < 0) {
-    return absl::InvalidArgumentError("--offload-prefetch: wanted a number of at least 0");
+    return absl::InvalidArgumentError(
+        absl::StrCat("--offload-prefetch ", flags.offload_prefetch, ": wanted at least 0"));
   }
   setting.offload_prefetch = flags.offload_prefetch;
   for (const std::string& text : flags.shard) {

@@ -1,6 +1,7 @@
 #include "tools/measured_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -30,8 +31,12 @@ double Number(const Json& object, const char* key) {
   return field.is_number() ? field.get<double>() : 0;
 }
 
+// 0, as where nothing is said, of what is no whole number from 0 to 10^12.
 int64_t Whole(const Json& object, const char* key) {
-  return static_cast<int64_t>(Number(object, key));
+  constexpr double kMost = 1e12;
+  const double number = Number(object, key);
+  const bool whole = number >= 0 && number <= kMost && number == std::floor(number);
+  return whole ? static_cast<int64_t>(number) : 0;
 }
 
 bool Truth(const Json& object, const char* key) {

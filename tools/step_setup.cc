@@ -261,7 +261,7 @@ absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& se
   while (degrees[1] < dp) degrees[0] = std::exchange(degrees[1], 2 * degrees[1]);
   for (int i = 0; i < 2; ++i) {
     MeasuredStep other = step;
-    other.dp = degrees[i];
+    other.dp = degrees[i] * setup.candidate.ep;
     other.devices = step.devices / dp * degrees[i];
     other.global_batch = step.global_batch / dp * degrees[i];
     ORRERY_ASSIGN_OR_RETURN(const StepSetup neighbour, SetupOf(other));

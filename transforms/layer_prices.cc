@@ -27,8 +27,10 @@ absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const Sharding
   LayerPrices layers{.names = {},
                      .seconds = costs.Seconds(1),
                      .weight_bytes = std::move(costs.weight_bytes),
-                     .output_bytes = {}};
+                     .output_bytes = {},
+                     .held_bytes = costs.state_bytes};
   for (size_t i = 0; i < units.size(); ++i) {
+    layers.held_bytes[i] += costs.kept_bytes[i];
     layers.names.push_back(NameOf(step, chain, units[i].begin));
     if (i > 0) layers.output_bytes.push_back(costs.border_bytes[i]);
   }

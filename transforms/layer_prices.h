@@ -18,6 +18,8 @@ struct LayerPrices {
   std::vector<double> seconds;       // forward and backward of the batch, and update
   std::vector<double> weight_bytes;  // parameters
   std::vector<double> output_bytes;  // that the next one needs of it and of those before it
+  /// Parameters, gradients and the optimizer's state, and what forward leaves of the batch.
+  std::vector<double> held_bytes;
 };
 
 /// Of a step that is spread over nothing, or over the mesh that `prices` knows.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/status.h"
@@ -138,15 +139,21 @@ int64_t DegreeOf(const ParallelDegrees& degrees, absl::string_view name) {
 
 // Stages that update after each microbatch do not wait for each other.
 absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
-  for (const PipelineStage& stage : step.stages) {
-    const ir::Function& update = stage.update.function;
-    for (const ir::OpId op : update.order()) {
-      if (update.kind(op) != ir::OpKind::kReceive) continue;
-      return InfeasibleStatus(
-          {.reason = InfeasibleReason::kUnsupported,
-           .detail = absl::StrCat("gradient ", ir::PrintValue(update, update.result(op)),
-                                  " is of a parameter of several stages, and each updates by "
-                                  "itself; try a synchronous schedule")});
+  absl::flat_hash_map<std::string, size_t> stage_of;
+  for (size_t s = 0; s < step.stages.size(); ++s) {
+    for (const StageFunction* part : step.stages[s].parts()) {
+      for (const ir::Input& input : part->function.inputs()) {
+        if (input.role != ir::InputRole::kParameter) continue;
+        const std::string name(part->function.value_name(input.value));
+        const auto [found, is_new] = stage_of.emplace(name, s);
+        if (is_new || found->second == s) continue;
+        return InfeasibleStatus(
+            {.reason = InfeasibleReason::kUnsupported,
+             .detail =
+                 absl::StrCat("parameter %", name, " is of stages ", found->second, " and ", s,
+                              ", and each updates by itself; try a synchronous schedule, or "
+                              "embeddings that are not tied")});
+      }
     }
   }
   return absl::OkStatus();

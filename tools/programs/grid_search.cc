@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "search/memory_fit.h"
 #include "search/search.h"
 #include "search/space.h"
 #include "support/file.h"
@@ -87,6 +88,22 @@ absl::Status WriteBestTrace(const search::Setting& setting,
   return WriteTrace(run, path);
 }
 
+// Of the candidate that comes closest.
+std::string WhatWouldFit(const search::Setting& setting,
+                         const std::vector<search::Result>& results) {
+  const search::Result* closest = nullptr;
+  for (const search::Result& result : results) {
+    if (!result.ran || result.fits) continue;
+    if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
+  }
+  if (closest == nullptr) return "";
+  const absl::StatusOr<search::Run> run = search::Play(setting, closest->candidate);
+  if (!run.ok()) return "";
+  return absl::StrCat(
+      "\nclosest: ", search::ToString(closest->candidate), "\n  ", search::MisfitText(*run), "\n  ",
+      search::RemediesText(search::FindRemedies(setting, closest->candidate, *run)), "\n");
+}
+
 absl::Status Search(const Flags& flags) {
   if (flags.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -110,7 +127,10 @@ absl::Status Search(const Flags& flags) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
   }
   const std::vector<const search::Result*> ranked = search::Ranked(results);
-  if (ranked.empty()) return absl::FailedPreconditionError("no candidate is feasible");
+  if (ranked.empty()) {
+    std::cout << WhatWouldFit(setting, results);
+    return absl::FailedPreconditionError("no candidate is feasible");
+  }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));
   std::cout << "\nbest: " << search::ToString(ranked.front()->candidate) << "\n";
   return absl::OkStatus();

@@ -74,7 +74,8 @@ absl::Status CheckSize(const Flags& flags) {
   if (!in_range) {
     return absl::InvalidArgumentError(
         absl::StrCat("--stages ", flags.stages, " --micro-batches ", flags.microbatches,
-                     ": wanted both at least 1, and at most 10000000 steps"));
+                     flags.chunks > 0 ? absl::StrCat(" --chunks ", flags.chunks) : "",
+                     ": wanted all at least 1, and at most 10000000 steps"));
   }
   if (flags.memory_limit == 0 || flags.memory_limit < -1) {
     return absl::InvalidArgumentError(
@@ -97,7 +98,12 @@ absl::StatusOr<ParsedOrders> OrdersByName(const Flags& flags, const StepDuration
 }
 
 absl::StatusOr<ParsedOrders> OrdersOf(const Flags& flags, const StepDurations& durations) {
-  if (flags.from.empty()) return OrdersByName(flags, durations);
+  if (flags.from.empty()) {
+    if (flags.name.empty()) {
+      return absl::InvalidArgumentError("wanted --name, --from or --list; see --help");
+    }
+    return OrdersByName(flags, durations);
+  }
   if (!flags.name.empty()) {
     return absl::InvalidArgumentError("--name and --from: wanted one of them");
   }

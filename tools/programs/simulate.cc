@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "search/details.h"
 #include "search/explain.h"
 #include "search/memory_fit.h"
@@ -41,11 +42,20 @@ struct Flags {
   bool explain = false;
 };
 
-void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
-                 const search::Run& run, const simulator::ReportDetails& details) {
+// The flags that ask for it again; orders come from a file or by the schedule's name.
+std::string FlagsOf(const Flags& flags, const search::Candidate& candidate) {
+  const std::string text = search::ToString(candidate);
+  if (flags.orders.empty()) return text;
+  return absl::StrReplaceAll(text, {{absl::StrCat("--schedule ", candidate.schedule),
+                                     absl::StrCat("--schedule-file ", flags.orders)}});
+}
+
+void PrintReport(const Flags& flags, const search::Setting& setting,
+                 const search::Candidate& candidate, const search::Run& run,
+                 const simulator::ReportDetails& details) {
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
-            << search::ToString(candidate) << "\n\n";
+            << FlagsOf(flags, candidate) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
   if (run.report.fits) return;
   std::cout << "\n"
@@ -70,6 +80,11 @@ absl::Status PrintTimeline(const search::Setting& setting, const search::Candida
 absl::Status PrintPlan(const Flags& flags, const search::Setting& setting) {
   if (flags.plan != "pipedream") {
     return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
+  }
+  if (!flags.json.empty() || !flags.trace.empty() || flags.timeline || flags.explain) {
+    return absl::InvalidArgumentError(
+        "--plan: nothing is simulated; wanted it without --json, --trace, --timeline and "
+        "--explain");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
                           search::PlanPipeDream(setting, flags.candidate.microbatches));
@@ -137,7 +152,7 @@ absl::Status Simulate(const Flags& flags) {
         flags.json, simulator::ReportJson(run->program, run->report, run->figures, &details)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
-  PrintReport(setting, candidate, *run, details);
+  PrintReport(flags, setting, candidate, *run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, candidate, *run));

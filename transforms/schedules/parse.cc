@@ -15,6 +15,8 @@
 namespace orrery::transforms {
 namespace {
 
+// What `schedule` prints behind the orders begins with it.
+constexpr absl::string_view kFigures = "makespan ";
 constexpr absl::string_view kOverlap = "OVERLAP_F_B";
 
 // Torch's actions that a rank does not compute in.
@@ -46,6 +48,7 @@ class OrdersReader {
       ++line_number_;
       line_begin_ = line.data();
       if (absl::StripAsciiWhitespace(line).empty()) continue;
+      if (!orders_.empty() && absl::StartsWith(line, kFigures)) break;
       orders_.emplace_back();
       for (const absl::string_view cell : absl::StrSplit(line, ',')) {
         ORRERY_RETURN_IF_ERROR(ReadCell(absl::StripAsciiWhitespace(cell)));

@@ -85,13 +85,27 @@ class ZbvRank {
   std::vector<ScheduleStep> order_;
 };
 
-RankOrders ZbvOrders(const PipelineShape& shape) {
+RankOrders RuleOrders(const PipelineShape& shape) {
   RankOrders orders;
   for (int32_t rank = 0; rank < shape.ranks; ++rank) {
     orders.push_back(ZbvRank(shape, rank).Order());
   }
   AssignSlots(orders, StagePlacement::kV, shape);
   return orders;
+}
+
+// The rule is for steps that last equally long; where they do not, a search may find a shorter
+// order.
+RankOrders ZbvOrders(const PipelineShape& shape) {
+  RankOrders rule = RuleOrders(shape);
+  const StepDurations& last = shape.durations;
+  const bool alike = last.forward == last.input_gradient && last.forward == last.weight_gradient;
+  if (alike && last.send == 0) return rule;
+  RankOrders found = kZbvAutoSchedule.orders(shape);
+  const auto makespan = [&](const RankOrders& orders) {
+    return TimeOrders(orders, StagePlacement::kV, shape, last).makespan;
+  };
+  return makespan(found) < makespan(rule) ? found : rule;
 }
 
 }  // namespace
@@ -105,6 +119,7 @@ constinit const PipelineSchedule kZbvSchedule = {
     .placement = StagePlacement::kV,
     .chunks = 2,
     .orders = ZbvOrders,
+    .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };
 

@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // The dynamic program keeps a number for each pair of layers and number of members.
-constexpr size_t kMostStates = size_t{1} << 26;
+constexpr double kMostStates = 1 << 26;
+// Splits to look at: some ten seconds.
+constexpr double kMostChoices = 1e10;
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
 
@@ -38,11 +40,18 @@ absl::Status Validate(const PipeDreamProblem& problem) {
                                                      " members at ", level.bytes_per_second,
                                                      " bytes/s, wanted more than 0 of both"));
     }
-    if (layers * layers * At(level.members) > kMostStates) {
+    const double members = level.members, count = static_cast<double>(layers);
+    if (count * count * members > kMostStates ||
+        count * count * count * members * members > kMostChoices) {
       return absl::InvalidArgumentError(
           absl::StrCat("stages: got ", layers, " layers on ", level.members,
-                       " members of a level, which is more than fits memory"));
+                       " members of a level, which takes too long to plan; try fewer layers, or a "
+                       "cluster with levels of fewer members"));
     }
+  }
+  if (!problem.held_bytes.empty() && problem.held_bytes.size() != layers) {
+    return absl::InvalidArgumentError(absl::StrCat("stages: got ", problem.held_bytes.size(),
+                                                   " figures of memory for ", layers, " layers"));
   }
   return absl::OkStatus();
 }
@@ -55,11 +64,16 @@ class Planner {
     for (const double bytes : problem.weight_bytes) weights_.push_back(weights += bytes);
   }
 
-  PipeDreamPlan Run() {
+  absl::StatusOr<PipeDreamPlan> Run() {
     for (const PipeDreamLevel& level : problem_.levels) AddLevel(level);
     PipeDreamPlan plan;
     const auto top = problem_.levels.size() - 1;
     plan.seconds = Whole(top, 0, layers_ - 1);
+    if (plan.seconds == kNever) {
+      return InfeasibleStatus({.reason = InfeasibleReason::kMemory,
+                               .detail = "stages: no division over the workers has stages that all "
+                                         "fit the memory of one; try a larger --memory-limit"});
+    }
     Append(top, 0, layers_ - 1, problem_.levels[top].members, 1, plan.stages);
     return plan;
   }
@@ -88,6 +102,8 @@ class Planner {
     double inner = 0;
     if (level > 0) {
       inner = Whole(level - 1, first, last);
+    } else if (!Fits(first, last)) {
+      return kNever;
     } else {
       for (int32_t layer = first; layer <= last; ++layer) inner += problem_.seconds[At(layer)];
     }
@@ -96,11 +112,17 @@ class Planner {
     return std::max(inner, sync) / members;
   }
 
+  bool Fits(int32_t first, int32_t last) const {
+    if (problem_.held_bytes.empty() || problem_.memory_limit == 0) return true;
+    double held = 0;
+    for (int32_t layer = first; layer <= last; ++layer) held += problem_.held_bytes[At(layer)];
+    return held <= problem_.memory_limit;
+  }
+
   void AddLevel(const PipeDreamLevel& level) {
     tables_.emplace_back(At(layers_) * At(layers_) * At(level.members));
     const size_t at = tables_.size() - 1;
     // All that is one stage, then what has one before it.
-    Table alone(tables_.back().size());
     for (int32_t first = 0; first < layers_; ++first) {
       for (int32_t last = first; last < layers_; ++last) {
         for (int32_t members = 1; members <= level.members; ++members) {
@@ -109,7 +131,7 @@ class Planner {
         }
       }
     }
-    alone = tables_.back();
+    const Table alone = tables_.back();
     for (int32_t first = 0; first < layers_; ++first) {
       for (int32_t last = first + 1; last < layers_; ++last) {
         for (int32_t members = 2; members <= level.members; ++members) {

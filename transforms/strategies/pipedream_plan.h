@@ -26,9 +26,12 @@ struct PipeDreamLevel {
 };
 
 struct PipeDreamProblem {
-  std::vector<double> seconds;         // of each layer, forward and backward of one minibatch
-  std::vector<double> weight_bytes;    // likewise
-  std::vector<double> output_bytes;    // likewise; of the last not read
+  std::vector<double> seconds;       // of each layer, forward and backward of one minibatch
+  std::vector<double> weight_bytes;  // likewise
+  std::vector<double> output_bytes;  // likewise; of the last not read
+  /// That a worker with the layer holds, with one minibatch under way; empty: not known.
+  std::vector<double> held_bytes = {};
+  double memory_limit = 0;             // bytes of a worker; 0: none
   std::vector<PipeDreamLevel> levels;  // the innermost first
 };
 
@@ -47,8 +50,9 @@ struct PipeDreamPlan {
 
 /// The plan that uses all workers; of those that are as fast one with few stages. A plan within a
 /// level repeats for each replica on the levels above, whose stages then have as many replicas
-/// more. In O(layers³ · members²) a level. Error: no layers or levels, tables of other sizes,
-/// figures below 0, a level without members or bandwidth.
+/// more. No stage holds more than the memory limit; infeasible (memory) where that cannot be. In
+/// O(layers³ · members²) a level, of which there may be 10^10. Error: no layers or levels, tables
+/// of other sizes, figures below 0, a level without members or bandwidth.
 absl::StatusOr<PipeDreamPlan> PlanPipeDream(const PipeDreamProblem& problem);
 
 }  // namespace orrery::transforms
