@@ -91,7 +91,7 @@ TEST(CalculonMemory, FormulasGiveCalculonsFigures) {
   EXPECT_EQ(needs, 19);
 }
 
-TEST(CalculonMemory, Weights) {
+void CompareWeights() {
   Errors errors{.name = "weights"};
   for (const CalculonCase& c : CalculonCases()) {
     errors.Add(c, Played(c).weights, CalculonMemoryOf(c).weights, 0);
@@ -102,7 +102,7 @@ TEST(CalculonMemory, Weights) {
 }
 
 // Two moments and master weights of four bytes, of shards where they are shared out.
-TEST(CalculonMemory, Optimizer) {
+void CompareOptimizer() {
   Errors errors{.name = "optimizer"};
   for (const CalculonCase& c : CalculonCases()) {
     if (!c.training || c.optimizer_offload) continue;
@@ -113,7 +113,7 @@ TEST(CalculonMemory, Optimizer) {
   EXPECT_LE(errors.worst_before, 0.0011);
 }
 
-TEST(CalculonMemory, Gradients) {
+void CompareGradients() {
   Errors errors{.name = "gradients"};
   for (const CalculonCase& c : CalculonCases()) {
     if (!c.training) continue;
@@ -129,7 +129,7 @@ TEST(CalculonMemory, Gradients) {
 
 // What forward leaves of all microbatches in flight: act_checkpoint_size with full recomputation,
 // else act_space less the working set of one layer.
-TEST(CalculonMemory, KeptActivations) {
+void CompareKeptActivations() {
   Errors errors{.name = "kept"};
   for (const CalculonCase& c : CalculonCases()) {
     if (!c.training || c.activation_offload) continue;
@@ -140,7 +140,7 @@ TEST(CalculonMemory, KeptActivations) {
 }
 
 // What the first backward has beside these: act_grad_space and the working set.
-TEST(CalculonMemory, ActivationsAtWork) {
+void CompareActivationsAtWork() {
   Errors errors{.name = "at work"};
   for (const CalculonCase& c : CalculonCases()) {
     if (c.activation_offload) continue;
@@ -156,7 +156,7 @@ TEST(CalculonMemory, ActivationsAtWork) {
 }
 
 // All of it: proc_mem_tier1_cap_req.
-TEST(CalculonMemory, Device) {
+void CompareDevice() {
   Errors errors{.name = "device"};
   for (const CalculonCase& c : CalculonCases()) {
     errors.Add(c, Played(c).device, CalculonMemoryOf(c).device, DifferencesOf(c).device());
@@ -165,7 +165,7 @@ TEST(CalculonMemory, Device) {
   EXPECT_EQ(errors.compared, 62);
 }
 
-TEST(CalculonMemory, Host) {
+void CompareHost() {
   Errors errors{.name = "host"};
   for (const CalculonCase& c : CalculonCases()) {
     if (!c.optimizer_offload) {
@@ -176,6 +176,44 @@ TEST(CalculonMemory, Host) {
   }
   errors.Print();
   EXPECT_EQ(errors.compared, 3);
+}
+
+// One test, as what is played is remembered in a process only.
+TEST(CalculonMemory, IsTheSameOnceDifferencesAreAdded) {
+  CompareWeights();
+  CompareOptimizer();
+  CompareGradients();
+  CompareKeptActivations();
+  CompareActivationsAtWork();
+  CompareDevice();
+  CompareHost();
+}
+
+// The formulas are not of the rows alone: other spreads of a model, which no row has.
+TEST(CalculonMemory, IsTheSameForOtherSpreads) {
+  CalculonCase c = CalculonCases().at(1);
+  c.gather_again = false;
+  c.fused_activation = true;
+  c.pp = 6;
+  for (const int64_t hp : {2, 4}) {
+    for (const int64_t chunks : {1, 4}) {
+      for (const char* recompute : {"none", "attn_only", "full"}) {
+        for (const bool sequence_parallel : {false, true}) {
+          c.hp = hp;
+          c.chunks = chunks;
+          c.recompute = recompute;
+          c.sequence_parallel = sequence_parallel;
+          const CalculonMemory theirs = CalculonMemoryOf(c);
+          const double explained = theirs.device + DifferencesOf(c).device();
+          EXPECT_NEAR(Played(c).device / explained, 1, kWithin) << Show(c);
+          const double kept = KeptOf(c) + Sum(DifferencesOf(c).kept);
+          EXPECT_NEAR(Played(c).saved / kept, 1, kWithin) << Show(c);
+          const double at_work = AtWorkOf(c) + Sum(DifferencesOf(c).at_work);
+          EXPECT_NEAR((Played(c).at_work - kept) / at_work, 1, kWithin) << Show(c);
+        }
+      }
+    }
+  }
 }
 
 // Calculon shares out gradients with the optimizer, but for a layer in four bytes: as much as two

@@ -122,8 +122,9 @@ PlayedMemory MemoryOf(const search::Run& run, bool training) {
     begun = begun || IsBackward(run, use);
     const Bytes activations = use.of(MemoryKind::kActivations);
     const auto bytes = static_cast<double>(activations.count());
-    if (!begun)
+    if (!begun) {
       memory.saved = use.time <= first.last_forward ? bytes : std::min(memory.saved, bytes);
+    }
     if (!training || (begun && use.time <= first.span.end)) most(memory.at_work, activations);
   }
   const simulator::RankReport& rank = run.report.ranks[kFirst];
