@@ -12,9 +12,9 @@ namespace orrery::tools {
 
 /// The flags that say where pipeline stages begin, as they were given.
 struct StageFlags {
-  std::string by = "";
-  std::string split_at = "";
-  std::string layers_per_stage = "";
+  std::string by;
+  std::string split_at;
+  std::string layers_per_stage;
 };
 
 /// Adds the flags to `options`, bound to `flags`.

@@ -1,162 +1,236 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "nlohmann/json.hpp"
-#include "search/evaluate.h"
-#include "support/file.h"
-#include "tools/flags.h"
+#include "tests/golden/calculon.h"
+#include "tests/golden/calculon_differences.h"
+#include "tests/golden/calculon_played.h"
 
-// Memory of a rank against Calculon's, on its cases (tests/data/calculon_memory.json, of the
-// visible part of golden/calculon.json, each distinct memory once). docs/memory.md has the table of
-// what differs and why.
+// Memory of a rank against Calculon's, on all its cases (tests/data/calculon_memory.json, of the
+// visible part of golden/calculon.json by calculon_memory.py beside it; each distinct memory once).
+// What is counted differently is a formula in calculon_differences.cc, and the figures are the same
+// once it is added. docs/memory.md has the table.
 
-namespace orrery {
+namespace orrery::golden {
 namespace {
 
-using nlohmann::json;
-using simulator::MemoryKind;
+using Figure = double (*)(const PlayedMemory&);
 
-constexpr double kWithin = 0.05;
+constexpr double kWithin = 0.02;  // 5 % is what issue 6 asks for
 
-json Cases() {
-  return json::parse(ReadFile(ORRERY_SOURCE_DIR "/tests/data/calculon_memory.json").value());
+std::string Show(const CalculonCase& c) {
+  return absl::StrCat(
+      c.model, " hp ", c.hp, " pp ", c.pp, " chunks ", c.chunks, " x", c.microbatch_size, " ",
+      c.recompute, c.sequence_parallel ? (c.gather_again ? " gather again" : " sequence") : "",
+      c.fused_activation ? " fused" : "", c.optimizer_sharding ? " shards" : "",
+      c.weight_offload ? " weights" : "", c.activation_offload ? " activations" : "",
+      c.optimizer_offload ? " optimizer" : "", c.training ? "" : " inference");
 }
 
-int64_t Int(const json& row, const char* key) { return row[key].get<int64_t>(); }
+/// Mean and worst of what is left of a comparison.
+struct Errors {
+  std::string name;
+  int compared = 0, within_before = 0;  // the latter as they are, within 5 %
+  double sum = 0, worst = 0, sum_before = 0, worst_before = 0;
 
-// What a case asks for that cannot be played yet.
-std::string WaitingFor(const json& row) {
-  std::vector<std::string> features;
-  if (row["optimizer_sharding"].get<bool>()) features.emplace_back("optimizer sharding");
-  if (row["recompute"] != "none")
-    features.push_back("recompute " + row["recompute"].get<std::string>());
-  if (row["offload"].get<bool>()) features.emplace_back("offload");
-  return absl::StrJoin(features, ", ");
-}
-
-// Calculon has blocks and nothing else: a small vocabulary, and a rank that has neither end.
-simulator::MemoryUse MemoryOf(const json& row) {
-  tools::ModelFlags flags;
-  flags.model = absl::StrCat("gpt:layers=", Int(row, "layers"), ",hidden=", Int(row, "hidden"),
-                             ",heads=", Int(row, "heads"), ",seq=", Int(row, "seq"), ",vocab=1024");
-  const int64_t hp = Int(row, "hp"), pp = Int(row, "pp"), chunks = Int(row, "chunks");
-  const int64_t microbatches = 2 * pp;  // memory of a pipeline that is full
-  flags.batch_size = Int(row, "microbatch_size") * microbatches;
-  flags.dtype = "fp16";
-  flags.cluster = absl::StrCat("dgx-a100:", (hp * pp + 7) / 8);
-  flags.memory_limit = "none";
-  flags.sharding = "megatron";
-  auto setting = tools::MakeSetting(flags);
-  EXPECT_TRUE(setting.ok()) << setting.status();
-  setting->stages.by = transforms::StagesBy::kLayers;  // Calculon has no others
-  const auto run = search::Play(*setting, {.hp = hp,
-                                           .pp = pp,
-                                           .microbatches = microbatches,
-                                           .schedule = chunks > 1 ? "interleaved" : "1f1b",
-                                           .chunks = chunks > 1 ? chunks : 0});
-  EXPECT_TRUE(run.ok()) << run.status();
-  if (!run.ok()) return {};
-  return run->report.ranks[simulator::RankClassId(1)].memory;
-}
-
-// By what a case is made from, as several cases share it.
-const simulator::MemoryUse& Cached(const json& row) {
-  static auto& known = *new std::map<std::string, simulator::MemoryUse>;
-  const std::string key = absl::StrCat(row["model"].dump(), " ", Int(row, "hp"), " ",
-                                       Int(row, "pp"), " ", Int(row, "chunks"));
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, MemoryOf(row)).first->second;
-}
-
-double Error(Bytes ours, const json& theirs) {
-  return static_cast<double>(ours.count()) / theirs.get<double>() - 1;
-}
-
-// Two bytes a parameter, those of whole layers.
-TEST(CalculonMemory, ParametersAreTheSame) {
-  int compared = 0;
-  for (const json& row : Cases()) {
-    SCOPED_TRACE(row.dump());
-    EXPECT_LE(std::abs(Error(Cached(row).of(MemoryKind::kParameters), row["weight_bytes"])), 0.001);
+  // `ours` and Calculon's, `difference` as in Difference.
+  void Add(const CalculonCase& c, double ours, double theirs, double difference) {
+    const double error = std::abs((ours - difference) / theirs - 1);
+    EXPECT_LE(error, kWithin) << name << ", " << Show(c) << ": here " << ours << ", Calculon "
+                              << theirs << ", explained " << difference;
     ++compared;
+    sum += error;
+    worst = std::max(worst, error);
+    const double before = std::abs(ours / theirs - 1);
+    sum_before += before;
+    worst_before = std::max(worst_before, before);
+    if (before <= 0.05) ++within_before;
   }
-  EXPECT_EQ(compared, 42);
-}
-
-// Twelve bytes a parameter: master weights and two moments.
-TEST(CalculonMemory, OptimizerIsTheSame) {
-  int compared = 0;
-  for (const json& row : Cases()) {
-    if (row["optimizer_sharding"].get<bool>() || !row["training"].get<bool>()) continue;
-    SCOPED_TRACE(row.dump());
-    EXPECT_LE(std::abs(Error(Cached(row).of(MemoryKind::kOptimizer), row["optimizer_bytes"])),
-              0.001);
-    ++compared;
-  }
-  EXPECT_EQ(compared, 19);
-}
-
-// Sums of two bytes a parameter, and beside them what backward is making: Calculon takes all of a
-// layer's for that, here it is what the op at the peak makes. Less that layer they are the same.
-TEST(CalculonMemory, GradientsAreThoseOfItsLayers) {
-  int compared = 0;
-  for (const json& row : Cases()) {
-    if (row["optimizer_sharding"].get<bool>() || !row["training"].get<bool>()) continue;
-    SCOPED_TRACE(row.dump());
-    const double layer = row["block_weight_bytes"].is_null()
-                             ? row["weight_bytes"].get<double>() *
-                                   static_cast<double>(Int(row, "pp")) /
-                                   static_cast<double>(Int(row, "layers"))
-                             : row["block_weight_bytes"].get<double>();
-    const double sums = row["gradient_bytes"].get<double>() - layer;
-    const double ours = static_cast<double>(Cached(row).of(MemoryKind::kGradients).count());
-    EXPECT_GE(ours, sums * 0.999);
-    EXPECT_LE(ours, row["gradient_bytes"].get<double>() * (1 + kWithin));
-    ++compared;
-  }
-  EXPECT_EQ(compared, 19);
-}
-
-// Which rows wait, by feature: when one lands, its rows are to be compared like the others.
-TEST(CalculonMemory, RowsThatWait) {
-  std::map<std::string, int> waiting;
-  for (const json& row : Cases()) ++waiting[WaitingFor(row)];
-  EXPECT_THAT(waiting,
-              testing::ElementsAre(
-                  testing::Pair("", 2), testing::Pair("optimizer sharding", 5),
-                  testing::Pair("optimizer sharding, recompute attn_only", 8),
-                  testing::Pair("optimizer sharding, recompute attn_only, offload", 1),
-                  testing::Pair("optimizer sharding, recompute full", 8),
-                  testing::Pair("recompute attn_only", 7), testing::Pair("recompute full", 11)));
-}
-
-// The rows of docs/memory.md, with --gtest_filter='*Table*'.
-TEST(CalculonMemory, Table) {
-  for (const json& row : Cases()) {
-    if (row["optimizer_sharding"].get<bool>() || !row["training"].get<bool>()) continue;
-    const simulator::MemoryUse& use = Cached(row);
+  void Print() const {
     std::cout << absl::StrFormat(
-        "%-12s hp %d pp %2d chunks %d %-9s parameters %+.2f %%, optimizer %+.2f %%, gradients "
-        "%+.1f %%, activations %.2f GiB, Calculon's %.2f GiB\n",
-        row["model"].get<std::string>(), Int(row, "hp"), Int(row, "pp"), Int(row, "chunks"),
-        row["recompute"].get<std::string>(),
-        100 * Error(use.of(MemoryKind::kParameters), row["weight_bytes"]),
-        100 * Error(use.of(MemoryKind::kOptimizer), row["optimizer_bytes"]),
-        100 * Error(use.of(MemoryKind::kGradients), row["gradient_bytes"]),
-        static_cast<double>(use.of(MemoryKind::kActivations).count()) / (1 << 30),
-        (row["activation_bytes"].get<double>() + row["checkpoint_bytes"].get<double>() +
-         row["activation_gradient_bytes"].get<double>()) /
-            (1 << 30));
+        "%-10s %2d rows: mean %.2f %%, worst %.2f %%; before, mean %.1f %%, worst %.1f %%, %d "
+        "within 5 %%\n",
+        name, compared, 100 * sum / compared, 100 * worst, 100 * sum_before / compared,
+        100 * worst_before, within_before);
   }
+};
+
+// Calculon's closed forms, which the differences are about, give its figures of every case: those
+// of 45 rows to the byte, and the need of 17 more that do not fit, as far as it is printed.
+TEST(CalculonMemory, FormulasGiveCalculonsFigures) {
+  int64_t cases = 0, whole = 0, needs = 0;
+  for (const CalculonCase& c : CalculonCases()) {
+    const CalculonMemory memory = CalculonMemoryOf(c);
+    const auto expect = [&](const char* key, double value) {
+      EXPECT_NEAR(value, c.row[key].get<double>(), 1) << key << " " << Show(c);
+    };
+    cases += c.cases;
+    if (c.row.contains("required_gib")) {
+      EXPECT_NEAR(memory.device / (1 << 30), c.row["required_gib"].get<double>(), 0.00051);
+      ++needs;
+    }
+    if (!c.row.contains("required_bytes")) continue;
+    ++whole;
+    expect("weight_bytes", memory.weights);
+    expect("gradient_bytes", memory.gradients);
+    expect("optimizer_bytes", memory.optimizer);
+    expect("activation_bytes", memory.activations);
+    expect("checkpoint_bytes", memory.checkpoints);
+    expect("activation_gradient_bytes", memory.output_gradients);
+    expect("required_bytes", memory.device);
+    expect("host_bytes", memory.host);
+  }
+  EXPECT_EQ(cases, 121);
+  EXPECT_EQ(whole, 45);
+  EXPECT_EQ(needs, 19);
+}
+
+void CompareWeights() {
+  Errors errors{.name = "weights"};
+  for (const CalculonCase& c : CalculonCases()) {
+    errors.Add(c, Played(c).weights, CalculonMemoryOf(c).weights, 0);
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 62);
+  EXPECT_LE(errors.worst_before, 0.001);
+}
+
+// Two moments and master weights of four bytes, of shards where they are shared out.
+void CompareOptimizer() {
+  Errors errors{.name = "optimizer"};
+  for (const CalculonCase& c : CalculonCases()) {
+    if (!c.training || c.optimizer_offload) continue;
+    errors.Add(c, Played(c).optimizer, CalculonMemoryOf(c).optimizer, 0);
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 58);
+  EXPECT_LE(errors.worst_before, 0.0011);
+}
+
+void CompareGradients() {
+  Errors errors{.name = "gradients"};
+  for (const CalculonCase& c : CalculonCases()) {
+    if (!c.training) continue;
+    const CalculonUnits u = UnitsOf(c);
+    // An offloaded optimizer takes gradients to the host: then the device has those of a layer.
+    const double theirs =
+        c.optimizer_offload ? (2 + 1 / u.shards) * u.layer : CalculonMemoryOf(c).gradients;
+    errors.Add(c, Played(c).gradients, theirs, Sum(DifferencesOf(c).gradients));
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 61);
+}
+
+// What forward leaves of all microbatches in flight: act_checkpoint_size with full recomputation,
+// else act_space less the working set of one layer.
+void CompareKeptActivations() {
+  Errors errors{.name = "kept"};
+  for (const CalculonCase& c : CalculonCases()) {
+    if (!c.training || c.activation_offload) continue;
+    errors.Add(c, Played(c).saved, KeptOf(c), Sum(DifferencesOf(c).kept));
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 60);
+}
+
+// What the first backward has beside these: act_grad_space and the working set.
+void CompareActivationsAtWork() {
+  Errors errors{.name = "at work"};
+  for (const CalculonCase& c : CalculonCases()) {
+    if (c.activation_offload) continue;
+    const Differences differences = DifferencesOf(c);
+    const double kept = KeptOf(c) + Sum(differences.kept);
+    const double ours = Played(c).at_work - kept;
+    errors.Add(c, ours, AtWorkOf(c), Sum(differences.at_work));
+    // The formula of what is here is one itself, not only beside Calculon's larger figure.
+    EXPECT_NEAR(ours / (AtWorkOf(c) + Sum(differences.at_work)), 1, kWithin) << Show(c);
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 61);
+}
+
+// All of it: proc_mem_tier1_cap_req.
+void CompareDevice() {
+  Errors errors{.name = "device"};
+  for (const CalculonCase& c : CalculonCases()) {
+    errors.Add(c, Played(c).device, CalculonMemoryOf(c).device, DifferencesOf(c).device());
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 62);
+}
+
+void CompareHost() {
+  Errors errors{.name = "host"};
+  for (const CalculonCase& c : CalculonCases()) {
+    if (!c.optimizer_offload) {
+      EXPECT_EQ(Played(c).host, 0);
+      continue;
+    }
+    errors.Add(c, Played(c).host, CalculonMemoryOf(c).host, Sum(DifferencesOf(c).host));
+  }
+  errors.Print();
+  EXPECT_EQ(errors.compared, 3);
+}
+
+// One test, as what is played is remembered in a process only.
+TEST(CalculonMemory, IsTheSameOnceDifferencesAreAdded) {
+  CompareWeights();
+  CompareOptimizer();
+  CompareGradients();
+  CompareKeptActivations();
+  CompareActivationsAtWork();
+  CompareDevice();
+  CompareHost();
+}
+
+// The formulas are not of the rows alone: other spreads of a model, which no row has.
+TEST(CalculonMemory, IsTheSameForOtherSpreads) {
+  CalculonCase c = CalculonCases().at(1);
+  c.gather_again = false;
+  c.fused_activation = true;
+  c.pp = 6;
+  for (const int64_t hp : {2, 4}) {
+    for (const int64_t chunks : {1, 4}) {
+      for (const char* recompute : {"none", "attn_only", "full"}) {
+        for (const bool sequence_parallel : {false, true}) {
+          c.hp = hp;
+          c.chunks = chunks;
+          c.recompute = recompute;
+          c.sequence_parallel = sequence_parallel;
+          const CalculonMemory theirs = CalculonMemoryOf(c);
+          const double explained = theirs.device + DifferencesOf(c).device();
+          EXPECT_NEAR(Played(c).device / explained, 1, kWithin) << Show(c);
+          const double kept = KeptOf(c) + Sum(DifferencesOf(c).kept);
+          EXPECT_NEAR(Played(c).saved / kept, 1, kWithin) << Show(c);
+          const double at_work = AtWorkOf(c) + Sum(DifferencesOf(c).at_work);
+          EXPECT_NEAR((Played(c).at_work - kept) / at_work, 1, kWithin) << Show(c);
+        }
+      }
+    }
+  }
+}
+
+// Calculon shares out gradients with the optimizer, but for a layer in four bytes: as much as two
+// in two bytes. That is stage 2, where as many whole layers wait at most, with a shard of one that
+// is being made; its traffic, once a step, is that of stage 1.
+TEST(CalculonMemory, ShardedGradientsAreThoseOfStage2) {
+  int compared = 0;
+  for (const CalculonCase& c : CalculonCases()) {
+    if (!c.optimizer_sharding || c.optimizer_offload) continue;
+    const CalculonUnits u = UnitsOf(c);
+    const double waiting = Played(c, 2).gradients - u.layers * u.layer / u.shards;
+    EXPECT_LE(waiting / u.layer, (2 + 1 / u.shards) * 1.01) << Show(c);
+    EXPECT_GE(waiting / u.layer, 1) << Show(c);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 23);
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::golden
