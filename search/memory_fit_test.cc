@@ -142,12 +142,12 @@ std::string VersionsText(const std::string& schedule, int64_t pp, int64_t microb
                        });
 }
 
-// PipeDream: as many versions as there are stages from here on. 2BW: two, gradients at most one
-// update late.
+// PipeDream: as many versions as there are stages from here on. 2BW: two, gradients one update late
+// on all.
 TEST(Details, StalenessOfEachStage) {
   EXPECT_EQ(VersionsText("pipedream", 4, 8), "3/4 2/3 1/2 0/1");
   EXPECT_EQ(VersionsText("pipedream", 2, 4), "1/2 0/1");
-  EXPECT_EQ(VersionsText("pipedream-2bw", 4, 8), "1/2 1/2 1/2 0/2");
+  EXPECT_EQ(VersionsText("pipedream-2bw", 4, 8), "1/2 1/2 1/2 1/2");
   EXPECT_EQ(VersionsText("1f1b", 4, 8), "");
 }
 

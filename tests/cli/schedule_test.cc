@@ -136,7 +136,7 @@ TEST(Schedule, RefusesWhatItCannotOrder) {
             "schedule: schedule interleaved: 4 ranks, 8 microbatches, 0 chunks; wanted at least "
             "one of each\n");
   EXPECT_EQ(error("--name 1f1b --stages 0"),
-            "schedule: --stages 0 --micro-batches 8: wanted both at least 1, and at most 10000000 "
+            "schedule: --stages 0 --micro-batches 8: wanted all at least 1, and at most 10000000 "
             "steps\n");
   EXPECT_THAT(error("--name 1f1b --stages 9223372036854775807"), HasSubstr("10000000 steps"));
   EXPECT_THAT(error("--name interleaved --chunks 9223372036854775807"), HasSubstr("10000000"));

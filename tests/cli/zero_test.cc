@@ -88,7 +88,7 @@ TEST(Zero, SaysWhatIsWrong) {
            {"simulate --zero-group 2",
             "simulate: --zero-group 2: wanted --zero 1, 2 or 3 beside it"},
            {"simulate --zero 1 --prefetch -1",
-            "simulate: --zero-group and --prefetch: wanted numbers of at least 0"},
+            "simulate: --zero-group 0 --prefetch -1: wanted numbers of at least 0"},
            {"simulate --dp 6 --batch-size 60 --zero 1 --zero-group 4",
             "simulate: infeasible (divisibility): dp=6 does not divide into groups of 4 ranks that "
             "share parameters"},

@@ -237,12 +237,14 @@ TEST(ClosedForm, PipedreamKeepsAVersionForEachRankFromHereToTheLast) {
 TEST(ClosedForm, PipedreamWithTwoVersionsIsOneUpdateBehindAtMost) {
   ForRandomSizes([](const Sizes& sizes) {
     if (sizes.ranks == 1) return;
-    const Orders orders =
-        OrdersOf("pipedream-2bw", sizes.ranks, sizes.microbatches + 2 * sizes.ranks);
-    EXPECT_GE(orders.schedule.microbatches_an_update(orders.shape), sizes.ranks);
+    const Orders batch = OrdersOf("pipedream-2bw", sizes.ranks, sizes.microbatches);
+    const int32_t an_update = batch.schedule.microbatches_an_update(batch.shape);
+    EXPECT_EQ(an_update, std::max(sizes.ranks, sizes.microbatches));
+    const Orders orders = OrdersOf("pipedream-2bw", sizes.ranks, 3 * an_update);
     EXPECT_THAT(Versions(orders), testing::Each(2));
-    EXPECT_THAT(StaleUpdates(orders), testing::Each(testing::Le(1)));
-    EXPECT_EQ(StaleUpdates(orders).front(), 1);
+    const std::vector<int32_t> stale = Staleness(orders.ranks, orders.shape.stages(), an_update);
+    EXPECT_THAT(stale, testing::Each(testing::Le(1)));
+    EXPECT_EQ(stale.front(), 1);
   });
 }
 
