@@ -74,9 +74,7 @@ set(ORRERY_STAND_ALONE
   ir/tensorcraft_text_test.cc
   ir/verifier_test.cc
   support/id_test.cc
-  tests/cli/collective_questions_test.cc
-  tests/cli/collective_test.cc
-  tests/cli/zero_test.cc
+  tests/cli
   tests/lowering/zero_test.cc
   tests/models/spread_models_test.cc
   tests/semantics/recompute_test.cc

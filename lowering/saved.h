@@ -1,6 +1,8 @@
 #ifndef ORRERY_LOWERING_SAVED_H_
 #define ORRERY_LOWERING_SAVED_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "ir/function.h"
@@ -15,21 +17,23 @@ class OriginSet {
   /// Null: of nothing.
   explicit OriginSet(const transforms::StageFunction* part) {
     if (part == nullptr) return;
+    int32_t limit = 0;
     for (const ir::ValueId origin : part->origins) {
-      if (!origin.valid()) continue;
-      const auto place = static_cast<size_t>(origin.index());
-      if (has_.size() <= place) has_.resize(place + 1);
-      has_[place] = true;
+      if (origin.valid()) limit = std::max(limit, origin.index() + 1);
+    }
+    has_.resize(static_cast<size_t>(limit));
+    for (const ir::ValueId origin : part->origins) {
+      if (origin.valid()) has_[static_cast<size_t>(origin.index())] = 1;
     }
   }
 
   bool contains(ir::ValueId origin) const {
     const auto place = static_cast<size_t>(origin.index());
-    return origin.valid() && place < has_.size() && has_[place];
+    return origin.valid() && place < has_.size() && has_[place] != 0;
   }
 
  private:
-  std::vector<bool> has_;
+  std::vector<char> has_;
 };
 
 }  // namespace orrery::lowering
