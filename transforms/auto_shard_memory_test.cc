@@ -70,7 +70,7 @@ TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
     }
     return high;
   };
-  constexpr double kWeights = 4 * 64 * 64 * 4 / 2;  // bytes, of a rank of two
+  constexpr double kWeights = 4 * 64 * 64 * 4 / 2.0;  // bytes, of a rank of two
   const double whole = least(0);
   EXPECT_EQ(whole - least(1), 1.5 * kWeights);                  // two states
   EXPECT_EQ(whole - least(2), (1.5 + 0.75) * kWeights);         // and gradients

@@ -220,21 +220,17 @@ class Chooser {
       of_best = of_equal;
     }
     size_t trials = kMostTimedSteps / steps;
-    for (bool better = true; better;) {
-      better = false;
-      for (std::vector<int32_t>& begins : Neighbours(best, problem.seconds.size())) {
-        if (trials == 0) break;
-        const StageDivision moved = Weigh(problem, std::move(begins));
-        if (!fits(moved)) continue;
-        --trials;
-        const double lasts = seconds(moved);
-        if (lasts >= of_best * (1 - kAlike)) continue;
-        best = moved;
-        of_best = lasts;
-        better = trials > 0;
-        break;
-      }
-    }
+    const auto improves = [&](std::vector<int32_t> begins) {
+      const StageDivision moved = Weigh(problem, std::move(begins));
+      if (!fits(moved)) return false;
+      --trials;
+      const double lasts = seconds(moved);
+      if (lasts >= of_best * (1 - kAlike)) return trials == 0;
+      best = moved;
+      of_best = lasts;
+      return true;
+    };
+    while (trials > 0 && AnyNeighbour(best, problem.seconds.size(), improves)) continue;
     return of_equal <= kWorthIt * of_best ? equal : best;
   }
 
@@ -246,10 +242,11 @@ class Chooser {
     return steps;
   }
 
-  // The divisions in which one stage has one unit more, and another one less.
-  std::vector<std::vector<int32_t>> Neighbours(const StageDivision& division, size_t units) const {
-    std::vector<std::vector<int32_t>> neighbours;
-    const auto& from = division.begins;
+  // Whether `found` says so of any division in which one stage has one unit more, and another one
+  // less; they are tried until one is.
+  template <typename Found>
+  static bool AnyNeighbour(const StageDivision& division, size_t units, const Found& found) {
+    const std::vector<int32_t> from = division.begins;
     for (size_t length = 1; length < from.size(); ++length) {
       for (size_t first = 1; first + length <= from.size(); ++first) {
         for (const int32_t by : {-1, 1}) {
@@ -258,11 +255,11 @@ class Chooser {
           const auto end =
               first + length < begins.size() ? begins[first + length] : static_cast<int32_t>(units);
           if (begins[first] <= begins[first - 1] || begins[first + length - 1] >= end) continue;
-          neighbours.push_back(std::move(begins));
+          if (found(std::move(begins))) return true;
         }
       }
     }
-    return neighbours;
+    return false;
   }
 
   int32_t RankOf(int32_t stage) const {

@@ -20,7 +20,6 @@ using simulator::LabelId;
 using simulator::Phase;
 using simulator::Program;
 using simulator::StreamId;
-using simulator::StreamKind;
 using simulator::TaskId;
 using simulator::TaskKind;
 
