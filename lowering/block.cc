@@ -192,15 +192,16 @@ class BlockLowering {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
-      if (buffers_.buffer[result] == result) Take(op, result, task);
+      if (buffers_.buffer[result] == result) block_.memory.push_back(RoomOf(op, result, task));
     }
     Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
-      block_.memory.push_back(
-          {.task = task, .kind = buffers_.kind[result], .bytes = -BytesOf(result)});
+      BlockMemory freed = RoomOf(op, result, task);
+      freed.bytes = -freed.bytes;
+      block_.memory.push_back(freed);
     }
   }
 
@@ -215,13 +216,14 @@ class BlockLowering {
     }
   }
 
-  void Take(OpId op, ValueId result, int32_t task) {
+  // That a result takes; what is collected grows with the microbatches.
+  BlockMemory RoomOf(OpId op, ValueId result, int32_t task) const {
     BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
       memory.growth = MemoryGrowth::kWithThis;
     }
-    block_.memory.push_back(memory);
+    return memory;
   }
 
   // A stream runs its tasks in order, so only what another stream makes has to be waited for.

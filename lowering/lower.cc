@@ -80,14 +80,18 @@ class Lowering {
 
   // The step has been cut for the schedule's ranks.
   absl::Status CheckPlacement() const {
+    if (shape_.stages() != geometry_.stages()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "found ", geometry_.stages(), " stages on ", shape_.ranks, " ranks; schedule ",
+          input_.schedule.name, " wants ", shape_.stages(), "; partition for its chunks"));
+    }
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
-      const int32_t wanted =
-          s < shape_.stages() ? RankOf(input_.schedule.placement, shape_, s) : -1;
+      const int32_t wanted = RankOf(input_.schedule.placement, shape_, s);
       if (wanted == geometry_.place_of(s)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "stage ", s, " of ", geometry_.stages(), " is on rank ", geometry_.place_of(s), " of ",
           shape_.ranks, "; schedule ", input_.schedule.name, " wants it on ", wanted,
-          "; partition for the schedule's placement and chunks"));
+          "; partition for its placement"));
     }
     return absl::OkStatus();
   }

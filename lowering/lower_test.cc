@@ -62,6 +62,12 @@ TEST(Lower, SaysWhenTheClusterIsTooSmall) {
             "cluster uniform:8@200Gbps has 8 devices; mesh(pp=1, dp=2, hp=1) wants device 8 of it");
 }
 
+// Stages that are cut for one schedule are no use to another that has them elsewhere.
+TEST(Lower, SaysWhenStagesAreNotWhereTheScheduleHasThem) {
+  EXPECT_EQ(LowerMlp({.pp = 2, .microbatches = 2}, {.schedule = "zbv"}).status().message(),
+            "found 2 stages on 2 ranks; schedule zbv wants 4; partition for its chunks");
+}
+
 TEST(Lower, FoldsEqualRanksIntoOneAStage) {
   const auto program = LowerMlp({.dp = 2, .hp = 2, .pp = 2});
   ASSERT_TRUE(program.ok()) << program.status();

@@ -172,11 +172,11 @@ class CandidatePlayer {
     offload_.prefetch = setting_.offload_prefetch;
     ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(degrees_));
     shape_ = ShapeOf(schedule_, candidate_);
+    ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
     if (candidate_.chunks != 0 && candidate_.chunks != shape_.chunks) {
       return absl::InvalidArgumentError(
           absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
     }
-    ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
     ORRERY_RETURN_IF_ERROR(CheckStages());
     ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {

@@ -40,7 +40,26 @@ TEST(PipeDream, KnowsNodes) {
 TEST(PipeDream, WantsDevices) {
   EXPECT_THAT(PlanPipeDream(MlpSetting("uniform:1@1Gbps"), 1).status().message(),
               HasSubstr("has 1 device; wanted at least 2"));
-  EXPECT_FALSE(PlanPipeDream(MlpSetting("uniform:2@1Gbps"), 5).ok());
+  EXPECT_THAT(PlanPipeDream(MlpSetting("uniform:2@1Gbps"), 5).status().message(),
+              HasSubstr("5 microbatches; wanted a divisor of the 48 samples"));
+  EXPECT_FALSE(PlanPipeDream(MlpSetting("uniform:2@1Gbps"), 0).ok());
+}
+
+// Four layers of 64 x 64 weights with gradients: where links are fast, one stage that is
+// replicated; where a device has room for less, several.
+TEST(PipeDream, RespectsMemory) {
+  Setting setting = MlpSetting("uniform:4@10000Gbps", "sgd");
+  const auto stages = [&](int64_t limit) {
+    setting.lowering.memory_limit = Bytes(limit);
+    const auto planned = PlanPipeDream(setting, 4);
+    return planned.ok() ? planned->plan.stages.size() : 0;
+  };
+  EXPECT_EQ(stages(0), 1);
+  constexpr int64_t kLayer = 2 * 64 * 64 * 4;
+  EXPECT_EQ(stages(1 << 30), 1);
+  EXPECT_GT(stages(3 * kLayer), 1);
+  EXPECT_EQ(stages(kLayer / 2), 0);
+  EXPECT_THAT(PlanPipeDream(setting, 4).status().ToString(), HasSubstr("fit the memory of one"));
 }
 
 }  // namespace

@@ -124,7 +124,9 @@ class UnitOrder {
       unit_of_[function_.result(op)] = unit;
       return;
     }
-    if (unit != kNoUnit && kind == OpKind::kReduceScatter) {
+    // One of what another has scattered follows that.
+    const bool first = kind == OpKind::kReduceScatter && scattered_[operands[0]] == kNoUnit;
+    if (unit != kNoUnit && first) {
       scatters_[unit].push_back(op);
       scattered_[function_.result(op)] = unit;
       return;

@@ -79,6 +79,12 @@ TEST(GridSearch, EndsWithOneWhenNothingIsFeasible) {
   EXPECT_THAT(finished.out, testing::HasSubstr("6 of 6 candidates are infeasible"));
 }
 
+TEST(GridSearch, SaysWhatWouldFitWhereNothingDoes) {
+  const Finished finished = Execute(kGrid + "--micro-batches 1 --memory-limit 50KiB");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.out, testing::ContainsRegex("\nclosest: --dp .*\n  needs .* too much: "));
+}
+
 TEST(GridSearch, WritesTheSameBytesOnAnyNumberOfThreads) {
   Clear();
   std::vector<Finished> finished;

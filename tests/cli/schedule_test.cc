@@ -68,13 +68,15 @@ TEST(Schedule, WritesJson) {
   EXPECT_EQ(schedule["peak_live"], json({5, 5}));
 }
 
-// What it prints can be read again: without its figures, with bubbles and sends.
+// What it prints can be read again: with its figures or without, with bubbles and sends.
 TEST(Schedule, ReadsOrdersFromAFile) {
   Clear();
   const std::string printed = Execute("schedule --name dualpipe --stages 4 --micro-batches 8").out;
   const size_t figures = printed.find("makespan");
   Write("orders.csv", printed.substr(0, figures));
   EXPECT_EQ(Execute("schedule --from orders.csv").out, printed);
+  Write("all.csv", printed);
+  EXPECT_EQ(Execute("schedule --from all.csv").out, printed);
   Write("torch.csv", "0F0,0SEND_F0,,,0RECV_B0,0B0\n,1RECV_F0,1F0,1B0,1SEND_B0,\n");
   EXPECT_EQ(Execute("schedule --from torch.csv --durations S=2 --timeline").out,
             "rank 0 | 0F0 .   .   .   .   .   .   .   0B0----\n"
@@ -144,6 +146,7 @@ TEST(Schedule, RefusesWhatItCannotOrder) {
             "schedule: rank 0 has 8 live activations; --memory-limit is 7\n");
   EXPECT_EQ(error("--name gpipe --memory-limit 0"),
             "schedule: --memory-limit 0: wanted at least 1 activation\n");
+  EXPECT_EQ(error(""), "schedule: wanted --name, --from or --list; see --help\n");
   EXPECT_EQ(error("--name gpipe --from x.csv"),
             "schedule: --name and --from: wanted one of them\n");
   EXPECT_EQ(error("--from x.csv"), "schedule: x.csv: no such file\n");

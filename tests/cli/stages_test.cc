@@ -115,6 +115,31 @@ TEST(Stages, ThatPipeDreamPlans) {
                                       "samples\n"));
   EXPECT_THAT(finished.out, HasSubstr("samples/s\n"));
   EXPECT_EQ(Error(kGpt + "--plan dreams"), "simulate: --plan 'dreams': wanted pipedream\n");
+  EXPECT_THAT(Error(kGpt + "--plan pipedream --json x.json"),
+              HasSubstr("--plan: nothing is simulated"));
+  EXPECT_THAT(Error("simulate --model mlp:layers=4,dim=8 --batch-size 8 --cluster uniform:4@1Gbps "
+                    "--plan pipedream --micro-batches 0"),
+              HasSubstr("0 microbatches; wanted a divisor"));
+}
+
+// Long before there are orders for them.
+TEST(Stages, MoreThanThereAreOpsAreRefused) {
+  for (const char* chunks : {"1000", "1000000", "1000000000", "9223372036854775807"}) {
+    EXPECT_THAT(Error(absl::StrCat(kGpt, "--schedule interleaved --chunks ", chunks)),
+                testing::ContainsRegex("do not cut into|at most 1048576 stages"));
+  }
+}
+
+// Each stage updates by itself: whoever shares a parameter cannot.
+TEST(Stages, WithATiedEmbeddingAreNotAsynchronous) {
+  for (const char* degrees : {"--pp 4", "--pp 4 --dp 2 --hp 2"}) {
+    EXPECT_THAT(
+        Error(absl::StrCat("simulate --model gpt:layers=8,hidden=512,heads=8,seq=256,vocab=8192 "
+                           "--batch-size 64 --cluster dgx-a100:2 --micro-batches 8 ",
+                           "--schedule pipedream ", degrees)),
+        HasSubstr("embeddings that are not tied"))
+        << degrees;
+  }
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ Played Play(const ir::Function& given, const Configuration& c,
       {.stages = {.split_backward = splits,
                   .chunks = shape.chunks,
                   .placement = schedule.placement},
+       .updates_each_microbatch = schedule.asynchronous,
        .recompute = Must(transforms::ParseRecomputePolicy(c.recompute)),
        .zero = c.zero}));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));

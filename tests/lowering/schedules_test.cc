@@ -13,6 +13,7 @@
 #include "tests/lowering/played.h"
 #include "transforms/schedules/step_player.h"
 #include "transforms/schedules/text.h"
+#include "transforms/training_step.h"
 
 // Every schedule as it is played: no step runs before what it waits for.
 
@@ -129,6 +130,30 @@ TEST(Schedules, LeaveResultsAndNothingElse) {
     const int64_t results = Growth("1f1b", cost_model);
     for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "interleaved-zero-bubble"}) {
       EXPECT_EQ(Growth(schedule, cost_model), results) << schedule << " by " << cost_model;
+    }
+  }
+}
+
+// Results go as they come, and updates take all gradients.
+TEST(Schedules, ThatAreAsynchronousLeaveNothing) {
+  for (const char* schedule : {"pipedream", "pipedream-2bw", "ampnet"}) {
+    for (const char* cost_model : {"roofline", "distir"}) {
+      SCOPED_TRACE(absl::StrCat(schedule, " by ", cost_model));
+      const Configuration configuration = {.degrees = {.hp = 2, .pp = 2, .microbatches = 4},
+                                           .schedule = schedule,
+                                           .cluster = "uniform:4@100Gbps",
+                                           .cost_model = cost_model};
+      ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 256}).value();
+      ASSERT_TRUE(transforms::AppendOptimizer(step, "sgd").ok());
+      const Played played = Play(step, configuration);
+      const auto timelines = simulator::MemoryTimeline(played.program, played.trace);
+      for (int32_t r = 0; r < played.program.rank_count(); ++r) {
+        const auto& timeline = timelines[simulator::RankClassId(r)];
+        for (const simulator::MemoryUse& use : timeline) {
+          for (const Bytes bytes : use.by_kind) ASSERT_GE(bytes, Bytes(0)) << r;
+        }
+        EXPECT_EQ(timeline.back().total, timeline.front().total) << r;
+      }
     }
   }
 }

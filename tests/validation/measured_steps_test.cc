@@ -57,6 +57,17 @@ TEST(MeasuredSteps, NothingSaidIsNothing) {
   EXPECT_EQ(steps->front().bytes, 0);
 }
 
+// Nor what is no count.
+TEST(MeasuredSteps, NumbersThatAreNoCountsAreNothing) {
+  for (const char* number : {"1e308", "-1e308", "1e19", "-4", "0.5"}) {
+    const auto steps = ParseMeasuredSteps(
+        absl::StrCat(R"({"rows": [{"id": "a", "batch": {"num_microbatches": )", number, "}}]}"),
+        "x.json");
+    ASSERT_TRUE(steps.ok()) << steps.status();
+    EXPECT_EQ(steps->front().microbatches, 0) << number;
+  }
+}
+
 TEST(MeasuredSteps, UnitsAreThoseOfTheNames) {
   const auto steps = ParseMeasuredSteps(
       R"({"rows": [{"id": "a", "measured": {"memory_gb_max": 3}},

@@ -313,6 +313,14 @@ TEST(SearchOrders, ZbvAutoIsNoLongerThanTheRule) {
     EXPECT_EQ(makespan, ranks - 1 + 6 * microbatches);
     EXPECT_EQ(rule.Time(kUnit).makespan, makespan);
   });
+  // Where steps last unequally the rule gives way to what is shorter.
+  const PipelineSchedule& zbv = **FindSchedule("zbv");
+  PipelineShape shape = zbv.ShapeOf(8, 4);
+  shape.durations = kTransformerDurations;
+  const auto makespan = [&](const RankOrders& orders) {
+    return TimeOrders(orders, StagePlacement::kV, shape, kTransformerDurations).makespan;
+  };
+  EXPECT_LT(makespan(zbv.orders(shape)), makespan(zbv.orders(zbv.ShapeOf(8, 4))));
   EXPECT_EQ(Searched("zbv", 8, 4).Time(kUnit).makespan, 46);
   EXPECT_EQ(Searched("zbv-auto", 8, 4).Time(kUnit).makespan, 39);
 }

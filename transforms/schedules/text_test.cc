@@ -163,6 +163,25 @@ TEST(ParseOrders, SaysWhereWhatIsNoStepStands) {
             "f:1:1: found '(0F0;0B0)AT_ONCE'; wanted OVERLAP_F_B after the ')'");
   EXPECT_EQ(Reread("(0F0)OVERLAP_F_B"),
             "f:1:1: found '(0F0)OVERLAP_F_B'; wanted two steps that run at once");
+  EXPECT_THAT(Reread("0F0,0F1,(0F2;0B0;0B1)OVERLAP_F_B"),
+              testing::EndsWith("wanted two steps that run at once"));
+}
+
+// Two steps that run at once wait for each other where one of them makes what the other needs.
+TEST(ParseOrders, NamesAPairThatCannotRunAtOnce) {
+  EXPECT_EQ(Reread("(0F0;0B0)OVERLAP_F_B\n"), "f: deadlock: rank 0 waits in 0B0 for 0F0");
+  EXPECT_EQ(Reread("(0F0;0B0)OVERLAP_F_B\n1F0,1B0\n"),
+            "f: deadlock: rank 0 waits in 0B0 for 1B0; rank 1 waits in 1F0 for 0F0");
+}
+
+// Both start when the later of the two could.
+TEST(ParseOrders, PairsStartTogether) {
+  const auto read = ParseOrders("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->orders[1][1].slot, 2);  // 1B0, for which 0B0 waits
+  EXPECT_EQ(read->orders[0][1].slot, 3);
+  EXPECT_EQ(read->orders[0][2].slot, 4);
+  EXPECT_EQ(read->orders[1][2].slot, 4);  // 1F1, behind 0F1
 }
 
 TEST(ParseOrders, NamesWhatTheOrdersLack) {
