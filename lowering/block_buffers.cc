@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lowering/saved.h"
+#include "lowering/origin_set.h"
 #include "transforms/offload.h"
 
 namespace orrery::lowering {

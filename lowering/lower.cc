@@ -288,6 +288,12 @@ class Lowering {
 
 }  // namespace
 
+bool IsOf(const simulator::TaskLabel& label, const transforms::ScheduleStep& step) {
+  const bool forward = step.kind == StepKind::kForward;
+  return label.stage == step.stage &&
+         label.phase == (forward ? simulator::Phase::kForward : simulator::Phase::kBackward);
+}
+
 absl::StatusOr<Program> Lower(const LoweringInput& input) {
   if (input.step.microbatches * input.rounds > kMaxTasks) {
     return TooManyTasks(input.step.microbatches * input.rounds);

@@ -60,6 +60,9 @@ struct PlacedStep {
   simulator::TaskId begin, end;  // end: the one after the last
 };
 
+/// Whether a task of that label is of the step: of its stage and phase.
+bool IsOf(const simulator::TaskLabel& label, const transforms::ScheduleStep& step);
+
 struct LoweringInput {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;

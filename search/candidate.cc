@@ -16,12 +16,14 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-std::string ToString(const Candidate& candidate) {
+std::string ToString(const Candidate& candidate, absl::string_view orders_file) {
   return absl::StrCat(
       "--dp ", candidate.dp, " --hp ", candidate.hp, " --pp ", candidate.pp,
       candidate.cp == 1 ? "" : absl::StrCat(" --cp ", candidate.cp),
       candidate.ep == 1 ? "" : absl::StrCat(" --ep ", candidate.ep), " --micro-batches ",
-      candidate.microbatches, " --schedule ", candidate.schedule,
+      candidate.microbatches,
+      orders_file.empty() ? absl::StrCat(" --schedule ", candidate.schedule)
+                          : absl::StrCat(" --schedule-file ", orders_file),
       candidate.chunks == 0 ? "" : absl::StrCat(" --chunks ", candidate.chunks),
       candidate.zero == 0 ? "" : absl::StrCat(" --zero ", candidate.zero),
       candidate.recompute == "none" ? ""

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
+
 namespace orrery::search {
 
 /// One configuration: what a search varies. A value that hashes, compares and prints.
@@ -35,7 +37,8 @@ struct Candidate {
 /// The candidate as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
 /// 1f1b"; cp and ep only where they are more than 1, chunks where they are not left open, zero
 /// where it is not 0, recompute and offload where they are not "none".
-std::string ToString(const Candidate& candidate);
+/// `orders_file`: that the orders come from, in place of a schedule's name; empty: none.
+std::string ToString(const Candidate& candidate, absl::string_view orders_file = "");
 
 }  // namespace orrery::search
 

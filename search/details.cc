@@ -5,12 +5,13 @@
 
 namespace orrery::search {
 
-absl::StatusOr<simulator::ReportDetails> DetailsOf(const Candidate& candidate, const Run& run) {
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* schedule,
-                          transforms::FindSchedule(candidate.schedule));
+absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting,
+                                                   const Candidate& candidate, const Run& run) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
+                          ScheduleOf(setting, candidate));
   simulator::ReportDetails details =
-      simulator::DetailsOf(run.program, run.trace, run.report, schedule->asynchronous);
-  details.versions = VersionsOf(*schedule, ShapeOf(*schedule, candidate), run);
+      simulator::DetailsOf(run.program, run.trace, run.report, schedule.asynchronous);
+  details.versions = VersionsOf(schedule, ShapeOf(schedule, candidate), run);
   return details;
 }
 

@@ -345,9 +345,9 @@ absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
   }
   const transforms::PipelineShape& shape = setting.orders->shape;
   if (shape.ranks != candidate.pp || shape.microbatches != candidate.microbatches) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToString(candidate), ": the orders are of ", shape.ranks, " ranks and ",
-                     shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(candidate, setting.orders_file), ": the orders are of ", shape.ranks,
+        " ranks and ", shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
   }
   transforms::PipelineSchedule schedule = **transforms::FindSchedule("1f1b");
   schedule.placement = setting.orders->placement;

@@ -40,6 +40,7 @@ struct Setting {
   std::string order = "hp,dp,pp";
   /// Orders that somebody has written down; the schedule of candidates is not asked then.
   std::optional<transforms::ParsedOrders> orders;
+  std::string orders_file;  // that they come from
   /// How the axes but dp and pp are used: by cost, or by Megatron's pattern.
   bool shard_by_cost = true;
   transforms::AutoShardOptions sharding;

@@ -189,4 +189,22 @@ std::string RemediesText(const std::vector<Remedy>& remedies) {
   return text;
 }
 
+std::string MisfitAndRemedies(const Setting& setting, const Candidate& candidate, const Run& run) {
+  return absl::StrCat(MisfitText(run), ";\n", RemediesText(FindRemedies(setting, candidate, run)),
+                      "\n");
+}
+
+std::string ClosestMisfit(const Setting& setting, const std::vector<Result>& results) {
+  const Result* closest = nullptr;
+  for (const Result& result : results) {
+    if (!result.ran || result.fits) continue;
+    if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
+  }
+  if (closest == nullptr) return "";
+  const absl::StatusOr<Run> run = Play(setting, closest->candidate);
+  if (!run.ok()) return "";
+  return absl::StrCat("closest: ", ToString(closest->candidate), "\n",
+                      MisfitAndRemedies(setting, closest->candidate, *run));
+}
+
 }  // namespace orrery::search

@@ -47,6 +47,13 @@ std::vector<Remedy> FindRemedies(const Setting& setting, const Candidate& candid
 /// that none of what was tried would do.
 std::string RemediesText(const std::vector<Remedy>& remedies);
 
+/// Both texts, a line each, of a run that does not fit.
+std::string MisfitAndRemedies(const Setting& setting, const Candidate& candidate, const Run& run);
+
+/// The same of the result that comes closest to fitting, its flags first; empty where all that ran
+/// fit, or none did run.
+std::string ClosestMisfit(const Setting& setting, const std::vector<Result>& results);
+
 }  // namespace orrery::search
 
 #endif  // ORRERY_SEARCH_MEMORY_FIT_H_

@@ -133,9 +133,10 @@ TEST(Overhead, IsResident) {
 
 std::string VersionsText(const std::string& schedule, int64_t pp, int64_t microbatches) {
   const Candidate candidate = {.pp = pp, .microbatches = microbatches, .schedule = schedule};
-  const auto run = Play(MlpSetting(), candidate);
+  const Setting setting = MlpSetting();
+  const auto run = Play(setting, candidate);
   if (!run.ok()) return std::string(run.status().message());
-  const auto details = DetailsOf(candidate, *run);
+  const auto details = DetailsOf(setting, candidate, *run);
   return absl::StrJoin(details->versions, " ",
                        [](std::string* out, const simulator::StageVersions& row) {
                          absl::StrAppend(out, row.staleness, "/", row.weight_versions);
@@ -154,9 +155,10 @@ TEST(Details, StalenessOfEachStage) {
 // A report of the steady state: nobody fills or drains.
 TEST(Details, TheBubbleOfASteadyStateIsSteadyOrImbalance) {
   const Candidate candidate = {.pp = 4, .microbatches = 8, .schedule = "pipedream"};
-  const auto run = Play(MlpSetting(), candidate);
+  const Setting setting = MlpSetting();
+  const auto run = Play(setting, candidate);
   ASSERT_TRUE(run.ok());
-  const auto details = DetailsOf(candidate, *run);
+  const auto details = DetailsOf(setting, candidate, *run);
   for (int32_t r = 0; r < 4; ++r) {
     const simulator::Bubble& bubble = details->bubbles[simulator::RankClassId(r)];
     EXPECT_EQ(bubble.warm_up + bubble.cool_down, Duration(0));
@@ -170,7 +172,7 @@ TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
   const Candidate candidate = {.pp = 4, .microbatches = 12};
   const auto run = Play(setting, candidate);
   ASSERT_TRUE(run.ok());
-  const auto details = DetailsOf(candidate, *run);
+  const auto details = DetailsOf(setting, candidate, *run);
   const simulator::MeanBubble mean = MeanOf(run->program, details->bubbles);
   const double bubble_s = run->report.bubble_fraction * run->report.step_time.seconds();
   EXPECT_NEAR(mean.warm_up_s + mean.steady_s + mean.cool_down_s + mean.imbalance_s, bubble_s,

@@ -39,14 +39,13 @@ void Widen(const Run& run, TaskId task, bool& any, StepSpan& span) {
 
 void AddStep(const Run& run, const lowering::PlacedStep& placed, RankClassId rank,
              std::vector<StepSpan>& spans) {
-  const Phase phase = placed.step.kind == StepKind::kForward ? Phase::kForward : Phase::kBackward;
   StepSpan span{.step = placed.step, .start = {}, .finish = {}};
   bool any = false;
   for (int32_t i = placed.begin.index(); i < placed.end.index(); ++i) {
     const TaskId task(i);
     const simulator::TaskLabel label = run.program.label(run.program.label_of(task));
     if (label.kind != simulator::TaskKind::kCompute) continue;
-    if (label.stage != placed.step.stage || label.phase != phase) continue;
+    if (!lowering::IsOf(label, placed.step)) continue;
     if (RunsOn(run.program, task, rank)) Widen(run, task, any, span);
   }
   if (any) spans.push_back(span);

@@ -31,9 +31,9 @@ double Number(const Json& object, const char* key) {
   return field.is_number() ? field.get<double>() : 0;
 }
 
-// 0, as where nothing is said, of what is no whole number from 0 to 10^12.
+// 0, as where nothing is said, of what is no whole number from 0 to 10^9.
 int64_t Whole(const Json& object, const char* key) {
-  constexpr double kMost = 1e12;
+  constexpr double kMost = 1e9;  // products of two stay far below 2^63
   const double number = Number(object, key);
   const bool whole = number >= 0 && number <= kMost && number == std::floor(number);
   return whole ? static_cast<int64_t>(number) : 0;

@@ -87,14 +87,16 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
   return text;
 }
 
+bool HasEightBits(const MeasuredStep& step) {
+  return absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8");
+}
+
 absl::StatusOr<std::string> DTypeOf(const MeasuredStep& step) {
   for (const absl::string_view dtype : {"bf16", "fp16", "fp32"}) {
     if (absl::StartsWith(step.precision, dtype)) return std::string(dtype);
   }
   // Products in 8 bits; what is kept has 16.
-  if (absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8")) {
-    return step.bytes > 0 ? "bf16" : "fp8";
-  }
+  if (HasEightBits(step)) return step.bytes > 0 ? "bf16" : "fp8";
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
 
@@ -174,9 +176,13 @@ absl::Status Spread(const MeasuredStep& step, search::Candidate& c) {
   c.hp = degree(step.tp);
   c.pp = degree(step.pp);
   c.cp = degree(step.cp);
-  const int64_t dp = step.dp > 0 ? step.dp : step.devices / (c.hp * c.pp * c.cp);
-  if (c.hp * c.pp * c.cp * dp != step.devices)
-    return Skip("degrees do not multiply up to the devices");
+  const int64_t dp = step.dp > 0 ? step.dp : step.devices / c.hp / c.pp / c.cp;
+  int64_t left = step.devices;
+  for (const int64_t ranks : {c.hp, c.pp, c.cp, dp}) {
+    if (ranks < 1 || left % ranks != 0) return Skip("degrees do not multiply up to the devices");
+    left /= ranks;
+  }
+  if (left != 1) return Skip("degrees do not multiply up to the devices");
   c.ep = degree(step.model.experts > 0 ? step.ep : 1);
   if (dp % c.ep != 0) return Skip("experts are spread over more than data-parallel ranks");
   c.dp = dp / c.ep;
@@ -277,6 +283,12 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
   const MeasuredStep& step = predicted.step;
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
   predicted.seconds = run.report.step_time.seconds();
+  if (HasEightBits(step) && setup.flags.dtype != "fp8" && step.seconds > 0) {
+    StepSetup in_eight_bits = setup;
+    in_eight_bits.flags.dtype = "fp8";
+    ORRERY_ASSIGN_OR_RETURN(const search::Run timed, Play(in_eight_bits));
+    predicted.seconds = timed.report.step_time.seconds();
+  }
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
   const bool divides = step.model.hidden % setup.candidate.dp == 0;
   if (setup.candidate.zero > 0 && !divides && step.bytes > 0) {

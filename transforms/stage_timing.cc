@@ -2,59 +2,39 @@
 
 #include <algorithm>
 
-#include "support/check.h"
+#include "transforms/schedules/step_player.h"
 
 namespace orrery::transforms {
 
 StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
-  const auto& orders = schedule.orders;
   const PipelineShape& shape = schedule.shape;
-  const int32_t cells = shape.stages() * shape.microbatches;
-  const auto cell = [&](bool backward, int32_t stage, int32_t microbatch) {
-    return 1 + (backward ? cells : 0) + stage * shape.microbatches + microbatch;
+  const StepNeeds needs(schedule.placement, shape);
+  const auto cell = [&](const ScheduleStep& step) {
+    const int32_t row = 2 * step.stage + (step.kind == StepKind::kForward ? 0 : 1);
+    return 1 + row * shape.microbatches + step.microbatch;
   };
-  const auto described = [&](int32_t rank, const ScheduleStep& from) {
-    const bool backward = from.kind != StepKind::kForward;
-    Step step{.rank = rank, .stage = from.stage % stages, .kind = from.kind};
-    step.cell = cell(backward, from.stage, from.microbatch);
-    if (from.kind == StepKind::kWeightGradient) {
-      step.own = step.cell;
-    } else if (!backward) {
-      if (step.stage > 0) step.sent = cell(false, from.stage - 1, from.microbatch);
-      step.sender = step.stage;
-    } else {
-      step.own = cell(false, from.stage, from.microbatch);
-      if (step.stage + 1 < stages) step.sent = cell(true, from.stage + 1, from.microbatch);
-      step.sender = std::min(step.stage + 1, stages - 1);
-    }
-    return step;
-  };
-
-  std::vector<char> done(static_cast<size_t>(1 + 2 * cells), 0);
-  done[0] = 1;
-  std::vector<size_t> next(orders.size());
-  size_t left = 0;
-  for (const auto& order : orders) left += order.size();
-  steps_.reserve(left);
-  while (left > 0) {
-    const size_t before = left;
-    for (size_t rank = 0; rank < orders.size(); ++rank) {
-      for (; next[rank] < orders[rank].size(); ++next[rank], --left) {
-        const Step step = described(static_cast<int32_t>(rank), orders[rank][next[rank]]);
-        if (done[static_cast<size_t>(step.own)] == 0 || done[static_cast<size_t>(step.sent)] == 0) {
-          break;
-        }
-        done[static_cast<size_t>(step.cell)] = 1;
-        steps_.push_back(step);
+  std::vector<std::pair<int32_t, Step>> by_slot;
+  for (const auto& order : schedule.orders) {
+    for (const ScheduleStep& from : order) {
+      Step step{.rank = RankOf(schedule.placement, shape, from.stage),
+                .stage = from.stage % stages,
+                .kind = from.kind,
+                .cell = cell(from)};
+      for (const ScheduleStep& need : needs.Of(from)) {
+        (need.stage == from.stage ? step.own : step.sent) = cell(need);
+        if (need.stage != from.stage) step.sender = std::max(from.stage, need.stage) % stages;
       }
+      by_slot.emplace_back(from.slot, step);
     }
-    ORRERY_CHECK(left < before) << "orders that deadlock";
   }
+  // Slots have what a step waits for before it.
+  std::ranges::stable_sort(by_slot, {}, &std::pair<int32_t, Step>::first);
+  for (const auto& [slot, step] : by_slot) steps_.push_back(step);
   for (int32_t stage = 0; stage < shape.stages(); ++stage) {
     ranks_.push_back(RankOf(schedule.placement, shape, stage));
   }
-  free_.resize(orders.size());
-  finish_.resize(done.size());
+  free_.resize(schedule.orders.size());
+  finish_.resize(static_cast<size_t>(1 + 2 * shape.stages() * shape.microbatches));
 }
 
 double StepTimer::Seconds(std::span<const StageSeconds> stages) {
@@ -88,10 +68,6 @@ double StepTimer::Seconds(std::span<const StageSeconds> stages) {
     free_[static_cast<size_t>(ranks_[stage])] += stages[stage % stages.size()].update;
   }
   return *std::ranges::max_element(free_);
-}
-
-double StepSeconds(const ScheduledRanks& schedule, std::span<const StageSeconds> stages) {
-  return StepTimer(schedule, static_cast<int32_t>(stages.size())).Seconds(stages);
 }
 
 }  // namespace orrery::transforms

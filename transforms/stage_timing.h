@@ -25,8 +25,7 @@ struct StageSeconds {
 /// Times one schedule for stages of any lengths. What waits for what is found once.
 class StepTimer {
  public:
-  /// `stages`: of one pipeline; those of a second one are alike. Requires orders that do not
-  /// deadlock.
+  /// `stages`: of one pipeline; those of a second one are alike. Requires orders with slots.
   StepTimer(const ScheduledRanks& schedule, int32_t stages);
 
   /// From the first step to the last update, when each step starts as soon as its rank is free and
@@ -49,9 +48,6 @@ class StepTimer {
   std::vector<double> free_;    // from when on, by rank
   std::vector<double> finish_;  // of each forward and backward; the first is of nothing
 };
-
-/// The same once.
-double StepSeconds(const ScheduledRanks& schedule, std::span<const StageSeconds> stages);
 
 }  // namespace orrery::transforms
 

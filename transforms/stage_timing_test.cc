@@ -19,6 +19,10 @@ ScheduledRanks Scheduled(const PipelineSchedule& schedule, int32_t ranks, int32_
   return scheduled;
 }
 
+double StepSeconds(const ScheduledRanks& scheduled, std::span<const StageSeconds> stages) {
+  return StepTimer(scheduled, static_cast<int32_t>(stages.size())).Seconds(stages);
+}
+
 // Stages that are alike take what TimeOrders says, in every schedule.
 TEST(StepSeconds, IsTheMakespanWhereStagesAreAlike) {
   int schedules = 0;

@@ -30,17 +30,12 @@ struct Span {
   Time start = Time(INT64_MAX), finish;
 };
 
-simulator::Phase PhaseOf(StepKind kind) {
-  return kind == StepKind::kForward ? simulator::Phase::kForward : simulator::Phase::kBackward;
-}
-
 // Of the kernels of a step; a whole backward has those of both its parts.
 Span SpanOf(const Played& played, const PlacedStep& placed) {
   Span span;
   for (TaskId task = placed.begin; task != placed.end; task = TaskId(task.index() + 1)) {
     const simulator::TaskLabel label = played.program.label(played.program.label_of(task));
-    const bool mine = label.stage == placed.step.stage && label.phase == PhaseOf(placed.step.kind);
-    if (!mine || label.kind != simulator::TaskKind::kCompute) continue;
+    if (!IsOf(label, placed.step) || label.kind != simulator::TaskKind::kCompute) continue;
     span.start = std::min(span.start, played.trace.start_of(task));
     span.finish = std::max(span.finish, played.trace.finish_of(task));
   }

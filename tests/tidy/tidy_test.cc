@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/file.h"
@@ -100,6 +102,29 @@ double CommentShare(absl::string_view ending) {
 TEST(Tidy, FindsTheSources) {
   EXPECT_GT(Sources().size(), 100u);
   EXPECT_GT(ReadTargets().size(), 8u);
+}
+
+// A test that no target names never runs: its folder's CMakeLists.txt has its name, with "_test" or
+// without, or takes all files.
+TEST(Tidy, EveryFileOfTestsIsBuilt) {
+  std::map<std::string, std::string> lists;
+  for (const Source& cmake : ReadSources({"/CMakeLists.txt"})) {
+    lists[fs::path(cmake.path).parent_path().string()] = cmake.text;
+  }
+  int files = 0;
+  for (const Source& source : Sources()) {
+    if (!absl::StartsWith(source.path, "tests/") || !absl::EndsWith(source.path, ".cc")) continue;
+    const fs::path path = source.path;
+    const std::string& list = lists[path.parent_path().string()];
+    const std::string stem(absl::StripSuffix(path.stem().string(), "_test"));
+    EXPECT_TRUE(absl::StrContains(list, "GLOB") ||
+                absl::StrContains(list, path.filename().string()) ||
+                absl::StrContains(list, absl::StrCat(" ", stem, ")")) ||
+                absl::StrContains(list, absl::StrCat(" ", stem, " ")))
+        << source.path;
+    ++files;
+  }
+  EXPECT_GT(files, 50);
 }
 
 TEST(Tidy, EveryFunctionFitsAScreenAndNineInTenAreShort) {

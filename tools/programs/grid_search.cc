@@ -88,22 +88,6 @@ absl::Status WriteBestTrace(const search::Setting& setting,
   return WriteTrace(run, path);
 }
 
-// Of the candidate that comes closest.
-std::string WhatWouldFit(const search::Setting& setting,
-                         const std::vector<search::Result>& results) {
-  const search::Result* closest = nullptr;
-  for (const search::Result& result : results) {
-    if (!result.ran || result.fits) continue;
-    if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
-  }
-  if (closest == nullptr) return "";
-  const absl::StatusOr<search::Run> run = search::Play(setting, closest->candidate);
-  if (!run.ok()) return "";
-  return absl::StrCat(
-      "\nclosest: ", search::ToString(closest->candidate), "\n  ", search::MisfitText(*run), "\n  ",
-      search::RemediesText(search::FindRemedies(setting, closest->candidate, *run)), "\n");
-}
-
 absl::Status Search(const Flags& flags) {
   if (flags.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -128,7 +112,7 @@ absl::Status Search(const Flags& flags) {
   }
   const std::vector<const search::Result*> ranked = search::Ranked(results);
   if (ranked.empty()) {
-    std::cout << WhatWouldFit(setting, results);
+    std::cout << "\n" << search::ClosestMisfit(setting, results);
     return absl::FailedPreconditionError("no candidate is feasible");
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));

@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "search/details.h"
 #include "search/explain.h"
 #include "search/memory_fit.h"
@@ -42,25 +41,14 @@ struct Flags {
   bool explain = false;
 };
 
-// The flags that ask for it again; orders come from a file or by the schedule's name.
-std::string FlagsOf(const Flags& flags, const search::Candidate& candidate) {
-  const std::string text = search::ToString(candidate);
-  if (flags.orders.empty()) return text;
-  return absl::StrReplaceAll(text, {{absl::StrCat("--schedule ", candidate.schedule),
-                                     absl::StrCat("--schedule-file ", flags.orders)}});
-}
-
-void PrintReport(const Flags& flags, const search::Setting& setting,
-                 const search::Candidate& candidate, const search::Run& run,
-                 const simulator::ReportDetails& details) {
+void PrintReport(const search::Setting& setting, const search::Candidate& candidate,
+                 const search::Run& run, const simulator::ReportDetails& details) {
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
-            << FlagsOf(flags, candidate) << "\n\n";
+            << search::ToString(candidate, setting.orders_file) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
   if (run.report.fits) return;
-  std::cout << "\n"
-            << search::MisfitText(run) << ";\n"
-            << search::RemediesText(search::FindRemedies(setting, candidate, run)) << "\n";
+  std::cout << "\n" << search::MisfitAndRemedies(setting, candidate, run);
 }
 
 // The schedule as it was simulated, and in unit times.
@@ -99,6 +87,7 @@ absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
   }
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.orders));
   ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, flags.orders));
+  setting.orders_file = flags.orders;
   return absl::OkStatus();
 }
 
@@ -146,13 +135,13 @@ absl::Status Simulate(const Flags& flags) {
         absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
   }
   ORRERY_ASSIGN_OR_RETURN(const simulator::ReportDetails details,
-                          search::DetailsOf(candidate, *run));
+                          search::DetailsOf(setting, candidate, *run));
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(
         flags.json, simulator::ReportJson(run->program, run->report, run->figures, &details)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(*run, flags.trace));
-  PrintReport(flags, setting, candidate, *run, details);
+  PrintReport(setting, candidate, *run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, candidate, *run));

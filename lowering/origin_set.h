@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_SAVED_H_
-#define ORRERY_LOWERING_SAVED_H_
+#ifndef ORRERY_LOWERING_ORIGIN_SET_H_
+#define ORRERY_LOWERING_ORIGIN_SET_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -38,4 +38,4 @@ class OriginSet {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_SAVED_H_
+#endif  // ORRERY_LOWERING_ORIGIN_SET_H_
