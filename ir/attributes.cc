@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -79,9 +80,26 @@ class KeyWriter {
 
 }  // namespace
 
+AttributeSet::AttributeSet(std::initializer_list<Entry> list) {
+  attributes_.reserve(list.size());
+  for (const auto& [name, value] : list) Set(name, value);
+}
+
+void AttributeSet::Set(absl::string_view name, Attribute value) {
+  auto at = attributes_.begin();
+  while (at != attributes_.end() && at->first < name) ++at;
+  if (at != attributes_.end() && at->first == name) {
+    at->second = std::move(value);
+  } else {
+    attributes_.emplace(at, std::string(name), std::move(value));
+  }
+}
+
 const Attribute* AttributeSet::Find(absl::string_view name) const {
-  const auto found = attributes_.find(std::string(name));
-  return found == attributes_.end() ? nullptr : &found->second;
+  for (const auto& [found, value] : attributes_) {
+    if (found == name) return &value;
+  }
+  return nullptr;
 }
 
 int64_t AttributeSet::Int(absl::string_view name, int64_t fallback) const {

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <initializer_list>
-#include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -26,14 +25,13 @@ using Attribute =
 /// The attributes of one op, by name, in the order of the names.
 class AttributeSet {
  public:
+  using Entry = std::pair<std::string, Attribute>;
+
   AttributeSet() = default;
-  AttributeSet(std::initializer_list<std::pair<const std::string, Attribute>> list)
-      : attributes_(list) {}
+  AttributeSet(std::initializer_list<Entry> list);
 
   bool empty() const { return attributes_.empty(); }
-  void Set(absl::string_view name, Attribute value) {
-    attributes_.insert_or_assign(std::string(name), std::move(value));
-  }
+  void Set(absl::string_view name, Attribute value);
   /// The attribute, or null when there is none of that name.
   const Attribute* Find(absl::string_view name) const;
   /// The attribute as one type; `fallback` when it is absent or of another type.
@@ -43,14 +41,14 @@ class AttributeSet {
   std::string String(absl::string_view name, absl::string_view fallback) const;
   std::vector<int64_t> Ints(absl::string_view name) const;
 
-  const std::map<std::string, Attribute, std::less<>>& attributes() const { return attributes_; }
+  std::span<const Entry> attributes() const { return attributes_; }
   friend bool operator==(const AttributeSet&, const AttributeSet&) = default;
   friend bool operator<(const AttributeSet& a, const AttributeSet& b) {
     return a.attributes_ < b.attributes_;
   }
 
  private:
-  std::map<std::string, Attribute, std::less<>> attributes_;
+  std::vector<Entry> attributes_;  // a handful
 };
 
 /// "{axis=0, lr=0.5}"; nothing for the empty set.

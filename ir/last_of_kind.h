@@ -1,6 +1,9 @@
 #ifndef ORRERY_IR_LAST_OF_KIND_H_
 #define ORRERY_IR_LAST_OF_KIND_H_
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,22 +13,23 @@
 
 namespace orrery::ir {
 
-/// What was found out about the last op of each kind of one function. Layers repeat: the next op of
-/// the kind mostly has the same attributes and operand types, and what follows from those need not
-/// be worked out again.
+/// What was found out about the last few ops of each kind of one function. Layers repeat: the next
+/// op of the kind mostly has the same attributes and operand types as one of those of the layer
+/// before, and what follows from these need not be worked out again.
 template <typename T>
 class LastOfKind {
  public:
-  /// What was put for such an op; null when the last of its kind was another one.
+  static constexpr size_t kRemembered = 4;  // ops of a kind: a layer has as many products
+
+  /// What was put for such an op, good until the next Put; null when the last of its kind were
+  /// others.
   const T* Find(const Function& function, OpKind kind, AttributesId attributes,
                 std::span<const ValueId> operands) const {
-    if (rows_.empty()) return nullptr;
-    const Row& row = rows_[static_cast<size_t>(kind)];
-    if (row.attributes != attributes || row.operands.size() != operands.size()) return nullptr;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (row.operands[i] != function.type_id(operands[i])) return nullptr;
+    if (places_.empty() || places_[static_cast<size_t>(kind)] == kNowhere) return nullptr;
+    for (const Row& row : kinds_[places_[static_cast<size_t>(kind)]].rows) {
+      if (row.attributes == attributes && HasTypes(row, function, operands)) return &row.found;
     }
-    return &row.found;
+    return nullptr;
   }
   const T* Find(const Function& function, OpId op) const {
     return Find(function, function.kind(op), function.attributes_id(op), function.operands(op));
@@ -33,8 +37,15 @@ class LastOfKind {
 
   const T& Put(const Function& function, OpKind kind, AttributesId attributes,
                std::span<const ValueId> operands, T found) {
-    if (rows_.empty()) rows_.resize(static_cast<size_t>(OpKindCount()));
-    Row& row = rows_[static_cast<size_t>(kind)];
+    if (places_.empty()) places_.resize(static_cast<size_t>(OpKindCount()), kNowhere);
+    uint16_t& place = places_[static_cast<size_t>(kind)];
+    if (place == kNowhere) {
+      place = static_cast<uint16_t>(kinds_.size());
+      kinds_.emplace_back();
+    }
+    Rows& rows = kinds_[place];
+    Row& row = rows.rows[rows.oldest];
+    rows.oldest = (rows.oldest + 1) % kRemembered;
     row.attributes = attributes;
     row.operands.clear();
     for (const ValueId operand : operands) row.operands.push_back(function.type_id(operand));
@@ -47,12 +58,29 @@ class LastOfKind {
   }
 
  private:
+  static constexpr uint16_t kNowhere = UINT16_MAX;
+
   struct Row {
-    AttributesId attributes;  // invalid: no op of the kind yet
+    AttributesId attributes;  // invalid: no op yet
     absl::InlinedVector<TypeId, 4> operands;
     T found;
   };
-  std::vector<Row> rows_;  // by op kind
+  struct Rows {
+    std::array<Row, kRemembered> rows = {};
+    size_t oldest = 0;
+  };
+
+  static bool HasTypes(const Row& row, const Function& function,
+                       std::span<const ValueId> operands) {
+    if (row.operands.size() != operands.size()) return false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (row.operands[i] != function.type_id(operands[i])) return false;
+    }
+    return true;
+  }
+
+  std::vector<uint16_t> places_;  // by op kind, in kinds_
+  std::vector<Rows> kinds_;       // that have been seen
 };
 
 }  // namespace orrery::ir

@@ -33,13 +33,22 @@ TEST(LastOfKind, FindsAnOpOfTheSameTypesOnly) {
   EXPECT_EQ(known.Find(function, OpId(3)), nullptr) << "of another kind";
 }
 
-TEST(LastOfKind, RemembersTheLastOnly) {
-  const Function function = ThreeLayers();
+// As many widths as are remembered, and one more.
+TEST(LastOfKind, RemembersTheLastFew) {
+  Builder b("f");
+  const ValueId x = b.Data("x", {DType::kF32, {2, 4}, {}});
+  constexpr auto kWidths = static_cast<int64_t>(LastOfKind<int>::kRemembered) + 1;
+  for (int64_t width = 1; width <= kWidths; ++width) {
+    b.Return(b.MatMul(x, b.Parameter("", {DType::kF32, {4, width}, {}})));
+  }
+  const Function function = std::move(b).Finalize().value();
   LastOfKind<int> known;
-  known.Put(function, OpId(0), 7);
-  known.Put(function, OpId(2), 8);
+  for (int i = 0; i < kWidths; ++i) known.Put(function, OpId(i), i);
   EXPECT_EQ(known.Find(function, OpId(0)), nullptr);
-  EXPECT_EQ(*known.Find(function, OpId(2)), 8);
+  for (int i = 1; i < kWidths; ++i) {
+    ASSERT_NE(known.Find(function, OpId(i)), nullptr) << i;
+    EXPECT_EQ(*known.Find(function, OpId(i)), i);
+  }
 }
 
 TEST(LastOfKind, TellsAttributesApart) {

@@ -23,17 +23,17 @@ class OriginSet {
     }
     has_.resize(static_cast<size_t>(limit));
     for (const ir::ValueId origin : part->origins) {
-      if (origin.valid()) has_[static_cast<size_t>(origin.index())] = 1;
+      if (origin.valid()) has_[static_cast<size_t>(origin.index())] = true;
     }
   }
 
   bool contains(ir::ValueId origin) const {
     const auto place = static_cast<size_t>(origin.index());
-    return origin.valid() && place < has_.size() && has_[place] != 0;
+    return origin.valid() && place < has_.size() && has_[place];
   }
 
  private:
-  std::vector<char> has_;
+  std::vector<bool> has_;
 };
 
 }  // namespace orrery::lowering

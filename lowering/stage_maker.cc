@@ -1,12 +1,14 @@
 #include "lowering/stage_maker.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lowering/buckets.h"
 #include "lowering/fuse_runs.h"
 #include "lowering/host_work.h"
 #include "lowering/residents.h"
+#include "lowering/twin_stage.h"
 
 namespace orrery::lowering {
 namespace {
@@ -62,7 +64,23 @@ PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const S
   return placed;
 }
 
+// Of the second of two pipelines from that of the first; false where they are not alike.
+bool StageMaker::CopyStage(int32_t s) {
+  const int32_t twin = s - geometry_.stages() / 2;
+  const bool second = input_.schedule.placement == transforms::StagePlacement::kTwoWay && twin >= 0;
+  if (!second || KindsOf(s) != KindsOf(twin)) return false;
+  std::optional<Stage> copy = CopyOfTwin({.parts = input_.step.stages[static_cast<size_t>(twin)],
+                                          .made = stages_[static_cast<size_t>(twin)],
+                                          .other_parts = input_.step.stages[static_cast<size_t>(s)],
+                                          .other = s},
+                                         program_);
+  if (!copy.has_value()) return false;
+  stages_.push_back(*std::move(copy));
+  return true;
+}
+
 void StageMaker::MakeStage(int32_t s) {
+  if (CopyStage(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
   Stage& stage = stages_.emplace_back();
   BlockContext context = {

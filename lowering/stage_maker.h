@@ -34,6 +34,7 @@ class StageMaker {
   PlacedBlock MakeBlock(const transforms::StageFunction& part, const Stage& stage,
                         const BlockContext& context);
   void MakeBlocks();
+  bool CopyStage(int32_t s);
   void MakeStage(int32_t s);
   bool CanFold();
   bool OneKindAStage() const;

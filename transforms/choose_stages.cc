@@ -209,11 +209,12 @@ class Chooser {
       return fits(equal) && as_fast ? equal : fastest;
     }
     StepTimer timer(*choice_.schedule, static_cast<int32_t>(fastest.begins.size()));
-    const auto seconds = [&](const StageDivision& division) {
-      return timer.Seconds(SecondsOf(costs, division.begins));
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const auto seconds = [&](const StageDivision& division, double limit) {
+      return timer.SecondsBelow(limit, SecondsOf(costs, division.begins));
     };
-    const double of_equal = fits(equal) ? seconds(equal) : std::numeric_limits<double>::infinity();
-    double of_best = seconds(fastest);
+    const double of_equal = fits(equal) ? seconds(equal, kNever) : kNever;
+    double of_best = seconds(fastest, kNever);
     StageDivision best = fastest;
     if (of_equal < of_best) {
       best = equal;
@@ -224,8 +225,8 @@ class Chooser {
       const StageDivision moved = Weigh(problem, std::move(begins));
       if (!fits(moved)) return false;
       --trials;
-      const double lasts = seconds(moved);
-      if (lasts >= of_best * (1 - kAlike)) return trials == 0;
+      const double lasts = seconds(moved, of_best * (1 - kAlike));
+      if (lasts == kNever) return trials == 0;
       best = moved;
       of_best = lasts;
       return true;

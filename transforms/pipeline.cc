@@ -28,6 +28,7 @@ class Partitioner {
         plan_(plan),
         mesh_(mesh),
         microbatches_(microbatches),
+        locals_(function.value_limit()),
         roles_(function.value_limit(), ir::InputRole::kData),
         fixed_(function.value_limit(), 0),
         to_sum_(function.value_limit(), 0),
@@ -37,7 +38,8 @@ class Partitioner {
     for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
     for (size_t s = 0; s < stages; ++s) {
       for (const absl::string_view name : kNames) {
-        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function);
+        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function,
+                            static_cast<int32_t>(parts_.size()), locals_);
         if (name == "weights" || name == "update") continue;
         // Half of the ops of a step are forward, and they are spread evenly.
         const auto share = static_cast<int32_t>(2 * stages);
@@ -220,22 +222,18 @@ class Partitioner {
     const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
     StagePart& part = PartOf(stage, StepPhase::kUpdate);
     operands_.clear();
-    names_.clear();
     std::vector<ValueId> results;
     for (size_t group = 0; group < operands.size(); group += n) {
       for (const size_t i : mine) {
         operands_.push_back(Get(operands[group + i], stage, StepPhase::kUpdate));
         if (group + n == operands.size()) continue;  // gradients are not updated
         results.push_back(function_.result(op, static_cast<int32_t>(group + i)));
-        names_.push_back(function_.value_name(results.back()));
       }
     }
     ir::AttributeSet attributes = function_.attributes(op);
     attributes.Set("parameters", static_cast<int64_t>(mine.size()));
-    const OpId copy = part.builder().Ops(function_.kind(op), operands_, names_, attributes);
-    for (size_t i = 0; copy.valid() && i < results.size(); ++i) {
-      part.Bind(results[i], part.builder().function().result(copy, static_cast<int32_t>(i)));
-    }
+    part.Append({.kind = function_.kind(op), .operands = operands_, .results = results},
+                attributes);
   }
 
   void ReturnOutput(const ir::Output& output) {
@@ -273,6 +271,7 @@ class Partitioner {
                        .stages = {},
                        .microbatch_size = 0,
                        .devices = {}};
+    step.stages.reserve(parts_.size() / kStepPhaseCount);  // growing would copy them
     for (size_t s = 0; s < parts_.size(); s += kStepPhaseCount) {
       PipelineStage stage;
       ORRERY_ASSIGN_OR_RETURN(stage.forward, std::move(parts_[s]).Finish(microbatches_));
@@ -288,12 +287,12 @@ class Partitioner {
   const StagePlan& plan_;
   const ir::Mesh& mesh_;
   const int64_t microbatches_;
+  LocalValues locals_;
   IdTable<ValueId, ir::InputRole> roles_;
   std::vector<StagePart> parts_;  // forward, backward and update of stage 0, then of stage 1, …
   IdTable<ValueId, char> fixed_;  // constants and buffers, and what is made from them alone
   IdTable<ValueId, char> to_sum_, to_collect_;
   std::vector<ValueId> operands_;
-  std::vector<absl::string_view> names_;
 };
 
 }  // namespace

@@ -1,17 +1,22 @@
 #include "transforms/second_pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "ir/builder.h"
 #include "support/status.h"
 
 namespace orrery::transforms {
 namespace {
+
+constexpr absl::string_view kTwin = ".twin", kOther = "'";
 
 using ir::Function;
 using ir::OpId;
@@ -47,14 +52,16 @@ class StageCopy {
         options_(options),
         sums_(sums),
         here_(source.function.value_limit()),
-        types_here_(source.function.types().size()) {}
+        types_here_(source.function.types().size()) {
+    builder_.function().KeepNamesOf(source.function);
+    builder_.function().Reserve(source.function.op_limit(), source.function.value_limit());
+    origins_.reserve(static_cast<size_t>(source.function.value_limit()));
+  }
 
   absl::StatusOr<StageFunction> Run() {
     const Function& from = source_.function;
     for (const ir::Input& input : from.inputs()) {
-      const ValueId value = builder_.function().AddInputOfType(from.value_name(input.value),
-                                                               TypeOf(input.value), input.role);
-      Bind(input.value, value);
+      Bind(input.value, builder_.function().AddInputOfType("", TypeOf(input.value), input.role));
     }
     if (options_.twin >= 0) {
       own_ = here_;
@@ -79,16 +86,20 @@ class StageCopy {
     if (origin.valid()) origins_[index] = ValueId(origin.index() + shift);
   }
 
+  // With the name that it has there.
   void Bind(ValueId source, ValueId here) {
     here_[source] = here;
+    builder_.function().SetKeptName(here, source_.function.value_name(source));
     SetOrigin(here, source_.origins[static_cast<size_t>(source.index())], options_.origin_shift);
   }
 
   void Exchange() {
     const Function& from = source_.function;
+    FindNamesOfTwins();
+    const IdTable<ValueId, char> read = FindRead();
     std::vector<ValueId> sums;
     for (const ir::Input& input : from.inputs()) {
-      if (input.role == ir::InputRole::kAccumulator && IsRead(input.value)) {
+      if (input.role == ir::InputRole::kAccumulator && read[input.value] != 0) {
         sums.push_back(input.value);
       }
     }
@@ -96,34 +107,57 @@ class StageCopy {
     for (const ValueId sum : sums) AddOf(sum, TagOf(sum), options_.twin);
   }
 
-  // Not only sent to another stage.
-  bool IsRead(ValueId sum) const {
+  // What is not only sent to another stage.
+  IdTable<ValueId, char> FindRead() const {
     const Function& from = source_.function;
-    const auto reads = [&](OpId op) {
-      return from.kind(op) != OpKind::kSend && std::ranges::count(from.operands(op), sum) > 0;
-    };
-    return std::ranges::any_of(from.order(), reads);
+    IdTable<ValueId, char> read(from.value_limit(), 0);
+    for (const OpId op : from.order()) {
+      if (from.kind(op) == OpKind::kSend) continue;
+      for (const ValueId operand : from.operands(op)) read[operand] = 1;
+    }
+    return read;
+  }
+
+  void FindNamesOfTwins() {
+    const Function& from = source_.function;
+    for (int32_t v = 0; v < from.value_limit(); ++v) {
+      const absl::string_view name = from.value_name(ValueId(v));
+      const size_t end = name.find_last_not_of(kOther) + 1;  // 0 of an empty name
+      if (absl::EndsWith(name.substr(0, end), kTwin)) names_of_twins_.emplace(name);
+    }
+  }
+
+  // Of what a twin has sent; no other value has it.
+  std::string NameOfTwin(const std::string& tag) {
+    std::string name = absl::StrCat(tag, kTwin);
+    while (!names_of_twins_.insert(name).second) absl::StrAppend(&name, kOther);
+    return name;
   }
 
   void Send(ValueId here, const std::string& tag, int32_t to) {
     Function& function = builder_.function();
-    function.AddOpOfTypes(OpKind::kSend, std::span(&here, 1),
-                          function.InternAttributes({{"tag", tag}, {"to", int64_t{to}}}), {});
+    sent_.Set("tag", tag);
+    sent_.Set("to", int64_t{to});
+    function.AddOpOfTypes(OpKind::kSend, std::span(&here, 1), function.InternAttributes(sent_), {});
   }
 
   // Adds to what a value of the source has become what comes from a stage of the other pipeline.
   void AddOf(ValueId value, const std::string& tag, int32_t stage) {
     if (!builder_.status().ok()) return;
     Function& to = builder_.function();
-    const ir::AttributesId attributes =
-        to.InternAttributes({{"from", int64_t{stage}}, {"tag", tag}});
+    received_.Set("from", int64_t{stage});
+    received_.Set("tag", tag);
     const ir::TypeId type = TypeOf(value);
-    const OpId receive = to.AddOpOfTypes(OpKind::kReceive, {}, attributes, std::span(&type, 1));
+    const OpId receive =
+        to.AddOpOfTypes(OpKind::kReceive, {}, to.InternAttributes(received_), std::span(&type, 1));
     const ValueId other = to.result(receive);
-    to.SetName(other, builder_.FreeName(absl::StrCat(tag, ".twin")));
+    to.SetName(other, NameOfTwin(tag));
     SetOrigin(other, source_.origins[static_cast<size_t>(value.index())],
               options_.twin_origin_shift);
-    here_[value] = builder_.Add(here_[value], other);
+    const ValueId summands[] = {here_[value], other};
+    const OpId sum =
+        to.AddOpOfTypes(OpKind::kAdd, summands, ir::AttributesId(0), std::span(&type, 1));
+    here_[value] = to.result(sum);
   }
 
   std::string TagOf(ValueId value) const { return std::string(source_.function.value_name(value)); }
@@ -163,11 +197,7 @@ class StageCopy {
     }
     const OpId copy = to.AddOpOfTypes(from.kind(op), operands_, AttributesOf(op), result_types_);
     for (int32_t i = 0; i < from.result_count(op); ++i) {
-      const ValueId result = from.result(op, i);
-      if (!from.value_name(result).empty()) {
-        to.SetName(to.result(copy, i), from.value_name(result));
-      }
-      Bind(result, to.result(copy, i));
+      Bind(from.result(op, i), to.result(copy, i));
     }
     if (exchanges && from.kind(op) == OpKind::kReceive) AddSumOfTwin(op);
   }
@@ -205,6 +235,8 @@ class StageCopy {
   IdTable<ValueId, ValueId> own_;  // sums before they are exchanged
   IdTable<ir::TypeId, ir::TypeId> types_here_;
   std::vector<ir::AttributesId> attributes_here_;
+  absl::flat_hash_set<std::string> names_of_twins_;
+  ir::AttributeSet sent_, received_;      // of the last op of the exchange
   std::vector<ValueId> operands_;         // of the op that is being copied
   std::vector<ir::TypeId> result_types_;  // likewise
   std::vector<ValueId> origins_;
@@ -242,8 +274,11 @@ absl::Status AddSecondPipeline(PipelinedStep& step) {
   const auto name = [](const StageFunction& part) {
     return absl::StrCat(part.function.name(), ".back");
   };
+  std::vector<PipelineStage> stages;
+  stages.reserve(2 * step.stages.size());  // growing would copy them
+  std::ranges::move(step.stages, std::back_inserter(stages));
   for (int32_t k = 0; k < depth; ++k) {
-    PipelineStage& first = step.stages[static_cast<size_t>(k)];
+    PipelineStage& first = stages[static_cast<size_t>(k)];
     PipelineStage second;
     const auto copy = [&](const StageFunction& part) {
       return StageCopy(part, name(part), {.origin_shift = limit, .peer_shift = depth}, sums).Run();
@@ -260,8 +295,9 @@ absl::Status AddSecondPipeline(PipelinedStep& step) {
         StageFunction update,
         StageCopy(first.update, std::string(first.update.function.name()), there, sums).Run());
     first.update = std::move(update);
-    step.stages.push_back(std::move(second));
+    stages.push_back(std::move(second));
   }
+  step.stages = std::move(stages);
   return absl::OkStatus();
 }
 

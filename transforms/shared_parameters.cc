@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+
 namespace orrery::transforms {
 namespace {
 
@@ -31,10 +33,12 @@ class ParameterSharing {
   }
 
  private:
+  using Stages = absl::InlinedVector<int32_t, 2>;
+
   void FindCopies() {
-    IdTable<ValueId, std::vector<int32_t>> readers(function_.value_limit());
+    IdTable<ValueId, Stages> readers(function_.value_limit());
     const auto add = [&](ValueId value, int32_t stage) {
-      std::vector<int32_t>& stages = readers[value];
+      Stages& stages = readers[value];
       const auto at = std::lower_bound(stages.begin(), stages.end(), stage);
       if (at == stages.end() || *at != stage) stages.insert(at, stage);
     };
@@ -49,15 +53,15 @@ class ParameterSharing {
       }
     }
     for (const ir::Input& input : function_.inputs()) {
-      std::vector<int32_t>& stages = readers[input.value];
+      const Stages& stages = readers[input.value];
       if (input.role != ir::InputRole::kParameter || stages.size() < 2) continue;
       plan_.home[input.value] = stages.back();
       plan_.copies[input.value] = LastOfEachRank(stages);
     }
   }
 
-  std::vector<int32_t> LastOfEachRank(const std::vector<int32_t>& stages) const {
-    if (ranks_.empty()) return stages;
+  std::vector<int32_t> LastOfEachRank(const Stages& stages) const {
+    if (ranks_.empty()) return {stages.begin(), stages.end()};
     std::vector<int32_t> last;
     for (size_t i = 0; i < stages.size(); ++i) {
       const auto on_same_rank = [&](int32_t stage) {

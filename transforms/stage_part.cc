@@ -10,17 +10,18 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-StagePart::StagePart(const std::string& name, const ir::Mesh& mesh, const Function& step)
+StagePart::StagePart(const std::string& name, const ir::Mesh& mesh, const Function& step,
+                     int32_t number, LocalValues& locals)
     : step_(step),
       builder_(name, mesh),
-      local_(step.value_limit()),
-      saved_(step.value_limit(), 0),
+      number_(number),
+      locals_(locals),
       types_of_step_(step.types().size()) {
   builder_.function().KeepNamesOf(step);
 }
 
 void StagePart::Bind(ValueId origin, ValueId here) {
-  local_[origin] = here;
+  locals_.Bind(origin, number_, here);
   pairs_.emplace_back(origin, here);
 }
 
@@ -53,7 +54,7 @@ ValueId StagePart::AddInput(ValueId origin, ir::InputRole role) {
 ValueId StagePart::AddSum(ValueId origin) {
   Bind(origin, builder_.AddInput(absl::StrCat(NameOf(origin), ".sum"), step_.type(origin),
                                  ir::InputRole::kAccumulator));
-  return local_[origin];
+  return local(origin);
 }
 
 ValueId StagePart::AddReceive(ValueId origin, int32_t from) {
@@ -61,18 +62,18 @@ ValueId StagePart::AddReceive(ValueId origin, int32_t from) {
   const OpId op = builder_.TypedOp(OpKind::kReceive, {}, step_.type(origin), name,
                                    {{"from", int64_t{from}}, {"tag", name}});
   Bind(origin, op.valid() ? builder_.function().result(op) : ValueId());
-  return local_[origin];
+  return local(origin);
 }
 
 void StagePart::AddSend(ValueId origin, int32_t to) {
-  builder_.Ops(OpKind::kSend, std::span(&local_[origin], 1), {},
+  const ValueId here = local(origin);
+  builder_.Ops(OpKind::kSend, std::span(&here, 1), {},
                {{"tag", NameOf(origin)}, {"to", int64_t{to}}});
 }
 
 void StagePart::Save(ValueId origin) {
-  if (saved_[origin] != 0) return;
-  saved_[origin] = 1;
-  const ValueId here = local_[origin];
+  if (!locals_.Save(origin, number_)) return;
+  const ValueId here = local(origin);
   builder_.Return(here, ir::OutputRole::kSaved);
   if (builder_.function().value_name(here).empty()) {
     builder_.function().SetName(here, NameOf(origin));
@@ -80,17 +81,21 @@ void StagePart::Save(ValueId origin) {
 }
 
 void StagePart::Append(OpId op, std::span<const ValueId> operands) {
+  results_.clear();
+  for (int32_t i = 0; i < step_.result_count(op); ++i) results_.push_back(step_.result(op, i));
+  Append({.kind = step_.kind(op), .operands = operands, .results = results_}, step_.attributes(op));
+}
+
+void StagePart::Append(const PartOfOp& op, const ir::AttributeSet& attributes) {
   types_.clear();
-  for (int32_t i = 0; i < step_.result_count(op); ++i) {
-    types_.push_back(TypeIn(step_.type_id(step_.result(op, i))));
-  }
+  for (const ValueId result : op.results) types_.push_back(TypeIn(step_.type_id(result)));
   Function& target = builder_.function();
-  const OpId copy = target.AddOpOfTypes(step_.kind(op), operands,
-                                        target.InternAttributes(step_.attributes(op)), types_);
-  for (int32_t i = 0; i < step_.result_count(op); ++i) {
-    const ValueId result = step_.result(op, i);
-    target.SetKeptName(target.result(copy, i), step_.value_name(result));
-    Bind(result, target.result(copy, i));
+  const OpId copy =
+      target.AddOpOfTypes(op.kind, op.operands, target.InternAttributes(attributes), types_);
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const ValueId here = target.result(copy, static_cast<int32_t>(i));
+    target.SetKeptName(here, step_.value_name(op.results[i]));
+    Bind(op.results[i], here);
   }
 }
 
@@ -106,7 +111,7 @@ void StagePart::AddUp(ValueId origin, OpKind kind, int64_t parts) {
   if (parts > 1) type.dims[0] *= parts;
   const std::string name = absl::StrCat(NameOf(origin), kind == OpKind::kCollect ? ".all" : ".sum");
   const ValueId so_far = builder_.AddInput(name, type, ir::InputRole::kAccumulator);
-  const ValueId sum = builder_.Op(kind, {so_far, local_[origin]}, absl::StrCat(name, "'"));
+  const ValueId sum = builder_.Op(kind, {so_far, local(origin)}, absl::StrCat(name, "'"));
   builder_.Return(sum, ir::OutputRole::kAccumulator, so_far);
 }
 

@@ -1,6 +1,7 @@
 #include "transforms/stage_timing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "transforms/schedules/step_player.h"
 
@@ -14,8 +15,14 @@ StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
     return 1 + row * shape.microbatches + step.microbatch;
   };
   std::vector<std::pair<int32_t, Step>> by_slot;
+  counts_.resize(static_cast<size_t>(shape.stages()));
   for (const auto& order : schedule.orders) {
     for (const ScheduleStep& from : order) {
+      StageSteps& counts = counts_[static_cast<size_t>(from.stage)];
+      const bool whole = from.kind == StepKind::kBackward;
+      if (from.kind == StepKind::kForward) ++counts.forwards;
+      if (from.kind == StepKind::kInputGradient || whole) ++counts.input_gradients;
+      if (from.kind == StepKind::kWeightGradient || whole) ++counts.weight_gradients;
       Step step{.rank = RankOf(schedule.placement, shape, from.stage),
                 .stage = from.stage % stages,
                 .kind = from.kind,
@@ -34,10 +41,26 @@ StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
     ranks_.push_back(RankOf(schedule.placement, shape, stage));
   }
   free_.resize(schedule.orders.size());
+  end_.resize(schedule.orders.size());
   finish_.resize(static_cast<size_t>(1 + 2 * shape.stages() * shape.microbatches));
 }
 
-double StepTimer::Seconds(std::span<const StageSeconds> stages) {
+void StepTimer::FindEnds(std::span<const StageSeconds> stages) {
+  std::fill(end_.begin(), end_.end(), 0.0);
+  for (size_t s = 0; s < counts_.size(); ++s) {
+    const StageSeconds& stage = stages[s % stages.size()];
+    end_[static_cast<size_t>(ranks_[s])] +=
+        counts_[s].forwards * stage.forward + counts_[s].input_gradients * stage.input_gradient +
+        counts_[s].weight_gradients * stage.weight_gradient + stage.update;
+  }
+}
+
+double StepTimer::SecondsBelow(double limit, std::span<const StageSeconds> stages) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  constexpr double kRounding = 1e-12;  // sums here and below are taken in another order
+  const double hopeless = limit * (1 + kRounding);
+  FindEnds(stages);
+  if (std::ranges::max(end_) >= hopeless) return kNever;
   std::fill(free_.begin(), free_.end(), 0.0);
   for (const Step& step : steps_) {
     const StageSeconds& stage = stages[static_cast<size_t>(step.stage)];
@@ -47,7 +70,12 @@ double StepTimer::Seconds(std::span<const StageSeconds> stages) {
                                   stages[static_cast<size_t>(step.sender)].receive);
     }
     double& free = free_[static_cast<size_t>(step.rank)];
-    free = std::max(free, ready);
+    if (ready > free) {
+      double& end = end_[static_cast<size_t>(step.rank)];
+      end += ready - free;
+      if (end >= hopeless) return kNever;
+      free = ready;
+    }
     switch (step.kind) {
       case StepKind::kForward:
         free += stage.forward;
@@ -67,7 +95,8 @@ double StepTimer::Seconds(std::span<const StageSeconds> stages) {
   for (size_t stage = 0; stage < ranks_.size(); ++stage) {
     free_[static_cast<size_t>(ranks_[stage])] += stages[stage % stages.size()].update;
   }
-  return *std::ranges::max_element(free_);
+  const double last = std::ranges::max(free_);
+  return last < limit ? last : kNever;
 }
 
 }  // namespace orrery::transforms

@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_STAGE_TIMING_H_
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,13 @@ class StepTimer {
 
   /// From the first step to the last update, when each step starts as soon as its rank is free and
   /// what it waits for has arrived (see orders.h), and a rank computes while it sends.
-  double Seconds(std::span<const StageSeconds> stages);
+  double Seconds(std::span<const StageSeconds> stages) {
+    return SecondsBelow(std::numeric_limits<double>::infinity(), stages);
+  }
+
+  /// The same where it is less than `limit`, else infinity, which is mostly found out sooner: a
+  /// rank can no longer be done by then.
+  double SecondsBelow(double limit, std::span<const StageSeconds> stages);
 
  private:
   struct Step {
@@ -43,10 +50,19 @@ class StepTimer {
     int32_t sender = 0;  // the later of both stages, whose `receive` it takes
   };
 
-  std::vector<Step> steps_;     // each after what it waits for
-  std::vector<int32_t> ranks_;  // of each stage, those of a second pipeline behind
-  std::vector<double> free_;    // from when on, by rank
-  std::vector<double> finish_;  // of each forward and backward; the first is of nothing
+  /// How many of each kind.
+  struct StageSteps {
+    double forwards = 0, input_gradients = 0, weight_gradients = 0;  // a whole backward is both
+  };
+
+  void FindEnds(std::span<const StageSeconds> stages);
+
+  std::vector<Step> steps_;         // each after what it waits for
+  std::vector<int32_t> ranks_;      // of each stage, those of a second pipeline behind
+  std::vector<double> free_;        // from when on, by rank
+  std::vector<double> finish_;      // of each forward and backward; the first is of nothing
+  std::vector<double> end_;         // of a rank that idles no more
+  std::vector<StageSteps> counts_;  // by stage, those of a second pipeline behind
 };
 
 }  // namespace orrery::transforms
