@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/choose_stages.h"
+#include "transforms/fp8_mixed.h"
 #include "transforms/shared_parameters.h"
 
 namespace orrery::transforms {
@@ -54,10 +55,14 @@ class StagePlanner {
     PlaceForward();
     PlacePreparation();
     FindHomes();
+    const std::vector<WeightCopy> copies = FindWeightCopies(function_);
+    // A weight belongs to the stage that reads its copy.
+    for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
     FindGradientHomes();
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
+    for (const WeightCopy& weight : copies) Place(weight.cast, plan_.home[weight.copy]);
     ShareParameters(function_, options_.ranks, plan_);
     return CheckHomes();
   }

@@ -39,17 +39,15 @@ void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& pha
 
 IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
-  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
+  IdTable<ValueId, StepPhase> after(function.value_limit(), StepPhase::kForward);
   for (const OpId op : function.order()) {
-    bool backward = false;
     for (const ValueId operand : function.operands(op)) {
-      backward = backward || after_loss[operand] != 0;
+      phase[op] = std::max(phase[op], after[operand]);
     }
-    if (backward) phase[op] = StepPhase::kBackward;
-    const bool marks = backward || function.info(op).seeds_backward;
-    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
-      after_loss[function.result(op, i)] = 1;
-    }
+    StepPhase marks = phase[op];
+    if (function.info(op).seeds_backward) marks = std::max(marks, StepPhase::kBackward);
+    if (function.info(op).op_class == ir::OpClass::kOptimizer) marks = StepPhase::kUpdate;
+    for (int32_t i = 0; i < function.result_count(op); ++i) after[function.result(op, i)] = marks;
   }
   MoveRedistributions(function, phase);
   // A value's uses all belong to the update until one is seen that does not.
@@ -60,8 +58,8 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
     const ir::OpClass op_class = function.info(*op).op_class;
-    bool update = op_class == ir::OpClass::kOptimizer;
-    if (op_class == ir::OpClass::kCollective) {
+    bool update = op_class == ir::OpClass::kOptimizer || phase[*op] == StepPhase::kUpdate;
+    if (op_class == ir::OpClass::kCollective && !update) {
       update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
     }
     if (update) phase[*op] = StepPhase::kUpdate;
