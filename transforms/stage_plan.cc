@@ -63,6 +63,7 @@ class StagePlanner {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
     for (const WeightCopy& weight : copies) Place(weight.cast, plan_.home[weight.copy]);
+    PlaceGradientCopies();
     ShareParameters(function_, options_.ranks, plan_);
     return CheckHomes();
   }
@@ -221,6 +222,21 @@ class StagePlanner {
     int32_t wanted = backward;
     for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
     Place(op, optimizer ? 0 : std::min(wanted, backward));
+  }
+
+  // A gradient goes to another stage in 16 bits, where its 8-bit copy is made for the products.
+  void PlaceGradientCopies() {
+    IdTable<ValueId, int32_t> read(function_.value_limit(), kNowhere);
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      const bool copies = function_.kind(*op) == ir::OpKind::kCast &&
+                          plan_.phase[*op] == StepPhase::kBackward &&
+                          function_.type(function_.result(*op)).dtype == ir::DType::kF8;
+      if (copies) plan_.stage[*op] = std::min(plan_.stage[*op], read[function_.result(*op)]);
+      for (const ValueId operand : function_.operands(*op)) {
+        read[operand] = std::max(read[operand], plan_.stage[*op]);
+      }
+    }
   }
 
   // The stage of the forward op that reads the shared parameter and something else that `op` reads,
