@@ -197,5 +197,98 @@ TEST(Fp8Mixed, IsAnyStep) {
   EXPECT_GT(products, 100);
 }
 
+// Two layers on 16 rows, and their loss.
+ir::Function TwoLayers() {
+  ir::Builder b("two_layers");
+  const auto type = [](ir::Dims dims) {
+    return ir::TensorType{ir::DType::kBF16, std::move(dims), {}};
+  };
+  const ir::ValueId x = b.Data("x", type({16, 32}));
+  const ir::ValueId w0 = b.Parameter("w0", type({32, 64}));
+  const ir::ValueId w1 = b.Parameter("w1", type({64, 32}));
+  b.Return(b.MatMul(b.Relu(b.MatMul(x, w0, "y0"), "a0"), w1, "y1"));
+  ir::Function step = std::move(b).Finalize().value();
+  EXPECT_TRUE(
+      transforms::MakeTrainingStep(step, {.optimizer = "none", .loss = {.kind = "mse"}}).ok());
+  return step;
+}
+
+// Its gradients, rounded to the type of each value after each op.
+Named Rounded(const ir::Function& step, const Named& inputs) {
+  const ir::Execution execution = ir::Execute(step, inputs).value();
+  Named gradients;
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    if (step.outputs()[i].role != ir::OutputRole::kGradient) continue;
+    gradients.emplace(step.value_name(step.outputs()[i].value), execution.outputs[i]);
+  }
+  return gradients;
+}
+
+// Numbers that 3 bits hold: up to 16 in forward, and in backward sixteenths of them up to 1.
+Named WholeInputs(const ir::Function& step) {
+  Named inputs = RandomInputs(step, 3);
+  for (auto& [name, tensor] : inputs) {
+    const bool weight = name[0] == 'w';
+    const int64_t columns = tensor.dims().back();
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const int64_t row = i / columns, column = i % columns;
+      // Of a weight two elements a row and at most four a column.
+      const bool is_zero = weight && (column + 5 * row) % (columns / 2) != 0;
+      tensor.SetNumber(i, is_zero ? 0.0 : (row + column) % 3 == 0 ? -1.0 : 1.0);
+    }
+  }
+  return inputs;
+}
+
+TEST(Fp8Mixed, IsExactOnSmallWholeNumbers) {
+  const ir::Function step = TwoLayers();
+  ir::Function mixed = step;
+  ASSERT_TRUE(transforms::Fp8Mixed(mixed).value());
+  const Named inputs = WholeInputs(step);
+  const Named expected = Rounded(step, inputs), gradients = Rounded(mixed, inputs);
+  ASSERT_EQ(gradients.size(), 2);
+  for (const auto& [name, gradient] : expected) {
+    EXPECT_EQ(ir::Distance(gradients.at(name), gradient), 0) << name;
+    double largest = 0;
+    for (const double value : gradient.floats()) largest = std::max(largest, std::abs(value));
+    EXPECT_GT(largest, 0) << name;
+  }
+}
+
+double Norm(const Tensor& x, const Tensor* minus = nullptr) {
+  double sum = 0;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const double value = x.Number(i) - (minus == nullptr ? 0 : minus->Number(i));
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+// Three bits round by up to 2^-4 of a number. What makes w0's gradient has been through products
+// with six rounded operands, and a Relu that opens or closes where its operand is near zero.
+TEST(Fp8Mixed, IsNearOnRandomNumbers) {
+  const ir::Function step = TwoLayers();
+  ir::Function mixed = step;
+  ASSERT_TRUE(transforms::Fp8Mixed(mixed).value());
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    const Named inputs = RandomInputs(step, seed);
+    const Named expected = Rounded(step, inputs), gradients = Rounded(mixed, inputs);
+    for (const auto& [name, gradient] : expected) {
+      const double error = Norm(gradients.at(name), &gradient) / Norm(gradient);
+      EXPECT_LT(error, name == "dw0" ? 0.2 : 0.1) << name;
+      EXPECT_GT(error, 0.005) << name << ": more bits than there are";
+    }
+  }
+}
+
+// It is one product for Fp8Mixed however often it is asked.
+TEST(Fp8Mixed, IsDoneOnce) {
+  ir::Function step = MlpStep("adam");
+  ASSERT_TRUE(transforms::Fp8Mixed(step).value());
+  const std::string text = ir::Print(step);
+  EXPECT_FALSE(transforms::Fp8Mixed(step).value());
+  EXPECT_EQ(ir::Print(step), text);
+}
+
 }  // namespace
 }  // namespace orrery::semantics
