@@ -60,7 +60,7 @@ class Rebuilder {
 
   void CopyOp(OpId op) {
     if (products_.operands[op] > 0) return CopyProduct(op);
-    const bool moves = MovesElements(from_, op);
+    const bool moves = MovesCopies(from_, op);
     if (!moves || products_.only_in_8_bits[from_.result(op)] == 0) return ir::CopyOp(op, copy_);
     const ValueId operand = Narrow(from_.operands(op)[0]);
     narrow_[from_.result(op)] =

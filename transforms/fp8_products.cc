@@ -54,11 +54,16 @@ class ProductFinder {
  private:
   // What is moved to where it is used as `value`.
   ValueId RootOf(ValueId value) const {
-    for (OpId op = function_.producer(value); op.valid() && MovesElements(function_, op);
+    for (OpId op = function_.producer(value); op.valid() && Moves(op);
          op = function_.producer(value)) {
       value = function_.operands(op)[0];
     }
     return value;
+  }
+
+  bool Moves(OpId op) const {
+    const OpKind kind = function_.kind(op);
+    return MovesCopies(function_, op) || kind == OpKind::kAllToAll || kind == OpKind::kPermute;
   }
 
   // Weights of a forward product: operands 1 and up to their number. None for other ops.
@@ -147,7 +152,7 @@ class ProductFinder {
           if (IsSmallSum(user) && MakesLogits(user)) return true;
           break;
         default:
-          if (MovesElements(function_, user) && MakesLogits(user)) return true;
+          if (Moves(user) && MakesLogits(user)) return true;
       }
     }
     return false;
@@ -204,7 +209,7 @@ class ProductFinder {
   }
 
   bool ReadsOnlyIn8Bits(OpId user, ValueId value) const {
-    if (MovesElements(function_, user)) {
+    if (MovesCopies(function_, user)) {
       return products_.only_in_8_bits[function_.result(user)] != 0;
     }
     const auto operands = function_.operands(user);
@@ -244,12 +249,10 @@ class ProductFinder {
 
 }  // namespace
 
-bool MovesElements(const Function& function, OpId op) {
+bool MovesCopies(const Function& function, OpId op) {
   switch (function.kind(op)) {
     case OpKind::kAllGather:
     case OpKind::kAllSlice:
-    case OpKind::kAllToAll:
-    case OpKind::kPermute:
     case OpKind::kTranspose:
     case OpKind::kReshape:
     case OpKind::kSqueeze:

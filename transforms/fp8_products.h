@@ -30,8 +30,11 @@ Fp8Products FindFp8Products(const ir::Function& function);
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
 inline constexpr int64_t kFp8Multiple = 16;
 
-/// Whether the op moves or renames elements: an 8-bit copy made before it is the copy made after.
-bool MovesElements(const ir::Function& function, ir::OpId op);
+/// Whether the op moves or renames elements, so that an 8-bit copy made before it is the copy made
+/// after, and does so with copies where those alone are wanted: views, and gathers, as Transformer
+/// Engine has them. What else ranks exchange, tokens for experts or heads for attention, goes in 16
+/// bits.
+bool MovesCopies(const ir::Function& function, ir::OpId op);
 
 }  // namespace orrery::transforms
 

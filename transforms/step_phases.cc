@@ -22,14 +22,22 @@ bool IsUpdateOutput(ir::OutputRole role) {
   return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
 }
 
-// A value that is only put together or cut for the backward phase is so there, and not kept twice.
+// Whether the op makes an 8-bit copy of something wider.
+bool MakesCopy(const Function& function, OpId op) {
+  return function.kind(op) == ir::OpKind::kCast &&
+         function.type(function.result(op)).dtype == ir::DType::kF8 &&
+         function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
+}
+
+// A value that is only put together, cut or copied for the backward phase is so there, and not kept
+// twice.
 void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
   IdTable<ValueId, char> used_forward(function.value_limit(), 0);
   for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const bool redistributes = IsRedistribution(function, *op);
-    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
+    const bool later = IsRedistribution(function, *op) || MakesCopy(function, *op);
+    if (later && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
     if (phase[*op] != StepPhase::kForward) continue;
     for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
   }
