@@ -39,6 +39,13 @@ TEST(Roofline, TheTypeOfAProductChoosesThePeak) {
   EXPECT_EQ(Picoseconds(Square(1024, DType::kF64)), 1'000 + 2'147'483'648);
 }
 
+TEST(Roofline, ProductsRunInTheTypeThatTheyRead) {
+  const OpFixture product(OpKind::kMatMul,
+                          {Tensor({1024, 1024}, DType::kF8), Tensor({1024, 1024}, DType::kF8)},
+                          {{"out", std::string("bf16")}});
+  EXPECT_EQ(Picoseconds(product), Picoseconds(Square(1024, DType::kF8)));
+}
+
 // 3 * 16 bytes against 2 * 8 flops.
 TEST(Roofline, ASmallProductIsBoundByMemory) {
   EXPECT_EQ(Picoseconds(Square(2, DType::kF32)), 1'000 + 10 * 48);

@@ -157,6 +157,12 @@ TEST(InferErrors, OfProducts) {
   EXPECT_EQ(InferError("MatMul", {"f32[8,4]", "bf16[4,8]"}),
             "element types differ; got f32 and bf16");
   EXPECT_EQ(InferError("MatMul", {"f32[8,4]"}), "got 1 operands; wanted 2");
+  for (const char* op : {"MatMul", "MatMulWeightGrad"}) {
+    EXPECT_EQ(InferError(op, {"f8[4,4]", "f8[4,4]"}, "{out=\"i32\"}"),
+              "out=\"i32\"; wanted a floating-point type such as \"bf16\"");
+  }
+  EXPECT_EQ(InferError("Linear", {"f8[8,4]", "f8[4,2]", "f8[2]"}, "{out=\"bf16\"}"),
+            "the bias is of f8; wanted bf16, as the result is");
 }
 
 TEST(InferErrors, OfElementwiseOps) {

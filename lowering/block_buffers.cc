@@ -122,10 +122,12 @@ class BufferFinder {
     }
   }
 
-  // A parameter that is put together from updated shards is put where it was.
+  // A parameter that is put together from updated shards is put where it was; so is the 8-bit copy
+  // of an updated one.
   void PlaceUpdated(const ir::Output& output) {
     const OpId op = function_.producer(output.value);
-    const bool gathered = op.valid() && function_.kind(op) == OpKind::kAllGather;
+    const bool gathered = op.valid() && (function_.kind(op) == OpKind::kAllGather ||
+                                         function_.kind(op) == OpKind::kCast);
     if (!updates_ || copies_ || !gathered || output.role != ir::OutputRole::kUpdated) return;
     if (BytesOf(output.value) == BytesOf(output.of)) BufferOf(output.value) = output.of;
   }

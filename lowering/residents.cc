@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "transforms/fp8_mixed.h"
 #include "transforms/offload.h"
 
 namespace orrery::lowering {
@@ -37,11 +38,27 @@ void AddHostCopies(const ResidentsOf& of, const ir::Function& update, simulator:
   }
 }
 
+// The 8-bit copies of weights, by origins.
+Values FindCopies(const transforms::StageFunction& update) {
+  Values copies;
+  for (const transforms::WeightCopy& weight : transforms::FindWeightCopies(update.function)) {
+    copies.insert(update.origins[static_cast<size_t>(weight.copy.index())]);
+  }
+  return copies;
+}
+
+// What the inputs of a function are, beside their roles: values of it.
+struct Kinds {
+  Values on_host;
+  Values copies;  // of weights: they have no gradients
+};
+
 void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Input& input,
-              const Values& on_host, simulator::Program& program) {
+              const Kinds& kinds, simulator::Program& program) {
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
+    if (kinds.copies.contains(input.value)) return;
     const auto elements = static_cast<double>(bytes.count()) /
                           static_cast<double>(ir::SizeOf(function.type(input.value).dtype));
     program.AddResident(of.rank, MemoryKind::kGradients,
@@ -49,7 +66,7 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   } else if (input.role == InputRole::kBuffer) {
     program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {
-    const bool host = on_host.contains(input.value);
+    const bool host = kinds.on_host.contains(input.value);
     program.AddResident(of.rank, host ? MemoryKind::kHost : MemoryKind::kOptimizer, bytes);
   } else {
     // The functions are those of one microbatch; the whole share of the batch is there.
@@ -82,11 +99,14 @@ void AddConstants(const ResidentsOf& of, const transforms::StageFunction& part,
 
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program) {
   const transforms::PipelineStage& parts = of.step.stages[static_cast<size_t>(of.stage)];
+  const Values copies = FindCopies(parts.update);
   for (const transforms::StageFunction* part : parts.parts()) {
-    const Values on_host = UpdatedOnHost(part->function);
+    Kinds kinds{.on_host = UpdatedOnHost(part->function), .copies = {}};
     for (const ir::Input& input : part->function.inputs()) {
+      const ir::ValueId origin = part->origins[static_cast<size_t>(input.value.index())];
+      if (copies.contains(origin)) kinds.copies.insert(input.value);
       if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
-      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, on_host, program);
+      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, kinds, program);
     }
     AddConstants(of, *part, seen, program);
   }

@@ -38,9 +38,9 @@ int64_t ElementSize(const ir::Function& step) {
   return 4;
 }
 
-// Peak flops/s of the first `ranks` devices together, in that type.
+// Peak flops/s of the first `ranks` devices together, in that type, or that of 8-bit products.
 double PeakRate(const Setting& setting, int64_t ranks) {
-  const int64_t size = ElementSize(setting.step);
+  const int64_t size = setting.fp8_mixed ? 1 : ElementSize(setting.step);
   const cluster::Cluster& cluster = setting.cluster;
   const auto peak = [&](const cluster::Device& device) {
     const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;
@@ -296,6 +296,7 @@ class CandidatePlayer {
                                       .in_flight = in_flight_,
                                       .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_,
+                                      .fp8_mixed = setting_.fp8_mixed,
                                       .offload = offload_};
     if (candidate_.zero != 0) options.zero = setting_.zero;
     options.zero.stage = candidate_.zero;

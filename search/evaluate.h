@@ -49,6 +49,7 @@ struct Setting {
   /// Where stages begin. Prices, sends and memory are filled in for each candidate.
   transforms::StageChoice stages = {};
   int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
+  bool fp8_mixed = false;        // likewise in transforms::SpreadOptions; mfu is of fp8's peak
   Flops model_flops;             // of the unspread step: CountModelFlops
 };
 

@@ -81,6 +81,20 @@ TEST(Play, UtilizationIsOfThePeakOfTheType) {
   }
 }
 
+// Products in 8 bits are measured by the peak of 8 bits, and count as many flops.
+TEST(Play, UtilizationOfMixedPrecisionIsOfThePeakOf8Bits) {
+  Setting setting = MlpSetting("dgx-h100:1", "none");
+  setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64, .dtype = ir::DType::kBF16}).value();
+  const auto without = Play(setting, {.dp = 2});
+  setting.fp8_mixed = true;
+  const auto run = Play(setting, {.dp = 2});
+  ASSERT_TRUE(run.ok() && without.ok()) << run.status();
+  const cluster::Device& device = setting.cluster.device;
+  EXPECT_DOUBLE_EQ(run->figures.mfu, setting.model_flops.count() / run->report.step_time.seconds() /
+                                         (2 * device.fp8.flops_per_second()));
+  EXPECT_GT(run->report.flops, without->report.flops) << "casts count one operation an element";
+}
+
 // Of the devices that are used: the first three of one kind and five of another.
 TEST(Play, UtilizationIsOfThePeakOfAllKinds) {
   Setting setting = MlpSetting();

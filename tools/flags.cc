@@ -42,12 +42,13 @@ absl::StatusOr<std::optional<ir::DType>> ParseDTypeFlag(const std::string& text)
   static const auto& kNames = *new std::map<std::string, ir::DType>{{"fp32", ir::DType::kF32},
                                                                     {"fp16", ir::DType::kF16},
                                                                     {"bf16", ir::DType::kBF16},
+                                                                    {"fp8-mixed", ir::DType::kBF16},
                                                                     {"fp8", ir::DType::kF8}};
   if (text.empty()) return std::optional<ir::DType>();
   const auto found = kNames.find(text);
   if (found != kNames.end()) return std::optional<ir::DType>(found->second);
   return absl::InvalidArgumentError(
-      absl::StrCat("--dtype '", text, "': wanted fp32, fp16, bf16 or fp8"));
+      absl::StrCat("--dtype '", text, "': wanted fp32, fp16, bf16, fp8-mixed or fp8"));
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> ParseSymbols(const std::vector<std::string>& list) {
@@ -118,7 +119,8 @@ void PrintClusters() {
 void AddStepFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()(
       "dtype", po::value(&flags.dtype),
-      "fp32, fp16, bf16 or fp8: of parameters and activations [as the model says]")(
+      "fp32, fp16, bf16 or fp8: of parameters and activations; fp8-mixed: bf16, and products of "
+      "linear layers read 8-bit copies [as the model says]")(
       "optimizer", po::value(&flags.optimizer), "none, sgd, momentum or adam [adam]")(
       "symbol", po::value(&flags.symbols)->composing(),
       "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
@@ -297,6 +299,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags) {
       MakeStageChoice(flags.stages, flags.distir() ? StagesBy::kFlops : StagesBy::kCost));
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
+  setting.fp8_mixed = flags.fp8_mixed();
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
   setting.tokens_a_sample = TokensASample(setting.step);

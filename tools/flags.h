@@ -54,6 +54,7 @@ struct ModelFlags {
   StageFlags stages;
 
   bool distir() const { return preset == "distir"; }
+  bool fp8_mixed() const { return dtype == "fp8-mixed"; }
 };
 
 /// Adds the flags to `options`, bound to `flags`.

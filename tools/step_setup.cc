@@ -95,8 +95,7 @@ absl::StatusOr<std::string> DTypeOf(const MeasuredStep& step) {
   for (const absl::string_view dtype : {"bf16", "fp16", "fp32"}) {
     if (absl::StartsWith(step.precision, dtype)) return std::string(dtype);
   }
-  // Products in 8 bits; what is kept has 16.
-  if (HasEightBits(step)) return step.bytes > 0 ? "bf16" : "fp8";
+  if (HasEightBits(step)) return "fp8-mixed";
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
 
@@ -283,12 +282,6 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
   const MeasuredStep& step = predicted.step;
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
   predicted.seconds = run.report.step_time.seconds();
-  if (HasEightBits(step) && setup.flags.dtype != "fp8" && step.seconds > 0) {
-    StepSetup in_eight_bits = setup;
-    in_eight_bits.flags.dtype = "fp8";
-    ORRERY_ASSIGN_OR_RETURN(const search::Run timed, Play(in_eight_bits));
-    predicted.seconds = timed.report.step_time.seconds();
-  }
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
   const bool divides = step.model.hidden % setup.candidate.dp == 0;
   if (setup.candidate.zero > 0 && !divides && step.bytes > 0) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/status.h"
+#include "transforms/fp8_mixed.h"
 #include "transforms/microbatch.h"
 #include "transforms/shard.h"
 #include "transforms/split_axis.h"
@@ -211,10 +212,15 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
     ORRERY_ASSIGN_OR_RETURN(microbatch, AsFeasible(Microbatch(function, degrees.microbatches)));
   }
   const ir::Function& part = microbatch.has_value() ? *microbatch : function;
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<bool> batched,
+  ORRERY_ASSIGN_OR_RETURN(std::vector<bool> batched,
                           FindBatched(function, part, degrees.microbatches));
   if (degrees.ranks() > degrees.pp || !options.sharding.pins.empty()) {
     ORRERY_ASSIGN_OR_RETURN(spread, Spread(part, mesh, BatchedInputs(function), degrees, options));
+  }
+  if (options.fp8_mixed) {
+    if (!spread.has_value()) spread = part;
+    ORRERY_RETURN_IF_ERROR(Fp8Mixed(*spread).status());
+    batched.resize(spread->outputs().size(), false);  // copies of weights are no results
   }
   const int64_t group = options.zero.group;
   if (spread.has_value() && group > 0 && group < degrees.dp) {

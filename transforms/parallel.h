@@ -60,13 +60,16 @@ struct SpreadOptions {
   RecomputePolicy recompute = {};
   /// What data-parallel ranks share out. Infeasible with an asynchronous schedule.
   ZeroOptions zero = {};
+  /// Whether products of linear layers read 8-bit copies (Fp8Mixed). Costs of shardings are those
+  /// of 16 bits.
+  bool fp8_mixed = false;
   /// What is kept in the memory of the host. Infeasible of the optimizer with an asynchronous
   /// schedule.
   OffloadPolicy offload = {};
 };
 
-/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then PartitionStages, then
-/// Recompute, OffloadActivations, ApplyZero and OffloadOptimizer.
+/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then Fp8Mixed, then
+/// PartitionStages, Recompute, OffloadActivations, ApplyZero and OffloadOptimizer.
 /// Infeasible where a degree does not divide what it splits; an error for degrees or options that
 /// make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,

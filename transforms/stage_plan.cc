@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/choose_stages.h"
+#include "transforms/fp8_mixed.h"
+#include "transforms/fp8_products.h"
 #include "transforms/shared_parameters.h"
 
 namespace orrery::transforms {
@@ -52,12 +54,18 @@ class StagePlanner {
  private:
   absl::Status PlaceAll() {
     PlaceForward();
+    PlaceCopies(StepPhase::kForward);
     PlacePreparation();
     FindHomes();
+    const std::vector<WeightCopy> copies = FindWeightCopies(function_);
+    // A weight belongs to the stage that reads its copy.
+    for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
     FindGradientHomes();
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
     }
+    for (const WeightCopy& weight : copies) Place(weight.cast, plan_.home[weight.copy]);
+    PlaceCopies(StepPhase::kBackward);
     ShareParameters(function_, options_.ranks, plan_);
     return CheckHomes();
   }
@@ -216,6 +224,40 @@ class StagePlanner {
     int32_t wanted = backward;
     for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
     Place(op, optimizer ? 0 : std::min(wanted, backward));
+  }
+
+  // 8-bit copies of wider values, and what only moves them.
+  IdTable<ValueId, char> FindCopies() const {
+    IdTable<ValueId, char> is_copy(function_.value_limit(), 0);
+    for (const OpId op : function_.order()) {
+      if (function_.result_count(op) != 1 || function_.operands(op).size() != 1) continue;
+      const ValueId from = function_.operands(op)[0], to = function_.result(op);
+      const bool casts = function_.kind(op) == ir::OpKind::kCast &&
+                         function_.type(to).dtype == ir::DType::kF8 &&
+                         function_.type(from).dtype != ir::DType::kF8;
+      is_copy[to] = casts || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
+    }
+    return is_copy;
+  }
+
+  // What goes to another stage goes in 16 bits: each stage that reads an 8-bit copy makes it.
+  void PlaceCopies(StepPhase phase) {
+    const IdTable<ValueId, char> is_copy = FindCopies();
+    constexpr int32_t kSeveral = -2;
+    IdTable<ValueId, int32_t> reader(function_.value_limit(), kNowhere);
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] != phase || plan_.stage[*op] == kNowhere) continue;
+      const bool copies = function_.result_count(*op) == 1 && is_copy[function_.result(*op)] != 0;
+      const int32_t only = copies ? reader[function_.result(*op)] : kNowhere;
+      if (only == kSeveral) plan_.repeated[*op] = 1;
+      if (only >= 0) Place(*op, only);
+      const int32_t stage = only == kSeveral ? kSeveral : plan_.stage[*op];
+      for (const ValueId operand : function_.operands(*op)) {
+        int32_t& known = reader[operand];
+        known = known == kNowhere || known == stage ? stage : kSeveral;
+      }
+    }
   }
 
   // The stage of the forward op that reads the shared parameter and something else that `op` reads,

@@ -22,14 +22,22 @@ bool IsUpdateOutput(ir::OutputRole role) {
   return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
 }
 
-// A value that is only put together or cut for the backward phase is so there, and not kept twice.
+// Whether the op makes an 8-bit copy of something wider.
+bool MakesCopy(const Function& function, OpId op) {
+  return function.kind(op) == ir::OpKind::kCast &&
+         function.type(function.result(op)).dtype == ir::DType::kF8 &&
+         function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
+}
+
+// A value that is only put together, cut or copied for the backward phase is so there, and not kept
+// twice.
 void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& phase) {
   IdTable<ValueId, char> used_forward(function.value_limit(), 0);
   for (const ir::Output& output : function.outputs()) used_forward[output.value] = 1;
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const bool redistributes = IsRedistribution(function, *op);
-    if (redistributes && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
+    const bool later = IsRedistribution(function, *op) || MakesCopy(function, *op);
+    if (later && used_forward[function.result(*op)] == 0) phase[*op] = StepPhase::kBackward;
     if (phase[*op] != StepPhase::kForward) continue;
     for (const ValueId operand : function.operands(*op)) used_forward[operand] = 1;
   }
@@ -39,17 +47,15 @@ void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& pha
 
 IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
-  IdTable<ValueId, char> after_loss(function.value_limit(), 0);
+  IdTable<ValueId, StepPhase> after(function.value_limit(), StepPhase::kForward);
   for (const OpId op : function.order()) {
-    bool backward = false;
     for (const ValueId operand : function.operands(op)) {
-      backward = backward || after_loss[operand] != 0;
+      phase[op] = std::max(phase[op], after[operand]);
     }
-    if (backward) phase[op] = StepPhase::kBackward;
-    const bool marks = backward || function.info(op).seeds_backward;
-    for (int32_t i = 0; marks && i < function.result_count(op); ++i) {
-      after_loss[function.result(op, i)] = 1;
-    }
+    StepPhase marks = phase[op];
+    if (function.info(op).seeds_backward) marks = std::max(marks, StepPhase::kBackward);
+    if (function.info(op).op_class == ir::OpClass::kOptimizer) marks = StepPhase::kUpdate;
+    for (int32_t i = 0; i < function.result_count(op); ++i) after[function.result(op, i)] = marks;
   }
   MoveRedistributions(function, phase);
   // A value's uses all belong to the update until one is seen that does not.
@@ -60,8 +66,8 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
     const ir::OpClass op_class = function.info(*op).op_class;
-    bool update = op_class == ir::OpClass::kOptimizer;
-    if (op_class == ir::OpClass::kCollective) {
+    bool update = op_class == ir::OpClass::kOptimizer || phase[*op] == StepPhase::kUpdate;
+    if (op_class == ir::OpClass::kCollective && !update) {
       update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
     }
     if (update) phase[*op] = StepPhase::kUpdate;

@@ -13,9 +13,9 @@ namespace orrery::transforms {
 enum class StepPhase : uint8_t { kForward, kBackward, kWeights, kUpdate };
 inline constexpr size_t kStepPhaseCount = 4;
 
-/// Ops that depend on a loss gradient are backward; optimizers, and the collectives that only make
-/// gradients whole for them or for the caller, are update; the rest, the loss gradient itself
-/// included, is forward.
+/// Ops that depend on a loss gradient are backward; optimizers, what is made from their results,
+/// and the collectives that only make gradients whole for them or for the caller, are update; the
+/// rest, the loss gradient itself included, is forward.
 IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function);
 
 /// Moves backward ops to kWeights: those whose results nothing needs but the update, the caller and

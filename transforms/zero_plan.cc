@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "transforms/fp8_mixed.h"
 #include "transforms/units.h"
 #include "transforms/zero_part.h"
 
@@ -131,13 +132,20 @@ class Planner {
       members.push_back({.kind = kinds.try_emplace(kind, std::ssize(kinds)).first->second,
                          .size = ir::SizeOf(ir::LocalType(type, mesh_))});
     };
-    for (const StageFunction* part : stage_.parts()) {
+    for (const StageFunction* part : {&stage_.forward, &stage_.backward, &stage_.weights}) {
       for (const OpId op : part->function.order()) {
         for (const ValueId operand : part->function.operands(op)) add(*part, operand);
       }
     }
     const std::vector<int32_t> units = FindUnits(members);
     for (size_t i = 0; i < origins.size(); ++i) plan_.parameters[origins[i]].unit = units[i];
+    // The gradient of a weight goes with those of the layer that reads its copy.
+    for (const WeightCopy& weight : FindWeightCopies(stage_.update.function)) {
+      const auto copy = plan_.parameters.find(OriginOf(stage_.update, weight.copy));
+      const auto own = plan_.parameters.find(OriginOf(stage_.update, weight.parameter));
+      if (own == plan_.parameters.end() || copy == plan_.parameters.end()) continue;
+      own->second.unit = copy->second.unit;
+    }
   }
 
   const ZeroOptions& options_;

@@ -39,6 +39,9 @@ class UpdateSharder {
         copy_[from.result(op)] =
             builder_.Op(OpKind::kAdd, {copy_[from.operands(op)[0]], copy_[from.operands(op)[1]]},
                         from.value_name(from.result(op)), from.attributes(op));
+      } else if (from.kind(op) == OpKind::kCast) {  // the 8-bit copy of a weight, or of its shard
+        copy_[from.result(op)] = builder_.Op(OpKind::kCast, {copy_[from.operands(op)[0]]},
+                                             from.value_name(from.result(op)), from.attributes(op));
       } else {
         copy_.CopyOp(op);
       }

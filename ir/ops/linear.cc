@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/kernels.h"
+#include "ir/ops/product_type.h"
 
 // A matrix product with what its kernel does before it writes its result: bias and activation. And
 // products that stand side by side and read the same x once.
@@ -29,9 +30,16 @@ absl::StatusOr<int64_t> Columns(const OpTypes& op, const TensorType& w, const Te
     return absl::InvalidArgumentError(
         absl::StrCat("inner dimensions differ; got ", x.dims.back(), " and ", k));
   }
-  if (x.dtype != w.dtype || (bias != nullptr && bias->dtype != x.dtype)) {
+  if (x.dtype != w.dtype) {
     return absl::InvalidArgumentError(absl::StrCat("element types differ; got ", ToString(x.dtype),
                                                    ", ", ToString(w.dtype), "; wanted one"));
+  }
+  // Added to the sum before it is written.
+  if (const DType out = ProductType(op.attributes, x.dtype);
+      bias != nullptr && bias->dtype != out) {
+    return absl::InvalidArgumentError(absl::StrCat("the bias is of ", ToString(bias->dtype),
+                                                   "; wanted ", ToString(out),
+                                                   ", as the result is"));
   }
   if (bias != nullptr && (bias->dims.size() != 1 || bias->dims[0] != n)) {
     return absl::InvalidArgumentError(
@@ -58,7 +66,7 @@ absl::Status InferLinear(const OpTypes& op, TypeList& results) {
   if (!n.ok()) return n.status();
   results.push_back(ResultOf(*op.operands[0], *n));
   if (SavesInput(activation)) results.push_back(ResultOf(*op.operands[0], *n));
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 // Multiply-adds alone: bias and activation are done on elements that are at hand.
@@ -166,6 +174,7 @@ void ProductGradient(GradientContext& c, ValueId dy, int w) {
 }
 
 absl::Status LinearGradient(GradientContext& c) {
+  if (absl::Status status = CheckDifferentiable(c); !status.ok()) return status;
   if (!c.result_gradient().valid()) return absl::OkStatus();
   const ValueId dy = BeforeActivation(c);
   if (!c.builder().status().ok()) return c.builder().status();
@@ -200,7 +209,7 @@ absl::Status InferLinearGroup(const OpTypes& op, TypeList& results) {
     if (!n.ok()) return n.status();
     results.push_back(ResultOf(*op.operands[0], *n));
   }
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 double LinearGroupFlops(const OpTypes& op, const TypeList& results) {
@@ -266,6 +275,7 @@ void GradientsAtOnce(GradientContext& c, int count) {
 }
 
 absl::Status LinearGroupGradient(GradientContext& c) {
+  if (absl::Status status = CheckDifferentiable(c); !status.ok()) return status;
   const auto count = static_cast<int>(GroupSize(c.attributes()));
   bool whole = c.needs(0);
   for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid() && c.needs(1 + i);
@@ -298,7 +308,7 @@ absl::Status InferLinearGroupGrad(const OpTypes& op, TypeList& results) {
     results.push_back(
         {.dtype = op.operands[i]->dtype, .dims = op.operands[i]->dims, .sharding = {}});
   }
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 double LinearGroupGradFlops(const OpTypes& op, const TypeList& results) {

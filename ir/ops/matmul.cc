@@ -6,6 +6,7 @@
 #include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/product_type.h"
 
 // Matrix products: x (… m k) times w (… k n) with numpy's broadcasting of what stands before the
 // matrices, and the products of their backward. A weight of two dimensions has fused forms: both
@@ -61,7 +62,7 @@ absl::Status InferMatMul(const OpTypes& op, TypeList& results) {
   dims->push_back(x.dims[p.x_m]);
   dims->push_back(w.dims[p.w_n]);
   results.push_back({.dtype = x.dtype, .dims = *std::move(dims), .sharding = {}});
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 double MatMulFlops(const OpTypes& op, const TypeList& results) {
@@ -139,6 +140,7 @@ void SetProduct(GradientContext& c, int i, ValueId left, ValueId right, const At
 // With X and W as they are stored, Y = X' W' and ' for what the attributes ask:
 // dX' = dY W'^T and dW' = X'^T dY.
 absl::Status MatMulGradient(GradientContext& c) {
+  if (absl::Status status = CheckDifferentiable(c); !status.ok()) return status;
   const ValueId x = c.operand(0), w = c.operand(1), dy = c.result_gradient();
   const size_t x_rank = c.operand_type(0).dims.size(), w_rank = c.operand_type(1).dims.size();
   if (w_rank == 2 && c.needs(0) && c.needs(1)) return FusedGradient(c);
@@ -180,7 +182,7 @@ absl::Status InferMatMulGrad(const OpTypes& op, TypeList& results) {
   for (const TensorType* operand : product) {
     results.push_back({.dtype = operand->dtype, .dims = operand->dims, .sharding = {}});
   }
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 double MatMulGradFlops(const OpTypes& op, const TypeList&) {
@@ -209,7 +211,7 @@ absl::Status InferMatMulWeightGrad(const OpTypes& op, TypeList& results) {
   const int64_t k = x.dims[p.x_k], n = dy.dims.back();
   results.push_back(
       {.dtype = x.dtype, .dims = p.transpose_w ? Dims{n, k} : Dims{k, n}, .sharding = {}});
-  return absl::OkStatus();
+  return SetProductType(op.attributes, results);
 }
 
 double MatMulWeightGradFlops(const OpTypes& op, const TypeList&) {
@@ -333,7 +335,8 @@ absl::Status EvaluateMatMulWeightGrad(Evaluation& e) {
 extern const OpInfo kMatMulOp = {
     .name = "MatMul",
     .summary =
-        "x [..,m,k] times w [..,k,n]; transpose_x and transpose_w swap the last two dimensions",
+        "x [..,m,k] times w [..,k,n]; transpose_x and transpose_w swap the last two dimensions; "
+        "written as `out`, in the type of x without it",
     .operands = 2,
     .infer = InferMatMul,
     .flops = MatMulFlops,

@@ -38,11 +38,13 @@ struct Way {
   int64_t tensor_parallel = 1;
   bool sequence_parallel = false;
   std::string recompute = "none";
+  bool fp8 = false;
 };
 
 std::string Show(const Gpt& gpt, const Way& way) {
   return absl::StrCat(gpt.name, " t=", way.tensor_parallel,
-                      way.sequence_parallel ? " sequence parallel " : " ", way.recompute);
+                      way.sequence_parallel ? " sequence parallel " : " ", way.recompute,
+                      way.fp8 ? " fp8" : "");
 }
 
 // Bytes that one layer keeps on a rank: table 2 of the paper. Its fully recomputed layer keeps its
@@ -52,6 +54,12 @@ double BytesOfALayer(const Gpt& gpt, const Way& way) {
   const auto t = static_cast<double>(way.tensor_parallel);
   const double core = way.recompute == "none" ? 5 * a * s / h : 0;
   if (way.recompute == "full") return 2 * s * b * h / (way.sequence_parallel ? t : 1);
+  // One byte where products alone read what they keep: 1 + 1 for the norms' results, 1 for
+  // attention's, beside the 2 that attention's backward reads, and 4 for Gelu's. The paper has 2
+  // and 2 for the norms' results, 2 for attention's, 8 for Gelu's: 5 bytes less, 2 of them of the
+  // norms.
+  if (way.fp8 && way.sequence_parallel) return s * b * h / t * (29 + core);
+  if (way.fp8) return s * b * h * (8 + 21 / t + core / t);
   if (way.sequence_parallel) return s * b * h / t * (34 + core);
   return s * b * h * (10 + 24 / t + core / t);
 }
@@ -68,7 +76,8 @@ transforms::PipelinedStep Spread(const Gpt& gpt, int64_t layers, const Way& way)
   const ClusterShardingPrices prices(transforms::MakeMesh(degrees).value(), cluster, *cost_model);
   transforms::SpreadOptions options = {
       .prices = way.sequence_parallel ? &prices : nullptr,
-      .recompute = transforms::ParseRecomputePolicy(way.recompute).value()};
+      .recompute = transforms::ParseRecomputePolicy(way.recompute).value(),
+      .fp8_mixed = way.fp8};
   options.sharding.sequence_parallel = way.sequence_parallel;
   return transforms::ParallelTransform3d(step, degrees, options).value();
 }
@@ -91,10 +100,12 @@ TEST(Activations, AreThoseOfKorthikantisFormulas) {
       for (const bool sequence_parallel : {false, true}) {
         if (t == 1 && sequence_parallel) continue;
         for (const char* recompute : {"none", "selective", "full"}) {
-          const Way way = {t, sequence_parallel, recompute};
-          const double layer =
-              (SavedBytes(Spread(gpt, 5, way)) - SavedBytes(Spread(gpt, 3, way))) / 2;
-          EXPECT_NEAR(layer / BytesOfALayer(gpt, way), 1, 1e-3) << Show(gpt, way);
+          for (const bool fp8 : {false, true}) {
+            const Way way = {t, sequence_parallel, recompute, fp8};
+            const double layer =
+                (SavedBytes(Spread(gpt, 5, way)) - SavedBytes(Spread(gpt, 3, way))) / 2;
+            EXPECT_NEAR(layer / BytesOfALayer(gpt, way), 1, 1e-3) << Show(gpt, way);
+          }
         }
       }
     }

@@ -27,6 +27,7 @@ using transforms::PipelineSchedule;
 struct Shape {
   int64_t dp = 1, hp = 1, pp = 1, microbatches = 1, chunks = 1;
   bool split = false;
+  bool fp8_mixed = false;
 };
 
 // Spreads, lowers and plays `function` with everything on one stream a rank; gives the orders in
@@ -42,6 +43,7 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
                     .chunks = static_cast<int32_t>(shape.chunks),
                     .placement = schedule.placement};
   options.updates_each_microbatch = schedule.asynchronous;
+  options.fp8_mixed = shape.fp8_mixed;
   played.step =
       transforms::ParallelTransform3d(
           function,
@@ -133,6 +135,34 @@ TEST(Memory, IsWhatBruteForceFinds) {
     }
   }
   EXPECT_GT(compared, 200);
+}
+
+// Of a step with 8-bit copies, which backward reads in the place of what they were made from.
+TEST(Memory, IsWhatBruteForceFindsWithCopies) {
+  for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zbv", "chimera"}) {
+    for (const int64_t hp : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(name, " hp=", hp));
+      const PipelineSchedule& schedule = *transforms::FindSchedule(name).value();
+      const Shape shape = {.dp = 2,
+                           .hp = hp,
+                           .pp = 2,
+                           .microbatches = 4,
+                           .chunks = schedule.chunks == 0 ? 2 : schedule.chunks,
+                           .split = absl::string_view(name).substr(0, 2) == "zb",
+                           .fp8_mixed = true};
+      ir::Function step =
+          ir::Mlp({.layers = 8, .dim = 32, .batch = 512, .dtype = ir::DType::kBF16}).value();
+      ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+      transforms::RankOrders orders;
+      const Played played = PlayBlocking(step, schedule, shape, orders);
+      const std::vector<int64_t> peaks = BruteForcePeaks(played.step, orders, 0);
+      for (int32_t r = 0; r < played.program.rank_count(); ++r) {
+        const RankClassId id(r);
+        const Bytes peak = played.report.ranks[id].memory.total - ResidentOf(played.program, id);
+        EXPECT_EQ(peak.count(), peaks[static_cast<size_t>(played.program.rank(id).stage)]) << r;
+      }
+    }
+  }
 }
 
 // An MLP of equal stages, each of which keeps as much of a microbatch.

@@ -105,7 +105,8 @@ Played Play(const ir::Function& given, const Configuration& c,
                   .placement = schedule.placement},
        .updates_each_microbatch = schedule.asynchronous,
        .recompute = Must(transforms::ParseRecomputePolicy(c.recompute)),
-       .zero = c.zero}));
+       .zero = c.zero,
+       .fp8_mixed = c.fp8_mixed}));
   const cluster::Cluster cluster = Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = Must(cost_models::MakeCostModel(c.cost_model));
   played.program = Must(Lower({.step = played.step,

@@ -30,6 +30,7 @@ struct Configuration {
   Bytes bucket_size = LoweringOptions().bucket_size;
   std::string recompute = "none";
   transforms::ZeroOptions zero = {};
+  bool fp8_mixed = false;
 };
 std::string ToString(const Configuration& configuration);
 

@@ -73,7 +73,7 @@ TEST(StepSetup, OfShards) {
   row.measure = MemoryMeasure::kReserved;
   EXPECT_EQ(Show(row),
             "gpt:layers=32,hidden=4096,heads=32,seq=8192,vocab=128256,flash=1,kv_heads=8,ffn=14336,"
-            "mlp=swiglu --batch-size 16 --dtype bf16 --cluster h100-torchtitan:1 "
+            "mlp=swiglu --batch-size 16 --dtype fp8-mixed --cluster h100-torchtitan:1 "
             "--dp 8 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3 --recompute full "
             "--stack torchtitan --layers-per-stage  --memory-overhead fragmentation=0.05");
 }

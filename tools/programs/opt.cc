@@ -9,6 +9,7 @@
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "transforms/fp8_mixed.h"
 #include "transforms/parallel.h"
 #include "transforms/pass.h"
 
@@ -44,7 +45,7 @@ void ListPasses() {
 }
 
 absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
-  transforms::SpreadOptions options = {.zero = flags.zero};
+  transforms::SpreadOptions options = {.zero = flags.zero, .fp8_mixed = flags.model.fp8_mixed()};
   ORRERY_ASSIGN_OR_RETURN(
       options.recompute,
       Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
@@ -117,6 +118,9 @@ absl::Status Optimize(const Flags& flags) {
   if (WantsStep(flags)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   if (flags.summary) return PrintSummary(flags, function);
   if (Spreads(flags)) return PrintStages(flags, function);
+  if (WantsStep(flags) && flags.model.fp8_mixed()) {
+    ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
+  }
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
   return absl::OkStatus();
 }

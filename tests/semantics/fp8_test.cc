@@ -1,0 +1,302 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+#include "ir/models/mlp.h"
+#include "ir/rebuild.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/status.h"
+#include "tests/semantics/compare.h"
+#include "tests/semantics/random_step.h"
+#include "tests/semantics/spread.h"
+#include "transforms/fp8_mixed.h"
+#include "transforms/microbatch.h"
+#include "transforms/parallel.h"
+#include "transforms/plain_prices_test_util.h"
+#include "transforms/split_backward.h"
+#include "transforms/training_step.h"
+
+// A step with 8-bit products computes what it computes without them: exactly where nothing is
+// rounded, wherever its ranks are, and within what three bits allow where it is.
+
+namespace orrery::semantics {
+namespace {
+
+using transforms::ParallelDegrees;
+using transforms::PlainPrices;
+using transforms::SpreadOptions;
+
+// A forward function of f32 in bf16.
+ir::Function InBf16(const ir::Function& function) {
+  const auto narrow = [](const ir::TensorType& type) {
+    ir::TensorType narrowed = type;
+    if (type.dtype == ir::DType::kF32) narrowed.dtype = ir::DType::kBF16;
+    return narrowed;
+  };
+  ir::Rebuild change;
+  change.input = [&](const ir::Input&, const ir::TensorType& type) { return narrow(type); };
+  change.uninferred = [&](ir::OpKind, const ir::TensorType& type) { return narrow(type); };
+  return ir::RebuildWithInputs(function, change).value();
+}
+
+ir::Function MlpStep(const std::string& optimizer) {
+  ir::Function step =
+      ir::Mlp({.layers = 4, .dim = 64, .batch = 192, .dtype = ir::DType::kBF16}).value();
+  EXPECT_TRUE(transforms::AppendOptimizer(step, optimizer).value());
+  return step;
+}
+
+// With the copy of each weight.
+Named WithCopies(const ir::Function& step, Named inputs) {
+  for (const ir::Input& input : step.inputs()) {
+    if (input.role != ir::InputRole::kParameter) continue;
+    const std::string name(step.value_name(input.value));
+    const Tensor& weight = inputs.at(name);
+    Tensor copy(ir::DType::kF8, weight.dims());
+    copy.floats() = weight.floats();
+    inputs.emplace(absl::StrCat(name, ".f8"), std::move(copy));
+  }
+  return inputs;
+}
+
+struct Expected {
+  explicit Expected(ir::Function of)
+      : step(std::move(of)), inputs(RandomInputs(step, 7)), outputs(RunAll(step, inputs).outputs) {}
+
+  ir::Function step;
+  Named inputs, outputs;
+};
+
+int CountIn8Bits(const ir::Function& function) {
+  int count = 0;
+  for (const ir::OpId op : function.order()) {
+    count += function.attributes(op).Find("out") != nullptr ? 1 : 0;
+  }
+  return count;
+}
+
+void ExpectSendsIn16Bits(const ir::Function& function) {
+  for (const ir::OpId op : function.order()) {
+    if (function.kind(op) != ir::OpKind::kSend) continue;
+    EXPECT_NE(function.type(function.operands(op)[0]).dtype, ir::DType::kF8) << function.name();
+  }
+}
+
+// Each copy that the update makes is of the weight that it makes.
+void ExpectCopiesOfWeights(const Named& outputs) {
+  for (const auto& [name, copy] : outputs) {
+    if (!absl::EndsWith(name, ".f8'")) continue;
+    const auto weight = outputs.find(absl::StrCat(name.substr(0, name.size() - 4), "'"));
+    ASSERT_NE(weight, outputs.end()) << name;
+    EXPECT_LE(ir::Distance(copy, weight->second), 1e-8) << name;
+  }
+}
+
+// Products in 8 bits that ran; -1 where the step cannot be spread like this.
+int ExpectSameStep(const Expected& expected, const ParallelDegrees& d, SpreadOptions options,
+                   absl::string_view schedule = "1f1b") {
+  SCOPED_TRACE(absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches,
+                            " zero=", options.zero.stage, " group=", options.zero.group,
+                            options.offload.optimizer ? " offload" : "", " ", schedule));
+  options.fp8_mixed = true;
+  const auto step = transforms::ParallelTransform3d(expected.step, d, options);
+  if (AsInfeasible(step.status()).has_value()) return -1;
+  EXPECT_TRUE(step.ok()) << step.status();
+  if (!step.ok()) return -1;
+  int products = 0;
+  for (const ir::Function& function : step->Functions()) {
+    EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function) << ir::Print(function);
+    products += CountIn8Bits(function);
+    ExpectSendsIn16Bits(function);
+  }
+  if (testing::Test::HasFailure()) return -1;
+  const PipelinedOutcome outcome =
+      RunPipelined(*step, OrdersOf(schedule, *step), WithCopies(expected.step, expected.inputs));
+  ExpectSame(outcome.outputs, expected.outputs, 1e-8);
+  ExpectCopiesOfWeights(outcome.outputs);
+  EXPECT_LE(outcome.disagreement, 1e-8);
+  EXPECT_EQ(outcome.lost, 0);
+  return products;
+}
+
+TEST(Fp8Mixed, IsTheMlpHoweverItIsSpread) {
+  for (const char* optimizer : {"sgd", "adam"}) {
+    const Expected expected(MlpStep(optimizer));
+    for (const int64_t dp : {1, 2, 4}) {
+      for (const int64_t hp : {1, 2, 4}) {
+        for (const int64_t pp : {1, 2}) {
+          for (const int64_t microbatches : {1, 3}) {
+            const ParallelDegrees d = {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches};
+            const int products = ExpectSameStep(expected, d, {});
+            EXPECT_EQ(products, 8) << "four forward, four backward";
+            if (HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Fp8Mixed, IsTheMlpWhoeverKeepsWhat) {
+  const Expected expected(MlpStep("adam"));
+  for (const int64_t stage : {1, 2, 3}) {
+    for (const int64_t pp : {1, 2}) {
+      for (const int64_t group : {0, 2}) {
+        for (const bool host : {false, true}) {
+          const SpreadOptions options = {.zero = {.stage = stage, .group = group},
+                                         .offload = {.optimizer = host}};
+          EXPECT_GT(ExpectSameStep(expected, {.dp = 4, .pp = pp, .microbatches = 3}, options), 0);
+          EXPECT_GT(ExpectSameStep(expected, {.dp = 2, .hp = 2, .pp = pp}, options), 0);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Fp8Mixed, IsTheMlpInPartsAndAgain) {
+  Expected expected(MlpStep("adam"));
+  const auto recompute = transforms::ParseRecomputePolicy("match:^y").value();
+  for (const int64_t hp : {1, 2}) {
+    const ParallelDegrees d = {.dp = 2, .hp = hp, .pp = 2, .microbatches = 3};
+    EXPECT_GT(ExpectSameStep(expected, d, {.recompute = recompute}), 8) << "some run again";
+  }
+  EXPECT_TRUE(transforms::SplitBackward(expected.step).value());
+  for (const int64_t zero : {0, 2, 3}) {
+    const ParallelDegrees d = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 3};
+    const SpreadOptions options = {.stages = {.split_backward = true}, .zero = {.stage = zero}};
+    EXPECT_EQ(ExpectSameStep(expected, d, options, "zb-h1"), 12);
+  }
+}
+
+// With weights stored in several ways, biases, residuals and shared weights; by cost and by
+// pattern.
+TEST(Fp8Mixed, IsAnyStep) {
+  constexpr PlainPrices::Rates kRates = {
+      .flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9};
+  int products = 0, spread = 0;
+  for (uint32_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const RandomShape shape = {
+        .seed = seed, .layers = 3, .batch = 96, .width_unit = 32, .tied = seed % 3 == 0};
+    ir::Function step = InBf16(RandomForward(shape));
+    ASSERT_TRUE(transforms::MakeTrainingStep(step, {.loss = {.kind = "mse"}}).ok());
+    const Expected expected(std::move(step));
+    const ParallelDegrees d = {.dp = 1 + seed % 2,
+                               .hp = 1 + seed / 2 % 2,
+                               .pp = 1 + seed / 4 % 2,
+                               .microbatches = 1 + seed % 3};
+    const PlainPrices prices(transforms::MakeMesh(d).value(), kRates);
+    const SpreadOptions options = {.prices = seed % 5 < 2 ? &prices : nullptr,
+                                   .zero = {.stage = seed % 4}};
+    const int ran = ExpectSameStep(expected, d, options);
+    ASSERT_FALSE(HasFailure()) << ir::Print(expected.step).substr(0, 4000);
+    spread += ran >= 0 ? 1 : 0;
+    products += std::max(ran, 0);
+  }
+  EXPECT_GT(spread, 40);
+  EXPECT_GT(products, 100);
+}
+
+// Two layers on 16 rows, and their loss.
+ir::Function TwoLayers() {
+  ir::Builder b("two_layers");
+  const auto type = [](ir::Dims dims) {
+    return ir::TensorType{ir::DType::kBF16, std::move(dims), {}};
+  };
+  const ir::ValueId x = b.Data("x", type({16, 32}));
+  const ir::ValueId w0 = b.Parameter("w0", type({32, 64}));
+  const ir::ValueId w1 = b.Parameter("w1", type({64, 32}));
+  b.Return(b.MatMul(b.Relu(b.MatMul(x, w0, "y0"), "a0"), w1, "y1"));
+  ir::Function step = std::move(b).Finalize().value();
+  EXPECT_TRUE(
+      transforms::MakeTrainingStep(step, {.optimizer = "none", .loss = {.kind = "mse"}}).ok());
+  return step;
+}
+
+// Its gradients, rounded to the type of each value after each op.
+Named Rounded(const ir::Function& step, const Named& inputs) {
+  const ir::Execution execution = ir::Execute(step, inputs).value();
+  Named gradients;
+  for (size_t i = 0; i < execution.outputs.size(); ++i) {
+    if (step.outputs()[i].role != ir::OutputRole::kGradient) continue;
+    gradients.emplace(step.value_name(step.outputs()[i].value), execution.outputs[i]);
+  }
+  return gradients;
+}
+
+// Numbers that 3 bits hold: up to 16 in forward, and in backward sixteenths of them up to 1.
+Named WholeInputs(const ir::Function& step) {
+  Named inputs = RandomInputs(step, 3);
+  for (auto& [name, tensor] : inputs) {
+    const bool weight = name[0] == 'w';
+    const int64_t columns = tensor.dims().back();
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const int64_t row = i / columns, column = i % columns;
+      // Of a weight two elements a row and at most four a column.
+      const bool is_zero = weight && (column + 5 * row) % (columns / 2) != 0;
+      tensor.SetNumber(i, is_zero ? 0.0 : (row + column) % 3 == 0 ? -1.0 : 1.0);
+    }
+  }
+  return inputs;
+}
+
+TEST(Fp8Mixed, IsExactOnSmallWholeNumbers) {
+  const ir::Function step = TwoLayers();
+  ir::Function mixed = step;
+  ASSERT_TRUE(transforms::Fp8Mixed(mixed).value());
+  const Named inputs = WholeInputs(step);
+  const Named expected = Rounded(step, inputs), gradients = Rounded(mixed, inputs);
+  ASSERT_EQ(gradients.size(), 2);
+  for (const auto& [name, gradient] : expected) {
+    EXPECT_EQ(ir::Distance(gradients.at(name), gradient), 0) << name;
+    double largest = 0;
+    for (const double value : gradient.floats()) largest = std::max(largest, std::abs(value));
+    EXPECT_GT(largest, 0) << name;
+  }
+}
+
+double Norm(const Tensor& x, const Tensor* minus = nullptr) {
+  double sum = 0;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const double value = x.Number(i) - (minus == nullptr ? 0 : minus->Number(i));
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+// Three bits round by up to 2^-4 of a number. What makes w0's gradient has been through products
+// with six rounded operands, and a Relu that opens or closes where its operand is near zero.
+TEST(Fp8Mixed, IsNearOnRandomNumbers) {
+  const ir::Function step = TwoLayers();
+  ir::Function mixed = step;
+  ASSERT_TRUE(transforms::Fp8Mixed(mixed).value());
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    const Named inputs = RandomInputs(step, seed);
+    const Named expected = Rounded(step, inputs), gradients = Rounded(mixed, inputs);
+    for (const auto& [name, gradient] : expected) {
+      const double error = Norm(gradients.at(name), &gradient) / Norm(gradient);
+      EXPECT_LT(error, name == "dw0" ? 0.2 : 0.1) << name;
+      EXPECT_GT(error, 0.005) << name << ": more bits than there are";
+    }
+  }
+}
+
+// It is one product for Fp8Mixed however often it is asked.
+TEST(Fp8Mixed, IsDoneOnce) {
+  ir::Function step = MlpStep("adam");
+  ASSERT_TRUE(transforms::Fp8Mixed(step).value());
+  const std::string text = ir::Print(step);
+  EXPECT_FALSE(transforms::Fp8Mixed(step).value());
+  EXPECT_EQ(ir::Print(step), text);
+}
+
+}  // namespace
+}  // namespace orrery::semantics
