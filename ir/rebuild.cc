@@ -84,7 +84,7 @@ class Rebuilder {
       for (int32_t i = 0; i < from_.result_count(op); ++i) {
         const ValueId old = from_.result(op, i);
         ids.push_back(change_.uninferred
-                          ? TypeOf(old, change_.uninferred(from_.kind(op), from_.type(old)))
+                          ? TypeOf(old, change_.uninferred(op, from_.type(old)))
                           : Kept(old));
       }
       return ids;

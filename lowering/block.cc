@@ -194,6 +194,7 @@ class BlockLowering {
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
       if (buffers_.buffer[result] == result) block_.memory.push_back(RoomOf(op, result, task));
     }
+    if (function_.kind(op) == OpKind::kExtendRowsGrad) KeepSums(op, task);
     Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
@@ -203,6 +204,17 @@ class BlockLowering {
       freed.bytes = -freed.bytes;
       block_.memory.push_back(freed);
     }
+  }
+
+  // Gradients of earlier slices' keys and values are summed up from the last slice on, each until
+  // the backward of its own.
+  void KeepSums(OpId op, int32_t task) {
+    const int64_t rows = BytesOf(function_.result(op));
+    const bool last = function_.attributes(op).Int("later", 0) == 0;
+    const int64_t change = last ? BytesOf(function_.operands(op)[0]) - rows : -rows;
+    if (change == 0) return;
+    block_.memory.push_back(
+        {.task = task, .kind = simulator::MemoryKind::kActivations, .bytes = change});
   }
 
   // What the software needs while the op runs.

@@ -18,6 +18,7 @@
 #include "transforms/parallel.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/slice_sequence.h"
 #include "transforms/split_backward.h"
 
 namespace orrery::search {
@@ -297,6 +298,10 @@ class CandidatePlayer {
                                       .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_,
                                       .offload = offload_};
+    if (schedule_.slices_sequence && candidate_.microbatches > 1) {
+      ORRERY_ASSIGN_OR_RETURN(options.slices,
+                              transforms::EqualSlices(setting_.step, candidate_.microbatches));
+    }
     if (candidate_.zero != 0) options.zero = setting_.zero;
     options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
