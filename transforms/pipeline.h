@@ -63,6 +63,18 @@ struct PipelinedStep {
   std::vector<SequenceSlice> slices = {};
   SliceRange slice = {};
 
+  /// What a stage runs for a microbatch.
+  struct Parts {
+    const StageFunction &forward, &backward, &weights;
+  };
+  Parts PartsOf(size_t stage, int64_t microbatch) const {
+    if (slices.empty()) {
+      return {stages[stage].forward, stages[stage].backward, stages[stage].weights};
+    }
+    const SequenceSlice::Stage& of = slices[static_cast<size_t>(microbatch)].stages[stage];
+    return {of.forward, of.backward, of.weights};
+  }
+
   /// All functions that have something to do, stage by stage: what `opt` prints.
   std::vector<ir::Function> Functions() const;
 };
