@@ -30,6 +30,8 @@ struct Configuration {
   Bytes bucket_size = LoweringOptions().bucket_size;
   std::string recompute = "none";
   transforms::ZeroOptions zero = {};
+  std::vector<transforms::SliceRange> slices = {};  // of the sequence
+  bool fuse_runs = false;
 };
 std::string ToString(const Configuration& configuration);
 
