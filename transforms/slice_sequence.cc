@@ -8,7 +8,6 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/pass.h"
 #include "transforms/step_phases.h"
 
 namespace orrery::transforms {
@@ -36,6 +35,7 @@ class SequenceSlicer {
         slice_(slice),
         length_(SequenceLength(from)),
         phase_(FindPhases(from)),
+        names_(SequenceInputs(from)),
         builder_(from.name()),
         share_(from.value_limit(), Share::kSame),
         dim_(from.value_limit(), 0),
@@ -44,12 +44,11 @@ class SequenceSlicer {
         extended_(from.value_limit()) {}
 
   absl::StatusOr<Function> Run() {
-    const std::vector<std::string> names = SequenceInputs(from_);
     for (const ir::Input& input : from_.inputs()) {
       const std::string name(from_.value_name(input.value));
       ir::TensorType type = from_.type(input.value);
       const bool rows = input.role == ir::InputRole::kData &&
-                        std::find(names.begin(), names.end(), name) != names.end();
+                        std::find(names_.begin(), names_.end(), name) != names_.end();
       if (rows) SetRows(input.value, 1);
       if (rows) type.dims[1] = slice_.rows;
       values_[input.value] = builder_.AddInput(name, type, input.role);
@@ -83,8 +82,9 @@ class SequenceSlicer {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat(from_.name(), ": ", NameOf(op), " ", why,
-                                "; slices of a sequence want a model that is causal; try a "
-                                "schedule of parts of the batch, such as 1f1b")});
+                                " (positions are dimension 1 of %", names_.front(),
+                                "); slices of a sequence want a causal model; try a schedule of "
+                                "parts of the batch, such as 1f1b")});
   }
 
   absl::Status Copy(OpId op) {
@@ -143,8 +143,7 @@ class SequenceSlicer {
         {.attributes = from_.attributes(op), .operands = operands, .mesh = from_.mesh()}, results);
   }
 
-  // Whatever may be split by rows among ranks may be cut by rows into slices, as long as nothing is
-  // put together.
+  // What may be split by rows among ranks may be cut into slices, if nothing is put together.
   absl::Status CopyRows(OpId op) {
     if (from_.info(op).sharding == nullptr) return Refuse(op, "computes along the positions");
     const ShardingRule rule = RuleOf(op);
@@ -153,7 +152,9 @@ class SequenceSlicer {
       const ValueId operand = from_.operands(op)[i];
       if (share_[operand] != Share::kRows) continue;
       const int8_t own = rule.operands[i][DimOf(operand)];
-      if (own == ir::kNoFactor || !rule.exact) return Refuse(op, "computes along the positions");
+      // What is drawn at random is so in each slice.
+      const bool exact = rule.exact || from_.info(op).random;
+      if (own == ir::kNoFactor || !exact) return Refuse(op, "computes along the positions");
       if (factor != ir::kNoFactor && own != factor) {
         return Refuse(op, "takes positions times positions, and is no causal Attention");
       }
@@ -203,7 +204,6 @@ class SequenceSlicer {
     }
   }
 
-  // Of an op that names its shape.
   ir::AttributeSet AttributesOf(OpId op) const {
     ir::AttributeSet attributes = from_.attributes(op);
     const bool shaped = from_.kind(op) == OpKind::kReshape || from_.kind(op) == OpKind::kExpand;
@@ -255,22 +255,18 @@ class SequenceSlicer {
                                         {"slice", int64_t{1}}});
   }
 
-  // Rows of a slice as a summand of the whole: zeros around them. It takes over the name.
-  ValueId Padded(ValueId value) {
-    const std::string name(from_.value_name(value));
-    builder_.function().SetName(values_[value], "");
-    return builder_.Op(OpKind::kPad, {values_[value]}, name,
-                       {{"axes", One(dim_[value])},
-                        {"before", One(slice_.begin)},
-                        {"after", One(length_ - slice_.begin - slice_.rows)},
-                        {"slice", int64_t{1}}});
-  }
-
+  // Rows of a slice as a summand of the whole: with zeros around them, which take over the name.
   ValueId AsSummand(ValueId value) {
     if (share_[value] != Share::kRows) return values_[value];
     const auto [found, fresh] = padded_.try_emplace(value.index());
-    if (fresh) found->second = Padded(value);
-    return found->second;
+    if (!fresh) return found->second;
+    const std::string name(from_.value_name(value));
+    builder_.function().SetName(values_[value], "");
+    return found->second = builder_.Op(OpKind::kPad, {values_[value]}, name,
+                                       {{"axes", One(dim_[value])},
+                                        {"before", One(slice_.begin)},
+                                        {"after", One(length_ - slice_.begin - slice_.rows)},
+                                        {"slice", int64_t{1}}});
   }
 
   // f(a + b) = f(a) + f(b), of sums over the slices.
@@ -309,23 +305,15 @@ class SequenceSlicer {
   }
 
   absl::Status CheckAttention(OpId op) const {
-    const ir::AttributeSet& attributes = from_.attributes(op);
-    const bool gradient = from_.kind(op) == OpKind::kAttentionGrad;
-    if (attributes.Int("causal", 0) == 0) {
-      const bool masked = !gradient && from_.operands(op).size() > 3;
-      return Refuse(op, masked ? "has a mask of its own, which may let a position see later ones"
-                               : "is not causal: a position sees later ones");
-    }
-    // What dropout kept is two operands of the gradient.
-    const size_t masked = gradient ? from_.operands(op).size() % 2 : from_.operands(op).size() - 3;
-    if (masked != 0) return Refuse(op, "has a mask besides being causal");
-    if (attributes.Find("ring_rows") != nullptr) return Refuse(op, "goes round a ring of ranks");
+    const absl::string_view why = WhyNotCausal(from_, op);
+    if (!why.empty()) return Refuse(op, why);
     for (size_t i = 0; i < from_.operands(op).size(); ++i) {
       const ValueId operand = from_.operands(op)[i];
       const size_t rank = from_.type(operand).dims.size();
-      const bool by_rows =
-          share_[operand] == Share::kRows && DimOf(operand) == (rank == 3 && i != 4 ? 1 : 2);
-      if (!by_rows) return Refuse(op, "has queries or keys that are no rows of the sequence");
+      const bool statistics = i == 4;
+      const size_t rows = rank == 3 && !statistics ? 1 : 2;
+      if (share_[operand] == Share::kRows && DimOf(operand) == rows) continue;
+      return Refuse(op, "has queries or keys that are no rows of the sequence");
     }
     return absl::OkStatus();
   }
@@ -386,6 +374,7 @@ class SequenceSlicer {
   const SliceRange slice_;
   const int64_t length_;
   const IdTable<OpId, StepPhase> phase_;
+  const std::vector<std::string> names_;  // of inputs with positions
   ir::Builder builder_;
   IdTable<ValueId, Share> share_;
   IdTable<ValueId, int8_t> dim_;  // of rows
@@ -399,26 +388,13 @@ class SequenceSlicer {
 }  // namespace
 
 absl::StatusOr<Function> SliceSequence(const Function& function, const SliceRange& slice) {
+  const int64_t length = SequenceLength(function);
+  if (slice.begin < 0 || slice.rows < 1 || slice.rows > length - slice.begin) {
+    return absl::InvalidArgumentError(absl::StrCat("a slice of ", slice.rows, " positions from ",
+                                                   slice.begin, " on, of a sequence of ", length,
+                                                   "; wanted one inside"));
+  }
   return SequenceSlicer(function, slice).Run();
 }
-
-extern const PassInfo kSliceSequencePass = {
-    .name = "slice-sequence",
-    .summary = "keeps the step of slice number `slice` of `slices` equal ones of the sequence",
-    .options = "slices=1,slice=1",
-    .run = [](Function& function, const PassOptions& options) -> absl::StatusOr<bool> {
-      ORRERY_ASSIGN_OR_RETURN(const int64_t count, PositiveOption(options, "slices"));
-      ORRERY_ASSIGN_OR_RETURN(const int64_t slice, PositiveOption(options, "slice"));
-      if (slice > count) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("slice=", slice, " of slices=", count, "; wanted one of them"));
-      }
-      if (count == 1) return false;
-      ORRERY_ASSIGN_OR_RETURN(const std::vector<SliceRange> slices, EqualSlices(function, count));
-      ORRERY_ASSIGN_OR_RETURN(function,
-                              SliceSequence(function, slices[static_cast<size_t>(slice - 1)]));
-      return true;
-    },
-};
 
 }  // namespace orrery::transforms

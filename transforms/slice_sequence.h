@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ir/function.h"
 #include "transforms/pipeline.h"
 
@@ -30,6 +31,10 @@ std::vector<std::string> SequenceInputs(const ir::Function& function);
 /// `count` slices of equally many positions. Infeasible (kDivisibility) where the sequence does not
 /// divide, or there is none.
 absl::StatusOr<std::vector<SliceRange>> EqualSlices(const ir::Function& function, int64_t count);
+
+/// Why an Attention, or its gradient, is not one in which a position meets itself and all earlier
+/// ones, no more and no less; empty when it is.
+absl::string_view WhyNotCausal(const ir::Function& function, ir::OpId attention);
 
 /// The step of one slice. `function`, of one device, has a whole training step.
 ///

@@ -8,6 +8,7 @@
 #include "ir/rebuild.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/pass.h"
 #include "transforms/slice_sequence.h"
 
 namespace orrery::transforms {
@@ -161,7 +162,15 @@ std::vector<std::string> SequenceInputs(const Function& function) {
 
 absl::StatusOr<std::vector<SliceRange>> EqualSlices(const Function& function, int64_t count) {
   const int64_t length = SequenceLength(function);
-  if (length % count != 0 || length == 0) {
+  if (length == 0) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat(function.name(),
+                                " has no data input of samples and positions, as "
+                                "its dimensions 0 and 1; slices of a sequence want one; try a "
+                                "schedule of parts of the batch, such as 1f1b")});
+  }
+  if (length % count != 0) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat("a sequence of ", length, " does not divide into ", count,
@@ -174,6 +183,18 @@ absl::StatusOr<std::vector<SliceRange>> EqualSlices(const Function& function, in
   return slices;
 }
 
+absl::string_view WhyNotCausal(const Function& function, OpId attention) {
+  const ir::AttributeSet& attributes = function.attributes(attention);
+  const size_t count = function.operands(attention).size();
+  const bool gradient = function.kind(attention) == OpKind::kAttentionGrad;
+  // What dropout has kept is two operands of the gradient.
+  const bool masked = gradient ? count % 2 != 0 : count > 3;
+  if (attributes.Find("ring_rows") != nullptr) return "goes round a ring of ranks";
+  if (attributes.Int("causal", 0) != 0) return masked ? "has a mask besides being causal" : "";
+  return masked ? "has a mask of its own, which may let a position see later ones"
+                : "is not causal: a position sees later ones";
+}
+
 absl::Status AddSlices(const std::vector<SliceRange>& slices,
                        const std::vector<std::string>& inputs, PipelinedStep& step) {
   const int64_t length = slices.back().begin + slices.back().rows;
@@ -183,5 +204,24 @@ absl::Status AddSlices(const std::vector<SliceRange>& slices,
   }
   return absl::OkStatus();
 }
+
+extern const PassInfo kSliceSequencePass = {
+    .name = "slice-sequence",
+    .summary = "keeps the step of slice number `slice` of `slices` equal ones of the sequence",
+    .options = "slices=1,slice=1",
+    .run = [](Function& function, const PassOptions& options) -> absl::StatusOr<bool> {
+      ORRERY_ASSIGN_OR_RETURN(const int64_t count, PositiveOption(options, "slices"));
+      ORRERY_ASSIGN_OR_RETURN(const int64_t slice, PositiveOption(options, "slice"));
+      if (slice > count) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("slice=", slice, " of slices=", count, "; wanted one of them"));
+      }
+      if (count == 1) return false;
+      ORRERY_ASSIGN_OR_RETURN(const std::vector<SliceRange> slices, EqualSlices(function, count));
+      ORRERY_ASSIGN_OR_RETURN(function,
+                              SliceSequence(function, slices[static_cast<size_t>(slice - 1)]));
+      return true;
+    },
+};
 
 }  // namespace orrery::transforms

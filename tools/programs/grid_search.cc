@@ -16,6 +16,7 @@
 #include "tools/flags.h"
 #include "transforms/offload.h"
 #include "transforms/recompute.h"
+#include "transforms/slice_sequence.h"
 
 // Plays every configuration and ranks them.
 
@@ -93,8 +94,9 @@ absl::Status Search(const Flags& flags) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
+  ORRERY_ASSIGN_OR_RETURN(search::Space space, MakeSpace(flags));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  space.sequence = transforms::SequenceLength(setting.step);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
                           search::Enumerate(space, setting.cluster.size(), setting.batch_size));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
