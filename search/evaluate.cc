@@ -10,6 +10,7 @@
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
 #include "search/memory_fit.h"
+#include "search/slices.h"
 #include "search/stage_weights.h"
 #include "search/steady_state.h"
 #include "simulator/play.h"
@@ -18,7 +19,6 @@
 #include "transforms/parallel.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/slice_sequence.h"
 #include "transforms/split_backward.h"
 
 namespace orrery::search {
@@ -298,18 +298,16 @@ class CandidatePlayer {
                                       .updates_each_microbatch = schedule_.asynchronous,
                                       .recompute = recompute_,
                                       .offload = offload_};
-    if (schedule_.slices_sequence && candidate_.microbatches > 1) {
-      ORRERY_ASSIGN_OR_RETURN(options.slices,
-                              transforms::EqualSlices(setting_.step, candidate_.microbatches));
-    }
     if (candidate_.zero != 0) options.zero = setting_.zero;
     options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
+    ORRERY_ASSIGN_OR_RETURN(options.slices, SlicesOf({setting_, schedule_, degrees_, options}));
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                             transforms::ParallelTransform3d(step_of_one(), degrees_, options));
     const int32_t rounds = RoundsFor(schedule_, shape_);
     ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, schedule_, rounds));
+    run.slices = options.slices;
     if (!schedule_.asynchronous) return run;
     const simulator::Report shorter = std::move(run.report);
     const int32_t batches = RoundsOfACycle(schedule_, shape_);

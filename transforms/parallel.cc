@@ -285,7 +285,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_RETURN_IF_ERROR(ApplyZero(options.zero, step));
   ORRERY_RETURN_IF_ERROR(OffloadOptimizer(options.offload, step));
   if (sliced) {
-    ORRERY_RETURN_IF_ERROR(AddSlices(options.slices, SequenceInputs(function), step));
+    ORRERY_RETURN_IF_ERROR(AddSlices(function, options.slices, step));
   }
   if (sliced) step.slice = MiddleOf(options.slices);
   step.devices = degrees.devices;

@@ -47,11 +47,11 @@ absl::string_view WhyNotCausal(const ir::Function& function, ir::OpId attention)
 /// causal attention puts positions together: the detail names the op.
 absl::StatusOr<ir::Function> SliceSequence(const ir::Function& function, const SliceRange& slice);
 
-/// Makes `step.slices`, one a range, which follow each other: the functions of each slice from
-/// those of the step, which are of any one of them. They are the same op by op, but for types and
-/// for where the slice begins. `inputs` are those of SequenceInputs.
-absl::Status AddSlices(const std::vector<SliceRange>& slices,
-                       const std::vector<std::string>& inputs, PipelinedStep& step);
+/// Makes `step.slices`, one a range: the functions of each slice from those of the step, which are
+/// of any slice of `whole`. They are the same op by op, but for types and for where the slice
+/// begins.
+absl::Status AddSlices(const ir::Function& whole, const std::vector<SliceRange>& slices,
+                       PipelinedStep& step);
 
 }  // namespace orrery::transforms
 

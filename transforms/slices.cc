@@ -195,9 +195,10 @@ absl::string_view WhyNotCausal(const Function& function, OpId attention) {
                 : "is not causal: a position sees later ones";
 }
 
-absl::Status AddSlices(const std::vector<SliceRange>& slices,
-                       const std::vector<std::string>& inputs, PipelinedStep& step) {
-  const int64_t length = slices.back().begin + slices.back().rows;
+absl::Status AddSlices(const Function& whole, const std::vector<SliceRange>& slices,
+                       PipelinedStep& step) {
+  const int64_t length = SequenceLength(whole);
+  const std::vector<std::string> inputs = SequenceInputs(whole);
   step.slices.resize(slices.size());
   for (size_t i = 0; i < slices.size(); ++i) {
     ORRERY_RETURN_IF_ERROR(SliceMaker(slices[i], length, inputs).Run(step, step.slices[i]));

@@ -4,10 +4,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "search/details.h"
 #include "search/explain.h"
 #include "search/memory_fit.h"
 #include "search/pipedream.h"
+#include "search/slices.h"
 #include "search/timeline.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
@@ -31,7 +33,7 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   search::Candidate candidate;
-  std::string schedule, orders;
+  std::string schedule, orders, slices;
   std::string recompute, offload;
   std::string json;
   std::string trace;
@@ -47,6 +49,13 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
             << setting.cluster.name << "\n"
             << search::ToString(candidate, setting.orders_file) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
+  const auto positions = [](std::string* out, const transforms::SliceRange& slice) {
+    absl::StrAppend(out, slice.rows);
+  };
+  if (!run.slices.empty()) {
+    std::cout << "  slices                   of " << absl::StrJoin(run.slices, ",", positions)
+              << " positions\n";
+  }
   if (run.report.fits) return;
   std::cout << "\n" << search::MisfitAndRemedies(setting, candidate, run);
 }
@@ -94,6 +103,8 @@ absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(setting.slices,
+                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
   if (!flags.plan.empty()) return PrintPlan(flags, setting);
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,
@@ -117,6 +128,10 @@ absl::Status Simulate(const Flags& flags) {
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
   ORRERY_RETURN_IF_ERROR(ParseSchedules(candidate.schedule).status());
+  if (!flags.slices.empty() &&
+      !transforms::FindSchedule(candidate.schedule).value()->slices_sequence) {
+    return absl::InvalidArgumentError("--slices: wanted a schedule of slices, as terapipe is");
+  }
   ORRERY_ASSIGN_OR_RETURN(const transforms::RecomputePolicy recompute,
                           Annotated(transforms::ParseRecomputePolicy(
                                         flags.recompute.empty() ? "none" : flags.recompute),
@@ -201,11 +216,14 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica [1]")(
-      "schedule", po::value(&flags.schedule),
-      "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "microbatches of a data-parallel replica; with --schedule terapipe slices of the sequence "
+      "[1]")("schedule", po::value(&flags.schedule),
+             "pipeline schedule; `schedule --list` names all [1f1b]")(
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
+      "slices", po::value(&flags.slices),
+      "of schedules whose microbatches are slices of the sequence (terapipe), how long each is: "
+      "equal, balanced (the pipeline takes the least), or positions, as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
