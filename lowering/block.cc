@@ -158,10 +158,11 @@ class BlockLowering {
                                                         // it was made
       } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
+        const bool slices = IsOfSlice(op);
         block_.memory.push_back({.task = task,
                                  .kind = buffers_.kind[operands[0]],
-                                 .growth = MemoryGrowth::kSoFar,
-                                 .bytes = -BytesOf(operands[1])});
+                                 .growth = slices ? MemoryGrowth::kNone : MemoryGrowth::kSoFar,
+                                 .bytes = -(slices ? BytesBefore(op) : BytesOf(operands[1]))});
       } else {
         Use(operands[i], task);
       }
@@ -233,9 +234,23 @@ class BlockLowering {
     BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
-      memory.growth = MemoryGrowth::kWithThis;
+      if (IsOfSlice(op)) {
+        memory.bytes += BytesBefore(op);
+      } else {
+        memory.growth = MemoryGrowth::kWithThis;
+      }
     }
     return memory;
+  }
+
+  // A Collect of slices of the sequence, and what those before it have left: they need not be
+  // alike.
+  bool IsOfSlice(OpId op) const { return function_.attributes(op).Find("begin") != nullptr; }
+  int64_t BytesBefore(OpId op) const {
+    const ir::AttributeSet& set = function_.attributes(op);
+    const ValueId part = function_.operands(op)[1];
+    const int64_t rows = function_.type(part).dims[static_cast<size_t>(set.Int("dim", 0))];
+    return BytesOf(part) / rows * set.Int("begin", 0);
   }
 
   // A stream runs its tasks in order, so only what another stream makes has to be waited for.

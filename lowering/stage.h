@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "lowering/block.h"
 #include "lowering/makers.h"
 #include "lowering/pricing.h"
@@ -63,8 +64,10 @@ struct Stage {
   Makers makers;
 
   /// Of which those of slices come last.
-  std::vector<PlacedBlock*> blocks() { return BlocksOf<PlacedBlock>(*this); }
-  std::vector<const PlacedBlock*> blocks() const { return BlocksOf<const PlacedBlock>(*this); }
+  template <typename Placed>
+  using Blocks = absl::InlinedVector<Placed*, 9>;
+  Blocks<PlacedBlock> blocks() { return BlocksOf<PlacedBlock>(*this); }
+  Blocks<const PlacedBlock> blocks() const { return BlocksOf<const PlacedBlock>(*this); }
   /// What makes the last gradients before the update.
   const Block& LastBackward() const {
     return weights.final().tasks.empty() ? backward.final() : weights.final();
@@ -72,10 +75,10 @@ struct Stage {
 
  private:
   template <typename Placed, typename Self>
-  static std::vector<Placed*> BlocksOf(Self& self) {
-    std::vector<Placed*> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
-                                &self.backward.later, &self.backward.last, &self.weights.first,
-                                &self.weights.later,  &self.weights.last,  &self.update};
+  static Blocks<Placed> BlocksOf(Self& self) {
+    Blocks<Placed> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
+                          &self.backward.later, &self.backward.last, &self.weights.first,
+                          &self.weights.later,  &self.weights.last,  &self.update};
     for (auto* phase : {&self.forward, &self.backward}) {
       for (Placed& slice : phase->slices) all.push_back(&slice);
     }

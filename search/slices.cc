@@ -184,6 +184,16 @@ absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text) {
   return lengths;
 }
 
+std::string SlicesText(const std::vector<SliceRange>& slices) {
+  const bool alike = std::ranges::all_of(
+      slices, [&](const SliceRange& slice) { return slice.rows == slices.front().rows; });
+  if (alike) return absl::StrCat(slices.size(), " of ", slices.front().rows, " positions");
+  const auto rows = [](std::string* out, const SliceRange& slice) {
+    absl::StrAppend(out, slice.rows);
+  };
+  return absl::StrCat(absl::StrJoin(slices, ",", rows), " positions");
+}
+
 absl::StatusOr<std::vector<SliceRange>> SlicesOf(const SliceQuestion& q) {
   const int64_t count = q.degrees.microbatches;
   const SliceLengths& wanted = q.setting.slices;

@@ -2,6 +2,7 @@
 #define ORRERY_SEARCH_SLICES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,6 +15,9 @@ namespace orrery::search {
 
 /// "equal", "balanced", or the positions of each slice: "1024,640,384".
 absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text);
+
+/// "16 of 128 positions", or where they differ "1024,640,384 positions".
+std::string SlicesText(const std::vector<transforms::SliceRange>& slices);
 
 /// How a candidate is spread, before it is cut.
 struct SliceQuestion {

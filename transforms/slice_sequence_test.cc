@@ -185,8 +185,8 @@ TEST(EqualSlices, DivideTheSequence) {
   const absl::Status odd = EqualSlices(step, 4).status();
   EXPECT_EQ(AsInfeasible(odd)->reason, InfeasibleReason::kDivisibility);
   EXPECT_EQ(AsInfeasible(odd)->detail,
-            "a sequence of 6 does not divide into 4 slices; --schedule terapipe cuts sequences, "
-            "not the batch");
+            "a sequence of 6 does not divide into 4 slices; terapipe cuts sequences, not the "
+            "batch; try another number, or --slices balanced");
   const Function flat = ir::ParseFunction(
                             "func @f (\n  %x: f32[6] data\n) {\n  %y: f32[6] = Relu(%x)\n"
                             "  return %y: result\n}\n")

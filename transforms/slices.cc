@@ -174,7 +174,8 @@ absl::StatusOr<std::vector<SliceRange>> EqualSlices(const Function& function, in
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat("a sequence of ", length, " does not divide into ", count,
-                                " slices; --schedule terapipe cuts sequences, not the batch")});
+                                " slices; terapipe cuts sequences, not the batch; try another "
+                                "number, or --slices balanced")});
   }
   std::vector<SliceRange> slices;
   for (int64_t i = 0; i < count; ++i) {

@@ -100,6 +100,25 @@ TEST(SlicesMemory, OfUnequalSlicesIsWhatBruteForceFinds) {
   }
 }
 
+// Where everything is copied, too: nothing is given back that was not taken, and all of it is.
+TEST(SlicesMemory, OfCopiesIsNeverNegative) {
+  const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48", 2);
+  for (const int64_t pp : {1, 2, 4}) {
+    const Played played = PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 4},
+                                            .cost_model = "distir",
+                                            .blocking = true,
+                                            .slices = {{0, 10}, {10, 7}, {17, 4}, {21, 3}}});
+    const auto timelines = simulator::MemoryTimeline(played.program, played.trace);
+    for (const auto& timeline : timelines.rows()) {
+      for (const auto& moment : timeline) {
+        for (const Bytes bytes : moment.by_kind) EXPECT_GE(bytes, Bytes(0));
+      }
+      const auto& end = timeline.back().by_kind;
+      EXPECT_LE(end[static_cast<size_t>(simulator::MemoryKind::kActivations)].count(), 2 * 24 * 4);
+    }
+  }
+}
+
 // A step in one slice is the step of the whole batch.
 TEST(SlicesMemory, OfOneSliceIsThatOfTheWhole) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48,flash=1", 2);

@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "search/details.h"
 #include "search/explain.h"
 #include "search/memory_fit.h"
@@ -49,12 +48,8 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
             << setting.cluster.name << "\n"
             << search::ToString(candidate, setting.orders_file) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
-  const auto positions = [](std::string* out, const transforms::SliceRange& slice) {
-    absl::StrAppend(out, slice.rows);
-  };
   if (!run.slices.empty()) {
-    std::cout << "  slices                   of " << absl::StrJoin(run.slices, ",", positions)
-              << " positions\n";
+    std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
   }
   if (run.report.fits) return;
   std::cout << "\n" << search::MisfitAndRemedies(setting, candidate, run);
