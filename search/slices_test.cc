@@ -72,9 +72,9 @@ TEST(Slices, BalancedAreFaster) {
             .hp = hp, .pp = pp, .microbatches = slices, .schedule = "terapipe"};
         SCOPED_TRACE(ToString(candidate));
         setting.slices = {};
-        const Run equal = Play(setting, candidate).value();
+        const auto equal = Play(setting, candidate).value();
         setting.slices = {.balanced = true};
-        const Run balanced = Play(setting, candidate).value();
+        const auto balanced = Play(setting, candidate).value();
         const std::vector<int64_t> rows = RowsOf(balanced);
         EXPECT_EQ(std::ssize(rows), slices);
         EXPECT_GT(rows.front(), rows.back());

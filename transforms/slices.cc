@@ -19,6 +19,9 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
+// Of all slices: with what they are lowered to an op takes half a kilobyte.
+constexpr int64_t kMostOps = int64_t{1} << 22;
+
 // The functions of a slice, from those of another one.
 class SliceMaker {
  public:
@@ -171,6 +174,9 @@ absl::StatusOr<std::vector<SliceRange>> EqualSlices(const Function& function, in
                                 "schedule of parts of the batch, such as 1f1b")});
   }
   if (length % count != 0) {
+    // Rather what no other number mends.
+    const absl::Status why = SliceSequence(function, {.begin = 0, .rows = 1}).status();
+    if (AsInfeasible(why).has_value()) return why;
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat("a sequence of ", length, " does not divide into ", count,
@@ -198,6 +204,16 @@ absl::string_view WhyNotCausal(const Function& function, OpId attention) {
 
 absl::Status AddSlices(const Function& whole, const std::vector<SliceRange>& slices,
                        PipelinedStep& step) {
+  int64_t ops = 0;
+  for (const PipelineStage& stage : step.stages) {
+    for (const StageFunction* part : stage.parts()) ops += std::ssize(part->function.order());
+  }
+  if (ops * std::ssize(slices) > kMostOps) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat(slices.size(), " slices of ", ops, " ops; at most ", kMostOps,
+                                " ops are simulated; try fewer slices")});
+  }
   const int64_t length = SequenceLength(whole);
   const std::vector<std::string> inputs = SequenceInputs(whole);
   step.slices.resize(slices.size());

@@ -95,11 +95,18 @@ absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
   return absl::OkStatus();
 }
 
+absl::Status ReadSlices(const Flags& flags, absl::string_view schedule, search::Setting& setting) {
+  ORRERY_ASSIGN_OR_RETURN(setting.slices,
+                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* found,
+                          transforms::FindSchedule(schedule));
+  if (flags.slices.empty() || found->slices_sequence) return absl::OkStatus();
+  return absl::InvalidArgumentError("--slices: wanted a schedule of slices, as terapipe is");
+}
+
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
-  ORRERY_ASSIGN_OR_RETURN(setting.slices,
-                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
   if (!flags.plan.empty()) return PrintPlan(flags, setting);
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,
@@ -123,10 +130,7 @@ absl::Status Simulate(const Flags& flags) {
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
   ORRERY_RETURN_IF_ERROR(ParseSchedules(candidate.schedule).status());
-  if (!flags.slices.empty() &&
-      !transforms::FindSchedule(candidate.schedule).value()->slices_sequence) {
-    return absl::InvalidArgumentError("--slices: wanted a schedule of slices, as terapipe is");
-  }
+  ORRERY_RETURN_IF_ERROR(ReadSlices(flags, candidate.schedule, setting));
   ORRERY_ASSIGN_OR_RETURN(const transforms::RecomputePolicy recompute,
                           Annotated(transforms::ParseRecomputePolicy(
                                         flags.recompute.empty() ? "none" : flags.recompute),
@@ -211,14 +215,14 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica; with --schedule terapipe slices of the sequence "
-      "[1]")("schedule", po::value(&flags.schedule),
-             "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "microbatches of a data-parallel replica, or slices of the sequence [1]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedule; `schedule --list` names all [1f1b]")(
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "slices", po::value(&flags.slices),
-      "of schedules whose microbatches are slices of the sequence (terapipe), how long each is: "
-      "equal, balanced (the pipeline takes the least), or positions, as in 1024,640,384 [equal]")(
+      "of terapipe, how long slices are: equal, balanced (so that the pipeline takes the "
+      "least), or the positions of each, as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
