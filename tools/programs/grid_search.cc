@@ -146,8 +146,7 @@ int Main(int argc, char** argv) {
       "schedule", po::value(&flags.schedule),
       "pipeline schedules; `schedule --list` names all [1f1b]")(
       "slices", po::value(&flags.slices),
-      "of terapipe, how long slices are: equal, balanced (so that the pipeline takes the "
-      "least), or the positions of each, as in 1024,640,384 [equal]")(
+      "of terapipe, how long slices are: equal, balanced, or as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "recompute", po::value(&flags.recompute),

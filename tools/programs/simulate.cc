@@ -221,8 +221,7 @@ int Main(int argc, char** argv) {
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "slices", po::value(&flags.slices),
-      "of terapipe, how long slices are: equal, balanced (so that the pipeline takes the "
-      "least), or the positions of each, as in 1024,640,384 [equal]")(
+      "of terapipe, how long slices are: equal, balanced, or as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),
