@@ -98,7 +98,7 @@ absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType d
                 input.role == ir::InputRole::kState || input.role == ir::InputRole::kAccumulator;
             return keeps ? type : convert(type);
           },
-      .uninferred = [&](ir::OpKind, const TensorType& type) { return convert(type); },
+      .uninferred = [&](ir::OpId, const TensorType& type) { return convert(type); },
       .attributes = attributes};
   absl::StatusOr<ir::Function> changed = Verified(ir::RebuildWithInputs(function, change));
   if (changed.ok()) return changed;

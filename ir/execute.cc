@@ -99,9 +99,19 @@ class Lockstep {
       }
       case OpKind::kAllSlice:
         return TakeOwnPart(op, place, operand(0));
+      case OpKind::kExtendRows:
+      case OpKind::kExtendRowsGrad: {
+        if (!around_.extend) return absl::UnimplementedError("there are no other slices");
+        ORRERY_ASSIGN_OR_RETURN(At(place, function_.result(op)),
+                                around_.extend(op, place, operand(0)));
+        return absl::OkStatus();
+      }
       case OpKind::kCollect: {
         Tensor all = operand(0);
-        PastePart(operand(1), 0, around_.microbatch, all);
+        const AttributeSet& set = function_.attributes(op);
+        const auto dim = static_cast<size_t>(set.Int("dim", 0));
+        const int64_t rows = operand(1).dims()[dim];
+        PasteRows(operand(1), dim, set.Int("begin", around_.microbatch * rows), all);
         At(place, function_.result(op)) = std::move(all);
         return absl::OkStatus();
       }

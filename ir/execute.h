@@ -49,11 +49,14 @@ std::string ExecutionName(const Function& function, ValueId value);
 /// One rank's tensors.
 using RankValues = IdTable<ValueId, Tensor>;
 
-/// What the ranks of a stage are handed from outside: messages, and which microbatch it is.
+/// What the ranks of a stage are handed from outside: messages, which microbatch it is, and what
+/// other slices of the sequence leave.
 struct Surroundings {
   int64_t microbatch = 0;
   std::function<void(OpId send, size_t place, const Tensor& value)> send = {};
   std::function<absl::StatusOr<Tensor>(OpId receive, size_t place)> receive = {};
+  /// The result of an ExtendRows or ExtendRowsGrad.
+  std::function<absl::StatusOr<Tensor>(OpId op, size_t place, const Tensor& x)> extend = {};
 };
 
 /// Runs the ops of `function` on all `ranks` in step. `values[i]` are the tensors of `ranks[i]`:

@@ -83,9 +83,8 @@ class Rebuilder {
     if (from_.info(op).infer == nullptr) {
       for (int32_t i = 0; i < from_.result_count(op); ++i) {
         const ValueId old = from_.result(op, i);
-        ids.push_back(change_.uninferred
-                          ? TypeOf(old, change_.uninferred(from_.kind(op), from_.type(old)))
-                          : Kept(old));
+        ids.push_back(change_.uninferred ? TypeOf(old, change_.uninferred(op, from_.type(old)))
+                                         : Kept(old));
       }
       return ids;
     }

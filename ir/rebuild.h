@@ -13,8 +13,8 @@ namespace orrery::ir {
 struct Rebuild {
   /// The new type of an input, from the old one.
   std::function<TensorType(const Input& input, const TensorType& type)> input = nullptr;
-  /// The new type of a result of an op whose record infers none (Constant, Receive).
-  std::function<TensorType(OpKind kind, const TensorType& type)> uninferred = nullptr;
+  /// The new type of a result of an op of `function` whose record infers none (Constant, Receive).
+  std::function<TensorType(OpId op, const TensorType& type)> uninferred = nullptr;
   /// The new attributes of an op that has some; nothing: they stay.
   std::function<std::optional<AttributeSet>(OpKind kind, const AttributeSet& attributes)>
       attributes = nullptr;

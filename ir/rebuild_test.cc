@@ -80,8 +80,8 @@ TEST(RebuildWithInputs, ChangesWhatHasNoInference) {
                                 return type;
                               },
                           .uninferred =
-                              [](OpKind kind, TensorType type) {
-                                EXPECT_EQ(kind, OpKind::kConstant);
+                              [](OpId op, TensorType type) {
+                                EXPECT_EQ(op, OpId(0));
                                 type.dtype = DType::kF16;
                                 return type;
                               }};

@@ -111,19 +111,28 @@ Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh&
 }
 
 Tensor SlicePart(const Tensor& whole, size_t dim, int64_t part, int64_t parts) {
-  Dims dims = whole.dims(), begin(dims.size(), 0);
-  dims[dim] = (dims[dim] + parts - 1) / parts;
-  begin[dim] = part * dims[dim];
+  const int64_t rows = (whole.dims()[dim] + parts - 1) / parts;
+  return SliceRows(whole, dim, part * rows, rows);
+}
+
+Tensor SliceRows(const Tensor& whole, size_t dim, int64_t begin, int64_t rows) {
+  Dims dims = whole.dims(), first(dims.size(), 0);
+  dims[dim] = rows;
+  first[dim] = begin;
   Tensor slice(whole.dtype(), dims);
-  ForEachPlace(dims, begin, whole.dims(),
+  ForEachPlace(dims, first, whole.dims(),
                [&](int64_t to, int64_t from) { slice.CopyElement(to, whole, from); });
   return slice;
 }
 
 void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole) {
-  Dims begin(part.dims().size(), 0);
-  begin[dim] = number * part.dims()[dim];
-  ForEachPlace(part.dims(), begin, whole.dims(),
+  PasteRows(part, dim, number * part.dims()[dim], whole);
+}
+
+void PasteRows(const Tensor& part, size_t dim, int64_t begin, Tensor& whole) {
+  Dims first(part.dims().size(), 0);
+  first[dim] = begin;
+  ForEachPlace(part.dims(), first, whole.dims(),
                [&](int64_t from, int64_t to) { whole.CopyElement(to, part, from); });
 }
 

@@ -158,10 +158,11 @@ class BlockLowering {
                                                         // it was made
       } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
+        const bool slices = IsOfSlice(op);
         block_.memory.push_back({.task = task,
                                  .kind = buffers_.kind[operands[0]],
-                                 .growth = MemoryGrowth::kSoFar,
-                                 .bytes = -BytesOf(operands[1])});
+                                 .growth = slices ? MemoryGrowth::kNone : MemoryGrowth::kSoFar,
+                                 .bytes = -(slices ? BytesBefore(op) : BytesOf(operands[1]))});
       } else {
         Use(operands[i], task);
       }
@@ -194,6 +195,7 @@ class BlockLowering {
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
       if (buffers_.buffer[result] == result) block_.memory.push_back(RoomOf(op, result, task));
     }
+    if (function_.kind(op) == OpKind::kExtendRowsGrad) KeepSums(op, task);
     Scratch(op, task);
     UseOperands(op, task);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
@@ -203,6 +205,17 @@ class BlockLowering {
       freed.bytes = -freed.bytes;
       block_.memory.push_back(freed);
     }
+  }
+
+  // Gradients of earlier slices' keys and values are summed up from the last slice on, each until
+  // the backward of its own.
+  void KeepSums(OpId op, int32_t task) {
+    const int64_t rows = BytesOf(function_.result(op));
+    const bool last = function_.attributes(op).Int("later", 0) == 0;
+    const int64_t change = last ? BytesOf(function_.operands(op)[0]) - rows : -rows;
+    if (change == 0) return;
+    block_.memory.push_back(
+        {.task = task, .kind = simulator::MemoryKind::kActivations, .bytes = change});
   }
 
   // What the software needs while the op runs.
@@ -221,9 +234,23 @@ class BlockLowering {
     BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
-      memory.growth = MemoryGrowth::kWithThis;
+      if (IsOfSlice(op)) {
+        memory.bytes += BytesBefore(op);
+      } else {
+        memory.growth = MemoryGrowth::kWithThis;
+      }
     }
     return memory;
+  }
+
+  // A Collect of slices of the sequence, and what those before it have left: they need not be
+  // alike.
+  bool IsOfSlice(OpId op) const { return function_.attributes(op).Find("begin") != nullptr; }
+  int64_t BytesBefore(OpId op) const {
+    const ir::AttributeSet& set = function_.attributes(op);
+    const ValueId part = function_.operands(op)[1];
+    const int64_t rows = function_.type(part).dims[static_cast<size_t>(set.Int("dim", 0))];
+    return BytesOf(part) / rows * set.Int("begin", 0);
   }
 
   // A stream runs its tasks in order, so only what another stream makes has to be waited for.

@@ -280,11 +280,34 @@ void DropUnasked(Stage& stage) {
   }
   const bool apart = !stage.backward.last.block.tasks.empty();
   for (PlacedBlock* placed : stage.blocks()) {
-    const bool early = apart && (placed == &stage.backward.later || placed == &stage.weights.later);
+    const std::vector<PlacedBlock>& slices = stage.backward.slices;
+    const bool slice = std::ranges::any_of(
+        slices, [&](const PlacedBlock& each) { return &each == placed && placed != &slices[0]; });
+    const bool early =
+        slice || (apart && (placed == &stage.backward.later || placed == &stage.weights.later));
     std::erase_if(placed->block.outputs, [&](const BlockValue& output) {
       return !asked.contains(output.origin) && (early || !by_update.contains(output.origin));
     });
   }
+}
+
+// What somebody other than a kernel waits for, and what the update does besides.
+struct Wanted {
+  const Origins& always;
+  const Origins& by_update;
+};
+
+// A slice's backward finds what its own forward leaves. The first slice is the last before the
+// update.
+void FuseSlices(Stage& stage, const Wanted& wanted, bool fuse, simulator::Program& program) {
+  for (size_t i = stage.forward.slices.size(); i-- > 0;) {
+    const Origins& of_slice = i == 0 ? wanted.by_update : wanted.always;
+    Origins open;
+    RunFusing(stage.forward.slices[i], of_slice, open, program).Run(fuse);
+    RunFusing(stage.backward.slices[i], of_slice, open, program).Run(fuse);
+    if (i == 0) RunFusing(stage.update, wanted.by_update, open, program).Run(fuse);
+  }
+  if (fuse) DropUnasked(stage);
 }
 
 }  // namespace
@@ -298,6 +321,7 @@ void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
   FindWanted(stage.update.block, &stage.LastBackward(), by_update);
   // Only the last microbatch before an update makes what the update waits for.
   const bool apart = by_update.size() > wanted.size() && !stage.backward.later.block.tasks.empty();
+  if (!stage.forward.slices.empty()) return FuseSlices(stage, {wanted, by_update}, fuse, program);
   const Origins& of_first = apart ? wanted : by_update;
   // First and later microbatches have the same blocks but for what adds up.
   Origins open_first, open_later;

@@ -10,6 +10,7 @@
 #include "simulator/report.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/slice_sequence.h"
 #include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
@@ -86,6 +87,23 @@ TEST(FuseRuns, ChangesNothingUnderAnySchedule) {
         ASSERT_TRUE(spread.ok()) << spread.status();
         ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
       }
+    }
+  }
+}
+
+TEST(FuseRuns, ChangesNothingOfSlices) {
+  const ir::Function step = SmallGpt();
+  transforms::SpreadOptions options;
+  options.slices = transforms::EqualSlices(step, 8).value();
+  for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {2, 2}}) {
+    for (const int64_t zero : {0, 1}) {
+      SCOPED_TRACE(testing::Message() << "dp=" << dp << " hp=" << hp << " zero=" << zero);
+      options.zero.stage = zero;
+      const auto spread = transforms::ParallelTransform3d(
+          step, {.dp = dp, .hp = hp, .pp = 4, .microbatches = 8}, options);
+      ASSERT_TRUE(spread.ok()) << spread.status();
+      const auto* schedule = transforms::FindSchedule("terapipe").value();
+      ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
     }
   }
 }

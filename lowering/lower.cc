@@ -122,7 +122,9 @@ class Lowering {
 
   // On the slowest device, in the slowest group.
   Duration DurationOf(int32_t s, const PhaseBlocks& blocks) {
-    const PlacedBlock& placed = blocks.later.block.tasks.empty() ? blocks.first : blocks.later;
+    const PlacedBlock& placed = !blocks.slices.empty() ? blocks.slices[blocks.slices.size() / 2]
+                                : blocks.later.block.tasks.empty() ? blocks.first
+                                                                   : blocks.later;
     Duration sum;
     for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
       const BlockTask& task = placed.block.tasks[t];
@@ -195,16 +197,20 @@ class Lowering {
 
   Stage& StageOf(const Step& step) { return stages_[static_cast<size_t>(step.stage)]; }
 
+  // The block of a microbatch that is the `placed`th of its phase.
+  const PlacedBlock* BlockOf(const Step& step, const PhaseBlocks& blocks, int32_t placed) const {
+    if (!blocks.slices.empty()) return &blocks.slices[static_cast<size_t>(step.microbatch)];
+    if (placements_.always_first() || placements_.IsFirst(placed)) return &blocks.first;
+    const bool last = !blocks.last.block.tasks.empty() &&
+                      placements_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
+    return last ? &blocks.last : &blocks.later;
+  }
+
   // The next microbatch of one of a stage's phases.
   Placer::Item Next(const Step& step, PhaseBlocks& blocks) {
     const int32_t placed = blocks.placed++;
-    const bool first = placements_.always_first() || placements_.IsFirst(placed);
-    const bool last = !first && !blocks.last.block.tasks.empty() &&
-                      placements_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
     const Placer::Item item = {.stage = step.stage,
-                               .placed = first  ? &blocks.first
-                                         : last ? &blocks.last
-                                                : &blocks.later,
+                               .placed = BlockOf(step, blocks, placed),
                                .microbatch = step.microbatch,
                                .collected = placements_.asynchronous() ? 0 : placed};
     sends_.push_back(item);

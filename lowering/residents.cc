@@ -53,6 +53,24 @@ struct Kinds {
   Values copies;  // of weights: they have no gradients
 };
 
+// The functions are those of one microbatch; the whole share of the batch is there.
+Bytes OfAllMicrobatches(const transforms::PipelinedStep& step, const ir::Function& function,
+                        const ir::Input& input) {
+  ir::TensorType type = function.type(input.value);
+  const bool batched = !type.dims.empty() && type.dims[0] == step.microbatch_size;
+  if (step.slices.empty()) {
+    return ir::SizeOf(ir::LocalType(type, function.mesh())) * (batched ? step.microbatches : 1);
+  }
+  const bool rows = batched && type.dims.size() > 1 && type.dims[1] == step.slice.rows;
+  Bytes bytes;
+  for (const transforms::SequenceSlice& slice : step.slices) {
+    if (rows) type.dims[1] = slice.range.rows;
+    bytes += ir::SizeOf(ir::LocalType(type, function.mesh()));
+    if (!rows) break;
+  }
+  return bytes;
+}
+
 void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Input& input,
               const Kinds& kinds, simulator::Program& program) {
   const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(input.value), function.mesh()));
@@ -69,10 +87,7 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
     const bool host = kinds.on_host.contains(input.value);
     program.AddResident(of.rank, host ? MemoryKind::kHost : MemoryKind::kOptimizer, bytes);
   } else {
-    // The functions are those of one microbatch; the whole share of the batch is there.
-    const ir::Dims& dims = function.type(input.value).dims;
-    const bool batched = !dims.empty() && dims[0] == of.step.microbatch_size;
-    program.AddResident(of.rank, MemoryKind::kOther, bytes * (batched ? of.step.microbatches : 1));
+    program.AddResident(of.rank, MemoryKind::kOther, OfAllMicrobatches(of.step, function, input));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "lowering/block.h"
 #include "lowering/makers.h"
 #include "lowering/pricing.h"
@@ -41,9 +42,15 @@ struct PhaseBlocks {
   PlacedBlock first, later;
   PlacedBlock last;    // `later` before an update, where FuseRuns tells them apart; else empty
   int32_t placed = 0;  // microbatches so far
+  /// In the place of all of these, where microbatches are slices of the sequence: one each.
+  std::vector<PlacedBlock> slices = {};
 
-  /// Of the microbatch after which the update begins; of a single one there is only a first.
-  const Block& final() const { return later.block.tasks.empty() ? first.block : later.block; }
+  /// Of the microbatch after which the update begins; of a single one there is only a first. The
+  /// first slice is the last to go back.
+  const Block& final() const {
+    if (!slices.empty()) return slices.front().block;
+    return later.block.tasks.empty() ? first.block : later.block;
+  }
 };
 
 /// One stage while its blocks are being placed.
@@ -56,17 +63,26 @@ struct Stage {
   int32_t last_backward = -1;   // whose backward was placed; -1: none yet
   Makers makers;
 
-  std::array<PlacedBlock*, 9> blocks() {
-    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
-            &weights.first, &weights.later, &weights.last,   &update};
-  }
-  std::array<const PlacedBlock*, 9> blocks() const {
-    return {&forward.first, &forward.later, &backward.first, &backward.later, &backward.last,
-            &weights.first, &weights.later, &weights.last,   &update};
-  }
+  /// Of which those of slices come last.
+  template <typename Placed>
+  using Blocks = absl::InlinedVector<Placed*, 9>;
+  Blocks<PlacedBlock> blocks() { return BlocksOf<PlacedBlock>(*this); }
+  Blocks<const PlacedBlock> blocks() const { return BlocksOf<const PlacedBlock>(*this); }
   /// What makes the last gradients before the update.
   const Block& LastBackward() const {
     return weights.final().tasks.empty() ? backward.final() : weights.final();
+  }
+
+ private:
+  template <typename Placed, typename Self>
+  static Blocks<Placed> BlocksOf(Self& self) {
+    Blocks<Placed> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
+                          &self.backward.later, &self.backward.last, &self.weights.first,
+                          &self.weights.later,  &self.weights.last,  &self.update};
+    for (auto* phase : {&self.forward, &self.backward}) {
+      for (Placed& slice : phase->slices) all.push_back(&slice);
+    }
+    return all;
   }
 };
 
@@ -87,7 +103,7 @@ struct Placements {
   bool IsLast(int64_t placed, int64_t count) const {
     return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
   }
-  /// Of each of Stage::blocks, at most.
+  /// Of each of Stage::blocks but those of slices, at most. These are placed once.
   std::array<int64_t, 9> counts() const {
     const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
     const int64_t first = always_first() ? microbatches : updates;
@@ -99,7 +115,10 @@ struct Placements {
   int64_t CountOnARank(const Stage& stage, const RowsOf& rows_of) const {
     int64_t rows = 0;
     const auto blocks = stage.blocks();
-    for (size_t b = 0; b < blocks.size(); ++b) rows += rows_of(blocks[b]->block) * counts()[b];
+    const std::array<int64_t, 9> times = counts();
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      rows += rows_of(blocks[b]->block) * (b < times.size() ? times[b] : 1);
+    }
     return rows;
   }
   /// The same of all ranks that are simulated.

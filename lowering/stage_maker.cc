@@ -9,6 +9,7 @@
 #include "lowering/host_work.h"
 #include "lowering/residents.h"
 #include "lowering/twin_stage.h"
+#include "support/check.h"
 
 namespace orrery::lowering {
 namespace {
@@ -98,16 +99,34 @@ void StageMaker::MakeStage(int32_t s) {
     if (placements_.always_first()) return;
     blocks.later = AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
   };
-  make(parts.forward, Phase::kForward, stage.forward);
-  if (context.update != nullptr) context.weights = &parts.weights;
-  make(parts.backward, Phase::kBackward, stage.backward);
-  context.weights = nullptr;
-  make(parts.weights, Phase::kBackward, stage.weights);
+  if (input_.step.slices.empty()) {
+    make(parts.forward, Phase::kForward, stage.forward);
+    if (context.update != nullptr) context.weights = &parts.weights;
+    make(parts.backward, Phase::kBackward, stage.backward);
+    context.weights = nullptr;
+    make(parts.weights, Phase::kBackward, stage.weights);
+  } else {
+    MakeSlices(context, stage);
+  }
   context.phase = Phase::kUpdate;
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   stage.update = MakeBlock(parts.update, stage, context);
   if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
+}
+
+// Backwards run in the opposite order: sums begin with the last slice.
+void StageMaker::MakeSlices(BlockContext context, Stage& stage) {
+  ORRERY_CHECK(context.update == nullptr) << "backwards of slices are not split";
+  const auto s = static_cast<size_t>(context.stage);
+  for (const transforms::SequenceSlice& slice : input_.step.slices) {
+    context.phase = Phase::kForward;
+    context.first = stage.forward.slices.empty();
+    stage.forward.slices.push_back(MakeBlock(slice.stages[s].forward, stage, context));
+    context.phase = Phase::kBackward;
+    context.first = stage.backward.slices.size() + 1 == input_.step.slices.size();
+    stage.backward.slices.push_back(MakeBlock(slice.stages[s].backward, stage, context));
+  }
 }
 
 void StageMaker::MakeBlocks() {

@@ -36,6 +36,7 @@ class StageMaker {
   void MakeBlocks();
   bool CopyStage(int32_t s);
   void MakeStage(int32_t s);
+  void MakeSlices(BlockContext context, Stage& stage);
   bool CanFold();
   bool OneKindAStage() const;
   void MakeRanks();

@@ -10,6 +10,7 @@
 #include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
 #include "search/memory_fit.h"
+#include "search/slices.h"
 #include "search/stage_weights.h"
 #include "search/steady_state.h"
 #include "simulator/play.h"
@@ -302,10 +303,12 @@ class CandidatePlayer {
     options.zero.stage = candidate_.zero;
     options.sharding.context_attention = way.attention;
     options.sharding.memory_limit = way.limit;
+    ORRERY_ASSIGN_OR_RETURN(options.slices, SlicesOf({setting_, schedule_, degrees_, options}));
     ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                             transforms::ParallelTransform3d(step_of_one(), degrees_, options));
     const int32_t rounds = RoundsFor(schedule_, shape_);
     ORRERY_ASSIGN_OR_RETURN(Run run, PlayRounds(setting_, step, schedule_, rounds));
+    run.slices = options.slices;
     if (!schedule_.asynchronous) return run;
     const simulator::Report shorter = std::move(run.report);
     const int32_t batches = RoundsOfACycle(schedule_, shape_);

@@ -28,6 +28,13 @@
 
 namespace orrery::search {
 
+/// How long slices of the sequence are, of schedules whose microbatches they are: equally long;
+/// `balanced`, so that the pipeline takes the least time (search/slices.h); or as `rows` has them.
+struct SliceLengths {
+  bool balanced = false;
+  std::vector<int64_t> rows = {};
+};
+
 /// What all candidates of a search share. Read only while candidates are evaluated.
 struct Setting {
   ir::Function step;  // a whole training step on one device, of the global batch
@@ -48,6 +55,7 @@ struct Setting {
   transforms::ZeroOptions zero;  // but its stage, which is the candidate's
   /// Where stages begin. Prices, sends and memory are filled in for each candidate.
   transforms::StageChoice stages = {};
+  SliceLengths slices = {};
   int64_t offload_prefetch = 1;  // as in transforms::OffloadPolicy
   bool fp8_mixed = false;        // likewise in transforms::SpreadOptions; mfu is of fp8's peak
   Flops model_flops;             // of the unspread step: CountModelFlops
@@ -73,7 +81,8 @@ struct Run {
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
-  std::vector<lowering::PlacedStep> steps;  // of the schedule, with their tasks
+  std::vector<transforms::SliceRange> slices = {};  // of the sequence, where microbatches are some
+  std::vector<lowering::PlacedStep> steps;          // of the schedule, with their tasks
 };
 
 /// A row of a search: figures, or why there are none.

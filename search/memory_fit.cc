@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/report_details.h"
 #include "support/check.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
 namespace {
@@ -31,6 +32,9 @@ class NeighbourList {
       : setting_(setting), candidate_(candidate) {}
 
   void AddMicrobatches() {
+    // More slices of the sequence leave as much in all.
+    const auto schedule = transforms::FindSchedule(candidate_.schedule);
+    if (schedule.ok() && (*schedule)->slices_sequence) return;
     const int64_t samples = setting_.batch_size / (candidate_.dp * candidate_.ep);
     for (const int64_t factor : {2, 4, 8}) {
       Candidate next = candidate_;

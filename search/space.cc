@@ -29,6 +29,18 @@ std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, const 
   return space.distir_microbatches ? DistirMicrobatches(share, c.pp) : Divisors(share);
 }
 
+// Beyond 8 a stage the pipeline is full for nine tenths of the time, and kernels only get smaller.
+std::vector<int64_t> SliceCounts(const Space& space, const Candidate& c) {
+  std::vector<int64_t> counts = Divisors(std::max<int64_t>(space.sequence, 1));
+  std::erase_if(counts, [&](int64_t count) { return count > 8 * c.pp; });
+  return counts;
+}
+
+bool SlicesSequence(const std::string& schedule) {
+  const auto found = transforms::FindSchedule(schedule);
+  return found.ok() && (*found)->slices_sequence;
+}
+
 // The ranks of the candidate, or something above `most` when they are more.
 int64_t RanksOf(const Candidate& candidate, int64_t most) {
   int64_t ranks = 1;
@@ -51,27 +63,38 @@ bool SharesData(const Candidate& candidate) {
   return candidate.dp * candidate.cp * candidate.ep > 1;
 }
 
-// The candidate with all numbers of microbatches, all schedules, chunks, stages of ZeRO, and all
-// that may be computed again or offloaded.
+// The candidate with all chunks, stages of ZeRO, and all that may be computed again or offloaded.
+void AddOptions(const Space& space, Candidate candidate, std::vector<Candidate>& candidates) {
+  for (const int64_t chunks : ChunksOf(space, candidate.schedule)) {
+    candidate.chunks = chunks;
+    for (const int64_t zero : space.zero) {
+      if (zero != space.zero.front() && !SharesData(candidate)) continue;
+      candidate.zero = zero;
+      for (const std::string& recompute : space.recompute) {
+        candidate.recompute = recompute;
+        for (const std::string& offload : space.offload) {
+          candidate.offload = offload;
+          candidates.push_back(candidate);
+        }
+      }
+    }
+  }
+}
+
+// The same with all numbers of microbatches and all schedules.
 void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
                  std::vector<Candidate>& candidates) {
-  for (const int64_t microbatches : Microbatches(space, batch_size, candidate)) {
-    candidate.microbatches = microbatches;
-    for (const std::string& schedule : space.schedules) {
-      candidate.schedule = schedule;
-      for (const int64_t chunks : ChunksOf(space, schedule)) {
-        candidate.chunks = chunks;
-        for (const int64_t zero : space.zero) {
-          if (zero != space.zero.front() && !SharesData(candidate)) continue;
-          candidate.zero = zero;
-          for (const std::string& recompute : space.recompute) {
-            candidate.recompute = recompute;
-            for (const std::string& offload : space.offload) {
-              candidate.offload = offload;
-              candidates.push_back(candidate);
-            }
-          }
-        }
+  const bool open = space.microbatches.empty();
+  for (const bool slices : {false, true}) {
+    if (slices && !open) break;
+    const std::vector<int64_t> counts =
+        slices ? SliceCounts(space, candidate) : Microbatches(space, batch_size, candidate);
+    for (const int64_t microbatches : counts) {
+      candidate.microbatches = microbatches;
+      for (const std::string& schedule : space.schedules) {
+        if (open && SlicesSequence(schedule) != slices) continue;
+        candidate.schedule = schedule;
+        AddOptions(space, candidate, candidates);
       }
     }
   }

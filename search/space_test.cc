@@ -67,6 +67,17 @@ TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
               ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
 }
 
+// Up to 8 a stage, after all others; a list is for all schedules.
+TEST(Enumerate, SlicesDivideTheSequence) {
+  Space space{.dp = {2}, .hp = {1}, .pp = {2}, .schedules = {"terapipe", "gpipe"}, .sequence = 48};
+  EXPECT_THAT(List(space, 4, 4),
+              ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.1 terapipe", "2.1.2.2 terapipe",
+                          "2.1.2.3 terapipe", "2.1.2.4 terapipe", "2.1.2.6 terapipe",
+                          "2.1.2.8 terapipe", "2.1.2.12 terapipe", "2.1.2.16 terapipe"));
+  space.microbatches = {4};
+  EXPECT_THAT(List(space, 4, 4), ElementsAre("2.1.2.4 terapipe", "2.1.2.4 gpipe"));
+}
+
 TEST(Enumerate, MicrobatchesDivideTheShareOfAnEpRank) {
   EXPECT_THAT(List({.dp = {1}, .hp = {1}, .pp = {1}, .ep = {4}}, 4, 8),
               ElementsAre("1.1.1.1", "1.1.1.2"));

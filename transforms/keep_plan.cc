@@ -51,10 +51,12 @@ class KeepPlanner {
         DropMatching();
         break;
     }
+    const IdTable<ValueId, char> for_later = FindForLaterSlices();
     for (const OpId op : forward_.order()) {
       const bool once = IsOnce(op), gathers = Gathers(op);
       ForResults(op, [&](ValueId result) {
         if (once || gathers) plan_.again[result] = gathers ? 1 : 0;
+        if (for_later[result] != 0) plan_.again[result] = 0;
         if (plan_.again[result] != 0 && saved_[result] != 0) ++plan_.dropped;
       });
     }
@@ -87,6 +89,21 @@ class KeepPlanner {
     return forward_.info(op).op_class == OpClass::kReceive ||
            forward_.info(op).op_class == OpClass::kOptimizer || kind == OpKind::kAccumulate ||
            kind == OpKind::kCollect;
+  }
+
+  // Keys and values that later slices of the sequence read, or what they are views of: they stay.
+  IdTable<ValueId, char> FindForLaterSlices() const {
+    IdTable<ValueId, char> found(forward_.value_limit(), 0);
+    for (const OpId op : forward_.order()) {
+      if (forward_.kind(op) != OpKind::kExtendRows) continue;
+      ValueId value = forward_.operands(op)[0];
+      for (OpId made = forward_.producer(value); made.valid() && IsView(made);) {
+        value = forward_.operands(made)[0];
+        made = forward_.producer(value);
+      }
+      found[value] = 1;
+    }
+    return found;
   }
 
   // Values that an attention makes from its scores, by the product that the scores come from: they

@@ -12,6 +12,7 @@
 #include "transforms/fp8_mixed.h"
 #include "transforms/microbatch.h"
 #include "transforms/shard.h"
+#include "transforms/slice_sequence.h"
 #include "transforms/split_axis.h"
 
 namespace orrery::transforms {
@@ -105,9 +106,55 @@ absl::StatusOr<std::vector<bool>> FindBatched(const ir::Function& whole, const i
   return batched;
 }
 
+// Which outputs have the rows of the slice.
+std::vector<bool> FindSliced(const ir::Function& whole, const ir::Function& part) {
+  std::vector<bool> sliced;
+  for (size_t i = 0; i < whole.outputs().size(); ++i) {
+    sliced.push_back(whole.type(whole.outputs()[i].value).dims !=
+                     part.type(part.outputs()[i].value).dims);
+  }
+  return sliced;
+}
+
+// The middle slice: what it takes is what slices take on average.
+const SliceRange& MiddleOf(const std::vector<SliceRange>& slices) {
+  return slices[slices.size() / 2];
+}
+
+absl::Status CheckSlices(const ParallelDegrees& degrees, const SpreadOptions& options) {
+  if (options.slices.empty()) return absl::OkStatus();
+  if (std::ssize(options.slices) != degrees.microbatches) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", options.slices.size(), " slices for ",
+                                                   degrees.microbatches,
+                                                   " microbatches; wanted one each"));
+  }
+  const char* const what = degrees.cp > 1                ? "context parallelism, which splits it"
+                           : options.offload.activations ? "activations on the host"
+                                                         : nullptr;
+  if (what == nullptr) return absl::OkStatus();
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kUnsupported,
+       .detail = absl::StrCat("slices of the sequence with ", what,
+                              "; try a schedule of parts of the batch, such as 1f1b")});
+}
+
+// The step of one microbatch; nothing where that is the step itself.
+absl::StatusOr<std::optional<ir::Function>> StepOfOne(const ir::Function& function,
+                                                      const ParallelDegrees& degrees,
+                                                      const SpreadOptions& options) {
+  std::optional<ir::Function> one;
+  if (!options.slices.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(SliceSequence(function, MiddleOf(options.slices))));
+  } else if (degrees.microbatches > 1) {
+    ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(Microbatch(function, degrees.microbatches)));
+  }
+  return one;
+}
+
 absl::Status CheckFeasible(const ParallelDegrees& degrees, const SpreadOptions& options) {
   const ZeroOptions& zero = options.zero;
   ORRERY_RETURN_IF_ERROR(CheckZero(zero));
+  ORRERY_RETURN_IF_ERROR(CheckSlices(degrees, options));
   if (zero.stage > 0 && options.updates_each_microbatch) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
@@ -207,13 +254,17 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   }
   ORRERY_RETURN_IF_ERROR(CheckFeasible(degrees, options));
   // Copies only where there is something to change: most of the time of small searches is here.
-  std::optional<ir::Function> microbatch, spread;
-  if (degrees.microbatches > 1) {
-    ORRERY_ASSIGN_OR_RETURN(microbatch, AsFeasible(Microbatch(function, degrees.microbatches)));
+  std::optional<ir::Function> spread;
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::Function> one,
+                          StepOfOne(function, degrees, options));
+  const ir::Function& part = one.has_value() ? *one : function;
+  const bool sliced = !options.slices.empty();
+  std::vector<bool> batched;
+  if (sliced) {
+    batched = FindSliced(function, part);
+  } else {
+    ORRERY_ASSIGN_OR_RETURN(batched, FindBatched(function, part, degrees.microbatches));
   }
-  const ir::Function& part = microbatch.has_value() ? *microbatch : function;
-  ORRERY_ASSIGN_OR_RETURN(std::vector<bool> batched,
-                          FindBatched(function, part, degrees.microbatches));
   if (degrees.ranks() > degrees.pp || !options.sharding.pins.empty()) {
     ORRERY_ASSIGN_OR_RETURN(spread, Spread(part, mesh, BatchedInputs(function), degrees, options));
   }
@@ -227,9 +278,11 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
     spread = SplitAxis(*spread, {.axis = "dp", .inner = kZeroAxis, .size = group});
     mesh = spread->mesh();
   }
+  PartitionOptions stages = options.stages;
+  stages.collect_dim = sliced ? 1 : 0;
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,
-                                          degrees.microbatches, batched, options.stages));
+                                          degrees.microbatches, batched, stages));
   if (options.updates_each_microbatch) ORRERY_RETURN_IF_ERROR(CheckUpdatesAlone(step));
   RecomputePolicy recompute = options.recompute;
   recompute.gathers = options.prices != nullptr && options.sharding.sequence_parallel;
@@ -237,6 +290,10 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_RETURN_IF_ERROR(OffloadActivations(options.offload, step));
   ORRERY_RETURN_IF_ERROR(ApplyZero(options.zero, step));
   ORRERY_RETURN_IF_ERROR(OffloadOptimizer(options.offload, step));
+  if (sliced) {
+    ORRERY_RETURN_IF_ERROR(AddSlices(function, options.slices, step));
+  }
+  if (sliced) step.slice = MiddleOf(options.slices);
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

@@ -54,6 +54,10 @@ struct SpreadOptions {
   PartitionOptions stages = {};
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
   int64_t in_flight = 0;
+  /// Where microbatches are slices of the sequence of each sample (transforms/slice_sequence.h):
+  /// as many as the degrees have of them, one after the other. Empty: they are parts of the batch.
+  /// Infeasible with context parallelism, and with activations on the host.
+  std::vector<SliceRange> slices = {};
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.
   bool updates_each_microbatch = false;
   /// What forward keeps for backward.
@@ -68,10 +72,10 @@ struct SpreadOptions {
   OffloadPolicy offload = {};
 };
 
-/// Spreads a whole training step: Microbatch, then AutoShard or Shard, then Fp8Mixed, then
-/// PartitionStages, Recompute, OffloadActivations, ApplyZero and OffloadOptimizer.
-/// Infeasible where a degree does not divide what it splits; an error for degrees or options that
-/// make no sense.
+/// Spreads a whole training step: Microbatch or SliceSequence, then AutoShard or Shard, then
+/// Fp8Mixed, then PartitionStages, Recompute, OffloadActivations, ApplyZero and OffloadOptimizer;
+/// of slices, AddSlices. Infeasible where a degree does not divide what it splits; an error for
+/// degrees or options that make no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelDegrees& degrees,
                                                   const SpreadOptions& options = {});

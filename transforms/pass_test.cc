@@ -103,7 +103,7 @@ TEST(ParsePasses, FillsInWhatIsLeftOut) {
 TEST(ParsePasses, SaysWhatIsWrong) {
   const std::string list = Read("attach-los");
   EXPECT_EQ(list.find("there is no pass 'attach-los'; wanted one of dead-code, "), 0);
-  EXPECT_EQ(list.substr(list.size() - 19), ", microbatch, shard");
+  EXPECT_EQ(list.substr(list.size() - 35), ", microbatch, slice-sequence, shard");
   EXPECT_EQ(Read("shard{tp=2}"), "pass 'shard' has no option 'tp'; it has {dp=1,hp=1}");
   EXPECT_EQ(Read("shard{dp=2"), "pass 'shard{dp=2' has no closing '}'");
   EXPECT_EQ(Read("shard{dp}"), "option 'dp' has no value");

@@ -23,11 +23,12 @@ using ir::ValueId;
 class Partitioner {
  public:
   Partitioner(const Function& function, const StagePlan& plan, const ir::Mesh& mesh,
-              int64_t microbatches, size_t stages)
+              int64_t microbatches, size_t stages, int32_t collect_dim)
       : function_(function),
         plan_(plan),
         mesh_(mesh),
         microbatches_(microbatches),
+        collect_dim_(collect_dim),
         locals_(function.value_limit()),
         roles_(function.value_limit(), ir::InputRole::kData),
         fixed_(function.value_limit(), 0),
@@ -199,7 +200,7 @@ class Partitioner {
     part.Append(op, operands_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
-      if (to_collect_[result] != 0) part.Collect(result);
+      if (to_collect_[result] != 0) part.Collect(result, collect_dim_);
       if (to_sum_[result] != 0) part.Sum(result);
     }
   }
@@ -270,7 +271,9 @@ class Partitioner {
                        .microbatches = microbatches_,
                        .stages = {},
                        .microbatch_size = 0,
-                       .devices = {}};
+                       .devices = {},
+                       .slices = {},
+                       .slice = {}};
     step.stages.reserve(parts_.size() / kStepPhaseCount);  // growing would copy them
     for (size_t s = 0; s < parts_.size(); s += kStepPhaseCount) {
       PipelineStage stage;
@@ -287,6 +290,7 @@ class Partitioner {
   const StagePlan& plan_;
   const ir::Mesh& mesh_;
   const int64_t microbatches_;
+  const int32_t collect_dim_;
   LocalValues locals_;
   IdTable<ValueId, ir::InputRole> roles_;
   std::vector<StagePart> parts_;  // forward, backward and update of stage 0, then of stage 1, …
@@ -331,9 +335,10 @@ absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir
   for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
   if (options.chunks > 1 && !two_way) stages.ranks = ranks;
   ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
-  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, Partitioner(function, plan, mesh, microbatches,
-                                                          static_cast<size_t>(stages.stages))
-                                                  .Run(batched));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
+                          Partitioner(function, plan, mesh, microbatches,
+                                      static_cast<size_t>(stages.stages), options.collect_dim)
+                              .Run(batched));
   step.ranks = std::move(ranks);
   if (two_way) ORRERY_RETURN_IF_ERROR(AddSecondPipeline(step));
   return step;

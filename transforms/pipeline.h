@@ -32,6 +32,22 @@ struct PipelineStage {
   }
 };
 
+/// Positions of a sequence.
+struct SliceRange {
+  int64_t begin = 0;
+  int64_t rows = 0;
+};
+
+/// What the stages run for one slice of the sequence (transforms/slice_sequence.h): the functions
+/// of the step with other types. There is one update for all slices.
+struct SequenceSlice {
+  struct Stage {
+    StageFunction forward, backward, weights;
+  };
+  SliceRange range;
+  std::vector<Stage> stages;  // as many as the step has
+};
+
 /// A training step cut into stages. It is not ordered yet: that is what a schedule does.
 struct PipelinedStep {
   ir::Mesh mesh;
@@ -41,6 +57,23 @@ struct PipelinedStep {
   int64_t microbatch_size = 0;        // samples, of all data-parallel ranks; 0 without data
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
+
+  /// Where microbatches are slices of the sequence, those; `stages` are of one of them, `slice`.
+  /// Empty: microbatches are parts of the batch, and alike.
+  std::vector<SequenceSlice> slices = {};
+  SliceRange slice = {};
+
+  /// What a stage runs for a microbatch.
+  struct Parts {
+    const StageFunction &forward, &backward, &weights;
+  };
+  Parts PartsOf(size_t stage, int64_t microbatch) const {
+    if (slices.empty()) {
+      return {stages[stage].forward, stages[stage].backward, stages[stage].weights};
+    }
+    const SequenceSlice::Stage& of = slices[static_cast<size_t>(microbatch)].stages[stage];
+    return {of.forward, of.backward, of.weights};
+  }
 
   /// All functions that have something to do, stage by stage: what `opt` prints.
   std::vector<ir::Function> Functions() const;
@@ -52,6 +85,7 @@ struct PartitionOptions {
   int32_t chunks = 1;           // stages that a rank holds
   StagePlacement placement = StagePlacement::kLoop;
   StageChoice choice = {};  // where stages begin
+  int32_t collect_dim = 0;  // of returned tensors, along which those of microbatches lie
 };
 
 /// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"
@@ -65,7 +99,7 @@ struct PartitionOptions {
 ///  - What forward leaves for backward, and backward for update, is returned as `saved`.
 ///  - With several microbatches, gradients are added up by Accumulate and returned tensors put
 ///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its
-///    dimension 0; other outputs are sums over microbatches.
+///    dimension 0 (or positions as its `collect_dim`); other outputs are sums over microbatches.
 ///  - An optimizer is cut into one for the parameters of each stage.
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,

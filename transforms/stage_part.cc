@@ -108,10 +108,14 @@ void StagePart::AddUp(int64_t microbatches) {
 
 void StagePart::AddUp(ValueId origin, OpKind kind, int64_t parts) {
   ir::TensorType type = step_.type(origin);
-  if (parts > 1) type.dims[0] *= parts;
-  const std::string name = absl::StrCat(NameOf(origin), kind == OpKind::kCollect ? ".all" : ".sum");
+  const bool collects = kind == OpKind::kCollect;
+  if (collects) type.dims[static_cast<size_t>(collect_dim_)] *= parts;
+  const std::string name = absl::StrCat(NameOf(origin), collects ? ".all" : ".sum");
   const ValueId so_far = builder_.AddInput(name, type, ir::InputRole::kAccumulator);
-  const ValueId sum = builder_.Op(kind, {so_far, local(origin)}, absl::StrCat(name, "'"));
+  ir::AttributeSet attributes;
+  if (collects && collect_dim_ != 0) attributes.Set("dim", int64_t{collect_dim_});
+  const ValueId sum =
+      builder_.Op(kind, {so_far, local(origin)}, absl::StrCat(name, "'"), attributes);
   builder_.Return(sum, ir::OutputRole::kAccumulator, so_far);
 }
 

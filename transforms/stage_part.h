@@ -97,7 +97,11 @@ class StagePart {
 
   /// What is to be added up, or put together, over `microbatches` when AddUp is called.
   void Sum(ir::ValueId origin) { summed_.push_back(origin); }
-  void Collect(ir::ValueId origin) { collected_.push_back(origin); }
+  /// Put together along dimension `dim`.
+  void Collect(ir::ValueId origin, int32_t dim) {
+    collected_.push_back(origin);
+    collect_dim_ = dim;
+  }
   void AddUp(int64_t microbatches);
 
   absl::StatusOr<StageFunction> Finish(int64_t microbatches) &&;
@@ -115,6 +119,7 @@ class StagePart {
   std::vector<std::pair<ir::ValueId, int32_t>> sends_;      // origin, to which stage
   IdTable<ir::TypeId, ir::TypeId> types_of_step_;           // of the step to those here
   std::vector<ir::ValueId> collected_, summed_;             // origins
+  int32_t collect_dim_ = 0;
   std::vector<ir::TypeId> types_;
   std::vector<ir::ValueId> results_;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +73,26 @@ TEST(StepSeconds, OfGPipeIsItsClosedForm) {
     // The last forward reaches the end when all have passed the slowest stage, and so back: unless
     // the last stage turns to its first backward only when its own forwards are done.
     EXPECT_DOUBLE_EQ(seconds, bound) << trial;
+  }
+}
+
+// A limit changes nothing but what is beyond it.
+TEST(StepSeconds, BelowALimitIsTheSameOrNothing) {
+  std::mt19937 random(2);
+  for (const PipelineSchedule* schedule : AllSchedules()) {
+    if (!schedule->CheckShape(schedule->ShapeOf(4, 8)).ok()) continue;
+    const ScheduledRanks scheduled = Scheduled(*schedule, 4, 8);
+    const int32_t count = scheduled.shape.stages() / Pipelines(scheduled.placement);
+    for (int trial = 0; trial < 20; ++trial) {
+      const auto draw = [&] { return 0.1 + 0.1 * static_cast<double>(random() % 9); };
+      std::vector<StageSeconds> stages;
+      for (int32_t s = 0; s < count; ++s)
+        stages.push_back({draw(), draw(), draw(), draw(), draw()});
+      StepTimer timer(scheduled, count);
+      const double seconds = timer.Seconds(stages);
+      EXPECT_EQ(timer.SecondsBelow(seconds * 1.000001, stages), seconds) << schedule->name;
+      EXPECT_EQ(timer.SecondsBelow(seconds, stages), std::numeric_limits<double>::infinity());
+    }
   }
 }
 

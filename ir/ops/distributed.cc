@@ -34,14 +34,23 @@ double AccumulateFlops(const OpTypes&, const TypeList& results) {
 
 absl::Status InferCollect(const OpTypes& op, TypeList& results) {
   const TensorType &all = *op.operands[0], &part = *op.operands[1];
-  const bool fits = !all.dims.empty() && all.dims.size() == part.dims.size() &&
-                    all.dtype == part.dtype && part.dims[0] > 0 &&
-                    all.dims[0] % part.dims[0] == 0 &&
-                    std::equal(all.dims.begin() + 1, all.dims.end(), part.dims.begin() + 1);
+  const int64_t at = op.attributes.Int("dim", 0);
+  bool fits = at >= 0 && static_cast<size_t>(at) < all.dims.size() &&
+              all.dims.size() == part.dims.size() && all.dtype == part.dtype;
+  for (size_t d = 0; fits && d < all.dims.size(); ++d) {
+    if (static_cast<int64_t>(d) != at) {
+      fits = all.dims[d] == part.dims[d];
+    } else if (const int64_t rows = part.dims[d], begin = op.attributes.Int("begin", -1);
+               begin >= 0) {
+      fits = rows > 0 && rows <= all.dims[d] && begin <= all.dims[d] - rows;
+    } else {
+      fits = rows > 0 && all.dims[d] % rows == 0;
+    }
+  }
   if (!fits) {
     return absl::InvalidArgumentError(absl::StrCat("cannot collect ", ToString(part, op.mesh),
                                                    " into ", ToString(all, op.mesh),
-                                                   "; wanted whole parts along dimension 0"));
+                                                   "; wanted whole parts along dimension ", at));
   }
   if (all.sharding != part.sharding) {
     return absl::InvalidArgumentError(absl::StrCat("cannot collect ", ToString(part, op.mesh),
@@ -86,7 +95,9 @@ extern const OpInfo kAccumulateOp = {
 
 extern const OpInfo kCollectOp = {
     .name = "Collect",
-    .summary = "x written into its microbatch's rows of the batch so far",
+    .summary =
+        "x written into its microbatch's rows of the batch so far, along dimension `dim`; from row "
+        "`begin` on where microbatches are not alike",
     .op_class = OpClass::kView,
     .operands = 2,
     .infer = InferCollect,

@@ -36,6 +36,7 @@ TEST(Simulate, PlaysEverySchedule) {
       "simulate --model mlp:layers=16,dim=64 --batch-size 48 --cluster uniform:8@200Gbps --pp 4 "
       "--micro-batches 8 --schedule ";
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    if (schedule->slices_sequence) continue;  // of which an MLP has none: slices_test
     const Finished finished = Execute(absl::StrCat(command, schedule->name));
     EXPECT_EQ(finished.code, 0) << schedule->name << finished.err;
   }

@@ -101,7 +101,8 @@ class Unrolled {
 
   void RunStep(const transforms::ScheduleStep& step) {
     const int s = step.stage;
-    const transforms::PipelineStage& stage = step_.stages[static_cast<size_t>(s)];
+    const transforms::PipelinedStep::Parts stage =
+        step_.PartsOf(static_cast<size_t>(s), step.microbatch);
     const bool split = !stage.weights.function.order().empty();
     if (step.kind == StepKind::kForward) Run(s, stage.forward, step.microbatch);
     if (step.kind == StepKind::kBackward || step.kind == StepKind::kInputGradient) {
@@ -114,7 +115,7 @@ class Unrolled {
                       (step.kind == StepKind::kInputGradient && !split);
     if (!done || update_every_ == 0) return;
     if (++backwards_[static_cast<size_t>(s)] % update_every_ != 0) return;
-    Run(s, stage.update, step.microbatch);
+    Run(s, step_.stages[static_cast<size_t>(s)].update, step.microbatch);
     // The next sums begin anew.
     std::erase_if(kept_, [&](const auto& entry) {
       return std::get<0>(entry.first) == s && std::get<2>(entry.first) == -1;
@@ -226,8 +227,32 @@ class Unrolled {
     // What takes no time is done with the task before it, or with the first of its function.
     const int64_t at = task ? NowOf(s) : std::max(begin_, NowOf(s) - 1);
     for (const ValueId operand : operands) Use(storage[operand], at);
+    if (f.kind(op) == OpKind::kExtendRows) {
+      rows_[{s, OriginOf(part, operands[0]), microbatch}] = storage[operands[0]];
+      for (int64_t slice = 0; slice < microbatch; ++slice) {
+        Use(rows_.at({s, OriginOf(part, operands[0]), slice}), at);
+      }
+    }
+    if (f.kind(op) == OpKind::kExtendRowsGrad) UseSums(s, part, op, microbatch);
     if (f.kind(op) == OpKind::kCollect && update_every_ == 0) Use(storage[operands[1]], kForever);
     if (task) ++NowOf(s);
+  }
+
+  // A sum for each slice before the last, from the first backward until that of the slice.
+  void UseSums(int s, const StageFunction& part, OpId op, int64_t microbatch) {
+    const ir::Function& f = part.function;
+    const auto rows_of = [this](int64_t slice) {
+      return step_.slices[static_cast<size_t>(slice)].range.rows;
+    };
+    for (int64_t slice = 0; slice <= microbatch; ++slice) {
+      const Key key = {s, OriginOf(part, f.operands(op)[0]), slice};
+      const bool last = microbatch + 1 == step_.microbatches;
+      if (last && slice == microbatch) continue;
+      const int64_t bytes = LocalBytes(part, f.result(op)) / rows_of(microbatch) * rows_of(slice);
+      const auto [sum, fresh] = sums_.try_emplace(key, kNone);
+      if (fresh) sum->second = Make(s, bytes);
+      Use(sum->second, NowOf(s));
+    }
   }
 
   void Keep(int s, const StageFunction& part, const ir::Output& output, int64_t microbatch,
@@ -294,6 +319,7 @@ class Unrolled {
   std::vector<Delivery> deliveries_;
   std::vector<HandOver> handed_;
   std::map<Key, int> kept_;
+  std::map<Key, int> rows_, sums_;  // of slices of the sequence
 };
 
 }  // namespace

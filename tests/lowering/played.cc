@@ -103,6 +103,7 @@ Played Play(const ir::Function& given, const Configuration& c,
       {.stages = {.split_backward = splits,
                   .chunks = shape.chunks,
                   .placement = schedule.placement},
+       .slices = c.slices,
        .updates_each_microbatch = schedule.asynchronous,
        .recompute = Must(transforms::ParseRecomputePolicy(c.recompute)),
        .zero = c.zero,
@@ -117,7 +118,8 @@ Played Play(const ir::Function& given, const Configuration& c,
                                            .fold = c.fold,
                                            .most_unfolded_tasks = c.most_unfolded_tasks,
                                            .memory_limit = {},
-                                           .bucket_size = c.bucket_size},
+                                           .bucket_size = c.bucket_size,
+                                           .fuse_runs = c.fuse_runs},
                                .placed = &played.placed}));
   played.trace = Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);

@@ -31,6 +31,8 @@ struct Configuration {
   std::string recompute = "none";
   transforms::ZeroOptions zero = {};
   bool fp8_mixed = false;
+  std::vector<transforms::SliceRange> slices = {};  // of the sequence
+  bool fuse_runs = false;
 };
 std::string ToString(const Configuration& configuration);
 

@@ -33,7 +33,7 @@ std::vector<T> First(std::vector<T> values, const SmallSizes& sizes) {
 ir::Function WithSmallSizes(const ir::Function& function, const SmallSizes& sizes) {
   const ir::Rebuild change{
       .input = [&](const ir::Input&, const ir::TensorType& type) { return Smaller(sizes, type); },
-      .uninferred = [&](ir::OpKind, const ir::TensorType& type) { return Smaller(sizes, type); },
+      .uninferred = [&](ir::OpId, const ir::TensorType& type) { return Smaller(sizes, type); },
       .attributes = [&](ir::OpKind kind,
                         const ir::AttributeSet& attributes) -> std::optional<ir::AttributeSet> {
         ir::AttributeSet changed = attributes;

@@ -1,6 +1,7 @@
 #include "tests/semantics/spread.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "support/check.h"
@@ -80,7 +81,7 @@ class Pipeline {
   void RunStep(const transforms::ScheduleStep& step) {
     using transforms::StepKind;
     const auto s = static_cast<size_t>(step.stage);
-    const transforms::PipelineStage& stage = step_.stages[s];
+    const transforms::PipelinedStep::Parts stage = step_.PartsOf(s, step.microbatch);
     const auto run = [&](const transforms::StageFunction& part) {
       if (!part.function.order().empty()) RunPart(s, part, step.microbatch);
     };
@@ -127,6 +128,10 @@ class Pipeline {
     const Tensor& whole = Find(inputs_, part.function.value_name(input.value));
     const int64_t rank = ranks_[s][place];
     if (whole.dims() == type.dims) return ir::Scatter(whole, type, mesh, rank);
+    if (!step_.slices.empty()) {
+      const transforms::SliceRange& slice = step_.slices[static_cast<size_t>(microbatch)].range;
+      return ir::Scatter(ir::SliceRows(whole, 1, slice.begin, slice.rows), type, mesh, rank);
+    }
     const AxisList replicas = Replicas(type, mesh);
     Tensor mine = ir::SlicePart(whole, 0, ir::PartOf(mesh, rank, replicas), mesh.size(replicas));
     mine = ir::SlicePart(mine, 0, microbatch, whole.dims()[0] / type.dims[0]);
@@ -147,9 +152,28 @@ class Pipeline {
     return replicas;
   }
 
+  // The same, slice by slice.
+  Tensor GatherSlices(const std::vector<Tensor>& parts, TensorType type, const Mesh& mesh,
+                      std::span<const int64_t> ranks) {
+    Tensor all(type.dtype, type.dims);
+    for (const transforms::SequenceSlice& slice : step_.slices) {
+      type.dims[1] = slice.range.rows;
+      const int64_t parts_of_it = mesh.size(type.sharding.at(1));
+      std::vector<Tensor> now;
+      for (const Tensor& part : parts) {
+        now.push_back(ir::SliceRows(part, 1, slice.range.begin / parts_of_it,
+                                    slice.range.rows / parts_of_it));
+      }
+      ir::PasteRows(ir::Gather(now, type, mesh, ranks, outcome_.disagreement), 1, slice.range.begin,
+                    all);
+    }
+    return all;
+  }
+
   // What has been collected, microbatch by microbatch, in the order of the batch.
   Tensor GatherCollected(const std::vector<Tensor>& parts, TensorType type, const Mesh& mesh,
                          std::span<const int64_t> ranks) {
+    if (!step_.slices.empty()) return GatherSlices(parts, type, mesh, ranks);
     const int64_t count = step_.microbatches;
     const int64_t replicas = mesh.size(Replicas(type, mesh));
     Tensor all(type.dtype, type.dims);
@@ -174,10 +198,60 @@ class Pipeline {
         values[place][input.value] = InputOf(s, part, input, microbatch, place);
       }
     }
-    const absl::Status status = ir::ExecuteRanks(
-        f, ranks_[s], Around(s, f, microbatch, &part == &step_.stages[s].update), kExactly, values);
+    ir::Surroundings around = Around(s, f, microbatch, &part == &step_.stages[s].update);
+    around.extend = [&](OpId op, size_t place, const Tensor& x) {
+      return f.kind(op) == OpKind::kExtendRows ? Extend({s, part, op, microbatch, place}, x)
+                                               : SumUp({s, part, op, microbatch, place}, x);
+    };
+    const absl::Status status = ir::ExecuteRanks(f, ranks_[s], around, kExactly, values);
     ORRERY_CHECK(status.ok()) << status.ToString();
     for (const ir::Output& output : f.outputs()) Keep(s, part, output, microbatch, values);
+  }
+
+  // An ExtendRows or its gradient, on one rank.
+  struct SliceOp {
+    size_t stage;
+    const transforms::StageFunction& part;
+    OpId op;
+    int64_t slice;
+    size_t place;
+
+    size_t dim() const { return static_cast<size_t>(part.function.attributes(op).Int("dim", 1)); }
+    // What stands for the same value in all slices: what is made of keys, or of their gradient.
+    std::tuple<size_t, int32_t, size_t> key() const {
+      return {stage, OriginOf(part, part.function.operands(op)[0]), place};
+    }
+  };
+
+  // The rows of all slices up to this one, in a row; each leaves its own for those after it.
+  Tensor Extend(const SliceOp& at, const Tensor& x) {
+    std::map<int64_t, Tensor>& rows = rows_[at.key()];
+    rows[at.slice] = x;
+    ir::Dims dims = x.dims();
+    dims[at.dim()] = 0;
+    for (const auto& [slice, own] : rows) {
+      if (slice <= at.slice) dims[at.dim()] += own.dims()[at.dim()];
+    }
+    Tensor all(x.dtype(), dims);
+    int64_t begin = 0;
+    for (const auto& [slice, own] : rows) {
+      if (slice > at.slice) continue;
+      ir::PasteRows(own, at.dim(), begin, all);
+      begin += own.dims()[at.dim()];
+    }
+    return all;
+  }
+
+  // Adds each slice's part to what is there for it; takes what has come together for this one.
+  Tensor SumUp(const SliceOp& at, const Tensor& dx) {
+    std::map<int64_t, Tensor>& sums = row_sums_[at.key()];
+    for (int64_t slice = 0; slice <= at.slice; ++slice) {
+      const transforms::SliceRange& range = step_.slices[static_cast<size_t>(slice)].range;
+      const Tensor part = ir::SliceRows(dx, at.dim(), range.begin, range.rows);
+      const auto [sum, first] = sums.try_emplace(slice, part);
+      if (!first) ir::AddTensor(part, sum->second);
+    }
+    return sums.at(at.slice);
   }
 
   void SendSums(size_t s, const transforms::StageFunction& part) {
@@ -272,6 +346,7 @@ class Pipeline {
   std::vector<std::vector<int64_t>> ranks_;               // by stage
   std::map<Key, std::vector<Tensor>> kept_;               // a tensor a rank of the stage
   std::map<Message, Tensor> mail_;
+  std::map<std::tuple<size_t, int32_t, size_t>, std::map<int64_t, Tensor>> rows_, row_sums_;
   PipelinedOutcome outcome_;
 };
 

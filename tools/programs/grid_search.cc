@@ -10,12 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
+#include "search/slices.h"
 #include "search/space.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
 #include "transforms/offload.h"
 #include "transforms/recompute.h"
+#include "transforms/slice_sequence.h"
 
 // Plays every configuration and ranks them.
 
@@ -26,7 +28,7 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute, offload;
+  std::string dp, hp, pp, cp, ep, microbatches, schedule, slices, chunks, zero, recompute, offload;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -93,8 +95,11 @@ absl::Status Search(const Flags& flags) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Space space, MakeSpace(flags));
-  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(search::Space space, MakeSpace(flags));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(setting.slices,
+                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
+  space.sequence = transforms::SequenceLength(setting.step);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
                           search::Enumerate(space, setting.cluster.size(), setting.batch_size));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
@@ -137,9 +142,11 @@ int Main(int argc, char** argv) {
       "cp", po::value(&flags.cp), "context-parallel degrees [1]")("ep", po::value(&flags.ep),
                                                                   "expert-parallel degrees [1]")(
       "micro-batches", po::value(&flags.microbatches),
-      "microbatches of a data-parallel replica [all that divide]")(
+      "microbatches of a data-parallel replica, or slices of the sequence [all that divide]")(
       "schedule", po::value(&flags.schedule),
       "pipeline schedules; `schedule --list` names all [1f1b]")(
+      "slices", po::value(&flags.slices),
+      "of terapipe, how long slices are: equal, balanced, or as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "recompute", po::value(&flags.recompute),

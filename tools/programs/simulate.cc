@@ -8,6 +8,7 @@
 #include "search/explain.h"
 #include "search/memory_fit.h"
 #include "search/pipedream.h"
+#include "search/slices.h"
 #include "search/timeline.h"
 #include "simulator/report_json.h"
 #include "support/file.h"
@@ -31,7 +32,7 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   search::Candidate candidate;
-  std::string schedule, orders;
+  std::string schedule, orders, slices;
   std::string recompute, offload;
   std::string json;
   std::string trace;
@@ -47,6 +48,9 @@ void PrintReport(const search::Setting& setting, const search::Candidate& candid
             << setting.cluster.name << "\n"
             << search::ToString(candidate, setting.orders_file) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
+  if (!run.slices.empty()) {
+    std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
+  }
   if (run.report.fits) return;
   std::cout << "\n" << search::MisfitAndRemedies(setting, candidate, run);
 }
@@ -91,6 +95,15 @@ absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
   return absl::OkStatus();
 }
 
+absl::Status ReadSlices(const Flags& flags, absl::string_view schedule, search::Setting& setting) {
+  ORRERY_ASSIGN_OR_RETURN(setting.slices,
+                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* found,
+                          transforms::FindSchedule(schedule));
+  if (flags.slices.empty() || found->slices_sequence) return absl::OkStatus();
+  return absl::InvalidArgumentError("--slices: wanted a schedule of slices, as terapipe is");
+}
+
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
@@ -117,6 +130,7 @@ absl::Status Simulate(const Flags& flags) {
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
   ORRERY_RETURN_IF_ERROR(ParseSchedules(candidate.schedule).status());
+  ORRERY_RETURN_IF_ERROR(ReadSlices(flags, candidate.schedule, setting));
   ORRERY_ASSIGN_OR_RETURN(const transforms::RecomputePolicy recompute,
                           Annotated(transforms::ParseRecomputePolicy(
                                         flags.recompute.empty() ? "none" : flags.recompute),
@@ -201,11 +215,13 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica [1]")(
+      "microbatches of a data-parallel replica, or slices of the sequence [1]")(
       "schedule", po::value(&flags.schedule),
       "pipeline schedule; `schedule --list` names all [1f1b]")(
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
+      "slices", po::value(&flags.slices),
+      "of terapipe, how long slices are: equal, balanced, or as in 1024,640,384 [equal]")(
       "chunks", po::value(&flags.candidate.chunks),
       "stages that a rank holds, of schedules that leave it open [2]")(
       "zero", po::value(&flags.candidate.zero),

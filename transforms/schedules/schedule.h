@@ -102,6 +102,8 @@ struct PipelineSchedule {
   /// True when weights are updated while the pipeline is running and it is never drained; a step
   /// is then measured in the steady state.
   bool asynchronous = false;
+  /// Microbatches are slices of the sequence of each sample, not parts of the batch.
+  bool slices_sequence = false;
   /// Microbatches between two updates of an asynchronous schedule. None: an update after each.
   int32_t (*microbatches_an_update)(const PipelineShape& shape) = nullptr;
   /// Versions of its weights that a stage must keep; 1 for synchronous schedules.

@@ -30,6 +30,7 @@ constinit const PipelineSchedule kTerapipeSchedule = {
         "backwards in the opposite one.",
     .source = "Li et al., TeraPipe, ICML 2021",
     .orders = TerapipeOrders,
+    .slices_sequence = true,
     .weight_versions = OneWeightVersion,
 };
 

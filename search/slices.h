@@ -1,0 +1,42 @@
+#ifndef ORRERY_SEARCH_SLICES_H_
+#define ORRERY_SEARCH_SLICES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "search/evaluate.h"
+#include "transforms/parallel.h"
+#include "transforms/schedules/schedule.h"
+
+namespace orrery::search {
+
+/// "equal", "balanced", or the positions of each slice: "1024,640,384".
+absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text);
+
+/// "16 of 128 positions", or where they differ "1024,640,384 positions".
+std::string SlicesText(const std::vector<transforms::SliceRange>& slices);
+
+/// How a candidate is spread, before it is cut.
+struct SliceQuestion {
+  const Setting& setting;
+  const transforms::PipelineSchedule& schedule;
+  const transforms::ParallelDegrees& degrees;
+  const transforms::SpreadOptions& options;
+};
+
+/// The slices that its microbatches are: as many as it has of them, as long as the setting wants
+/// them. None where the schedule cuts the batch, or there is one microbatch. Infeasible where the
+/// sequence cannot be cut so, or the step not be spread.
+///
+/// Balanced: what each stage takes for a slice is found out for some lengths from one position up
+/// to all, each at the begin and at the end of the sequence, and lies on a line between these;
+/// transforms::PlanSlices does the rest, in units of which the sequence has 256 at most, of 8
+/// positions or a multiple where it divides so.
+absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion& question);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_SLICES_H_
