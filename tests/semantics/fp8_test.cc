@@ -42,7 +42,7 @@ ir::Function InBf16(const ir::Function& function) {
   };
   ir::Rebuild change;
   change.input = [&](const ir::Input&, const ir::TensorType& type) { return narrow(type); };
-  change.uninferred = [&](ir::OpKind, const ir::TensorType& type) { return narrow(type); };
+  change.uninferred = [&](ir::OpId, const ir::TensorType& type) { return narrow(type); };
   return ir::RebuildWithInputs(function, change).value();
 }
 
