@@ -14,6 +14,15 @@ set(ORRERY_STAND_ALONE
   cost_models/roofline.cc
   lowering/cluster_dialect.cc
   lowering/transfers_test.cc
+  lowering/twin_stage_test.cc
+  search/slices.cc
+  search/slices_test.cc
+  tests/cli/slices_test.cc
+  tests/lowering/fp8_test.cc
+  tests/lowering/slices_test.cc
+  tests/semantics/fp8_test.cc
+  tests/semantics/slices_test.cc
+  transforms/slice_sequence_test.cc
   search/timeline.cc
   simulator/bubble.cc
   simulator/fluid_network.cc

@@ -21,7 +21,7 @@ namespace {
 
 constexpr absl::string_view kMark = "~";
 
-struct Case {
+struct TwoWay {
   std::string schedule;
   int64_t dp = 1;
   int zero = 0;
@@ -30,7 +30,7 @@ struct Case {
 
 class TwoPipelines {
  public:
-  explicit TwoPipelines(const Case& test) : test_(test) {
+  explicit TwoPipelines(const TwoWay& test) : test_(test) {
     ir::Function one = ir::BuildModel("gpt", "layers=4,hidden=32,heads=4,seq=8,vocab=64", 16);
     EXPECT_TRUE(transforms::MakeTrainingStep(one, {.optimizer = "adam"}).ok());
     const transforms::PipelineSchedule& schedule = *transforms::FindSchedule(test.schedule).value();
@@ -65,7 +65,7 @@ class TwoPipelines {
   }
 
  private:
-  const Case test_;
+  const TwoWay test_;
   transforms::PipelinedStep step_;
 };
 
@@ -90,10 +90,10 @@ std::string WithLabels(const simulator::Program& program) {
 
 // What is copied is what would have been made.
 TEST(CopyOfTwin, IsWhatIsLoweredByItself) {
-  for (const Case& test : {Case{.schedule = "dualpipe"}, Case{.schedule = "chimera"},
-                           Case{.schedule = "chimera", .dp = 2, .zero = 2},
-                           Case{.schedule = "dualpipe", .dp = 2, .zero = 3},
-                           Case{.schedule = "dualpipe", .fuse = false}}) {
+  for (const TwoWay& test : {TwoWay{.schedule = "dualpipe"}, TwoWay{.schedule = "chimera"},
+                             TwoWay{.schedule = "chimera", .dp = 2, .zero = 2},
+                             TwoWay{.schedule = "dualpipe", .dp = 2, .zero = 3},
+                             TwoWay{.schedule = "dualpipe", .fuse = false}}) {
     TwoPipelines two(test);
     const simulator::Program copied = two.Lowered();
     two.MarkSecond();
