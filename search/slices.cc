@@ -161,6 +161,7 @@ absl::StatusOr<std::vector<SliceRange>> Balanced(const SliceQuestion& q, int64_t
           {.units = units,
            .slices = count,
            .stages = q.degrees.pp,
+           .tolerance = kTolerance,
            .seconds = [&](int64_t begin, int64_t rows) { return times.Of(begin, rows); }}),
       length / units);
 }

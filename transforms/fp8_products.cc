@@ -26,6 +26,7 @@ class ProductFinder {
         phase_(FindPhases(function)),
         users_(function.value_limit()),
         returned_(function.value_limit(), 0),
+        logits_(function.value_limit(), 0),
         is_weight_(function.value_limit(), 0),
         products_{.operands = IdTable<OpId, int32_t>(function.op_limit(), 0),
                   .only_in_8_bits = IdTable<ValueId, char>(function.value_limit(), 0),
@@ -42,6 +43,7 @@ class ProductFinder {
   }
 
   Fp8Products Run() {
+    FindLogits();
     FindForward();
     for (const OpId op : function_.order()) {
       if (phase_[op] != StepPhase::kForward) products_.operands[op] = OperandsInBackward(op);
@@ -85,10 +87,10 @@ class ProductFinder {
       changed = false;
       for (const OpId op : function_.order()) {
         const auto weights = WeightsOf(op);
-        const bool fits = !weights.empty() && Fits(op, weights) && !MakesLogits(op) &&
-                          std::ranges::none_of(weights, [&](ValueId weight) {
-                            return refused[RootOf(weight)] != 0;
-                          });
+        const bool fits =
+            !weights.empty() && Fits(op, weights) && logits_[function_.result(op)] == 0 &&
+            std::ranges::none_of(weights,
+                                 [&](ValueId weight) { return refused[RootOf(weight)] != 0; });
         for (const ValueId weight : weights) {
           char& is_refused = refused[RootOf(weight)];
           changed = changed || (!fits && is_refused == 0);
@@ -131,31 +133,34 @@ class ProductFinder {
     return ir::LocalType(function_.type(value), function_.mesh()).dims;
   }
 
-  // Whether the result goes into a softmax, a choice or the loss of classes, by way of biases,
-  // scales and moves.
-  bool MakesLogits(OpId op) const {
-    for (const OpId user : users_[function_.result(op)]) {
-      if (phase_[user] != StepPhase::kForward) continue;
-      switch (function_.kind(user)) {
-        case OpKind::kCrossEntropy:
-        case OpKind::kCrossEntropyParts:
-        case OpKind::kNegativeLikelihood:
-        case OpKind::kSoftmax:
-        case OpKind::kLogSoftmax:
-        case OpKind::kTopK:
-          return true;
-        case OpKind::kAdd:
-        case OpKind::kScale:
-        case OpKind::kCast:
-        case OpKind::kAllReduce:
-        case OpKind::kReduceScatter:
-          if (IsSmallSum(user) && MakesLogits(user)) return true;
-          break;
-        default:
-          if (Moves(user) && MakesLogits(user)) return true;
-      }
+  // Which values go into a softmax, a choice or the loss of classes, by way of biases, scales and
+  // moves.
+  void FindLogits() {
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (phase_[*op] != StepPhase::kForward || !TakesLogits(*op)) continue;
+      for (const ValueId operand : function_.operands(*op)) logits_[operand] = 1;
     }
-    return false;
+  }
+
+  bool TakesLogits(OpId op) const {
+    switch (function_.kind(op)) {
+      case OpKind::kCrossEntropy:
+      case OpKind::kCrossEntropyParts:
+      case OpKind::kNegativeLikelihood:
+      case OpKind::kSoftmax:
+      case OpKind::kLogSoftmax:
+      case OpKind::kTopK:
+        return true;
+      case OpKind::kAdd:
+      case OpKind::kScale:
+      case OpKind::kCast:
+      case OpKind::kAllReduce:
+      case OpKind::kReduceScatter:
+        return IsSmallSum(op) && logits_[function_.result(op)] != 0;
+      default:
+        return Moves(op) && logits_[function_.result(op)] != 0;
+    }
   }
 
   // A sum with a bias, and not the residual stream: that goes on to the logits of all layers.
@@ -241,6 +246,7 @@ class ProductFinder {
   const IdTable<OpId, StepPhase> phase_;
   IdTable<ValueId, std::vector<OpId>> users_;
   IdTable<ValueId, char> returned_;
+  IdTable<ValueId, char> logits_;      // see FindLogits
   IdTable<ValueId, char> is_weight_;   // a parameter of 16 bits
   absl::flat_hash_set<ValueId> read_;  // of these, those that products read in 8 bits
   absl::flat_hash_set<WeightGradient> gradients_;
@@ -248,6 +254,12 @@ class ProductFinder {
 };
 
 }  // namespace
+
+bool MakesCopy(const Function& function, OpId op) {
+  return function.kind(op) == OpKind::kCast &&
+         function.type(function.result(op)).dtype == ir::DType::kF8 &&
+         function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
+}
 
 bool MovesCopies(const Function& function, OpId op) {
   switch (function.kind(op)) {

@@ -30,6 +30,9 @@ Fp8Products FindFp8Products(const ir::Function& function);
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
 inline constexpr int64_t kFp8Multiple = 16;
 
+/// Whether the op makes an 8-bit copy of something wider.
+bool MakesCopy(const ir::Function& function, ir::OpId op);
+
 /// Whether the op moves or renames elements, so that an 8-bit copy made before it is the copy made
 /// after, and does so with copies where those alone are wanted: views, and gathers, as Transformer
 /// Engine has them. What else ranks exchange, tokens for experts or heads for attention, goes in 16

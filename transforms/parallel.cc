@@ -292,8 +292,8 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_RETURN_IF_ERROR(OffloadOptimizer(options.offload, step));
   if (sliced) {
     ORRERY_RETURN_IF_ERROR(AddSlices(function, options.slices, step));
+    step.slice = MiddleOf(options.slices);
   }
-  if (sliced) step.slice = MiddleOf(options.slices);
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);
   return step;

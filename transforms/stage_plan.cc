@@ -232,10 +232,8 @@ class StagePlanner {
     for (const OpId op : function_.order()) {
       if (function_.result_count(op) != 1 || function_.operands(op).size() != 1) continue;
       const ValueId from = function_.operands(op)[0], to = function_.result(op);
-      const bool casts = function_.kind(op) == ir::OpKind::kCast &&
-                         function_.type(to).dtype == ir::DType::kF8 &&
-                         function_.type(from).dtype != ir::DType::kF8;
-      is_copy[to] = casts || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
+      is_copy[to] =
+          MakesCopy(function_, op) || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
     }
     return is_copy;
   }

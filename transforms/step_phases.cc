@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transforms/fp8_products.h"
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::transforms {
@@ -20,13 +21,6 @@ bool IsRedistribution(const Function& function, OpId op) {
 
 bool IsUpdateOutput(ir::OutputRole role) {
   return role == ir::OutputRole::kGradient || role == ir::OutputRole::kUpdated;
-}
-
-// Whether the op makes an 8-bit copy of something wider.
-bool MakesCopy(const Function& function, OpId op) {
-  return function.kind(op) == ir::OpKind::kCast &&
-         function.type(function.result(op)).dtype == ir::DType::kF8 &&
-         function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
 }
 
 // A value that is only put together, cut or copied for the backward phase is so there, and not kept
