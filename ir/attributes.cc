@@ -1,10 +1,13 @@
 #include "ir/attributes.h"
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
+#include <type_traits>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/text.h"
@@ -41,42 +44,62 @@ struct Printer {
   }
 };
 
-// A set as bytes: what has the same bytes prints the same. By bits, not by value: 0.0 and -0.0 are
-// equal but not the same, and NaN equals nothing.
-class KeyWriter {
- public:
-  std::string Write(const AttributeSet& set) {
-    key_.reserve(64);
-    for (const auto& [name, value] : set.attributes()) {
-      (*this)(name);
-      Number(value.index());
-      std::visit(*this, value);
-    }
-    return std::move(key_);
-  }
+// What two sets of one hash may be equal by: numbers by their bits.
+struct BitsOf {
+  uint64_t operator()(int64_t value) const { return static_cast<uint64_t>(value); }
+  uint64_t operator()(double value) const { return std::bit_cast<uint64_t>(value); }
+};
 
-  void operator()(int64_t value) { Number(value); }
-  void operator()(double value) { Number(value); }
-  void operator()(const std::string& text) {
-    Number(text.size());
-    key_ += text;
-  }
-  template <typename T>
-  void operator()(const std::vector<T>& values) {
-    Number(values.size());
-    for (const T value : values) Number(value);
+struct Hashed {
+  const AttributeSet& set;
+
+  template <typename H>
+  friend H AbslHashValue(H h, const Hashed& hashed) {
+    for (const auto& [name, value] : hashed.set.attributes()) {
+      h = H::combine(std::move(h), name, value.index());
+      h = std::visit([&](const auto& held) { return Add(std::move(h), held); }, value);
+    }
+    return h;
   }
 
  private:
-  template <typename T>
-  void Number(T value) {
-    char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
-    key_.append(bytes, sizeof(T));
+  template <typename H>
+  static H Add(H h, const std::string& text) {
+    return H::combine(std::move(h), text);
   }
-
-  std::string key_;
+  template <typename H, typename T>
+  static H Add(H h, const std::vector<T>& values) {
+    for (const T value : values) h = Add(std::move(h), value);
+    return H::combine(std::move(h), values.size());
+  }
+  template <typename H, typename T>
+  static H Add(H h, T value) {
+    return H::combine(std::move(h), BitsOf()(value));
+  }
 };
+
+struct Same {
+  bool operator()(const std::string& a, const std::string& b) const { return a == b; }
+  template <typename T>
+  bool operator()(const std::vector<T>& a, const std::vector<T>& b) const {
+    return std::ranges::equal(a, b, {}, BitsOf(), BitsOf());
+  }
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return BitsOf()(a) == BitsOf()(b);
+  }
+};
+
+bool AreSame(const AttributeSet& a, const AttributeSet& b) {
+  return std::ranges::equal(a.attributes(), b.attributes(), [](const auto& one, const auto& other) {
+    if (one.first != other.first || one.second.index() != other.second.index()) return false;
+    return std::visit(
+        [&](const auto& held) {
+          return Same()(held, std::get<std::decay_t<decltype(held)>>(other.second));
+        },
+        one.second);
+  });
+}
 
 }  // namespace
 
@@ -140,10 +163,14 @@ std::string ToString(const AttributeSet& attributes) {
 
 AttributesId AttributeTable::Intern(const AttributeSet& set) {
   if (set.empty()) return AttributesId(0);
-  const AttributesId next(static_cast<int32_t>(sets_.size()));
-  const auto [found, is_new] = ids_.emplace(KeyWriter().Write(set), next);
-  if (is_new) sets_.push_back(set);
-  return found->second;
+  auto& ids = by_hash_[absl::HashOf(Hashed{set})];
+  for (const AttributesId id : ids) {
+    if (AreSame((*this)[id], set)) return id;
+  }
+  const AttributesId id(static_cast<int32_t>(sets_.size()));
+  sets_.push_back(set);
+  ids.push_back(id);
+  return id;
 }
 
 }  // namespace orrery::ir

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "support/id.h"
 
@@ -54,7 +55,8 @@ class AttributeSet {
 /// "{axis=0, lr=0.5}"; nothing for the empty set.
 std::string ToString(const AttributeSet& attributes);
 
-/// Each distinct set once, under a dense id; id 0 is the empty set.
+/// Each distinct set once, under a dense id; id 0 is the empty set. Real numbers are told apart by
+/// their bits, not by value: 0.0 and -0.0 are equal but print differently, and NaN equals nothing.
 class AttributeTable {
  public:
   AttributeTable() : sets_(1) {}
@@ -66,7 +68,7 @@ class AttributeTable {
 
  private:
   std::deque<AttributeSet> sets_;
-  absl::flat_hash_map<std::string, AttributesId> ids_;  // by how the set prints
+  absl::flat_hash_map<size_t, absl::InlinedVector<AttributesId, 1>> by_hash_;
 };
 
 }  // namespace orrery::ir

@@ -69,6 +69,7 @@ class Function {
       : name_(name), mesh_(std::move(mesh)) {}
 
   const std::string& name() const { return name_; }
+  void Rename(absl::string_view name) { name_ = std::string(name); }
   const Mesh& mesh() const { return mesh_; }
 
   // Building. Nothing here checks types: `ir::Builder` infers them and `ir::Verify` checks them.
@@ -95,6 +96,8 @@ class Function {
   void SetOperand(OpId op, size_t i, ValueId value) {
     operand_pool_[op_operands_[op].begin + i] = value;
   }
+  /// Gives an op other attributes, of this function's own table.
+  void SetAttributes(OpId op, AttributesId attributes) { op_attributes_[op] = attributes; }
   void SetName(ValueId value, absl::string_view name) {
     names_.Set(static_cast<size_t>(value.index()), name);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -18,7 +19,12 @@ class Makers {
   using Tasks = absl::InlinedVector<simulator::TaskId, 1>;
 
   void Remember(ir::ValueId origin, int32_t microbatch, Tasks tasks) {
-    made_[microbatch][origin] = std::move(tasks);
+    const auto [values, is_new] = made_.try_emplace(microbatch);
+    if (is_new && !spare_.empty()) {
+      values->second = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    values->second[origin] = std::move(tasks);
   }
   /// Who made the value; null when nobody is known to have.
   const Tasks* Find(ir::ValueId origin, int32_t microbatch) const {
@@ -28,10 +34,19 @@ class Makers {
     return found == values->second.end() ? nullptr : &found->second;
   }
   /// Drops a microbatch that nothing will ask for again.
-  void Forget(int32_t microbatch) { made_.erase(microbatch); }
+  void Forget(int32_t microbatch) {
+    const auto values = made_.find(microbatch);
+    if (values == made_.end()) return;
+    values->second.clear();
+    spare_.push_back(std::move(values->second));
+    made_.erase(values);
+  }
 
  private:
-  absl::flat_hash_map<int32_t, absl::flat_hash_map<ir::ValueId, Tasks>> made_;
+  using Values = absl::flat_hash_map<ir::ValueId, Tasks>;
+
+  absl::flat_hash_map<int32_t, Values> made_;
+  std::vector<Values> spare_;  // empty, with room for as much as a microbatch before had
 };
 
 }  // namespace orrery::lowering

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "ir/builder.h"
-#include "support/status.h"
+#include "absl/strings/strip.h"
+#include "ir/function.h"
 
 namespace orrery::transforms {
 namespace {
@@ -34,96 +35,95 @@ bool IsSum(const Function& update, ValueId value) {
 struct CopyOptions {
   int32_t origin_shift = 0;  // origins are so much further on than they were
   int32_t peer_shift = 0;    // and peers of sends and receives so many stages
-  /// The stage that holds the same of the other pipeline, where sums of gradients are exchanged
-  /// with it; else -1.
-  int32_t twin = -1;
-  int32_t twin_peer_shift = 0;  // to the twins of peers
-  int32_t twin_origin_shift = 0;
 };
 
-// Rebuilds one function of a stage op by op.
-class StageCopy {
- public:
-  // `name` of the new function.
-  StageCopy(const StageFunction& source, const std::string& name, const CopyOptions& options,
-            const SumsSent& sums)
-      : source_(source),
-        builder_(name, source.function.mesh()),
-        options_(options),
-        sums_(sums),
-        here_(source.function.value_limit()),
-        types_here_(source.function.types().size()) {
-    builder_.function().KeepNamesOf(source.function);
-    builder_.function().Reserve(source.function.op_limit(), source.function.value_limit());
-    origins_.reserve(static_cast<size_t>(source.function.value_limit()));
-  }
+// The stage that holds the same of the other pipeline.
+struct Twin {
+  int32_t stage = 0;
+  int32_t peer_shift = 0;  // to the twins of peers
+  int32_t origin_shift = 0;
+};
 
-  absl::StatusOr<StageFunction> Run() {
-    const Function& from = source_.function;
-    for (const ir::Input& input : from.inputs()) {
-      Bind(input.value, builder_.function().AddInputOfType("", TypeOf(input.value), input.role));
-    }
-    if (options_.twin >= 0) {
-      own_ = here_;
-      Exchange();
-    }
-    for (const OpId op : from.order()) CopyOp(op);
-    for (const ir::Output& output : from.outputs()) {
-      builder_.Return(here_[output.value], output.role,
-                      output.of.valid() ? here_[output.of] : ValueId());
-    }
-    StageFunction copy;
-    ORRERY_ASSIGN_OR_RETURN(copy.function, std::move(builder_).Finalize());
-    origins_.resize(static_cast<size_t>(copy.function.value_limit()));
-    copy.origins = std::move(origins_);
-    return copy;
+absl::string_view PeerOf(OpKind kind) { return kind == OpKind::kSend ? "to" : "from"; }
+
+void ShiftOrigins(StageFunction& part, int32_t shift) {
+  for (ValueId& origin : part.origins) {
+    if (origin.valid()) origin = ValueId(origin.index() + shift);
+  }
+}
+
+void ShiftPeers(Function& function, int32_t shift) {
+  for (const OpId op : function.order()) {
+    const OpKind kind = function.kind(op);
+    if (kind != OpKind::kSend && kind != OpKind::kReceive) continue;
+    ir::AttributeSet attributes = function.attributes(op);
+    attributes.Set(PeerOf(kind), attributes.Int(PeerOf(kind), 0) + shift);
+    function.SetAttributes(op, function.InternAttributes(attributes));
+  }
+}
+
+StageFunction Copy(const StageFunction& part, const CopyOptions& options) {
+  StageFunction copy = part;
+  copy.function.Rename(absl::StrCat(part.function.name(), ".back"));
+  ShiftOrigins(copy, options.origin_shift);
+  ShiftPeers(copy.function, options.peer_shift);
+  return copy;
+}
+
+// Lets an update of one pipeline exchange its sums of gradients with its twin of the other.
+class Exchange {
+ public:
+  Exchange(const Twin& twin, const SumsSent& sums, StageFunction& update)
+      : twin_(twin),
+        sums_(sums),
+        update_(update),
+        function_(update.function),
+        now_(function_.value_limit()) {}
+
+  void Run() {
+    const std::vector<OpId> order = function_.order();
+    FindNamesOfTwins();
+    const std::vector<ValueId> own = FindSums();
+    order_.reserve(order.size() + 3 * own.size());
+    for (const ValueId sum : own) Send(sum, NameOf(sum), twin_.stage);
+    for (const ValueId sum : own) AddOf(sum, NameOf(sum), twin_.stage);
+    for (const OpId op : order) Visit(op);
+    std::vector<ir::Output> outputs = function_.outputs();
+    for (ir::Output& output : outputs) output.value = Now(output.value);
+    function_.SetOutputs(std::move(outputs));
+    function_.SetOrder(std::move(order_));
   }
 
  private:
-  void SetOrigin(ValueId here, ValueId origin, int32_t shift) {
-    const auto index = static_cast<size_t>(here.index());
-    if (origins_.size() <= index) origins_.resize(index + 1);
-    if (origin.valid()) origins_[index] = ValueId(origin.index() + shift);
+  // What stands for a value of the update since sums of the twin have been added.
+  ValueId Now(ValueId value) const {
+    return value.index() < now_.size() && now_[value].valid() ? now_[value] : value;
   }
 
-  // With the name that it has there.
-  void Bind(ValueId source, ValueId here) {
-    here_[source] = here;
-    builder_.function().SetKeptName(here, source_.function.value_name(source));
-    SetOrigin(here, source_.origins[static_cast<size_t>(source.index())], options_.origin_shift);
-  }
+  std::string NameOf(ValueId value) const { return std::string(function_.value_name(value)); }
 
-  void Exchange() {
-    const Function& from = source_.function;
-    FindNamesOfTwins();
-    const IdTable<ValueId, char> read = FindRead();
+  // Those that are not only sent to another stage.
+  std::vector<ValueId> FindSums() const {
+    IdTable<ValueId, char> read(function_.value_limit(), 0);
+    for (const OpId op : function_.order()) {
+      if (function_.kind(op) == OpKind::kSend) continue;
+      for (const ValueId operand : function_.operands(op)) read[operand] = 1;
+    }
     std::vector<ValueId> sums;
-    for (const ir::Input& input : from.inputs()) {
+    for (const ir::Input& input : function_.inputs()) {
       if (input.role == ir::InputRole::kAccumulator && read[input.value] != 0) {
         sums.push_back(input.value);
       }
     }
-    for (const ValueId sum : sums) Send(here_[sum], TagOf(sum), options_.twin);
-    for (const ValueId sum : sums) AddOf(sum, TagOf(sum), options_.twin);
-  }
-
-  // What is not only sent to another stage.
-  IdTable<ValueId, char> FindRead() const {
-    const Function& from = source_.function;
-    IdTable<ValueId, char> read(from.value_limit(), 0);
-    for (const OpId op : from.order()) {
-      if (from.kind(op) == OpKind::kSend) continue;
-      for (const ValueId operand : from.operands(op)) read[operand] = 1;
-    }
-    return read;
+    return sums;
   }
 
   void FindNamesOfTwins() {
-    const Function& from = source_.function;
-    for (int32_t v = 0; v < from.value_limit(); ++v) {
-      const absl::string_view name = from.value_name(ValueId(v));
-      const size_t end = name.find_last_not_of(kOther) + 1;  // 0 of an empty name
-      if (absl::EndsWith(name.substr(0, end), kTwin)) names_of_twins_.emplace(name);
+    for (int32_t v = 0; v < function_.value_limit(); ++v) {
+      const absl::string_view name = function_.value_name(ValueId(v));
+      absl::string_view twin = name;
+      while (absl::ConsumeSuffix(&twin, kOther)) continue;
+      if (absl::EndsWith(twin, kTwin)) names_of_twins_.emplace(name);
     }
   }
 
@@ -134,112 +134,71 @@ class StageCopy {
     return name;
   }
 
-  void Send(ValueId here, const std::string& tag, int32_t to) {
-    Function& function = builder_.function();
+  OpId Append(OpKind kind, std::span<const ValueId> operands, ir::AttributesId attributes,
+              std::span<const ir::TypeId> types) {
+    order_.push_back(function_.AddOpOfTypes(kind, operands, attributes, types));
+    return order_.back();
+  }
+
+  void Send(ValueId value, const std::string& tag, int32_t to) {
     sent_.Set("tag", tag);
     sent_.Set("to", int64_t{to});
-    function.AddOpOfTypes(OpKind::kSend, std::span(&here, 1), function.InternAttributes(sent_), {});
+    Append(OpKind::kSend, std::span(&value, 1), function_.InternAttributes(sent_), {});
   }
 
-  // Adds to what a value of the source has become what comes from a stage of the other pipeline.
+  // Adds to a value what comes from a stage of the other pipeline.
   void AddOf(ValueId value, const std::string& tag, int32_t stage) {
-    if (!builder_.status().ok()) return;
-    Function& to = builder_.function();
     received_.Set("from", int64_t{stage});
     received_.Set("tag", tag);
-    const ir::TypeId type = TypeOf(value);
-    const OpId receive =
-        to.AddOpOfTypes(OpKind::kReceive, {}, to.InternAttributes(received_), std::span(&type, 1));
-    const ValueId other = to.result(receive);
-    to.SetName(other, NameOfTwin(tag));
-    SetOrigin(other, source_.origins[static_cast<size_t>(value.index())],
-              options_.twin_origin_shift);
-    const ValueId summands[] = {here_[value], other};
-    const OpId sum =
-        to.AddOpOfTypes(OpKind::kAdd, summands, ir::AttributesId(0), std::span(&type, 1));
-    here_[value] = to.result(sum);
+    const ir::TypeId type = function_.type_id(value);
+    const ir::AttributesId attributes = function_.InternAttributes(received_);
+    const ValueId other =
+        function_.result(Append(OpKind::kReceive, {}, attributes, std::span(&type, 1)));
+    function_.SetName(other, NameOfTwin(tag));
+    const ValueId summands[] = {value, other};
+    now_[value] =
+        function_.result(Append(OpKind::kAdd, summands, ir::AttributesId(0), std::span(&type, 1)));
+    std::vector<ValueId>& origins = update_.origins;
+    origins.resize(static_cast<size_t>(function_.value_limit()));
+    const ValueId origin = origins[static_cast<size_t>(value.index())];
+    if (!origin.valid()) return;
+    origins[static_cast<size_t>(other.index())] = ValueId(origin.index() + twin_.origin_shift);
   }
 
-  std::string TagOf(ValueId value) const { return std::string(source_.function.value_name(value)); }
+  void Visit(OpId op) {
+    order_.push_back(op);
+    const OpKind kind = function_.kind(op);
+    if (kind == OpKind::kSend && IsSum(function_, function_.operands(op)[0])) return SendSum(op);
+    for (size_t i = 0; i < function_.operands(op).size(); ++i) {
+      function_.SetOperand(op, i, Now(function_.operands(op)[i]));
+    }
+    if (kind == OpKind::kReceive) AddSumOfTwin(op);
+  }
 
   // A stage's own sum for another stage that has the parameter, too: to both its copies.
   void SendSum(OpId op) {
-    const Function& from = source_.function;
-    const ValueId sum = from.operands(op)[0];
-    const std::string tag = from.attributes(op).String("tag", "");
-    const auto peer = static_cast<int32_t>(from.attributes(op).Int("to", 0));
-    Send(own_[sum], tag, peer + options_.peer_shift);
-    Send(own_[sum], tag, peer + options_.twin_peer_shift);
+    const ir::AttributeSet& attributes = function_.attributes(op);
+    const auto peer = static_cast<int32_t>(attributes.Int("to", 0));
+    Send(function_.operands(op)[0], attributes.String("tag", ""), peer + twin_.peer_shift);
   }
 
   // To the sum of another stage that has the parameter, too, that of its twin.
   void AddSumOfTwin(OpId op) {
-    const Function& from = source_.function;
-    const auto peer = static_cast<int32_t>(from.attributes(op).Int("from", 0));
-    const std::string tag = from.attributes(op).String("tag", "");
+    const ir::AttributeSet& attributes = function_.attributes(op);
+    const auto peer = static_cast<int32_t>(attributes.Int("from", 0));
+    const std::string tag = attributes.String("tag", "");
     if (!sums_.contains({peer, tag})) return;
-    AddOf(from.result(op), tag, peer + options_.twin_peer_shift);
+    AddOf(function_.result(op), tag, peer + twin_.peer_shift);
   }
 
-  void CopyOp(OpId op) {
-    if (!builder_.status().ok()) return;
-    const Function& from = source_.function;
-    Function& to = builder_.function();
-    const bool exchanges = options_.twin >= 0;
-    if (exchanges && from.kind(op) == OpKind::kSend && IsSum(from, from.operands(op)[0])) {
-      return SendSum(op);
-    }
-    operands_.clear();
-    for (const ValueId operand : from.operands(op)) operands_.push_back(here_[operand]);
-    result_types_.clear();
-    for (int32_t i = 0; i < from.result_count(op); ++i) {
-      result_types_.push_back(TypeOf(from.result(op, i)));
-    }
-    const OpId copy = to.AddOpOfTypes(from.kind(op), operands_, AttributesOf(op), result_types_);
-    for (int32_t i = 0; i < from.result_count(op); ++i) {
-      Bind(from.result(op, i), to.result(copy, i));
-    }
-    if (exchanges && from.kind(op) == OpKind::kReceive) AddSumOfTwin(op);
-  }
-
-  // The type of a value of the source, in the table of the copy.
-  ir::TypeId TypeOf(ValueId value) {
-    ir::TypeId& here = types_here_[source_.function.type_id(value)];
-    if (!here.valid()) here = builder_.function().InternType(source_.function.type(value));
-    return here;
-  }
-
-  // The attributes of an op of the source, in the table of the copy.
-  ir::AttributesId AttributesOf(OpId op) {
-    const Function& from = source_.function;
-    Function& to = builder_.function();
-    const bool sends = from.kind(op) == OpKind::kSend;
-    if (sends || from.kind(op) == OpKind::kReceive) {
-      const absl::string_view peer = sends ? "to" : "from";
-      ir::AttributeSet attributes = from.attributes(op);
-      attributes.Set(peer, attributes.Int(peer, 0) + options_.peer_shift);
-      return to.InternAttributes(attributes);
-    }
-    const auto place = static_cast<size_t>(from.attributes_id(op).index());
-    if (attributes_here_.size() <= place) attributes_here_.resize(place + 1);
-    ir::AttributesId& here = attributes_here_[place];
-    if (!here.valid()) here = to.InternAttributes(from.attributes(op));
-    return here;
-  }
-
-  const StageFunction& source_;
-  ir::Builder builder_;
-  const CopyOptions options_;
+  const Twin twin_;
   const SumsSent& sums_;
-  IdTable<ValueId, ValueId> here_;
-  IdTable<ValueId, ValueId> own_;  // sums before they are exchanged
-  IdTable<ir::TypeId, ir::TypeId> types_here_;
-  std::vector<ir::AttributesId> attributes_here_;
+  StageFunction& update_;
+  Function& function_;
+  IdTable<ValueId, ValueId> now_;  // of values that were there before; invalid: as it was
+  std::vector<OpId> order_;
   absl::flat_hash_set<std::string> names_of_twins_;
-  ir::AttributeSet sent_, received_;      // of the last op of the exchange
-  std::vector<ValueId> operands_;         // of the op that is being copied
-  std::vector<ir::TypeId> result_types_;  // likewise
-  std::vector<ValueId> origins_;
+  ir::AttributeSet sent_, received_;  // of the last op of the exchange
 };
 
 int32_t OriginLimit(const PipelinedStep& step) {
@@ -252,14 +211,16 @@ int32_t OriginLimit(const PipelinedStep& step) {
   return limit;
 }
 
-// Of all updates.
+// Of all updates, and of what will be their twins.
 SumsSent FindSumsSent(const PipelinedStep& step) {
   SumsSent sums;
+  const auto depth = static_cast<int32_t>(step.stages.size());
   for (size_t k = 0; k < step.stages.size(); ++k) {
     const Function& update = step.stages[k].update.function;
     for (const OpId op : update.order()) {
       if (update.kind(op) != OpKind::kSend || !IsSum(update, update.operands(op)[0])) continue;
-      sums.emplace(static_cast<int32_t>(k), update.attributes(op).String("tag", ""));
+      const std::string tag = update.attributes(op).String("tag", "");
+      for (const int32_t twin : {0, depth}) sums.emplace(static_cast<int32_t>(k) + twin, tag);
     }
   }
   return sums;
@@ -267,38 +228,26 @@ SumsSent FindSumsSent(const PipelinedStep& step) {
 
 }  // namespace
 
-absl::Status AddSecondPipeline(PipelinedStep& step) {
+void AddSecondPipeline(PipelinedStep& step) {
   const auto depth = static_cast<int32_t>(step.stages.size());
   const int32_t limit = OriginLimit(step);
   const SumsSent sums = FindSumsSent(step);
-  const auto name = [](const StageFunction& part) {
-    return absl::StrCat(part.function.name(), ".back");
-  };
+  const CopyOptions options = {.origin_shift = limit, .peer_shift = depth};
   std::vector<PipelineStage> stages;
   stages.reserve(2 * step.stages.size());  // growing would copy them
   std::ranges::move(step.stages, std::back_inserter(stages));
   for (int32_t k = 0; k < depth; ++k) {
     PipelineStage& first = stages[static_cast<size_t>(k)];
-    PipelineStage second;
-    const auto copy = [&](const StageFunction& part) {
-      return StageCopy(part, name(part), {.origin_shift = limit, .peer_shift = depth}, sums).Run();
-    };
-    ORRERY_ASSIGN_OR_RETURN(second.forward, copy(first.forward));
-    ORRERY_ASSIGN_OR_RETURN(second.backward, copy(first.backward));
-    ORRERY_ASSIGN_OR_RETURN(second.weights, copy(first.weights));
-    const CopyOptions back = {.origin_shift = limit, .peer_shift = depth, .twin = k};
-    ORRERY_ASSIGN_OR_RETURN(second.update,
-                            StageCopy(first.update, name(first.update), back, sums).Run());
-    const CopyOptions there = {
-        .twin = depth + k, .twin_peer_shift = depth, .twin_origin_shift = limit};
-    ORRERY_ASSIGN_OR_RETURN(
-        StageFunction update,
-        StageCopy(first.update, std::string(first.update.function.name()), there, sums).Run());
-    first.update = std::move(update);
+    PipelineStage second = {.forward = Copy(first.forward, options),
+                            .backward = Copy(first.backward, options),
+                            .weights = Copy(first.weights, options),
+                            .update = Copy(first.update, options)};
+    Exchange({.stage = depth + k, .peer_shift = depth, .origin_shift = limit}, sums, first.update)
+        .Run();
+    Exchange({.stage = k, .peer_shift = -depth, .origin_shift = -limit}, sums, second.update).Run();
     stages.push_back(std::move(second));
   }
   step.stages = std::move(stages);
-  return absl::OkStatus();
 }
 
 }  // namespace orrery::transforms

@@ -1,7 +1,6 @@
 #ifndef ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
 #define ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
 
-#include "absl/status/status.h"
 #include "transforms/pipeline.h"
 
 namespace orrery::transforms {
@@ -10,7 +9,7 @@ namespace orrery::transforms {
 /// that take the other direction (StagePlacement::kTwoWay). Stages k and p+k exchange their sums of
 /// gradients at the beginning of the update, and make the same update. A parameter that several
 /// stages have is summed up over those of both pipelines.
-absl::Status AddSecondPipeline(PipelinedStep& step);
+void AddSecondPipeline(PipelinedStep& step);
 
 }  // namespace orrery::transforms
 
