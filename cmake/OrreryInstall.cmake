@@ -19,7 +19,7 @@ set(orrery_private_headers
   "^ir/ops/"
   "^ir/text_scanner\\.h$"
   "^ir/models/(layers|model)\\.h$"
-  "^lowering/(astra_plan|block|block_buffers|buckets|exchange|fuse_runs|host_work|link_classes|makers|origin_set|placer|pricing|residents|scratch|stage|stage_maker|twin_stage|units)\\.h$"
+  "^lowering/(astra_plan|block|block_buffers|buckets|exchange|fuse_runs|host_work|link_classes|makers|origin_set|placer|pricing|residents|scratch|stage|stage_maker|stage_copy|task_name|units)\\.h$"
   "^simulator/(activity|line_reader|random_program|rank_meetings|slow_down|task_order)\\.h$"
   "^transforms/(axis_layout|choose_stages|emit_sharded|heads|match|match_logits|offload_plan|op_strategies|rewriter|ring_strategy|second_pipeline|shard_plan|sharding_graph|shared_parameters|split_loss|stage_costs|stage_cuts|stage_part|stage_plan|stage_timing|stage_units|step_phases|units|zero_part|zero_plan)\\.h$"
   "^transforms/redistribution/(dtensor_bound|dtensor_price|dtensor_view|summands)\\.h$"

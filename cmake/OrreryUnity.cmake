@@ -14,7 +14,7 @@ set(ORRERY_STAND_ALONE
   cost_models/roofline.cc
   lowering/cluster_dialect.cc
   lowering/transfers_test.cc
-  lowering/twin_stage_test.cc
+  lowering/stage_copy_test.cc
   search/slices.cc
   search/slices_test.cc
   tests/cli/slices_test.cc

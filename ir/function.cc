@@ -1,6 +1,8 @@
 #include "ir/function.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -47,13 +49,11 @@ OpId Function::AddOpOfTypes(OpKind kind, std::span<const ValueId> operands, Attr
   const OpId op = op_kinds_.push_back(kind);
   op_operands_.push_back({.begin = static_cast<uint32_t>(operand_pool_.size()),
                           .count = static_cast<uint32_t>(operands.size())});
-  // `operands` may be those of another op, in the very pool that grows here.
-  const absl::InlinedVector<ValueId, 8> copy(operands.begin(), operands.end());
-  for (const ValueId operand : copy) {
+  for (const ValueId operand : operands) {
     ORRERY_CHECK(operand.valid() && operand.index() < value_limit())
         << op << " " << GetOpInfo(kind).name << " uses " << operand;
-    operand_pool_.push_back(operand);
   }
+  AppendOperands(operands);
   op_results_.push_back(
       {.first = ValueId(value_limit()), .count = static_cast<int32_t>(types.size())});
   op_attributes_.push_back(attributes);
@@ -62,6 +62,18 @@ OpId Function::AddOpOfTypes(OpKind kind, std::span<const ValueId> operands, Attr
   }
   order_.push_back(op);
   return op;
+}
+
+// `operands` may be those of another op, in the very pool that grows here.
+void Function::AppendOperands(std::span<const ValueId> operands) {
+  const size_t begin = operand_pool_.size();
+  const std::less<> before;
+  const bool own = !operands.empty() && !before(operands.data(), operand_pool_.data()) &&
+                   before(operands.data(), operand_pool_.data() + begin);
+  const auto place = static_cast<size_t>(own ? operands.data() - operand_pool_.data() : 0);
+  operand_pool_.resize(begin + operands.size());
+  const ValueId* const from = own ? operand_pool_.data() + place : operands.data();
+  std::copy_n(from, operands.size(), operand_pool_.data() + begin);
 }
 
 void Function::Reserve(int32_t ops, int32_t values) {

@@ -156,6 +156,7 @@ class Function {
     int32_t count = 0;
   };
   ValueId AddValue(absl::string_view name, TypeId type, OpId producer);
+  void AppendOperands(std::span<const ValueId> operands);
 
   std::string name_;
   Mesh mesh_;

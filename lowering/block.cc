@@ -10,6 +10,7 @@
 #include "lowering/collective_times.h"
 #include "lowering/host_work.h"
 #include "lowering/scratch.h"
+#include "lowering/task_name.h"
 #include "lowering/units.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
@@ -52,7 +53,10 @@ class BlockLowering {
     block_.outputs.reserve(function_.outputs().size());
     block_.inputs.reserve(function_.inputs().size());
     for (const ir::Input& input : function_.inputs()) AddInput(input.value);
-    for (const OpId op : function_.order()) LowerOp(op);
+    for (const OpId op : function_.order()) {
+      LowerOp(op);
+      ++place_;
+    }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
     if (block_.tasks.empty()) block_.memory.clear();  // there is no time at which to count it
     FormUnits(context_.blocking, block_, program_);
@@ -174,6 +178,7 @@ class BlockLowering {
     const bool sum = IsSum(function_.kind(op));
     BlockTask& row = block_.tasks.emplace_back();
     row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
+    row.first_op = row.last_op = place_;
     const HostWork work = transforms::HostWorkOf(function_, op);
     if (work != HostWork::kNone) {
       WorkWithHost(op, work, row);
@@ -278,10 +283,9 @@ class BlockLowering {
 
   simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
                               absl::string_view communication = {}) {
-    const bool send = kind == simulator::TaskKind::kSend;
-    const ValueId value = send ? function_.operands(op)[0] : function_.result(op);
+    const TaskName name = NameOfTask(function_, op);
     name_.clear();
-    absl::StrAppend(&name_, NameOf(op), " ", function_.value_name(value));
+    absl::StrAppend(&name_, name.op, " ", name.value);
     return program_.AddLabel({.name = name_,
                               .kind = kind,
                               .phase = context_.phase,
@@ -289,12 +293,6 @@ class BlockLowering {
                               .flops = flops,
                               .bytes = bytes,
                               .communication = communication});
-  }
-
-  absl::string_view NameOf(OpId op) const {
-    const HostWork work = transforms::HostWorkOf(function_, op);
-    if (work == HostWork::kStore) return "CopyToHost";
-    return work == HostWork::kLoad ? "CopyFromHost" : function_.info(op).name;
   }
 
   Cost CostOf(OpId op) {
@@ -368,6 +366,7 @@ class BlockLowering {
                             .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
                             .bytes = bytes,
                             .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
+                            .op = place_,
                             .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
   }
 
@@ -382,6 +381,7 @@ class BlockLowering {
   BlockBuffers buffers_;
   ir::LastOfKind<Cost> costs_;
   std::string name_;
+  int32_t place_ = 0;  // of the op that is being lowered, in the order
   std::vector<const ir::TensorType*> operands_, results_;
   int32_t last_store_ = kNone;     // the last copy to the host
   int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet

@@ -38,8 +38,10 @@ struct BlockTask {
   int32_t gate = 0;
   uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
-  bool follows = false;  // the last kernel placed on the rank before it: it waits for it, too
-  bool joins = false;    // the task before it in a run of kernels (FuseRuns)
+  int32_t first_op = -1;  // places in the order of the part, of the ops that its label
+  int32_t last_op = -1;   // begins and ends with (NameOfTask)
+  bool follows = false;   // the last kernel placed on the rank before it: it waits for it, too
+  bool joins = false;     // the task before it in a run of kernels (FuseRuns)
 };
 
 /// Whether the task runs on the compute stream of its rank.
@@ -84,6 +86,7 @@ struct BlockSend {
   int32_t to = 0;
   Bytes bytes;         // a rank
   bool freed = false;  // nobody needs it here after that
+  int32_t op = -1;     // its place in the order of the part
   simulator::LabelId label;
 };
 

@@ -167,6 +167,7 @@ class RunFusing {
       }
       label.name = name;
       run.label = program_.AddLabel(label);
+      run.last_op = block_.tasks[end - 1].last_op;
     }
     tasks_.push_back(run);
   }

@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "lowering/buckets.h"
 #include "lowering/fuse_runs.h"
 #include "lowering/host_work.h"
 #include "lowering/residents.h"
-#include "lowering/twin_stage.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
@@ -65,23 +65,36 @@ PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const S
   return placed;
 }
 
-// Of the second of two pipelines from that of the first; false where they are not alike.
-bool StageMaker::CopyStage(int32_t s) {
+// A stage before this one that may do the same; -1: none.
+int32_t StageMaker::LikelyAs(int32_t s) {
+  size_t size = 0;
+  for (const auto* part : input_.step.stages[static_cast<size_t>(s)].parts()) {
+    const ir::Function& function = part->function;
+    size = absl::HashOf(size, function.inputs().size(), function.order().size());
+  }
+  const auto [last, is_new] = last_of_size_.emplace(size, s);
+  const int32_t before = is_new ? -1 : std::exchange(last->second, s);
   const int32_t twin = s - geometry_.stages() / 2;
   const bool second = input_.schedule.placement == transforms::StagePlacement::kTwoWay && twin >= 0;
-  if (!second || KindsOf(s) != KindsOf(twin)) return false;
-  std::optional<Stage> copy = CopyOfTwin({.parts = input_.step.stages[static_cast<size_t>(twin)],
-                                          .made = stages_[static_cast<size_t>(twin)],
-                                          .other_parts = input_.step.stages[static_cast<size_t>(s)],
-                                          .other = s},
-                                         program_);
+  return second ? twin : before;
+}
+
+// From one that is alike, if there is any.
+bool StageMaker::CopyMade(int32_t s) {
+  const int32_t made = LikelyAs(s);
+  if (made < 0 || !input_.step.slices.empty() || KindsOf(s) != KindsOf(made)) return false;
+  const std::vector<transforms::PipelineStage>& parts = input_.step.stages;
+  std::optional<Stage> copy = copier_.Copy({.parts = parts[static_cast<size_t>(made)],
+                                            .made = stages_[static_cast<size_t>(made)],
+                                            .other_parts = parts[static_cast<size_t>(s)],
+                                            .other = s});
   if (!copy.has_value()) return false;
   stages_.push_back(*std::move(copy));
   return true;
 }
 
 void StageMaker::MakeStage(int32_t s) {
-  if (CopyStage(s)) return;
+  if (CopyMade(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
   Stage& stage = stages_.emplace_back();
   BlockContext context = {

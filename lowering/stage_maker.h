@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "lowering/geometry.h"
 #include "lowering/lower.h"
 #include "lowering/pricing.h"
 #include "lowering/stage.h"
+#include "lowering/stage_copy.h"
 #include "simulator/program.h"
 
 namespace orrery::lowering {
@@ -23,7 +25,8 @@ class StageMaker {
         geometry_(geometry),
         placements_(placements),
         pricing_(pricing),
-        program_(program) {}
+        program_(program),
+        copier_(program) {}
 
   std::vector<Stage> Make();
 
@@ -34,7 +37,8 @@ class StageMaker {
   PlacedBlock MakeBlock(const transforms::StageFunction& part, const Stage& stage,
                         const BlockContext& context);
   void MakeBlocks();
-  bool CopyStage(int32_t s);
+  int32_t LikelyAs(int32_t s);
+  bool CopyMade(int32_t s);
   void MakeStage(int32_t s);
   void MakeSlices(BlockContext context, Stage& stage);
   bool CanFold();
@@ -61,11 +65,13 @@ class StageMaker {
   const Placements placements_;
   Pricing& pricing_;
   simulator::Program& program_;
+  StageCopier copier_;
   bool uses_host_ = false;
   bool fold_ = true;
   std::vector<Stage> stages_;
-  std::vector<std::vector<Actor>> actors_;   // by place
-  std::vector<std::vector<int32_t>> kinds_;  // of the devices of each place, each once
+  absl::flat_hash_map<size_t, int32_t> last_of_size_;  // of stages, by the sizes of their parts
+  std::vector<std::vector<Actor>> actors_;             // by place
+  std::vector<std::vector<int32_t>> kinds_;            // of the devices of each place, each once
 };
 
 }  // namespace orrery::lowering

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,6 +129,33 @@ memory task1 rank0 activations -30 bytes
 )";
   EXPECT_EQ(TimelineOf(kTasks), "0:100 0:120 0:150 4:120 10:100");
   EXPECT_EQ(PeakOf(kTasks).total, Bytes(150));
+}
+
+// As many runs as it takes, and many events of one moment.
+TEST(Memory, EventsInAnyOrderAreSortedStably) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    const int tasks = 20;
+    std::string text;
+    for (int t = 0; t < tasks; ++t)
+      absl::StrAppend(&text, "task", t, " stream0 label0 takes 1 ps\n");
+    std::vector<std::pair<int, int>> changes;  // when, by how much
+    for (int i = 0; i < 60; ++i) {
+      const auto task = static_cast<int>(random() % tasks);
+      const bool takes = random() % 2 == 0;
+      absl::StrAppend(&text, "memory task", task, " rank0 activations ", takes ? "+1" : "-1",
+                      " bytes\n");
+      changes.emplace_back(takes ? task : task + 1, takes ? 1 : -1);
+    }
+    std::ranges::stable_sort(changes, {}, &std::pair<int, int>::first);
+    std::string timeline = "0:100";
+    int total = 100;
+    for (const auto& [time, change] : changes) {
+      total += change;
+      absl::StrAppend(&timeline, " ", time, ":", total);
+    }
+    EXPECT_EQ(TimelineOf(text), timeline) << seed;
+  }
 }
 
 // The most of any rank by trying each prefix of its events in time order.

@@ -36,7 +36,9 @@ class NameList {
   NameList(NameList&&) = default;
   NameList& operator=(NameList&&) = default;
 
-  void push_back(absl::string_view name) { names_.push_back(Store(name)); }
+  void push_back(absl::string_view name) {
+    names_.push_back(name.empty() ? absl::string_view() : Store(name));
+  }
   void Set(size_t i, absl::string_view name) { names_[i] = Store(name); }
   /// Makes the names that `other` has now good for SetKept here, whatever becomes of `other`.
   void KeepTextOf(const NameList& other);

@@ -85,8 +85,8 @@ class Exchange {
     FindNamesOfTwins();
     const std::vector<ValueId> own = FindSums();
     order_.reserve(order.size() + 3 * own.size());
-    for (const ValueId sum : own) Send(sum, NameOf(sum), twin_.stage);
-    for (const ValueId sum : own) AddOf(sum, NameOf(sum), twin_.stage);
+    for (const ValueId sum : own) Send(sum, function_.value_name(sum), twin_.stage);
+    for (const ValueId sum : own) AddOf(sum, function_.value_name(sum), twin_.stage);
     for (const OpId op : order) Visit(op);
     std::vector<ir::Output> outputs = function_.outputs();
     for (ir::Output& output : outputs) output.value = Now(output.value);
@@ -99,8 +99,6 @@ class Exchange {
   ValueId Now(ValueId value) const {
     return value.index() < now_.size() && now_[value].valid() ? now_[value] : value;
   }
-
-  std::string NameOf(ValueId value) const { return std::string(function_.value_name(value)); }
 
   // Those that are not only sent to another stage.
   std::vector<ValueId> FindSums() const {
@@ -123,15 +121,16 @@ class Exchange {
       const absl::string_view name = function_.value_name(ValueId(v));
       absl::string_view twin = name;
       while (absl::ConsumeSuffix(&twin, kOther)) continue;
-      if (absl::EndsWith(twin, kTwin)) names_of_twins_.emplace(name);
+      if (absl::EndsWith(twin, kTwin)) names_of_twins_.insert(name);
     }
   }
 
   // Of what a twin has sent; no other value has it.
-  std::string NameOfTwin(const std::string& tag) {
+  void NameTwin(ValueId value, absl::string_view tag) {
     std::string name = absl::StrCat(tag, kTwin);
-    while (!names_of_twins_.insert(name).second) absl::StrAppend(&name, kOther);
-    return name;
+    while (names_of_twins_.contains(name)) absl::StrAppend(&name, kOther);
+    function_.SetName(value, name);
+    names_of_twins_.insert(function_.value_name(value));
   }
 
   OpId Append(OpKind kind, std::span<const ValueId> operands, ir::AttributesId attributes,
@@ -140,21 +139,21 @@ class Exchange {
     return order_.back();
   }
 
-  void Send(ValueId value, const std::string& tag, int32_t to) {
-    sent_.Set("tag", tag);
+  void Send(ValueId value, absl::string_view tag, int32_t to) {
+    sent_.Set("tag", std::string(tag));
     sent_.Set("to", int64_t{to});
     Append(OpKind::kSend, std::span(&value, 1), function_.InternAttributes(sent_), {});
   }
 
   // Adds to a value what comes from a stage of the other pipeline.
-  void AddOf(ValueId value, const std::string& tag, int32_t stage) {
+  void AddOf(ValueId value, absl::string_view tag, int32_t stage) {
     received_.Set("from", int64_t{stage});
-    received_.Set("tag", tag);
+    received_.Set("tag", std::string(tag));
     const ir::TypeId type = function_.type_id(value);
     const ir::AttributesId attributes = function_.InternAttributes(received_);
     const ValueId other =
         function_.result(Append(OpKind::kReceive, {}, attributes, std::span(&type, 1)));
-    function_.SetName(other, NameOfTwin(tag));
+    NameTwin(other, tag);
     const ValueId summands[] = {value, other};
     now_[value] =
         function_.result(Append(OpKind::kAdd, summands, ir::AttributesId(0), std::span(&type, 1)));
@@ -197,7 +196,7 @@ class Exchange {
   Function& function_;
   IdTable<ValueId, ValueId> now_;  // of values that were there before; invalid: as it was
   std::vector<OpId> order_;
-  absl::flat_hash_set<std::string> names_of_twins_;
+  absl::flat_hash_set<absl::string_view> names_of_twins_;
   ir::AttributeSet sent_, received_;  // of the last op of the exchange
 };
 

@@ -104,6 +104,38 @@ TEST(Schedules, StepsThatRunAtOnceWaitForWhatEitherNeeds) {
   ExpectNeedsFirst(played, StagePlacement::kLoop, shape);
 }
 
+// The stages of a rank whose gradients are reduced, in the order of its data stream.
+std::vector<int32_t> StagesReduced(const Played& played, simulator::RankClassId rank) {
+  std::vector<int32_t> stages;
+  const simulator::Program& program = played.program;
+  for (int32_t t = 0; t < program.task_count(); ++t) {
+    const simulator::TaskId task(t);
+    const simulator::Stream& stream = program.stream(program.streams_of(task)[0]);
+    const auto label = program.label(program.label_of(task));
+    if (stream.rank == rank && label.kind == simulator::TaskKind::kCollective) {
+      stages.push_back(label.stage);
+    }
+  }
+  return stages;
+}
+
+// The chunk of a rank whose last gradients come first reduces them first.
+TEST(Schedules, RanksReduceGradientsInTheOrderInWhichTheyAreMade) {
+  Configuration configuration = {.degrees = {.dp = 2, .pp = 2, .microbatches = 1},
+                                 .schedule = "interleaved",
+                                 .chunks = 2,
+                                 .cluster = "uniform:4@100Gbps"};
+  const PipelineShape shape = ShapeOf(configuration);
+  for (const auto& [text, stages] : std::vector<std::pair<std::string, std::vector<int32_t>>>{
+           {"0F0,2F0,2I0,0I0,2W0,0W0\n1F0,3F0,3I0,1I0,3W0,1W0\n", {2, 0}},
+           {"0F0,2F0,2I0,0I0,0W0,2W0\n1F0,3F0,3I0,1I0,1W0,3W0\n", {0, 2}}}) {
+    const auto read = transforms::ParseOrders(text, "orders");
+    ASSERT_TRUE(read.ok()) << read.status();
+    const Played played = Play(Chain(shape), configuration, &read->orders);
+    EXPECT_EQ(StagesReduced(played, simulator::RankClassId(0)), stages) << text;
+  }
+}
+
 // What the last rank holds at the end, of so many microbatches more.
 int64_t Growth(const std::string& schedule, const std::string& cost_model) {
   std::vector<int64_t> left;

@@ -1,0 +1,24 @@
+#ifndef ORRERY_LOWERING_TASK_NAME_H_
+#define ORRERY_LOWERING_TASK_NAME_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+#include "ir/function.h"
+
+namespace orrery::lowering {
+
+/// What the task of an op is called: the op, a space, and its result; of a send, what is sent.
+struct TaskName {
+  absl::string_view op;
+  absl::string_view value;
+
+  size_t size() const { return op.size() + 1 + value.size(); }
+  friend bool operator==(const TaskName&, const TaskName&) = default;
+};
+
+TaskName NameOfTask(const ir::Function& function, ir::OpId op);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_TASK_NAME_H_
