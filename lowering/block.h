@@ -38,10 +38,12 @@ struct BlockTask {
   int32_t gate = 0;
   uint32_t dependency_begin = 0;  // in Block::dependencies
   uint32_t dependency_end = 0;
-  int32_t first_op = -1;  // places in the order of the part, of the ops that its label
-  int32_t last_op = -1;   // begins and ends with (NameOfTask)
-  bool follows = false;   // the last kernel placed on the rank before it: it waits for it, too
-  bool joins = false;     // the task before it in a run of kernels (FuseRuns)
+  // Places in the order of the part of the ops whose names (NameOfTask) the label begins and ends
+  // with; where it is one, more may follow it.
+  int32_t first_op = -1;
+  int32_t last_op = -1;
+  bool follows = false;  // the last kernel placed on the rank before it: it waits for it, too
+  bool joins = false;    // the task before it in a run of kernels (FuseRuns)
 };
 
 /// Whether the task runs on the compute stream of its rank.

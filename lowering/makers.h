@@ -46,7 +46,7 @@ class Makers {
   using Values = absl::flat_hash_map<ir::ValueId, Tasks>;
 
   absl::flat_hash_map<int32_t, Values> made_;
-  std::vector<Values> spare_;  // empty, with room for as much as a microbatch before had
+  std::vector<Values> spare_;  // empty; small ones keep their room
 };
 
 }  // namespace orrery::lowering

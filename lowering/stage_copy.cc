@@ -7,7 +7,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "lowering/task_name.h"
+#include "support/check.h"
 
 namespace orrery::lowering {
 
@@ -111,9 +113,9 @@ class Matcher {
   absl::flat_hash_map<ir::AttributesId, ir::AttributesId> sets_;
 };
 
-class Changed {
+class StageRenamer {
  public:
-  Changed(const StagePair& pair, const OriginPairs& origins, simulator::Program& program)
+  StageRenamer(const StagePair& pair, const OriginPairs& origins, simulator::Program& program)
       : pair_(pair), origins_(origins), program_(program), stage_(pair.made) {}
 
   Stage Run() && {
@@ -171,15 +173,15 @@ class Changed {
     const TaskName first = named.FirstOf(named.from), last = named.LastOf(named.from);
     const TaskName new_first = named.FirstOf(named.to), new_last = named.LastOf(named.to);
     if (first == new_first && last == new_last) return name;
-    name.remove_prefix(first.size());
-    name_.clear();
-    absl::StrAppend(&name_, new_first.op, " ", new_first.value);
+    bool named_so = absl::ConsumePrefix(&name, ToString(first));
+    name_ = ToString(new_first);
     if (named.first == named.last) {
       absl::StrAppend(&name_, name);
     } else {
-      name.remove_suffix(last.size());
-      absl::StrAppend(&name_, name, new_last.op, " ", new_last.value);
+      named_so = named_so && absl::ConsumeSuffix(&name, ToString(last));
+      absl::StrAppend(&name_, name, ToString(new_last));
     }
+    ORRERY_CHECK(named_so) << "a label of '" << ToString(first) << "' leaves '" << name << "'";
     return name_;
   }
 
@@ -194,12 +196,13 @@ class Changed {
 }  // namespace
 
 std::optional<Stage> StageCopier::Copy(const StagePair& pair) {
+  ORRERY_CHECK(pair.made.forward.slices.empty()) << "of a slice of the sequence";
   origins_.Clear();
   const auto parts = pair.parts.parts(), others = pair.other_parts.parts();
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!Matcher(*parts[i], *others[i], origins_).Match()) return std::nullopt;
   }
-  return Changed(pair, origins_, program_).Run();
+  return StageRenamer(pair, origins_, program_).Run();
 }
 
 }  // namespace orrery::lowering

@@ -26,6 +26,7 @@ class OriginPairs {
  public:
   /// Whether `other` may stand for `origin` beside all pairs since Clear; then they are one.
   bool Fits(ir::ValueId origin, ir::ValueId other);
+  /// The other of one that has been paired; nothing's is nothing.
   ir::ValueId Of(ir::ValueId origin) const { return origin.valid() ? there_[origin] : origin; }
   /// Costs what has been paired: the tables stay.
   void Clear();
@@ -43,7 +44,8 @@ class StageCopier {
 
   /// The blocks of the other stage, as LowerBlock and FuseRuns would make them: they differ from
   /// those of the first one by names, and by where values come from and go to. Nothing where the
-  /// parts do not match op by op. The devices must be of the same kinds, and microbatches alike.
+  /// parts do not match op by op: attributes, too, but for those of sends and receives. The devices
+  /// must be of the same kinds, and microbatches alike, no slices of a sequence.
   std::optional<Stage> Copy(const StagePair& pair);
 
  private:

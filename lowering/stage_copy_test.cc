@@ -10,11 +10,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
+#include "ir/text.h"
 #include "lowering/lower.h"
 #include "simulator/program_text.h"
 #include "transforms/parallel.h"
+#include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 
 namespace orrery::lowering {
@@ -22,23 +25,32 @@ namespace {
 
 struct Pipelines {
   std::string schedule;
-  int64_t dp = 1;
-  int zero = 0;
-  bool fuse = true;
+  transforms::ParallelDegrees degrees = {.pp = 4, .microbatches = 8};
+  transforms::SpreadOptions spread = {};
+  LoweringOptions lowering = {.fuse_runs = true};
+  std::string recompute = "none", offload = "none", cluster = "dgx-a100:1";
+  std::string model = "dtype=f32";
 };
 
 class Lowerings {
  public:
-  explicit Lowerings(const Pipelines& test) : test_(test) {
-    ir::Function one = ir::BuildModel("gpt", "layers=8,hidden=32,heads=4,seq=8,vocab=64", 16);
+  explicit Lowerings(const Pipelines& test)
+      : test_(test), schedule_(*transforms::FindSchedule(test.schedule).value()) {
+    ir::Function one = ir::BuildModel(
+        "gpt", absl::StrCat("layers=8,hidden=32,heads=4,seq=16,vocab=64,", test.model), 64);
     EXPECT_TRUE(transforms::MakeTrainingStep(one, {.optimizer = "adam"}).ok());
-    const transforms::PipelineSchedule& schedule = *transforms::FindSchedule(test.schedule).value();
-    const transforms::SpreadOptions options = {
-        .stages = {.chunks = schedule.ShapeOf(4, 8, 0).chunks, .placement = schedule.placement},
-        .zero = {.stage = test.zero}};
-    step_ =
-        transforms::ParallelTransform3d(one, {.dp = test.dp, .pp = 4, .microbatches = 8}, options)
-            .value();
+    const auto microbatches = static_cast<int32_t>(test.degrees.microbatches);
+    transforms::SpreadOptions options = test.spread;
+    options.stages.chunks = schedule_.ShapeOf(4, microbatches, 0).chunks;
+    options.stages.placement = schedule_.placement;
+    options.stages.split_backward = test.schedule.starts_with("zb");
+    options.updates_each_microbatch = schedule_.asynchronous;
+    options.recompute = transforms::ParseRecomputePolicy(test.recompute).value();
+    options.offload = transforms::ParseOffloadPolicy(test.offload).value();
+    if (options.stages.split_backward) {
+      EXPECT_TRUE(transforms::SplitBackward(one).ok());
+    }
+    step_ = transforms::ParallelTransform3d(one, test.degrees, options).value();
   }
 
   // What no other stage has, in each: none is made from another one.
@@ -55,17 +67,21 @@ class Lowerings {
   }
 
   simulator::Program Lowered() const {
+    return Lowered(cluster::ParseCluster(test_.cluster).value());
+  }
+  simulator::Program Lowered(const cluster::Cluster& cluster) const {
     const auto cost_model = cost_models::MakeCostModel("roofline").value();
     return Lower({.step = step_,
-                  .schedule = *transforms::FindSchedule(test_.schedule).value(),
-                  .cluster = cluster::ParseCluster("dgx-a100:1").value(),
+                  .schedule = schedule_,
+                  .cluster = cluster,
                   .cost_model = *cost_model,
-                  .options = {.fuse_runs = test_.fuse}})
+                  .options = test_.lowering})
         .value();
   }
 
  private:
   const Pipelines test_;
+  const transforms::PipelineSchedule& schedule_;
   transforms::PipelinedStep step_;
 };
 
@@ -88,29 +104,117 @@ std::string WithLabels(const simulator::Program& program) {
   return text;
 }
 
-// What is copied is what would have been made.
-TEST(StageCopier, IsWhatIsLoweredByItself) {
-  const std::vector<Pipelines> tests = {
+const transforms::ParallelDegrees kTwoReplicas = {.dp = 2, .pp = 4, .microbatches = 8};
+
+std::vector<Pipelines> ManyPipelines() {
+  const LoweringOptions single = {.fuse_runs = false};
+  LoweringOptions blocking = {.fuse_runs = true}, unfolded = blocking, no_buckets = blocking;
+  blocking.blocking = true;
+  unfolded.fold = false;
+  no_buckets.bucket_size = Bytes(0);
+  return {
       {.schedule = "1f1b"},
-      {.schedule = "1f1b", .dp = 2, .zero = 2},
+      {.schedule = "1f1b", .lowering = single},
+      {.schedule = "1f1b", .lowering = blocking},
+      {.schedule = "1f1b", .degrees = {.pp = 4, .microbatches = 1}},
+      {.schedule = "1f1b", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 2}}},
+      {.schedule = "1f1b", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 3}}},
+      {.schedule = "1f1b", .degrees = kTwoReplicas, .lowering = no_buckets},
+      {.schedule = "1f1b", .degrees = kTwoReplicas, .lowering = unfolded},
+      {.schedule = "1f1b", .degrees = {.hp = 2, .pp = 4, .microbatches = 8}},
+      {.schedule = "1f1b", .recompute = "full"},
+      {.schedule = "1f1b", .recompute = "selective"},
+      {.schedule = "1f1b", .offload = "activations"},
+      {.schedule = "1f1b", .offload = "optimizer"},
+      {.schedule = "1f1b", .spread = {.fp8_mixed = true}, .model = "dtype=bf16"},
       {.schedule = "zb-h1"},
       {.schedule = "interleaved"},
-      {.schedule = "1f1b", .fuse = false},
+      {.schedule = "pipedream", .model = "tied_embeddings=0"},
+      {.schedule = "pipedream-2bw", .model = "tied_embeddings=0"},
       {.schedule = "dualpipe"},
+      {.schedule = "dualpipe", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 3}}},
+      {.schedule = "dualpipe",
+       .degrees = kTwoReplicas,
+       .spread = {.zero = {.stage = 3}},
+       .lowering = single},
       {.schedule = "chimera"},
-      {.schedule = "chimera", .dp = 2, .zero = 2},
-      {.schedule = "dualpipe", .dp = 2, .zero = 3},
-      {.schedule = "dualpipe", .fuse = false},
+      {.schedule = "chimera", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 2}}},
   };
-  for (const Pipelines& test : tests) {
+}
+
+// What is copied is what would have been made.
+TEST(StageCopier, MakesWhatIsLoweredByItself) {
+  int copies = 0;
+  for (const Pipelines& test : ManyPipelines()) {
     Lowerings step(test);
     const simulator::Program copied = step.Lowered();
     step.TellApart();
     const simulator::Program made = step.Lowered();
-    EXPECT_TRUE(WithLabels(copied) == WithLabels(made)) << test.schedule << " zero " << test.zero;
+    EXPECT_TRUE(WithLabels(copied) == WithLabels(made))
+        << test.schedule << " dp " << test.degrees.dp << " zero " << test.spread.zero.stage
+        << " recompute " << test.recompute << " offload " << test.offload;
     // Only what is made by itself has had labels for kernels that are part of a run.
-    EXPECT_EQ(copied.label_count() < made.label_count(), test.fuse) << test.schedule;
+    copies += copied.label_count() < made.label_count() ? 1 : 0;
   }
+  EXPECT_GE(copies, 16) << "of those that fuse runs";
+}
+
+// Stages on other devices take other times.
+TEST(StageCopier, CopiesNoStageOfAnotherKindOfDevice) {
+  cluster::Cluster cluster = cluster::ParseCluster("dgx-a100:1").value();
+  cluster.other_kinds = {cluster::ParseCluster("dgx-h100:1").value().device};
+  cluster.kind_by_device = {0, 0, 1, 1, 0, 0, 0, 0};
+  Lowerings step({.schedule = "1f1b"});
+  const simulator::Program copied = step.Lowered(cluster);
+  step.TellApart();
+  EXPECT_TRUE(WithLabels(copied) == WithLabels(step.Lowered(cluster)));
+}
+
+constexpr absl::string_view kForward = R"(func @forward (
+  %x: f32[4,8] data,
+  %w: f32[8,8] parameter
+) {
+  %y: f32[4,8] = MatMul(%x, %w)
+  %z: f32[4,8] = Relu(%y)
+  return %y: saved, %z: saved
+}
+)";
+
+// A stage of nothing but a forward.
+transforms::PipelineStage OneForward(const std::string& text, std::vector<int32_t> origins) {
+  transforms::PipelineStage stage;
+  stage.forward.function = ir::ParseFunction(text).value();
+  for (const int32_t origin : origins) stage.forward.origins.emplace_back(origin);
+  return stage;
+}
+
+TEST(StageCopier, CopiesWhatDiffersByNamesAndOriginsAlone) {
+  simulator::Program program;
+  StageCopier copier(program);
+  const transforms::PipelineStage stage = OneForward(std::string(kForward), {0, 1, 2, 3});
+  const Stage made;
+  const auto copies = [&](const transforms::PipelineStage& other) {
+    return copier.Copy({.parts = stage, .made = made, .other_parts = other, .other = 1})
+        .has_value();
+  };
+  const auto with = [&](absl::string_view old, absl::string_view text) {
+    const std::string changed = absl::StrReplaceAll(kForward, {{old, text}});
+    EXPECT_NE(changed, kForward);
+    return OneForward(changed, {0, 1, 2, 3});
+  };
+  EXPECT_TRUE(copies(stage));
+  EXPECT_TRUE(copies(OneForward(std::string(kForward), {10, 11, 12, 13})));
+  EXPECT_TRUE(copies(OneForward(std::string(kForward), {1, 2, 3, 4}))) << "pairs are of one call";
+  EXPECT_TRUE(copies(with("%y", "%other")));
+  EXPECT_FALSE(copies(with("[4,8]", "[5,8]"))) << "types";
+  EXPECT_FALSE(copies(with("Relu(%y)", "Relu(%x)"))) << "operands";
+  EXPECT_FALSE(copies(with("Relu", "Tanh"))) << "kinds";
+  EXPECT_FALSE(copies(with("%x, %w)", "%x, %w) {transpose_w=1}"))) << "attributes";
+  EXPECT_FALSE(copies(with("parameter", "buffer"))) << "roles of inputs";
+  EXPECT_FALSE(copies(with("%z: saved", "%z: result"))) << "roles of outputs";
+  EXPECT_FALSE(copies(with("%y: saved, %z: saved", "%z: saved, %y: saved"))) << "outputs";
+  EXPECT_FALSE(copies(OneForward(std::string(kForward), {0, 1, 2, 2}))) << "two have one origin";
+  EXPECT_FALSE(copies(OneForward(std::string(kForward), {0, 1, 2, -1}))) << "one has no origin";
 }
 
 }  // namespace

@@ -65,24 +65,32 @@ PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const S
   return placed;
 }
 
-// A stage before this one that may do the same; -1: none.
-int32_t StageMaker::LikelyAs(int32_t s) {
+// Stages of another size do not do the same.
+size_t StageMaker::SizeOf(int32_t s) const {
   size_t size = 0;
   for (const auto* part : input_.step.stages[static_cast<size_t>(s)].parts()) {
     const ir::Function& function = part->function;
     size = absl::HashOf(size, function.inputs().size(), function.order().size());
   }
-  const auto [last, is_new] = last_of_size_.emplace(size, s);
-  const int32_t before = is_new ? -1 : std::exchange(last->second, s);
-  const int32_t twin = s - geometry_.stages() / 2;
-  const bool second = input_.schedule.placement == transforms::StagePlacement::kTwoWay && twin >= 0;
-  return second ? twin : before;
+  return size;
 }
 
-// From one that is alike, if there is any.
-bool StageMaker::CopyMade(int32_t s) {
-  const int32_t made = LikelyAs(s);
-  if (made < 0 || !input_.step.slices.empty() || KindsOf(s) != KindsOf(made)) return false;
+// A stage before this one that may do the same; -1: none.
+int32_t StageMaker::FindAlike(int32_t s) const {
+  if (!input_.step.slices.empty()) return -1;
+  const auto last = last_of_size_.find(SizeOf(s));
+  const int32_t before = last == last_of_size_.end() ? -1 : last->second;
+  const bool two_way = input_.schedule.placement == transforms::StagePlacement::kTwoWay;
+  const int32_t twin = two_way ? s - geometry_.stages() / 2 : -1;
+  for (const int32_t made : {twin, before}) {
+    if (made >= 0 && KindsOf(made) == KindsOf(s)) return made;
+  }
+  return -1;
+}
+
+bool StageMaker::CopyFromEarlier(int32_t s) {
+  const int32_t made = FindAlike(s);
+  if (made < 0) return false;
   const std::vector<transforms::PipelineStage>& parts = input_.step.stages;
   std::optional<Stage> copy = copier_.Copy({.parts = parts[static_cast<size_t>(made)],
                                             .made = stages_[static_cast<size_t>(made)],
@@ -94,7 +102,7 @@ bool StageMaker::CopyMade(int32_t s) {
 }
 
 void StageMaker::MakeStage(int32_t s) {
-  if (CopyMade(s)) return;
+  if (CopyFromEarlier(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
   Stage& stage = stages_.emplace_back();
   BlockContext context = {
@@ -158,6 +166,7 @@ void StageMaker::MakeBlocks() {
   stages_.reserve(static_cast<size_t>(geometry_.stages()));
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     MakeStage(s);
+    last_of_size_.insert_or_assign(SizeOf(s), s);
     for (const PlacedBlock* placed : stages_.back().blocks()) {
       for (const BlockTask& task : placed->block.tasks) {
         if (!task.group.empty()) pricing_.Expect(s, task);

@@ -37,8 +37,9 @@ class StageMaker {
   PlacedBlock MakeBlock(const transforms::StageFunction& part, const Stage& stage,
                         const BlockContext& context);
   void MakeBlocks();
-  int32_t LikelyAs(int32_t s);
-  bool CopyMade(int32_t s);
+  size_t SizeOf(int32_t s) const;
+  int32_t FindAlike(int32_t s) const;
+  bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);
   void MakeSlices(BlockContext context, Stage& stage);
   bool CanFold();

@@ -1,8 +1,11 @@
 #include "lowering/task_name.h"
 
+#include "absl/strings/str_cat.h"
 #include "transforms/offload.h"
 
 namespace orrery::lowering {
+
+std::string ToString(const TaskName& name) { return absl::StrCat(name.op, " ", name.value); }
 
 TaskName NameOfTask(const ir::Function& function, ir::OpId op) {
   using transforms::HostWork;

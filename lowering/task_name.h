@@ -1,7 +1,7 @@
 #ifndef ORRERY_LOWERING_TASK_NAME_H_
 #define ORRERY_LOWERING_TASK_NAME_H_
 
-#include <cstddef>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
@@ -13,10 +13,12 @@ struct TaskName {
   absl::string_view op;
   absl::string_view value;
 
-  size_t size() const { return op.size() + 1 + value.size(); }
   friend bool operator==(const TaskName&, const TaskName&) = default;
 };
 
+std::string ToString(const TaskName& name);
+
+/// Good as long as the function is.
 TaskName NameOfTask(const ir::Function& function, ir::OpId op);
 
 }  // namespace orrery::lowering

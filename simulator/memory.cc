@@ -39,8 +39,8 @@ void Apply(const TimedEvent& event, MemoryUse& use) {
   use.by_kind[static_cast<size_t>(event.kind)] += event.bytes;
 }
 
-// Of a rank whose streams are all in order there are as many runs as streams; more are no gain.
-constexpr int kMostRuns = 8;
+// About as many as the events of a rank have: each of its streams is in order, mostly.
+constexpr int kMostRuns = kStreamKindCount;
 
 // Stable, and quick where `events` are a few runs that are each in order, interleaved, as those of
 // a rank's streams are: takes out one run, sorts the rest in the same way, and merges them. What is

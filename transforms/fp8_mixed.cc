@@ -132,8 +132,8 @@ std::vector<WeightCopy> FindWeightCopies(const Function& function) {
   std::vector<WeightCopy> copies;
   for (const ir::Output& output : function.outputs()) {
     const OpId cast = function.producer(output.value);
-    const bool is_cast = cast.valid() && function.kind(cast) == OpKind::kCast;
-    if (output.role != ir::OutputRole::kUpdated || !is_cast) continue;
+    const bool is_copy = cast.valid() && MakesCopy(function, cast);
+    if (output.role != ir::OutputRole::kUpdated || !is_copy) continue;
     // An update that is shared out or done elsewhere has moves between the two.
     ValueId updated = function.operands(cast)[0];
     OpId op = function.producer(updated);

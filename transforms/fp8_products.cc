@@ -87,10 +87,10 @@ class ProductFinder {
       changed = false;
       for (const OpId op : function_.order()) {
         const auto weights = WeightsOf(op);
-        const bool fits =
-            !weights.empty() && Fits(op, weights) && logits_[function_.result(op)] == 0 &&
-            std::ranges::none_of(weights,
-                                 [&](ValueId weight) { return refused[RootOf(weight)] != 0; });
+        const bool fits = !weights.empty() && Fits(op, weights) && !MakesLogits(op) &&
+                          std::ranges::none_of(weights, [&](ValueId weight) {
+                            return refused[RootOf(weight)] != 0;
+                          });
         for (const ValueId weight : weights) {
           char& is_refused = refused[RootOf(weight)];
           changed = changed || (!fits && is_refused == 0);
@@ -133,8 +133,8 @@ class ProductFinder {
     return ir::LocalType(function_.type(value), function_.mesh()).dims;
   }
 
-  // Which values go into a softmax, a choice or the loss of classes, by way of biases, scales and
-  // moves.
+  // Which values go into a softmax, a choice or the loss of classes, by way of biases, scales,
+  // masks and moves.
   void FindLogits() {
     const auto& order = function_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
@@ -149,25 +149,40 @@ class ProductFinder {
       case OpKind::kCrossEntropyParts:
       case OpKind::kNegativeLikelihood:
       case OpKind::kSoftmax:
+      case OpKind::kMaskedSoftmax:
       case OpKind::kLogSoftmax:
       case OpKind::kTopK:
+      case OpKind::kArgMax:
         return true;
       case OpKind::kAdd:
+      case OpKind::kSub:
+      case OpKind::kMul:
+      case OpKind::kDiv:
+      case OpKind::kWhere:
+        return HasFixedOperand(op) && MakesLogits(op);
       case OpKind::kScale:
       case OpKind::kCast:
       case OpKind::kAllReduce:
       case OpKind::kReduceScatter:
-        return IsSmallSum(op) && logits_[function_.result(op)] != 0;
+        return MakesLogits(op);
       default:
-        return Moves(op) && logits_[function_.result(op)] != 0;
+        return Moves(op) && MakesLogits(op);
     }
   }
 
-  // A sum with a bias, and not the residual stream: that goes on to the logits of all layers.
-  bool IsSmallSum(OpId op) const {
-    if (function_.kind(op) != OpKind::kAdd) return true;
+  bool MakesLogits(OpId op) const {
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      if (logits_[function_.result(op, i)] != 0) return true;
+    }
+    return false;
+  }
+
+  // A bias, a scale or a mask, and not the residual stream: that goes on to the logits of all
+  // layers.
+  bool HasFixedOperand(OpId op) const {
     return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
-      return !function_.producer(RootOf(operand)).valid();
+      const OpId producer = function_.producer(RootOf(operand));
+      return !producer.valid() || function_.kind(producer) == OpKind::kConstant;
     });
   }
 
