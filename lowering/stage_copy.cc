@@ -25,7 +25,7 @@ bool OriginPairs::Fits(ir::ValueId origin, ir::ValueId other) {
     back_[other] = origin;
     pairs_.emplace_back(origin, other);
   }
-  return there_[origin] == other && back_[other] == origin;
+  return there_[origin] == other;
 }
 
 void OriginPairs::Clear() {
