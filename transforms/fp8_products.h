@@ -22,9 +22,9 @@ struct Fp8Products {
 };
 
 /// Finds them: products of linear layers with parameters of 16 bits, whose rows, columns and inner
-/// dimension are multiples of kFp8Multiple on each rank, and the products of their backward. Not
-/// products of two activations, as attention's, nor what goes on into a softmax or the choice of a
-/// class: logits of the vocabulary, and the router's.
+/// dimension are multiples of kFp8Multiple on each rank, and the products of their backward,
+/// however these are split. Not products of two activations, as attention's, nor what goes on into
+/// a softmax or the choice of a class: logits of the vocabulary, and the router's.
 Fp8Products FindFp8Products(const ir::Function& function);
 
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
