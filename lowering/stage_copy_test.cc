@@ -181,7 +181,7 @@ constexpr absl::string_view kForward = R"(func @forward (
 )";
 
 // A stage of nothing but a forward.
-transforms::PipelineStage OneForward(const std::string& text, std::vector<int32_t> origins) {
+transforms::PipelineStage OneForward(const std::string& text, const std::vector<int32_t>& origins) {
   transforms::PipelineStage stage;
   stage.forward.function = ir::ParseFunction(text).value();
   for (const int32_t origin : origins) stage.forward.origins.emplace_back(origin);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/report_details.h"
 #include "support/check.h"
@@ -26,6 +28,10 @@ RankClassId WorstRank(const Run& run) {
   return worst;
 }
 
+constexpr int64_t kMostTimesMicrobatches = 64;
+// Of those that differ by one number alone.
+constexpr int kEnoughOfAKind = 2;
+
 class NeighbourList {
  public:
   NeighbourList(const Setting& setting, const Candidate& candidate)
@@ -36,7 +42,7 @@ class NeighbourList {
     const auto schedule = transforms::FindSchedule(candidate_.schedule);
     if (schedule.ok() && (*schedule)->slices_sequence) return;
     const int64_t samples = setting_.batch_size / (candidate_.dp * candidate_.ep);
-    for (const int64_t factor : {2, 4, 8}) {
+    for (int64_t factor = 2; factor <= kMostTimesMicrobatches; factor *= 2) {
       Candidate next = candidate_;
       next.microbatches *= factor;
       if (next.microbatches > samples || samples % next.microbatches != 0) return;
@@ -56,6 +62,14 @@ class NeighbourList {
     AddRecompute("full", 0.1);
     AddOffload("optimizer", {.optimizer = 0});
     AddOffload("activations", {.activations = 0.2});
+  }
+
+  void AddZeroStages() {
+    for (const int64_t stage : {1, 3}) AddZero(stage);
+  }
+  void AddRecomputes() {
+    AddRecompute("selective", 0.6);
+    AddRecompute("full", 0.1);
   }
 
   std::vector<Remedy> Take() && { return std::move(list_); }
@@ -116,19 +130,39 @@ std::vector<Remedy> MoreMicrobatches(const Setting& setting, const Candidate& ca
   return std::move(list).Take();
 }
 
-// Those with more microbatches and one thing more.
-std::vector<Remedy> SecondNeighbours(const Setting& setting, const Candidate& candidate) {
-  std::vector<Remedy> pairs;
-  for (const Remedy& first : MoreMicrobatches(setting, candidate)) {
+// What `add` adds to neighbours of each of `firsts`, with both changes.
+void AddPairs(const Setting& setting, const std::vector<Remedy>& firsts,
+              void (NeighbourList::*add)(), std::vector<Remedy>& pairs) {
+  for (const Remedy& first : firsts) {
     NeighbourList list(setting, first.candidate);
-    list.AddOthers();
+    (list.*add)();
     for (Remedy& second : std::move(list).Take()) {
       second.change = absl::StrCat(first.change, " ", second.change);
+      second.shares.parameters *= first.shares.parameters;
+      second.shares.gradients *= first.shares.gradients;
+      second.shares.optimizer *= first.shares.optimizer;
       second.shares.activations *= first.shares.activations;
       pairs.push_back(std::move(second));
     }
   }
+}
+
+// States that are shared out and activations that are made anew; then those with more microbatches
+// and one thing more.
+std::vector<Remedy> SecondNeighbours(const Setting& setting, const Candidate& candidate) {
+  std::vector<Remedy> pairs;
+  NeighbourList zero(setting, candidate);
+  zero.AddZeroStages();
+  AddPairs(setting, std::move(zero).Take(), &NeighbourList::AddRecomputes, pairs);
+  AddPairs(setting, MoreMicrobatches(setting, candidate), &NeighbourList::AddOthers, pairs);
   return pairs;
+}
+
+// The change without its numbers.
+std::string KindOf(const Remedy& remedy) {
+  std::string kind = remedy.change;
+  std::erase_if(kind, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+  return kind;
 }
 
 // What `use` would be, roughly; in bytes.
@@ -162,35 +196,49 @@ std::vector<Remedy> Neighbours(const Setting& setting, const Candidate& candidat
   return std::move(list).Take();
 }
 
-std::vector<Remedy> FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
-                                 size_t enough, size_t most_tries) {
+Remedies FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
+                      size_t enough, size_t most_tries) {
   constexpr double kHope = 1.2;  // an estimate so much above the limit is still tried
   const RankClassId worst = WorstRank(run);
   const double limit = kHope * static_cast<double>(run.program.rank(worst).capacity.count());
-  std::vector<Remedy> remedies = Neighbours(setting, candidate);
-  for (Remedy& pair : SecondNeighbours(setting, candidate)) remedies.push_back(std::move(pair));
-  std::vector<Remedy> found;
+  std::vector<Remedy> candidates = Neighbours(setting, candidate);
+  for (Remedy& pair : SecondNeighbours(setting, candidate)) candidates.push_back(std::move(pair));
+  Remedies remedies;
+  absl::flat_hash_map<std::string, int> of_kind;
   size_t tries = 0;
-  for (Remedy& remedy : remedies) {
+  for (Remedy& remedy : candidates) {
     if (Estimate(run.report.ranks[worst].memory, remedy.shares) > limit) continue;
-    if (found.size() == enough || tries++ == most_tries) break;
+    if (remedies.fit.size() == enough || tries == most_tries) break;
+    int& alike = of_kind[KindOf(remedy)];
+    if (alike == kEnoughOfAKind) continue;
+    ++tries;
     const absl::StatusOr<Run> played = Play(setting, remedy.candidate);
-    if (!played.ok() || !played->report.fits) continue;
+    if (!played.ok()) continue;
     remedy.peak_memory = played->report.peak_memory;
     remedy.step_time = played->report.step_time;
-    found.push_back(std::move(remedy));
+    if (played->report.fits) {
+      ++alike;
+      remedies.fit.push_back(std::move(remedy));
+    } else if (!remedies.least.has_value() || remedy.peak_memory < remedies.least->peak_memory) {
+      remedies.least = std::move(remedy);
+    }
   }
-  return found;
+  return remedies;
 }
 
-std::string RemediesText(const std::vector<Remedy>& remedies) {
-  if (remedies.empty()) return "nothing that was tried would make it fit";
+std::string RemediesText(const Remedies& remedies) {
+  const auto text_of = [](const Remedy& remedy) {
+    return absl::StrCat(remedy.change, " (", ToString(remedy.peak_memory), ", ",
+                        ToString(remedy.step_time), " a step)");
+  };
   std::string text;
-  for (const Remedy& remedy : remedies) {
-    absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", remedy.change, " (",
-                    ToString(remedy.peak_memory), ", ", ToString(remedy.step_time), " a step)");
+  for (const Remedy& remedy : remedies.fit) {
+    absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", text_of(remedy));
   }
-  return text;
+  if (!text.empty()) return text;
+  return absl::StrCat(
+      "nothing that was tried would make it fit",
+      remedies.least.has_value() ? absl::StrCat("; least: ", text_of(*remedies.least)) : "");
 }
 
 std::string MisfitAndRemedies(const Setting& setting, const Candidate& candidate, const Run& run) {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_SEARCH_MEMORY_FIT_H_
 #define ORRERY_SEARCH_MEMORY_FIT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,15 +38,22 @@ struct Remedy {
 /// to cost least time.
 std::vector<Remedy> Neighbours(const Setting& setting, const Candidate& candidate);
 
-/// Which of the neighbours fit, and where `enough` of them do not, of those with more microbatches
-/// besides. Plays at most `most_tries`: those of which the memory of `run`, that of the candidate,
-/// lets one hope that they fit.
-std::vector<Remedy> FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
-                                 size_t enough = 4, size_t most_tries = 12);
+/// What was played.
+struct Remedies {
+  std::vector<Remedy> fit;
+  std::optional<Remedy> least = {};  // of those that do not, that of the least memory
+};
+
+/// Which of the neighbours fit, and where `enough` of them do not, of those with ZeRO and
+/// recomputation, or with more microbatches besides. Plays at most `most_tries`: those of which the
+/// memory of `run`, that of the candidate, lets one hope that they fit. Of those that differ by
+/// numbers alone two are enough.
+Remedies FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
+                      size_t enough = 4, size_t most_tries = 12);
 
 /// "would fit with --micro-batches 32 (38.1 GiB, 1.2 s a step), --pp 8 (…)"; where there are none,
-/// that none of what was tried would do.
-std::string RemediesText(const std::vector<Remedy>& remedies);
+/// that none of what was tried would do, and how near it came.
+std::string RemediesText(const Remedies& remedies);
 
 /// Both texts, a line each, of a run that does not fit.
 std::string MisfitAndRemedies(const Setting& setting, const Candidate& candidate, const Run& run);

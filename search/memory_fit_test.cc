@@ -34,8 +34,8 @@ TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
 }
 
 // The candidate played where it does not fit into `limit`, and the remedies.
-std::vector<Remedy> RemediesOf(Setting& setting, const Candidate& candidate, Bytes limit,
-                               size_t enough = 4, size_t most_tries = 12) {
+Remedies RemediesOf(Setting& setting, const Candidate& candidate, Bytes limit, size_t enough = 4,
+                    size_t most_tries = 12) {
   setting.lowering.memory_limit = limit;
   const auto run = Play(setting, candidate);
   EXPECT_TRUE(run.ok()) << run.status();
@@ -53,10 +53,10 @@ TEST(Remedies, FitAndAreWhatTheySay) {
   Setting setting = MlpSetting();
   const Candidate candidate = {.dp = 2};
   const Bytes limit(PeakOf(setting, candidate).count() * 3 / 4);
-  const std::vector<Remedy> remedies = RemediesOf(setting, candidate, limit);
-  ASSERT_FALSE(remedies.empty());
-  EXPECT_LE(remedies.size(), 4u);
-  for (const Remedy& remedy : remedies) {
+  const Remedies remedies = RemediesOf(setting, candidate, limit);
+  ASSERT_FALSE(remedies.fit.empty());
+  EXPECT_LE(remedies.fit.size(), 4u);
+  for (const Remedy& remedy : remedies.fit) {
     const auto run = Play(setting, remedy.candidate);
     ASSERT_TRUE(run.ok()) << remedy.change;
     EXPECT_TRUE(run->report.fits);
@@ -66,34 +66,67 @@ TEST(Remedies, FitAndAreWhatTheySay) {
   }
   EXPECT_EQ(RemediesText(remedies).substr(0, 15), "would fit with ");
   EXPECT_THAT(RemediesText(remedies),
-              testing::HasSubstr(absl::StrCat(remedies.back().change, " (",
-                                              ToString(remedies.back().peak_memory), ", ",
-                                              ToString(remedies.back().step_time), " a step)")));
+              testing::HasSubstr(absl::StrCat(
+                  remedies.fit.back().change, " (", ToString(remedies.fit.back().peak_memory), ", ",
+                  ToString(remedies.fit.back().step_time), " a step)")));
+}
+
+Setting BigBatch(const std::string& cluster) {
+  Setting setting = MlpSetting(cluster);
+  setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 4096}).value();
+  EXPECT_TRUE(transforms::AppendOptimizer(setting.step, "adam").ok());
+  setting.batch_size = 4096;
+  return setting;
 }
 
 // Where nothing alone would do: more microbatches as well.
 TEST(Remedies, OfTwoThingsAtOnce) {
-  Setting setting = MlpSetting("uniform:2@200Gbps");
-  setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 4096}).value();
-  ASSERT_TRUE(transforms::AppendOptimizer(setting.step, "adam").ok());
-  setting.batch_size = 4096;
+  Setting setting = BigBatch("uniform:2@200Gbps");
   const Bytes most = std::min(PeakOf(setting, {.microbatches = 8}), PeakOf(setting, {.pp = 2}));
-  const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1));
+  const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1)).fit;
   ASSERT_FALSE(remedies.empty());
-  EXPECT_THAT(remedies[0].change, testing::MatchesRegex("--micro-batches [0-9] --[ph]p 2|--hp 2"));
+  EXPECT_THAT(remedies[0].change,
+              testing::MatchesRegex("--micro-batches [0-9]+( --[ph]p 2)?|--hp 2"));
+}
+
+TEST(Remedies, OfZeroAndRecomputationTogether) {
+  Setting setting = BigBatch("uniform:8@200Gbps");
+  const Candidate candidate = {.dp = 8, .microbatches = 512};
+  Candidate both = candidate, zero = candidate, recompute = candidate;
+  both.zero = zero.zero = 3;
+  both.recompute = recompute.recompute = "full";
+  const Bytes least = PeakOf(setting, both);
+  ASSERT_LT(least, PeakOf(setting, zero));
+  ASSERT_LT(least, PeakOf(setting, recompute));
+  const Remedies remedies = RemediesOf(setting, candidate, least, 8, 40);
+  EXPECT_THAT(remedies.fit,
+              testing::Contains(testing::Field(&Remedy::change, "--zero 3 --recompute full")));
+}
+
+// As many microbatches as it takes, and not all that are more.
+TEST(Remedies, OfManyMicrobatches) {
+  Setting setting = BigBatch("uniform:1@200Gbps");
+  const Remedies remedies = RemediesOf(setting, {}, PeakOf(setting, {.microbatches = 16}), 8, 40);
+  std::vector<std::string> changes;
+  for (const Remedy& remedy : remedies.fit) changes.push_back(remedy.change);
+  EXPECT_THAT(changes, testing::IsSupersetOf({"--micro-batches 16", "--micro-batches 32"}));
+  EXPECT_THAT(changes, testing::Not(testing::Contains("--micro-batches 64")));
 }
 
 TEST(Remedies, OfWhatFitsNowhere) {
   Setting setting = MlpSetting();
-  EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).empty());
+  EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).fit.empty());
   EXPECT_EQ(RemediesText({}), "nothing that was tried would make it fit");
+  const Remedy near = {.change = "--hp 2", .candidate = {}, .peak_memory = Bytes(2048)};
+  EXPECT_EQ(RemediesText({.fit = {}, .least = near}),
+            "nothing that was tried would make it fit; least: --hp 2 (2.00 KiB, 0.00 ns a step)");
 }
 
 TEST(Remedies, TriesAreBounded) {
   Setting setting = MlpSetting();
   const Bytes limit = PeakOf(setting, {}) - Bytes(1);
-  EXPECT_TRUE(RemediesOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).empty());
-  EXPECT_EQ(RemediesOf(setting, {}, limit, /*enough=*/1).size(), 1u);
+  EXPECT_TRUE(RemediesOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).fit.empty());
+  EXPECT_EQ(RemediesOf(setting, {}, limit, /*enough=*/1).fit.size(), 1u);
 }
 
 TEST(Misfit, SaysByHowMuchAndOfWhat) {
