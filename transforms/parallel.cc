@@ -197,10 +197,10 @@ absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
         if (is_new || found->second == s) continue;
         return InfeasibleStatus(
             {.reason = InfeasibleReason::kUnsupported,
-             .detail =
-                 absl::StrCat("parameter %", name, " is of stages ", found->second, " and ", s,
-                              ", and each updates by itself; try a synchronous schedule, or "
-                              "embeddings that are not tied")});
+             .detail = absl::StrCat(
+                 "parameter %", name, " is of stages ", found->second, " and ", s,
+                 ", and each updates by itself; try a synchronous schedule, or "
+                 "embeddings that are not tied, tied_embeddings=0 of built-in models")});
       }
     }
   }

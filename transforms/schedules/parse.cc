@@ -119,6 +119,7 @@ class ShapeFinder {
   absl::StatusOr<ParsedOrders> Find() && {
     ORRERY_RETURN_IF_ERROR(Measure());
     ORRERY_RETURN_IF_ERROR(FindRanks());
+    ORRERY_RETURN_IF_ERROR(FindChunks());
     ParsedOrders parsed = {.orders = orders_, .placement = StagePlacement::kLoop, .shape = shape_};
     const bool is_v = shape_.chunks == 2 && IsPlaced(StagePlacement::kV);
     if (IsPlaced(StagePlacement::kLoop)) return parsed;
@@ -147,20 +148,25 @@ class ShapeFinder {
           absl::StrCat("found ", steps, " steps, too few for ", stages, " stages and ",
                        microbatches, " microbatches, as the largest numbers say there are"));
     }
-    const auto ranks = static_cast<int64_t>(orders_.size());
-    if (stages % ranks != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "found ", ranks, " ranks and ", stages, " stages; wanted as many stages on each rank"));
+    stages_ = static_cast<int32_t>(stages);
+    shape_.ranks = static_cast<int32_t>(orders_.size());
+    shape_.microbatches = static_cast<int32_t>(microbatches);
+    return absl::OkStatus();
+  }
+
+  absl::Status FindChunks() {
+    if (stages_ % shape_.ranks != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", shape_.ranks, " ranks and ", stages_,
+                       " stages; wanted as many stages on each rank"));
     }
-    shape_ = {.ranks = static_cast<int32_t>(ranks),
-              .microbatches = static_cast<int32_t>(microbatches),
-              .chunks = static_cast<int32_t>(stages / ranks)};
+    shape_.chunks = stages_ / shape_.ranks;
     return absl::OkStatus();
   }
 
   absl::Status FindRanks() {
     constexpr int32_t kNobody = -1;
-    ranks_.assign(static_cast<size_t>(shape_.stages()), kNobody);
+    ranks_.assign(static_cast<size_t>(stages_), kNobody);
     for (int32_t rank = 0; rank < shape_.ranks; ++rank) {
       for (const ScheduleStep& step : orders_[static_cast<size_t>(rank)]) {
         int32_t& holder = ranks_[static_cast<size_t>(step.stage)];
@@ -173,7 +179,8 @@ class ShapeFinder {
     const auto missing = std::find(ranks_.begin(), ranks_.end(), kNobody);
     if (missing == ranks_.end()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("stage ", missing - ranks_.begin(), " has no steps"));
+        absl::StrCat("stage ", missing - ranks_.begin(),
+                     " has no steps; wanted some of each stage up to ", stages_ - 1));
   }
 
   bool IsPlaced(StagePlacement placement) const {
@@ -203,6 +210,7 @@ class ShapeFinder {
   }
 
   const RankOrders& orders_;
+  int32_t stages_ = 0;
   PipelineShape shape_;
   std::vector<int32_t> ranks_;  // of each stage
 };

@@ -193,7 +193,11 @@ TEST(ParseOrders, NamesWhatTheOrdersLack) {
   EXPECT_EQ(Reread("0F0,0B0\n1F0,1B0\n0F0\n"),
             "f: found 3 ranks and 2 stages; wanted as many stages on each rank");
   EXPECT_EQ(Reread("0F0,0B0,1F0,1B0\n1F0,1B0\n"), "f: rank 1: 1F0 is of a stage that rank 0 holds");
-  EXPECT_EQ(Reread("0F0,0B0,2F0,2B0,2W0,2I0\n"), "f: stage 1 has no steps");
+  EXPECT_EQ(Reread("0F0,0B0,2F0,2B0,2W0,2I0\n"),
+            "f: stage 1 has no steps; wanted some of each stage up to 2");
+  EXPECT_EQ(Reread("0F0,0B0\n2F0,2B0\n"),
+            "f: stage 1 has no steps; wanted some of each stage up to 2");
+  EXPECT_EQ(Reread("0F0,0B0\n0F1,0B1\n"), "f: rank 1: 0F1 is of a stage that rank 0 holds");
   EXPECT_EQ(
       Reread("1F0,1B0\n0F0,0B0\n"),
       "f: found stages 0, 1, 2 and so on on ranks 1, 0; wanted stage s on rank s mod p, or two "
