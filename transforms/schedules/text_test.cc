@@ -190,13 +190,14 @@ TEST(ParseOrders, NamesWhatTheOrdersLack) {
   EXPECT_EQ(Reread("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1,1B0\n"), "f: rank 1: 1B0 runs twice");
   EXPECT_EQ(Reread("0F0,0B0,0F1,0B1\n1F1,1F0,1B0,1B1\n"),
             "f: deadlock: rank 0 waits in 0B0 for 1B0; rank 1 waits in 1F1 for 0F1");
-  EXPECT_EQ(Reread("0F0,0B0\n1F0,1B0\n0F0\n"),
-            "f: found 3 ranks and 2 stages; wanted as many stages on each rank");
+  EXPECT_EQ(Reread("0F0,0B0\n1F0,1B0\n0F0\n"), "f: rank 2: 0F0 is of a stage that rank 0 holds");
   EXPECT_EQ(Reread("0F0,0B0,1F0,1B0\n1F0,1B0\n"), "f: rank 1: 1F0 is of a stage that rank 0 holds");
   EXPECT_EQ(Reread("0F0,0B0,2F0,2B0,2W0,2I0\n"),
             "f: stage 1 has no steps; wanted some of each stage up to 2");
   EXPECT_EQ(Reread("0F0,0B0\n2F0,2B0\n"),
             "f: stage 1 has no steps; wanted some of each stage up to 2");
+  EXPECT_EQ(Reread("0F0,0B0,2F0,2B0\n1F0,1B0\n"),
+            "f: found 2 ranks and 3 stages; wanted as many stages on each rank");
   EXPECT_EQ(Reread("0F0,0B0\n0F1,0B1\n"), "f: rank 1: 0F1 is of a stage that rank 0 holds");
   EXPECT_EQ(
       Reread("1F0,1B0\n0F0,0B0\n"),
