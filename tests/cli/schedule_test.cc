@@ -21,20 +21,21 @@ TEST(Schedule, PrintsOrdersAndFigures) {
             "makespan 27\n"
             "idle 6\n"
             "idle of rank 3 3\n"
-            "peak live 5 3\n");
+            "peak live 5 3\n"
+            "bubble 11.1 %\n");
 }
 
 TEST(Schedule, DrawsTheTimelineInTrueTime) {
   EXPECT_EQ(Execute("schedule --name zbv --stages 2 --micro-batches 3 --timeline").out,
             "rank 0 | 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2 0I1 0W1 0I2 0W2 .\n"
             "rank 1 | .   1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1I1 2I2 1I2 1W1 2W2 1W2\n"
-            "makespan 19\nidle 2\nidle of rank 1 1\npeak live 4 4\n");
+            "makespan 19\nidle 2\nidle of rank 1 1\npeak live 4 4\nbubble 5.3 %\n");
   EXPECT_EQ(Execute("schedule --name 1f1b --stages 2 --micro-batches 1 --durations W=3,F=2,S=1 "
                     "--timeline")
                 .out,
             "rank 0 | 0F0 . . . . . . . . 0B0----\n"
             "rank 1 | . . . 1F0 1B0---- . . . . .\n"
-            "makespan 14\nidle 16\nidle of rank 8 8\npeak live 1 1\n");
+            "makespan 14\nidle 16\nidle of rank 8 8\npeak live 1 1\nbubble 57.1 %\n");
 }
 
 // Orders that are searched are made for the durations, and for the memory.
@@ -42,7 +43,7 @@ TEST(Schedule, SearchesOrders) {
   EXPECT_EQ(Execute("schedule --name zb-h1 --stages 2 --micro-batches 3 --timeline").out,
             "rank 0 | 0F0 0F1 .   0I0 0W0 0F2 0I1 0W1 0I2 0W2\n"
             "rank 1 | .   1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1W2\n"
-            "makespan 10\nidle 2\nidle of rank 1 1\npeak live 2 2\n");
+            "makespan 10\nidle 2\nidle of rank 1 1\npeak live 2 2\nbubble 10.0 %\n");
   const std::string shape = " --stages 4 --micro-batches 8";
   const auto makespan = [&](const std::string& flags) {
     const std::string out = Execute("schedule" + shape + " --name " + flags).out;
@@ -81,7 +82,7 @@ TEST(Schedule, ReadsOrdersFromAFile) {
   EXPECT_EQ(Execute("schedule --from torch.csv --durations S=2 --timeline").out,
             "rank 0 | 0F0 .   .   .   .   .   .   .   0B0----\n"
             "rank 1 | .   .   .   1F0 1B0---- .   .   .   .\n"
-            "makespan 10\nidle 14\nidle of rank 7 7\npeak live 1 1\n");
+            "makespan 10\nidle 14\nidle of rank 7 7\npeak live 1 1\nbubble 70.0 %\n");
 }
 
 TEST(Schedule, ListsAllWithASentenceAndASource) {

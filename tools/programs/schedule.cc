@@ -126,6 +126,12 @@ int64_t Idle(const Timing& timing) {
   return std::accumulate(timing.idle.begin(), timing.idle.end(), int64_t{0});
 }
 
+// Of the time of all ranks; what a unit is, is no part of it.
+double BubbleFraction(const Timing& timing) {
+  const auto all = static_cast<double>(timing.makespan) * static_cast<double>(timing.idle.size());
+  return all > 0 ? static_cast<double>(Idle(timing)) / all : 0;
+}
+
 std::string Json(const transforms::RankOrders& orders, const Timing& timing) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   std::vector<int64_t> peaks;
@@ -138,7 +144,8 @@ std::string Json(const transforms::RankOrders& orders, const Timing& timing) {
                                         {"idle", Idle(timing)},
                                         {"idle_of_rank", timing.idle},
                                         {"idle_inside_rank", timing.idle_inside},
-                                        {"peak_live", peaks}};
+                                        {"peak_live", peaks},
+                                        {"bubble_fraction", BubbleFraction(timing)}};
   return whole.dump(1) + "\n";
 }
 
@@ -147,7 +154,7 @@ void PrintFigures(const transforms::RankOrders& orders, const Timing& timing) {
   for (const int64_t idle : timing.idle) std::cout << " " << idle;
   std::cout << "\npeak live";
   for (const auto& order : orders) std::cout << " " << transforms::PeakLive(order);
-  std::cout << "\n";
+  std::cout << absl::StrFormat("\nbubble %.1f %%\n", 100 * BubbleFraction(timing));
 }
 
 void PrintList() {
