@@ -1,5 +1,7 @@
 #include "lowering/sharding_prices.h"
 
+#include "support/check.h"
+
 namespace orrery::lowering {
 
 using redistribution::StepKind;
@@ -22,6 +24,9 @@ double ClusterShardingPrices::StepSeconds(StepKind kind, const ir::AxisList& axe
                                           Bytes size) const {
   const auto collective = CollectiveOf(kind);
   if (!collective.has_value()) return 0;
+  for (const ir::AxisIndex axis : axes.axes()) {
+    ORRERY_CHECK(axis < mesh_.axes().size()) << "axis " << int{axis} << " of another mesh";
+  }
   const bool to_all = *collective == cost_models::CollectiveKind::kAllToAll;
   if (to_all && mesh_.size(axes) > cost_models::kMostRanksOfAllToAll) {
     return transforms::kImpossible;

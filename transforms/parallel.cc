@@ -273,12 +273,15 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
     ORRERY_RETURN_IF_ERROR(Fp8Mixed(*spread).status());
     batched.resize(spread->outputs().size(), false);  // copies of weights are no results
   }
+  PartitionOptions stages = options.stages;
+  std::optional<SplitAxisPrices> prices;
   const int64_t group = options.zero.group;
   if (spread.has_value() && group > 0 && group < degrees.dp) {
     spread = SplitAxis(*spread, {.axis = "dp", .inner = kZeroAxis, .size = group});
     mesh = spread->mesh();
+    const ShardingPrices*& used = stages.choice.prices;
+    if (used != nullptr) used = &prices.emplace(*used, mesh.Find(kZeroAxis).value());
   }
-  PartitionOptions stages = options.stages;
   stages.collect_dim = sliced ? 1 : 0;
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           PartitionStages(spread.has_value() ? *spread : part, mesh,

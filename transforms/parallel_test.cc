@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/dead_code.h"
@@ -125,6 +128,41 @@ func @f (%x: f32[4,2] data) {
             "f: Add 'y': shapes [2,2] and [4,2] do not broadcast: the batch of 4 is baked in; 2 "
             "microbatches need each sample computed by itself, from dimension 0 of the inputs; try "
             "an export with a dynamic batch, or one microbatch");
+}
+
+// Prices that tell along which axes they were asked.
+class PricesOfAxes final : public ShardingPrices {
+ public:
+  double OpSeconds(const LocalOp& /*op*/) const override { return 1e-6; }
+  double StepSeconds(redistribution::StepKind /*kind*/, const ir::AxisList& axes,
+                     Bytes /*size*/) const override {
+    axes_.insert(std::vector<ir::AxisIndex>(axes.axes().begin(), axes.axes().end()));
+    return 1e-6;
+  }
+  const std::set<std::vector<ir::AxisIndex>>& axes() const { return axes_; }
+
+ private:
+  mutable std::set<std::vector<ir::AxisIndex>> axes_;
+};
+
+// Regression: with an axis for ZeRO's groups, stages were priced along axes that the mesh of the
+// prices does not have.
+TEST(ParallelTransform3d, PricesStagesOnTheMeshOfThePrices) {
+  ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64}).value();
+  const auto axes_of = [&](int64_t group) {
+    const PricesOfAxes prices;
+    SpreadOptions options;
+    options.zero = {.stage = 3, .group = group};
+    options.stages.choice.by = StagesBy::kCost;
+    options.stages.choice.prices = &prices;
+    const auto parts =
+        ParallelTransform3d(step, {.dp = 4, .hp = 2, .pp = 2, .microbatches = 2}, options);
+    EXPECT_TRUE(parts.ok()) << parts.status();
+    EXPECT_EQ(parts->mesh.Find(kZeroAxis).has_value(), group > 0);
+    return prices.axes();
+  };
+  EXPECT_FALSE(axes_of(0).empty());
+  EXPECT_EQ(axes_of(2), axes_of(0));
 }
 
 TEST(ParallelTransform3d, RefusesAFunctionThatIsSpreadAlready) {

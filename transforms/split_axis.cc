@@ -133,4 +133,16 @@ Function SplitAxis(const Function& function, const AxisSplit& split) {
   return Splitter(function, split).Run();
 }
 
+double SplitAxisPrices::StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+                                    Bytes size) const {
+  const auto outer = static_cast<ir::AxisIndex>(inner_ - 1);
+  ORRERY_CHECK(axes.contains(inner_) == axes.contains(outer)) << "along a part of an axis";
+  ir::AxisList before;
+  for (const ir::AxisIndex axis : axes.axes()) {
+    if (axis != inner_)
+      before.push_back(axis < inner_ ? axis : static_cast<ir::AxisIndex>(axis - 1));
+  }
+  return before_.StepSeconds(kind, before, size);
+}
+
 }  // namespace orrery::transforms

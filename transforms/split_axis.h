@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "transforms/auto_shard.h"
 
 namespace orrery::transforms {
 
@@ -20,6 +21,23 @@ struct AxisSplit {
 /// f32[64@dp.zero], and an all-reduce along dp one along dp.zero. `split.axis` must be on the mesh,
 /// and `split.inner` must not.
 ir::Function SplitAxis(const ir::Function& function, const AxisSplit& split);
+
+/// Prices of what SplitAxis leaves, by those of the mesh before: what goes along both parts of the
+/// axis went along the axis. Nothing goes along one part alone.
+class SplitAxisPrices final : public ShardingPrices {
+ public:
+  /// `inner`: on the mesh after, behind the axis that was split. `before` must outlive this.
+  SplitAxisPrices(const ShardingPrices& before, ir::AxisIndex inner)
+      : before_(before), inner_(inner) {}
+
+  double OpSeconds(const LocalOp& op) const override { return before_.OpSeconds(op); }
+  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+                     Bytes size) const override;
+
+ private:
+  const ShardingPrices& before_;
+  const ir::AxisIndex inner_;
+};
 
 }  // namespace orrery::transforms
 
