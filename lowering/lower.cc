@@ -13,6 +13,7 @@
 #include "lowering/pricing.h"
 #include "lowering/stage.h"
 #include "lowering/stage_maker.h"
+#include "simulator/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -103,7 +104,7 @@ class Lowering {
   }
 
   // How long the phases of the average stage take, in nanoseconds; the same whether ranks are
-  // folded or not.
+  // folded or not, and whether flows are asked for or not.
   transforms::StepDurations PhaseDurations() {
     Duration forward, input_gradient, weight_gradient;
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
@@ -129,18 +130,24 @@ class Lowering {
     for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
       const BlockTask& task = placed.block.tasks[t];
       if (IsHostStream(task.stream)) continue;
-      Duration slowest = task.duration;
+      const bool is_flow = placer_->folded() && placed.flows[t].valid();
+      Duration slowest = is_flow ? AloneTime(placed.flows[t]) : task.duration;
       for (const auto& durations : placed.other_durations) {
         slowest = std::max(slowest, durations[t]);
       }
       const size_t groups =
           task.group.empty() || placer_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
       for (size_t group = 0; group < groups; ++group) {
-        slowest = std::max(slowest, pricing_.Collective(s, task, group).duration);
+        const TaskTime time = pricing_.Collective(s, task, group);
+        slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);
       }
       sum += slowest;
     }
     return sum;
+  }
+
+  Duration AloneTime(simulator::FlowId flow) const {
+    return simulator::TimeAlone(program_.flow(flow), program_);
   }
 
   void CountMicrobatches(const transforms::RankOrders& orders) {

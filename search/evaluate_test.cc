@@ -290,5 +290,20 @@ TEST(Play, TheSteadyStateIsSteady) {
   EXPECT_EQ(Play(setting, many)->report.step_time, once * 2);
 }
 
+// Regression: collectives that were flows took no time where orders were searched.
+TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
+  Setting setting = MlpSetting("uniform:8@20Gbps", "sgd");
+  setting.step = ir::Mlp({.layers = 16, .dim = 512, .batch = 768}).value();
+  transforms::AppendOptimizer(setting.step, "sgd").value();
+  setting.batch_size = 768;
+  for (const char* schedule : {"zbv", "v-half", "v-min", "zb-h1"}) {
+    const Candidate candidate = {.hp = 2, .pp = 4, .microbatches = 8, .schedule = schedule};
+    setting.lowering.every_link = false;
+    const Duration without = Play(setting, candidate)->report.step_time;
+    setting.lowering.every_link = true;
+    EXPECT_EQ(Play(setting, candidate)->report.step_time, without) << schedule;
+  }
+}
+
 }  // namespace
 }  // namespace orrery::search
