@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster_file.h"
+#include "ir/models/model_test_util.h"
 #include "ir/text.h"
 #include "search/setting_test_util.h"
+#include "transforms/training_step.h"
 
 namespace orrery::search {
 namespace {
@@ -292,16 +294,18 @@ TEST(Play, TheSteadyStateIsSteady) {
 
 // Regression: collectives that were flows took no time where orders were searched.
 TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
-  Setting setting = MlpSetting("uniform:8@20Gbps", "sgd");
-  setting.step = ir::Mlp({.layers = 16, .dim = 512, .batch = 768}).value();
-  transforms::AppendOptimizer(setting.step, "sgd").value();
-  setting.batch_size = 768;
-  for (const char* schedule : {"zbv", "v-half", "v-min", "zb-h1"}) {
-    const Candidate candidate = {.hp = 2, .pp = 4, .microbatches = 8, .schedule = schedule};
-    setting.lowering.every_link = false;
-    const Duration without = Play(setting, candidate)->report.step_time;
-    setting.lowering.every_link = true;
-    EXPECT_EQ(Play(setting, candidate)->report.step_time, without) << schedule;
+  for (const char* cluster : {"uniform:8@2Gbps", "uniform:8@20Gbps", "uniform:8@200Gbps"}) {
+    Setting setting = MlpSetting(cluster, "sgd");
+    setting.step = ir::BuildModel("gpt", "layers=8,hidden=128,heads=4,seq=64,vocab=256", 16);
+    EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
+    setting.batch_size = 16;
+    for (const char* schedule : {"zbv", "v-half", "v-min", "zb-h1"}) {
+      const Candidate candidate = {.hp = 2, .pp = 4, .microbatches = 8, .schedule = schedule};
+      setting.lowering.every_link = false;
+      const Duration without = Play(setting, candidate)->report.step_time;
+      setting.lowering.every_link = true;
+      EXPECT_EQ(Play(setting, candidate)->report.step_time, without) << schedule << " " << cluster;
+    }
   }
 }
 
