@@ -294,11 +294,12 @@ TEST(Play, TheSteadyStateIsSteady) {
 
 // Regression: collectives that were flows took no time where orders were searched.
 TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
-  for (const char* cluster : {"uniform:8@2Gbps", "uniform:8@20Gbps", "uniform:8@200Gbps"}) {
+  for (const char* cluster : {"uniform:8@20Gbps", "uniform:8@200Gbps"}) {
     Setting setting = MlpSetting(cluster, "sgd");
-    setting.step = ir::BuildModel("gpt", "layers=8,hidden=128,heads=4,seq=64,vocab=256", 16);
+    setting.step = ir::BuildModel("gpt", "layers=8,hidden=128,heads=4,seq=64,vocab=256", 32);
     EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
-    setting.batch_size = 16;
+    setting.batch_size = 32;
+    setting.shard_by_cost = false;
     for (const char* schedule : {"zbv", "v-half", "v-min", "zb-h1"}) {
       const Candidate candidate = {.hp = 2, .pp = 4, .microbatches = 8, .schedule = schedule};
       setting.lowering.every_link = false;
