@@ -10,6 +10,7 @@
 #include "ir/verifier.h"
 #include "lowering/lower.h"
 #include "search/evaluate.h"
+#include "search/model_flops.h"
 #include "search/search.h"
 #include "search/space.h"
 #include "simulator/longest_path.h"

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ir/last_of_kind.h"
 #include "lowering/sharding_prices.h"
 #include "search/memory_fit.h"
+#include "search/model_flops.h"
 #include "search/slices.h"
 #include "search/stage_weights.h"
 #include "search/steady_state.h"
@@ -53,14 +53,17 @@ double PeakRate(const Setting& setting, int64_t ranks) {
   return sum;
 }
 
-simulator::ModelFigures FiguresOf(const Setting& setting, const simulator::Report& report) {
+simulator::ModelFigures FiguresOf(const Setting& setting, const Run& run) {
+  const simulator::Report& report = run.report;
   const double step_s = report.step_time.seconds();
   if (step_s <= 0) return {};
   const double peak = PeakRate(setting, std::max<int64_t>(1, report.rank_count));
   const double samples = static_cast<double>(setting.batch_size) / step_s;
+  const double model_flops =
+      setting.model_flops.count() - FlopsBeyondSlices(setting.step, run.slices).count();
   return {.throughput_samples_per_s = samples,
           .tokens_per_s = samples * static_cast<double>(setting.tokens_a_sample),
-          .mfu = setting.model_flops.count() / step_s / peak,
+          .mfu = model_flops / step_s / peak,
           .hfu = report.flops.count() / step_s / peak,
           .wall_time_s = 0};
 }
@@ -94,34 +97,6 @@ absl::StatusOr<Run> PlayRounds(const Setting& setting, const transforms::Pipelin
                               run.report);
   return run;
 }
-
-}  // namespace
-
-Flops CountModelFlops(const ir::Function& step) {
-  Flops total;
-  ir::LastOfKind<Flops> known;
-  std::vector<const ir::TensorType*> operands, results;
-  for (const ir::OpId op : step.order()) {
-    if (const Flops* const flops = known.Find(step, op); flops != nullptr) {
-      total += *flops;
-      continue;
-    }
-    operands.clear();
-    results.clear();
-    for (const ir::ValueId operand : step.operands(op)) operands.push_back(&step.type(operand));
-    for (int32_t i = 0; i < step.result_count(op); ++i) {
-      results.push_back(&step.type(step.result(op, i)));
-    }
-    total += known.Put(step, op,
-                       cost_models::ModelFlopsOf({.kind = step.kind(op),
-                                                  .attributes = step.attributes(op),
-                                                  .operands = operands,
-                                                  .results = results}));
-  }
-  return total;
-}
-
-namespace {
 
 // Whether `a` is the better run: one that fits, then the faster one.
 bool IsBetter(const Run& a, const Run& b) {
@@ -158,7 +133,7 @@ class CandidatePlayer {
       ORRERY_RETURN_IF_ERROR(Improve(WithinMemory(way), best));
     }
     if (HasPattern()) ORRERY_RETURN_IF_ERROR(Improve(Once({.by_cost = false}), best));
-    best.figures = FiguresOf(setting_, best.report);
+    best.figures = FiguresOf(setting_, best);
     best.figures.wall_time_s = SecondsSince(start);
     return best;
   }

@@ -102,10 +102,6 @@ struct Result {
   bool feasible() const { return ran && fits; }
 };
 
-/// Floating-point operations of the step's matrix products (cost_models::ModelFlopsOf), which are
-/// what mfu counts.
-Flops CountModelFlops(const ir::Function& step);
-
 /// Plays one candidate. Infeasible (as a status, see support/status.h) when it cannot be spread;
 /// one that does not fit in memory is played, and its report says so.
 absl::StatusOr<Run> Play(const Setting& setting, const Candidate& candidate);

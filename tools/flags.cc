@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "importer/builtin_models.h"
 #include "importer/load_model.h"
+#include "search/model_flops.h"
 #include "support/file.h"
 #include "support/heap.h"
 #include "support/status.h"

@@ -1,0 +1,57 @@
+#include "search/model_flops.h"
+
+#include <vector>
+
+#include "cost_models/cost_model.h"
+#include "ir/last_of_kind.h"
+
+namespace orrery::search {
+namespace {
+
+// Of the ops that `counts`.
+template <typename Counts>
+Flops CountFlops(const ir::Function& step, const Counts& counts) {
+  Flops total;
+  ir::LastOfKind<Flops> known;
+  std::vector<const ir::TensorType*> operands, results;
+  for (const ir::OpId op : step.order()) {
+    if (!counts(step.kind(op))) continue;
+    if (const Flops* const flops = known.Find(step, op); flops != nullptr) {
+      total += *flops;
+      continue;
+    }
+    operands.clear();
+    results.clear();
+    for (const ir::ValueId operand : step.operands(op)) operands.push_back(&step.type(operand));
+    for (int32_t i = 0; i < step.result_count(op); ++i) {
+      results.push_back(&step.type(step.result(op, i)));
+    }
+    total += known.Put(step, op,
+                       cost_models::ModelFlopsOf({.kind = step.kind(op),
+                                                  .attributes = step.attributes(op),
+                                                  .operands = operands,
+                                                  .results = results}));
+  }
+  return total;
+}
+
+}  // namespace
+
+Flops CountModelFlops(const ir::Function& step) {
+  return CountFlops(step, [](ir::OpKind) { return true; });
+}
+
+Flops FlopsBeyondSlices(const ir::Function& step, std::span<const transforms::SliceRange> slices) {
+  if (slices.empty()) return Flops();
+  double met = 0, length = 0;  // queries times keys; positions
+  for (const transforms::SliceRange& slice : slices) {
+    met += static_cast<double>(slice.rows) * static_cast<double>(slice.begin + slice.rows);
+    length += static_cast<double>(slice.rows);
+  }
+  const Flops attention = CountFlops(step, [](ir::OpKind kind) {
+    return kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad;
+  });
+  return Flops(attention.count() * (1 - met / (length * length)));
+}
+
+}  // namespace orrery::search
