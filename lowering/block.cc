@@ -8,6 +8,7 @@
 #include "ir/last_of_kind.h"
 #include "lowering/block_buffers.h"
 #include "lowering/collective_times.h"
+#include "lowering/earlier_rows.h"
 #include "lowering/host_work.h"
 #include "lowering/scratch.h"
 #include "lowering/task_name.h"
@@ -171,6 +172,9 @@ class BlockLowering {
         Use(operands[i], task);
       }
     }
+    const auto earlier = buffers_.earlier_rows.find(op);
+    if (earlier == buffers_.earlier_rows.end()) return;
+    block_.memory.push_back({.task = task, .bytes = -earlier->second});
   }
 
   void AddTask(OpId op) {
@@ -215,12 +219,8 @@ class BlockLowering {
   // Gradients of earlier slices' keys and values are summed up from the last slice on, each until
   // the backward of its own.
   void KeepSums(OpId op, int32_t task) {
-    const int64_t rows = BytesOf(function_.result(op));
-    const bool last = function_.attributes(op).Int("later", 0) == 0;
-    const int64_t change = last ? BytesOf(function_.operands(op)[0]) - rows : -rows;
-    if (change == 0) return;
-    block_.memory.push_back(
-        {.task = task, .kind = simulator::MemoryKind::kActivations, .bytes = change});
+    const int64_t change = ChangeOfSums(function_, op, local_bytes_);
+    if (change != 0) block_.memory.push_back({.task = task, .bytes = change});
   }
 
   // What the software needs while the op runs.
@@ -252,10 +252,7 @@ class BlockLowering {
   // alike.
   bool IsOfSlice(OpId op) const { return function_.attributes(op).Find("begin") != nullptr; }
   int64_t BytesBefore(OpId op) const {
-    const ir::AttributeSet& set = function_.attributes(op);
-    const ValueId part = function_.operands(op)[1];
-    const int64_t rows = function_.type(part).dims[static_cast<size_t>(set.Int("dim", 0))];
-    return BytesOf(part) / rows * set.Int("begin", 0);
+    return BytesCollectedBefore(function_, op, BytesOf(function_.operands(op)[1]));
   }
 
   // A stream runs its tasks in order, so only what another stream makes has to be waited for.

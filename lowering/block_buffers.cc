@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/earlier_rows.h"
 #include "lowering/origin_set.h"
 #include "transforms/offload.h"
 
@@ -45,6 +46,7 @@ class BufferFinder {
     for (const OpId op : function_.order()) PlaceResults(op);
     for (const ir::Output& output : function_.outputs()) PlaceUpdated(output);
     CountUses();
+    if (context_.phase == Phase::kForward) KeepEarlierRows(function_, copies_, bytes_, result_);
     JoinKinds();
     return std::move(result_);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
 #include "lowering/block.h"
 #include "simulator/program.h"
@@ -16,6 +17,9 @@ struct BlockBuffers {
                                                      // that of the value it is written over
   IdTable<ir::ValueId, int32_t> uses;                // of a buffer, by ops and by the caller
   IdTable<ir::ValueId, simulator::MemoryKind> kind;  // that a buffer holds
+  /// Of the last slice of a sequence: bytes of the rows of all earlier slices that nobody reads
+  /// after an op (lowering/earlier_rows.h).
+  absl::flat_hash_map<ir::OpId, int64_t> earlier_rows;
 };
 
 /// The buffers of one phase of a stage. `bytes` are those of each value on a rank.

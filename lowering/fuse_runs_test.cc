@@ -10,7 +10,7 @@
 #include "simulator/report.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/slice_sequence.h"
+#include "transforms/slices.h"
 #include "transforms/split_backward.h"
 #include "transforms/training_step.h"
 

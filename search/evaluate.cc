@@ -16,6 +16,7 @@
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
+#include "transforms/add_slices.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
@@ -153,7 +154,7 @@ class CandidatePlayer {
       return absl::InvalidArgumentError(
           absl::StrCat(ToString(candidate_), ": wanted --chunks ", shape_.chunks, ", or none"));
     }
-    ORRERY_RETURN_IF_ERROR(CheckStages());
+    ORRERY_RETURN_IF_ERROR(CheckSize());
     ORRERY_RETURN_IF_ERROR(SplitBackward());
     if (degrees_.ranks() > setting_.cluster.size()) {
       return absl::InvalidArgumentError(
@@ -170,8 +171,11 @@ class CandidatePlayer {
   }
 
   // Before there are orders for them.
-  absl::Status CheckStages() const {
+  absl::Status CheckSize() const {
     const int64_t ops = std::ssize(setting_.step.order());
+    if (schedule_.slices_sequence) {
+      ORRERY_RETURN_IF_ERROR(transforms::CheckSliceCount(candidate_.microbatches, ops));
+    }
     if (shape_.stages() <= ops) return absl::OkStatus();
     return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
                              .detail = absl::StrCat(ops, " ops do not cut into ", shape_.stages(),

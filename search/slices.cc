@@ -12,7 +12,7 @@
 #include "simulator/time_alone.h"
 #include "support/status.h"
 #include "transforms/slice_plan.h"
-#include "transforms/slice_sequence.h"
+#include "transforms/slices.h"
 
 namespace orrery::search {
 namespace {
@@ -61,6 +61,7 @@ class SliceTimes {
       options.slices.push_back({.begin = 0, .rows = length * unit});
       options.slices.push_back({.begin = (units_ - length) * unit, .rows = length * unit});
     }
+    options.slices_apart = true;
     options.stages.choice.schedule = nullptr;  // is of other microbatches
     transforms::ParallelDegrees degrees = q.degrees;
     degrees.microbatches = std::ssize(options.slices);

@@ -9,10 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/status.h"
+#include "transforms/add_slices.h"
 #include "transforms/fp8_mixed.h"
 #include "transforms/microbatch.h"
 #include "transforms/shard.h"
 #include "transforms/slice_sequence.h"
+#include "transforms/slices.h"
 #include "transforms/split_axis.h"
 
 namespace orrery::transforms {
@@ -121,12 +123,16 @@ const SliceRange& MiddleOf(const std::vector<SliceRange>& slices) {
   return slices[slices.size() / 2];
 }
 
-absl::Status CheckSlices(const ParallelDegrees& degrees, const SpreadOptions& options) {
+absl::Status CheckSliced(const ir::Function& function, const ParallelDegrees& degrees,
+                         const SpreadOptions& options) {
   if (options.slices.empty()) return absl::OkStatus();
   if (std::ssize(options.slices) != degrees.microbatches) {
     return absl::InvalidArgumentError(absl::StrCat("got ", options.slices.size(), " slices for ",
                                                    degrees.microbatches,
                                                    " microbatches; wanted one each"));
+  }
+  if (!options.slices_apart) {
+    ORRERY_RETURN_IF_ERROR(CheckSlices(options.slices, SequenceLength(function)));
   }
   const char* const what = degrees.cp > 1                ? "context parallelism, which splits it"
                            : options.offload.activations ? "activations on the host"
@@ -145,16 +151,19 @@ absl::StatusOr<std::optional<ir::Function>> StepOfOne(const ir::Function& functi
   std::optional<ir::Function> one;
   if (!options.slices.empty()) {
     ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(SliceSequence(function, MiddleOf(options.slices))));
+    // Before all that is done to as many.
+    ORRERY_RETURN_IF_ERROR(CheckSliceCount(std::ssize(options.slices), std::ssize(one->order())));
   } else if (degrees.microbatches > 1) {
     ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(Microbatch(function, degrees.microbatches)));
   }
   return one;
 }
 
-absl::Status CheckFeasible(const ParallelDegrees& degrees, const SpreadOptions& options) {
+absl::Status CheckFeasible(const ir::Function& function, const ParallelDegrees& degrees,
+                           const SpreadOptions& options) {
   const ZeroOptions& zero = options.zero;
   ORRERY_RETURN_IF_ERROR(CheckZero(zero));
-  ORRERY_RETURN_IF_ERROR(CheckSlices(degrees, options));
+  ORRERY_RETURN_IF_ERROR(CheckSliced(function, degrees, options));
   if (zero.stage > 0 && options.updates_each_microbatch) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
@@ -252,7 +261,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                    ir::ToString(function.mesh()),
                                                    " already; wanted a function of one device"));
   }
-  ORRERY_RETURN_IF_ERROR(CheckFeasible(degrees, options));
+  ORRERY_RETURN_IF_ERROR(CheckFeasible(function, degrees, options));
   // Copies only where there is something to change: most of the time of small searches is here.
   std::optional<ir::Function> spread;
   ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::Function> one,

@@ -8,6 +8,8 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
+#include "transforms/slice_rules.h"
+#include "transforms/slices.h"
 #include "transforms/step_phases.h"
 
 namespace orrery::transforms {
@@ -36,6 +38,7 @@ class SequenceSlicer {
         length_(SequenceLength(from)),
         phase_(FindPhases(from)),
         names_(SequenceInputs(from)),
+        read_back_(FindReadBack(from)),
         builder_(from.name()),
         share_(from.value_limit(), Share::kSame),
         dim_(from.value_limit(), 0),
@@ -69,6 +72,7 @@ class SequenceSlicer {
     dim_[value] = static_cast<int8_t>(dim);
   }
   size_t DimOf(ValueId value) const { return static_cast<size_t>(dim_[value]); }
+  int64_t Later() const { return length_ - slice_.begin - slice_.rows; }
 
   std::string NameOf(OpId op) const {
     std::string name(from_.info(op).name);
@@ -183,25 +187,11 @@ class SequenceSlicer {
         if (from_.type(result).dims[DimOf(result)] == length_) continue;
         return Refuse(op, "makes one dimension of positions and something else");
       }
-      if (!Sums(op)) return Refuse(op, "puts all positions together");
+      if (!SumsUp(from_, op, phase_[op])) return Refuse(op, "puts all positions together");
       share_[result] = Share::kSummand;
       summed_by_[result] = op;
     }
     return absl::OkStatus();
-  }
-
-  // Whether what all slices give adds up to what the whole gives: losses, and gradients.
-  bool Sums(OpId op) const {
-    switch (from_.kind(op)) {
-      case OpKind::kReduceMean:
-      case OpKind::kReduceMax:
-      case OpKind::kReduceMin:
-      case OpKind::kReduceProd:
-      case OpKind::kReduceLogSumExp:
-        return false;
-      default:
-        return from_.info(op).is_loss || phase_[op] != StepPhase::kForward;
-    }
   }
 
   ir::AttributeSet AttributesOf(OpId op) const {
@@ -265,7 +255,7 @@ class SequenceSlicer {
     return found->second = builder_.Op(OpKind::kPad, {values_[value]}, name,
                                        {{"axes", One(dim_[value])},
                                         {"before", One(slice_.begin)},
-                                        {"after", One(length_ - slice_.begin - slice_.rows)},
+                                        {"after", One(Later())},
                                         {"slice", int64_t{1}}});
   }
 
@@ -321,8 +311,10 @@ class SequenceSlicer {
   ValueId Extended(ValueId value) {
     ValueId& extended = extended_[value];
     if (extended.valid()) return extended;
-    return extended = builder_.Op(OpKind::kExtendRows, {values_[value]}, "",
-                                  {{"dim", int64_t{dim_[value]}}, {"earlier", slice_.begin}});
+    ir::AttributeSet attributes = {{"dim", int64_t{dim_[value]}}, {"earlier", slice_.begin}};
+    // Nothing else tells that later slices read these rows.
+    if (read_back_[value] == 0) attributes.Set("later", Later());
+    return extended = builder_.Op(OpKind::kExtendRows, {values_[value]}, "", attributes);
   }
 
   absl::Status CopyAttention(OpId op) {
@@ -344,10 +336,9 @@ class SequenceSlicer {
     if (!values_[value].valid()) return;
     const std::string name(from_.value_name(value));
     builder_.function().SetName(values_[value], "");
-    values_[value] = builder_.Op(OpKind::kExtendRowsGrad, {values_[value]}, name,
-                                 {{"dim", int64_t{dim_[value]}},
-                                  {"earlier", slice_.begin},
-                                  {"later", length_ - slice_.begin - slice_.rows}});
+    values_[value] =
+        builder_.Op(OpKind::kExtendRowsGrad, {values_[value]}, name,
+                    {{"dim", int64_t{dim_[value]}}, {"earlier", slice_.begin}, {"later", Later()}});
   }
 
   absl::Status Return(const ir::Output& output) {
@@ -374,7 +365,8 @@ class SequenceSlicer {
   const SliceRange slice_;
   const int64_t length_;
   const IdTable<OpId, StepPhase> phase_;
-  const std::vector<std::string> names_;  // of inputs with positions
+  const std::vector<std::string> names_;    // of inputs with positions
+  const IdTable<ValueId, char> read_back_;  // keys and values that backward takes
   ir::Builder builder_;
   IdTable<ValueId, Share> share_;
   IdTable<ValueId, int8_t> dim_;  // of rows

@@ -145,6 +145,7 @@ class Unrolled {
       if (update && of == kNone && input.role == ir::InputRole::kSaved) of = FindLast(s, origin);
     }
     begin_ = NowOf(s);
+    earlier_.clear();
     const size_t first = deliveries_.size();
     for (const OpId op : f.order()) RunOp(s, part, op, microbatch, storage);
     for (size_t i = first; i < deliveries_.size(); ++i) deliveries_[i].end = NowOf(s);
@@ -230,12 +231,23 @@ class Unrolled {
     if (f.kind(op) == OpKind::kExtendRows) {
       rows_[{s, OriginOf(part, operands[0]), microbatch}] = storage[operands[0]];
       for (int64_t slice = 0; slice < microbatch; ++slice) {
-        Use(rows_.at({s, OriginOf(part, operands[0]), slice}), at);
+        earlier_[f.result(op)].push_back(rows_.at({s, OriginOf(part, operands[0]), slice}));
+        Use(earlier_[f.result(op)].back(), at);
       }
     }
+    for (const ValueId operand : operands) UseEarlier(f, op, operand, at);
     if (f.kind(op) == OpKind::kExtendRowsGrad) UseSums(s, part, op, microbatch);
     if (f.kind(op) == OpKind::kCollect && update_every_ == 0) Use(storage[operands[1]], kForever);
     if (task) ++NowOf(s);
+  }
+
+  // The rows of earlier slices that are read with a value, itself or by a view of it.
+  void UseEarlier(const ir::Function& f, OpId op, ValueId operand, int64_t at) {
+    const auto found = earlier_.find(operand);
+    if (found == earlier_.end()) return;
+    const std::vector<int> rows = found->second;
+    for (const int of : rows) Use(of, at);
+    if (f.info(op).strided_view) earlier_[f.result(op)] = rows;
   }
 
   // A sum for each slice before the last, from the first backward until that of the slice.
@@ -319,7 +331,8 @@ class Unrolled {
   std::vector<Delivery> deliveries_;
   std::vector<HandOver> handed_;
   std::map<Key, int> kept_;
-  std::map<Key, int> rows_, sums_;  // of slices of the sequence
+  std::map<Key, int> rows_, sums_;               // of slices of the sequence
+  std::map<ValueId, std::vector<int>> earlier_;  // rows behind which those of a value are
 };
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "transforms/slices.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
+#include "ir/text.h"
 #include "simulator/memory.h"
 #include "tests/lowering/memory_oracle.h"
 #include "tests/lowering/played.h"
-#include "transforms/slice_sequence.h"
 #include "transforms/training_step.h"
 
 // Programs of slices of the sequence: how long each takes, and what a rank holds of them.
@@ -68,6 +70,15 @@ void ExpectMemory(const Played& played, int64_t returned) {
   }
 }
 
+// Bytes of what a forward returns, of which a replica has a part.
+int64_t ReturnedOf(const ir::Function& forward, int64_t replicas) {
+  int64_t bytes = 0;
+  for (const ir::Output& output : forward.outputs()) {
+    bytes += ir::SizeOf(forward.type(output.value)).count() / replicas;
+  }
+  return bytes;
+}
+
 TEST(SlicesMemory, IsWhatBruteForceFinds) {
   for (const std::string keys :
        {"layers=4,hidden=32,heads=4,seq=24,vocab=48,tied_embeddings=0",
@@ -97,6 +108,83 @@ TEST(SlicesMemory, OfUnequalSlicesIsWhatBruteForceFinds) {
                                    .blocking = true,
                                    .slices = {{0, 10}, {10, 7}, {17, 4}, {21, 3}}}),
                  2 * 24 * 4);
+  }
+}
+
+// Without a backward that reads them, too, keys and values stay until the last slice has met them.
+TEST(SlicesMemory, OfForwardAloneIsWhatBruteForceFinds) {
+  for (const std::string keys :
+       {"layers=4,hidden=32,heads=4,seq=24,vocab=48,tied_embeddings=0",
+        "layers=4,hidden=32,heads=4,kv_heads=2,seq=24,vocab=48,qkv=separate,flash=1"}) {
+    const ir::Function forward = ir::BuildModel("gpt", keys, 4);
+    for (const int64_t pp : {1, 2, 4}) {
+      for (const std::vector<SliceRange>& slices :
+           {std::vector<SliceRange>{{0, 24}}, {{0, 12}, {12, 12}}, {{0, 10}, {10, 11}, {21, 3}}}) {
+        SCOPED_TRACE(absl::StrCat(keys, " pp=", pp, " m=", slices.size()));
+        ExpectMemory(
+            PlaySlices(forward,
+                       {.degrees = {.dp = 2, .hp = 2, .pp = pp, .microbatches = std::ssize(slices)},
+                        .blocking = true,
+                        .slices = slices}),
+            ReturnedOf(forward, 2));
+      }
+    }
+  }
+}
+
+// Keys that the layer reads once more after attention, that are their own values, and that go on
+// to the next stage.
+TEST(SlicesMemory, OfSharedKeysIsWhatBruteForceFinds) {
+  for (const absl::string_view end :
+       {"%r: f32[2,24,8] = Add(%y, %k)\n  %z: f32[2,24,8] = MatMul(%r, %u)",
+        "%z: f32[2,24,8] = MatMul(%y, %u)",
+        "%r: f32[2,24,8] = MatMul(%y, %u)\n  %z: f32[2,24,8] = Add(%r, %k)"}) {
+    const ir::Function forward = ir::ParseFunction(absl::StrCat(R"(func @f (
+  %x: f32[2,24,8] data,
+  %w: f32[8,8] parameter,
+  %u: f32[8,8] parameter
+) {
+  %k: f32[2,24,8] = MatMul(%x, %w)
+  %y: f32[2,24,8], %s: f32[2,2,24] = Attention(%k, %k, %k) {causal=1, flash=1, heads=2}
+  )",
+                                                                end, "\n  return %z: result\n}\n"))
+                                     .value();
+    for (const int64_t pp : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(end, " pp=", pp));
+      ExpectMemory(PlaySlices(forward, {.degrees = {.pp = pp, .microbatches = 3},
+                                        .blocking = true,
+                                        .slices = {{0, 10}, {10, 11}, {21, 3}}}),
+                   2 * 24 * 8 * 4);
+    }
+  }
+}
+
+// Weights that are frozen up to an attention: its gradient is not made.
+TEST(SlicesMemory, OfFrozenWeightsIsWhatBruteForceFinds) {
+  ir::Function step = ir::ParseFunction(R"(func @f (
+  %x: f32[2,24,8] data,
+  %labels: i64[2,24] data,
+  %w: f32[8,8] buffer,
+  %v: f32[8,8] parameter
+) {
+  %k: f32[2,24,8] = MatMul(%x, %w)
+  %y: f32[2,24,8], %s: f32[2,2,24] = Attention(%k, %k, %k) {causal=1, flash=1, heads=2}
+  %z: f32[2,24,8] = MatMul(%y, %v)
+  %loss: f32[2,24] = CrossEntropy(%z, %labels) {batch=48}
+  return %loss: loss
+}
+)")
+                          .value();
+  ASSERT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "adam"}).ok());
+  for (const int64_t pp : {1, 2}) {
+    for (const std::string recompute : {"none", "full"}) {
+      SCOPED_TRACE(absl::StrCat(recompute, " pp=", pp));
+      ExpectMemory(PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 3},
+                                     .blocking = true,
+                                     .recompute = recompute,
+                                     .slices = {{0, 10}, {10, 11}, {21, 3}}}),
+                   2 * 24 * 4);
+    }
   }
 }
 

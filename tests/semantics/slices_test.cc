@@ -10,7 +10,7 @@
 #include "tests/semantics/spread.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/slice_sequence.h"
+#include "transforms/slices.h"
 #include "transforms/training_step.h"
 
 // Slices of the sequence, one after the other, compute what the whole sequence does at once: loss,

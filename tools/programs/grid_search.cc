@@ -17,7 +17,7 @@
 #include "tools/flags.h"
 #include "transforms/offload.h"
 #include "transforms/recompute.h"
-#include "transforms/slice_sequence.h"
+#include "transforms/slices.h"
 
 // Plays every configuration and ranks them.
 
