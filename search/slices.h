@@ -28,13 +28,12 @@ struct SliceQuestion {
 };
 
 /// The slices that its microbatches are: as many as it has of them, as long as the setting wants
-/// them. None where the schedule cuts the batch, or there is one microbatch. Infeasible where the
-/// sequence cannot be cut so, or the step not be spread.
+/// them. None where the schedule cuts the batch, or where there is one microbatch and no list of
+/// lengths. Infeasible where the sequence cannot be cut so, or the step not be spread.
 ///
-/// Balanced: what each stage takes for a slice is found out for some lengths from one position up
-/// to all, each at the begin and at the end of the sequence, and lies on a line between these;
-/// transforms::PlanSlices does the rest, in units of which the sequence has 256 at most, of 8
-/// positions or a multiple where it divides so.
+/// Balanced: transforms::PlanSlices by what each stage takes (SliceTimes), in units of which the
+/// sequence has 256 at most, of 8 positions or a multiple where it divides so; equal slices where
+/// these are not slower.
 absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion& question);
 
 }  // namespace orrery::search

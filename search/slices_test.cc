@@ -87,6 +87,42 @@ TEST(Slices, BalancedAreFaster) {
   }
 }
 
+// Where the last stage is slow, and has the longest part of the last slice: equal slices may be the
+// better ones.
+TEST(Slices, BalancedAreNotSlowerWhereStagesDiffer) {
+  Setting setting =
+      GptSetting("layers=16,hidden=512,heads=8,seq=16384,vocab=50304,flash=1,tied_embeddings=0");
+  for (const std::string recompute : {"none", "full"}) {
+    for (const bool layers : {false, true}) {
+      setting.stages.by = layers ? transforms::StagesBy::kLayers : transforms::StagesBy::kFlops;
+      for (const auto& [pp, slices] :
+           std::vector<std::pair<int64_t, int64_t>>{{2, 8}, {2, 32}, {4, 16}, {8, 16}}) {
+        const Candidate candidate{
+            .pp = pp, .microbatches = slices, .schedule = "terapipe", .recompute = recompute};
+        SCOPED_TRACE(ToString(candidate));
+        setting.slices = {};
+        const auto equal = Play(setting, candidate).value();
+        setting.slices = {.balanced = true};
+        const auto balanced = Play(setting, candidate).value();
+        EXPECT_LE(balanced.report.step_time.seconds(), 1.001 * equal.report.step_time.seconds());
+      }
+    }
+  }
+}
+
+// One rank that stands for those that are alike takes what each of them does.
+TEST(Slices, BalancedAreTheSameFoldedOrNot) {
+  Setting setting = GptSetting(kLong);
+  setting.sharding.sequence_parallel = true;
+  setting.slices.balanced = true;
+  const Candidate candidate{.hp = 4, .pp = 2, .microbatches = 8, .schedule = "terapipe"};
+  const auto folded = Play(setting, candidate).value();
+  setting.lowering.fold = false;
+  const auto all = Play(setting, candidate).value();
+  EXPECT_EQ(RowsOf(all), RowsOf(folded));
+  EXPECT_EQ(all.report.step_time, folded.report.step_time);
+}
+
 // Of a sequence that does not divide into as many.
 TEST(Slices, BalancedNeedNotDivide) {
   Setting setting = GptSetting(kLong);

@@ -118,9 +118,13 @@ std::vector<bool> FindSliced(const ir::Function& whole, const ir::Function& part
   return sliced;
 }
 
-// The middle slice: what it takes is what slices take on average.
-const SliceRange& MiddleOf(const std::vector<SliceRange>& slices) {
-  return slices[slices.size() / 2];
+// A slice of average length in the middle: what it takes is what slices take on average, whatever
+// length they have.
+SliceRange DecidedOn(const ir::Function& function, const SpreadOptions& options) {
+  if (options.decided_on.rows > 0) return options.decided_on;
+  const int64_t count = std::ssize(options.slices);
+  const int64_t rows = SequenceLength(function) / count;
+  return {.begin = count / 2 * rows, .rows = rows};
 }
 
 absl::Status CheckSliced(const ir::Function& function, const ParallelDegrees& degrees,
@@ -131,7 +135,7 @@ absl::Status CheckSliced(const ir::Function& function, const ParallelDegrees& de
                                                    degrees.microbatches,
                                                    " microbatches; wanted one each"));
   }
-  if (!options.slices_apart) {
+  if (options.decided_on.rows == 0) {
     ORRERY_RETURN_IF_ERROR(CheckSlices(options.slices, SequenceLength(function)));
   }
   const char* const what = degrees.cp > 1                ? "context parallelism, which splits it"
@@ -150,7 +154,7 @@ absl::StatusOr<std::optional<ir::Function>> StepOfOne(const ir::Function& functi
                                                       const SpreadOptions& options) {
   std::optional<ir::Function> one;
   if (!options.slices.empty()) {
-    ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(SliceSequence(function, MiddleOf(options.slices))));
+    ORRERY_ASSIGN_OR_RETURN(one, AsFeasible(SliceSequence(function, DecidedOn(function, options))));
     // Before all that is done to as many.
     ORRERY_RETURN_IF_ERROR(CheckSliceCount(std::ssize(options.slices), std::ssize(one->order())));
   } else if (degrees.microbatches > 1) {
@@ -304,7 +308,7 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
   ORRERY_RETURN_IF_ERROR(OffloadOptimizer(options.offload, step));
   if (sliced) {
     ORRERY_RETURN_IF_ERROR(AddSlices(function, options.slices, step));
-    step.slice = MiddleOf(options.slices);
+    step.slice = DecidedOn(function, options);
   }
   step.devices = degrees.devices;
   step.microbatch_size = BatchSize(part).value_or(0);

@@ -57,10 +57,11 @@ struct SpreadOptions {
   /// Where microbatches are slices of the sequence of each sample (transforms/slice_sequence.h):
   /// as many as the degrees have of them, one after the other. Empty: they are parts of the batch.
   /// InvalidArgument where they do not follow one another from the begin of the sequence to its
-  /// end, unless `slices_apart`: then each is looked at by itself. Infeasible with context
-  /// parallelism, and with activations on the host.
+  /// end. Infeasible with context parallelism, and with activations on the host.
   std::vector<SliceRange> slices = {};
-  bool slices_apart = false;
+  /// The slice that shardings, stages and recomputation are decided on, where `slices` are to be
+  /// measured only, and need not follow one another. No rows: one of average length in the middle.
+  SliceRange decided_on = {};
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.
   bool updates_each_microbatch = false;
   /// What forward keeps for backward.

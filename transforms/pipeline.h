@@ -58,7 +58,7 @@ struct PipelinedStep {
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
 
-  /// Where microbatches are slices of the sequence, those; `stages` are of one of them, `slice`.
+  /// Where microbatches are slices of the sequence, those; `stages` are of `slice`, one like them.
   /// Empty: microbatches are parts of the batch, and alike.
   std::vector<SequenceSlice> slices = {};
   SliceRange slice = {};

@@ -30,27 +30,34 @@ class SlicePlanner {
   }
 
   std::vector<int64_t> Run() {
-    const auto others = static_cast<double>(problem_.stages - 1);
-    Best best = WithBound(bounds_.back());
+    Best best = Weighed(bounds_.back());
     const double least_sum = best.sum;
-    best.seconds = best.sum + others * Longest(best.lengths);
+    Best chosen = best;
     for (size_t i = FirstThatCanBe(); i < bounds_.size(); ++i) {
-      if (least_sum + others * bounds_[i] >= best.seconds) break;
+      if (least_sum + problem_.fill * bounds_[i] >= best.seconds) break;
       // The largest of those that are as good as this one.
-      const double alike = bounds_[i] + problem_.tolerance * least_sum / (1 + others);
+      const double alike = bounds_[i] + problem_.tolerance * least_sum / (1 + problem_.fill);
       while (i + 1 < bounds_.size() && bounds_[i + 1] <= alike) ++i;
-      Best next = WithBound(bounds_[i]);
-      next.seconds = next.sum + others * Longest(next.lengths);
+      Best next = Weighed(bounds_[i]);
+      if (next.exact < chosen.exact) chosen = next;
       if (next.seconds < best.seconds) best = std::move(next);
     }
-    return best.lengths;
+    return chosen.lengths;
   }
 
  private:
   struct Best {
     std::vector<int64_t> lengths;
-    double sum = kNever, seconds = kNever;
+    double sum = kNever, seconds = kNever, exact = kNever;
   };
+
+  // There are slices with that bound.
+  Best Weighed(double bound) {
+    Best best = WithBound(bound);
+    best.seconds = best.sum + problem_.fill * Longest(best.lengths);
+    best.exact = problem_.exact == nullptr ? best.seconds : problem_.exact(best.lengths);
+    return best;
+  }
 
   // The first bound under which there are slices.
   size_t FirstThatCanBe() {
@@ -131,7 +138,7 @@ double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_
     longest = std::max(longest, seconds);
     begin += length;
   }
-  return sum + static_cast<double>(problem.stages - 1) * longest;
+  return sum + problem.fill * longest;
 }
 
 }  // namespace orrery::transforms

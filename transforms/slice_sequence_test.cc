@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
+#include "transforms/slices.h"
 #include "transforms/training_step.h"
 
 namespace orrery::transforms {
@@ -185,8 +186,8 @@ TEST(EqualSlices, DivideTheSequence) {
   const absl::Status odd = EqualSlices(step, 4).status();
   EXPECT_EQ(AsInfeasible(odd)->reason, InfeasibleReason::kDivisibility);
   EXPECT_EQ(AsInfeasible(odd)->detail,
-            "a sequence of 6 does not divide into 4 slices; terapipe cuts sequences, not the "
-            "batch; try another number, or --slices balanced");
+            "a sequence of 6 does not divide into 4 slices of equal length; try another number");
+  EXPECT_TRUE(absl::IsInvalidArgument(EqualSlices(step, 0).status()));
   const Function flat = ir::ParseFunction(
                             "func @f (\n  %x: f32[6] data\n) {\n  %y: f32[6] = Relu(%x)\n"
                             "  return %y: result\n}\n")

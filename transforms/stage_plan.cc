@@ -226,19 +226,21 @@ class StagePlanner {
     Place(op, optimizer ? 0 : std::min(wanted, backward));
   }
 
-  // 8-bit copies of wider values, and what only moves them.
+  // 8-bit copies of wider values, keys behind those of earlier slices, and what only moves them.
   IdTable<ValueId, char> FindCopies() const {
     IdTable<ValueId, char> is_copy(function_.value_limit(), 0);
     for (const OpId op : function_.order()) {
       if (function_.result_count(op) != 1 || function_.operands(op).size() != 1) continue;
       const ValueId from = function_.operands(op)[0], to = function_.result(op);
-      is_copy[to] =
-          MakesCopy(function_, op) || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
+      const bool makes =
+          MakesCopy(function_, op) || function_.kind(op) == ir::OpKind::kExtendRows;
+      is_copy[to] = makes || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
     }
     return is_copy;
   }
 
-  // What goes to another stage goes in 16 bits: each stage that reads an 8-bit copy makes it.
+  // What goes to another stage goes in 16 bits: each stage that reads an 8-bit copy makes it. And a
+  // slice's own keys go: each stage that reads those of earlier slices keeps them.
   void PlaceCopies(StepPhase phase) {
     const IdTable<ValueId, char> is_copy = FindCopies();
     constexpr int32_t kSeveral = -2;

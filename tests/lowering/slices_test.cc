@@ -188,6 +188,24 @@ TEST(SlicesMemory, OfFrozenWeightsIsWhatBruteForceFinds) {
   }
 }
 
+// Between keys and their attention, too, a stage sends each position once.
+TEST(SlicesSends, OfCutAttentionDoNotGrow) {
+  const ir::Function step =
+      Gpt("layers=4,hidden=32,heads=4,seq=64,vocab=48,flash=1,tied_embeddings=0,qkv=separate", 2);
+  Bytes whole;
+  for (const int64_t m : {1, 2, 4, 8, 16}) {
+    const Played played = PlaySlices(step, {.degrees = {.pp = 2, .microbatches = m},
+                                            .blocking = true,
+                                            .split_at = R"(h\.2\.attn\.core)"});
+    Bytes sent;
+    for (const PlacedStep& row : played.placed) EXPECT_LT(row.step.stage, 2);
+    for (const simulator::RankReport& rank : played.report.ranks.rows()) sent += rank.sent;
+    if (m == 1) whole = sent;
+    EXPECT_EQ(sent, whole) << m;
+    ExpectMemory(played, 2 * 64 * 4);
+  }
+}
+
 // Where everything is copied, too: nothing is given back that was not taken, and all of it is.
 TEST(SlicesMemory, OfCopiesIsNeverNegative) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48", 2);
