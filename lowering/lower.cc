@@ -33,6 +33,24 @@ absl::Status TooManyTasks(int64_t tasks) {
                               " are simulated; try fewer microbatches")});
 }
 
+// Slices of the sequence go by a schedule of slices, once; one slice is the whole.
+absl::Status CheckSlices(const LoweringInput& input) {
+  const auto slices = std::ssize(input.step.slices);
+  const bool sliced = input.schedule.slices_sequence;
+  if (slices > 0 ? !sliced : sliced && input.step.microbatches > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "schedule ", input.schedule.name, " for a step of ", input.step.microbatches,
+        slices > 0 ? " slices of the sequence; wanted one of slices, as terapipe is"
+                   : " parts of the batch; wanted slices of the sequence: ParallelTransform3d"));
+  }
+  if (slices == 0 || (slices == input.step.microbatches && input.rounds == 1)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(slices, " slices for ", input.step.microbatches,
+                                                 " microbatches in ", input.rounds,
+                                                 " rounds; wanted one each, in one round"));
+}
+
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input)
@@ -320,6 +338,7 @@ absl::StatusOr<Program> Lower(const LoweringInput& input) {
                      ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
   }
   ORRERY_RETURN_IF_ERROR(CheckHosts(input.step, input.cluster));
+  ORRERY_RETURN_IF_ERROR(CheckSlices(input));
   return Lowering(input).Run();
 }
 

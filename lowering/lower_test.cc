@@ -68,6 +68,13 @@ TEST(Lower, SaysWhenStagesAreNotWhereTheScheduleHasThem) {
             "found 2 stages on 2 ranks; schedule zbv wants 4; partition for its chunks");
 }
 
+// A part of the batch is no slice of a sequence.
+TEST(Lower, SaysWhenMicrobatchesAreNotWhatTheScheduleHas) {
+  EXPECT_EQ(LowerMlp({.pp = 2, .microbatches = 2}, {.schedule = "terapipe"}).status().message(),
+            "schedule terapipe for a step of 2 parts of the batch; wanted slices of the sequence: "
+            "ParallelTransform3d");
+}
+
 TEST(Lower, FoldsEqualRanksIntoOneAStage) {
   const auto program = LowerMlp({.dp = 2, .hp = 2, .pp = 2});
   ASSERT_TRUE(program.ok()) << program.status();

@@ -12,6 +12,7 @@ absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting,
   simulator::ReportDetails details =
       simulator::DetailsOf(run.program, run.trace, run.report, schedule.asynchronous);
   details.versions = VersionsOf(schedule, ShapeOf(schedule, candidate), run);
+  for (const transforms::SliceRange& slice : run.slices) details.slices.push_back(slice.rows);
   return details;
 }
 

@@ -5,9 +5,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "search/slices.h"
 #include "simulator/report_details.h"
 #include "support/check.h"
-#include "transforms/schedules/schedule.h"
+#include "transforms/slices.h"
 
 namespace orrery::search {
 namespace {
@@ -38,9 +39,7 @@ class NeighbourList {
       : setting_(setting), candidate_(candidate) {}
 
   void AddMicrobatches() {
-    // More slices of the sequence leave as much in all.
-    const auto schedule = transforms::FindSchedule(candidate_.schedule);
-    if (schedule.ok() && (*schedule)->slices_sequence) return;
+    if (SlicesSequence(candidate_.schedule)) return AddSlices();
     const int64_t samples = setting_.batch_size / (candidate_.dp * candidate_.ep);
     for (int64_t factor = 2; factor <= kMostTimesMicrobatches; factor *= 2) {
       Candidate next = candidate_;
@@ -106,6 +105,19 @@ class NeighbourList {
     Add(absl::StrCat("--zero ", stage), next,
         {.parameters = stage > 2 ? part : 1, .gradients = stage > 1 ? part : 1, .optimizer = part});
   }
+  // All slices leave as much together, but what one holds while it works, logits say, is less.
+  void AddSlices() {
+    if (!setting_.slices.rows.empty()) return;
+    const int64_t length = transforms::SequenceLength(setting_.step);
+    for (const int64_t factor : {2, 4, 8}) {
+      Candidate next = candidate_;
+      next.microbatches *= factor;
+      if (next.microbatches > length || length % next.microbatches != 0) return;
+      Add(absl::StrCat("--micro-batches ", next.microbatches), next,
+          {.activations = 1.0 / static_cast<double>(factor)});
+    }
+  }
+
   void AddRecompute(absl::string_view policy, double part) {
     if (candidate_.recompute == policy || candidate_.recompute == "full") return;
     Candidate next = candidate_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/models/model_test_util.h"
 #include "search/details.h"
 #include "search/setting_test_util.h"
 
@@ -31,6 +32,17 @@ TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
               testing::Not(testing::HasSubstr("--micro-batches")));
   EXPECT_THAT(ChangesOf(setting, {.hp = 8, .microbatches = 48}),
               testing::Not(testing::AnyOf(testing::HasSubstr("pp"), testing::HasSubstr("hp"))));
+}
+
+// What one slice holds only while it works gets less with more of them.
+TEST(Neighbours, AreMoreSlicesWhereTheSequenceDivides) {
+  Setting setting = MlpSetting();
+  setting.step = ir::BuildModel("gpt", "layers=2,hidden=8,heads=2,seq=12,vocab=8", 48);
+  const Candidate candidate{.pp = 2, .microbatches = 3, .schedule = "terapipe"};
+  EXPECT_THAT(ChangesOf(setting, candidate),
+              testing::StartsWith("--micro-batches 6; --micro-batches 12; "));
+  setting.slices.rows = {4, 4, 4};
+  EXPECT_THAT(ChangesOf(setting, candidate), testing::Not(testing::HasSubstr("--micro-batches")));
 }
 
 // The candidate played where it does not fit into `limit`, and the remedies.

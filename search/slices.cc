@@ -115,6 +115,18 @@ absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text) {
   return lengths;
 }
 
+bool SlicesSequence(absl::string_view schedule) {
+  const auto found = transforms::FindSchedule(schedule);
+  return found.ok() && (*found)->slices_sequence;
+}
+
+absl::StatusOr<SliceLengths> ReadSlices(absl::string_view text,
+                                        const std::vector<std::string>& schedules) {
+  ORRERY_ASSIGN_OR_RETURN(SliceLengths lengths, ParseSliceLengths(text));
+  if (text.empty() || std::ranges::any_of(schedules, SlicesSequence)) return lengths;
+  return absl::InvalidArgumentError("wanted a schedule of slices, as terapipe is");
+}
+
 std::string SlicesText(const std::vector<SliceRange>& slices) {
   const bool alike = std::ranges::all_of(
       slices, [&](const SliceRange& slice) { return slice.rows == slices.front().rows; });

@@ -16,6 +16,14 @@ namespace orrery::search {
 /// "equal", "balanced", or the positions of each slice: "1024,640,384".
 absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text);
 
+/// Whether a schedule's microbatches are slices of the sequence; not where there is no such one.
+bool SlicesSequence(absl::string_view schedule);
+
+/// The same for a search over such schedules; an error where none of them slices sequences, unless
+/// `text` is empty.
+absl::StatusOr<SliceLengths> ReadSlices(absl::string_view text,
+                                        const std::vector<std::string>& schedules);
+
 /// "16 of 128 positions", or where they differ "1024,640,384 positions".
 std::string SlicesText(const std::vector<transforms::SliceRange>& slices);
 

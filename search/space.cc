@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "search/slices.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::search {
@@ -31,14 +32,10 @@ std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, const 
 
 // Beyond 8 a stage the pipeline is full for nine tenths of the time, and kernels only get smaller.
 std::vector<int64_t> SliceCounts(const Space& space, const Candidate& c) {
+  if (space.slices > 0) return {space.slices};
   std::vector<int64_t> counts = Divisors(std::max<int64_t>(space.sequence, 1));
   std::erase_if(counts, [&](int64_t count) { return count > 8 * c.pp; });
   return counts;
-}
-
-bool SlicesSequence(const std::string& schedule) {
-  const auto found = transforms::FindSchedule(schedule);
-  return found.ok() && (*found)->slices_sequence;
 }
 
 // The ranks of the candidate, or something above `most` when they are more.

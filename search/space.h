@@ -24,6 +24,8 @@ struct Space {
   /// slices of them: where the list of microbatches is empty, they are cut into as many as divide
   /// them, up to 8 a stage. 0: there are none.
   int64_t sequence = 0;
+  /// Into so many instead, where that list is empty; 0: left open.
+  int64_t slices = 0;
   /// DistIR's own choice of microbatches where the list is empty: one without a pipeline, else the
   /// powers of two from 2 to 2^(floor(log2(batch/dp)/2) - 1).
   bool distir_microbatches = false;

@@ -74,6 +74,8 @@ TEST(Enumerate, SlicesDivideTheSequence) {
               ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.1 terapipe", "2.1.2.2 terapipe",
                           "2.1.2.3 terapipe", "2.1.2.4 terapipe", "2.1.2.6 terapipe",
                           "2.1.2.8 terapipe", "2.1.2.12 terapipe", "2.1.2.16 terapipe"));
+  space.slices = 5;  // a list of so many
+  EXPECT_THAT(List(space, 4, 4), ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.5 terapipe"));
   space.microbatches = {4};
   EXPECT_THAT(List(space, 4, 4), ElementsAre("2.1.2.4 terapipe", "2.1.2.4 gpipe"));
 }

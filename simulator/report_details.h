@@ -27,6 +27,7 @@ struct ReportDetails {
   IdTable<RankClassId, Bubble> bubbles;
   IdTable<RankClassId, std::vector<MemoryUse>> memory;  // thinned
   std::vector<StageVersions> versions;                  // of asynchronous schedules
+  std::vector<int64_t> slices = {};  // positions of each, where microbatches are such
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

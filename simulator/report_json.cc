@@ -170,6 +170,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
     fields.emplace_back("bubble", BubbleText(MeanOf(program, details->bubbles)));
     fields.emplace_back("memory_timeline", MemoryOverTime(program, *details));
     fields.emplace_back("weight_versions", Versions(*details));
+    fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
   }
   std::string out;
   for (const auto& [name, value] : fields) {

@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
+#include "transforms/parallel.h"
 #include "transforms/slices.h"
 #include "transforms/training_step.h"
 
@@ -193,6 +194,32 @@ TEST(EqualSlices, DivideTheSequence) {
                             "  return %y: result\n}\n")
                             .value();
   EXPECT_EQ(AsInfeasible(EqualSlices(flat, 2).status())->reason, InfeasibleReason::kUnsupported);
+}
+
+TEST(CheckSlices, WantsOneBehindTheOther) {
+  EXPECT_TRUE(CheckSlices({{0, 4}, {4, 1}, {5, 1}}, 6).ok());
+  for (const std::vector<SliceRange>& slices : {std::vector<SliceRange>{{1, 5}},
+                                                {{0, 3}, {4, 2}},
+                                                {{0, 3}, {2, 4}},
+                                                {{0, 3}, {3, 4}},
+                                                {{0, 3}, {3, 0}, {3, 3}},
+                                                {{0, 3}, {3, 2}},
+                                                {}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckSlices(slices, 6)));
+  }
+  const Function step = ir::ParseFunction(std::string(kStep)).value();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ParallelTransform3d(step, {.microbatches = 2}, {.slices = {{0, 3}, {2, 4}}}).status()));
+}
+
+// Where no backward takes the keys, ExtendRows tells that later slices do.
+TEST(SliceSequence, TellsOfLaterRowsWhereNothingElseDoes) {
+  const auto slice = SliceSequence(
+      Forward("%y: f32[2,6,4], %s: f32[2,2,6] = Attention(%x, %x, %x) {causal=1, flash=1, "
+              "heads=2}"),
+      {.begin = 1, .rows = 2});
+  ASSERT_TRUE(slice.ok()) << slice.status();
+  EXPECT_THAT(ir::Print(*slice), HasSubstr("ExtendRows(%x) {dim=1, earlier=1, later=3}"));
 }
 
 TEST(SliceSequence, WantsASliceOfTheSequence) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/run.h"
 
 // Slices of the sequence, as one asks for them.
@@ -63,6 +64,35 @@ TEST(GridSearchSlices, CutsAsOftenAsItDivides) {
   ASSERT_EQ(found.code, 0) << found.err;
   EXPECT_THAT(found.out, HasSubstr(": 8 candidates, 8 feasible"));
   EXPECT_THAT(found.out, HasSubstr("  terapipe  "));
+}
+
+// A list says how many slices there are, and the line of the best how they were cut.
+TEST(GridSearchSlices, TakesAList) {
+  const std::string flags = kGpt + "--schedule terapipe --slices 1024,640,384 ";
+  const Finished found = Execute("grid_search " + flags + "--dp 1 --hp 1 --pp 2");
+  ASSERT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr(": 1 candidates, 1 feasible"));
+  EXPECT_THAT(found.out, HasSubstr("\nbest: --dp 1 --hp 1 --pp 2 --micro-batches 3 --schedule "
+                                   "terapipe --slices 1024,640,384\n"));
+
+  const Finished played = Execute("simulate " + flags + "--pp 2 --json slices.json");
+  ASSERT_EQ(played.code, 0) << played.err;
+  EXPECT_THAT(played.out, HasSubstr("--micro-batches 3 "));
+  EXPECT_EQ(nlohmann::json::parse(Contents("slices.json"))["slices"],
+            (std::vector<int64_t>{1024, 640, 384}));
+  EXPECT_THAT(Execute("simulate " + flags + "--pp 2 --micro-batches 2").err,
+              HasSubstr("slices of 1024,640,384 are 3"));
+  EXPECT_THAT(Execute("grid_search " + kGpt + "--schedule 1f1b --slices balanced").err,
+              HasSubstr("--slices: wanted a schedule of slices, as terapipe is"));
+}
+
+// Before orders of so many are made.
+TEST(SimulateSlices, RefusesFarTooMany) {
+  EXPECT_THAT(Execute("simulate --model gpt:layers=2,hidden=64,heads=2,seq=16777216,flash=1 "
+                      "--batch-size 1 --cluster dgx-a100:1 --pp 2 --micro-batches 16777216 "
+                      "--schedule terapipe")
+                  .err,
+              HasSubstr("16777216 slices of "));
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ void PickSchedule(uint32_t seed, Configuration& c) {
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
     const transforms::PipelineShape shape = schedule->ShapeOf(
         static_cast<int32_t>(c.degrees.pp), static_cast<int32_t>(c.degrees.microbatches), c.chunks);
+    if (schedule->slices_sequence) continue;  // of which an MLP has none
     if (!schedule->asynchronous && schedule->CheckShape(shape).ok()) choices.push_back(schedule);
   }
   c.schedule = std::string(choices[dice.Below(choices.size())]->name);
@@ -102,7 +103,8 @@ Played Play(const ir::Function& given, const Configuration& c,
       step, c.degrees,
       {.stages = {.split_backward = splits,
                   .chunks = shape.chunks,
-                  .placement = schedule.placement},
+                  .placement = schedule.placement,
+                  .choice = {.split_at = c.split_at}},
        .slices = c.slices,
        .updates_each_microbatch = schedule.asynchronous,
        .recompute = Must(transforms::ParseRecomputePolicy(c.recompute)),

@@ -98,8 +98,9 @@ absl::Status Search(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(search::Space space, MakeSpace(flags));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
   ORRERY_ASSIGN_OR_RETURN(setting.slices,
-                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
+                          Annotated(search::ReadSlices(flags.slices, space.schedules), "--slices"));
   space.sequence = transforms::SequenceLength(setting.step);
+  space.slices = std::ssize(setting.slices.rows);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
                           search::Enumerate(space, setting.cluster.size(), setting.batch_size));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
@@ -121,7 +122,10 @@ absl::Status Search(const Flags& flags) {
     return absl::FailedPreconditionError("no candidate is feasible");
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));
-  std::cout << "\nbest: " << search::ToString(ranked.front()->candidate) << "\n";
+  const search::Candidate& best = ranked.front()->candidate;
+  const bool sliced = !flags.slices.empty() && search::SlicesSequence(best.schedule);
+  std::cout << "\nbest: " << search::ToString(best)
+            << (sliced ? absl::StrCat(" --slices ", flags.slices) : "") << "\n";
   return absl::OkStatus();
 }
 

@@ -38,6 +38,7 @@ struct Flags {
   std::string trace;
   std::string plan;
   std::string stack = "ideal";
+  bool cut = false;  // into so many microbatches: --micro-batches is there
   bool timeline = false;
   bool explain = false;
 };
@@ -95,13 +96,15 @@ absl::Status ReadOrders(const Flags& flags, search::Setting& setting) {
   return absl::OkStatus();
 }
 
-absl::Status ReadSlices(const Flags& flags, absl::string_view schedule, search::Setting& setting) {
-  ORRERY_ASSIGN_OR_RETURN(setting.slices,
-                          Annotated(search::ParseSliceLengths(flags.slices), "--slices"));
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule* found,
-                          transforms::FindSchedule(schedule));
-  if (flags.slices.empty() || found->slices_sequence) return absl::OkStatus();
-  return absl::InvalidArgumentError("--slices: wanted a schedule of slices, as terapipe is");
+// A list of slices says how many there are.
+absl::Status ReadSlices(const Flags& flags, search::Setting& setting,
+                        search::Candidate& candidate) {
+  ORRERY_ASSIGN_OR_RETURN(
+      setting.slices,
+      Annotated(search::ReadSlices(flags.slices, {candidate.schedule}), "--slices"));
+  const std::vector<int64_t>& rows = setting.slices.rows;
+  if (!flags.cut && !rows.empty()) candidate.microbatches = std::ssize(rows);
+  return absl::OkStatus();
 }
 
 absl::Status Simulate(const Flags& flags) {
@@ -130,7 +133,7 @@ absl::Status Simulate(const Flags& flags) {
                        : flags.model.distir()  ? "distir"
                                                : "1f1b";
   ORRERY_RETURN_IF_ERROR(ParseSchedules(candidate.schedule).status());
-  ORRERY_RETURN_IF_ERROR(ReadSlices(flags, candidate.schedule, setting));
+  ORRERY_RETURN_IF_ERROR(ReadSlices(flags, setting, candidate));
   ORRERY_ASSIGN_OR_RETURN(const transforms::RecomputePolicy recompute,
                           Annotated(transforms::ParseRecomputePolicy(
                                         flags.recompute.empty() ? "none" : flags.recompute),
@@ -214,10 +217,11 @@ int Main(int argc, char** argv) {
       "context-parallel degree: ranks that share each sequence [1]")(
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
-      "micro-batches", po::value(&flags.candidate.microbatches),
-      "microbatches of a data-parallel replica, or slices of the sequence [1]")(
-      "schedule", po::value(&flags.schedule),
-      "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "micro-batches",
+      po::value(&flags.candidate.microbatches)->notifier([&](int64_t) { flags.cut = true; }),
+      "microbatches of a data-parallel replica, or slices of the sequence [1, or as many as "
+      "--slices lists]")("schedule", po::value(&flags.schedule),
+                         "pipeline schedule; `schedule --list` names all [1f1b]")(
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "slices", po::value(&flags.slices),
