@@ -16,7 +16,6 @@
 #include "simulator/play.h"
 #include "simulator/time_alone.h"
 #include "support/check.h"
-#include "transforms/add_slices.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
@@ -173,10 +172,7 @@ class CandidatePlayer {
   // Before there are orders for them.
   absl::Status CheckSize() const {
     const int64_t ops = std::ssize(setting_.step.order());
-    if (schedule_.slices_sequence) {
-      ORRERY_RETURN_IF_ERROR(transforms::CheckSliceCount(candidate_.microbatches, ops));
-    }
-    if (shape_.stages() <= ops) return absl::OkStatus();
+    if (shape_.stages() <= ops) return CheckSliceCount(schedule_, shape_.microbatches, ops);
     return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
                              .detail = absl::StrCat(ops, " ops do not cut into ", shape_.stages(),
                                                     " stages; try fewer of --chunks or --pp")});

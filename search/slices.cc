@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "search/slice_times.h"
 #include "support/status.h"
+#include "transforms/add_slices.h"
 #include "transforms/slice_plan.h"
 #include "transforms/slices.h"
 
@@ -125,6 +126,12 @@ absl::StatusOr<SliceLengths> ReadSlices(absl::string_view text,
   ORRERY_ASSIGN_OR_RETURN(SliceLengths lengths, ParseSliceLengths(text));
   if (text.empty() || std::ranges::any_of(schedules, SlicesSequence)) return lengths;
   return absl::InvalidArgumentError("wanted a schedule of slices, as terapipe is");
+}
+
+absl::Status CheckSliceCount(const transforms::PipelineSchedule& schedule, int64_t microbatches,
+                             int64_t ops) {
+  if (!schedule.slices_sequence) return absl::OkStatus();
+  return transforms::CheckSliceCount(microbatches, ops);
 }
 
 std::string SlicesText(const std::vector<SliceRange>& slices) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "search/evaluate.h"
@@ -23,6 +24,11 @@ bool SlicesSequence(absl::string_view schedule);
 /// `text` is empty.
 absl::StatusOr<SliceLengths> ReadSlices(absl::string_view text,
                                         const std::vector<std::string>& schedules);
+
+/// Infeasible where microbatches are slices, so many of a step of `ops` ops, and too many to be
+/// simulated (transforms::CheckSliceCount).
+absl::Status CheckSliceCount(const transforms::PipelineSchedule& schedule, int64_t microbatches,
+                             int64_t ops);
 
 /// "16 of 128 positions", or where they differ "1024,640,384 positions".
 std::string SlicesText(const std::vector<transforms::SliceRange>& slices);

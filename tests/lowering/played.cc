@@ -67,10 +67,10 @@ void PickSchedule(uint32_t seed, Configuration& c) {
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
     const transforms::PipelineShape shape = schedule->ShapeOf(
         static_cast<int32_t>(c.degrees.pp), static_cast<int32_t>(c.degrees.microbatches), c.chunks);
-    if (schedule->slices_sequence) continue;  // of which an MLP has none
     if (!schedule->asynchronous && schedule->CheckShape(shape).ok()) choices.push_back(schedule);
   }
-  c.schedule = std::string(choices[dice.Below(choices.size())]->name);
+  const transforms::PipelineSchedule* const picked = choices[dice.Below(choices.size())];
+  if (!picked->slices_sequence) c.schedule = std::string(picked->name);  // an MLP has no sequence
 }
 
 }  // namespace

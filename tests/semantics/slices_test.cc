@@ -98,7 +98,7 @@ TEST(Slices, AreTheSameWithRecomputationAndZero) {
     const ir::Function step = Step(model, "adam", 4);
     SpreadOptions options;
     options.slices = transforms::EqualSlices(step, 4).value();
-    for (const std::string recompute : {"selective", "full"}) {
+    for (const std::string recompute : {"selective", "full", "every:2"}) {
       for (const int64_t zero : {0, 1, 2, 3}) {
         SCOPED_TRACE(absl::StrCat(recompute, " zero=", zero));
         options.recompute = transforms::ParseRecomputePolicy(recompute).value();
@@ -106,6 +106,17 @@ TEST(Slices, AreTheSameWithRecomputationAndZero) {
         ExpectSlicedSame(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}, options);
       }
     }
+  }
+}
+
+// A stage that begins between keys and their attention keeps those of earlier slices.
+TEST(Slices, AreTheSameWhereAttentionIsCut) {
+  for (const absl::string_view model : kModels) {
+    SCOPED_TRACE(model);
+    SpreadOptions options;
+    options.slices = {{0, 3}, {3, 2}, {5, 2}, {7, 1}};
+    options.stages.choice.split_at = R"(\.1\.attn\.core)";
+    ExpectSlicedSame(Step(model, "adam", 2), {.pp = 2, .microbatches = 4}, options);
   }
 }
 

@@ -194,6 +194,11 @@ int PlayProgram(int argc, char** argv) {
   return RunProgram(argc, argv, spec, [&] { return PlayProgramFile(flags); });
 }
 
+// What notes that a flag is there.
+auto Sets(bool& there) {
+  return [&there](int64_t) { there = true; };
+}
+
 int Main(int argc, char** argv) {
   if (HasProgram(argc, argv)) return PlayProgram(argc, argv);
   Flags flags;
@@ -217,8 +222,7 @@ int Main(int argc, char** argv) {
       "context-parallel degree: ranks that share each sequence [1]")(
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
-      "micro-batches",
-      po::value(&flags.candidate.microbatches)->notifier([&](int64_t) { flags.cut = true; }),
+      "micro-batches", po::value(&flags.candidate.microbatches)->notifier(Sets(flags.cut)),
       "microbatches of a data-parallel replica, or slices of the sequence [1, or as many as "
       "--slices lists]")("schedule", po::value(&flags.schedule),
                          "pipeline schedule; `schedule --list` names all [1f1b]")(
