@@ -232,8 +232,7 @@ class StagePlanner {
     for (const OpId op : function_.order()) {
       if (function_.result_count(op) != 1 || function_.operands(op).size() != 1) continue;
       const ValueId from = function_.operands(op)[0], to = function_.result(op);
-      const bool makes =
-          MakesCopy(function_, op) || function_.kind(op) == ir::OpKind::kExtendRows;
+      const bool makes = MakesCopy(function_, op) || function_.kind(op) == ir::OpKind::kExtendRows;
       is_copy[to] = makes || (is_copy[from] != 0 && MovesCopies(function_, op)) ? 1 : 0;
     }
     return is_copy;

@@ -1,3 +1,5 @@
+#include "transforms/slices.h"
+
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +12,6 @@
 #include "tests/semantics/spread.h"
 #include "transforms/parallel.h"
 #include "transforms/plain_prices_test_util.h"
-#include "transforms/slices.h"
 #include "transforms/training_step.h"
 
 // Slices of the sequence, one after the other, compute what the whole sequence does at once: loss,

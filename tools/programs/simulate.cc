@@ -223,9 +223,9 @@ int Main(int argc, char** argv) {
       "ep", po::value(&flags.candidate.ep),
       "expert-parallel degree: ranks that share the batch, and the experts of a mixture [1]")(
       "micro-batches", po::value(&flags.candidate.microbatches)->notifier(Sets(flags.cut)),
-      "microbatches of a data-parallel replica, or slices of the sequence [1, or as many as "
-      "--slices lists]")("schedule", po::value(&flags.schedule),
-                         "pipeline schedule; `schedule --list` names all [1f1b]")(
+      "microbatches of a data-parallel replica, or slices of the sequence [1, or as listed]")(
+      "schedule", po::value(&flags.schedule),
+      "pipeline schedule; `schedule --list` names all [1f1b]")(
       "schedule-file", po::value(&flags.orders),
       "orders of the ranks, as `schedule` prints them and torch writes them, instead")(
       "slices", po::value(&flags.slices),
