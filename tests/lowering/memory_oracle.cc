@@ -184,7 +184,8 @@ class Unrolled {
     if (f.kind(op) == OpKind::kAccumulate && storage[operands[0]] == kNone)
       return storage[operands[1]];
     if (info.in_place_from >= 0) {
-      const ValueId over = operands[static_cast<size_t>(info.in_place_from + i)];
+      const ValueId over =
+          operands[static_cast<size_t>(info.in_place_from) + static_cast<size_t>(i)];
       for (const ir::Output& output : f.outputs()) {
         const bool read_later = output.value == over && output.role == ir::OutputRole::kSaved;
         if (read_later) shares = false;

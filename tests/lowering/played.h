@@ -33,7 +33,7 @@ struct Configuration {
   bool fp8_mixed = false;
   std::vector<transforms::SliceRange> slices = {};  // of the sequence
   bool fuse_runs = false;
-  std::string split_at = "";  // where stages begin
+  std::string split_at = {};  // where stages begin
 };
 std::string ToString(const Configuration& configuration);
 
