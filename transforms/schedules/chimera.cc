@@ -13,8 +13,9 @@ namespace orrery::transforms {
 namespace {
 
 absl::Status CheckChimera(const PipelineShape& shape) {
-  if (shape.ranks % 2 == 0) return absl::OkStatus();
-  return NoSuchOrders(shape, "an even number of ranks");
+  // A pipeline without any has no sums of gradients to exchange.
+  if (shape.ranks % 2 == 0 && shape.microbatches >= 2) return absl::OkStatus();
+  return NoSuchOrders(shape, "an even number of ranks, and a microbatch for each direction");
 }
 
 RankOrders ChimeraOrders(const PipelineShape& shape) {

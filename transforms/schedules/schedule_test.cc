@@ -80,8 +80,12 @@ TEST(CheckShape, SaysWhatIsWanted) {
   EXPECT_THAT(WhyNot("dualpipe", {.ranks = 3, .microbatches = 8, .chunks = 2}),
               testing::EndsWith("wanted even numbers of ranks and microbatches, at least two "
                                 "microbatches a rank"));
-  EXPECT_THAT(WhyNot("chimera", {.ranks = 5, .microbatches = 8, .chunks = 2}),
-              testing::EndsWith("wanted an even number of ranks"));
+  for (const PipelineShape& shape : {PipelineShape{.ranks = 5, .microbatches = 8, .chunks = 2},
+                                     PipelineShape{.ranks = 4, .microbatches = 1, .chunks = 2}}) {
+    EXPECT_THAT(WhyNot("chimera", shape),
+                testing::EndsWith("wanted an even number of ranks, and a microbatch for each "
+                                  "direction"));
+  }
 }
 
 std::vector<int32_t> Holders(StagePlacement placement, const PipelineShape& shape) {
