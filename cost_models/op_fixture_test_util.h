@@ -1,5 +1,5 @@
-#ifndef ORRERY_COST_MODELS_OP_FIXTURE_H_
-#define ORRERY_COST_MODELS_OP_FIXTURE_H_
+#ifndef ORRERY_COST_MODELS_OP_FIXTURE_TEST_UTIL_H_
+#define ORRERY_COST_MODELS_OP_FIXTURE_TEST_UTIL_H_
 
 #include <initializer_list>
 #include <utility>
@@ -48,4 +48,4 @@ inline ir::TensorType Tensor(std::initializer_list<int64_t> dims,
 
 }  // namespace orrery::cost_models
 
-#endif  // ORRERY_COST_MODELS_OP_FIXTURE_H_
+#endif  // ORRERY_COST_MODELS_OP_FIXTURE_TEST_UTIL_H_

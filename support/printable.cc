@@ -1,4 +1,4 @@
-#include "importer/printable.h"
+#include "support/printable.h"
 
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace orrery::importer {
+namespace orrery {
+namespace printable_cc {
 namespace {
 
 // How many bytes the character at the start of `text` has; 0 for one that does not print.
@@ -36,6 +37,7 @@ std::string WithoutMiddle(const std::string& line) {
 }
 
 }  // namespace
+}  // namespace printable_cc
 
 std::string Printable(absl::string_view text) {
   constexpr size_t kLongest = 400;
@@ -53,7 +55,7 @@ std::string Printable(absl::string_view text) {
 std::string OneLine(absl::string_view text) {
   std::string line;
   while (!text.empty()) {
-    const size_t bytes = PrintableBytes(text);
+    const size_t bytes = printable_cc::PrintableBytes(text);
     if (bytes == 0) {
       const auto byte = static_cast<unsigned char>(text[0]);
       absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
@@ -62,7 +64,7 @@ std::string OneLine(absl::string_view text) {
     }
     text.remove_prefix(std::max<size_t>(bytes, 1));
   }
-  return WithoutMiddle(line);
+  return printable_cc::WithoutMiddle(line);
 }
 
 std::string ShellWord(absl::string_view text) {
@@ -80,4 +82,4 @@ std::string ShellWord(absl::string_view text) {
 
 std::string Show(absl::string_view name) { return absl::StrCat("'", Printable(name), "'"); }
 
-}  // namespace orrery::importer
+}  // namespace orrery

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_PRINTABLE_H_
-#define ORRERY_IMPORTER_PRINTABLE_H_
+#ifndef ORRERY_SUPPORT_PRINTABLE_H_
+#define ORRERY_SUPPORT_PRINTABLE_H_
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 // How errors show text that comes from a file or a command line, whatever its bytes.
 
-namespace orrery::importer {
+namespace orrery {
 
 /// `text` on one line of ASCII: other bytes as \xNN, and cut with "..." after 400.
 std::string Printable(absl::string_view text);
@@ -22,6 +22,6 @@ std::string ShellWord(absl::string_view text);
 /// "'name'", printable.
 std::string Show(absl::string_view name);
 
-}  // namespace orrery::importer
+}  // namespace orrery
 
-#endif  // ORRERY_IMPORTER_PRINTABLE_H_
+#endif  // ORRERY_SUPPORT_PRINTABLE_H_

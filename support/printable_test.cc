@@ -1,10 +1,11 @@
-#include "importer/printable.h"
+#include "support/printable.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::importer {
+namespace orrery {
+namespace printable_test_cc {
 namespace {
 
 TEST(Printable, IsOneLineOfAscii) {
@@ -39,4 +40,5 @@ TEST(ShellWord, CanBeTyped) {
 }
 
 }  // namespace
-}  // namespace orrery::importer
+}  // namespace printable_test_cc
+}  // namespace orrery

@@ -1,8 +1,7 @@
-#include "transforms/pass.h"
+#include "transforms/pass_registry.h"
 
 #include <iterator>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -12,14 +11,15 @@
 namespace orrery::transforms {
 
 #define ORRERY_PASS(name, file) extern const PassInfo k##name##Pass;
-#include "transforms/passes.def"
+#include "transforms/pass/passes.def"
 #undef ORRERY_PASS
 
+namespace pass_registry_cc {
 namespace {
 
 constexpr const PassInfo* kPasses[] = {
 #define ORRERY_PASS(name, file) &k##name##Pass,
-#include "transforms/passes.def"
+#include "transforms/pass/passes.def"
 #undef ORRERY_PASS
 };
 
@@ -72,8 +72,9 @@ absl::StatusOr<PassCall> ParseCall(absl::string_view text) {
 }
 
 }  // namespace
+}  // namespace pass_registry_cc
 
-std::span<const PassInfo* const> AllPasses() { return kPasses; }
+std::span<const PassInfo* const> AllPasses() { return pass_registry_cc::kPasses; }
 
 absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text) {
   std::vector<PassCall> calls;
@@ -86,7 +87,7 @@ absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text) {
     const absl::string_view item = absl::StripAsciiWhitespace(text.substr(begin, at - begin));
     begin = at + 1;
     if (item.empty()) continue;
-    ORRERY_ASSIGN_OR_RETURN(PassCall call, ParseCall(item));
+    ORRERY_ASSIGN_OR_RETURN(PassCall call, pass_registry_cc::ParseCall(item));
     calls.push_back(std::move(call));
   }
   return calls;
@@ -96,15 +97,6 @@ absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function) {
   absl::StatusOr<bool> changed = call.pass->run(function, call.options);
   if (!changed.ok()) return Annotate(changed.status(), call.pass->name);
   return changed;
-}
-
-absl::StatusOr<int64_t> PositiveOption(const PassOptions& options, absl::string_view name) {
-  const auto found = options.find(std::string(name));
-  int64_t value = 0;
-  if (found != options.end() && absl::SimpleAtoi(found->second, &value) && value >= 1) return value;
-  return absl::InvalidArgumentError(absl::StrCat("option ", name, " is '",
-                                                 found == options.end() ? "" : found->second,
-                                                 "'; wanted a whole number of at least 1"));
 }
 
 }  // namespace orrery::transforms

@@ -13,6 +13,7 @@
 #include "support/file.h"
 
 namespace orrery::cluster {
+namespace cluster_file_test_cc {
 namespace {
 
 constexpr absl::string_view kNodes = R"(name: "two nodes"
@@ -307,4 +308,5 @@ TEST(ClusterFile, MutatedTextsNeverCrash) {
 }
 
 }  // namespace
+}  // namespace cluster_file_test_cc
 }  // namespace orrery::cluster

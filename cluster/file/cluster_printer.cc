@@ -10,6 +10,7 @@
 #include "support/check.h"
 
 namespace orrery::cluster {
+namespace cluster_printer_cc {
 namespace {
 
 void Fill(const PathInfo& speed, file::Speed& message) {
@@ -133,14 +134,15 @@ void Fill(const CollectiveProfile& profile, file::CollectiveProfile& message) {
 }
 
 }  // namespace
+}  // namespace cluster_printer_cc
 
 std::string PrintCluster(const Cluster& cluster, ClusterFormat format) {
   file::Cluster message;
   message.set_name(cluster.name);
-  FillDevices(cluster, message);
-  Fill(cluster.topology, *message.mutable_topology());
+  cluster_printer_cc::FillDevices(cluster, message);
+  cluster_printer_cc::Fill(cluster.topology, *message.mutable_topology());
   const CollectiveProfile& profile = cluster.topology.collective_profile();
-  if (!profile.ideal()) Fill(profile, *message.mutable_collectives());
+  if (!profile.ideal()) cluster_printer_cc::Fill(profile, *message.mutable_collectives());
   std::string text;
   if (format == ClusterFormat::kText) {
     ORRERY_CHECK(google::protobuf::TextFormat::PrintToString(message, &text)) << cluster.name;

@@ -4,11 +4,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "cluster/file_topology.h"
+#include "cluster/file/file_topology.h"
 #include "cluster/quantity.h"
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace file_graph_cc {
 namespace {
 
 using VertexNames = absl::flat_hash_map<std::string, VertexId>;
@@ -171,6 +172,7 @@ absl::StatusOr<LinkGraph> GraphReader::Read(int32_t devices) {
 }
 
 }  // namespace
+}  // namespace file_graph_cc
 
 absl::string_view KeepName(const std::string& text) {
   static std::mutex& mutex = *new std::mutex;
@@ -181,7 +183,7 @@ absl::string_view KeepName(const std::string& text) {
 
 absl::StatusOr<LinkGraph> ReadGraph(const file::Graph& graph, int32_t devices,
                                     const FilePlace& place) {
-  return GraphReader(graph, place).Read(devices);
+  return file_graph_cc::GraphReader(graph, place).Read(devices);
 }
 
 }  // namespace orrery::cluster

@@ -1,4 +1,4 @@
-#include "cluster/file_topology.h"
+#include "cluster/file/file_topology.h"
 
 #include <algorithm>
 #include <memory>
@@ -12,6 +12,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace file_topology_cc {
 namespace {
 
 absl::StatusOr<const TopologyKind*> FindKind(const file::Topology& topology,
@@ -113,6 +114,7 @@ absl::StatusOr<int32_t> ReadLevels(const file::Topology& topology, const Topolog
 }
 
 }  // namespace
+}  // namespace file_topology_cc
 
 absl::StatusOr<PathInfo> ReadSpeed(const file::Speed& speed, const FilePlace& place) {
   if (!speed.has_rate()) return place.Error("got no rate; wanted one such as \"450GB/s\"");
@@ -129,11 +131,12 @@ absl::StatusOr<PathInfo> ReadSpeed(const file::Speed& speed, const FilePlace& pl
 
 absl::StatusOr<Topology> ReadTopology(const file::Topology& topology, int32_t devices,
                                       const FilePlace& place) {
-  ORRERY_ASSIGN_OR_RETURN(const TopologyKind* kind, FindKind(topology, place));
-  ORRERY_RETURN_IF_ERROR(CheckParameters(topology, *kind, place));
+  ORRERY_ASSIGN_OR_RETURN(const TopologyKind* kind, file_topology_cc::FindKind(topology, place));
+  ORRERY_RETURN_IF_ERROR(file_topology_cc::CheckParameters(topology, *kind, place));
   TopologyShape shape;
-  ORRERY_RETURN_IF_ERROR(ReadNumbers(topology, place, shape));
-  ORRERY_ASSIGN_OR_RETURN(shape.devices, ReadLevels(topology, *kind, place, shape));
+  ORRERY_RETURN_IF_ERROR(file_topology_cc::ReadNumbers(topology, place, shape));
+  ORRERY_ASSIGN_OR_RETURN(shape.devices,
+                          file_topology_cc::ReadLevels(topology, *kind, place, shape));
   if (devices > 0) shape.devices = devices;
   if (topology.has_graph()) {
     ORRERY_ASSIGN_OR_RETURN(LinkGraph graph,

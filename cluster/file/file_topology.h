@@ -1,11 +1,11 @@
-#ifndef ORRERY_CLUSTER_FILE_TOPOLOGY_H_
-#define ORRERY_CLUSTER_FILE_TOPOLOGY_H_
+#ifndef ORRERY_CLUSTER_FILE_FILE_TOPOLOGY_H_
+#define ORRERY_CLUSTER_FILE_FILE_TOPOLOGY_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster.pb.h"
-#include "cluster/file_place.h"
+#include "cluster/file/file_place.h"
 #include "cluster/link_graph.h"
 #include "cluster/topology.h"
 
@@ -29,4 +29,4 @@ absl::string_view KeepName(const std::string& text);
 
 }  // namespace orrery::cluster
 
-#endif  // ORRERY_CLUSTER_FILE_TOPOLOGY_H_
+#endif  // ORRERY_CLUSTER_FILE_FILE_TOPOLOGY_H_

@@ -1,17 +1,18 @@
-#include "importer/batch_places.h"
+#include "importer/batch/batch_places.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/printable.h"
 #include "ir/batch.h"
 #include "ir/tensor.h"
 #include "support/check.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace batch_places_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -36,6 +37,7 @@ Dims WithTwice(Dims dims, int dim) {
 }
 
 }  // namespace
+}  // namespace batch_places_cc
 
 BatchPlaces::BatchPlaces(const ir::Function& function, BatchSize size)
     : function_(function),
@@ -55,11 +57,11 @@ absl::Status BatchPlaces::Find() {
 }
 
 absl::Status BatchPlaces::VisitAll() {
-  const std::vector<OpId>& order = function_.order();
+  const std::vector<ir::OpId>& order = function_.order();
   for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
     next_ = step + 1;  // Visit may set it back
     ORRERY_RETURN_IF_ERROR(Visit(order[step]));
-    if (++visits_ < kMostVisits * order.size()) continue;
+    if (++visits_ < batch_places_cc::kMostVisits * order.size()) continue;
     return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
   }
   return absl::OkStatus();
@@ -71,11 +73,11 @@ void BatchPlaces::FindSources() {
     if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
   }
   for (size_t step = 0; step < function_.order().size(); ++step) {
-    const OpId op = function_.order()[step];
+    const ir::OpId op = function_.order()[step];
     steps_[op] = step;
     const int64_t dim = function_.attributes(op).Int("batch_dim", -1);
-    const Dims& dims = function_.type(function_.result(op)).dims;
-    if (function_.kind(op) != OpKind::kExpand || dim < 0 ||
+    const ir::Dims& dims = function_.type(function_.result(op)).dims;
+    if (function_.kind(op) != ir::OpKind::kExpand || dim < 0 ||
         dim >= static_cast<int64_t>(dims.size())) {
       continue;
     }
@@ -87,8 +89,8 @@ void BatchPlaces::FindSources() {
 
 // With a rare batch nobody need ask for what grows with it.
 absl::Status BatchPlaces::FindMade() {
-  for (const OpId op : function_.order()) {
-    if (function_.kind(op) == OpKind::kExpand) ORRERY_RETURN_IF_ERROR(FindMadeByExpand(op));
+  for (const ir::OpId op : function_.order()) {
+    if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(FindMadeByExpand(op));
     for (size_t k = 0; k < function_.operands(op).size(); ++k) {
       ORRERY_RETURN_IF_ERROR(FindMadeByConstant(op, k));
     }
@@ -96,7 +98,8 @@ absl::Status BatchPlaces::FindMade() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(OpId op, const Dims& dims) const {
+absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(ir::OpId op,
+                                                              const ir::Dims& dims) const {
   std::optional<size_t> found;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 0 || dims[d] % batch_ != 0) continue;
@@ -106,9 +109,9 @@ absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(OpId op, const Dim
   return found;
 }
 
-absl::Status BatchPlaces::FindMadeByExpand(OpId op) {
-  const Dims& from = function_.type(function_.operands(op)[0]).dims;
-  const Dims& to = function_.type(function_.result(op)).dims;
+absl::Status BatchPlaces::FindMadeByExpand(ir::OpId op) {
+  const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& to = function_.type(function_.result(op)).dims;
   ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, to));
   if (!dim.has_value() || places_[function_.result(op)].has_batch()) return absl::OkStatus();
   const size_t made = to.size() - from.size();
@@ -117,10 +120,11 @@ absl::Status BatchPlaces::FindMadeByExpand(OpId op) {
   return absl::OkStatus();
 }
 
-absl::Status BatchPlaces::FindMadeByConstant(OpId op, size_t k) {
-  const ValueId value = function_.operands(op)[k];
-  const OpId producer = function_.producer(value);
-  if (!producer.valid() || function_.kind(producer) != OpKind::kConstant) return absl::OkStatus();
+absl::Status BatchPlaces::FindMadeByConstant(ir::OpId op, size_t k) {
+  const ir::ValueId value = function_.operands(op)[k];
+  const ir::OpId producer = function_.producer(value);
+  if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant)
+    return absl::OkStatus();
   const ir::TensorType& type = function_.type(value);
   ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, type.dims));
   if (!dim.has_value()) return absl::OkStatus();
@@ -132,22 +136,22 @@ absl::Status BatchPlaces::FindMadeByConstant(OpId op, size_t k) {
   return absl::OkStatus();
 }
 
-const AttributeSet& BatchPlaces::AttributesOf(OpId op) const {
+const ir::AttributeSet& BatchPlaces::AttributesOf(ir::OpId op) const {
   const auto found = attributes_.find(op.index());
   return found == attributes_.end() ? function_.attributes(op) : found->second;
 }
 
-std::optional<size_t> BatchPlaces::ExpandedDim(OpId op, size_t k) const {
+std::optional<size_t> BatchPlaces::ExpandedDim(ir::OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
   if (found == expansions_.end()) return std::nullopt;
   return static_cast<size_t>(found->second.dim);
 }
 
-void BatchPlaces::SetAttributes(OpId op, AttributeSet attributes) {
+void BatchPlaces::SetAttributes(ir::OpId op, ir::AttributeSet attributes) {
   attributes_[op.index()] = std::move(attributes);
 }
 
-absl::Status BatchPlaces::Fails(OpId op, absl::string_view why) const {
+absl::Status BatchPlaces::Fails(ir::OpId op, absl::string_view why) const {
   const absl::string_view name = function_.value_name(function_.result(op));
   return absl::InvalidArgumentError(
       absl::StrCat(function_.name(), ": ", function_.info(op).name,
@@ -155,12 +159,12 @@ absl::Status BatchPlaces::Fails(OpId op, absl::string_view why) const {
                    " cannot follow the batch: ", why));
 }
 
-BatchPlace BatchPlaces::PlaceOfOperand(OpId op, size_t k) const {
+BatchPlace BatchPlaces::PlaceOfOperand(ir::OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
   return found != expansions_.end() ? found->second : places_[function_.operands(op)[k]];
 }
 
-bool BatchPlaces::AnyBatched(OpId op) const {
+bool BatchPlaces::AnyBatched(ir::OpId op) const {
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {
     if (PlaceOfOperand(op, k).has_batch()) return true;
   }
@@ -168,9 +172,9 @@ bool BatchPlaces::AnyBatched(OpId op) const {
 }
 
 // Ops that mix what they read along a dimension.
-absl::Status BatchPlaces::CheckSamplesStay(OpId op) const {
+absl::Status BatchPlaces::CheckSamplesStay(ir::OpId op) const {
   const int dim = PlaceOfOperand(op, 0).dim;
-  if (function_.kind(op) == OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
+  if (function_.kind(op) == ir::OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
   }
   if (dim < 0) return absl::OkStatus();
@@ -179,13 +183,13 @@ absl::Status BatchPlaces::CheckSamplesStay(OpId op) const {
   return why.empty() ? absl::OkStatus() : Fails(op, why);
 }
 
-absl::Status BatchPlaces::Visit(OpId op) {
+absl::Status BatchPlaces::Visit(ir::OpId op) {
   if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
   ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
-  if (function_.kind(op) == OpKind::kReshape) return VisitReshape(op);
-  if (function_.kind(op) == OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
-  if (function_.kind(op) == OpKind::kExpand) ORRERY_RETURN_IF_ERROR(VisitExpand(op));
-  if (function_.kind(op) == OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
+  if (function_.kind(op) == ir::OpKind::kReshape) return VisitReshape(op);
+  if (function_.kind(op) == ir::OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
+  if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(VisitExpand(op));
+  if (function_.kind(op) == ir::OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
   std::vector<Place> places;
@@ -201,12 +205,12 @@ absl::Status BatchPlaces::Visit(OpId op) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(OpId op) const {
+absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(ir::OpId op) const {
   const auto operands = function_.operands(op);
   std::vector<ir::TensorType> types;
   for (size_t k = 0; k < operands.size(); ++k) {
     types.push_back(function_.type(operands[k]));
-    types.back().dims = WithTwice(types.back().dims, PlaceOfOperand(op, k).dim);
+    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PlaceOfOperand(op, k).dim);
   }
   std::vector<const ir::TensorType*> pointers;
   for (const ir::TensorType& type : types) pointers.push_back(&type);
@@ -220,8 +224,9 @@ absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(OpId op) const {
   return results;
 }
 
-absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(OpId op, int32_t j, const Dims& doubled) const {
-  const Dims& dims = function_.type(function_.result(op, j)).dims;
+absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(ir::OpId op, int32_t j,
+                                                    const ir::Dims& doubled) const {
+  const ir::Dims& dims = function_.type(function_.result(op, j)).dims;
   Place place;
   for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
     if (dims[d] == doubled[d]) continue;
@@ -253,16 +258,17 @@ absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(OpId op, int32_t j, const Di
 
 // The dimension of the result in which what comes before the batch, and what comes after it, have
 // their ends.
-absl::Status BatchPlaces::VisitReshape(OpId op) {
+absl::Status BatchPlaces::VisitReshape(ir::OpId op) {
   const Place from = PlaceOfOperand(op, 0);
-  const Dims& dims = function_.type(function_.operands(op)[0]).dims;
-  const Dims& to = function_.type(function_.result(op)).dims;
+  const ir::Dims& dims = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& to = function_.type(function_.result(op)).dims;
   const auto at = static_cast<size_t>(from.dim);
-  const int64_t before = Product(dims, 0, at) * from.outer;
-  const int64_t after = Product(dims, at + 1, dims.size()) * from.inner;
+  const int64_t before = batch_places_cc::Product(dims, 0, at) * from.outer;
+  const int64_t after = batch_places_cc::Product(dims, at + 1, dims.size()) * from.inner;
   std::optional<Place> found;
   for (size_t d = 0; d < to.size(); ++d) {
-    const int64_t left = Product(to, 0, d), right = Product(to, d + 1, to.size());
+    const int64_t left = batch_places_cc::Product(to, 0, d),
+                  right = batch_places_cc::Product(to, d + 1, to.size());
     if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
     const Place place = {
         .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
@@ -276,16 +282,16 @@ absl::Status BatchPlaces::VisitReshape(OpId op) {
   }
   std::vector<int64_t> shape(to.begin(), to.end());
   shape[static_cast<size_t>(found->dim)] = -1;
-  AttributeSet attributes = function_.attributes(op);
+  ir::AttributeSet attributes = function_.attributes(op);
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
   places_[function_.result(op)] = *found;
   return absl::OkStatus();
 }
 
-absl::Status BatchPlaces::VisitSlice(OpId op) {
+absl::Status BatchPlaces::VisitSlice(ir::OpId op) {
   const Place place = PlaceOfOperand(op, 0);
-  AttributeSet attributes = AttributesOf(op);
+  ir::AttributeSet attributes = AttributesOf(op);
   std::vector<int64_t> lists[4];
   constexpr absl::string_view kLists[] = {"axes", "starts", "ends", "steps"};
   for (size_t i = 0; i < 4; ++i) lists[i] = attributes.Ints(kLists[i]);
@@ -309,8 +315,8 @@ absl::Status BatchPlaces::VisitSlice(OpId op) {
 }
 
 // The dimension that has the batch stays that of the operand.
-absl::Status BatchPlaces::VisitExpand(OpId op) {
-  AttributeSet attributes = AttributesOf(op);
+absl::Status BatchPlaces::VisitExpand(ir::OpId op) {
+  ir::AttributeSet attributes = AttributesOf(op);
   if (attributes.Find("batch_dim") != nullptr) {
     return Fails(op, "its result has the batch in two dimensions");
   }
@@ -328,7 +334,7 @@ absl::Status BatchPlaces::VisitExpand(OpId op) {
 }
 
 // Along the batch: the parts follow each other.
-bool BatchPlaces::VisitConcat(OpId op) {
+bool BatchPlaces::VisitConcat(ir::OpId op) {
   const int64_t axis = function_.attributes(op).Int("axis", 0);
   Place place = {.dim = static_cast<int>(axis), .outer = 0};
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_BATCH_PLACES_H_
-#define ORRERY_IMPORTER_BATCH_PLACES_H_
+#ifndef ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_
+#define ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_
 
 #include <cstdint>
 #include <map>
@@ -105,4 +105,4 @@ std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const i
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_BATCH_PLACES_H_
+#endif  // ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_

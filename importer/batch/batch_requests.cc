@@ -1,13 +1,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "importer/batch_places.h"
+#include "importer/batch/batch_places.h"
 #include "ir/tensor.h"
 #include "support/status.h"
 
 // What ops ask of the values that they read beside batched ones.
 
 namespace orrery::importer {
+namespace batch_requests_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -19,12 +20,14 @@ using ir::ValueId;
 constexpr int kMaxDepth = 64;
 
 }  // namespace
+}  // namespace batch_requests_cc
 
-ir::ShardingRule BatchPlaces::RuleOf(OpId op) const {
+ir::ShardingRule BatchPlaces::RuleOf(ir::OpId op) const {
   const ir::OpInfo& info = function_.info(op);
   if (info.sharding == nullptr) return {};
   std::vector<const ir::TensorType*> types;
-  for (const ValueId operand : function_.operands(op)) types.push_back(&function_.type(operand));
+  for (const ir::ValueId operand : function_.operands(op))
+    types.push_back(&function_.type(operand));
   ir::TypeList results;
   for (int32_t j = 0; j < function_.result_count(op); ++j) {
     results.push_back(function_.type(function_.result(op, j)));
@@ -34,7 +37,7 @@ ir::ShardingRule BatchPlaces::RuleOf(OpId op) const {
       results);
 }
 
-bool BatchPlaces::Request(OpId op) {
+bool BatchPlaces::Request(ir::OpId op) {
   const ir::ShardingRule rule = RuleOf(op);
   bool any = false;
   for (size_t k = 0; k < rule.operands.size(); ++k) {
@@ -59,11 +62,11 @@ absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
   bool any = false;
   next_ = function_.order().size();
   for (const ir::Output& output : function_.outputs()) {
-    const Dims& dims = function_.type(output.value).dims;
-    const OpId op = function_.producer(output.value);
+    const ir::Dims& dims = function_.type(output.value).dims;
+    const ir::OpId op = function_.producer(output.value);
     if (output.role != ir::OutputRole::kResult || !op.valid() || dims.empty() ||
         dims[0] != batch_ || places_[output.value].has_batch() ||
-        function_.kind(op) == OpKind::kConstant) {
+        function_.kind(op) == ir::OpKind::kConstant) {
       continue;
     }
     if (RequestOfProducer(output.value, {.dim = 0}, 0)) {
@@ -76,11 +79,12 @@ absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
   return any;
 }
 
-void BatchPlaces::VisitAgain(OpId op) { next_ = std::min(next_, steps_[op]); }
+void BatchPlaces::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }
 
-bool BatchPlaces::RequestOperand(OpId op, size_t k, const Place& wanted, int depth) {
-  const ValueId value = function_.operands(op)[k];
-  if (depth > kMaxDepth || places_[value].has_batch() || ExpandedDim(op, k).has_value()) {
+bool BatchPlaces::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth) {
+  const ir::ValueId value = function_.operands(op)[k];
+  if (depth > batch_requests_cc::kMaxDepth || places_[value].has_batch() ||
+      ExpandedDim(op, k).has_value()) {
     return false;
   }
   const auto dim = static_cast<size_t>(wanted.dim);
@@ -95,13 +99,13 @@ bool BatchPlaces::RequestOperand(OpId op, size_t k, const Place& wanted, int dep
 }
 
 // An Expand may make the batch.
-bool BatchPlaces::RequestOfExpand(OpId op, const Place& wanted) {
-  if (function_.kind(op) != OpKind::kExpand) return false;
+bool BatchPlaces::RequestOfExpand(ir::OpId op, const Place& wanted) {
+  if (function_.kind(op) != ir::OpKind::kExpand) return false;
   const auto dim = static_cast<size_t>(wanted.dim);
-  const Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
   const size_t made = function_.type(function_.result(op)).dims.size() - from.size();
   if (dim >= made && from[dim - made] != 1) return false;
-  AttributeSet attributes = AttributesOf(op);
+  ir::AttributeSet attributes = AttributesOf(op);
   attributes.Set("batch_dim", static_cast<int64_t>(dim));
   SetAttributes(op, std::move(attributes));
   Place& place = places_[function_.result(op)];
@@ -112,8 +116,8 @@ bool BatchPlaces::RequestOfExpand(OpId op, const Place& wanted) {
 }
 
 // What is made of values that have the size of the batch follows when these do.
-bool BatchPlaces::RequestOfProducer(ValueId value, const Place& wanted, int depth) {
-  const OpId op = function_.producer(value);
+bool BatchPlaces::RequestOfProducer(ir::ValueId value, const Place& wanted, int depth) {
+  const ir::OpId op = function_.producer(value);
   if (!op.valid()) return false;
   if (RequestOfExpand(op, wanted)) return true;
   if (batch_ == 1) return false;  // where it is used it can be expanded
@@ -133,21 +137,21 @@ bool BatchPlaces::RequestOfProducer(ValueId value, const Place& wanted, int dept
   return any;
 }
 
-bool BatchPlaces::CanExpand(ValueId value, size_t dim) const {
+bool BatchPlaces::CanExpand(ir::ValueId value, size_t dim) const {
   const ir::TensorType& type = function_.type(value);
   if (type.dims[dim] == 1) return true;
-  const OpId op = function_.producer(value);
-  return op.valid() && function_.kind(op) == OpKind::kConstant &&
+  const ir::OpId op = function_.producer(value);
+  return op.valid() && function_.kind(op) == ir::OpKind::kConstant &&
          OneRow(function_.attributes(op), type, dim).has_value();
 }
 
-std::optional<AttributeSet> OneRow(const AttributeSet& constant, const ir::TensorType& type,
-                                   size_t dim) {
+std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,
+                                       size_t dim) {
   if (constant.Find("fill") != nullptr) return constant;
   const std::optional<ir::Tensor> tensor = ir::ConstantTensor(constant, type);
   if (!tensor.has_value() || tensor->size() == 0) return std::nullopt;
   const ir::AroundDim around = ir::SplitAround(type.dims, dim);
-  Dims dims = type.dims;
+  ir::Dims dims = type.dims;
   dims[dim] = 1;
   ir::Tensor row(type.dtype, dims);
   for (int64_t o = 0; o < around.outer; ++o) {

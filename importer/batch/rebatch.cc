@@ -1,11 +1,11 @@
-#include "importer/rebatch.h"
+#include "importer/batch/rebatch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "importer/batch_places.h"
+#include "importer/batch/batch_places.h"
 #include "ir/batch.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"
@@ -14,6 +14,7 @@
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace rebatch_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -113,21 +114,23 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
 }
 
 }  // namespace
+}  // namespace rebatch_cc
 
-absl::StatusOr<Function> MakeBatchFree(const Function& function, BatchSize size) {
+absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function, BatchSize size) {
   if (ir::BatchOf(function) == 0) return function;
   BatchPlaces places(function, size);
   ORRERY_RETURN_IF_ERROR(places.Find());
-  return Rewriter(function, places).Run();
+  return rebatch_cc::Rewriter(function, places).Run();
 }
 
-bool ComputesWithBatch(const Function& function, int64_t batch) {
-  for (const OpId op : function.order()) {
+bool ComputesWithBatch(const ir::Function& function, int64_t batch) {
+  for (const ir::OpId op : function.order()) {
     if (function.info(op).is_loss || function.info(op).seeds_backward) continue;
-    const AttributeSet& attributes = function.attributes(op);
+    const ir::AttributeSet& attributes = function.attributes(op);
     const auto made = static_cast<size_t>(attributes.Int("batch_dim", -1));
     for (const auto& [name, value] : attributes.attributes()) {
-      if (AnyMultiple(value, batch, name == "shape" ? made : static_cast<size_t>(-1))) return true;
+      if (rebatch_cc::AnyMultiple(value, batch, name == "shape" ? made : static_cast<size_t>(-1)))
+        return true;
     }
   }
   return false;

@@ -1,10 +1,10 @@
-#ifndef ORRERY_IMPORTER_REBATCH_H_
-#define ORRERY_IMPORTER_REBATCH_H_
+#ifndef ORRERY_IMPORTER_BATCH_REBATCH_H_
+#define ORRERY_IMPORTER_BATCH_REBATCH_H_
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "importer/batch_places.h"
+#include "importer/batch/batch_places.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -36,4 +36,4 @@ bool ComputesWithBatch(const ir::Function& function, int64_t batch);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_REBATCH_H_
+#endif  // ORRERY_IMPORTER_BATCH_REBATCH_H_

@@ -1,4 +1,4 @@
-#include "importer/rebatch.h"
+#include "importer/batch/rebatch.h"
 
 #include <gtest/gtest.h>
 
@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "importer/batch/rebind.h"
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
-#include "importer/rebind.h"
 #include "ir/batch.h"
 #include "ir/verifier.h"
 
 namespace orrery::importer {
+namespace rebatch_test_cc {
 namespace {
 
 ir::Function Parsed(const std::string& text) {
@@ -368,4 +369,5 @@ func @m (
 }
 
 }  // namespace
+}  // namespace rebatch_test_cc
 }  // namespace orrery::importer

@@ -1,4 +1,4 @@
-#include "importer/rebind.h"
+#include "importer/batch/rebind.h"
 
 #include <algorithm>
 #include <map>
@@ -7,13 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "importer/rebatch.h"
+#include "importer/batch/rebatch.h"
 #include "ir/batch.h"
 #include "ir/rebuild.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace rebind_cc {
 namespace {
 
 using ir::TensorType;
@@ -59,13 +60,14 @@ ir::DType OwnDType(const ir::Function& function) {
 }
 
 }  // namespace
+}  // namespace rebind_cc
 
 absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t batch) {
   if (ir::BatchOf(function) == 0) return ir::ChangeBatch(function, batch, ir::LossBatch::kScales);
   const absl::StatusOr<ir::Function> free = MakeBatchFree(function);
-  if (!free.ok()) return Explain(function, batch, free.status());
+  if (!free.ok()) return rebind_cc::Explain(function, batch, free.status());
   const auto with = [&](int64_t other) {
-    return Verified(ir::ChangeBatch(*free, other, ir::LossBatch::kScales));
+    return rebind_cc::Verified(ir::ChangeBatch(*free, other, ir::LossBatch::kScales));
   };
   absl::StatusOr<ir::Function> changed = with(batch);
   if (changed.ok()) return changed;
@@ -74,12 +76,12 @@ absl::StatusOr<ir::Function> WithBatch(const ir::Function& function, int64_t bat
     return Annotate(changed.status(), absl::StrCat("batch ", batch, " in place of ", own,
                                                    ": is too large; try a smaller one"));
   }
-  return Explain(function, batch, changed.status());
+  return rebind_cc::Explain(function, batch, changed.status());
 }
 
 absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType dtype) {
-  const ir::DType own = OwnDType(function);
-  const auto convert = [own, dtype](TensorType type) {
+  const ir::DType own = rebind_cc::OwnDType(function);
+  const auto convert = [own, dtype](ir::TensorType type) {
     if (type.dtype == own) type.dtype = dtype;
     return type;
   };
@@ -93,14 +95,15 @@ absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType d
   };
   const ir::Rebuild change = {
       .input =
-          [&](const ir::Input& input, const TensorType& type) {
+          [&](const ir::Input& input, const ir::TensorType& type) {
             const bool keeps =
                 input.role == ir::InputRole::kState || input.role == ir::InputRole::kAccumulator;
             return keeps ? type : convert(type);
           },
-      .uninferred = [&](ir::OpId, const TensorType& type) { return convert(type); },
+      .uninferred = [&](ir::OpId, const ir::TensorType& type) { return convert(type); },
       .attributes = attributes};
-  absl::StatusOr<ir::Function> changed = Verified(ir::RebuildWithInputs(function, change));
+  absl::StatusOr<ir::Function> changed =
+      rebind_cc::Verified(ir::RebuildWithInputs(function, change));
   if (changed.ok()) return changed;
   return Annotate(changed.status(), absl::StrCat("element type ", ToString(dtype)));
 }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_REBIND_H_
-#define ORRERY_IMPORTER_REBIND_H_
+#ifndef ORRERY_IMPORTER_BATCH_REBIND_H_
+#define ORRERY_IMPORTER_BATCH_REBIND_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ absl::StatusOr<ir::Function> WithDType(const ir::Function& function, ir::DType d
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_REBIND_H_
+#endif  // ORRERY_IMPORTER_BATCH_REBIND_H_

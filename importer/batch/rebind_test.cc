@@ -1,14 +1,15 @@
-#include "importer/rebind.h"
+#include "importer/batch/rebind.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/check.h"
 
 namespace orrery::importer {
+namespace rebind_test_cc {
 namespace {
 
 ir::Function Parsed(const std::string& text) {
@@ -139,4 +140,5 @@ func @f (%x: f32[8] data, %m: f32[8] state) {
 }
 
 }  // namespace
+}  // namespace rebind_test_cc
 }  // namespace orrery::importer

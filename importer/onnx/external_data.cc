@@ -1,15 +1,16 @@
-#include "importer/external_data.h"
+#include "importer/onnx/external_data.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "importer/printable.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/tensor_values.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace external_data_cc {
 namespace {
 
 struct Place {
@@ -67,14 +68,16 @@ absl::StatusOr<std::string> Read(const Place& place, const std::string& folder, 
 }
 
 }  // namespace
+}  // namespace external_data_cc
 
 absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorProto& tensor,
                                                            const ir::TensorType& type,
                                                            const std::string& folder) {
   const int64_t count = ir::ElementCount(type.dims);
   if (count > kMaxValues) return std::nullopt;
-  ORRERY_ASSIGN_OR_RETURN(const Place place, PlaceOf(tensor));
-  ORRERY_ASSIGN_OR_RETURN(std::string raw, Read(place, folder, count * ir::SizeOf(type.dtype)));
+  ORRERY_ASSIGN_OR_RETURN(const external_data_cc::Place place, external_data_cc::PlaceOf(tensor));
+  ORRERY_ASSIGN_OR_RETURN(std::string raw,
+                          external_data_cc::Read(place, folder, count * ir::SizeOf(type.dtype)));
   onnx::TensorProto copy;
   copy.set_data_type(tensor.data_type());
   *copy.mutable_dims() = tensor.dims();

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_EXTERNAL_DATA_H_
-#define ORRERY_IMPORTER_EXTERNAL_DATA_H_
+#ifndef ORRERY_IMPORTER_ONNX_EXTERNAL_DATA_H_
+#define ORRERY_IMPORTER_ONNX_EXTERNAL_DATA_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -21,4 +21,4 @@ absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorPro
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_EXTERNAL_DATA_H_
+#endif  // ORRERY_IMPORTER_ONNX_EXTERNAL_DATA_H_

@@ -1,4 +1,4 @@
-#include "importer/external_data.h"
+#include "importer/onnx/external_data.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
+namespace external_data_test_cc {
 namespace {
 
 // A Reshape whose shape lies 8 bytes into `location`.
@@ -70,4 +71,5 @@ TEST(ExternalData, StaysInTheFolderOfTheModel) {
 }
 
 }  // namespace
+}  // namespace external_data_test_cc
 }  // namespace orrery::importer

@@ -1,16 +1,17 @@
-#include "importer/graph_importer.h"
+#include "importer/onnx/graph_importer.h"
 
 #include <algorithm>
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "importer/graph_structure.h"
-#include "importer/onnx_type.h"
-#include "importer/printable.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/graph_structure.h"
+#include "importer/onnx/onnx_type.h"
+#include "importer/onnx/tensor_values.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace graph_importer_cc {
 namespace {
 
 // Whether a constant behind `kind` is still the constant, as far as training goes.
@@ -21,6 +22,7 @@ bool PassesWeights(ir::OpKind kind) {
 }
 
 }  // namespace
+}  // namespace graph_importer_cc
 
 absl::Status GraphImporter::Run(const SymbolValues& symbols) {
   ORRERY_RETURN_IF_ERROR(AddInputs(symbols));
@@ -169,7 +171,7 @@ void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
     if ((op.weights >> i & 1) == 0 || node.input(i).empty()) continue;
     ir::ValueId value = scope_.at(node.input(i));
     ir::OpId producer = function_.producer(value);
-    while (producer.valid() && PassesWeights(function_.kind(producer)) &&
+    while (producer.valid() && graph_importer_cc::PassesWeights(function_.kind(producer)) &&
            !function_.operands(producer).empty()) {
       value = function_.operands(producer)[0];
       producer = function_.producer(value);

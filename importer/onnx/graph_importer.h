@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_GRAPH_IMPORTER_H_
-#define ORRERY_IMPORTER_GRAPH_IMPORTER_H_
+#ifndef ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_
+#define ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -10,10 +10,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "importer/inline_names.h"
-#include "importer/known_values.h"
-#include "importer/onnx_op.h"
-#include "importer/symbols.h"
+#include "importer/onnx/inline_names.h"
+#include "importer/onnx/known_values.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/symbols.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -73,4 +73,4 @@ class GraphImporter {
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_GRAPH_IMPORTER_H_
+#endif  // ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_

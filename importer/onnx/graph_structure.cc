@@ -1,4 +1,4 @@
-#include "importer/graph_structure.h"
+#include "importer/onnx/graph_structure.h"
 
 #include <set>
 #include <string>
@@ -9,12 +9,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
-#include "importer/printable.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace graph_structure_cc {
 namespace {
 
 constexpr int kFromOutside = -1;
@@ -258,26 +259,31 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
 }
 
 }  // namespace
+}  // namespace graph_structure_cc
 
-bool IsIf(const onnx::NodeProto& node) { return IsOfDefaultDomain(node) && node.op_type() == "If"; }
+bool IsIf(const onnx::NodeProto& node) {
+  return graph_structure_cc::IsOfDefaultDomain(node) && node.op_type() == "If";
+}
 
 absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& node, int64_t opset) {
-  const OnnxOp* op = OpOf(node);
-  if (op == nullptr) return Unsupported(graph, node);
-  if (IsOfDefaultDomain(node) && opset < op->since_opset) {
-    return Bad(Describe(node),
-               absl::StrCat(op->type, " of opset ", opset, " is not supported; wanted opset ",
-                            op->since_opset, " or later; try onnx.version_converter"));
+  const OnnxOp* op = graph_structure_cc::OpOf(node);
+  if (op == nullptr) return graph_structure_cc::Unsupported(graph, node);
+  if (graph_structure_cc::IsOfDefaultDomain(node) && opset < op->since_opset) {
+    return graph_structure_cc::Bad(
+        Describe(node),
+        absl::StrCat(op->type, " of opset ", opset, " is not supported; wanted opset ",
+                     op->since_opset, " or later; try onnx.version_converter"));
   }
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
-    return Bad(Describe(node), absl::StrCat("attribute ", Show(attribute.name()),
-                                            " is a graph; only If may have one"));
+    return graph_structure_cc::Bad(
+        Describe(node),
+        absl::StrCat("attribute ", Show(attribute.name()), " is a graph; only If may have one"));
   }
   for (int i = 0; i < op->inputs; ++i) {
     if (i < node.input_size() && !node.input(i).empty()) continue;
-    return Bad(Describe(node),
-               absl::StrCat("input ", i, " is missing; ", op->type, " wants ", op->inputs));
+    return graph_structure_cc::Bad(Describe(node), absl::StrCat("input ", i, " is missing; ",
+                                                                op->type, " wants ", op->inputs));
   }
   return absl::OkStatus();
 }
@@ -296,13 +302,15 @@ absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model) {
 absl::Status Tidy(onnx::ModelProto& model) {
   onnx::GraphProto& graph = *model.mutable_graph();
   {
-    ORRERY_ASSIGN_OR_RETURN(const Producers producers, FindProducers(graph));
-    ORRERY_RETURN_IF_ERROR(CheckOutputs(graph, producers));
-    DropDead(LiveNodes(graph, producers), graph);
+    ORRERY_ASSIGN_OR_RETURN(const graph_structure_cc::Producers producers,
+                            graph_structure_cc::FindProducers(graph));
+    ORRERY_RETURN_IF_ERROR(graph_structure_cc::CheckOutputs(graph, producers));
+    graph_structure_cc::DropDead(graph_structure_cc::LiveNodes(graph, producers), graph);
   }
-  ORRERY_ASSIGN_OR_RETURN(const Producers producers, FindProducers(graph));
-  ORRERY_RETURN_IF_ERROR(CheckSupported(model));
-  return CheckOrder(graph, producers);
+  ORRERY_ASSIGN_OR_RETURN(const graph_structure_cc::Producers producers,
+                          graph_structure_cc::FindProducers(graph));
+  ORRERY_RETURN_IF_ERROR(graph_structure_cc::CheckSupported(model));
+  return graph_structure_cc::CheckOrder(graph, producers);
 }
 
 }  // namespace orrery::importer

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_GRAPH_STRUCTURE_H_
-#define ORRERY_IMPORTER_GRAPH_STRUCTURE_H_
+#ifndef ORRERY_IMPORTER_ONNX_GRAPH_STRUCTURE_H_
+#define ORRERY_IMPORTER_ONNX_GRAPH_STRUCTURE_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -39,4 +39,4 @@ absl::StatusOr<int64_t> OpsetOf(const onnx::ModelProto& model);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_GRAPH_STRUCTURE_H_
+#endif  // ORRERY_IMPORTER_ONNX_GRAPH_STRUCTURE_H_

@@ -1,25 +1,26 @@
-#include "importer/onnx.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "importer/graph_importer.h"
-#include "importer/graph_structure.h"
-#include "importer/inline_functions.h"
-#include "importer/onnx_file.h"
-#include "importer/onnx_given_values.h"
-#include "importer/rare_batch.h"
-#include "importer/rebatch.h"
-#include "importer/rebind.h"
+#include "importer/batch/rebatch.h"
+#include "importer/batch/rebind.h"
+#include "importer/onnx.h"
+#include "importer/onnx/graph_importer.h"
+#include "importer/onnx/graph_structure.h"
+#include "importer/onnx/inline_functions.h"
+#include "importer/onnx/onnx_file.h"
+#include "importer/onnx/onnx_given_values.h"
+#include "importer/onnx/rare_batch.h"
+#include "importer/onnx/symbols.h"
 #include "importer/roles.h"
-#include "importer/symbols.h"
 #include "ir/verifier.h"
+#include "support/module.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace import_onnx_cc {
 namespace {
 
 struct Source {
@@ -105,12 +106,15 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
 }
 
 }  // namespace
+}  // namespace import_onnx_cc
 
 absl::StatusOr<ir::Function> ImportOnnx(const std::string& path, const ImportOptions& options) {
   ORRERY_ASSIGN_OR_RETURN(onnx::ModelProto model, ReadOnnxFile(path));
-  absl::StatusOr<ir::Function> function = Import(std::move(model), path, options);
+  absl::StatusOr<ir::Function> function = import_onnx_cc::Import(std::move(model), path, options);
   if (!function.ok()) return Annotate(function.status(), path);
   return function;
 }
 
 }  // namespace orrery::importer
+
+ORRERY_MODULE_ENTRY(onnx, orrery::importer::ImportOnnx)

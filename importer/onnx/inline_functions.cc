@@ -1,4 +1,4 @@
-#include "importer/inline_functions.h"
+#include "importer/onnx/inline_functions.h"
 
 #include <google/protobuf/unknown_field_set.h>
 
@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/inline_names.h"
-#include "importer/onnx_type.h"
-#include "importer/printable.h"
+#include "importer/onnx/inline_names.h"
+#include "importer/onnx/onnx_type.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace inline_functions_cc {
 namespace {
 
 constexpr int kMaxNodes = 1 << 16;
@@ -229,10 +230,11 @@ class Inliner {
 };
 
 }  // namespace
+}  // namespace inline_functions_cc
 
 absl::Status InlineFunctions(onnx::ModelProto& model) {
   if (model.functions_size() == 0) return absl::OkStatus();
-  return Inliner(model).Run();
+  return inline_functions_cc::Inliner(model).Run();
 }
 
 }  // namespace orrery::importer

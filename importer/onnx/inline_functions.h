@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_INLINE_FUNCTIONS_H_
-#define ORRERY_IMPORTER_INLINE_FUNCTIONS_H_
+#ifndef ORRERY_IMPORTER_ONNX_INLINE_FUNCTIONS_H_
+#define ORRERY_IMPORTER_ONNX_INLINE_FUNCTIONS_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -18,4 +18,4 @@ absl::Status InlineFunctions(onnx::ModelProto& model);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_INLINE_FUNCTIONS_H_
+#endif  // ORRERY_IMPORTER_ONNX_INLINE_FUNCTIONS_H_

@@ -1,4 +1,4 @@
-#include "importer/inline_functions.h"
+#include "importer/onnx/inline_functions.h"
 
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
+namespace inline_functions_test_cc {
 namespace {
 
 // A model whose functions stand after the graph in ONNX's text form.
@@ -224,4 +225,5 @@ TEST(InlineFunctions, StandsOnce) {
 }
 
 }  // namespace
+}  // namespace inline_functions_test_cc
 }  // namespace orrery::importer

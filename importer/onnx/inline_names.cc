@@ -1,10 +1,11 @@
-#include "importer/inline_names.h"
+#include "importer/onnx/inline_names.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace orrery::importer {
+namespace inline_names_cc {
 namespace {
 
 void Rename(const Renaming& renaming, std::string& name, ByteBudget& budget) {
@@ -23,14 +24,16 @@ void RenameInGraph(const Renaming& renaming, onnx::GraphProto& graph, ByteBudget
 }
 
 }  // namespace
+}  // namespace inline_names_cc
 
 void RenameValues(const Renaming& renaming, onnx::NodeProto& node, ByteBudget& budget) {
-  for (std::string& input : *node.mutable_input()) Rename(renaming, input, budget);
-  for (std::string& output : *node.mutable_output()) Rename(renaming, output, budget);
+  for (std::string& input : *node.mutable_input()) inline_names_cc::Rename(renaming, input, budget);
+  for (std::string& output : *node.mutable_output())
+    inline_names_cc::Rename(renaming, output, budget);
   for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
-    if (attribute.has_g()) RenameInGraph(renaming, *attribute.mutable_g(), budget);
+    if (attribute.has_g()) inline_names_cc::RenameInGraph(renaming, *attribute.mutable_g(), budget);
     for (onnx::GraphProto& graph : *attribute.mutable_graphs())
-      RenameInGraph(renaming, graph, budget);
+      inline_names_cc::RenameInGraph(renaming, graph, budget);
   }
 }
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_INLINE_NAMES_H_
-#define ORRERY_IMPORTER_INLINE_NAMES_H_
+#ifndef ORRERY_IMPORTER_ONNX_INLINE_NAMES_H_
+#define ORRERY_IMPORTER_ONNX_INLINE_NAMES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -62,4 +62,4 @@ class NameSet {
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_INLINE_NAMES_H_
+#endif  // ORRERY_IMPORTER_ONNX_INLINE_NAMES_H_

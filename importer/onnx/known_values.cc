@@ -1,14 +1,15 @@
-#include "importer/known_values.h"
+#include "importer/onnx/known_values.h"
 
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "importer/external_data.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/external_data.h"
+#include "importer/onnx/tensor_values.h"
 
 namespace orrery::importer {
+namespace known_values_cc {
 namespace {
 
 // What a node must know is a few ops away from constants.
@@ -16,6 +17,7 @@ constexpr int kMaxDepth = 16;
 constexpr int64_t kMaxFilled = int64_t{1} << 16;
 
 }  // namespace
+}  // namespace known_values_cc
 
 const ir::Tensor* KnownValues::Keep(ir::ValueId value, ir::Tensor tensor) {
   tensors_.push_back(std::move(tensor));
@@ -27,7 +29,7 @@ const ir::Tensor* KnownValues::Find(const ir::Function& function, ir::ValueId va
   if (!op.valid() || function.kind(op) != ir::OpKind::kConstant) return nullptr;
   const auto [row, is_new] = found_.try_emplace(value.index(), nullptr);
   if (!is_new) return row->second;
-  if (ir::ElementCount(function.type(value).dims) > kMaxFilled) return nullptr;
+  if (ir::ElementCount(function.type(value).dims) > known_values_cc::kMaxFilled) return nullptr;
   std::optional<ir::Tensor> tensor =
       ir::ConstantTensor(function.attributes(op), function.type(value));
   return tensor.has_value() ? Keep(value, *std::move(tensor)) : FromSource(function, value);
@@ -48,7 +50,7 @@ const ir::Tensor* KnownValues::FromSource(const ir::Function& function, ir::Valu
 const ir::Tensor* KnownValues::Compute(const ir::Function& function, ir::ValueId value, int depth) {
   if (const ir::Tensor* constant = Find(function, value); constant != nullptr) return constant;
   const auto [row, is_new] = computed_.try_emplace(value.index(), nullptr);
-  if (!is_new || depth > kMaxDepth) return row->second;
+  if (!is_new || depth > known_values_cc::kMaxDepth) return row->second;
   const ir::Tensor* tensor = function.producer(value).valid() ? FromOperands(function, value, depth)
                                                               : FromSource(function, value);
   return computed_[value.index()] = tensor;

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_KNOWN_VALUES_H_
-#define ORRERY_IMPORTER_KNOWN_VALUES_H_
+#ifndef ORRERY_IMPORTER_ONNX_KNOWN_VALUES_H_
+#define ORRERY_IMPORTER_ONNX_KNOWN_VALUES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -66,4 +66,4 @@ class KnownValues {
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_KNOWN_VALUES_H_
+#endif  // ORRERY_IMPORTER_ONNX_KNOWN_VALUES_H_

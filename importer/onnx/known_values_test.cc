@@ -1,10 +1,11 @@
-#include "importer/known_values.h"
+#include "importer/onnx/known_values.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/tensor.h"
 
 namespace orrery::importer {
+namespace known_values_test_cc {
 namespace {
 
 onnx::TensorProto Scales() {
@@ -40,4 +41,5 @@ TEST(KnownValues, InitializersAreComputedWithOnlyWhenAsked) {
 }
 
 }  // namespace
+}  // namespace known_values_test_cc
 }  // namespace orrery::importer

@@ -1,4 +1,4 @@
-#include "importer/onnx_file.h"
+#include "importer/onnx/onnx_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace onnx_file_cc {
 namespace {
 
 // Data of a tensor up to this size is kept: the kMaxValues numbers that TensorOf reads.
@@ -240,20 +241,22 @@ absl::StatusOr<int64_t> FileSize(const std::string& path) {
 }
 
 }  // namespace
+}  // namespace onnx_file_cc
 
 absl::StatusOr<onnx::ModelProto> ReadOnnxFile(const std::string& path) {
-  ORRERY_ASSIGN_OR_RETURN(const int64_t size, FileSize(path));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t size, onnx_file_cc::FileSize(path));
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Bad(path, absl::StrCat("cannot be read: ", std::strerror(errno)));
-  WeightSkipper skipper(file);
+  if (file < 0)
+    return onnx_file_cc::Bad(path, absl::StrCat("cannot be read: ", std::strerror(errno)));
+  onnx_file_cc::WeightSkipper skipper(file);
   std::string bytes;
-  if (!skipper.Copy(Message::kModel, size, bytes)) {
-    return Bad(path,
-               absl::StrCat(skipper.error(), "; the file is cut short, damaged or no ONNX model"));
+  if (!skipper.Copy(onnx_file_cc::Message::kModel, size, bytes)) {
+    return onnx_file_cc::Bad(
+        path, absl::StrCat(skipper.error(), "; the file is cut short, damaged or no ONNX model"));
   }
   onnx::ModelProto model;
-  if (!model.ParseFromString(bytes)) return Bad(path, "is damaged or no ONNX model");
-  if (!model.has_graph()) return Bad(path, "holds no graph; wanted an ONNX model");
+  if (!model.ParseFromString(bytes)) return onnx_file_cc::Bad(path, "is damaged or no ONNX model");
+  if (!model.has_graph()) return onnx_file_cc::Bad(path, "holds no graph; wanted an ONNX model");
   return model;
 }
 

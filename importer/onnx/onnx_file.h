@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_ONNX_FILE_H_
-#define ORRERY_IMPORTER_ONNX_FILE_H_
+#ifndef ORRERY_IMPORTER_ONNX_ONNX_FILE_H_
+#define ORRERY_IMPORTER_ONNX_ONNX_FILE_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -17,4 +17,4 @@ absl::StatusOr<onnx::ModelProto> ReadOnnxFile(const std::string& path);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_ONNX_FILE_H_
+#endif  // ORRERY_IMPORTER_ONNX_ONNX_FILE_H_

@@ -1,4 +1,4 @@
-#include "importer/onnx_file.h"
+#include "importer/onnx/onnx_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
+namespace onnx_file_test_cc {
 namespace {
 
 std::string ImportBytes(const std::string& bytes) {
@@ -153,4 +154,5 @@ TEST(ReadOnnxFile, LeavesOutWeightsInside) {
 }
 
 }  // namespace
+}  // namespace onnx_file_test_cc
 }  // namespace orrery::importer

@@ -1,15 +1,16 @@
-#include "importer/onnx_given_values.h"
+#include "importer/onnx/onnx_given_values.h"
 
 #include <bit>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_type.h"
-#include "importer/printable.h"
+#include "importer/onnx/onnx_type.h"
 #include "ir/mesh.h"
+#include "support/printable.h"
 
 namespace orrery::importer {
+namespace onnx_given_values_cc {
 namespace {
 
 // `value`, which a half can hold, as one.
@@ -89,11 +90,12 @@ int FindInput(const onnx::GraphProto& graph, const std::string& name) {
 }
 
 }  // namespace
+}  // namespace onnx_given_values_cc
 
 absl::Status GiveValues(const std::map<std::string, ir::Tensor>& values, onnx::GraphProto& graph) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   for (const auto& [name, tensor] : values) {
-    const int input = FindInput(graph, name);
+    const int input = onnx_given_values_cc::FindInput(graph, name);
     if (input < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("a value is given for ", Show(name), ", which is no input of the graph"));
@@ -104,7 +106,7 @@ absl::Status GiveValues(const std::map<std::string, ir::Tensor>& values, onnx::G
                                                      ir::ToString(tensor.type(), ir::Mesh()),
                                                      "; wanted ", ToString(type)));
     }
-    *nodes.Add() = ConstantNode(name, tensor);
+    *nodes.Add() = onnx_given_values_cc::ConstantNode(name, tensor);
     graph.mutable_input()->DeleteSubrange(input, 1);
   }
   nodes.MergeFrom(graph.node());

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_ONNX_GIVEN_VALUES_H_
-#define ORRERY_IMPORTER_ONNX_GIVEN_VALUES_H_
+#ifndef ORRERY_IMPORTER_ONNX_ONNX_GIVEN_VALUES_H_
+#define ORRERY_IMPORTER_ONNX_ONNX_GIVEN_VALUES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -17,4 +17,4 @@ absl::Status GiveValues(const std::map<std::string, ir::Tensor>& values, onnx::G
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_ONNX_GIVEN_VALUES_H_
+#endif  // ORRERY_IMPORTER_ONNX_ONNX_GIVEN_VALUES_H_

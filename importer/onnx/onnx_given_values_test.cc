@@ -1,4 +1,4 @@
-#include "importer/onnx_given_values.h"
+#include "importer/onnx/onnx_given_values.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
+namespace onnx_given_values_test_cc {
 namespace {
 
 using ir::DType;
@@ -89,4 +90,5 @@ TEST(GivenValues, OfAnotherTypeOrNameAreErrors) {
 }
 
 }  // namespace
+}  // namespace onnx_given_values_test_cc
 }  // namespace orrery::importer

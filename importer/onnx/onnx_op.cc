@@ -1,37 +1,39 @@
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_type.h"
-#include "importer/printable.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/onnx_type.h"
+#include "importer/onnx/tensor_values.h"
 #include "ir/op_info.h"
 #include "support/check.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
 
 #define ORRERY_ONNX_OP(type, file) extern const OnnxOp k##type##OnnxOp;
-#include "importer/onnx_ops.def"
+#include "importer/onnx/onnx_ops.def"
 #undef ORRERY_ONNX_OP
 
+namespace onnx_op_cc {
 namespace {
 
 constexpr const OnnxOp* kOnnxOps[] = {
 #define ORRERY_ONNX_OP(type, file) &k##type##OnnxOp,
-#include "importer/onnx_ops.def"
+#include "importer/onnx/onnx_ops.def"
 #undef ORRERY_ONNX_OP
 };
 
 }  // namespace
+}  // namespace onnx_op_cc
 
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type) {
   using Key = std::pair<absl::string_view, absl::string_view>;
   static const absl::flat_hash_map<Key, const OnnxOp*> by_type = [] {
     absl::flat_hash_map<Key, const OnnxOp*> map;
-    for (const OnnxOp* op : kOnnxOps) map.emplace(Key(op->domain, op->type), op);
+    for (const OnnxOp* op : onnx_op_cc::kOnnxOps) map.emplace(Key(op->domain, op->type), op);
     return map;
   }();
   const absl::string_view own = domain == "ai.onnx" ? "" : domain;
@@ -42,7 +44,7 @@ const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view type) {
   return nullptr;
 }
 
-std::span<const OnnxOp* const> OnnxOps() { return kOnnxOps; }
+std::span<const OnnxOp* const> OnnxOps() { return onnx_op_cc::kOnnxOps; }
 
 ir::ValueId NodeContext::input(int i) const {
   if (!has_input(i)) return Missing(i);

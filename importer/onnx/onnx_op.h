@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_ONNX_OP_H_
-#define ORRERY_IMPORTER_ONNX_OP_H_
+#ifndef ORRERY_IMPORTER_ONNX_ONNX_OP_H_
+#define ORRERY_IMPORTER_ONNX_ONNX_OP_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "importer/known_values.h"
+#include "importer/onnx/known_values.h"
 #include "ir/function.h"
 #include "ir/tensor.h"
 
@@ -146,4 +146,4 @@ inline size_t OnnxOpCount() { return OnnxOps().size(); }
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_ONNX_OP_H_
+#endif  // ORRERY_IMPORTER_ONNX_ONNX_OP_H_

@@ -1,4 +1,4 @@
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 
 #include <gtest/gtest.h>
 #include <onnx/defs/schema.h>
@@ -13,13 +13,14 @@
 // What holds of each row of onnx_ops.def, so that a new row is tested without a new test.
 
 namespace orrery::importer {
+namespace onnx_op_test_cc {
 namespace {
 
 // The names in onnx_ops.def.
 std::vector<std::string> AllTypes() {
   return {
 #define ORRERY_ONNX_OP(type, file) #type,
-#include "importer/onnx_ops.def"
+#include "importer/onnx/onnx_ops.def"
 #undef ORRERY_ONNX_OP
   };
 }
@@ -141,4 +142,5 @@ TEST(NodeContextDeathTest, ReadsWhatIsThere) {
 }
 
 }  // namespace
+}  // namespace onnx_op_test_cc
 }  // namespace orrery::importer

@@ -1,15 +1,16 @@
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_type.h"
 
 #include <array>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/printable.h"
-#include "importer/symbols.h"
+#include "importer/onnx/symbols.h"
 #include "ir/mesh.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace onnx_type_cc {
 namespace {
 
 using Dimension = onnx::TensorShapeProto_Dimension;
@@ -46,6 +47,7 @@ std::string ElementTypeName(int onnx_element_type) {
 std::string Show(const ir::TensorType& type) { return ir::ToString(type, ir::Mesh()); }
 
 }  // namespace
+}  // namespace onnx_type_cc
 
 std::string Describe(const onnx::NodeProto& node) {
   if (!node.name().empty()) return absl::StrCat("node ", Show(node.name()));
@@ -54,14 +56,15 @@ std::string Describe(const onnx::NodeProto& node) {
 }
 
 absl::StatusOr<ir::DType> ElementType(int onnx_element_type) {
-  for (const ElementTypeRow& row : kElementTypes) {
+  for (const onnx_type_cc::ElementTypeRow& row : onnx_type_cc::kElementTypes) {
     if (row.onnx == onnx_element_type) return row.dtype;
   }
-  std::string known = absl::StrJoin(kElementTypes, ", ", [](std::string* out, ElementTypeRow row) {
-    absl::StrAppend(out, ElementTypeName(row.onnx));
-  });
+  std::string known = absl::StrJoin(onnx_type_cc::kElementTypes, ", ",
+                                    [](std::string* out, onnx_type_cc::ElementTypeRow row) {
+                                      absl::StrAppend(out, onnx_type_cc::ElementTypeName(row.onnx));
+                                    });
   return absl::InvalidArgumentError(absl::StrCat("element type ",
-                                                 ElementTypeName(onnx_element_type),
+                                                 onnx_type_cc::ElementTypeName(onnx_element_type),
                                                  " is not supported; wanted one of ", known));
 }
 
@@ -71,8 +74,9 @@ absl::Status CheckSize(const ir::TensorType& type) {
   for (const int64_t dim : type.dims) {
     const int64_t factor = std::max<int64_t>(dim, 1);
     if (dim >= 0 && !__builtin_mul_overflow(bytes, factor, &bytes) && bytes <= kMaxBytes) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is ", Show(type), "; wanted no negative dimension and at most 2^60 bytes in all"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", onnx_type_cc::Show(type),
+                     "; wanted no negative dimension and at most 2^60 bytes in all"));
   }
   return absl::OkStatus();
 }
@@ -90,7 +94,7 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input) {
   ORRERY_ASSIGN_OR_RETURN(const ir::DType dtype, ElementType(tensor.elem_type()));
   ir::TensorType type{.dtype = dtype, .dims = {}, .sharding = {}};
   for (int d = 0; d < tensor.shape().dim_size(); ++d) {
-    const Dimension& dimension = tensor.shape().dim(d);
+    const onnx_type_cc::Dimension& dimension = tensor.shape().dim(d);
     if (!dimension.has_dim_value()) {
       const std::string symbol = Printable(SymbolOf(input, d));
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " is dynamic ('", symbol,
@@ -118,7 +122,7 @@ bool Agrees(const onnx::TypeProto& declared, const ir::TensorType& type) {
   if (!AgreesInRank(declared, type)) return false;
   const onnx::TensorShapeProto& shape = declared.tensor_type().shape();
   for (int d = 0; d < shape.dim_size(); ++d) {
-    const Dimension& dimension = shape.dim(d);
+    const onnx_type_cc::Dimension& dimension = shape.dim(d);
     if (dimension.has_dim_value() && dimension.dim_value() != type.dims[static_cast<size_t>(d)]) {
       return false;
     }
@@ -131,11 +135,11 @@ std::string ToString(const onnx::TypeProto& type) {
   if (!type.has_tensor_type()) return "no tensor";
   const onnx::TypeProto_Tensor& tensor = type.tensor_type();
   const auto dtype = ElementType(tensor.elem_type());
-  std::string text =
-      dtype.ok() ? std::string(ir::ToString(*dtype)) : ElementTypeName(tensor.elem_type());
+  std::string text = dtype.ok() ? std::string(ir::ToString(*dtype))
+                                : onnx_type_cc::ElementTypeName(tensor.elem_type());
   if (!tensor.has_shape()) return absl::StrCat(text, "[of unknown rank]");
-  std::string dims =
-      absl::StrJoin(tensor.shape().dim(), ",", [](std::string* out, const Dimension& d) {
+  std::string dims = absl::StrJoin(
+      tensor.shape().dim(), ",", [](std::string* out, const onnx_type_cc::Dimension& d) {
         absl::StrAppend(out, d.has_dim_value()       ? absl::StrCat(d.dim_value())
                              : d.dim_param().empty() ? "?"
                                                      : Printable(d.dim_param()));

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_ONNX_TYPE_H_
-#define ORRERY_IMPORTER_ONNX_TYPE_H_
+#ifndef ORRERY_IMPORTER_ONNX_ONNX_TYPE_H_
+#define ORRERY_IMPORTER_ONNX_ONNX_TYPE_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -40,4 +40,4 @@ std::string ToString(const onnx::TypeProto& type);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_ONNX_TYPE_H_
+#endif  // ORRERY_IMPORTER_ONNX_ONNX_TYPE_H_

@@ -1,13 +1,14 @@
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_type.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "importer/onnx/symbols.h"
 #include "importer/onnx_test_util.h"
-#include "importer/symbols.h"
 
 namespace orrery::importer {
+namespace onnx_type_test_cc {
 namespace {
 
 // The type of the first input of a graph, as ONNX's text form writes it.
@@ -117,4 +118,5 @@ TEST(FindSymbols, BatchAndSymbolDisagree) {
 }
 
 }  // namespace
+}  // namespace onnx_type_test_cc
 }  // namespace orrery::importer

@@ -1,4 +1,4 @@
-#include "importer/rare_batch.h"
+#include "importer/onnx/rare_batch.h"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,7 @@
 #include <string>
 
 namespace orrery::importer {
+namespace rare_batch_cc {
 namespace {
 
 constexpr std::array<int64_t, 8> kPrimes = {10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079};
@@ -63,9 +64,10 @@ class PrimeFinder {
 };
 
 }  // namespace
+}  // namespace rare_batch_cc
 
 int64_t RareBatch(const onnx::GraphProto& graph, const SymbolValues& symbols) {
-  PrimeFinder finder;
+  rare_batch_cc::PrimeFinder finder;
   finder.Add(graph);
   for (const auto& [name, value] : symbols.values) finder.Add(value);
   return finder.Found();

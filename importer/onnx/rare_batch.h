@@ -1,11 +1,11 @@
-#ifndef ORRERY_IMPORTER_RARE_BATCH_H_
-#define ORRERY_IMPORTER_RARE_BATCH_H_
+#ifndef ORRERY_IMPORTER_ONNX_RARE_BATCH_H_
+#define ORRERY_IMPORTER_ONNX_RARE_BATCH_H_
 
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
 
-#include "importer/symbols.h"
+#include "importer/onnx/symbols.h"
 #include "ir/function.h"
 
 // A batch that no other size of a model is a multiple of tells what is computed from it.
@@ -22,4 +22,4 @@ bool HasSizeOf(const ir::Function& function, int64_t batch);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_RARE_BATCH_H_
+#endif  // ORRERY_IMPORTER_ONNX_RARE_BATCH_H_

@@ -1,4 +1,4 @@
-#include "importer/symbols.h"
+#include "importer/onnx/symbols.h"
 
 #include <algorithm>
 #include <set>
@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/printable.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
@@ -20,6 +20,7 @@ std::string SymbolOf(const onnx::ValueInfoProto& value, int dim) {
   return name.empty() ? absl::StrCat(value.name(), ".", dim) : name;
 }
 
+namespace symbols_cc {
 namespace {
 
 // The symbols of the dynamic dimensions of all inputs.
@@ -154,31 +155,32 @@ absl::Status CheckAllSet(const SymbolValues& symbols, const std::vector<std::str
 }
 
 }  // namespace
+}  // namespace symbols_cc
 
 absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
                                          const onnx::GraphProto& graph) {
-  ORRERY_RETURN_IF_ERROR(CheckGiven(options, graph));
+  ORRERY_RETURN_IF_ERROR(symbols_cc::CheckGiven(options, graph));
   SymbolValues symbols = {.values = options.symbols};
-  const BatchSymbols batch = FindBatchSymbols(graph);
+  const symbols_cc::BatchSymbols batch = symbols_cc::FindBatchSymbols(graph);
   std::vector<std::string> settable;
   for (const std::string& symbol : batch.all) {
-    if (batch.plain || SaysBatch(symbol)) settable.push_back(symbol);
+    if (batch.plain || symbols_cc::SaysBatch(symbol)) settable.push_back(symbol);
   }
   if (options.batch_size > 0) {
     for (const std::string& symbol : settable) symbols.values.emplace(symbol, options.batch_size);
     for (const std::string& symbol : batch.all) {
       const auto found = symbols.values.find(symbol);
       if (found == symbols.values.end() || found->second == options.batch_size) continue;
-      return Disagreement(symbol, symbols, options.batch_size, graph);
+      return symbols_cc::Disagreement(symbol, symbols, options.batch_size, graph);
     }
   }
-  ORRERY_RETURN_IF_ERROR(CheckAllSet(symbols, settable, graph));
+  ORRERY_RETURN_IF_ERROR(symbols_cc::CheckAllSet(symbols, settable, graph));
   for (const std::string& symbol : batch.all) {
     if (symbols.values.at(symbol) == symbols.values.at(batch.all[0])) {
       symbols.batch.push_back(symbol);
     }
   }
-  if (!batch.all.empty()) symbols.fixed = FixedInputs(graph);
+  if (!batch.all.empty()) symbols.fixed = symbols_cc::FixedInputs(graph);
   return symbols;
 }
 
@@ -186,7 +188,8 @@ bool MakeBatchDynamic(onnx::GraphProto& graph, SymbolValues& symbols) {
   constexpr char kSymbol[] = "the batch";
   int64_t batch = 0;
   absl::flat_hash_set<std::string> inputs;
-  for (const onnx::ValueInfoProto* input : DataInputs(graph)) inputs.insert(input->name());
+  for (const onnx::ValueInfoProto* input : symbols_cc::DataInputs(graph))
+    inputs.insert(input->name());
   for (onnx::ValueInfoProto& input : *graph.mutable_input()) {
     if (!inputs.contains(input.name())) continue;
     onnx::TensorShapeProto& shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();

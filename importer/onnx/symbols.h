@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_SYMBOLS_H_
-#define ORRERY_IMPORTER_SYMBOLS_H_
+#ifndef ORRERY_IMPORTER_ONNX_SYMBOLS_H_
+#define ORRERY_IMPORTER_ONNX_SYMBOLS_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "importer/onnx.h"
+#include "importer/import_options.h"
 
 namespace orrery::importer {
 
@@ -43,4 +43,4 @@ onnx::ValueInfoProto Bound(const SymbolValues& symbols, onnx::ValueInfoProto inp
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_SYMBOLS_H_
+#endif  // ORRERY_IMPORTER_ONNX_SYMBOLS_H_

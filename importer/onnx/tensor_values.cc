@@ -1,4 +1,4 @@
-#include "importer/tensor_values.h"
+#include "importer/onnx/tensor_values.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +13,7 @@
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace tensor_values_cc {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
@@ -123,28 +124,32 @@ bool HasNan(const Reals& reals) {
 }
 
 }  // namespace
+}  // namespace tensor_values_cc
 
 absl::StatusOr<std::optional<ir::Tensor>> TensorOf(const onnx::TensorProto& tensor,
                                                    const ir::TensorType& type) {
   const int64_t count = ir::ElementCount(type.dims);
   if (count > kMaxValues || tensor.data_location() == onnx::TensorProto::EXTERNAL ||
-      (count > 0 && !HasData(tensor))) {
+      (count > 0 && !tensor_values_cc::HasData(tensor))) {
     return std::nullopt;
   }
-  ir::Attribute values =
-      tensor.has_raw_data() ? Raw(tensor.raw_data(), type.dtype) : Typed(tensor, type.dtype);
-  if (Count(values) != static_cast<size_t>(count)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("holds ", Count(values), " elements; its shape wants ", count));
+  ir::Attribute values = tensor.has_raw_data()
+                             ? tensor_values_cc::Raw(tensor.raw_data(), type.dtype)
+                             : tensor_values_cc::Typed(tensor, type.dtype);
+  if (tensor_values_cc::Count(values) != static_cast<size_t>(count)) {
+    return absl::InvalidArgumentError(absl::StrCat("holds ", tensor_values_cc::Count(values),
+                                                   " elements; its shape wants ", count));
   }
   if (ir::IsFloat(type.dtype)) {
-    return ir::Tensor::OfFloats(type.dtype, type.dims, std::get<Reals>(std::move(values)));
+    return ir::Tensor::OfFloats(type.dtype, type.dims,
+                                std::get<tensor_values_cc::Reals>(std::move(values)));
   }
-  return ir::Tensor::OfInts(type.dtype, type.dims, std::get<Integers>(std::move(values)));
+  return ir::Tensor::OfInts(type.dtype, type.dims,
+                            std::get<tensor_values_cc::Integers>(std::move(values)));
 }
 
 ir::AttributeSet KeptValues(const ir::Tensor& tensor) {
-  const bool keeps = tensor.size() <= kMaxValues && !HasNan(tensor.floats());
+  const bool keeps = tensor.size() <= kMaxValues && !tensor_values_cc::HasNan(tensor.floats());
   return keeps ? ir::ConstantAttributes(tensor) : ir::AttributeSet();
 }
 
@@ -155,7 +160,7 @@ absl::StatusOr<ir::AttributeSet> ValuesOf(const onnx::TensorProto& tensor,
 }
 
 bool AllEqual(const onnx::TensorProto& tensor) {
-  if (!HasData(tensor)) return false;
+  if (!tensor_values_cc::HasData(tensor)) return false;
   if (!tensor.has_raw_data()) {
     const auto equal = [](const auto& field) {
       return std::adjacent_find(field.begin(), field.end(), std::not_equal_to<>()) == field.end();

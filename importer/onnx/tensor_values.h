@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_TENSOR_VALUES_H_
-#define ORRERY_IMPORTER_TENSOR_VALUES_H_
+#ifndef ORRERY_IMPORTER_ONNX_TENSOR_VALUES_H_
+#define ORRERY_IMPORTER_ONNX_TENSOR_VALUES_H_
 
 #include <onnx/onnx_pb.h>
 
@@ -34,4 +34,4 @@ bool AllEqual(const onnx::TensorProto& tensor);
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_TENSOR_VALUES_H_
+#endif  // ORRERY_IMPORTER_ONNX_TENSOR_VALUES_H_

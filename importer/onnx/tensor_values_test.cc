@@ -1,13 +1,14 @@
-#include "importer/tensor_values.h"
+#include "importer/onnx/tensor_values.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_type.h"
 #include "support/check.h"
 
 namespace orrery::importer {
+namespace tensor_values_test_cc {
 namespace {
 
 onnx::TensorProto Tensor(onnx::TensorProto_DataType type, std::initializer_list<int64_t> dims) {
@@ -97,4 +98,5 @@ TEST(ValuesOf, WrongLength) {
 }
 
 }  // namespace
+}  // namespace tensor_values_test_cc
 }  // namespace orrery::importer

@@ -1,4 +1,4 @@
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace execute_cc {
 namespace {
 
 constexpr int64_t kMaxExecutedRanks = 4096;
@@ -263,6 +264,7 @@ absl::Status SetInputs(const Function& function, const NamedTensors& inputs,
 }
 
 }  // namespace
+}  // namespace execute_cc
 
 std::string ExecutionName(const Function& function, ValueId value) {
   const absl::string_view name = function.value_name(value);
@@ -272,19 +274,20 @@ std::string ExecutionName(const Function& function, ValueId value) {
 absl::Status ExecuteRanks(const Function& function, std::span<const int64_t> ranks,
                           const Surroundings& around, const ExecuteOptions& options,
                           std::vector<RankValues>& values) {
-  return Lockstep(function, ranks, around, options, values).Run();
+  return execute_cc::Lockstep(function, ranks, around, options, values).Run();
 }
 
 absl::StatusOr<Execution> Execute(const Function& function, const NamedTensors& inputs,
                                   const ExecuteOptions& options) {
   const Mesh& mesh = function.mesh();
-  if (!mesh.empty() && mesh.size() > kMaxExecutedRanks) {
+  if (!mesh.empty() && mesh.size() > execute_cc::kMaxExecutedRanks) {
     return absl::InvalidArgumentError(absl::StrCat(function.name(), ": got ", mesh.size(),
-                                                   " ranks; wanted at most ", kMaxExecutedRanks));
+                                                   " ranks; wanted at most ",
+                                                   execute_cc::kMaxExecutedRanks));
   }
   const std::vector<int64_t> ranks = AllRanks(mesh);
   std::vector<RankValues> values(ranks.size(), RankValues(function.value_limit()));
-  ORRERY_RETURN_IF_ERROR(SetInputs(function, inputs, options, values));
+  ORRERY_RETURN_IF_ERROR(execute_cc::SetInputs(function, inputs, options, values));
   ORRERY_RETURN_IF_ERROR(ExecuteRanks(function, ranks, {}, options, values));
   Execution execution;
   for (const Output& output : function.outputs()) {

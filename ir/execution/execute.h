@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_EXECUTE_H_
-#define ORRERY_IR_EXECUTE_H_
+#ifndef ORRERY_IR_EXECUTION_EXECUTE_H_
+#define ORRERY_IR_EXECUTION_EXECUTE_H_
 
 #include <cstdint>
 #include <functional>
@@ -67,4 +67,4 @@ absl::Status ExecuteRanks(const Function& function, std::span<const int64_t> ran
 
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_EXECUTE_H_
+#endif  // ORRERY_IR_EXECUTION_EXECUTE_H_

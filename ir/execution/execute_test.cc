@@ -1,13 +1,14 @@
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "ir/tensor_parts.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace orrery::ir {
+namespace execute_test_cc {
 namespace {
 
 Tensor Floats(Dims dims, std::vector<double> values, DType dtype = DType::kF32) {
@@ -271,4 +272,5 @@ func @f (%0: f32[1] data) {
 }
 
 }  // namespace
+}  // namespace execute_test_cc
 }  // namespace orrery::ir

@@ -10,12 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "tests/ir_text/examples.h"
 
 // The gradient rule of every op kind against finite differences of its `evaluate`, on the examples.
 
 namespace orrery::ir {
+namespace op_gradient_test_cc {
 namespace {
 
 using examples::Example;
@@ -268,4 +269,5 @@ TEST(OpGradients, AreTheDerivatives) {
 }
 
 }  // namespace
+}  // namespace op_gradient_test_cc
 }  // namespace orrery::ir

@@ -6,6 +6,7 @@
 // token. Samples come first, as in all models; the recurrence runs over time first.
 
 namespace orrery::ir {
+namespace lstm_model_cc {
 namespace {
 
 constexpr ModelKey kKeys[] = {
@@ -47,13 +48,14 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 }
 
 }  // namespace
+}  // namespace lstm_model_cc
 
 extern constinit const ModelInfo kLstmModel = {
     .name = "lstm",
     .summary = "a language model of stacked LSTM layers",
-    .keys = kKeys,
+    .keys = lstm_model_cc::kKeys,
     .default_batch = 32,
-    .build = Build,
+    .build = lstm_model_cc::Build,
 };
 
 }  // namespace orrery::ir

@@ -8,15 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
-#include "ir/results_test_util.h"
+#include "ir/ops/results_test_util.h"
 #include "ir/tensor.h"
 #include "ir/tensor_parts.h"
 
 // Attention in parts: by hand what parts of it compute, cost and say when they do not fit. That its
 // rules split it right is for sharding_oracle_test.cc to say, and that a ring is the whole for
-// transforms/ring_attention_test.cc.
+// transforms/sharding/ring_attention_test.cc.
 
 namespace orrery::ir {
+namespace attention_test_cc {
 namespace {
 
 constexpr double kLowest = std::numeric_limits<float>::lowest();
@@ -298,4 +299,5 @@ TEST(Attention, InARingCountsOnePart) {
 }
 
 }  // namespace
+}  // namespace attention_test_cc
 }  // namespace orrery::ir

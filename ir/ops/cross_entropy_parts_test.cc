@@ -8,12 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/infer_test_util.h"
-#include "ir/results_test_util.h"
+#include "ir/ops/results_test_util.h"
 #include "ir/tensor.h"
 
 // The loss in parts against the loss in one, and what it says when it cannot be.
 
 namespace orrery::ir {
+namespace cross_entropy_parts_test_cc {
 namespace {
 
 // Loss and gradient.
@@ -165,4 +166,5 @@ TEST(CrossEntropyParts, SayWhatIsNoLabel) {
 }
 
 }  // namespace
+}  // namespace cross_entropy_parts_test_cc
 }  // namespace orrery::ir

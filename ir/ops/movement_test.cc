@@ -9,11 +9,12 @@
 #include "ir/builder.h"
 #include "ir/infer_test_util.h"
 #include "ir/tensor.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 // Types, errors and gradients of the ops that move elements.
 
 namespace orrery::ir {
+namespace movement_test_cc {
 namespace {
 
 TEST(Movement, SplitsAreKeptThroughAReshapeWherePartsStayContiguous) {
@@ -324,4 +325,5 @@ TEST(Resize, AsOnnxDocumentsIt) {
 }
 
 }  // namespace
+}  // namespace movement_test_cc
 }  // namespace orrery::ir

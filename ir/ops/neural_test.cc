@@ -8,13 +8,14 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
-#include "ir/results_test_util.h"
+#include "ir/ops/results_test_util.h"
 #include "ir/tensor.h"
 
 // What the ops of neural nets compute, by hand; what they cost; how their gradients are made; and
 // what they say when they cannot. That gradients are derivatives is for op_gradient_test.cc to say.
 
 namespace orrery::ir {
+namespace neural_test_cc {
 namespace {
 
 Tensor F(Dims dims, std::vector<double> values) {
@@ -335,4 +336,5 @@ TEST(Fourier, TransformsBack) {
 }
 
 }  // namespace
+}  // namespace neural_test_cc
 }  // namespace orrery::ir

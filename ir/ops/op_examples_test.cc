@@ -9,6 +9,7 @@
 // What `evaluate` of every op kind must keep to, on the examples of its texts.
 
 namespace orrery::ir {
+namespace op_examples_test_cc {
 namespace {
 
 using examples::Example;
@@ -122,4 +123,5 @@ TEST(OpExamples, NoOperandsCrash) {
 }
 
 }  // namespace
+}  // namespace op_examples_test_cc
 }  // namespace orrery::ir

@@ -14,6 +14,7 @@
 // What the pointwise and reducing ops compute, and what they say when they cannot.
 
 namespace orrery::ir {
+namespace pointwise_test_cc {
 namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
@@ -258,4 +259,5 @@ TEST(PointwiseErrors, SayWhatWasWanted) {
 }
 
 }  // namespace
+}  // namespace pointwise_test_cc
 }  // namespace orrery::ir

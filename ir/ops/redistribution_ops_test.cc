@@ -14,6 +14,7 @@
 // The ops that change a layout, each against what the ranks hold before and after.
 
 namespace orrery::ir {
+namespace redistribution_ops_test_cc {
 namespace {
 
 using Random = std::mt19937_64;
@@ -360,4 +361,5 @@ TEST(Redistributions, SayWhatAxesTheyWant) {
 }
 
 }  // namespace
+}  // namespace redistribution_ops_test_cc
 }  // namespace orrery::ir

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_RESULTS_TEST_UTIL_H_
-#define ORRERY_IR_RESULTS_TEST_UTIL_H_
+#ifndef ORRERY_IR_OPS_RESULTS_TEST_UTIL_H_
+#define ORRERY_IR_OPS_RESULTS_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
 
@@ -35,4 +35,4 @@ inline std::vector<Tensor> Results(OpKind kind, const std::vector<Tensor>& opera
 
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_RESULTS_TEST_UTIL_H_
+#endif  // ORRERY_IR_OPS_RESULTS_TEST_UTIL_H_

@@ -10,9 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
 #include "ir/tensor.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace orrery::ir {
+namespace unary_test_cc {
 namespace {
 
 std::vector<const UnaryFunction*> AllFunctions() {
@@ -125,4 +126,5 @@ TEST(UnaryFunctions, SayWhatTheyTake) {
 }
 
 }  // namespace
+}  // namespace unary_test_cc
 }  // namespace orrery::ir

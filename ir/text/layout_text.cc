@@ -1,4 +1,4 @@
-#include "ir/layout_text.h"
+#include "ir/text/layout_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,46 +8,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
-#include "ir/text_scanner.h"
+#include "ir/sharding_text.h"
+#include "ir/text/text_scanner.h"
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace layout_text_cc {
 namespace {
 
-constexpr std::array<absl::string_view, 5> kReductions = {"sum", "avg", "product", "max", "min"};
-
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
-std::string BlockText(int64_t block) {
-  if (block == kNestedChunks) return "";
-  return block == kBalancedChunks ? "/balanced" : absl::StrCat("/", block);
-}
-
-// Calls it with runs of axes: the names of those that stand in a list.
-template <typename NamesOf>
-std::string TextBy(const Sharding& sharding, const Dims& dims, NamesOf names_of) {
-  std::string text = "[";
-  for (size_t d = 0; d < dims.size(); ++d) {
-    absl::StrAppend(&text, d == 0 ? "" : ",", dims[d]);
-    const AxisList axes = sharding.at(d);
-    if (!axes.empty()) absl::StrAppend(&text, "@", names_of(axes), BlockText(sharding.block(d)));
-  }
-  absl::StrAppend(&text, "]");
-  if (sharding.partial.empty()) return text;
-  absl::StrAppend(&text, " partial(");
-  const std::span<const AxisIndex> partial = sharding.partial.axes();
-  for (size_t i = 0; i < partial.size();) {
-    const Reduction reduction = sharding.reductions[partial[i]];
-    absl::StrAppend(&text, i == 0 ? "" : ",");
-    AxisList axes;
-    for (; i < partial.size() && sharding.reductions[partial[i]] == reduction; ++i) {
-      axes.push_back(partial[i]);
-    }
-    absl::StrAppend(&text, names_of(axes));
-    if (reduction != Reduction::kSum) absl::StrAppend(&text, ":", ToString(reduction));
-  }
-  return absl::StrCat(text, ")");
-}
 
 std::string Show(const Mesh& mesh, const SubAxis& sub) {
   const Axis& axis = mesh.axes()[sub.axis];
@@ -213,25 +182,11 @@ absl::Status Append(const MeshRefinement& mesh, const SubAxis& sub, AxisList& us
 }
 
 }  // namespace
-
-absl::string_view ToString(Reduction reduction) {
-  return kReductions[static_cast<size_t>(reduction)];
-}
-
-std::optional<Reduction> ParseReduction(absl::string_view name) {
-  if (name == "average") return Reduction::kAverage;
-  const auto found = std::ranges::find(kReductions, name);
-  if (found == kReductions.end()) return std::nullopt;
-  return static_cast<Reduction>(found - kReductions.begin());
-}
-
-std::string LayoutText(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
-  return TextBy(sharding, dims, [&mesh](const AxisList& axes) { return mesh.Names(axes); });
-}
+}  // namespace layout_text_cc
 
 std::string LayoutText(const ReadLayout& layout) {
   const MeshRefinement& mesh = layout.mesh;
-  return TextBy(layout.sharding, layout.dims, [&mesh](const AxisList& axes) {
+  return LayoutTextBy(layout.sharding, layout.dims, [&mesh](const AxisList& axes) {
     std::vector<SubAxis> joined;
     for (const AxisIndex axis : axes.axes()) {
       const SubAxis& part = mesh.parts[axis];
@@ -245,7 +200,7 @@ std::string LayoutText(const ReadLayout& layout) {
     }
     std::string text;
     for (const SubAxis& sub : joined) {
-      absl::StrAppend(&text, text.empty() ? "" : ".", Show(mesh.whole, sub));
+      absl::StrAppend(&text, text.empty() ? "" : ".", layout_text_cc::Show(mesh.whole, sub));
     }
     return text;
   });
@@ -255,42 +210,44 @@ absl::StatusOr<MeshRefinement> RefineMesh(const Mesh& mesh, const std::vector<Su
   MeshRefinement refinement{.whole = mesh, .refined = {}, .parts = {}};
   for (const SubAxis& sub : wanted) {
     if (sub.axis < mesh.axes().size()) continue;
-    return Wrong(
+    return layout_text_cc::Wrong(
         absl::StrCat("found a part of axis ", int{sub.axis}, "; wanted one of ", ToString(mesh)));
   }
   for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
-    ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> cuts, CutsOf(mesh, axis, wanted));
+    ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> cuts,
+                            layout_text_cc::CutsOf(mesh, axis, wanted));
     if (cuts.size() == 1) refinement.parts.push_back({axis, 1, 1});
     for (size_t i = 1; i < cuts.size(); ++i) {
       refinement.parts.push_back({axis, cuts[i - 1], cuts[i] / cuts[i - 1]});
     }
   }
   std::vector<Axis> axes;
-  NameParts(mesh, refinement.parts, axes);
+  layout_text_cc::NameParts(mesh, refinement.parts, axes);
   if (!Mesh::Fits(axes)) {
-    return Wrong(absl::StrCat("the sub-axes cut ", ToString(mesh), " into ", axes.size(),
-                              " axes; wanted at most ", kMaxAxes));
+    return layout_text_cc::Wrong(absl::StrCat("the sub-axes cut ", ToString(mesh), " into ",
+                                              axes.size(), " axes; wanted at most ", kMaxAxes));
   }
   refinement.refined = Mesh(std::move(axes));
   return refinement;
 }
 
 absl::StatusOr<ReadLayout> ParseLayout(absl::string_view text, const Mesh& mesh) {
-  ORRERY_ASSIGN_OR_RETURN(const Draft draft, Reader(text, mesh).Read());
+  ORRERY_ASSIGN_OR_RETURN(const layout_text_cc::Draft draft,
+                          layout_text_cc::Reader(text, mesh).Read());
   ReadLayout layout;
-  ORRERY_ASSIGN_OR_RETURN(layout.mesh, RefineMesh(mesh, AllOf(draft)));
+  ORRERY_ASSIGN_OR_RETURN(layout.mesh, RefineMesh(mesh, layout_text_cc::AllOf(draft)));
   layout.dims = draft.dims;
   AxisList used, partial;
   for (size_t d = 0; d < draft.dims.size(); ++d) {
     AxisList axes;
     for (const SubAxis& sub : draft.split[d]) {
-      ORRERY_RETURN_IF_ERROR(Append(layout.mesh, sub, used, axes));
+      ORRERY_RETURN_IF_ERROR(layout_text_cc::Append(layout.mesh, sub, used, axes));
     }
     layout.sharding.Set(d, draft.dims.size(), axes, draft.blocks[d]);
   }
   for (const auto& [sub, reduction] : draft.partial) {
     AxisList added;
-    ORRERY_RETURN_IF_ERROR(Append(layout.mesh, sub, used, added));
+    ORRERY_RETURN_IF_ERROR(layout_text_cc::Append(layout.mesh, sub, used, added));
     for (const AxisIndex axis : added.axes()) {
       partial.push_back(axis);
       layout.sharding.reductions[axis] = reduction;

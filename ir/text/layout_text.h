@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_LAYOUT_TEXT_H_
-#define ORRERY_IR_LAYOUT_TEXT_H_
+#ifndef ORRERY_IR_TEXT_LAYOUT_TEXT_H_
+#define ORRERY_IR_TEXT_LAYOUT_TEXT_H_
 
 #include <cstdint>
 #include <optional>
@@ -17,18 +17,10 @@
 
 namespace orrery::ir {
 
-/// "sum", "avg", "product", "max" or "min".
-absl::string_view ToString(Reduction reduction);
-/// The inverse of ToString, and "average"; nothing for an unknown name.
-std::optional<Reduction> ParseReduction(absl::string_view name);
-
 // Ours, as in the types of the IR: "[64@dp,512@hp.dp/100] partial(hp:max)". The axes of a dimension
 // stand behind its size, the outermost first, and behind them the block: a number, or "balanced";
 // without one, nested chunks. Partial axes of one reduction stand together, those of another behind
 // a comma: "partial(dp,hp.pp:avg)". Without a reduction it is a sum.
-
-/// The layout as text, without the element type in front.
-std::string LayoutText(const Sharding& sharding, const Dims& dims, const Mesh& mesh);
 
 /// A part of an axis, as Shardy writes it: hp:(2)4 is the sub-axis of size 4 inside of the 2 outer
 /// parts of hp. An axis whose size is not outer × size × something does not have it.
@@ -109,4 +101,4 @@ absl::StatusOr<std::string> PlacementText(const Sharding& sharding, const Dims& 
 
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_LAYOUT_TEXT_H_
+#endif  // ORRERY_IR_TEXT_LAYOUT_TEXT_H_

@@ -1,4 +1,4 @@
-#include "ir/layout_text.h"
+#include "ir/text/layout_text.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,9 +10,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/layout.h"
-#include "ir/text.h"
+#include "ir/sharding_text.h"
+#include "ir/text/text.h"
 
 namespace orrery::ir {
+namespace layout_text_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -297,4 +299,5 @@ TEST(LayoutTexts, AreReadWhateverTheySay) {
 }
 
 }  // namespace
+}  // namespace layout_text_test_cc
 }  // namespace orrery::ir

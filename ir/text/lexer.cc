@@ -1,4 +1,4 @@
-#include "ir/lexer.h"
+#include "ir/text/lexer.h"
 
 #include <cctype>
 
@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::ir {
+namespace lexer_cc {
 namespace {
 
 bool IsWordCharacter(char c) {
@@ -21,6 +22,7 @@ bool AllDigits(absl::string_view text) {
 }
 
 }  // namespace
+}  // namespace lexer_cc
 
 char Lexer::Take() {
   const char c = text_[at_++];
@@ -46,7 +48,7 @@ void Lexer::Skip() {
 }
 
 Token Lexer::Word(Token token) {
-  while (!AtEnd() && IsWordCharacter(Peek())) token.text += Take();
+  while (!AtEnd() && lexer_cc::IsWordCharacter(Peek())) token.text += Take();
   return token;
 }
 
@@ -92,14 +94,14 @@ Token Lexer::Next() {
     token = Word(token);
     if (token.text.empty())
       return {TokenKind::kBad, "'%' without a name", token.line, token.column};
-    if (AllDigits(token.text)) token.kind = TokenKind::kNumbered;
+    if (lexer_cc::AllDigits(token.text)) token.kind = TokenKind::kNumbered;
     return token;
   }
   if (c == '"') {
     token.kind = TokenKind::kString;
     return Text(token);
   }
-  if (IsWordCharacter(c)) {
+  if (lexer_cc::IsWordCharacter(c)) {
     token.kind = TokenKind::kWord;
     return Word(token);
   }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_LEXER_H_
-#define ORRERY_IR_LEXER_H_
+#ifndef ORRERY_IR_TEXT_LEXER_H_
+#define ORRERY_IR_TEXT_LEXER_H_
 
 #include <cstdint>
 #include <string>
@@ -50,4 +50,4 @@ class Lexer {
 
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_LEXER_H_
+#endif  // ORRERY_IR_TEXT_LEXER_H_

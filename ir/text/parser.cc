@@ -7,13 +7,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "ir/layout_text.h"
-#include "ir/lexer.h"
-#include "ir/text.h"
+#include "ir/names.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
+#include "ir/text/lexer.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace parser_cc {
 namespace {
 
 std::string Show(const Token& token) {
@@ -379,9 +382,10 @@ class Parser {
 };
 
 }  // namespace
+}  // namespace parser_cc
 
 absl::StatusOr<std::vector<Function>> ParseFunctions(absl::string_view text) {
-  return Parser(text).Functions();
+  return parser_cc::Parser(text).Functions();
 }
 
 absl::StatusOr<Function> ParseFunction(absl::string_view text) {

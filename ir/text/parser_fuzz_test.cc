@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/status.h"
 #include "tests/ir_text/golden.h"
 #include "tests/ir_text/random_function.h"
@@ -18,6 +18,7 @@
 // silently.
 
 namespace orrery::ir {
+namespace parser_fuzz_test_cc {
 namespace {
 
 // "12:7: found …; wanted …".
@@ -228,4 +229,5 @@ TEST(ParserFuzz, DeepFunctions) {
 }
 
 }  // namespace
+}  // namespace parser_fuzz_test_cc
 }  // namespace orrery::ir

@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
-#include "ir/text_scanner.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
+#include "ir/text/text_scanner.h"
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace placement_text_cc {
 namespace {
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -193,9 +195,10 @@ std::string OrderText(const Sharding& sharding, size_t rank) {
 }
 
 }  // namespace
+}  // namespace placement_text_cc
 
 absl::StatusOr<Sharding> ParsePlacements(absl::string_view text, const Mesh& mesh, size_t rank) {
-  return Reader(text, mesh, rank).Read();
+  return placement_text_cc::Reader(text, mesh, rank).Read();
 }
 
 absl::StatusOr<std::string> PlacementText(const Sharding& sharding, const Dims& dims,
@@ -204,10 +207,11 @@ absl::StatusOr<std::string> PlacementText(const Sharding& sharding, const Dims& 
   const bool is_long = style == PlacementStyle::kLong;
   std::vector<std::string> placements;
   for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(mesh.axes().size()); ++axis) {
-    placements.push_back(OnePlacementText(nested, dims.size(), axis, is_long));
+    placements.push_back(placement_text_cc::OnePlacementText(nested, dims.size(), axis, is_long));
   }
   const std::string text = absl::StrJoin(placements, is_long ? ", " : ",");
-  return absl::StrCat(is_long ? "[" : "", text, is_long ? "]" : "", OrderText(nested, dims.size()));
+  return absl::StrCat(is_long ? "[" : "", text, is_long ? "]" : "",
+                      placement_text_cc::OrderText(nested, dims.size()));
 }
 
 }  // namespace orrery::ir

@@ -9,11 +9,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
 
 // DTensor's placements: every order of axes in each of its forms.
 
 namespace orrery::ir {
+namespace placement_text_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -210,4 +212,5 @@ TEST(Placements, SayWhichFactorsAndOrdersThereAre) {
 }
 
 }  // namespace
+}  // namespace placement_text_test_cc
 }  // namespace orrery::ir

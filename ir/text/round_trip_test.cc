@@ -2,11 +2,12 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "tests/ir_text/random_function.h"
 
 namespace orrery::ir {
+namespace round_trip_test_cc {
 namespace {
 
 // That `a` and `b` say the same. Bytes that agree do not show it: print could leave something out.
@@ -90,4 +91,5 @@ TEST(RoundTrip, OfManyFunctionsInOneText) {
 }
 
 }  // namespace
+}  // namespace round_trip_test_cc
 }  // namespace orrery::ir

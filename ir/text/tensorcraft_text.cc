@@ -3,11 +3,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
-#include "ir/text_scanner.h"
+#include "ir/text/layout_text.h"
+#include "ir/text/text_scanner.h"
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace tensorcraft_text_cc {
 namespace {
 
 constexpr absl::string_view kNothing = "∅";
@@ -127,55 +128,61 @@ std::string MappingText(const Sharding& sharding, size_t rank, absl::string_view
 }
 
 }  // namespace
+}  // namespace tensorcraft_text_cc
 
 absl::StatusOr<TensorcraftLayout> ParseTensorcraft(absl::string_view text) {
   TextScanner scanner(text);
   ORRERY_RETURN_IF_ERROR(scanner.Expect("D_"));
-  ORRERY_ASSIGN_OR_RETURN(Mesh mesh, TakeMesh(scanner));
-  scanner.Take(kSpreadOver);
+  ORRERY_ASSIGN_OR_RETURN(Mesh mesh, tensorcraft_text_cc::TakeMesh(scanner));
+  scanner.Take(tensorcraft_text_cc::kSpreadOver);
   ORRERY_RETURN_IF_ERROR(scanner.Expect("{"));
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisList> mapping, TakeMapping(scanner, "}", mesh));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisList> mapping,
+                          tensorcraft_text_cc::TakeMapping(scanner, "}", mesh));
   std::vector<int64_t> blocks;
   if (scanner.Take("(")) {
-    ORRERY_ASSIGN_OR_RETURN(blocks, TakeBlocks(scanner, ")"));
+    ORRERY_ASSIGN_OR_RETURN(blocks, tensorcraft_text_cc::TakeBlocks(scanner, ")"));
   }
   if (!scanner.AtEnd()) return scanner.Expected("the end of the layout");
-  return Assemble(std::move(mesh), mapping, blocks);
+  return tensorcraft_text_cc::Assemble(std::move(mesh), mapping, blocks);
 }
 
 absl::StatusOr<TensorcraftLayout> ParseTensorcraftParts(const Mesh& mesh, absl::string_view mapping,
                                                         absl::string_view blocks) {
   TextScanner axes(mapping), sizes(blocks);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisList> lists, TakeMapping(axes, "", mesh));
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, TakeBlocks(sizes, ""));
-  return Assemble(mesh, lists, numbers);
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisList> lists,
+                          tensorcraft_text_cc::TakeMapping(axes, "", mesh));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
+                          tensorcraft_text_cc::TakeBlocks(sizes, ""));
+  return tensorcraft_text_cc::Assemble(mesh, lists, numbers);
 }
 
 absl::StatusOr<std::string> TensorcraftText(const Sharding& sharding, const Dims& dims,
                                             const Mesh& mesh, TextStyle style) {
   if (!sharding.partial.empty()) {
-    return Wrong(absl::StrCat("the values are partial over ", mesh.Names(sharding.partial),
-                              "; wanted whole ones, as tensorcraft knows no others"));
+    return tensorcraft_text_cc::Wrong(
+        absl::StrCat("the values are partial over ", mesh.Names(sharding.partial),
+                     "; wanted whole ones, as tensorcraft knows no others"));
   }
   ORRERY_ASSIGN_OR_RETURN(const Sharding blocked, InBlocks(sharding, dims, mesh));
   const bool ascii = style == TextStyle::kAscii;
-  const absl::string_view nothing = ascii ? "-" : kNothing;
+  const absl::string_view nothing = ascii ? "-" : tensorcraft_text_cc::kNothing;
   std::vector<std::string> sizes, blocks;
   for (const Axis& axis : mesh.axes()) sizes.push_back(absl::StrCat(axis.size));
   for (size_t d = 0; d < dims.size(); ++d) {
     const bool split = !blocked.at(d).empty();
     blocks.push_back(split ? absl::StrCat(blocked.block(d)) : std::string(nothing));
   }
-  return absl::StrCat("D_[", absl::StrJoin(sizes, ","), "]", ascii ? "" : kSpreadOver, "{",
-                      MappingText(blocked, dims.size(), nothing), "}(", absl::StrJoin(blocks, ","),
-                      ")");
+  return absl::StrCat("D_[", absl::StrJoin(sizes, ","), "]",
+                      ascii ? "" : tensorcraft_text_cc::kSpreadOver, "{",
+                      tensorcraft_text_cc::MappingText(blocked, dims.size(), nothing), "}(",
+                      absl::StrJoin(blocks, ","), ")");
 }
 
 absl::Status CheckTensorcraft(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
   ORRERY_RETURN_IF_ERROR(CheckSharding(sharding, dims, mesh));
   if (!sharding.partial.empty()) {
-    return Wrong(absl::StrCat("found values partial over ", mesh.Names(sharding.partial),
-                              "; wanted whole ones"));
+    return tensorcraft_text_cc::Wrong(absl::StrCat(
+        "found values partial over ", mesh.Names(sharding.partial), "; wanted whole ones"));
   }
   ORRERY_ASSIGN_OR_RETURN(const Sharding blocked, InBlocks(sharding, dims, mesh));
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -184,10 +191,10 @@ absl::Status CheckTensorcraft(const Sharding& sharding, const Dims& dims, const 
     // All parts but the last are full, and the last one begins before the end.
     const int64_t most = parts == 1 ? size : std::max<int64_t>(1, (size - 1) / (parts - 1));
     if (size >= parts && block <= most) continue;
-    return Wrong(absl::StrCat("dimension ", d, " of ", size, " in ", parts, " parts by blocks of ",
-                              block, " leaves some ranks without any; wanted ",
-                              size < parts ? "a size of at least " : "blocks of at most ",
-                              size < parts ? parts : most));
+    return tensorcraft_text_cc::Wrong(absl::StrCat(
+        "dimension ", d, " of ", size, " in ", parts, " parts by blocks of ", block,
+        " leaves some ranks without any; wanted ",
+        size < parts ? "a size of at least " : "blocks of at most ", size < parts ? parts : most));
   }
   return absl::OkStatus();
 }

@@ -7,11 +7,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
 
 // tensorcraft's mappings, read and printed, and which of them it has.
 
 namespace orrery::ir {
+namespace tensorcraft_text_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -213,4 +215,5 @@ TEST(ParseTensorcraftParts, ReadsEachPart) {
 }
 
 }  // namespace
+}  // namespace tensorcraft_text_test_cc
 }  // namespace orrery::ir

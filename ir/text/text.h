@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_TEXT_H_
-#define ORRERY_IR_TEXT_H_
+#ifndef ORRERY_IR_TEXT_TEXT_H_
+#define ORRERY_IR_TEXT_TEXT_H_
 
 #include <string>
 #include <vector>
@@ -35,13 +35,6 @@ absl::StatusOr<std::vector<Function>> ParseFunctions(absl::string_view text);
 /// The one function of a text; an error when there are none or several.
 absl::StatusOr<Function> ParseFunction(absl::string_view text);
 
-/// Whether a name needs no quotes: letters, digits and _ . / $ ' -, not all digits, no `//` in
-/// front.
-bool IsPlainName(absl::string_view name);
-
-/// `text` in double quotes, with \" \\ \n \t and \xNN escapes.
-std::string Quote(absl::string_view text);
-
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_TEXT_H_
+#endif  // ORRERY_IR_TEXT_TEXT_H_

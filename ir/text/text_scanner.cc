@@ -1,4 +1,4 @@
-#include "ir/text_scanner.h"
+#include "ir/text/text_scanner.h"
 
 #include <algorithm>
 
@@ -6,9 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/names.h"
 
 namespace orrery::ir {
+namespace text_scanner_cc {
 namespace {
 
 bool IsAlphanumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
@@ -17,6 +18,7 @@ bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)
 bool IsInsideCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 }  // namespace
+}  // namespace text_scanner_cc
 
 void TextScanner::Skip() {
   while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
@@ -48,7 +50,7 @@ std::string TextScanner::Word() {
   Skip();
   before_ = at_;
   while (at_ < text_.size() &&
-         (IsAlphanumeric(text_[at_]) || text_[at_] == '_' || text_[at_] == '-')) {
+         (text_scanner_cc::IsAlphanumeric(text_[at_]) || text_[at_] == '_' || text_[at_] == '-')) {
     ++at_;
   }
   return std::string(text_.substr(before_, at_ - before_));
@@ -57,7 +59,7 @@ std::string TextScanner::Word() {
 std::string TextScanner::Letters() {
   Skip();
   before_ = at_;
-  while (at_ < text_.size() && IsLetter(text_[at_])) ++at_;
+  while (at_ < text_.size() && text_scanner_cc::IsLetter(text_[at_])) ++at_;
   return std::string(text_.substr(before_, at_ - before_));
 }
 
@@ -87,7 +89,7 @@ absl::Status TextScanner::Found(size_t at, absl::string_view wanted) const {
   std::string found = "the end of the text";
   if (at < text_.size()) {
     size_t end = std::min(text_.size(), at + kShown);
-    while (end < text_.size() && IsInsideCharacter(text_[end])) ++end;
+    while (end < text_.size() && text_scanner_cc::IsInsideCharacter(text_[end])) ++end;
     found = Quote(text_.substr(at, end - at));
     if (end < text_.size()) absl::StrAppend(&found, "…");
   }

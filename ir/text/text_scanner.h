@@ -1,5 +1,5 @@
-#ifndef ORRERY_IR_TEXT_SCANNER_H_
-#define ORRERY_IR_TEXT_SCANNER_H_
+#ifndef ORRERY_IR_TEXT_TEXT_SCANNER_H_
+#define ORRERY_IR_TEXT_TEXT_SCANNER_H_
 
 #include <cstdint>
 #include <string>
@@ -43,4 +43,4 @@ class TextScanner {
 
 }  // namespace orrery::ir
 
-#endif  // ORRERY_IR_TEXT_SCANNER_H_
+#endif  // ORRERY_IR_TEXT_TEXT_SCANNER_H_

@@ -1,10 +1,11 @@
-#include "ir/text_scanner.h"
+#include "ir/text/text_scanner.h"
 
 #include <string>
 
 #include "gtest/gtest.h"
 
 namespace orrery::ir {
+namespace text_scanner_test_cc {
 namespace {
 
 std::string Said(const absl::Status& status) { return std::string(status.message()); }
@@ -84,4 +85,5 @@ TEST(TextScanner, ShowsTheBeginningOfWhatItFinds) {
 }
 
 }  // namespace
+}  // namespace text_scanner_test_cc
 }  // namespace orrery::ir

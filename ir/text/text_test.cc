@@ -1,4 +1,4 @@
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 #include <string>
 #include <vector>
@@ -8,9 +8,11 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "ir/names.h"
 #include "tests/ir_text/golden.h"
 
 namespace orrery::ir {
+namespace text_test_cc {
 namespace {
 
 TEST(Text, GoldenTextsPrintAsTheyStand) {
@@ -229,4 +231,5 @@ TEST(Parser, TakesAnOpOfManyResults) {
 }
 
 }  // namespace
+}  // namespace text_test_cc
 }  // namespace orrery::ir

@@ -1,4 +1,4 @@
-#include "lowering/astra_plan.h"
+#include "lowering/astra/astra_plan.h"
 
 #include <bit>
 #include <utility>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::lowering {
+namespace astra_plan_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -166,6 +167,7 @@ class Planner {
 };
 
 }  // namespace
+}  // namespace astra_plan_cc
 
 int64_t MessageCount(const AstraStepPlan& plan) {
   int64_t count = 0;
@@ -177,7 +179,7 @@ int64_t MessageCount(const AstraStepPlan& plan) {
   return count;
 }
 
-absl::StatusOr<std::vector<AstraStepPlan>> PlanAstraStep(CollectiveKind kind,
+absl::StatusOr<std::vector<AstraStepPlan>> PlanAstraStep(cost_models::CollectiveKind kind,
                                                          absl::string_view algorithm, Bytes size,
                                                          LinkResources& links) {
   const int32_t n = links.topology().devices();
@@ -186,23 +188,27 @@ absl::StatusOr<std::vector<AstraStepPlan>> PlanAstraStep(CollectiveKind kind,
   if (n > 1024) {
     return absl::InvalidArgumentError(absl::StrCat("got ", n, " ranks; wanted at most 1024"));
   }
-  if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter &&
-      kind != CollectiveKind::kAllGather && kind != CollectiveKind::kAllToAll) {
+  if (kind != cost_models::CollectiveKind::kAllReduce &&
+      kind != cost_models::CollectiveKind::kReduceScatter &&
+      kind != cost_models::CollectiveKind::kAllGather &&
+      kind != cost_models::CollectiveKind::kAllToAll) {
     return absl::InvalidArgumentError(absl::StrCat("ASTRA-sim does not simulate ", name));
   }
-  if (algorithm == "ring" && kind == CollectiveKind::kAllToAll && n > kMostRanksHopByHop) {
+  if (algorithm == "ring" && kind == cost_models::CollectiveKind::kAllToAll &&
+      n > astra_plan_cc::kMostRanksHopByHop) {
     return absl::InvalidArgumentError(absl::StrCat("algorithm 'ring' for all-to-all of ", n,
-                                                   " ranks; wanted at most ", kMostRanksHopByHop));
+                                                   " ranks; wanted at most ",
+                                                   astra_plan_cc::kMostRanksHopByHop));
   }
-  Planner planner(kind, size, links);
+  astra_plan_cc::Planner planner(kind, size, links);
   const auto one = [](AstraStepPlan plan) { return std::vector{std::move(plan)}; };
   if (algorithm == "ring") return one(planner.Ring());
   if (algorithm == "direct") return one(planner.Direct());
   const bool power = std::has_single_bit(static_cast<uint32_t>(n));
-  if (algorithm == "halvingDoubling" && power && kind != CollectiveKind::kAllToAll) {
+  if (algorithm == "halvingDoubling" && power && kind != cost_models::CollectiveKind::kAllToAll) {
     return one(planner.HalvingDoubling());
   }
-  if (algorithm == "doubleBinaryTree" && power && kind == CollectiveKind::kAllReduce) {
+  if (algorithm == "doubleBinaryTree" && power && kind == cost_models::CollectiveKind::kAllReduce) {
     return planner.Trees();
   }
   return absl::InvalidArgumentError(

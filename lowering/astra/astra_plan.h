@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_ASTRA_PLAN_H_
-#define ORRERY_LOWERING_ASTRA_PLAN_H_
+#ifndef ORRERY_LOWERING_ASTRA_ASTRA_PLAN_H_
+#define ORRERY_LOWERING_ASTRA_ASTRA_PLAN_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cost_models/collectives/collective_kind.h"
-#include "lowering/transfers.h"
+#include "lowering/network/transfers.h"
 
 namespace orrery::lowering {
 
@@ -53,4 +53,4 @@ absl::StatusOr<std::vector<AstraStepPlan>> PlanAstraStep(cost_models::Collective
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_ASTRA_PLAN_H_
+#endif  // ORRERY_LOWERING_ASTRA_ASTRA_PLAN_H_

@@ -1,4 +1,4 @@
-#include "lowering/astra_plan.h"
+#include "lowering/astra/astra_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "lowering/astra_system.h"
-#include "simulator/astra_networks.h"
+#include "lowering/astra/astra_system.h"
+#include "simulator/network/astra_networks.h"
 
 // What each rank sends, as text; then which messages a collective of several dimensions sends.
 
 namespace orrery::lowering {
+namespace astra_plan_test_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -267,4 +268,5 @@ TEST(AstraChunks, AreOfTheSizeOverTheirNumberAndAtLeastOneByteARank) {
 }
 
 }  // namespace
+}  // namespace astra_plan_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "lowering/astra_system.h"
+#include "lowering/astra/astra_system.h"
 
 #include <deque>
 #include <queue>
@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "lowering/astra_plan.h"
-#include "simulator/time_alone.h"
+#include "lowering/astra/astra_plan.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::lowering {
+namespace astra_system_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -313,9 +314,10 @@ absl::StatusOr<Chunks> ChunksOf(const AstraCollective& collective) {
 }
 
 }  // namespace
+}  // namespace astra_system_cc
 
 std::vector<AstraStep> AstraStepsOf(const AstraCollective& collective, Bytes chunk) {
-  using enum CollectiveKind;
+  using enum cost_models::CollectiveKind;
   std::vector<AstraStep> steps;
   std::vector<size_t> wide;
   const auto ranks = [&](size_t dimension) {
@@ -325,7 +327,7 @@ std::vector<AstraStep> AstraStepsOf(const AstraCollective& collective, Bytes chu
     if (ranks(i) > 1) wide.push_back(i);
   }
   const bool levels = collective.kind == kAllReduce && collective.local_bandwidth_aware;
-  const auto add = [&](size_t dimension, CollectiveKind kind) {
+  const auto add = [&](size_t dimension, cost_models::CollectiveKind kind) {
     steps.push_back({.dimension = dimension, .kind = kind, .size = chunk});
     if (kind == kReduceScatter) chunk = Bytes(chunk.count() / ranks(dimension));
     if (kind == kAllGather) chunk = chunk * ranks(dimension);
@@ -344,30 +346,31 @@ std::vector<AstraStep> AstraStepsOf(const AstraCollective& collective, Bytes chu
 
 absl::StatusOr<Duration> PlayAstra(const AstraCollective& collective,
                                    const NetworkFactory& network) {
-  ORRERY_RETURN_IF_ERROR(Check(collective));
-  ORRERY_ASSIGN_OR_RETURN(const Chunks chunks, ChunksOf(collective));
+  ORRERY_RETURN_IF_ERROR(astra_system_cc::Check(collective));
+  ORRERY_ASSIGN_OR_RETURN(const astra_system_cc::Chunks chunks,
+                          astra_system_cc::ChunksOf(collective));
   simulator::Program program;
   std::deque<LinkResources> links;
   for (const AstraDimension& dimension : collective.dimensions) {
     links.emplace_back(dimension.topology, program);
   }
-  std::vector<Step> steps;
+  std::vector<astra_system_cc::Step> steps;
   int64_t messages = 0;
   for (const auto& [dimension, kind, size] : AstraStepsOf(collective, chunks.size)) {
     const std::string& algorithm =
         collective.dimensions[dimension].algorithms[static_cast<size_t>(collective.kind)];
-    Step& step = steps.emplace_back(Step{.dimension = dimension});
+    astra_system_cc::Step& step = steps.emplace_back(astra_system_cc::Step{.dimension = dimension});
     ORRERY_ASSIGN_OR_RETURN(step.plans, PlanAstraStep(kind, algorithm, size, links[dimension]));
     messages += MessageCount(step.plans[0]);
   }
   if (steps.empty()) return absl::InvalidArgumentError("got 1 rank; wanted 2 or more");
-  if (chunks.count > kMostMessages / std::max<int64_t>(messages, 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", chunks.count, " chunks of ", messages,
-                                                   " messages; wanted at most ", kMostMessages,
-                                                   " in all; try fewer ranks or chunks"));
+  if (chunks.count > astra_system_cc::kMostMessages / std::max<int64_t>(messages, 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", chunks.count, " chunks of ", messages, " messages; wanted at most ",
+                     astra_system_cc::kMostMessages, " in all; try fewer ranks or chunks"));
   }
   const std::unique_ptr<simulator::NetworkModel> model = network(program);
-  return Player(collective, program, *model, std::move(steps)).Play(chunks.count);
+  return astra_system_cc::Player(collective, program, *model, std::move(steps)).Play(chunks.count);
 }
 
 }  // namespace orrery::lowering

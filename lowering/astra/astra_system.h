@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_ASTRA_SYSTEM_H_
-#define ORRERY_LOWERING_ASTRA_SYSTEM_H_
+#ifndef ORRERY_LOWERING_ASTRA_ASTRA_SYSTEM_H_
+#define ORRERY_LOWERING_ASTRA_ASTRA_SYSTEM_H_
 
 #include <cstdint>
 #include <functional>
@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "cluster/topology.h"
 #include "cost_models/collectives/collective_kind.h"
-#include "simulator/network_model.h"
-#include "simulator/program.h"
+#include "simulator/network/network_model.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 // What ASTRA-sim's system layer does with one collective: it cuts it into chunks, takes each chunk
@@ -72,4 +72,4 @@ absl::StatusOr<Duration> PlayAstra(const AstraCollective& collective,
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_ASTRA_SYSTEM_H_
+#endif  // ORRERY_LOWERING_ASTRA_ASTRA_SYSTEM_H_

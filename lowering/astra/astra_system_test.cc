@@ -1,4 +1,4 @@
-#include "lowering/astra_system.h"
+#include "lowering/astra/astra_system.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,12 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/astra_networks.h"
+#include "simulator/network/astra_networks.h"
 
 // Against the closed form of one ring; tests/golden/collectives_test.cc has what ASTRA-sim gave.
 
 namespace orrery::lowering {
+namespace astra_system_test_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -124,4 +125,5 @@ TEST(AstraSystem, SaysWhatItCannotPlay) {
 }
 
 }  // namespace
+}  // namespace astra_system_test_cc
 }  // namespace orrery::lowering

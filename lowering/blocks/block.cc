@@ -1,4 +1,4 @@
-#include "lowering/block.h"
+#include "lowering/blocks/block.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,17 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
-#include "lowering/block_buffers.h"
-#include "lowering/collective_times.h"
-#include "lowering/earlier_rows.h"
-#include "lowering/host_work.h"
-#include "lowering/scratch.h"
-#include "lowering/task_name.h"
-#include "lowering/units.h"
+#include "lowering/blocks/block_buffers.h"
+#include "lowering/blocks/earlier_rows.h"
+#include "lowering/blocks/host_work.h"
+#include "lowering/blocks/scratch.h"
+#include "lowering/blocks/task_name.h"
+#include "lowering/blocks/units.h"
+#include "lowering/network/collective_times.h"
 #include "support/check.h"
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::lowering {
+namespace block_cc {
 namespace {
 
 using ir::OpClass;
@@ -77,9 +78,7 @@ class BlockLowering {
     Bytes bytes;
   };
 
-  ValueId OriginOf(ValueId value) const {
-    return part_.origins[static_cast<size_t>(value.index())];
-  }
+  ValueId OriginOf(ValueId value) const { return transforms::OriginOf(part_, value); }
   const ir::TensorType& Local(ValueId value) const {
     return local_types_[function_.type_id(value)];
   }
@@ -387,10 +386,11 @@ class BlockLowering {
 };
 
 }  // namespace
+}  // namespace block_cc
 
 Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
                  simulator::Program& program) {
-  return BlockLowering(part, context, program).Run();
+  return block_cc::BlockLowering(part, context, program).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_BLOCK_H_
-#define ORRERY_LOWERING_BLOCK_H_
+#ifndef ORRERY_LOWERING_BLOCKS_BLOCK_H_
+#define ORRERY_LOWERING_BLOCKS_BLOCK_H_
 
 #include <cstdint>
 #include <iterator>
@@ -8,9 +8,10 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
-#include "lowering/stack_memory.h"
-#include "simulator/program.h"
-#include "transforms/pipeline.h"
+#include "lowering/blocks/stack_memory.h"
+#include "lowering/network/pricing.h"
+#include "simulator/program/program.h"
+#include "transforms/stages/pipeline.h"
 
 // A block is one phase of one stage as numbers: the tasks that it becomes, what they wait for, what
 // memory they take. It is made once and placed for every microbatch.
@@ -32,7 +33,7 @@ struct BlockTask {
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
   static constexpr int32_t kNoUnit = -1;
-  int32_t unit = kNoUnit;  // of a collective: see transforms/units.h
+  int32_t unit = kNoUnit;  // of a collective: see transforms/memory/units.h
   /// Of a gather before the first kernel: it waits for the so-manieth last of Block::releases of
   /// the block before it on the rank; 0: for none.
   int32_t gate = 0;
@@ -92,6 +93,15 @@ struct BlockSend {
   simulator::LabelId label;
 };
 
+/// What is asked of Pricing for a collective, and for a send.
+inline CollectiveRequest RequestOf(const BlockTask& task) {
+  return {.stream = task.stream,
+          .collective = task.collective,
+          .group = task.group,
+          .bytes = task.bytes};
+}
+inline SendRequest RequestOf(const BlockSend& send) { return {.to = send.to, .bytes = send.bytes}; }
+
 struct Block {
   std::vector<BlockTask> tasks;
   std::vector<BlockDependency> dependencies;
@@ -129,4 +139,4 @@ Block LowerBlock(const transforms::StageFunction& part, const BlockContext& cont
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_BLOCK_H_
+#endif  // ORRERY_LOWERING_BLOCKS_BLOCK_H_

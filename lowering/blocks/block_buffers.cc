@@ -1,13 +1,14 @@
-#include "lowering/block_buffers.h"
+#include "lowering/blocks/block_buffers.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "lowering/earlier_rows.h"
-#include "lowering/origin_set.h"
-#include "transforms/offload.h"
+#include "lowering/blocks/earlier_rows.h"
+#include "lowering/blocks/origin_set.h"
+#include "transforms/memory/offload.h"
 
 namespace orrery::lowering {
+namespace block_buffers_cc {
 namespace {
 
 using ir::OpClass;
@@ -71,9 +72,7 @@ class BufferFinder {
     }
   }
 
-  ValueId OriginOf(ValueId value) const {
-    return part_.origins[static_cast<size_t>(value.index())];
-  }
+  ValueId OriginOf(ValueId value) const { return transforms::OriginOf(part_, value); }
 
   bool IsForUpdate(ValueId value) const {
     return context_.update == nullptr || of_update_.contains(OriginOf(value));
@@ -196,10 +195,11 @@ class BufferFinder {
 };
 
 }  // namespace
+}  // namespace block_buffers_cc
 
 BlockBuffers FindBuffers(const transforms::StageFunction& part, const BlockContext& context,
                          const IdTable<ir::TypeId, int64_t>& bytes) {
-  return BufferFinder(part, context, bytes).Run();
+  return block_buffers_cc::BufferFinder(part, context, bytes).Run();
 }
 
 }  // namespace orrery::lowering

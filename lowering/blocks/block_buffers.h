@@ -1,13 +1,13 @@
-#ifndef ORRERY_LOWERING_BLOCK_BUFFERS_H_
-#define ORRERY_LOWERING_BLOCK_BUFFERS_H_
+#ifndef ORRERY_LOWERING_BLOCKS_BLOCK_BUFFERS_H_
+#define ORRERY_LOWERING_BLOCKS_BLOCK_BUFFERS_H_
 
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
-#include "lowering/block.h"
-#include "simulator/program.h"
-#include "transforms/pipeline.h"
+#include "lowering/blocks/block.h"
+#include "simulator/program/program.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -18,7 +18,7 @@ struct BlockBuffers {
   IdTable<ir::ValueId, int32_t> uses;                // of a buffer, by ops and by the caller
   IdTable<ir::ValueId, simulator::MemoryKind> kind;  // that a buffer holds
   /// Of the last slice of a sequence: bytes of the rows of all earlier slices that nobody reads
-  /// after an op (lowering/earlier_rows.h).
+  /// after an op (lowering/blocks/earlier_rows.h).
   absl::flat_hash_map<ir::OpId, int64_t> earlier_rows;
 };
 
@@ -28,4 +28,4 @@ BlockBuffers FindBuffers(const transforms::StageFunction& part, const BlockConte
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_BLOCK_BUFFERS_H_
+#endif  // ORRERY_LOWERING_BLOCKS_BLOCK_BUFFERS_H_

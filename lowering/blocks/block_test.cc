@@ -1,4 +1,4 @@
-#include "lowering/block.h"
+#include "lowering/blocks/block.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cluster/cluster.h"
-#include "transforms/ring_attention.h"
+#include "transforms/sharding/ring_attention.h"
 
 // The tasks of one function, written down.
 
 namespace orrery::lowering {
+namespace block_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +74,5 @@ TEST(Block, ARingSendsAndReceivesWhileItAttends) {
 }
 
 }  // namespace
+}  // namespace block_test_cc
 }  // namespace orrery::lowering

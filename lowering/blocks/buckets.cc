@@ -1,4 +1,4 @@
-#include "lowering/buckets.h"
+#include "lowering/blocks/buckets.h"
 
 #include <algorithm>
 #include <map>
@@ -12,6 +12,7 @@
 #include "support/check.h"
 
 namespace orrery::lowering {
+namespace buckets_cc {
 namespace {
 
 constexpr int32_t kNever = -1;  // made before backward: as early as anything
@@ -217,10 +218,11 @@ class BucketForming {
 };
 
 }  // namespace
+}  // namespace buckets_cc
 
 void FormBuckets(const Block& backward, Bytes bucket_size, Block& update,
                  simulator::Program& program) {
-  BucketForming(backward, bucket_size, update, program).Run();
+  buckets_cc::BucketForming(backward, bucket_size, update, program).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,8 +1,8 @@
-#ifndef ORRERY_LOWERING_BUCKETS_H_
-#define ORRERY_LOWERING_BUCKETS_H_
+#ifndef ORRERY_LOWERING_BLOCKS_BUCKETS_H_
+#define ORRERY_LOWERING_BLOCKS_BUCKETS_H_
 
-#include "lowering/block.h"
-#include "simulator/program.h"
+#include "lowering/blocks/block.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 // Gradients are reduced while backward still runs, in buckets, as data-parallel training does it
@@ -30,4 +30,4 @@ void FormBuckets(const Block& backward, Bytes bucket_size, Block& update,
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_BUCKETS_H_
+#endif  // ORRERY_LOWERING_BLOCKS_BUCKETS_H_

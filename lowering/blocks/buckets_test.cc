@@ -1,4 +1,4 @@
-#include "lowering/buckets.h"
+#include "lowering/blocks/buckets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::lowering {
+namespace buckets_test_cc {
 namespace {
 
 using simulator::Program;
@@ -337,4 +338,5 @@ TEST(FormBuckets, NoStreamWaitsForAGradientWhileAnEarlierOneIsQueued) {
 }
 
 }  // namespace
+}  // namespace buckets_test_cc
 }  // namespace orrery::lowering

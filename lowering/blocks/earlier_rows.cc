@@ -1,10 +1,11 @@
-#include "lowering/earlier_rows.h"
+#include "lowering/blocks/earlier_rows.h"
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 
 namespace orrery::lowering {
+namespace earlier_rows_cc {
 namespace {
 
 using ir::Function;
@@ -43,19 +44,22 @@ int64_t RowsOf(const Function& function, OpId op) {
 }
 
 }  // namespace
+}  // namespace earlier_rows_cc
 
-void KeepEarlierRows(const Function& function, bool copies,
+void KeepEarlierRows(const ir::Function& function, bool copies,
                      const IdTable<ir::TypeId, int64_t>& bytes, BlockBuffers& buffers) {
-  const auto keeps = [&](OpId op) { return HasRowsThatNobodyElseKeeps(function, op); };
+  const auto keeps = [&](ir::OpId op) {
+    return earlier_rows_cc::HasRowsThatNobodyElseKeeps(function, op);
+  };
   if (std::ranges::none_of(function.order(), keeps)) return;
-  const IdTable<ValueId, int32_t> reads = CountReads(function, buffers);
-  absl::flat_hash_map<ValueId, EarlierRows> found;      // by buffer
-  absl::flat_hash_map<ValueId, ValueId> buffer_behind;  // of what views rows of all slices
-  for (const OpId op : function.order()) {
-    for (const ValueId operand : function.operands(op)) {
+  const IdTable<ir::ValueId, int32_t> reads = earlier_rows_cc::CountReads(function, buffers);
+  absl::flat_hash_map<ir::ValueId, earlier_rows_cc::EarlierRows> found;  // by buffer
+  absl::flat_hash_map<ir::ValueId, ir::ValueId> buffer_behind;  // of what views rows of all slices
+  for (const ir::OpId op : function.order()) {
+    for (const ir::ValueId operand : function.operands(op)) {
       const auto behind = buffer_behind.find(operand);
       if (behind == buffer_behind.end()) continue;
-      const ValueId buffer = behind->second;
+      const ir::ValueId buffer = behind->second;
       found[buffer].last = op;
       if (!function.info(op).strided_view) continue;
       for (int32_t i = 0; i < function.result_count(op); ++i) {
@@ -63,11 +67,13 @@ void KeepEarlierRows(const Function& function, bool copies,
       }
     }
     if (!keeps(op)) continue;
-    const ValueId buffer = buffers.buffer[function.operands(op)[0]];
+    const ir::ValueId buffer = buffers.buffer[function.operands(op)[0]];
     if (buffers.uses[buffer] > reads[buffer]) continue;
     const int64_t earlier = function.attributes(op).Int("earlier", 0);
     const int64_t own = bytes[function.type_id(buffer)];
-    found[buffer] = {.bytes = BytesOfRows(own, RowsOf(function, op), earlier), .last = op};
+    found[buffer] = {
+        .bytes = earlier_rows_cc::BytesOfRows(own, earlier_rows_cc::RowsOf(function, op), earlier),
+        .last = op};
     if (!copies) buffer_behind[function.result(op)] = buffer;
     if (function.attributes(op).Int("later", 0) > 0) ++buffers.uses[buffer];
   }
@@ -77,17 +83,18 @@ void KeepEarlierRows(const Function& function, bool copies,
   }
 }
 
-int64_t ChangeOfSums(const Function& function, OpId op, const IdTable<ir::TypeId, int64_t>& bytes) {
+int64_t ChangeOfSums(const ir::Function& function, ir::OpId op,
+                     const IdTable<ir::TypeId, int64_t>& bytes) {
   const int64_t rows = bytes[function.type_id(function.result(op))];
   const bool last = function.attributes(op).Int("later", 0) == 0;
   return last ? bytes[function.type_id(function.operands(op)[0])] - rows : -rows;
 }
 
-int64_t BytesCollectedBefore(const Function& function, OpId op, int64_t bytes) {
+int64_t BytesCollectedBefore(const ir::Function& function, ir::OpId op, int64_t bytes) {
   const ir::AttributeSet& set = function.attributes(op);
   const auto dim = static_cast<size_t>(set.Int("dim", 0));
   const int64_t rows = function.type(function.operands(op)[1]).dims[dim];
-  return BytesOfRows(bytes, rows, set.Int("begin", 0));
+  return earlier_rows_cc::BytesOfRows(bytes, rows, set.Int("begin", 0));
 }
 
 }  // namespace orrery::lowering

@@ -1,10 +1,10 @@
-#ifndef ORRERY_LOWERING_EARLIER_ROWS_H_
-#define ORRERY_LOWERING_EARLIER_ROWS_H_
+#ifndef ORRERY_LOWERING_BLOCKS_EARLIER_ROWS_H_
+#define ORRERY_LOWERING_BLOCKS_EARLIER_ROWS_H_
 
 #include <cstdint>
 
 #include "ir/function.h"
-#include "lowering/block_buffers.h"
+#include "lowering/blocks/block_buffers.h"
 
 namespace orrery::lowering {
 
@@ -25,4 +25,4 @@ int64_t BytesCollectedBefore(const ir::Function& function, ir::OpId op, int64_t 
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_EARLIER_ROWS_H_
+#endif  // ORRERY_LOWERING_BLOCKS_EARLIER_ROWS_H_

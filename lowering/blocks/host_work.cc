@@ -1,8 +1,9 @@
-#include "lowering/host_work.h"
+#include "lowering/blocks/host_work.h"
 
 #include "absl/strings/str_cat.h"
 
 namespace orrery::lowering {
+namespace host_work_cc {
 namespace {
 
 using simulator::StreamKind;
@@ -15,20 +16,22 @@ Duration TimeAt(double part, Bytes size, Bandwidth peak) {
 }
 
 }  // namespace
+}  // namespace host_work_cc
 
 Duration HostCopyTime(Bytes size, const cluster::Device& device) {
   constexpr double kReached = 0.8;
-  return device.host.latency + TimeAt(kReached, size, device.host.rate);
+  return device.host.latency + host_work_cc::TimeAt(kReached, size, device.host.rate);
 }
 
 Duration HostUpdateTime(Bytes moved, const cluster::Device& device) {
   constexpr double kReached = 0.45;
-  return TimeAt(kReached, moved, device.host_memory_bandwidth);
+  return host_work_cc::TimeAt(kReached, moved, device.host_memory_bandwidth);
 }
 
-StreamKind HostStreamOf(HostWork work) {
-  if (work == HostWork::kStore) return StreamKind::kHost;
-  return work == HostWork::kLoad ? StreamKind::kFromHost : StreamKind::kHostCompute;
+simulator::StreamKind HostStreamOf(transforms::HostWork work) {
+  if (work == transforms::HostWork::kStore) return simulator::StreamKind::kHost;
+  return work == transforms::HostWork::kLoad ? simulator::StreamKind::kFromHost
+                                             : simulator::StreamKind::kHostCompute;
 }
 
 absl::Status CheckHosts(const transforms::PipelinedStep& step, const cluster::Cluster& cluster) {

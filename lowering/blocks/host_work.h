@@ -1,12 +1,12 @@
-#ifndef ORRERY_LOWERING_HOST_WORK_H_
-#define ORRERY_LOWERING_HOST_WORK_H_
+#ifndef ORRERY_LOWERING_BLOCKS_HOST_WORK_H_
+#define ORRERY_LOWERING_BLOCKS_HOST_WORK_H_
 
 #include "absl/status/status.h"
 #include "cluster/cluster.h"
 #include "cluster/device.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 namespace orrery::lowering {
 
@@ -34,4 +34,4 @@ absl::Status CheckHosts(const transforms::PipelinedStep& step, const cluster::Cl
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_HOST_WORK_H_
+#endif  // ORRERY_LOWERING_BLOCKS_HOST_WORK_H_

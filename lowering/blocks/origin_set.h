@@ -1,12 +1,12 @@
-#ifndef ORRERY_LOWERING_ORIGIN_SET_H_
-#define ORRERY_LOWERING_ORIGIN_SET_H_
+#ifndef ORRERY_LOWERING_BLOCKS_ORIGIN_SET_H_
+#define ORRERY_LOWERING_BLOCKS_ORIGIN_SET_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "ir/function.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -38,4 +38,4 @@ class OriginSet {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_ORIGIN_SET_H_
+#endif  // ORRERY_LOWERING_BLOCKS_ORIGIN_SET_H_

@@ -1,13 +1,14 @@
-#include "lowering/residents.h"
+#include "lowering/blocks/residents.h"
 
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "transforms/fp8_mixed.h"
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
+#include "transforms/training/fp8_mixed.h"
 
 namespace orrery::lowering {
+namespace residents_cc {
 namespace {
 
 using ir::InputRole;
@@ -42,7 +43,7 @@ void AddHostCopies(const ResidentsOf& of, const ir::Function& update, simulator:
 Values FindCopies(const transforms::StageFunction& update) {
   Values copies;
   for (const transforms::WeightCopy& weight : transforms::FindWeightCopies(update.function)) {
-    copies.insert(update.origins[static_cast<size_t>(weight.copy.index())]);
+    copies.insert(OriginOf(update, weight.copy));
   }
   return copies;
 }
@@ -93,7 +94,7 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
 
 // Whether the value that `value` of a part stands for has not come up before.
 bool IsNew(const transforms::StageFunction& part, ir::ValueId value, std::vector<char>& seen) {
-  const auto origin = static_cast<size_t>(part.origins[static_cast<size_t>(value.index())].index());
+  const auto origin = static_cast<size_t>(OriginOf(part, value).index());
   if (seen.size() <= origin) seen.resize(origin + 1, 0);
   return std::exchange(seen[origin], 1) == 0;
 }
@@ -111,29 +112,32 @@ void AddConstants(const ResidentsOf& of, const transforms::StageFunction& part,
 }
 
 }  // namespace
+}  // namespace residents_cc
 
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program) {
   const transforms::PipelineStage& parts = of.step.stages[static_cast<size_t>(of.stage)];
-  const Values copies = FindCopies(parts.update);
+  const residents_cc::Values copies = residents_cc::FindCopies(parts.update);
   for (const transforms::StageFunction* part : parts.parts()) {
-    Kinds kinds{.on_host = UpdatedOnHost(part->function), .copies = {}};
+    residents_cc::Kinds kinds{.on_host = residents_cc::UpdatedOnHost(part->function), .copies = {}};
     for (const ir::Input& input : part->function.inputs()) {
-      const ir::ValueId origin = part->origins[static_cast<size_t>(input.value.index())];
+      const ir::ValueId origin = OriginOf(*part, input.value);
       if (copies.contains(origin)) kinds.copies.insert(input.value);
-      if (input.role == InputRole::kSaved || input.role == InputRole::kAccumulator) continue;
-      if (IsNew(*part, input.value, seen)) AddInput(of, part->function, input, kinds, program);
+      if (input.role == ir::InputRole::kSaved || input.role == ir::InputRole::kAccumulator)
+        continue;
+      if (residents_cc::IsNew(*part, input.value, seen))
+        residents_cc::AddInput(of, part->function, input, kinds, program);
     }
-    AddConstants(of, *part, seen, program);
+    residents_cc::AddConstants(of, *part, seen, program);
   }
-  AddHostCopies(of, parts.update.function, program);
+  residents_cc::AddHostCopies(of, parts.update.function, program);
 }
 
 void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
                  simulator::RankClassId rank, simulator::Program& program) {
   int64_t communicators = 0;
   for (const ir::Axis& axis : mesh.axes()) communicators += axis.size > 1 ? 1 : 0;
-  program.AddResident(rank, MemoryKind::kBuffers, overhead.communicator * communicators);
-  program.AddResident(rank, MemoryKind::kOther, overhead.framework + overhead.workspace);
+  program.AddResident(rank, simulator::MemoryKind::kBuffers, overhead.communicator * communicators);
+  program.AddResident(rank, simulator::MemoryKind::kOther, overhead.framework + overhead.workspace);
 }
 
 }  // namespace orrery::lowering

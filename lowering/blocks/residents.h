@@ -1,14 +1,14 @@
-#ifndef ORRERY_LOWERING_RESIDENTS_H_
-#define ORRERY_LOWERING_RESIDENTS_H_
+#ifndef ORRERY_LOWERING_BLOCKS_RESIDENTS_H_
+#define ORRERY_LOWERING_BLOCKS_RESIDENTS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "cluster/memory_overhead.h"
 #include "ir/mesh.h"
-#include "lowering/stack_memory.h"
-#include "simulator/program.h"
-#include "transforms/pipeline.h"
+#include "lowering/blocks/stack_memory.h"
+#include "simulator/program/program.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -33,4 +33,4 @@ void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_RESIDENTS_H_
+#endif  // ORRERY_LOWERING_BLOCKS_RESIDENTS_H_

@@ -1,6 +1,7 @@
-#include "lowering/scratch.h"
+#include "lowering/blocks/scratch.h"
 
 namespace orrery::lowering {
+namespace scratch_cc {
 namespace {
 
 using ir::OpKind;
@@ -15,18 +16,20 @@ bool ReadsLogits(OpKind kind) {
 }
 
 }  // namespace
+}  // namespace scratch_cc
 
 double ScratchBytes(ir::OpId op, const ir::Function& function,
                     const IdTable<ir::TypeId, ir::TensorType>& local, const StackMemory& memory) {
   const auto operands = function.operands(op);
   const auto type = [&](size_t i) { return local[function.type_id(operands[i])]; };
-  if (memory.loss > 0 && ReadsLogits(function.kind(op))) return memory.loss * Elements(type(0));
+  if (memory.loss > 0 && scratch_cc::ReadsLogits(function.kind(op)))
+    return memory.loss * scratch_cc::Elements(type(0));
   const bool updates = function.info(op).op_class == ir::OpClass::kOptimizer;
   if (memory.update <= 0 || !updates) return 0;
   const auto parameters = static_cast<size_t>(function.attributes(op).Int("parameters", 0));
   double elements = 0;
   // The state is of what the rank updates; where there is none the parameters are.
-  for (size_t i = 0; i < parameters; ++i) elements += Elements(type(i));
+  for (size_t i = 0; i < parameters; ++i) elements += scratch_cc::Elements(type(i));
   return memory.update * elements;
 }
 

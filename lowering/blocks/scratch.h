@@ -1,8 +1,8 @@
-#ifndef ORRERY_LOWERING_SCRATCH_H_
-#define ORRERY_LOWERING_SCRATCH_H_
+#ifndef ORRERY_LOWERING_BLOCKS_SCRATCH_H_
+#define ORRERY_LOWERING_BLOCKS_SCRATCH_H_
 
 #include "ir/function.h"
-#include "lowering/stack_memory.h"
+#include "lowering/blocks/stack_memory.h"
 #include "support/id_table.h"
 
 namespace orrery::lowering {
@@ -14,4 +14,4 @@ double ScratchBytes(ir::OpId op, const ir::Function& function,
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_SCRATCH_H_
+#endif  // ORRERY_LOWERING_BLOCKS_SCRATCH_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_STACK_MEMORY_H_
-#define ORRERY_LOWERING_STACK_MEMORY_H_
+#ifndef ORRERY_LOWERING_BLOCKS_STACK_MEMORY_H_
+#define ORRERY_LOWERING_BLOCKS_STACK_MEMORY_H_
 
 namespace orrery::lowering {
 
@@ -21,4 +21,4 @@ struct StackMemory {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_STACK_MEMORY_H_
+#endif  // ORRERY_LOWERING_BLOCKS_STACK_MEMORY_H_

@@ -1,7 +1,7 @@
-#include "lowering/task_name.h"
+#include "lowering/blocks/task_name.h"
 
 #include "absl/strings/str_cat.h"
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 namespace orrery::lowering {
 

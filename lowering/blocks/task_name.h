@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_TASK_NAME_H_
-#define ORRERY_LOWERING_TASK_NAME_H_
+#ifndef ORRERY_LOWERING_BLOCKS_TASK_NAME_H_
+#define ORRERY_LOWERING_BLOCKS_TASK_NAME_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ TaskName NameOfTask(const ir::Function& function, ir::OpId op);
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_TASK_NAME_H_
+#endif  // ORRERY_LOWERING_BLOCKS_TASK_NAME_H_

@@ -1,4 +1,4 @@
-#include "lowering/units.h"
+#include "lowering/blocks/units.h"
 
 #include <algorithm>
 #include <string>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::lowering {
+namespace units_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -138,11 +139,12 @@ class UnitForming {
 };
 
 }  // namespace
+}  // namespace units_cc
 
 void FormUnits(bool blocking, Block& block, simulator::Program& program) {
   const bool any = std::ranges::any_of(
       block.tasks, [](const BlockTask& task) { return task.unit != BlockTask::kNoUnit; });
-  if (any) UnitForming(blocking, block, program).Run();
+  if (any) units_cc::UnitForming(blocking, block, program).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,8 +1,8 @@
-#ifndef ORRERY_LOWERING_UNITS_H_
-#define ORRERY_LOWERING_UNITS_H_
+#ifndef ORRERY_LOWERING_BLOCKS_UNITS_H_
+#define ORRERY_LOWERING_BLOCKS_UNITS_H_
 
-#include "lowering/block.h"
-#include "simulator/program.h"
+#include "lowering/blocks/block.h"
+#include "simulator/program/program.h"
 
 namespace orrery::lowering {
 
@@ -21,4 +21,4 @@ void FormUnits(bool blocking, Block& block, simulator::Program& program);
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_UNITS_H_
+#endif  // ORRERY_LOWERING_BLOCKS_UNITS_H_

@@ -1,4 +1,4 @@
-#include "lowering/units.h"
+#include "lowering/blocks/units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::lowering {
+namespace units_test_cc {
 namespace {
 
 using cost_models::CollectiveKind;
@@ -136,4 +137,5 @@ TEST(FormUnits, LeavesOthersAlone) {
 }
 
 }  // namespace
+}  // namespace units_test_cc
 }  // namespace orrery::lowering

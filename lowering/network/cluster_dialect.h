@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_CLUSTER_DIALECT_H_
-#define ORRERY_LOWERING_CLUSTER_DIALECT_H_
+#ifndef ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
+#define ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
-#include "lowering/collective_times.h"
+#include "lowering/network/collective_times.h"
 #include "transforms/redistribution/dialect.h"
 
 namespace orrery::lowering {
@@ -61,4 +61,4 @@ class ClusterDialect final : public redistribution::Dialect {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_CLUSTER_DIALECT_H_
+#endif  // ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_

@@ -1,4 +1,4 @@
-#include "lowering/cluster_dialect.h"
+#include "lowering/network/cluster_dialect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,14 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "ir/tensor_parts.h"
 #include "lowering/lower.h"
-#include "simulator/play.h"
+#include "simulator/engine/play.h"
 #include "transforms/redistribution/emit.h"
 #include "transforms/redistribution/search.h"
 
 namespace orrery::lowering {
+namespace cluster_dialect_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -237,4 +238,5 @@ TEST_P(EveryCluster, PlansAreCarriedOutAsPriced) {
 }
 
 }  // namespace
+}  // namespace cluster_dialect_test_cc
 }  // namespace orrery::lowering

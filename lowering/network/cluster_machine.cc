@@ -1,4 +1,4 @@
-#include "lowering/cluster_machine.h"
+#include "lowering/network/cluster_machine.h"
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_CLUSTER_MACHINE_H_
-#define ORRERY_LOWERING_CLUSTER_MACHINE_H_
+#ifndef ORRERY_LOWERING_NETWORK_CLUSTER_MACHINE_H_
+#define ORRERY_LOWERING_NETWORK_CLUSTER_MACHINE_H_
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
-#include "lowering/transfers.h"
-#include "simulator/rank_programs.h"
+#include "lowering/network/transfers.h"
+#include "simulator/ranks/rank_programs.h"
 
 namespace orrery::lowering {
 
@@ -37,4 +37,4 @@ class ClusterMachine : public simulator::Machine {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_CLUSTER_MACHINE_H_
+#endif  // ORRERY_LOWERING_NETWORK_CLUSTER_MACHINE_H_

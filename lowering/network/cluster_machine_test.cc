@@ -1,4 +1,4 @@
-#include "lowering/cluster_machine.h"
+#include "lowering/network/cluster_machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster_file.h"
 #include "cost_models/collectives/pricing.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/time_alone.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
+namespace cluster_machine_test_cc {
 namespace {
 
 using simulator::Program;
@@ -156,4 +157,5 @@ TEST(ClusterMachine, SaysWhichRankHasNoDevice) {
 }
 
 }  // namespace
+}  // namespace cluster_machine_test_cc
 }  // namespace orrery::lowering

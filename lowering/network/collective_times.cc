@@ -1,10 +1,10 @@
-#include "lowering/collective_times.h"
+#include "lowering/network/collective_times.h"
 
 #include <utility>
 
-#include "lowering/geometry.h"
-#include "lowering/pricing.h"
-#include "simulator/time_alone.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/pricing.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
 
@@ -31,6 +31,7 @@ std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind
   return std::nullopt;
 }
 
+namespace collective_times_cc {
 namespace {
 
 // A step of no ops, whose ranks are where lowering would have them.
@@ -44,6 +45,7 @@ transforms::PipelinedStep StepOn(const ir::Mesh& mesh, std::vector<int32_t> devi
 }
 
 }  // namespace
+}  // namespace collective_times_cc
 
 CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
                                  const cluster::Cluster& cluster,
@@ -52,7 +54,7 @@ CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devi
     : cluster_(cluster),
       cost_model_(cost_model),
       algorithms_(algorithms),
-      step_(StepOn(mesh, std::move(devices))),
+      step_(collective_times_cc::StepOn(mesh, std::move(devices))),
       geometry_(step_) {}
 
 Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisList& axes,
@@ -60,7 +62,7 @@ Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisLis
   const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
   if (!is_new) return found->second;
   Pricing pricing(geometry_, cost_model_, cluster_.topology, {.algorithms = algorithms_});
-  BlockTask task;
+  CollectiveRequest task;
   task.collective = kind;
   task.group = axes;
   task.bytes = size;

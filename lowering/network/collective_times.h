@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_COLLECTIVE_TIMES_H_
-#define ORRERY_LOWERING_COLLECTIVE_TIMES_H_
+#ifndef ORRERY_LOWERING_NETWORK_COLLECTIVE_TIMES_H_
+#define ORRERY_LOWERING_NETWORK_COLLECTIVE_TIMES_H_
 
 #include <cstdint>
 #include <map>
@@ -11,9 +11,9 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
-#include "lowering/geometry.h"
-#include "transforms/pipeline.h"
+#include "lowering/network/geometry.h"
 #include "transforms/redistribution/step.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -48,4 +48,4 @@ class CollectiveTimes {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_COLLECTIVE_TIMES_H_
+#endif  // ORRERY_LOWERING_NETWORK_COLLECTIVE_TIMES_H_

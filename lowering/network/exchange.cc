@@ -1,10 +1,11 @@
-#include "lowering/exchange.h"
+#include "lowering/network/exchange.h"
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 
 namespace orrery::lowering {
+namespace exchange_cc {
 namespace {
 
 using cost_models::RoundCost;
@@ -31,6 +32,7 @@ bool AreApart(const std::vector<RoundsCost>& costs) {
 }
 
 }  // namespace
+}  // namespace exchange_cc
 
 Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
                       const cluster::Topology& topology) {
@@ -38,9 +40,9 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
   const std::vector<cost_models::DeviceGroup> spans(groups.begin(), groups.end());
   for (const cost_models::DeviceGroup& group : spans) {
     exchange.alone.push_back(CostOf(topology, std::span(&group, 1), rounds));
-    exchange.alike &= CostsTheSame(exchange.alone.back(), exchange.alone.front());
+    exchange.alike &= exchange_cc::CostsTheSame(exchange.alone.back(), exchange.alone.front());
   }
-  if (!exchange.alike || !AreApart(exchange.alone)) {
+  if (!exchange.alike || !exchange_cc::AreApart(exchange.alone)) {
     exchange.together = CostOf(topology, spans, rounds);
     return exchange;
   }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_EXCHANGE_H_
-#define ORRERY_LOWERING_EXCHANGE_H_
+#ifndef ORRERY_LOWERING_NETWORK_EXCHANGE_H_
+#define ORRERY_LOWERING_NETWORK_EXCHANGE_H_
 
 #include <vector>
 
@@ -32,4 +32,4 @@ cost_models::Rounds MessageRounds();
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_EXCHANGE_H_
+#endif  // ORRERY_LOWERING_NETWORK_EXCHANGE_H_

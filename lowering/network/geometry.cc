@@ -1,4 +1,4 @@
-#include "lowering/geometry.h"
+#include "lowering/network/geometry.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_GEOMETRY_H_
-#define ORRERY_LOWERING_GEOMETRY_H_
+#ifndef ORRERY_LOWERING_NETWORK_GEOMETRY_H_
+#define ORRERY_LOWERING_NETWORK_GEOMETRY_H_
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "cluster/topology.h"
 #include "ir/mesh.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -50,4 +50,4 @@ class Geometry {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_GEOMETRY_H_
+#endif  // ORRERY_LOWERING_NETWORK_GEOMETRY_H_

@@ -1,22 +1,25 @@
-#include "lowering/geometry.h"
+#include "lowering/network/geometry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "transforms/parallel.h"
+#include "transforms/plan/mesh.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
+namespace geometry_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
 
 using Places = std::vector<int32_t>;
 
-transforms::PipelinedStep Step(const transforms::ParallelDegrees& degrees) {
+transforms::PipelinedStep Step(const transforms::ParallelPlan& plan,
+                               std::vector<int32_t> devices = {}) {
   transforms::PipelinedStep step;
-  step.mesh = transforms::MakeMesh(degrees).value();
-  step.stages.resize(static_cast<size_t>(degrees.pp));
-  step.devices = degrees.devices;
+  step.mesh = transforms::MakeMesh(plan).value();
+  step.stages.resize(static_cast<size_t>(plan.pp));
+  step.devices = std::move(devices);
   return step;
 }
 
@@ -62,7 +65,7 @@ TEST(Geometry, GroupsAlongSeveralAxesHoldAllTheirRanks) {
 }
 
 TEST(Geometry, DevicesAreThoseThatWereAskedFor) {
-  const auto step = Step({.dp = 2, .hp = 1, .pp = 2, .devices = {8, 9, 0, 1}});
+  const auto step = Step({.dp = 2, .hp = 1, .pp = 2}, {8, 9, 0, 1});
   const Geometry geometry(step);
   EXPECT_EQ(geometry.device(0), cluster::DeviceId(8));
   EXPECT_THAT(geometry.Devices(1, {0, 1}), ElementsAre(cluster::DeviceId(0), cluster::DeviceId(1)));
@@ -76,4 +79,5 @@ TEST(Geometry, WithoutAMeshThereIsOneRank) {
 }
 
 }  // namespace
+}  // namespace geometry_test_cc
 }  // namespace orrery::lowering

@@ -1,10 +1,11 @@
-#include "lowering/link_classes.h"
+#include "lowering/network/link_classes.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 namespace orrery::lowering {
+namespace link_classes_cc {
 namespace {
 
 using cluster::LinkNumber;
@@ -60,15 +61,16 @@ bool IsShared(const Signature& signature, std::span<const Traffic> traffic) {
 }
 
 }  // namespace
+}  // namespace link_classes_cc
 
 LinkClasses ClassifyLinks(std::span<const Traffic> traffic, const cluster::Topology& topology) {
-  const std::vector<Entry> entries = EntriesByLink(traffic);
+  const std::vector<link_classes_cc::Entry> entries = link_classes_cc::EntriesByLink(traffic);
   LinkClasses result;
   result.by_traffic.resize(traffic.size());
-  absl::flat_hash_map<Signature, int32_t> known;
-  Signature signature;
+  absl::flat_hash_map<link_classes_cc::Signature, int32_t> known;
+  link_classes_cc::Signature signature;
   for (size_t first = 0, last = 0; first < entries.size(); first = last) {
-    const LinkNumber number = entries[first].link;
+    const cluster::LinkNumber number = entries[first].link;
     const cluster::Link link = topology.LinkAt(number);
     signature.speed = link.speed;
     signature.kind = link.kind;
@@ -79,7 +81,8 @@ LinkClasses ClassifyLinks(std::span<const Traffic> traffic, const cluster::Topol
     const auto count = static_cast<int32_t>(result.classes.size());
     const auto [found, is_new] = known.try_emplace(signature, count);
     if (is_new) {
-      result.classes.push_back({.first = number, .shared = IsShared(signature, traffic)});
+      result.classes.push_back(
+          {.first = number, .shared = link_classes_cc::IsShared(signature, traffic)});
       for (const auto& [t, parts] : signature.parts) {
         result.by_traffic[static_cast<size_t>(t)].push_back({count, parts});
       }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_LINK_CLASSES_H_
-#define ORRERY_LOWERING_LINK_CLASSES_H_
+#ifndef ORRERY_LOWERING_NETWORK_LINK_CLASSES_H_
+#define ORRERY_LOWERING_NETWORK_LINK_CLASSES_H_
 
 #include <cstdint>
 #include <span>
@@ -55,4 +55,4 @@ std::vector<int32_t> ClassesOf(std::span<const cost_models::LinkVolume> volumes,
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_LINK_CLASSES_H_
+#endif  // ORRERY_LOWERING_NETWORK_LINK_CLASSES_H_

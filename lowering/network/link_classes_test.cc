@@ -1,10 +1,11 @@
-#include "lowering/link_classes.h"
+#include "lowering/network/link_classes.h"
 
 #include <gtest/gtest.h>
 
 #include "cluster/cluster.h"
 
 namespace orrery::lowering {
+namespace link_classes_test_cc {
 namespace {
 
 using cost_models::LinkVolume;
@@ -78,4 +79,5 @@ TEST(LinkClasses, ClassesOfAGroupAreSortedAndStandOnce) {
 }
 
 }  // namespace
+}  // namespace link_classes_test_cc
 }  // namespace orrery::lowering

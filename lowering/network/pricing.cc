@@ -1,4 +1,4 @@
-#include "lowering/pricing.h"
+#include "lowering/network/pricing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include "cost_models/collectives/collective_algorithm.h"
 
 namespace orrery::lowering {
+namespace pricing_cc {
 namespace {
 
 using cost_models::CollectiveCall;
@@ -58,13 +59,14 @@ Lane LaneOf(int32_t owner, StreamKind stream) {
 }
 
 }  // namespace
+}  // namespace pricing_cc
 
-void Pricing::Expect(int32_t stage, const BlockTask& task) {
+void Pricing::Expect(int32_t stage, const CollectiveRequest& task) {
   movements_[KeyOf(stage, task)].stream = task.stream;
   exchanges_are_of_.reset();
 }
 
-void Pricing::Expect(int32_t stage, const BlockSend& send) {
+void Pricing::Expect(int32_t stage, const SendRequest& send) {
   movements_[KeyOf(stage, send)];
   exchanges_are_of_.reset();
 }
@@ -94,16 +96,18 @@ Devices Pricing::GroupOf(const Key& key, size_t group) {
 const std::vector<std::vector<int32_t>>& Pricing::LayoutsOf(const Key& key) {
   const auto [found, is_new] = layouts_.try_emplace({key.stage, key.to, key.axes});
   if (!is_new) return found->second;
-  std::vector<CollectiveCall> calls;
+  std::vector<cost_models::CollectiveCall> calls;
   for (size_t g = 0; g < GroupCount(key); ++g) {
-    CollectiveCall call;
+    cost_models::CollectiveCall call;
     if (!IsSend(key)) {
       call = cost_models::MakeCall({.kind = key.kind, .group = GroupOf(key, g)}, topology_);
     }
-    const auto same = std::find_if(calls.begin(), calls.end(), [&](const CollectiveCall& other) {
-      return call.ranks_a_node == other.ranks_a_node && call.node_reduces == other.node_reduces &&
-             call.fabric_reduces == other.fabric_reduces && call.hop == other.hop;
-    });
+    const auto same =
+        std::find_if(calls.begin(), calls.end(), [&](const cost_models::CollectiveCall& other) {
+          return call.ranks_a_node == other.ranks_a_node &&
+                 call.node_reduces == other.node_reduces &&
+                 call.fabric_reduces == other.fabric_reduces && call.hop == other.hop;
+        });
     const auto number = static_cast<size_t>(same - calls.begin());
     if (same == calls.end()) {
       calls.push_back(call);
@@ -135,8 +139,8 @@ Pricing::Plan Pricing::PlanOf(const Key& key, int32_t group) {
 
 absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group) {
   const auto& [key, movement] = entry;
-  const auto stream = [&](StreamKind kind) {
-    return options_.blocking ? StreamKind::kCompute : kind;
+  const auto stream = [&](simulator::StreamKind kind) {
+    return options_.blocking ? simulator::StreamKind::kCompute : kind;
   };
   absl::InlinedVector<Lane, 2> lanes;
   if (IsSend(key)) {
@@ -146,15 +150,16 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
                            : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
     };
     lanes = {
-        LaneOf(owner(key.stage), stream(next ? StreamKind::kSendNext : StreamKind::kSendPrevious)),
-        LaneOf(owner(key.to),
-               stream(next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext))};
+        pricing_cc::LaneOf(owner(key.stage), stream(next ? simulator::StreamKind::kSendNext
+                                                         : simulator::StreamKind::kSendPrevious)),
+        pricing_cc::LaneOf(owner(key.to), stream(next ? simulator::StreamKind::kReceivePrevious
+                                                      : simulator::StreamKind::kReceiveNext))};
   } else if (group == kAll) {
-    lanes = {LaneOf(geometry_.place_of(key.stage), stream(movement.stream))};
+    lanes = {pricing_cc::LaneOf(geometry_.place_of(key.stage), stream(movement.stream))};
   } else {
     for (const int32_t place : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
       const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(place)];
-      lanes.push_back(LaneOf(rank, stream(movement.stream)));
+      lanes.push_back(pricing_cc::LaneOf(rank, stream(movement.stream)));
     }
   }
   std::sort(lanes.begin(), lanes.end());
@@ -282,7 +287,7 @@ absl::string_view Pricing::BusiestLevel(const Movement& movement) const {
   for (const int32_t number : movement.exchanges) {
     costs.push_back(&exchanges_[static_cast<size_t>(number)].exchange.together);
   }
-  const cluster::LinkNumber busiest = BusiestLinkOfAll(costs);
+  const cluster::LinkNumber busiest = pricing_cc::BusiestLinkOfAll(costs);
   return busiest < 0 ? absl::string_view() : topology_.LinkAt(busiest).kind;
 }
 
@@ -314,7 +319,7 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
   const cost_models::RoundsCost& cost = placed.together;
   const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol)};
   if (size == Bytes(0) || cost.volumes.empty()) return alone;
-  const cost_models::CollectiveFlow flow = FlowOfExchange(placed, size, protocol);
+  const cost_models::CollectiveFlow flow = pricing_cc::FlowOfExchange(placed, size, protocol);
   if (flow.loads.empty()) return alone;
   const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
   std::vector<simulator::Load> loads;
@@ -327,19 +332,19 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
               {.size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads})};
 }
 
-TaskTime Pricing::Collective(int32_t stage, const BlockTask& task, size_t group) const {
+TaskTime Pricing::Collective(int32_t stage, const CollectiveRequest& task, size_t group) const {
   return Find(KeyOf(stage, task)).times[group];
 }
 
-TaskTime Pricing::Send(int32_t stage, const BlockSend& send, size_t place) const {
+TaskTime Pricing::Send(int32_t stage, const SendRequest& send, size_t place) const {
   return Find(KeyOf(stage, send)).times[place];
 }
 
-absl::string_view Pricing::LevelOf(int32_t stage, const BlockTask& task) const {
+absl::string_view Pricing::LevelOf(int32_t stage, const CollectiveRequest& task) const {
   return Find(KeyOf(stage, task)).level;
 }
 
-absl::string_view Pricing::LevelOf(int32_t stage, const BlockSend& send) const {
+absl::string_view Pricing::LevelOf(int32_t stage, const SendRequest& send) const {
   return Find(KeyOf(stage, send)).level;
 }
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_PRICING_H_
-#define ORRERY_LOWERING_PRICING_H_
+#ifndef ORRERY_LOWERING_NETWORK_PRICING_H_
+#define ORRERY_LOWERING_NETWORK_PRICING_H_
 
 #include <compare>
 #include <cstdint>
@@ -12,11 +12,11 @@
 #include "absl/strings/string_view.h"
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
-#include "lowering/block.h"
-#include "lowering/exchange.h"
-#include "lowering/geometry.h"
-#include "lowering/link_classes.h"
-#include "simulator/program.h"
+#include "lowering/network/exchange.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/link_classes.h"
+#include "simulator/program/program.h"
+#include "support/units.h"
 
 namespace orrery::lowering {
 
@@ -24,6 +24,20 @@ namespace orrery::lowering {
 struct TaskTime {
   Duration duration = {};
   simulator::FlowId flow = {};
+};
+
+/// A collective of all groups of ranks of a stage along axes.
+struct CollectiveRequest {
+  simulator::StreamKind stream = simulator::StreamKind::kCompute;
+  cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
+  ir::AxisList group;
+  Bytes bytes;  // that it gathers or reduces, a rank
+};
+
+/// What each rank of a stage sends to one of another.
+struct SendRequest {
+  int32_t to = 0;  // stage
+  Bytes bytes;     // a rank
 };
 
 struct PricingOptions {
@@ -43,8 +57,8 @@ class Pricing {
           const cluster::Topology& topology, const PricingOptions& options = {})
       : geometry_(geometry), cost_model_(cost_model), topology_(topology), options_(options) {}
 
-  void Expect(int32_t stage, const BlockTask& task);
-  void Expect(int32_t stage, const BlockSend& send);
+  void Expect(int32_t stage, const CollectiveRequest& task);
+  void Expect(int32_t stage, const SendRequest& send);
 
   /// Whether all groups of ranks of a stage pay the same for everything announced, and meet the
   /// same on the links that they share: then one of them can stand for all.
@@ -59,15 +73,15 @@ class Pricing {
 
   /// Of a collective in group number `group` of a stage (0 when folded); zero when the group is one
   /// rank.
-  TaskTime Collective(int32_t stage, const BlockTask& task, size_t group) const;
+  TaskTime Collective(int32_t stage, const CollectiveRequest& task, size_t group) const;
   /// Of a send from rank number `place` of a stage (0 when folded) to the same one of stage
   /// send.to.
-  TaskTime Send(int32_t stage, const BlockSend& send, size_t place) const;
+  TaskTime Send(int32_t stage, const SendRequest& send, size_t place) const;
 
   /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
   /// when it is not known. Of all groups at once, as they are in step.
-  absl::string_view LevelOf(int32_t stage, const BlockTask& task) const;
-  absl::string_view LevelOf(int32_t stage, const BlockSend& send) const;
+  absl::string_view LevelOf(int32_t stage, const CollectiveRequest& task) const;
+  absl::string_view LevelOf(int32_t stage, const SendRequest& send) const;
 
  private:
   // A collective of a stage along axes, or the sends from a stage to another; of one size.
@@ -95,10 +109,10 @@ class Pricing {
     absl::InlinedVector<Lane, 2> lanes;
   };
 
-  static Key KeyOf(int32_t stage, const BlockTask& task) {
+  static Key KeyOf(int32_t stage, const CollectiveRequest& task) {
     return {.stage = stage, .axes = task.group, .kind = task.collective, .size = task.bytes};
   }
-  static Key KeyOf(int32_t stage, const BlockSend& send) {
+  static Key KeyOf(int32_t stage, const SendRequest& send) {
     return {.stage = stage, .to = send.to, .axes = {}, .size = send.bytes};
   }
   static bool IsSend(const Key& key) { return key.to >= 0; }
@@ -144,4 +158,4 @@ class Pricing {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_PRICING_H_
+#endif  // ORRERY_LOWERING_NETWORK_PRICING_H_

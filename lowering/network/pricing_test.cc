@@ -1,4 +1,4 @@
-#include "lowering/pricing.h"
+#include "lowering/network/pricing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_file.h"
-#include "simulator/time_alone.h"
-#include "transforms/parallel.h"
+#include "simulator/program/time_alone.h"
+#include "transforms/plan/mesh.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
+namespace pricing_test_cc {
 namespace {
 
 // As --cluster spells it, or the text of a file.
@@ -22,32 +24,37 @@ cluster::Cluster ParseCluster(absl::string_view cluster) {
   return ParseClusterText(cluster, cluster::ClusterFormat::kText, "test.textproto").value();
 }
 
+using Devices = std::vector<int32_t>;  // of the ranks; empty: rank r is on device r
+
 // A mesh on a cluster, priced.
 class Fixture {
  public:
-  Fixture(const transforms::ParallelDegrees& degrees, absl::string_view cluster,
+  Fixture(const transforms::ParallelPlan& plan, absl::string_view cluster,
           absl::string_view cost_model = "roofline", const PricingOptions& options = {})
-      : step_(Step(degrees)),
+      : Fixture(plan, Devices(), cluster, cost_model, options) {}
+  Fixture(const transforms::ParallelPlan& plan, Devices devices, absl::string_view cluster,
+          absl::string_view cost_model = "roofline", const PricingOptions& options = {})
+      : step_(Step(plan, std::move(devices))),
         geometry_(step_),
         cluster_(ParseCluster(cluster)),
         cost_model_(cost_models::MakeCostModel(cost_model).value()),
         pricing(geometry_, *cost_model_, cluster_.topology, options) {}
 
-  BlockTask AllReduce(absl::string_view axis, int64_t bytes) const {
-    BlockTask task;
+  CollectiveRequest AllReduce(absl::string_view axis, int64_t bytes) const {
+    CollectiveRequest task;
     task.bytes = Bytes(bytes);
     task.stream = axis == "hp" ? simulator::StreamKind::kHorizontal : simulator::StreamKind::kData;
     task.group = ir::AxisList(*step_.mesh.Find(axis));
     return task;
   }
-  Duration TimeOf(const BlockTask& task, size_t group) const {
+  Duration TimeOf(const CollectiveRequest& task, size_t group) const {
     return Alone(pricing.Collective(0, task, group));
   }
-  Duration TimeOf(const BlockSend& send, size_t place, int32_t stage = 0) const {
+  Duration TimeOf(const SendRequest& send, size_t place, int32_t stage = 0) const {
     return Alone(pricing.Send(stage, send, place));
   }
-  static BlockSend Send(int32_t to, int64_t bytes) {
-    BlockSend send;
+  static SendRequest Send(int32_t to, int64_t bytes) {
+    SendRequest send;
     send.to = to;
     send.bytes = Bytes(bytes);
     return send;
@@ -58,11 +65,11 @@ class Fixture {
     if (!time.flow.valid()) return time.duration;
     return simulator::TimeAlone(program.flow(time.flow), program);
   }
-  static transforms::PipelinedStep Step(const transforms::ParallelDegrees& degrees) {
+  static transforms::PipelinedStep Step(const transforms::ParallelPlan& plan, Devices devices) {
     transforms::PipelinedStep step;
-    step.mesh = transforms::MakeMesh(degrees).value();
-    step.devices = degrees.devices;
-    step.stages.resize(static_cast<size_t>(degrees.pp));
+    step.mesh = transforms::MakeMesh(plan).value();
+    step.devices = std::move(devices);
+    step.stages.resize(static_cast<size_t>(plan.pp));
     return step;
   }
 
@@ -80,8 +87,8 @@ constexpr int64_t kBytes = 25'000'000;  // 1 ms at 200 Gb/s
 
 TEST(Pricing, OfAUniformClusterIsTheClosedForm) {
   Fixture f({.dp = 4, .hp = 1, .pp = 2}, "uniform:8@200Gbps", "distir");
-  const BlockTask all_reduce = f.AllReduce("dp", kBytes);
-  const BlockSend send = f.Send(1, kBytes);
+  const CollectiveRequest all_reduce = f.AllReduce("dp", kBytes);
+  const SendRequest send = f.Send(1, kBytes);
   f.pricing.Expect(0, all_reduce);
   f.pricing.Expect(0, send);
   EXPECT_TRUE(f.pricing.AllGroupsAlike());
@@ -95,7 +102,7 @@ TEST(Pricing, OfAUniformClusterIsTheClosedForm) {
 // Nodes of eight: with hp=6, ranks 0-5 are on one node and 6-11 on two.
 TEST(Pricing, TellsGroupsThatStraddleNodes) {
   Fixture f({.dp = 2, .hp = 6, .pp = 1}, "dgx-a100:2");
-  const BlockTask all_reduce = f.AllReduce("hp", kBytes);
+  const CollectiveRequest all_reduce = f.AllReduce("hp", kBytes);
   f.pricing.Expect(0, all_reduce);
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
   f.pricing.Prepare(/*fold=*/false, f.program);
@@ -106,9 +113,9 @@ TEST(Pricing, TellsGroupsThatStraddleNodes) {
 TEST(Pricing, OfUnlikeGroupsTogetherIsThatOfTheSlowest) {
   for (const char* cost_model : {"roofline", "distir"}) {
     SCOPED_TRACE(cost_model);
-    const transforms::ParallelDegrees degrees = {.dp = 6, .hp = 1, .pp = 2};
-    Fixture folded(degrees, "dgx-a100:2", cost_model), each(degrees, "dgx-a100:2", cost_model);
-    const BlockSend send = Fixture::Send(1, kBytes);
+    const transforms::ParallelPlan plan = {.dp = 6, .hp = 1, .pp = 2};
+    Fixture folded(plan, "dgx-a100:2", cost_model), each(plan, "dgx-a100:2", cost_model);
+    const SendRequest send = Fixture::Send(1, kBytes);
     folded.pricing.Expect(0, send);
     each.pricing.Expect(0, send);
     folded.pricing.Prepare(/*fold=*/true, folded.program);
@@ -120,7 +127,7 @@ TEST(Pricing, OfUnlikeGroupsTogetherIsThatOfTheSlowest) {
 
 TEST(Pricing, TellsSendsThatLeaveTheNode) {
   Fixture f({.dp = 6, .hp = 1, .pp = 2}, "dgx-a100:2");
-  const BlockSend send = f.Send(1, kBytes);
+  const SendRequest send = f.Send(1, kBytes);
   f.pricing.Expect(0, send);
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
   f.pricing.Prepare(/*fold=*/false, f.program);
@@ -129,11 +136,11 @@ TEST(Pricing, TellsSendsThatLeaveTheNode) {
 
 // The level is that of the group that is held up most, whether it is the first one or not.
 TEST(Pricing, LevelsAreThoseOfTheBusiestGroup) {
-  const auto level = [](const transforms::ParallelDegrees& degrees, const char* cluster, bool sends,
-                        bool fold) {
-    Fixture f(degrees, cluster);
-    const BlockSend send = Fixture::Send(1, kBytes);
-    const BlockTask all_reduce = f.AllReduce(degrees.dp > 1 ? "dp" : "hp", kBytes);
+  const auto level = [](const transforms::ParallelPlan& plan, const char* cluster, bool sends,
+                        bool fold, const Devices& devices = {}) {
+    Fixture f(plan, devices, cluster);
+    const SendRequest send = Fixture::Send(1, kBytes);
+    const CollectiveRequest all_reduce = f.AllReduce(plan.dp > 1 ? "dp" : "hp", kBytes);
     sends ? f.pricing.Expect(0, send) : f.pricing.Expect(0, all_reduce);
     f.pricing.Prepare(fold, f.program);
     return std::string(sends ? f.pricing.LevelOf(0, send) : f.pricing.LevelOf(0, all_reduce));
@@ -141,16 +148,16 @@ TEST(Pricing, LevelsAreThoseOfTheBusiestGroup) {
   for (const bool fold : {true, false}) {
     SCOPED_TRACE(fold ? "folded" : "unfolded");
     EXPECT_EQ(level({.dp = 6, .pp = 2}, "dgx-a100:2", true, fold), "nic");  // 0 to 6, but 2 to 8
-    EXPECT_EQ(level({.dp = 2, .pp = 2, .devices = {0, 1, 9, 2}}, "dgx-a100:2", true, fold), "nic");
+    EXPECT_EQ(level({.dp = 2, .pp = 2}, "dgx-a100:2", true, fold, {0, 1, 9, 2}), "nic");
   }
   for (const char* cluster :
        {"dgx-a100:2", "dragonfly:2x4x3@25GB/s", "rails:4x4@450GB/s,nic=50GB/s,oversubscription=2",
         "nodes:3x4@450GB/s,nic=50GB/s", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {
     SCOPED_TRACE(cluster);
     for (int32_t dp = 1; dp <= 6; ++dp) {
-      const transforms::ParallelDegrees pipeline = {.dp = dp, .pp = 2};
+      const transforms::ParallelPlan pipeline = {.dp = dp, .pp = 2};
       EXPECT_EQ(level(pipeline, cluster, true, true), level(pipeline, cluster, true, false)) << dp;
-      const transforms::ParallelDegrees data = {.dp = dp, .hp = 2};
+      const transforms::ParallelPlan data = {.dp = dp, .hp = 2};
       EXPECT_EQ(level(data, cluster, false, true), level(data, cluster, false, false)) << dp;
     }
   }
@@ -158,8 +165,8 @@ TEST(Pricing, LevelsAreThoseOfTheBusiestGroup) {
 
 // On a ring of one direction the next device is one hop away, and the one before it all others.
 TEST(Pricing, SendsGoFromTheirStageToTheOther) {
-  Fixture f({.pp = 2, .devices = {0, 1}}, "ring:4@50GB/s,latency=1us,one-way");
-  const BlockSend next = Fixture::Send(1, kBytes), back = Fixture::Send(0, kBytes);
+  Fixture f({.pp = 2}, Devices{0, 1}, "ring:4@50GB/s,latency=1us,one-way");
+  const SendRequest next = Fixture::Send(1, kBytes), back = Fixture::Send(0, kBytes);
   f.pricing.Expect(0, next);
   f.pricing.Expect(1, back);
   f.pricing.Prepare(/*fold=*/true, f.program);
@@ -170,9 +177,8 @@ TEST(Pricing, SendsGoFromTheirStageToTheOther) {
 // Links of equal load that tell nothing apart; but some groups have more of them on the way.
 TEST(Pricing, TellsGroupsOfUnlikeLatencies) {
   constexpr absl::string_view kRing = "ring:8@50GB/s,latency=1us";
-  const auto alike = [&](std::vector<int32_t> devices, bool sends) {
-    Fixture f({.dp = 2, .hp = sends ? 1 : 2, .pp = sends ? 2 : 1, .devices = std::move(devices)},
-              kRing);
+  const auto alike = [&](const Devices& devices, bool sends) {
+    Fixture f({.dp = 2, .hp = sends ? 1 : 2, .pp = sends ? 2 : 1}, devices, kRing);
     sends ? f.pricing.Expect(0, Fixture::Send(1, kBytes))
           : f.pricing.Expect(0, f.AllReduce("hp", kBytes));
     return f.pricing.AllGroupsAlike();
@@ -195,9 +201,9 @@ TEST(Pricing, TellsGroupsWhoseSwitchReduces) {
                     "\"] rate: \"50GB/s\" latency: \"1us\" }\n");
   }
   absl::StrAppend(&cluster, "} }\n");
-  const transforms::ParallelDegrees degrees = {.dp = 2, .hp = 4};
-  Fixture folded(degrees, cluster), each(degrees, cluster);
-  const BlockTask within = folded.AllReduce("hp", kBytes);
+  const transforms::ParallelPlan plan = {.dp = 2, .hp = 4};
+  Fixture folded(plan, cluster), each(plan, cluster);
+  const CollectiveRequest within = folded.AllReduce("hp", kBytes);
   for (Fixture* f : {&folded, &each}) {
     f->pricing.Expect(0, within);
     EXPECT_FALSE(f->pricing.AllGroupsAlike());
@@ -210,7 +216,7 @@ TEST(Pricing, TellsGroupsWhoseSwitchReduces) {
 // hp=8 fills a node: all its groups are inside one, and all groups along dp cross nodes.
 TEST(Pricing, FindsGroupsThatFillNodesAlike) {
   Fixture f({.dp = 2, .hp = 8, .pp = 1}, "dgx-a100:2");
-  const BlockTask inside = f.AllReduce("hp", kBytes), across = f.AllReduce("dp", kBytes);
+  const CollectiveRequest inside = f.AllReduce("hp", kBytes), across = f.AllReduce("dp", kBytes);
   f.pricing.Expect(0, inside);
   f.pricing.Expect(0, across);
   EXPECT_TRUE(f.pricing.AllGroupsAlike());
@@ -222,7 +228,7 @@ TEST(Pricing, FindsGroupsThatFillNodesAlike) {
 
 TEST(Pricing, AGroupOfOnePaysNothing) {
   Fixture f({.dp = 1, .hp = 2, .pp = 1}, "uniform:2@200Gbps");
-  const BlockTask alone = f.AllReduce("dp", kBytes);
+  const CollectiveRequest alone = f.AllReduce("dp", kBytes);
   f.pricing.Expect(0, alone);
   f.pricing.Prepare(/*fold=*/true, f.program);
   EXPECT_EQ(f.TimeOf(alone, 0), Duration(0));
@@ -234,7 +240,7 @@ TEST(Pricing, AGroupOfOnePaysNothing) {
 TEST(Pricing, GroupsThatShareALinkSlowEachOther) {
   const char* cluster = "nodes:2x8@300GB/s,nic=25GB/s,nics=4";
   Fixture folded({.dp = 2, .hp = 8, .pp = 1}, cluster), each({.dp = 2, .hp = 8, .pp = 1}, cluster);
-  const BlockTask across = folded.AllReduce("dp", 100 * kBytes);
+  const CollectiveRequest across = folded.AllReduce("dp", 100 * kBytes);
   folded.pricing.Expect(0, across);
   each.pricing.Expect(0, across);
   EXPECT_TRUE(folded.pricing.AllGroupsAlike());
@@ -254,9 +260,10 @@ TEST(Pricing, GroupsThatShareALinkSlowEachOther) {
 // it.
 TEST(Pricing, GroupsThatShareALinkGetTheShareOfOne) {
   constexpr absl::string_view kCluster = "ring:6@50GB/s,latency=1us";
-  const transforms::ParallelDegrees degrees{.dp = 2, .hp = 2, .pp = 1};
-  Fixture folded(degrees, kCluster), each(degrees, kCluster);
-  const BlockTask across = folded.AllReduce("dp", kBytes), within = folded.AllReduce("hp", kBytes);
+  const transforms::ParallelPlan plan{.dp = 2, .hp = 2, .pp = 1};
+  Fixture folded(plan, kCluster), each(plan, kCluster);
+  const CollectiveRequest across = folded.AllReduce("dp", kBytes),
+                          within = folded.AllReduce("hp", kBytes);
   for (Fixture* f : {&folded, &each}) {
     f->pricing.Expect(0, across);
     f->pricing.Expect(0, within);
@@ -278,9 +285,9 @@ TEST(Pricing, GroupsThatShareALinkGetTheShareOfOne) {
 
 // Nodes of four, of which three are used: two groups on one NIC, one on another by itself.
 TEST(Pricing, TellsGroupsThatMeetOthersFromThoseThatDoNot) {
-  Fixture f({.dp = 2, .hp = 3, .pp = 1, .devices = {0, 1, 2, 4, 5, 6}},
+  Fixture f({.dp = 2, .hp = 3, .pp = 1}, Devices{0, 1, 2, 4, 5, 6},
             "nodes:2x4@300GB/s,nic=25GB/s,nics=2");
-  const BlockTask across = f.AllReduce("dp", kBytes);
+  const CollectiveRequest across = f.AllReduce("dp", kBytes);
   f.pricing.Expect(0, across);
   EXPECT_FALSE(f.pricing.AllGroupsAlike());
 }
@@ -289,7 +296,7 @@ TEST(Pricing, TellsGroupsThatMeetOthersFromThoseThatDoNot) {
 TEST(Pricing, FlowsAreForWhatCanMeet) {
   for (const bool blocking : {false, true}) {
     Fixture f({.dp = 4, .hp = 2, .pp = 1}, "dgx-a100:1", "roofline", {.blocking = blocking});
-    const BlockTask hp = f.AllReduce("hp", kBytes), dp = f.AllReduce("dp", kBytes);
+    const CollectiveRequest hp = f.AllReduce("hp", kBytes), dp = f.AllReduce("dp", kBytes);
     f.pricing.Expect(0, hp);
     f.pricing.Expect(0, dp);
     f.pricing.Prepare(/*fold=*/true, f.program);
@@ -303,7 +310,7 @@ TEST(Pricing, TakesTheAlgorithmAskedFor) {
   const auto time = [](const char* algorithms, const char* axis) {
     Fixture f({.dp = 2, .hp = 8, .pp = 1}, "dgx-a100:2", "roofline",
               {.algorithms = cost_models::CollectiveChoice::Parse(algorithms).value()});
-    const BlockTask task = f.AllReduce(axis, kBytes);
+    const CollectiveRequest task = f.AllReduce(axis, kBytes);
     f.pricing.Expect(0, task);
     f.pricing.Prepare(/*fold=*/true, f.program);
     return f.TimeOf(task, 0);
@@ -317,7 +324,7 @@ TEST(Pricing, TakesTheAlgorithmAskedFor) {
 TEST(Pricing, SendsOfOneStageCanMeet) {
   const auto has_flows = [](const char* cluster) {
     Fixture f({.dp = 4, .hp = 1, .pp = 2}, cluster);
-    const BlockSend send = Fixture::Send(1, kBytes);
+    const SendRequest send = Fixture::Send(1, kBytes);
     f.pricing.Expect(0, send);
     f.pricing.Prepare(/*fold=*/false, f.program);
     EXPECT_EQ(f.pricing.Send(0, send, 0).flow.valid(), f.pricing.Send(0, send, 3).flow.valid());
@@ -340,7 +347,7 @@ TEST(Pricing, SizesDoNotMix) {
     all.pricing.Prepare(/*fold=*/true, all.program);
     for (const int64_t size : kSizes) {
       Fixture one({.dp = 16, .hp = 1, .pp = 1}, cluster, "roofline", every);
-      const BlockTask task = one.AllReduce("dp", size);
+      const CollectiveRequest task = one.AllReduce("dp", size);
       one.pricing.Expect(0, task);
       one.pricing.Prepare(/*fold=*/true, one.program);
       EXPECT_EQ(all.TimeOf(task, 0), one.TimeOf(task, 0)) << size;
@@ -363,12 +370,13 @@ TEST(Pricing, EveryLinkChangesNoTime) {
   for (const char* cluster : {"dgx-a100:2", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {
     Fixture plain({.dp = 4, .hp = 2, .pp = 2}, cluster),
         links({.dp = 4, .hp = 2, .pp = 2}, cluster, "roofline", {.every_link = true});
-    const BlockTask tasks[] = {plain.AllReduce("hp", kBytes), plain.AllReduce("dp", 3 * kBytes)};
+    const CollectiveRequest tasks[] = {plain.AllReduce("hp", kBytes),
+                                       plain.AllReduce("dp", 3 * kBytes)};
     for (Fixture* f : {&plain, &links}) {
-      for (const BlockTask& task : tasks) f->pricing.Expect(0, task);
+      for (const CollectiveRequest& task : tasks) f->pricing.Expect(0, task);
       f->pricing.Prepare(/*fold=*/true, f->program);
     }
-    for (const BlockTask& task : tasks) {
+    for (const CollectiveRequest& task : tasks) {
       EXPECT_TRUE(links.pricing.Collective(0, task, 0).flow.valid());
       EXPECT_NEAR(plain.TimeOf(task, 0).seconds(), links.TimeOf(task, 0).seconds(), 2e-12);
     }
@@ -378,4 +386,5 @@ TEST(Pricing, EveryLinkChangesNoTime) {
 }
 
 }  // namespace
+}  // namespace pricing_test_cc
 }  // namespace orrery::lowering

@@ -1,6 +1,7 @@
-#include "lowering/sharding_prices.h"
+#include "lowering/network/sharding_prices.h"
 
 #include "support/check.h"
+#include "transforms/strategies/strategy_graph.h"
 
 namespace orrery::lowering {
 

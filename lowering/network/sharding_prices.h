@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_SHARDING_PRICES_H_
-#define ORRERY_LOWERING_SHARDING_PRICES_H_
+#ifndef ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_
+#define ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_
 
 #include <cstdint>
 #include <vector>
@@ -7,8 +7,8 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
-#include "lowering/collective_times.h"
-#include "transforms/auto_shard.h"
+#include "lowering/network/collective_times.h"
+#include "transforms/sharding/sharding_prices.h"
 
 namespace orrery::lowering {
 
@@ -40,4 +40,4 @@ class ClusterShardingPrices final : public transforms::ShardingPrices {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_SHARDING_PRICES_H_
+#endif  // ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_

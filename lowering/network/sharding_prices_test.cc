@@ -1,4 +1,4 @@
-#include "lowering/sharding_prices.h"
+#include "lowering/network/sharding_prices.h"
 
 #include <gtest/gtest.h>
 
@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "ir/models/mlp.h"
-#include "lowering/cluster_dialect.h"
 #include "lowering/lower.h"
-#include "simulator/play.h"
-#include "transforms/microbatch.h"
+#include "lowering/network/cluster_dialect.h"
+#include "simulator/engine/play.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/shard.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::lowering {
+namespace sharding_prices_test_cc {
 namespace {
 
 class OnCluster : public testing::Test {
@@ -93,4 +94,5 @@ TEST_F(OnCluster, StepsCostWhatTheDialectSays) {
 }
 
 }  // namespace
+}  // namespace sharding_prices_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "lowering/transfers.h"
+#include "lowering/network/transfers.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,6 +7,7 @@
 #include "cost_models/collectives/routes.h"
 
 namespace orrery::lowering {
+namespace transfers_cc {
 namespace {
 
 using cost_models::Round;
@@ -126,6 +127,7 @@ class TransferAdder {
 };
 
 }  // namespace
+}  // namespace transfers_cc
 
 simulator::ResourceId LinkResources::Find(cluster::LinkNumber link) {
   simulator::ResourceId& resource = resources_[link];
@@ -150,15 +152,15 @@ simulator::FlowId LinkResources::AddMessage(Bytes size,
       {.size = size, .rate = path.rate, .latency = path.latency, .loads = loads_});
 }
 
-absl::Status AddTransfers(cost_models::DeviceGroup group, const Rounds& rounds, Bytes size,
-                          LinkResources& links) {
+absl::Status AddTransfers(cost_models::DeviceGroup group, const cost_models::Rounds& rounds,
+                          Bytes size, LinkResources& links) {
   const int64_t transfers = cost_models::TransferCount(rounds);
   if (transfers > kMaxTransfers) {
     return absl::ResourceExhaustedError(
         absl::StrCat("got ", transfers, " transfers to simulate one by one; wanted at most ",
                      kMaxTransfers, "; try the collective as one flow, or a smaller group"));
   }
-  TransferAdder(group, rounds, size, links).Add();
+  transfers_cc::TransferAdder(group, rounds, size, links).Add();
   return absl::OkStatus();
 }
 

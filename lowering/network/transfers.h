@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_TRANSFERS_H_
-#define ORRERY_LOWERING_TRANSFERS_H_
+#ifndef ORRERY_LOWERING_NETWORK_TRANSFERS_H_
+#define ORRERY_LOWERING_NETWORK_TRANSFERS_H_
 
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 #include "cluster/topology.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/rounds.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 // Every transfer of a collective as a message of its own: what a simulation without folding plays,
 // and what the prices of collectives are tested against.
@@ -49,4 +49,4 @@ absl::Status AddTransfers(cost_models::DeviceGroup group, const cost_models::Rou
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_TRANSFERS_H_
+#endif  // ORRERY_LOWERING_NETWORK_TRANSFERS_H_

@@ -7,15 +7,16 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/routes.h"
-#include "lowering/transfers.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/independent_flows.h"
-#include "simulator/program_text.h"
+#include "lowering/network/transfers.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_text.h"
+#include "simulator/testing/independent_flows.h"
 
 // Every algorithm on clusters as --cluster names them: what is sent, and when it has arrived.
 
 namespace orrery::lowering {
+namespace transfers_property_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -221,4 +222,5 @@ TEST(TransfersProperty, AreTheSameEveryTime) {
 }
 
 }  // namespace
+}  // namespace transfers_property_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "lowering/transfers.h"
+#include "lowering/network/transfers.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,13 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/pricing_test_util.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
 
 // Prices of collectives against a simulation of every transfer as its own flow.
 
 namespace orrery::lowering {
+namespace transfers_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -194,4 +195,5 @@ TEST(Transfers, AreLimited) {
 }
 
 }  // namespace
+}  // namespace transfers_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "lowering/fuse_runs.h"
+#include "lowering/placement/fuse_runs.h"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include "support/check.h"
 
 namespace orrery::lowering {
+namespace fuse_runs_cc {
 namespace {
 
 using simulator::MemoryMoment;
@@ -312,32 +313,34 @@ void FuseSlices(Stage& stage, const Wanted& wanted, bool fuse, simulator::Progra
 }
 
 }  // namespace
+}  // namespace fuse_runs_cc
 
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
-  Origins wanted;
+  fuse_runs_cc::Origins wanted;
   for (const PlacedBlock* placed : stage.blocks()) {
-    if (placed != &stage.update) FindWanted(placed->block, nullptr, wanted);
+    if (placed != &stage.update) fuse_runs_cc::FindWanted(placed->block, nullptr, wanted);
   }
-  Origins by_update = wanted;
-  FindWanted(stage.update.block, &stage.LastBackward(), by_update);
+  fuse_runs_cc::Origins by_update = wanted;
+  fuse_runs_cc::FindWanted(stage.update.block, &stage.LastBackward(), by_update);
   // Only the last microbatch before an update makes what the update waits for.
   const bool apart = by_update.size() > wanted.size() && !stage.backward.later.block.tasks.empty();
-  if (!stage.forward.slices.empty()) return FuseSlices(stage, {wanted, by_update}, fuse, program);
-  const Origins& of_first = apart ? wanted : by_update;
+  if (!stage.forward.slices.empty())
+    return fuse_runs_cc::FuseSlices(stage, {wanted, by_update}, fuse, program);
+  const fuse_runs_cc::Origins& of_first = apart ? wanted : by_update;
   // First and later microbatches have the same blocks but for what adds up.
-  Origins open_first, open_later;
+  fuse_runs_cc::Origins open_first, open_later;
   for (PhaseBlocks* phase : {&stage.forward, &stage.backward, &stage.weights}) {
     if (apart && phase != &stage.forward) {
       phase->last = phase->later;
-      Origins open = open_later;
-      RunFusing(phase->last, by_update, open, program).Run(fuse);
+      fuse_runs_cc::Origins open = open_later;
+      fuse_runs_cc::RunFusing(phase->last, by_update, open, program).Run(fuse);
     }
-    RunFusing(phase->first, of_first, open_first, program).Run(fuse);
-    RunFusing(phase->later, of_first, open_later, program).Run(fuse);
+    fuse_runs_cc::RunFusing(phase->first, of_first, open_first, program).Run(fuse);
+    fuse_runs_cc::RunFusing(phase->later, of_first, open_later, program).Run(fuse);
   }
   for (const ir::ValueId origin : open_later) open_first.insert(origin);
-  RunFusing(stage.update, by_update, open_first, program).Run(fuse);
-  if (fuse) DropUnasked(stage);
+  fuse_runs_cc::RunFusing(stage.update, by_update, open_first, program).Run(fuse);
+  if (fuse) fuse_runs_cc::DropUnasked(stage);
 }
 
 }  // namespace orrery::lowering

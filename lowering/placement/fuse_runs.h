@@ -1,8 +1,8 @@
-#ifndef ORRERY_LOWERING_FUSE_RUNS_H_
-#define ORRERY_LOWERING_FUSE_RUNS_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_FUSE_RUNS_H_
+#define ORRERY_LOWERING_PLACEMENT_FUSE_RUNS_H_
 
-#include "lowering/stage.h"
-#include "simulator/program.h"
+#include "lowering/placement/stage.h"
+#include "simulator/program/program.h"
 
 namespace orrery::lowering {
 
@@ -22,4 +22,4 @@ void FuseRuns(Stage& stage, bool fuse, simulator::Program& program);
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_FUSE_RUNS_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_FUSE_RUNS_H_

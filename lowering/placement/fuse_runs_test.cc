@@ -1,24 +1,28 @@
-#include "lowering/fuse_runs.h"
+#include "lowering/placement/fuse_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/models/model_test_util.h"
 #include "lowering/lower.h"
-#include "simulator/memory.h"
-#include "simulator/play.h"
-#include "simulator/report.h"
+#include "simulator/engine/play.h"
+#include "simulator/report/memory.h"
+#include "simulator/report/report.h"
 #include "transforms/parallel.h"
+#include "transforms/plan/plan_test_util.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/slices.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/slices/slices.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // A program of runs of kernels is the program of the kernels: to the picosecond, to the flop, and
 // but for what arrives in the middle of a run to the byte.
 
 namespace orrery::lowering {
+namespace fuse_runs_test_cc {
 namespace {
+
+using transforms::ByFlops;
 
 struct Played {
   simulator::Program program;
@@ -80,11 +84,9 @@ TEST(FuseRuns, ChangesNothingUnderAnySchedule) {
         SCOPED_TRACE(testing::Message()
                      << schedule->name << " dp=" << dp << " hp=" << hp << " split=" << split);
         const transforms::PipelineShape shape = schedule->ShapeOf(4, 8);
-        const auto spread =
-            transforms::ParallelTransform3d(step, {.dp = dp, .hp = hp, .pp = 4, .microbatches = 8},
-                                            {.stages = {.split_backward = split,
-                                                        .chunks = shape.chunks,
-                                                        .placement = schedule->placement}});
+        const auto spread = transforms::ParallelTransform3d(
+            step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8}),
+            {.chunks = shape.chunks, .placement = schedule->placement, .split_backward = split});
         ASSERT_TRUE(spread.ok()) << spread.status();
         ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
       }
@@ -94,14 +96,12 @@ TEST(FuseRuns, ChangesNothingUnderAnySchedule) {
 
 TEST(FuseRuns, ChangesNothingOfSlices) {
   const ir::Function step = SmallGpt();
-  transforms::SpreadOptions options;
-  options.slices = transforms::EqualSlices(step, 8).value();
+  const transforms::PlanContext context = {.slices = transforms::EqualSlices(step, 8).value()};
   for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {2, 2}}) {
     for (const int64_t zero : {0, 1}) {
       SCOPED_TRACE(testing::Message() << "dp=" << dp << " hp=" << hp << " zero=" << zero);
-      options.zero.stage = zero;
       const auto spread = transforms::ParallelTransform3d(
-          step, {.dp = dp, .hp = hp, .pp = 4, .microbatches = 8}, options);
+          step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8, .zero = zero}), context);
       ASSERT_TRUE(spread.ok()) << spread.status();
       const auto* schedule = transforms::FindSchedule("terapipe").value();
       ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
@@ -111,12 +111,13 @@ TEST(FuseRuns, ChangesNothingOfSlices) {
 
 TEST(FuseRuns, ChangesNothingWhereEveryRankIsSimulated) {
   const ir::Function step = SmallGpt();
-  const auto spread =
-      transforms::ParallelTransform3d(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4});
+  const auto spread = transforms::ParallelTransform3d(
+      step, ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
   ASSERT_TRUE(spread.ok()) << spread.status();
   const auto* schedule = transforms::FindSchedule("1f1b").value();
   ExpectSame(PlayStep(*spread, *schedule, true, false), PlayStep(*spread, *schedule, false, false));
 }
 
 }  // namespace
+}  // namespace fuse_runs_test_cc
 }  // namespace orrery::lowering

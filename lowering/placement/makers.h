@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_MAKERS_H_
-#define ORRERY_LOWERING_MAKERS_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_MAKERS_H_
+#define ORRERY_LOWERING_PLACEMENT_MAKERS_H_
 
 #include <cstdint>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "ir/function.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 namespace orrery::lowering {
 
@@ -51,4 +51,4 @@ class Makers {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_MAKERS_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_MAKERS_H_

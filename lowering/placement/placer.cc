@@ -1,4 +1,4 @@
-#include "lowering/placer.h"
+#include "lowering/placement/placer.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +8,7 @@ namespace orrery::lowering {
 using simulator::StreamKind;
 using simulator::TaskId;
 
+namespace placer_cc {
 namespace {
 
 constexpr TaskId kNobody;
@@ -22,6 +23,7 @@ const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t mi
 }
 
 }  // namespace
+}  // namespace placer_cc
 
 void Placer::Place(const Item& item) {
   Placing& placing = placing_[0];
@@ -52,7 +54,7 @@ void Placer::Begin(const Item& item, Placing& placing) {
   placing.next = 0;
   placing.done = placing.total = Duration();
   const std::vector<BlockTask>& tasks = item.placed->block.tasks;
-  placing.task_of.assign(tasks.size() * ActorCount(item), kNobody);
+  placing.task_of.assign(tasks.size() * ActorCount(item), placer_cc::kNobody);
   for (const BlockTask& task : tasks) {
     if (IsKernel(task)) placing.total += task.duration;
   }
@@ -117,10 +119,11 @@ void Placer::FindInputs(Placing& placing) {
   const Stage& stage = StageOf(placing.item);
   const Block& block = placing.item.placed->block;
   const size_t actors = stage.actors.size();
-  placing.inputs.assign(block.inputs.size() * actors, kNobody);
+  placing.inputs.assign(block.inputs.size() * actors, placer_cc::kNobody);
   if (!remembers_) return;
   for (size_t i = 0; i < block.inputs.size(); ++i) {
-    const Makers::Tasks* made = FindMade(stage, block.inputs[i].origin, placing.item.microbatch);
+    const Makers::Tasks* made =
+        placer_cc::FindMade(stage, block.inputs[i].origin, placing.item.microbatch);
     if (made == nullptr) continue;
     for (size_t a = 0; a < actors; ++a) placing.inputs[i * actors + a] = (*made)[a];
   }
@@ -173,7 +176,7 @@ void Placer::PlaceCollective(Placing& placing, size_t t) {
       FindAfter(placing, task, actor);
       streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
     }
-    const TaskTime time = pricing_.Collective(placing.item.stage, task, g);
+    const TaskTime time = pricing_.Collective(placing.item.stage, RequestOf(task), g);
     const TaskId id = program_.AddRendezvous(streams_,
                                              {.duration = time.duration,
                                               .flow = time.flow,
@@ -203,7 +206,7 @@ void Placer::AddMemory(Placing& placing) {
 
 void Placer::PlaceSend(const Item& item, size_t send) {
   const BlockSend& row = item.placed->block.sends[send];
-  const Makers::Tasks* made = FindMade(StageOf(item), row.origin, item.microbatch);
+  const Makers::Tasks* made = placer_cc::FindMade(StageOf(item), row.origin, item.microbatch);
   if (geometry_.place_of(item.stage) == geometry_.place_of(row.to)) {
     return HandOver(item, row, made);
   }
@@ -241,7 +244,8 @@ Makers::Tasks Placer::Transfer(const Item& item, size_t send, const Makers::Task
   for (size_t a = 0; a < from.actors.size(); ++a) {
     after_.clear();
     if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
-    const TaskTime time = fold_ ? item.placed->sends[send] : pricing_.Send(item.stage, row, a);
+    const TaskTime time =
+        fold_ ? item.placed->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
     const StreamKind sending = next ? StreamKind::kSendNext : StreamKind::kSendPrevious;
     const StreamKind receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext;
     tasks[a] = program_.AddRendezvous(

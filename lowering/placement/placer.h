@@ -1,15 +1,15 @@
-#ifndef ORRERY_LOWERING_PLACER_H_
-#define ORRERY_LOWERING_PLACER_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_PLACER_H_
+#define ORRERY_LOWERING_PLACEMENT_PLACER_H_
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "lowering/geometry.h"
-#include "lowering/lower.h"
-#include "lowering/pricing.h"
-#include "lowering/stage.h"
-#include "simulator/program.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/pricing.h"
+#include "lowering/placement/lowering_input.h"
+#include "lowering/placement/stage.h"
+#include "simulator/program/program.h"
 
 namespace orrery::lowering {
 
@@ -97,4 +97,4 @@ class Placer {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_PLACER_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_PLACER_H_

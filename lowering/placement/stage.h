@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_STAGE_H_
-#define ORRERY_LOWERING_STAGE_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_STAGE_H_
+#define ORRERY_LOWERING_PLACEMENT_STAGE_H_
 
 #include <array>
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "lowering/block.h"
-#include "lowering/makers.h"
-#include "lowering/pricing.h"
-#include "simulator/program.h"
+#include "lowering/blocks/block.h"
+#include "lowering/network/pricing.h"
+#include "lowering/placement/makers.h"
+#include "simulator/program/program.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::lowering {
@@ -134,4 +134,4 @@ struct Placements {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_STAGE_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_STAGE_H_

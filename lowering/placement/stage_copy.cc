@@ -1,4 +1,4 @@
-#include "lowering/stage_copy.h"
+#include "lowering/placement/stage_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "lowering/task_name.h"
+#include "lowering/blocks/task_name.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
@@ -33,6 +33,7 @@ void OriginPairs::Clear() {
   pairs_.clear();
 }
 
+namespace stage_copy_cc {
 namespace {
 
 using ir::Function;
@@ -77,10 +78,6 @@ class Matcher {
     ir::TypeId& type = types_[a_.type_id(a)];
     if (!type.valid() && a_.type(a) == b_.type(b)) type = b_.type_id(b);
     return type == b_.type_id(b) && origins_.Fits(OriginOf(part_a_, a), OriginOf(part_b_, b));
-  }
-
-  static ValueId OriginOf(const StageFunction& part, ValueId value) {
-    return part.origins[static_cast<size_t>(value.index())];
   }
 
   bool MatchOps(OpId a, OpId b) {
@@ -194,15 +191,16 @@ class StageRenamer {
 };
 
 }  // namespace
+}  // namespace stage_copy_cc
 
 std::optional<Stage> StageCopier::Copy(const StagePair& pair) {
   ORRERY_CHECK(pair.made.forward.slices.empty()) << "of a slice of the sequence";
   origins_.Clear();
   const auto parts = pair.parts.parts(), others = pair.other_parts.parts();
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (!Matcher(*parts[i], *others[i], origins_).Match()) return std::nullopt;
+    if (!stage_copy_cc::Matcher(*parts[i], *others[i], origins_).Match()) return std::nullopt;
   }
-  return StageRenamer(pair, origins_, program_).Run();
+  return stage_copy_cc::StageRenamer(pair, origins_, program_).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,14 +1,14 @@
-#ifndef ORRERY_LOWERING_STAGE_COPY_H_
-#define ORRERY_LOWERING_STAGE_COPY_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_STAGE_COPY_H_
+#define ORRERY_LOWERING_PLACEMENT_STAGE_COPY_H_
 
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "lowering/stage.h"
-#include "simulator/program.h"
+#include "lowering/placement/stage.h"
+#include "simulator/program/program.h"
 #include "support/id_table.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
 
@@ -55,4 +55,4 @@ class StageCopier {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_STAGE_COPY_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_STAGE_COPY_H_

@@ -1,4 +1,4 @@
-#include "lowering/stage_copy.h"
+#include "lowering/placement/stage_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -13,44 +13,43 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "lowering/lower.h"
-#include "simulator/program_text.h"
+#include "simulator/program/program_text.h"
 #include "transforms/parallel.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::lowering {
+namespace stage_copy_test_cc {
 namespace {
 
 struct Pipelines {
-  std::string schedule;
-  transforms::ParallelDegrees degrees = {.pp = 4, .microbatches = 8};
-  transforms::SpreadOptions spread = {};
+  transforms::ParallelPlan plan;  // of 4 stages a chunk
   LoweringOptions lowering = {.fuse_runs = true};
-  std::string recompute = "none", offload = "none", cluster = "dgx-a100:1";
-  std::string model = "dtype=f32";
+  bool fp8_mixed = false;
+  std::string cluster = "dgx-a100:1", model = "dtype=f32";
 };
 
 class Lowerings {
  public:
-  explicit Lowerings(const Pipelines& test)
-      : test_(test), schedule_(*transforms::FindSchedule(test.schedule).value()) {
+  explicit Lowerings(const Pipelines& test) : test_(test), schedule_(*test.plan.schedule) {
     ir::Function one = ir::BuildModel(
         "gpt", absl::StrCat("layers=8,hidden=32,heads=4,seq=16,vocab=64,", test.model), 64);
     EXPECT_TRUE(transforms::MakeTrainingStep(one, {.optimizer = "adam"}).ok());
-    const auto microbatches = static_cast<int32_t>(test.degrees.microbatches);
-    transforms::SpreadOptions options = test.spread;
-    options.stages.chunks = schedule_.ShapeOf(4, microbatches, 0).chunks;
-    options.stages.placement = schedule_.placement;
-    options.stages.split_backward = test.schedule.starts_with("zb");
-    options.updates_each_microbatch = schedule_.asynchronous;
-    options.recompute = transforms::ParseRecomputePolicy(test.recompute).value();
-    options.offload = transforms::ParseOffloadPolicy(test.offload).value();
-    if (options.stages.split_backward) {
+    const auto microbatches = static_cast<int32_t>(test.plan.microbatches);
+    const transforms::PlanContext context = {
+        .chunks = schedule_.ShapeOf(4, microbatches, 0).chunks,
+        .placement = schedule_.placement,
+        .split_backward = absl::StartsWith(schedule_.name, "zb"),
+        .updates_each_microbatch = schedule_.asynchronous,
+        .fp8_mixed = test.fp8_mixed};
+    if (context.split_backward) {
       EXPECT_TRUE(transforms::SplitBackward(one).ok());
     }
-    step_ = transforms::ParallelTransform3d(one, test.degrees, options).value();
+    step_ = transforms::ParallelTransform3d(one, transforms::ByFlops(test.plan), context).value();
   }
 
   // What no other stage has, in each: none is made from another one.
@@ -104,7 +103,18 @@ std::string WithLabels(const simulator::Program& program) {
   return text;
 }
 
-const transforms::ParallelDegrees kTwoReplicas = {.dp = 2, .pp = 4, .microbatches = 8};
+// One pipeline of 8 microbatches.
+transforms::ParallelPlan One(transforms::ParallelPlan plan) {
+  plan.pp = 4;
+  plan.microbatches = 8;
+  return plan;
+}
+
+// Two of them.
+transforms::ParallelPlan Two(transforms::ParallelPlan plan) {
+  plan.dp = 2;
+  return One(std::move(plan));
+}
 
 std::vector<Pipelines> ManyPipelines() {
   const LoweringOptions single = {.fuse_runs = false};
@@ -112,33 +122,33 @@ std::vector<Pipelines> ManyPipelines() {
   blocking.blocking = true;
   unfolded.fold = false;
   no_buckets.bucket_size = Bytes(0);
+  const auto recompute = [](const char* policy) {
+    return One({.recompute = transforms::ParseRecomputePolicy(policy).value()});
+  };
   return {
-      {.schedule = "1f1b"},
-      {.schedule = "1f1b", .lowering = single},
-      {.schedule = "1f1b", .lowering = blocking},
-      {.schedule = "1f1b", .degrees = {.pp = 4, .microbatches = 1}},
-      {.schedule = "1f1b", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 2}}},
-      {.schedule = "1f1b", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 3}}},
-      {.schedule = "1f1b", .degrees = kTwoReplicas, .lowering = no_buckets},
-      {.schedule = "1f1b", .degrees = kTwoReplicas, .lowering = unfolded},
-      {.schedule = "1f1b", .degrees = {.hp = 2, .pp = 4, .microbatches = 8}},
-      {.schedule = "1f1b", .recompute = "full"},
-      {.schedule = "1f1b", .recompute = "selective"},
-      {.schedule = "1f1b", .offload = "activations"},
-      {.schedule = "1f1b", .offload = "optimizer"},
-      {.schedule = "1f1b", .spread = {.fp8_mixed = true}, .model = "dtype=bf16"},
-      {.schedule = "zb-h1"},
-      {.schedule = "interleaved"},
-      {.schedule = "pipedream", .model = "tied_embeddings=0"},
-      {.schedule = "pipedream-2bw", .model = "tied_embeddings=0"},
-      {.schedule = "dualpipe"},
-      {.schedule = "dualpipe", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 3}}},
-      {.schedule = "dualpipe",
-       .degrees = kTwoReplicas,
-       .spread = {.zero = {.stage = 3}},
-       .lowering = single},
-      {.schedule = "chimera"},
-      {.schedule = "chimera", .degrees = kTwoReplicas, .spread = {.zero = {.stage = 2}}},
+      {One({})},
+      {One({}), single},
+      {One({}), blocking},
+      {{.pp = 4}},
+      {Two({.zero = 2})},
+      {Two({.zero = 3})},
+      {Two({}), no_buckets},
+      {Two({}), unfolded},
+      {One({.hp = 2})},
+      {recompute("full")},
+      {recompute("selective")},
+      {One({.offload = {.activations = true}})},
+      {One({.offload = {.optimizer = true}})},
+      {.plan = One({}), .fp8_mixed = true, .model = "dtype=bf16"},
+      {One({.schedule = "zb-h1"})},
+      {One({.schedule = "interleaved"})},
+      {.plan = One({.schedule = "pipedream"}), .model = "tied_embeddings=0"},
+      {.plan = One({.schedule = "pipedream-2bw"}), .model = "tied_embeddings=0"},
+      {One({.schedule = "dualpipe"})},
+      {Two({.schedule = "dualpipe", .zero = 3})},
+      {Two({.schedule = "dualpipe", .zero = 3}), single},
+      {One({.schedule = "chimera"})},
+      {Two({.schedule = "chimera", .zero = 2})},
   };
 }
 
@@ -150,9 +160,7 @@ TEST(StageCopier, MakesWhatIsLoweredByItself) {
     const simulator::Program copied = step.Lowered();
     step.TellApart();
     const simulator::Program made = step.Lowered();
-    EXPECT_TRUE(WithLabels(copied) == WithLabels(made))
-        << test.schedule << " dp " << test.degrees.dp << " zero " << test.spread.zero.stage
-        << " recompute " << test.recompute << " offload " << test.offload;
+    EXPECT_TRUE(WithLabels(copied) == WithLabels(made)) << ToString(test.plan);
     // Only what is made by itself has had labels for kernels that are part of a run.
     copies += copied.label_count() < made.label_count() ? 1 : 0;
   }
@@ -164,7 +172,7 @@ TEST(StageCopier, CopiesNoStageOfAnotherKindOfDevice) {
   cluster::Cluster cluster = cluster::ParseCluster("dgx-a100:1").value();
   cluster.other_kinds = {cluster::ParseCluster("dgx-h100:1").value().device};
   cluster.kind_by_device = {0, 0, 1, 1, 0, 0, 0, 0};
-  Lowerings step({.schedule = "1f1b"});
+  Lowerings step({One({})});
   const simulator::Program copied = step.Lowered(cluster);
   step.TellApart();
   EXPECT_TRUE(WithLabels(copied) == WithLabels(step.Lowered(cluster)));
@@ -218,4 +226,5 @@ TEST(StageCopier, CopiesWhatDiffersByNamesAndOriginsAlone) {
 }
 
 }  // namespace
+}  // namespace stage_copy_test_cc
 }  // namespace orrery::lowering

@@ -1,17 +1,18 @@
-#include "lowering/stage_maker.h"
+#include "lowering/placement/stage_maker.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "lowering/buckets.h"
-#include "lowering/fuse_runs.h"
-#include "lowering/host_work.h"
-#include "lowering/residents.h"
+#include "lowering/blocks/buckets.h"
+#include "lowering/blocks/host_work.h"
+#include "lowering/blocks/residents.h"
+#include "lowering/placement/fuse_runs.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
+namespace stage_maker_cc {
 namespace {
 
 using simulator::Phase;
@@ -27,6 +28,7 @@ bool AddsUp(const ir::Function& function) {
 }
 
 }  // namespace
+}  // namespace stage_maker_cc
 
 std::vector<Stage> StageMaker::Make() {
   MakeBlocks();
@@ -47,7 +49,7 @@ const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
 PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const Stage& stage,
                                   const BlockContext& context) {
   const bool overlaps = context.every_dependency;
-  const auto lower = [&](int32_t kind, Program& program) {
+  const auto lower = [&](int32_t kind, simulator::Program& program) {
     BlockContext of_kind = context;
     of_kind.device = &input_.cluster.kind(kind);
     Block block = LowerBlock(part, of_kind, program);
@@ -58,7 +60,7 @@ PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const S
   PlacedBlock placed;
   placed.block = lower(kinds.front(), program_);
   for (size_t k = 1; k < kinds.size(); ++k) {
-    Program labels;  // are those of the first kind
+    simulator::Program labels;  // are those of the first kind
     std::vector<Duration>& durations = placed.other_durations.emplace_back();
     for (const BlockTask& task : lower(kinds[k], labels).tasks) durations.push_back(task.duration);
   }
@@ -112,24 +114,26 @@ void StageMaker::MakeStage(int32_t s) {
       .keeps_results = !placements_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory};
-  const auto make = [&](const transforms::StageFunction& part, Phase phase, PhaseBlocks& blocks) {
+  const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
+                        PhaseBlocks& blocks) {
     context.phase = phase;
     context.first = true;
     blocks.first = MakeBlock(part, stage, context);
     context.first = false;
     if (placements_.always_first()) return;
-    blocks.later = AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
+    blocks.later =
+        stage_maker_cc::AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
   };
   if (input_.step.slices.empty()) {
-    make(parts.forward, Phase::kForward, stage.forward);
+    make(parts.forward, simulator::Phase::kForward, stage.forward);
     if (context.update != nullptr) context.weights = &parts.weights;
-    make(parts.backward, Phase::kBackward, stage.backward);
+    make(parts.backward, simulator::Phase::kBackward, stage.backward);
     context.weights = nullptr;
-    make(parts.weights, Phase::kBackward, stage.weights);
+    make(parts.weights, simulator::Phase::kBackward, stage.weights);
   } else {
     MakeSlices(context, stage);
   }
-  context.phase = Phase::kUpdate;
+  context.phase = simulator::Phase::kUpdate;
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   stage.update = MakeBlock(parts.update, stage, context);
@@ -141,10 +145,10 @@ void StageMaker::MakeSlices(BlockContext context, Stage& stage) {
   ORRERY_CHECK(context.update == nullptr) << "backwards of slices are not split";
   const auto s = static_cast<size_t>(context.stage);
   for (const transforms::SequenceSlice& slice : input_.step.slices) {
-    context.phase = Phase::kForward;
+    context.phase = simulator::Phase::kForward;
     context.first = stage.forward.slices.empty();
     stage.forward.slices.push_back(MakeBlock(slice.stages[s].forward, stage, context));
-    context.phase = Phase::kBackward;
+    context.phase = simulator::Phase::kBackward;
     context.first = stage.backward.slices.size() + 1 == input_.step.slices.size();
     stage.backward.slices.push_back(MakeBlock(slice.stages[s].backward, stage, context));
   }
@@ -169,10 +173,10 @@ void StageMaker::MakeBlocks() {
     last_of_size_.insert_or_assign(SizeOf(s), s);
     for (const PlacedBlock* placed : stages_.back().blocks()) {
       for (const BlockTask& task : placed->block.tasks) {
-        if (!task.group.empty()) pricing_.Expect(s, task);
+        if (!task.group.empty()) pricing_.Expect(s, RequestOf(task));
       }
       for (const BlockSend& send : placed->block.sends) {
-        if (Travels(s, send)) pricing_.Expect(s, send);
+        if (Travels(s, send)) pricing_.Expect(s, RequestOf(send));
       }
     }
   }
@@ -234,8 +238,8 @@ void StageMaker::MakeActors(int32_t place) {
                                    .communication_slowdown = SlowDownOf(place, ranks[a])});
     for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
          ++stream) {
-      const auto kind = static_cast<StreamKind>(stream);
-      if (IsHostStream(kind) && kind != StreamKind::kHost && !uses_host_) continue;
+      const auto kind = static_cast<simulator::StreamKind>(stream);
+      if (IsHostStream(kind) && kind != simulator::StreamKind::kHost && !uses_host_) continue;
       actor.streams[static_cast<size_t>(stream)] = program_.AddStream(actor.rank, kind);
     }
     actors.push_back(actor);
@@ -279,10 +283,11 @@ void StageMaker::SetLevels() {
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     for (const PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
       for (const BlockTask& task : placed->block.tasks) {
-        if (!task.group.empty()) program_.SetLevel(task.label, pricing_.LevelOf(s, task));
+        if (!task.group.empty())
+          program_.SetLevel(task.label, pricing_.LevelOf(s, RequestOf(task)));
       }
       for (const BlockSend& send : placed->block.sends) {
-        if (Travels(s, send)) program_.SetLevel(send.label, pricing_.LevelOf(s, send));
+        if (Travels(s, send)) program_.SetLevel(send.label, pricing_.LevelOf(s, RequestOf(send)));
       }
     }
   }
@@ -297,14 +302,15 @@ void StageMaker::PriceBlocks() {
       for (size_t t = 0; t < placed->block.tasks.size(); ++t) {
         BlockTask& task = placed->block.tasks[t];
         if (task.group.empty()) continue;
-        const TaskTime time = pricing_.Collective(s, task, 0);
+        const TaskTime time = pricing_.Collective(s, RequestOf(task), 0);
         task.duration = time.duration;
         placed->flows[t] = time.flow;
         program_.SetCollectives(task.label,
                                 static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
       }
       for (const BlockSend& send : placed->block.sends) {
-        placed->sends.push_back(Travels(s, send) ? pricing_.Send(s, send, 0) : TaskTime());
+        placed->sends.push_back(Travels(s, send) ? pricing_.Send(s, RequestOf(send), 0)
+                                                 : TaskTime());
       }
     }
   }

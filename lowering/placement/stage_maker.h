@@ -1,16 +1,16 @@
-#ifndef ORRERY_LOWERING_STAGE_MAKER_H_
-#define ORRERY_LOWERING_STAGE_MAKER_H_
+#ifndef ORRERY_LOWERING_PLACEMENT_STAGE_MAKER_H_
+#define ORRERY_LOWERING_PLACEMENT_STAGE_MAKER_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "lowering/geometry.h"
-#include "lowering/lower.h"
-#include "lowering/pricing.h"
-#include "lowering/stage.h"
-#include "lowering/stage_copy.h"
-#include "simulator/program.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/pricing.h"
+#include "lowering/placement/lowering_input.h"
+#include "lowering/placement/stage.h"
+#include "lowering/placement/stage_copy.h"
+#include "simulator/program/program.h"
 
 namespace orrery::lowering {
 
@@ -77,4 +77,4 @@ class StageMaker {
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_STAGE_MAKER_H_
+#endif  // ORRERY_LOWERING_PLACEMENT_STAGE_MAKER_H_

@@ -1,4 +1,4 @@
-#include "simulator/event_queue.h"
+#include "simulator/engine/event_queue.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/event_heap.h"
-#include "simulator/slow_down.h"
-#include "simulator/task_order.h"
-#include "simulator/time_alone.h"
+#include "simulator/engine/slow_down.h"
+#include "simulator/network/event_heap.h"
+#include "simulator/program/task_order.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace event_queue_cc {
 namespace {
 
 // The messages under way. The model is asked only when time is about to pass, and only when a
@@ -229,11 +230,12 @@ absl::Status VerifyRunnable(const Program& program) {
 }
 
 }  // namespace
+}  // namespace event_queue_cc
 
 absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network) {
-  ORRERY_RETURN_IF_ERROR(VerifyRunnable(program));
-  if (HasSlowDown(program)) return Engine<SlowDown>(program, network).Run();
-  return Engine<NoSlowDown>(program, network).Run();
+  ORRERY_RETURN_IF_ERROR(event_queue_cc::VerifyRunnable(program));
+  if (HasSlowDown(program)) return event_queue_cc::Engine<SlowDown>(program, network).Run();
+  return event_queue_cc::Engine<event_queue_cc::NoSlowDown>(program, network).Run();
 }
 
 }  // namespace orrery::simulator

@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_EVENT_QUEUE_H_
-#define ORRERY_SIMULATOR_EVENT_QUEUE_H_
+#ifndef ORRERY_SIMULATOR_ENGINE_EVENT_QUEUE_H_
+#define ORRERY_SIMULATOR_ENGINE_EVENT_QUEUE_H_
 
 #include "absl/status/statusor.h"
-#include "simulator/network_model.h"
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/network/network_model.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 
 namespace orrery::simulator {
 
@@ -17,7 +17,7 @@ namespace orrery::simulator {
 /// order in which they started; what starts at that moment and takes no time comes after them.
 ///
 /// What computes on a rank with a slow-down takes longer while communication runs there: its
-/// finish moves as that begins and ends (simulator/slow_down.h).
+/// finish moves as that begins and ends (simulator/engine/slow_down.h).
 ///
 /// Whatever the program, the run ends. A deadlock is an error that names the tasks that wait for
 /// each other and on what; so are ids out of range and resources and flows without bandwidth. A run
@@ -26,4 +26,4 @@ absl::StatusOr<Trace> RunEvents(const Program& program, NetworkModel& network);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_EVENT_QUEUE_H_
+#endif  // ORRERY_SIMULATOR_ENGINE_EVENT_QUEUE_H_

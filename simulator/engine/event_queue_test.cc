@@ -1,4 +1,4 @@
-#include "simulator/event_queue.h"
+#include "simulator/engine/event_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/independent_flows.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/independent_flows.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace event_queue_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -194,4 +195,5 @@ TEST(RunEventsDeathTest, ChecksItsBorders) {
 }
 
 }  // namespace
+}  // namespace event_queue_test_cc
 }  // namespace orrery::simulator

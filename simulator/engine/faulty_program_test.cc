@@ -11,13 +11,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "simulator/astra_networks.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/independent_flows.h"
-#include "simulator/program_text.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/astra_networks.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_text.h"
+#include "simulator/testing/independent_flows.h"
 
 namespace orrery::simulator {
+namespace faulty_program_test_cc {
 namespace {
 
 // A generator of programs in which each thing that is added is wrong once in `one_in` times.
@@ -181,4 +182,5 @@ task3 stream2 label0 takes flow0
 }
 
 }  // namespace
+}  // namespace faulty_program_test_cc
 }  // namespace orrery::simulator

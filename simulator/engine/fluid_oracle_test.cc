@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/independent_flows.h"
-#include "simulator/program_text.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_text.h"
+#include "simulator/testing/independent_flows.h"
 
 namespace orrery::simulator {
+namespace fluid_oracle_test_cc {
 namespace {
 
 constexpr long double kSlack = 1.0L / 1024;
@@ -305,4 +306,5 @@ TEST(FluidOracle, AgreesOnTies) {
 }
 
 }  // namespace
+}  // namespace fluid_oracle_test_cc
 }  // namespace orrery::simulator

@@ -1,13 +1,14 @@
-#include "simulator/longest_path.h"
+#include "simulator/engine/longest_path.h"
 
 #include <algorithm>
 
-#include "simulator/slow_down.h"
-#include "simulator/task_order.h"
-#include "simulator/time_alone.h"
+#include "simulator/engine/slow_down.h"
+#include "simulator/program/task_order.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace longest_path_cc {
 namespace {
 
 // The loop that runs once a task, over bare arrays: its speed is that of reading them.
@@ -64,6 +65,7 @@ class Sweep {
 };
 
 }  // namespace
+}  // namespace longest_path_cc
 
 void RunLongestPath(const Program& program, Trace& trace) {
   const size_t count = static_cast<size_t>(program.task_count());
@@ -71,7 +73,7 @@ void RunLongestPath(const Program& program, Trace& trace) {
   trace.finish.resize(count);
   ORRERY_CHECK(!program.has_flows()) << "only a network model can time a flow: use RunEvents";
   ORRERY_CHECK(!HasSlowDown(program)) << "ranks slow down as they communicate: use RunEvents";
-  Sweep sweep(program, trace);
+  longest_path_cc::Sweep sweep(program, trace);
   if (program.ordered()) {
     for (size_t task = 0; task < count; ++task) sweep.Run(task);
   } else {

@@ -1,8 +1,8 @@
-#ifndef ORRERY_SIMULATOR_LONGEST_PATH_H_
-#define ORRERY_SIMULATOR_LONGEST_PATH_H_
+#ifndef ORRERY_SIMULATOR_ENGINE_LONGEST_PATH_H_
+#define ORRERY_SIMULATOR_ENGINE_LONGEST_PATH_H_
 
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 
 namespace orrery::simulator {
 
@@ -18,4 +18,4 @@ void RunLongestPath(const Program& program, Trace& trace);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_LONGEST_PATH_H_
+#endif  // ORRERY_SIMULATOR_ENGINE_LONGEST_PATH_H_

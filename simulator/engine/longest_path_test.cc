@@ -1,4 +1,4 @@
-#include "simulator/longest_path.h"
+#include "simulator/engine/longest_path.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace longest_path_test_cc {
 namespace {
 
 std::vector<int64_t> Picoseconds(const std::vector<Time>& times) {
@@ -134,4 +135,5 @@ task0 stream0 label0 takes 5 ps after task0
 }
 
 }  // namespace
+}  // namespace longest_path_test_cc
 }  // namespace orrery::simulator

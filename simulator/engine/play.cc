@@ -1,13 +1,13 @@
-#include "simulator/play.h"
+#include "simulator/engine/play.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/longest_path.h"
-#include "simulator/slow_down.h"
-#include "simulator/time_alone.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/engine/slow_down.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::simulator {
 

@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_PLAY_H_
-#define ORRERY_SIMULATOR_PLAY_H_
+#ifndef ORRERY_SIMULATOR_ENGINE_PLAY_H_
+#define ORRERY_SIMULATOR_ENGINE_PLAY_H_
 
 #include "absl/status/statusor.h"
-#include "simulator/link_use.h"
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/network/link_use.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 
 namespace orrery::simulator {
 
@@ -20,4 +20,4 @@ absl::StatusOr<Trace> Play(const Program& program, LinkUse* use = nullptr);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_PLAY_H_
+#endif  // ORRERY_SIMULATOR_ENGINE_PLAY_H_

@@ -1,15 +1,16 @@
-#include "simulator/play.h"
+#include "simulator/engine/play.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace play_test_cc {
 namespace {
 
 // Whatever the program, the engine that is chosen plays it as the events of the fluid network do.
@@ -67,4 +68,5 @@ TEST(Play, WhatNeverEndsIsAnError) {
 }
 
 }  // namespace
+}  // namespace play_test_cc
 }  // namespace orrery::simulator

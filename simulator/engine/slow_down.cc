@@ -1,12 +1,13 @@
-#include "simulator/slow_down.h"
+#include "simulator/engine/slow_down.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "simulator/time_alone.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace slow_down_cc {
 namespace {
 
 constexpr uint64_t kFullSpeed = 1'000'000'000;
@@ -21,6 +22,7 @@ uint64_t SlowSpeed(double slowdown) {
 }
 
 }  // namespace
+}  // namespace slow_down_cc
 
 bool HasSlowDown(const Program& program) {
   bool any = false;
@@ -39,13 +41,13 @@ bool HasSlowDown(const Program& program) {
 SlowDown::SlowDown(const Program& program)
     : program_(program),
       ranks_(program.rank_count()),
-      row_of_(static_cast<size_t>(program.task_count()), kNoRow) {
+      row_of_(static_cast<size_t>(program.task_count()), slow_down_cc::kNoRow) {
   for (int32_t i = 0; i < program.label_count(); ++i) {
     communicates_.push_back(program.label(LabelId(i)).kind != TaskKind::kCompute);
   }
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId rank(i);
-    ranks_[rank].slow_speed = SlowSpeed(program.rank(rank).communication_slowdown);
+    ranks_[rank].slow_speed = slow_down_cc::SlowSpeed(program.rank(rank).communication_slowdown);
   }
 }
 
@@ -57,14 +59,15 @@ Time SlowDown::Start(TaskId task, Time now, uint32_t sequence) {
   const Time unslowed = now + program_.duration(task);
   if (program_.flow_of(task).valid()) return unslowed;
   const int32_t row = TakeRow(task);
-  if (row == kNoRow) return unslowed;
+  if (row == slow_down_cc::kNoRow) return unslowed;
   Work& work = work_[static_cast<size_t>(row)];
-  work = {.task = task,
-          .left = static_cast<Wide>(program_.duration(task).picoseconds()) * kFullSpeed,
-          .speed = kFullSpeed,
-          .since = now,
-          .due = std::min(unslowed, kEndOfTime),
-          .sequence = sequence};
+  work = {
+      .task = task,
+      .left = static_cast<Wide>(program_.duration(task).picoseconds()) * slow_down_cc::kFullSpeed,
+      .speed = slow_down_cc::kFullSpeed,
+      .since = now,
+      .due = std::min(unslowed, kEndOfTime),
+      .sequence = sequence};
   Update(work, now);
   return work.due;
 }
@@ -75,18 +78,18 @@ void SlowDown::Finish(TaskId task) {
     return;
   }
   int32_t& row = row_of_[static_cast<size_t>(task.index())];
-  if (row == kNoRow) return;
+  if (row == slow_down_cc::kNoRow) return;
   for (const StreamId stream : program_.streams_of(task)) {
     if (Computes(task, stream)) std::erase(ranks_[program_.stream(stream).rank].computing, row);
   }
   free_rows_.push_back(row);
-  row = kFinished;
+  row = slow_down_cc::kFinished;
 }
 
 bool SlowDown::Moved(const Event& event) const {
   const int32_t row = row_of_[static_cast<size_t>(event.task.index())];
-  if (row == kNoRow) return false;
-  return row == kFinished || work_[static_cast<size_t>(row)].due != event.time;
+  if (row == slow_down_cc::kNoRow) return false;
+  return row == slow_down_cc::kFinished || work_[static_cast<size_t>(row)].due != event.time;
 }
 
 std::span<const Event> SlowDown::Settle(Time now) {
@@ -107,7 +110,8 @@ std::span<const Event> SlowDown::Settle(Time now) {
 
 bool SlowDown::Computes(TaskId task, StreamId stream) const {
   const Stream& row = program_.stream(stream);
-  return row.kind == StreamKind::kCompute && ranks_[row.rank].slow_speed < kFullSpeed &&
+  return row.kind == StreamKind::kCompute &&
+         ranks_[row.rank].slow_speed < slow_down_cc::kFullSpeed &&
          !communicates_[static_cast<size_t>(program_.label_of(task).index())];
 }
 
@@ -117,7 +121,7 @@ void SlowDown::Communicate(TaskId task, int32_t more) {
   for (const StreamId stream : program_.streams_of(task)) {
     const RankClassId id = program_.stream(stream).rank;
     Rank& rank = ranks_[id];
-    if (rank.slow_speed == kFullSpeed) continue;
+    if (rank.slow_speed == slow_down_cc::kFullSpeed) continue;
     rank.communicating += more;
     if (rank.changed || rank.computing.empty()) continue;
     rank.changed = true;
@@ -126,7 +130,7 @@ void SlowDown::Communicate(TaskId task, int32_t more) {
 }
 
 uint64_t SlowDown::SpeedOf(TaskId task) const {
-  uint64_t speed = kFullSpeed;
+  uint64_t speed = slow_down_cc::kFullSpeed;
   for (const StreamId stream : program_.streams_of(task)) {
     if (!Computes(task, stream)) continue;
     const Rank& rank = ranks_[program_.stream(stream).rank];
@@ -137,13 +141,13 @@ uint64_t SlowDown::SpeedOf(TaskId task) const {
 
 // A row for `task`, named by the ranks on which it computes; kNoRow when none slows it down.
 int32_t SlowDown::TakeRow(TaskId task) {
-  int32_t row = kNoRow;
+  int32_t row = slow_down_cc::kNoRow;
   for (const StreamId stream : program_.streams_of(task)) {
     if (!Computes(task, stream)) continue;
-    if (row == kNoRow && free_rows_.empty()) {
+    if (row == slow_down_cc::kNoRow && free_rows_.empty()) {
       row = static_cast<int32_t>(work_.size());
       work_.emplace_back();
-    } else if (row == kNoRow) {
+    } else if (row == slow_down_cc::kNoRow) {
       row = free_rows_.back();
       free_rows_.pop_back();
     }

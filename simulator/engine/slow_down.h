@@ -1,12 +1,12 @@
-#ifndef ORRERY_SIMULATOR_SLOW_DOWN_H_
-#define ORRERY_SIMULATOR_SLOW_DOWN_H_
+#ifndef ORRERY_SIMULATOR_ENGINE_SLOW_DOWN_H_
+#define ORRERY_SIMULATOR_ENGINE_SLOW_DOWN_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "simulator/event_heap.h"
-#include "simulator/program.h"
+#include "simulator/network/event_heap.h"
+#include "simulator/program/program.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -80,4 +80,4 @@ class SlowDown {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_SLOW_DOWN_H_
+#endif  // ORRERY_SIMULATOR_ENGINE_SLOW_DOWN_H_

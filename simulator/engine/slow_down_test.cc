@@ -1,4 +1,4 @@
-#include "simulator/slow_down.h"
+#include "simulator/engine/slow_down.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,15 +10,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/independent_flows.h"
-#include "simulator/longest_path.h"
-#include "simulator/play.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/engine/play.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/independent_flows.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace slow_down_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -352,4 +353,5 @@ TEST(SlowDown, IsPrintedAndReadBack) {
 }
 
 }  // namespace
+}  // namespace slow_down_test_cc
 }  // namespace orrery::simulator

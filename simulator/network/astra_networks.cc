@@ -1,12 +1,13 @@
-#include "simulator/astra_networks.h"
+#include "simulator/network/astra_networks.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "simulator/time_alone.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace astra_networks_cc {
 namespace {
 
 constexpr int64_t kPicosecondsPerNanosecond = 1000;
@@ -39,9 +40,11 @@ Duration Unaware(const Flow& flow, const Program& program) {
 }
 
 }  // namespace
+}  // namespace astra_networks_cc
 
 void AstraUnaware::Start(TaskId message, const Flow& flow) {
-  arrivals_.Push(Later(now_, Unaware(flow, program_)), message);
+  arrivals_.Push(astra_networks_cc::Later(now_, astra_networks_cc::Unaware(flow, program_)),
+                 message);
 }
 
 std::optional<Time> AstraUnaware::NextCompletion(Time now) {
@@ -80,15 +83,18 @@ void AstraAware::Cross(size_t row, Time now) {
   const Flow& flow = messages_[row].flow;
   Time reaches;
   if (flow.loads.empty()) {
-    reaches = Later(now, Unaware(flow, program_));
+    reaches = astra_networks_cc::Later(now, astra_networks_cc::Unaware(flow, program_));
   } else {
     const Load& load = flow.loads[messages_[row].crossed++];
     const Resource& link = program_.resource(load.resource);
-    const double serialization = Serialization(flow.size, load.load, link.capacity);
+    const double serialization =
+        astra_networks_cc::Serialization(flow.size, load.load, link.capacity);
     Time& free_at = free_at_[static_cast<size_t>(load.resource.index())];
     const Time begin = std::max(now, free_at);
-    free_at = Later(begin, WholeNanoseconds(serialization));
-    reaches = Later(begin, WholeNanoseconds(Nanoseconds(link.latency) + serialization));
+    free_at = astra_networks_cc::Later(begin, astra_networks_cc::WholeNanoseconds(serialization));
+    reaches = astra_networks_cc::Later(
+        begin, astra_networks_cc::WholeNanoseconds(astra_networks_cc::Nanoseconds(link.latency) +
+                                                   serialization));
   }
   reaches_.Push(reaches, TaskId(static_cast<int32_t>(row)));
 }

@@ -1,13 +1,13 @@
-#ifndef ORRERY_SIMULATOR_ASTRA_NETWORKS_H_
-#define ORRERY_SIMULATOR_ASTRA_NETWORKS_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_ASTRA_NETWORKS_H_
+#define ORRERY_SIMULATOR_NETWORK_ASTRA_NETWORKS_H_
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "simulator/event_heap.h"
-#include "simulator/network_model.h"
+#include "simulator/network/event_heap.h"
+#include "simulator/network/network_model.h"
 
 // The two analytical networks of ASTRA-sim 2 (astra-network-analytical 599a047), for comparison:
 // they count in whole nanoseconds, and each breaks physics in its own way (unaware lets messages
@@ -70,4 +70,4 @@ class AstraAware : public NetworkModel {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_ASTRA_NETWORKS_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_ASTRA_NETWORKS_H_

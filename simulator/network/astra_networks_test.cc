@@ -1,4 +1,4 @@
-#include "simulator/astra_networks.h"
+#include "simulator/network/astra_networks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/program_text.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/program/program_text.h"
 
 namespace orrery::simulator {
+namespace astra_networks_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -139,4 +140,5 @@ TEST(AstraNetworks, AMessageWithoutARouteTakesItsOwnRate) {
 }
 
 }  // namespace
+}  // namespace astra_networks_test_cc
 }  // namespace orrery::simulator

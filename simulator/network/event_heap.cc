@@ -1,8 +1,9 @@
-#include "simulator/event_heap.h"
+#include "simulator/network/event_heap.h"
 
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace event_heap_cc {
 namespace {
 
 bool Before(const Event& a, const Event& b) {
@@ -16,6 +17,7 @@ bool Before(const Event& a, const Event& b) {
 }
 
 }  // namespace
+}  // namespace event_heap_cc
 
 void EventHeap::Push(const Event& event) {
   ORRERY_DCHECK(event.time >= Time(0)) << event.task;
@@ -23,7 +25,7 @@ void EventHeap::Push(const Event& event) {
   heap_.push_back(event);
   while (hole > 0) {
     const size_t parent = (hole - 1) / 2;
-    if (!Before(event, heap_[parent])) break;
+    if (!event_heap_cc::Before(event, heap_[parent])) break;
     heap_[hole] = heap_[parent];
     hole = parent;
   }
@@ -47,8 +49,8 @@ void EventHeap::SiftDown(const Event& event) {
   const size_t count = heap_.size();
   size_t hole = 0;
   for (size_t child = 1; child < count; child = 2 * hole + 1) {
-    if (child + 1 < count) child += Before(heap_[child + 1], heap_[child]);
-    if (!Before(heap_[child], event)) break;
+    if (child + 1 < count) child += event_heap_cc::Before(heap_[child + 1], heap_[child]);
+    if (!event_heap_cc::Before(heap_[child], event)) break;
     heap_[hole] = heap_[child];
     hole = child;
   }

@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_EVENT_HEAP_H_
-#define ORRERY_SIMULATOR_EVENT_HEAP_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_EVENT_HEAP_H_
+#define ORRERY_SIMULATOR_NETWORK_EVENT_HEAP_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 namespace orrery::simulator {
@@ -44,4 +44,4 @@ class EventHeap {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_EVENT_HEAP_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_EVENT_HEAP_H_

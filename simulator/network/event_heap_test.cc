@@ -1,4 +1,4 @@
-#include "simulator/event_heap.h"
+#include "simulator/network/event_heap.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace orrery::simulator {
+namespace event_heap_test_cc {
 namespace {
 
 TEST(EventHeap, SequenceDecidesTies) {
@@ -56,4 +57,5 @@ TEST(EventHeap, AgreesWithASet) {
 }
 
 }  // namespace
+}  // namespace event_heap_test_cc
 }  // namespace orrery::simulator

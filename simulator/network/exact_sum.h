@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_EXACT_SUM_H_
-#define ORRERY_SIMULATOR_EXACT_SUM_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_EXACT_SUM_H_
+#define ORRERY_SIMULATOR_NETWORK_EXACT_SUM_H_
 
 // Sums that do not depend on the order of what is summed.
 
@@ -56,4 +56,4 @@ class ExactSum {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_EXACT_SUM_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_EXACT_SUM_H_

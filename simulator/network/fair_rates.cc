@@ -1,4 +1,4 @@
-#include "simulator/fair_rates.h"
+#include "simulator/network/fair_rates.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,6 +8,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace fair_rates_cc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -36,6 +37,7 @@ void PopFirst(std::vector<Level>& levels) {
 }
 
 }  // namespace
+}  // namespace fair_rates_cc
 
 FairRates::FairRates(const Program& program)
     : links_(static_cast<size_t>(program.resource_count())) {
@@ -53,7 +55,7 @@ FairRates::Slot FairRates::Add(Bandwidth bound, std::span<const Load> loads) {
   }
   const Slot slot = free_.back();
   free_.pop_back();
-  double links_give = kNever;
+  double links_give = fair_rates_cc::kNever;
   for (const Load& load : loads) {
     Link& link = LinkOf(load.resource);
     link.flows.push_back(slot);
@@ -154,7 +156,7 @@ void FairRates::VisitFlowsOf(Link& link) {
 void FairRates::Fill() {
   std::make_heap(full_.begin(), full_.end(), std::greater<>());
   std::make_heap(bounds_.begin(), bounds_.end(), std::greater<>());
-  for (double level = NextLevel(); level < kNever; level = NextLevel()) {
+  for (double level = NextLevel(); level < fair_rates_cc::kNever; level = NextLevel()) {
     FreezeAt(level);
     Settle(level);
   }
@@ -166,17 +168,17 @@ double FairRates::NextLevel() {
   while (!full_.empty()) {
     const Link& link = links_[static_cast<size_t>(full_[0].index)];
     if (link.open_flows == 0) {
-      PopFirst(full_);
+      fair_rates_cc::PopFirst(full_);
     } else if (link.level > full_[0].level) {
       full_[0].level = link.level;
-      SinkFirst(full_);
+      fair_rates_cc::SinkFirst(full_);
     } else {
       break;
     }
   }
-  while (!bounds_.empty() && FlowOf(bounds_[0].index).frozen) PopFirst(bounds_);
-  return std::min(full_.empty() ? kNever : full_[0].level,
-                  bounds_.empty() ? kNever : bounds_[0].level);
+  while (!bounds_.empty() && FlowOf(bounds_[0].index).frozen) fair_rates_cc::PopFirst(bounds_);
+  return std::min(full_.empty() ? fair_rates_cc::kNever : full_[0].level,
+                  bounds_.empty() ? fair_rates_cc::kNever : bounds_[0].level);
 }
 
 // Gives `level` to the flows of all links that are full at it and to all flows that are bounded by
@@ -185,11 +187,11 @@ void FairRates::FreezeAt(double level) {
   while (NextLevel() == level) {
     if (!bounds_.empty() && bounds_[0].level == level) {
       Freeze(bounds_[0].index, level);
-      PopFirst(bounds_);
+      fair_rates_cc::PopFirst(bounds_);
       continue;
     }
     for (const Slot slot : links_[static_cast<size_t>(full_[0].index)].flows) Freeze(slot, level);
-    PopFirst(full_);
+    fair_rates_cc::PopFirst(full_);
   }
 }
 

@@ -1,12 +1,12 @@
-#ifndef ORRERY_SIMULATOR_FAIR_RATES_H_
-#define ORRERY_SIMULATOR_FAIR_RATES_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_FAIR_RATES_H_
+#define ORRERY_SIMULATOR_NETWORK_FAIR_RATES_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "simulator/exact_sum.h"
-#include "simulator/program.h"
+#include "simulator/network/exact_sum.h"
+#include "simulator/program/program.h"
 
 // Who gets how much. Flows that load resources share them max-min fairly (Bertsekas & Gallager,
 // Data Networks, section 6.5.2, "progressive filling"): all rates y rise alike; when a resource is
@@ -116,4 +116,4 @@ class FairRates {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_FAIR_RATES_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_FAIR_RATES_H_

@@ -1,4 +1,4 @@
-#include "simulator/fair_rates.h"
+#include "simulator/network/fair_rates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,10 @@
 #include <set>
 #include <vector>
 
-#include "simulator/exact_sum.h"
+#include "simulator/network/exact_sum.h"
 
 namespace orrery::simulator {
+namespace fair_rates_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -281,4 +282,5 @@ TEST_P(FairRatesOfRandomFlows, AloneAreTheirOwnBoundOrThatOfALink) {
 INSTANTIATE_TEST_SUITE_P(Seeds, FairRatesOfRandomFlows, ::testing::Range(0u, 60u));
 
 }  // namespace
+}  // namespace fair_rates_test_cc
 }  // namespace orrery::simulator

@@ -1,13 +1,14 @@
-#include "simulator/fluid_network.h"
+#include "simulator/network/fluid_network.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "simulator/time_alone.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace fluid_network_cc {
 namespace {
 
 constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
@@ -28,6 +29,7 @@ Time Later(Time time, Duration duration) {
 }
 
 }  // namespace
+}  // namespace fluid_network_cc
 
 FluidNetwork::FluidNetwork(const Program& program, LinkUse* use)
     : program_(program), use_(use), rates_(program) {}
@@ -35,14 +37,15 @@ FluidNetwork::FluidNetwork(const Program& program, LinkUse* use)
 void FluidNetwork::Start(TaskId message, const Flow& flow) {
   const uint32_t sequence = started_++;
   if (flow.size == Bytes(0) || flow.loads.empty()) {
-    arrivals_.Push({Later(now_, TimeAlone(flow)), sequence, message});
+    arrivals_.Push({fluid_network_cc::Later(now_, TimeAlone(flow)), sequence, message});
     return;
   }
   const FairRates::Slot slot = rates_.Add(flow.rate, flow.loads);
   const size_t row = static_cast<size_t>(slot);
   if (row >= sending_.size()) sending_.resize(row + 1);
-  const double scale = ScaleOf(flow.size, rates_.rate_alone(slot));
-  const Wide size = static_cast<Wide>(flow.size.count()) * static_cast<Wide>(kPicosecondsPerSecond);
+  const double scale = fluid_network_cc::ScaleOf(flow.size, rates_.rate_alone(slot));
+  const Wide size = static_cast<Wide>(flow.size.count()) *
+                    static_cast<Wide>(fluid_network_cc::kPicosecondsPerSecond);
   sending_[row] = {.flow = flow,
                    .start = now_,
                    .since = now_,
@@ -70,7 +73,7 @@ std::span<const TaskId> FluidNetwork::Advance(Time to) {
     ORRERY_DCHECK(last_bytes_.top().time == to) << "beyond the next completion";
     const FairRates::Slot slot = last_bytes_.top().slot;
     const Sending& sent = sending_[static_cast<size_t>(slot)];
-    arrivals_.Push({Later(to, sent.flow.latency), sent.sequence, sent.message});
+    arrivals_.Push({fluid_network_cc::Later(to, sent.flow.latency), sent.sequence, sent.message});
     rates_.Remove(slot);
     last_bytes_.Pop();
   }
@@ -105,7 +108,7 @@ void FluidNetwork::SetRate(FairRates::Slot slot, double rate) {
   sending.speed = std::max(static_cast<Wide>(rate * sending.scale), Wide{1});
   const bool alone = sending.start == now_ && rate == rates_.rate_alone(slot);
   const Duration left = alone ? SendTimeAlone(sending.flow, program_) : TimeLeft(sending);
-  moved_.push_back({.time = Later(now_, left), .slot = slot});
+  moved_.push_back({.time = fluid_network_cc::Later(now_, left), .slot = slot});
 }
 
 // left / speed, rounded up but for the slack.
@@ -119,7 +122,8 @@ Duration FluidNetwork::TimeLeft(const Sending& sending) {
   const Duration left(static_cast<int64_t>(picoseconds));
   if (counts_as_whole) {
     // What was rounded down must not overtake the flow alone.
-    const Time least = Later(sending.start, SendTimeAlone(sending.flow, program_));
+    const Time least =
+        fluid_network_cc::Later(sending.start, SendTimeAlone(sending.flow, program_));
     return std::max(left, least - now_);
   }
   divided_left_ = sending.left;

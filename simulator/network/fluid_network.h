@@ -1,16 +1,16 @@
-#ifndef ORRERY_SIMULATOR_FLUID_NETWORK_H_
-#define ORRERY_SIMULATOR_FLUID_NETWORK_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_FLUID_NETWORK_H_
+#define ORRERY_SIMULATOR_NETWORK_FLUID_NETWORK_H_
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "simulator/event_heap.h"
-#include "simulator/fair_rates.h"
-#include "simulator/link_use.h"
-#include "simulator/network_model.h"
-#include "simulator/slot_heap.h"
+#include "simulator/network/event_heap.h"
+#include "simulator/network/fair_rates.h"
+#include "simulator/network/link_use.h"
+#include "simulator/network/network_model.h"
+#include "simulator/network/slot_heap.h"
 
 namespace orrery::simulator {
 
@@ -73,4 +73,4 @@ class FluidNetwork : public NetworkModel {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_FLUID_NETWORK_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_FLUID_NETWORK_H_

@@ -1,4 +1,4 @@
-#include "simulator/fluid_network.h"
+#include "simulator/network/fluid_network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/independent_flows.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/independent_flows.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace fluid_network_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -194,4 +195,5 @@ TEST(FluidNetworkDeathTest, TimeDoesNotRunBack) {
 }
 
 }  // namespace
+}  // namespace fluid_network_test_cc
 }  // namespace orrery::simulator

@@ -1,4 +1,4 @@
-#include "simulator/link_use.h"
+#include "simulator/network/link_use.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace link_use_cc {
 namespace {
 
 // Sums of rates that are equal but for rounding are equal.
@@ -14,6 +15,7 @@ constexpr double kTolerance = 1e-9;
 bool Same(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(a, b); }
 
 }  // namespace
+}  // namespace link_use_cc
 
 LinkUse::LinkUse(const Program& program) : rows_(program.resource_count()) {
   for (int32_t i = 0; i < rows_.size(); ++i) {
@@ -28,7 +30,7 @@ void LinkUse::Set(ResourceId resource, Time now, double bytes_per_second) {
   // What held for no time did not hold.
   if (!intervals.empty() && intervals.back().from == now) intervals.pop_back();
   const double before = intervals.empty() ? 0 : intervals.back().bytes_per_second;
-  if (!Same(before, bytes_per_second)) intervals.push_back({now, bytes_per_second});
+  if (!link_use_cc::Same(before, bytes_per_second)) intervals.push_back({now, bytes_per_second});
 }
 
 void LinkUse::AddBytes(const Flow& flow) {
@@ -43,7 +45,7 @@ ResourceUse LinkUse::Summarize(ResourceId resource, Duration makespan) const {
     const UseInterval& interval = row.intervals[i];
     const Time to = i + 1 < row.intervals.size() ? row.intervals[i + 1].from : makespan;
     if (interval.bytes_per_second > 0) use.busy += to - interval.from;
-    if (Same(interval.bytes_per_second, row.capacity)) use.full += to - interval.from;
+    if (link_use_cc::Same(interval.bytes_per_second, row.capacity)) use.full += to - interval.from;
   }
   if (makespan > Duration(0)) use.utilization = row.bytes / (row.capacity * makespan.seconds());
   return use;

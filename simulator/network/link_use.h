@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_LINK_USE_H_
-#define ORRERY_SIMULATOR_LINK_USE_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_LINK_USE_H_
+#define ORRERY_SIMULATOR_NETWORK_LINK_USE_H_
 
 #include <span>
 #include <vector>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -56,4 +56,4 @@ class LinkUse {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_LINK_USE_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_LINK_USE_H_

@@ -1,4 +1,4 @@
-#include "simulator/link_use.h"
+#include "simulator/network/link_use.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
 
 namespace orrery::simulator {
+namespace link_use_test_cc {
 namespace {
 
 Program TwoLinks() {
@@ -139,4 +140,5 @@ TEST(LinkUse, BytesAreConserved) {
 }
 
 }  // namespace
+}  // namespace link_use_test_cc
 }  // namespace orrery::simulator

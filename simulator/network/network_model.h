@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_NETWORK_MODEL_H_
-#define ORRERY_SIMULATOR_NETWORK_MODEL_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_NETWORK_MODEL_H_
+#define ORRERY_SIMULATOR_NETWORK_NETWORK_MODEL_H_
 
 #include <optional>
 #include <span>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 namespace orrery::simulator {
@@ -34,4 +34,4 @@ class NetworkModel {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_NETWORK_MODEL_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_NETWORK_MODEL_H_

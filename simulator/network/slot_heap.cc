@@ -1,10 +1,11 @@
-#include "simulator/slot_heap.h"
+#include "simulator/network/slot_heap.h"
 
 #include <algorithm>
 
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace slot_heap_cc {
 namespace {
 
 // When more than one in so many moments changes, building the heap anew beats moving each: a build
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t kFewIsOneIn = 4;
 
 }  // namespace
+}  // namespace slot_heap_cc
 
 void SlotHeap::Put(size_t place, const Entry& entry) {
   heap_[place] = entry;
@@ -52,7 +54,7 @@ void SlotHeap::Pop() {
 }
 
 void SlotHeap::Set(std::span<const Entry> entries) {
-  const bool few = entries.size() * kFewIsOneIn < heap_.size();
+  const bool few = entries.size() * slot_heap_cc::kFewIsOneIn < heap_.size();
   for (const Entry& entry : entries) {
     const size_t slot = static_cast<size_t>(entry.slot);
     if (slot >= places_.size()) places_.resize(slot + 1, kNowhere);

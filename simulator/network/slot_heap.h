@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_SLOT_HEAP_H_
-#define ORRERY_SIMULATOR_SLOT_HEAP_H_
+#ifndef ORRERY_SIMULATOR_NETWORK_SLOT_HEAP_H_
+#define ORRERY_SIMULATOR_NETWORK_SLOT_HEAP_H_
 
 #include <cstdint>
 #include <span>
@@ -40,4 +40,4 @@ class SlotHeap {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_SLOT_HEAP_H_
+#endif  // ORRERY_SIMULATOR_NETWORK_SLOT_HEAP_H_

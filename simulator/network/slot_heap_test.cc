@@ -1,4 +1,4 @@
-#include "simulator/slot_heap.h"
+#include "simulator/network/slot_heap.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 namespace orrery::simulator {
+namespace slot_heap_test_cc {
 namespace {
 
 // Changes of a few and of many at once, against a map.
@@ -41,4 +42,5 @@ TEST(SlotHeap, FindsTheFirstOfMomentsThatChange) {
 }
 
 }  // namespace
+}  // namespace slot_heap_test_cc
 }  // namespace orrery::simulator

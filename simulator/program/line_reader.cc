@@ -1,4 +1,4 @@
-#include "simulator/line_reader.h"
+#include "simulator/program/line_reader.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace line_reader_cc {
 namespace {
 
 // The length of the word that `text` starts with.
@@ -23,6 +24,7 @@ size_t WordSize(absl::string_view text) {
 }
 
 }  // namespace
+}  // namespace line_reader_cc
 
 bool LineReader::At(absl::string_view kind) const {
   return absl::StartsWith(word_, kind) && word_.size() > kind.size() &&
@@ -31,7 +33,7 @@ bool LineReader::At(absl::string_view kind) const {
 
 void LineReader::Next() {
   rest_ = absl::StripLeadingAsciiWhitespace(rest_);
-  word_ = rest_.substr(0, WordSize(rest_));
+  word_ = rest_.substr(0, line_reader_cc::WordSize(rest_));
   rest_.remove_prefix(word_.size());
 }
 

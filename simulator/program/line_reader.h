@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_LINE_READER_H_
-#define ORRERY_SIMULATOR_LINE_READER_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_LINE_READER_H_
+#define ORRERY_SIMULATOR_PROGRAM_LINE_READER_H_
 
 #include <cstdint>
 #include <limits>
@@ -77,4 +77,4 @@ class LineReader {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_LINE_READER_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_LINE_READER_H_

@@ -1,16 +1,17 @@
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/task_order.h"
-#include "simulator/time_alone.h"
+#include "simulator/program/task_order.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace program_cc {
 namespace {
 
 absl::Status Wrong(absl::string_view where, absl::string_view found, absl::string_view wanted,
@@ -172,6 +173,7 @@ absl::Status VerifyFlows(const Program& program) {
 }
 
 }  // namespace
+}  // namespace program_cc
 
 absl::string_view ToString(StreamKind kind) {
   static constexpr std::array<absl::string_view, kStreamKindCount> kNames = {
@@ -289,16 +291,17 @@ void Program::Reserve(int32_t tasks) {
 }
 
 absl::Status Program::VerifyNetwork() const {
-  ORRERY_RETURN_IF_ERROR(VerifyResources(*this));
-  return VerifyFlows(*this);
+  ORRERY_RETURN_IF_ERROR(program_cc::VerifyResources(*this));
+  return program_cc::VerifyFlows(*this);
 }
 
 absl::Status Program::Verify() const {
-  ORRERY_RETURN_IF_ERROR(VerifyMembers(*this));
-  ORRERY_RETURN_IF_ERROR(VerifyStreams(*this));
+  ORRERY_RETURN_IF_ERROR(program_cc::VerifyMembers(*this));
+  ORRERY_RETURN_IF_ERROR(program_cc::VerifyStreams(*this));
   ORRERY_RETURN_IF_ERROR(VerifyNetwork());
-  for (int32_t i = 0; i < task_count(); ++i) ORRERY_RETURN_IF_ERROR(VerifyTask(*this, TaskId(i)));
-  ORRERY_RETURN_IF_ERROR(VerifyMemory(*this));
+  for (int32_t i = 0; i < task_count(); ++i)
+    ORRERY_RETURN_IF_ERROR(program_cc::VerifyTask(*this, TaskId(i)));
+  ORRERY_RETURN_IF_ERROR(program_cc::VerifyMemory(*this));
   return VerifyAcyclic(*this);
 }
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_PROGRAM_H_
-#define ORRERY_SIMULATOR_PROGRAM_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_PROGRAM_H_
+#define ORRERY_SIMULATOR_PROGRAM_PROGRAM_H_
 
 #include <array>
 #include <cstdint>
@@ -81,7 +81,7 @@ struct RankClass {
   int32_t stage = 0;
   Bytes capacity = {};  // device memory; 0 when there is no limit
   /// The part of its compute rate that the rank loses while communication runs on it: 0 to less
-  /// than 1; see simulator/slow_down.h.
+  /// than 1; see simulator/engine/slow_down.h.
   double communication_slowdown = 0;
 };
 
@@ -306,4 +306,4 @@ class Program {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_PROGRAM_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_PROGRAM_H_

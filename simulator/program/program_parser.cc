@@ -7,11 +7,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "simulator/line_reader.h"
-#include "simulator/program_text.h"
+#include "simulator/program/line_reader.h"
+#include "simulator/program/program_text.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace program_parser_cc {
 namespace {
 
 constexpr int32_t kMaxMembers = 1 << 24;  // of one class; a slip of the pen must not fill memory
@@ -271,10 +272,11 @@ class Parser {
 };
 
 }  // namespace
+}  // namespace program_parser_cc
 
 absl::StatusOr<Program> ParseProgram(absl::string_view text) {
   Program program;
-  Parser parser(program);
+  program_parser_cc::Parser parser(program);
   int number = 0;
   bool opened = false;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

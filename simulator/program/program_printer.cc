@@ -5,9 +5,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "simulator/program_text.h"
+#include "simulator/program/program_text.h"
 
 namespace orrery::simulator {
+namespace program_printer_cc {
 namespace {
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
@@ -119,23 +120,30 @@ void PrintMemoryEvent(const MemoryEvent& event, std::string* out) {
 }
 
 }  // namespace
+}  // namespace program_printer_cc
 
 std::string Print(const Program& program) {
   std::string out = "program\n";
-  for (int32_t i = 0; i < program.rank_count(); ++i) PrintRank(program, RankClassId(i), &out);
-  for (int32_t i = 0; i < program.rank_count(); ++i) PrintResidents(program, RankClassId(i), &out);
+  for (int32_t i = 0; i < program.rank_count(); ++i)
+    program_printer_cc::PrintRank(program, RankClassId(i), &out);
+  for (int32_t i = 0; i < program.rank_count(); ++i)
+    program_printer_cc::PrintResidents(program, RankClassId(i), &out);
   for (int32_t i = 0; i < program.stream_count(); ++i) {
     const Stream& stream = program.stream(StreamId(i));
     absl::StrAppend(&out, ToString(StreamId(i)), " ", ToString(stream.rank), " ",
                     ToString(stream.kind), "\n");
   }
-  for (int32_t i = 0; i < program.label_count(); ++i) PrintLabel(program, LabelId(i), &out);
+  for (int32_t i = 0; i < program.label_count(); ++i)
+    program_printer_cc::PrintLabel(program, LabelId(i), &out);
   for (int32_t i = 0; i < program.resource_count(); ++i) {
-    PrintResource(program, ResourceId(i), &out);
+    program_printer_cc::PrintResource(program, ResourceId(i), &out);
   }
-  for (int32_t i = 0; i < program.flow_count(); ++i) PrintFlow(program, FlowId(i), &out);
-  for (int32_t i = 0; i < program.task_count(); ++i) PrintTask(program, TaskId(i), &out);
-  for (const MemoryEvent& event : program.memory_events()) PrintMemoryEvent(event, &out);
+  for (int32_t i = 0; i < program.flow_count(); ++i)
+    program_printer_cc::PrintFlow(program, FlowId(i), &out);
+  for (int32_t i = 0; i < program.task_count(); ++i)
+    program_printer_cc::PrintTask(program, TaskId(i), &out);
+  for (const MemoryEvent& event : program.memory_events())
+    program_printer_cc::PrintMemoryEvent(event, &out);
   return out;
 }
 

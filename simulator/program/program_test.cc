@@ -1,4 +1,4 @@
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 namespace orrery::simulator {
+namespace program_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -236,4 +237,5 @@ TEST(ProgramNames, AreDistinct) {
 }
 
 }  // namespace
+}  // namespace program_test_cc
 }  // namespace orrery::simulator

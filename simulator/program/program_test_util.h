@@ -1,12 +1,12 @@
-#ifndef ORRERY_SIMULATOR_PROGRAM_TEST_UTIL_H_
-#define ORRERY_SIMULATOR_PROGRAM_TEST_UTIL_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEST_UTIL_H_
+#define ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "simulator/program_text.h"
+#include "simulator/program/program_text.h"
 
 // For tests only.
 
@@ -21,4 +21,4 @@ inline Program Parse(absl::string_view text) {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_PROGRAM_TEST_UTIL_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEST_UTIL_H_

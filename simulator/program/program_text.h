@@ -1,11 +1,11 @@
-#ifndef ORRERY_SIMULATOR_PROGRAM_TEXT_H_
-#define ORRERY_SIMULATOR_PROGRAM_TEXT_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEXT_H_
+#define ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEXT_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 // The text form of a Program: a line each for what it declares and then for each task, in the order
 // of the ids. `Print` and `ParseProgram` are inverses of each other, byte for byte, so that two
@@ -39,4 +39,4 @@ absl::StatusOr<Program> ParseProgram(absl::string_view text);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_PROGRAM_TEXT_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_PROGRAM_TEXT_H_

@@ -1,4 +1,4 @@
-#include "simulator/program_text.h"
+#include "simulator/program/program_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/random_program.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace program_text_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -195,4 +196,5 @@ TEST(ProgramText, SurvivesDamage) {
 }
 
 }  // namespace
+}  // namespace program_text_test_cc
 }  // namespace orrery::simulator

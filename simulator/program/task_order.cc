@@ -1,4 +1,4 @@
-#include "simulator/task_order.h"
+#include "simulator/program/task_order.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,6 +9,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace task_order_cc {
 namespace {
 
 void CheckDependencies(const Program& program) {
@@ -89,22 +90,23 @@ std::string DescribeWait(const Program& program, TaskId task, const Wait& wait) 
 }
 
 }  // namespace
+}  // namespace task_order_cc
 
 SuccessorRows Successors(const Program& program) {
-  CheckDependencies(program);
+  task_order_cc::CheckDependencies(program);
   const size_t count = static_cast<size_t>(program.task_count());
   SuccessorRows rows{.begin = std::vector<uint32_t>(count + 2),
                      .pool = {},
                      .waits_for = std::vector<int32_t>(count)};
   // Counted two places on: after the sum, begin[t + 1] is where row t starts, and filling row t
   // moves it to where row t ends. No second array of cursors.
-  ForEachEdge(program, [&rows](int32_t before, int32_t after) {
+  task_order_cc::ForEachEdge(program, [&rows](int32_t before, int32_t after) {
     ++rows.begin[static_cast<size_t>(before) + 2];
     ++rows.waits_for[static_cast<size_t>(after)];
   });
   std::partial_sum(rows.begin.begin(), rows.begin.end(), rows.begin.begin());
   rows.pool.resize(rows.begin.back());
-  ForEachEdge(program, [&rows](int32_t before, int32_t after) {
+  task_order_cc::ForEachEdge(program, [&rows](int32_t before, int32_t after) {
     rows.pool[rows.begin[static_cast<size_t>(before) + 1]++] = after;
   });
   rows.begin.pop_back();
@@ -133,20 +135,20 @@ std::vector<TaskId> RunnableOrder(const Program& program) {
 std::string Describe(const Program& program, TaskId task) {
   const LabelId label = program.label_of(task);
   const bool labelled = label.valid() && label.index() < program.label_count();
-  return absl::StrCat(ToString(task), " \"",
-                      labelled ? program.label(label).name : absl::string_view(), "\" (",
-                      absl::StrJoin(program.streams_of(task), ", ",
-                                    [&program](std::string* out, StreamId stream) {
-                                      absl::StrAppend(out, DescribeStream(program, stream));
-                                    }),
-                      ")");
+  return absl::StrCat(
+      ToString(task), " \"", labelled ? program.label(label).name : absl::string_view(), "\" (",
+      absl::StrJoin(program.streams_of(task), ", ",
+                    [&program](std::string* out, StreamId stream) {
+                      absl::StrAppend(out, task_order_cc::DescribeStream(program, stream));
+                    }),
+      ")");
 }
 
 std::string DescribeCycle(const Program& program, const std::vector<bool>& finished) {
   size_t stuck = 0;
   while (stuck < finished.size() && finished[stuck]) ++stuck;
   ORRERY_CHECK(stuck < finished.size()) << "no task is left over";
-  const Waits waits(program, finished);
+  const task_order_cc::Waits waits(program, finished);
   // From any stuck task, whom it waits for leads onto a cycle; then once around.
   std::vector<bool> seen(finished.size());
   TaskId first(static_cast<int32_t>(stuck));
@@ -157,8 +159,8 @@ std::string DescribeCycle(const Program& program, const std::vector<bool>& finis
   std::vector<std::string> lines;
   TaskId task = first;
   do {
-    const Wait wait = waits.Of(task);
-    lines.push_back(DescribeWait(program, task, wait));
+    const task_order_cc::Wait wait = waits.Of(task);
+    lines.push_back(task_order_cc::DescribeWait(program, task, wait));
     task = wait.on;
   } while (task != first);
   return absl::StrJoin(lines, "; ");

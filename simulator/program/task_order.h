@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_TASK_ORDER_H_
-#define ORRERY_SIMULATOR_TASK_ORDER_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_TASK_ORDER_H_
+#define ORRERY_SIMULATOR_PROGRAM_TASK_ORDER_H_
 
 #include <cstdint>
 #include <span>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 
 // Who waits for whom. A task waits for its dependencies and for the task before it on each of its
 // streams; both are edges of one graph, and an order of its tasks, or a cycle in it, is what the
@@ -47,4 +47,4 @@ absl::Status VerifyAcyclic(const Program& program);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_TASK_ORDER_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_TASK_ORDER_H_

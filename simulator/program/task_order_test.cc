@@ -1,4 +1,4 @@
-#include "simulator/task_order.h"
+#include "simulator/program/task_order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace task_order_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +102,5 @@ task0 stream0 stream1 label0 takes 1 ps
 }
 
 }  // namespace
+}  // namespace task_order_test_cc
 }  // namespace orrery::simulator

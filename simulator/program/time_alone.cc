@@ -1,4 +1,4 @@
-#include "simulator/time_alone.h"
+#include "simulator/program/time_alone.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace time_alone_cc {
 namespace {
 
 using Wide = unsigned __int128;
@@ -57,10 +58,11 @@ Duration SendTime(Bytes size, double load, Bandwidth capacity) {
 }
 
 }  // namespace
+}  // namespace time_alone_cc
 
 Duration TimeAlone(const Flow& flow) {
   ORRERY_CHECK(flow.rate > Bandwidth(0) && flow.size >= Bytes(0)) << flow.size;
-  const Duration send = SendTime(flow.size, 1, flow.rate);
+  const Duration send = time_alone_cc::SendTime(flow.size, 1, flow.rate);
   return std::min(kEndOfTime, std::min(flow.latency, kEndOfTime) + send);
 }
 
@@ -71,14 +73,14 @@ Duration TimeAlone(const Flow& flow, const Program& program) {
 
 Duration SendTimeAlone(const Flow& flow, const Program& program) {
   ORRERY_CHECK(flow.rate > Bandwidth(0) && flow.size >= Bytes(0)) << flow.size;
-  Duration longest = SendTime(flow.size, 1, flow.rate);
+  Duration longest = time_alone_cc::SendTime(flow.size, 1, flow.rate);
   // The division is dear, and most links of a route are as fast as the narrowest or faster.
   double lowest = static_cast<double>(flow.rate.bytes_per_second());
   for (const Load& load : flow.loads) {
     const Bandwidth capacity = program.resource(load.resource).capacity;
     if (static_cast<double>(capacity.bytes_per_second()) >= lowest * load.load) continue;
     lowest = static_cast<double>(capacity.bytes_per_second()) / load.load;
-    longest = std::max(longest, SendTime(flow.size, load.load, capacity));
+    longest = std::max(longest, time_alone_cc::SendTime(flow.size, load.load, capacity));
   }
   return longest;
 }

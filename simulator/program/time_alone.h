@@ -1,9 +1,9 @@
-#ifndef ORRERY_SIMULATOR_TIME_ALONE_H_
-#define ORRERY_SIMULATOR_TIME_ALONE_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_TIME_ALONE_H_
+#define ORRERY_SIMULATOR_PROGRAM_TIME_ALONE_H_
 
 #include <cstdint>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 // How long a flow takes that has the network to itself: what every network model comes back to when
@@ -29,4 +29,4 @@ Duration SendTimeAlone(const Flow& flow, const Program& program);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_TIME_ALONE_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_TIME_ALONE_H_

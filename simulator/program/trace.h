@@ -1,9 +1,9 @@
-#ifndef ORRERY_SIMULATOR_TRACE_H_
-#define ORRERY_SIMULATOR_TRACE_H_
+#ifndef ORRERY_SIMULATOR_PROGRAM_TRACE_H_
+#define ORRERY_SIMULATOR_PROGRAM_TRACE_H_
 
 #include <vector>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 namespace orrery::simulator {
@@ -22,4 +22,4 @@ struct Trace {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_TRACE_H_
+#endif  // ORRERY_SIMULATOR_PROGRAM_TRACE_H_

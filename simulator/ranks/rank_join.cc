@@ -4,12 +4,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/rank_meetings.h"
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_meetings.h"
+#include "simulator/ranks/rank_programs.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace rank_join_cc {
 namespace {
 
 // The kind of a stream whose first task is of kind `first`.
@@ -143,11 +144,12 @@ class Joiner {
 };
 
 }  // namespace
+}  // namespace rank_join_cc
 
 absl::Status Join(const RankPrograms& programs, Machine& machine, Program& program) {
   ORRERY_CHECK(program.rank_count() == 0 && program.task_count() == 0) << "program is not empty";
   ORRERY_RETURN_IF_ERROR(Verify(programs));
-  return Joiner(programs, machine, program).AddAll();
+  return rank_join_cc::Joiner(programs, machine, program).AddAll();
 }
 
 }  // namespace orrery::simulator

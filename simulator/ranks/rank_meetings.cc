@@ -1,4 +1,4 @@
-#include "simulator/rank_meetings.h"
+#include "simulator/ranks/rank_meetings.h"
 
 #include <algorithm>
 #include <map>
@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace rank_meetings_cc {
 namespace {
 
 // Messages that can meet each other: from, to, tag.
@@ -229,9 +230,10 @@ absl::Status CircleError(const RankPrograms& programs, std::span<const MeetingWa
 }
 
 }  // namespace
+}  // namespace rank_meetings_cc
 
 absl::StatusOr<Meetings> FindMeetings(const RankPrograms& programs) {
-  return Matcher(programs).Match();
+  return rank_meetings_cc::Matcher(programs).Match();
 }
 
 std::vector<MeetingWait> WaitsOf(const RankPrograms& programs, const Meetings& meetings) {
@@ -296,7 +298,7 @@ absl::StatusOr<std::vector<int32_t>> OrderMeetings(const RankPrograms& programs,
     }
   }
   if (order.size() == count) return order;
-  return CircleError(programs, FindCircle(waits, ordered));
+  return rank_meetings_cc::CircleError(programs, rank_meetings_cc::FindCircle(waits, ordered));
 }
 
 }  // namespace orrery::simulator

@@ -1,12 +1,12 @@
-#ifndef ORRERY_SIMULATOR_RANK_MEETINGS_H_
-#define ORRERY_SIMULATOR_RANK_MEETINGS_H_
+#ifndef ORRERY_SIMULATOR_RANKS_RANK_MEETINGS_H_
+#define ORRERY_SIMULATOR_RANKS_RANK_MEETINGS_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_programs.h"
 
 // Who meets whom, and in which order: the first half of joining programs of ranks.
 
@@ -58,4 +58,4 @@ absl::StatusOr<std::vector<int32_t>> OrderMeetings(const RankPrograms& programs,
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_RANK_MEETINGS_H_
+#endif  // ORRERY_SIMULATOR_RANKS_RANK_MEETINGS_H_

@@ -1,4 +1,4 @@
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_programs.h"
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace rank_programs_cc {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 62;  // of all steps: sums of them must not overflow
@@ -154,23 +155,26 @@ absl::Status VerifySums(const RankPrograms& programs) {
 }
 
 }  // namespace
+}  // namespace rank_programs_cc
 
 absl::Status Verify(const RankPrograms& programs) {
   std::vector<std::vector<int32_t>> members;
   absl::flat_hash_set<absl::string_view> names;
   for (const Communicator& communicator : programs.communicators) {
-    ORRERY_RETURN_IF_ERROR(VerifyCommunicator(communicator, programs.ranks.size()));
+    ORRERY_RETURN_IF_ERROR(
+        rank_programs_cc::VerifyCommunicator(communicator, programs.ranks.size()));
     if (!names.insert(communicator.name).second) {
-      return Wrong(absl::StrCat("communicator '", communicator.name, "'"), "is there twice",
-                   "a name for each");
+      return rank_programs_cc::Wrong(absl::StrCat("communicator '", communicator.name, "'"),
+                                     "is there twice", "a name for each");
     }
     members.push_back(communicator.ranks);
     std::sort(members.back().begin(), members.back().end());
   }
   for (size_t rank = 0; rank < programs.ranks.size(); ++rank) {
-    ORRERY_RETURN_IF_ERROR(RankVerifier(programs, static_cast<int32_t>(rank), members).VerifyAll());
+    ORRERY_RETURN_IF_ERROR(
+        rank_programs_cc::RankVerifier(programs, static_cast<int32_t>(rank), members).VerifyAll());
   }
-  return VerifySums(programs);
+  return rank_programs_cc::VerifySums(programs);
 }
 
 std::string WhereIs(const RankPrograms& programs, int32_t rank, int32_t step) {

@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_RANK_PROGRAMS_H_
-#define ORRERY_SIMULATOR_RANK_PROGRAMS_H_
+#ifndef ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_H_
+#define ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_H_
 
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 
 // What each rank runs by itself, as a person or a framework writes it: compute, collectives, sends
@@ -102,4 +102,4 @@ std::string Describe(const RankPrograms& programs, const RankStep& step);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_RANK_PROGRAMS_H_
+#endif  // ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_H_

@@ -8,11 +8,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cluster/quantity.h"
-#include "simulator/line_reader.h"
-#include "simulator/rank_programs.h"
+#include "simulator/program/line_reader.h"
+#include "simulator/ranks/rank_programs.h"
 #include "support/status.h"
 
 namespace orrery::simulator {
+namespace rank_programs_parser_cc {
 namespace {
 
 // A slip of the pen must fill neither memory nor the day.
@@ -217,10 +218,11 @@ class Parser {
 };
 
 }  // namespace
+}  // namespace rank_programs_parser_cc
 
 absl::StatusOr<RankPrograms> ParseRankPrograms(absl::string_view text,
                                                std::span<const absl::string_view> collectives) {
-  Parser parser(collectives);
+  rank_programs_parser_cc::Parser parser(collectives);
   int number = 0;
   bool opened = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

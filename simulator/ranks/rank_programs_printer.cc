@@ -1,8 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/quantity.h"
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_programs.h"
 
 namespace orrery::simulator {
+namespace rank_programs_printer_cc {
 namespace {
 
 // "2,0-1": in the order that there is, neighbours that ascend as a range.
@@ -59,17 +60,19 @@ std::string Steps(const RankPrograms& programs, const std::vector<RankStep>& ste
 }
 
 }  // namespace
+}  // namespace rank_programs_printer_cc
 
 std::string Print(const RankPrograms& programs) {
   std::string out = "rank-programs\n";
   for (const Communicator& communicator : programs.communicators) {
-    absl::StrAppend(&out, "communicator ", communicator.name, " ", Ranges(communicator.ranks),
-                    "\n");
+    absl::StrAppend(&out, "communicator ", communicator.name, " ",
+                    rank_programs_printer_cc::Ranges(communicator.ranks), "\n");
   }
   for (size_t first = 0; first < programs.ranks.size();) {
-    const std::string steps = Steps(programs, programs.ranks[first]);
+    const std::string steps = rank_programs_printer_cc::Steps(programs, programs.ranks[first]);
     size_t last = first;
-    while (last + 1 < programs.ranks.size() && Steps(programs, programs.ranks[last + 1]) == steps) {
+    while (last + 1 < programs.ranks.size() &&
+           rank_programs_printer_cc::Steps(programs, programs.ranks[last + 1]) == steps) {
       ++last;
     }
     absl::StrAppend(&out, "rank ", first);

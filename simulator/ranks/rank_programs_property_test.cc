@@ -12,12 +12,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/event_queue.h"
-#include "simulator/independent_flows.h"
-#include "simulator/rank_programs.h"
-#include "simulator/rank_programs_test_util.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/ranks/rank_programs.h"
+#include "simulator/ranks/rank_programs_test_util.h"
+#include "simulator/testing/independent_flows.h"
 
 namespace orrery::simulator {
+namespace rank_programs_property_test_cc {
 namespace {
 
 constexpr absl::string_view kStreams[] = {"compute", "data", "side"};
@@ -253,4 +254,5 @@ TEST(RandomRankPrograms, OtherOrdersPlayOrAreErrors) {
 }
 
 }  // namespace
+}  // namespace rank_programs_property_test_cc
 }  // namespace orrery::simulator

@@ -1,4 +1,4 @@
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_text.h"
-#include "simulator/rank_programs_test_util.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_text.h"
+#include "simulator/ranks/rank_programs_test_util.h"
 
 namespace orrery::simulator {
+namespace rank_programs_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +285,5 @@ TEST(RankProgramsDeathTest, TheProgramMustBeEmpty) {
 }
 
 }  // namespace
+}  // namespace rank_programs_test_cc
 }  // namespace orrery::simulator

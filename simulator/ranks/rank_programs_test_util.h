@@ -1,5 +1,5 @@
-#ifndef ORRERY_SIMULATOR_RANK_PROGRAMS_TEST_UTIL_H_
-#define ORRERY_SIMULATOR_RANK_PROGRAMS_TEST_UTIL_H_
+#ifndef ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_TEST_UTIL_H_
+#define ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "simulator/rank_programs.h"
+#include "simulator/ranks/rank_programs.h"
 
 // For tests only.
 
@@ -50,4 +50,4 @@ inline std::string JoinError(const RankPrograms& programs) {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_RANK_PROGRAMS_TEST_UTIL_H_
+#endif  // ORRERY_SIMULATOR_RANKS_RANK_PROGRAMS_TEST_UTIL_H_

@@ -4,10 +4,11 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/rank_programs.h"
-#include "simulator/rank_programs_test_util.h"
+#include "simulator/ranks/rank_programs.h"
+#include "simulator/ranks/rank_programs_test_util.h"
 
 namespace orrery::simulator {
+namespace rank_programs_text_test_cc {
 namespace {
 
 constexpr absl::string_view kText = R"(rank-programs
@@ -177,4 +178,5 @@ TEST(RankProgramsText, AnyTextComesToAnEnd) {
 }
 
 }  // namespace
+}  // namespace rank_programs_text_test_cc
 }  // namespace orrery::simulator

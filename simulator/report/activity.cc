@@ -1,4 +1,4 @@
-#include "simulator/activity.h"
+#include "simulator/report/activity.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace orrery::simulator {
+namespace activity_cc {
 namespace {
 
 struct Interval {
@@ -184,6 +185,7 @@ void Merge(const Program& program, const Trace& trace, const StreamRows& rows,
 }
 
 }  // namespace
+}  // namespace activity_cc
 
 IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Trace& trace,
                                                const IdTable<StreamId, StreamSums>& sums,
@@ -192,7 +194,7 @@ IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Tra
   IdTable<RankClassId, int32_t> active_streams(program.rank_count());
   for (int32_t i = 0; i < program.stream_count(); ++i) {
     const StreamId stream(i);
-    const bool computes = Computes(program, stream, sums[stream]);
+    const bool computes = activity_cc::Computes(program, stream, sums[stream]);
     if (!computes && sums[stream].communicating_tasks == 0) continue;
     const RankClassId rank = program.stream(stream).rank;
     ++active_streams[rank];
@@ -201,10 +203,10 @@ IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Tra
     activities[rank].active += computing + sums[stream].communicating;
   }
   // The sums are right where one stream is active alone; where more are, they may overlap.
-  StreamRows rows(program, sums, active_streams);
+  activity_cc::StreamRows rows(program, sums, active_streams);
   if (!rows.empty()) {
     rows.Fill(program, trace, shares);
-    Merge(program, trace, rows, active_streams, shares, activities);
+    activity_cc::Merge(program, trace, rows, active_streams, shares, activities);
   }
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     if (active_streams[RankClassId(i)] <= 1) shares.Expose(RankClassId(i));

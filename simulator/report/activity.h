@@ -1,11 +1,11 @@
-#ifndef ORRERY_SIMULATOR_ACTIVITY_H_
-#define ORRERY_SIMULATOR_ACTIVITY_H_
+#ifndef ORRERY_SIMULATOR_REPORT_ACTIVITY_H_
+#define ORRERY_SIMULATOR_REPORT_ACTIVITY_H_
 
 #include <cstdint>
 
-#include "simulator/communication.h"
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
+#include "simulator/report/communication.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -36,4 +36,4 @@ IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Tra
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_ACTIVITY_H_
+#endif  // ORRERY_SIMULATOR_REPORT_ACTIVITY_H_

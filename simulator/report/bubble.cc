@@ -1,4 +1,4 @@
-#include "simulator/bubble.h"
+#include "simulator/report/bubble.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace bubble_cc {
 namespace {
 
 struct Interval {
@@ -90,14 +91,15 @@ Duration TakeOut(Duration wanted, Duration& part) {
 }
 
 }  // namespace
+}  // namespace bubble_cc
 
 IdTable<RankClassId, IdleEnds> IdleEndsOf(const Program& program, const Trace& trace) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  IdTable<RankClassId, RankWork> work = WorkOf(program, trace);
+  IdTable<RankClassId, bubble_cc::RankWork> work = bubble_cc::WorkOf(program, trace);
   IdTable<RankClassId, IdleEnds> ends;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
-    ends.push_back(EndsOf(work[RankClassId(i)], trace.makespan));
+    ends.push_back(bubble_cc::EndsOf(work[RankClassId(i)], trace.makespan));
   }
   return ends;
 }
@@ -121,8 +123,9 @@ IdTable<RankClassId, Bubble> SplitBubbles(const Report& report,
     }
     bubble.steady = rank.idle - bubble.warm_up - bubble.cool_down;
     const Duration wanted = longest - computing(rank);
-    const Duration left =
-        TakeOut(TakeOut(TakeOut(wanted, bubble.steady), bubble.cool_down), bubble.warm_up);
+    const Duration left = bubble_cc::TakeOut(
+        bubble_cc::TakeOut(bubble_cc::TakeOut(wanted, bubble.steady), bubble.cool_down),
+        bubble.warm_up);
     bubble.imbalance = wanted - left;
     bubbles.push_back(bubble);
   }

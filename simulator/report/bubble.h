@@ -1,9 +1,9 @@
-#ifndef ORRERY_SIMULATOR_BUBBLE_H_
-#define ORRERY_SIMULATOR_BUBBLE_H_
+#ifndef ORRERY_SIMULATOR_REPORT_BUBBLE_H_
+#define ORRERY_SIMULATOR_REPORT_BUBBLE_H_
 
-#include "simulator/program.h"
-#include "simulator/report.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
+#include "simulator/report/report.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -57,4 +57,4 @@ MeanBubble MeanOf(const Program& program, const IdTable<RankClassId, Bubble>& bu
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_BUBBLE_H_
+#endif  // ORRERY_SIMULATOR_REPORT_BUBBLE_H_

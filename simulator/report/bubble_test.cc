@@ -1,4 +1,4 @@
-#include "simulator/bubble.h"
+#include "simulator/report/bubble.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace bubble_test_cc {
 namespace {
 
 // "warm-up steady cool-down imbalance" of each rank.
@@ -138,4 +139,5 @@ TEST(Bubble, OfASteadyStateIsSteadyOrImbalance) {
 }
 
 }  // namespace
+}  // namespace bubble_test_cc
 }  // namespace orrery::simulator

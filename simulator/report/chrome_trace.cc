@@ -1,4 +1,4 @@
-#include "simulator/chrome_trace.h"
+#include "simulator/report/chrome_trace.h"
 
 #include <algorithm>
 #include <array>
@@ -9,11 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 #include "support/check.h"
 #include "support/id_table.h"
 
 namespace orrery::simulator {
+namespace chrome_trace_cc {
 namespace {
 
 // Viewers count nanoseconds, and lose an arrow whose slice is shorter than one.
@@ -215,12 +216,13 @@ class Writer {
 };
 
 }  // namespace
+}  // namespace chrome_trace_cc
 
 void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& out,
                       const LinkUse* use) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  Writer(program, trace, out).Write(use);
+  chrome_trace_cc::Writer(program, trace, out).Write(use);
 }
 
 }  // namespace orrery::simulator

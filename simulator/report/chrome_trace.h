@@ -1,11 +1,11 @@
-#ifndef ORRERY_SIMULATOR_CHROME_TRACE_H_
-#define ORRERY_SIMULATOR_CHROME_TRACE_H_
+#ifndef ORRERY_SIMULATOR_REPORT_CHROME_TRACE_H_
+#define ORRERY_SIMULATOR_REPORT_CHROME_TRACE_H_
 
 #include <ostream>
 
-#include "simulator/link_use.h"
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/network/link_use.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 
 namespace orrery::simulator {
 
@@ -23,4 +23,4 @@ void WriteChromeTrace(const Program& program, const Trace& trace, std::ostream& 
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_CHROME_TRACE_H_
+#endif  // ORRERY_SIMULATOR_REPORT_CHROME_TRACE_H_

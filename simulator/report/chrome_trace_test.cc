@@ -1,4 +1,4 @@
-#include "simulator/chrome_trace.h"
+#include "simulator/report/chrome_trace.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/link_use.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/network/link_use.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace chrome_trace_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -242,4 +243,5 @@ task2 stream1 label0 takes flow1
 }
 
 }  // namespace
+}  // namespace chrome_trace_test_cc
 }  // namespace orrery::simulator

@@ -1,10 +1,11 @@
-#include "simulator/communication.h"
+#include "simulator/report/communication.h"
 
 #include <algorithm>
 
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace communication_cc {
 namespace {
 
 // Picoseconds over all ranks, which can leave 64 bits.
@@ -36,6 +37,7 @@ class Sums {
 };
 
 }  // namespace
+}  // namespace communication_cc
 
 CommunicationShare& CommunicationShare::operator+=(const CommunicationShare& other) {
   bytes += other.bytes;
@@ -90,7 +92,7 @@ void CommunicationShares::Divide(int64_t steps) {
 
 std::vector<CommunicationReport> CommunicationShares::Means(const Program& program) const {
   int64_t ranks = 0;
-  std::vector<Sums> sums(names_.size());
+  std::vector<communication_cc::Sums> sums(names_.size());
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const auto members = static_cast<int64_t>(program.rank(RankClassId(i)).members.size());
     ranks += members;

@@ -1,11 +1,11 @@
-#ifndef ORRERY_SIMULATOR_COMMUNICATION_H_
-#define ORRERY_SIMULATOR_COMMUNICATION_H_
+#ifndef ORRERY_SIMULATOR_REPORT_COMMUNICATION_H_
+#define ORRERY_SIMULATOR_REPORT_COMMUNICATION_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -73,4 +73,4 @@ class CommunicationShares {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_COMMUNICATION_H_
+#endif  // ORRERY_SIMULATOR_REPORT_COMMUNICATION_H_

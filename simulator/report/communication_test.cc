@@ -1,4 +1,4 @@
-#include "simulator/communication.h"
+#include "simulator/report/communication.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/program_text.h"
-#include "simulator/random_program.h"
-#include "simulator/report.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/program/program_text.h"
+#include "simulator/report/report.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace communication_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -221,4 +222,5 @@ TEST(Communication, MeansAddUpToTheExposedCommunicationOfTheReport) {
 }
 
 }  // namespace
+}  // namespace communication_test_cc
 }  // namespace orrery::simulator

@@ -1,9 +1,10 @@
-#include "simulator/host_memory.h"
+#include "simulator/report/host_memory.h"
 
 #include <algorithm>
 #include <vector>
 
 namespace orrery::simulator {
+namespace host_memory_cc {
 namespace {
 
 struct Change {
@@ -13,6 +14,7 @@ struct Change {
 };
 
 }  // namespace
+}  // namespace host_memory_cc
 
 IdTable<RankClassId, Bytes> PeakHostMemory(const Program& program, const Trace& trace) {
   IdTable<RankClassId, Bytes> now, peaks;
@@ -20,14 +22,14 @@ IdTable<RankClassId, Bytes> PeakHostMemory(const Program& program, const Trace& 
     now.push_back(program.resident(RankClassId(rank), MemoryKind::kHost));
   }
   peaks = now;
-  std::vector<Change> changes;
+  std::vector<host_memory_cc::Change> changes;
   for (const MemoryEvent& event : program.memory_events()) {
     if (event.kind != MemoryKind::kHost) continue;
     const Time time = event.at_start() ? trace.start_of(event.task) : trace.finish_of(event.task);
     changes.push_back({.time = time, .rank = event.rank, .bytes = Bytes(event.bytes)});
   }
-  std::ranges::stable_sort(changes, {}, &Change::time);
-  for (const Change& change : changes) {
+  std::ranges::stable_sort(changes, {}, &host_memory_cc::Change::time);
+  for (const host_memory_cc::Change& change : changes) {
     now[change.rank] += change.bytes;
     peaks[change.rank] = std::max(peaks[change.rank], now[change.rank]);
   }

@@ -1,8 +1,8 @@
-#ifndef ORRERY_SIMULATOR_HOST_MEMORY_H_
-#define ORRERY_SIMULATOR_HOST_MEMORY_H_
+#ifndef ORRERY_SIMULATOR_REPORT_HOST_MEMORY_H_
+#define ORRERY_SIMULATOR_REPORT_HOST_MEMORY_H_
 
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -15,4 +15,4 @@ IdTable<RankClassId, Bytes> PeakHostMemory(const Program& program, const Trace& 
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_HOST_MEMORY_H_
+#endif  // ORRERY_SIMULATOR_REPORT_HOST_MEMORY_H_

@@ -1,13 +1,14 @@
-#include "simulator/host_memory.h"
+#include "simulator/report/host_memory.h"
 
 #include <gtest/gtest.h>
 
-#include "simulator/longest_path.h"
-#include "simulator/memory.h"
-#include "simulator/program_test_util.h"
-#include "simulator/report.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/report/memory.h"
+#include "simulator/report/report.h"
 
 namespace orrery::simulator {
+namespace host_memory_test_cc {
 namespace {
 
 // Two copies out, then one back: the host holds both from 4 to 9; the device never holds what is
@@ -58,4 +59,5 @@ TEST(HostMemory, IsNoMemoryOfTheDevice) {
 }
 
 }  // namespace
+}  // namespace host_memory_test_cc
 }  // namespace orrery::simulator

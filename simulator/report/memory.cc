@@ -1,4 +1,4 @@
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace memory_cc {
 namespace {
 
 // An event with the moment at which it happens.
@@ -139,16 +140,17 @@ IdTable<RankClassId, MemoryUse> Residents(const Program& program) {
 }
 
 }  // namespace
+}  // namespace memory_cc
 
 IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& trace) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  const IdTable<RankClassId, MemoryUse> residents = Residents(program);
+  const IdTable<RankClassId, MemoryUse> residents = memory_cc::Residents(program);
   IdTable<RankClassId, MemoryUse> peaks = residents;
-  if (PeaksInOrder(program, trace, peaks)) return peaks;
-  const EventRows rows = SortByRankAndTime(program, trace);
+  if (memory_cc::PeaksInOrder(program, trace, peaks)) return peaks;
+  const memory_cc::EventRows rows = memory_cc::SortByRankAndTime(program, trace);
   for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
-    peaks[RankClassId(rank)] = PeakOf(rows.of(rank), residents[RankClassId(rank)]);
+    peaks[RankClassId(rank)] = memory_cc::PeakOf(rows.of(rank), residents[RankClassId(rank)]);
   }
   return peaks;
 }
@@ -157,14 +159,14 @@ IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& progr
                                                             const Trace& trace) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  const EventRows rows = SortByRankAndTime(program, trace);
+  const memory_cc::EventRows rows = memory_cc::SortByRankAndTime(program, trace);
   IdTable<RankClassId, std::vector<MemoryUse>> timelines(program.rank_count());
   for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
     std::vector<MemoryUse>& timeline = timelines[RankClassId(rank)];
-    timeline.push_back(Resident(program, RankClassId(rank)));
-    for (const TimedEvent& event : rows.of(rank)) {
+    timeline.push_back(memory_cc::Resident(program, RankClassId(rank)));
+    for (const memory_cc::TimedEvent& event : rows.of(rank)) {
       timeline.push_back(timeline.back());
-      Apply(event, timeline.back());
+      memory_cc::Apply(event, timeline.back());
     }
   }
   return timelines;

@@ -1,12 +1,12 @@
-#ifndef ORRERY_SIMULATOR_MEMORY_H_
-#define ORRERY_SIMULATOR_MEMORY_H_
+#ifndef ORRERY_SIMULATOR_REPORT_MEMORY_H_
+#define ORRERY_SIMULATOR_REPORT_MEMORY_H_
 
 #include <array>
 #include <span>
 #include <vector>
 
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -42,4 +42,4 @@ std::vector<MemoryUse> ThinTimeline(std::span<const MemoryUse> timeline, size_t 
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_MEMORY_H_
+#endif  // ORRERY_SIMULATOR_REPORT_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace memory_test_cc {
 namespace {
 
 constexpr absl::string_view kOneRank = R"(program
@@ -217,4 +218,5 @@ TEST(MemoryDeathTest, RefusesTheTraceOfAnotherProgram) {
 }
 
 }  // namespace
+}  // namespace memory_test_cc
 }  // namespace orrery::simulator

@@ -1,14 +1,15 @@
-#include "simulator/report.h"
+#include "simulator/report/report.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "simulator/activity.h"
-#include "simulator/host_memory.h"
+#include "simulator/report/activity.h"
+#include "simulator/report/host_memory.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace report_cc {
 namespace {
 
 // What the label of a task adds to the report, looked up once a label and not once a task.
@@ -146,23 +147,24 @@ struct Totals {
 };
 
 }  // namespace
+}  // namespace report_cc
 
 void SetRatios(const Program& program, Report& report) {
-  Totals totals;
+  report_cc::Totals totals;
   report.rank_count = 0;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const auto members = static_cast<int64_t>(program.rank(RankClassId(i)).members.size());
     report.rank_count += members;
     totals.Add(report.ranks[RankClassId(i)], members);
   }
-  const auto ratio = [](Totals::Wide part, Totals::Wide whole) {
+  const auto ratio = [](report_cc::Totals::Wide part, report_cc::Totals::Wide whole) {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
   };
   report.exposed_communication_s = 1e-12 * ratio(totals.exposed, report.rank_count);
   report.communication_overhead = ratio(totals.communication, totals.busy);
   report.communication = report.shares.Means(program);
-  report.bubble_fraction =
-      ratio(totals.idle, Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
+  report.bubble_fraction = ratio(
+      totals.idle, report_cc::Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
 }
 
 void AddFragmentation(const Program& program, double fragmentation, Report& report) {
@@ -176,7 +178,7 @@ void AddFragmentation(const Program& program, double fragmentation, Report& repo
     const Bytes lost(static_cast<int64_t>(fragmentation * static_cast<double>(tensors.count())));
     use.by_kind[static_cast<size_t>(MemoryKind::kOther)] += lost;
     use.total += lost;
-    CheckFit(program, id, report);
+    report_cc::CheckFit(program, id, report);
   }
 }
 
@@ -188,10 +190,10 @@ Report Summarize(const Program& program, const Trace& trace) {
   report.simulated_tasks = program.task_count();
   report.ranks.resize(program.rank_count());
   report.shares = CommunicationShares(program);
-  const IdTable<StreamId, StreamSums> sums = SumStreams(program, trace, report);
-  SumRanks(program, sums, report);
-  AddActivity(program, trace, sums, report);
-  AddMemory(program, trace, report);
+  const IdTable<StreamId, StreamSums> sums = report_cc::SumStreams(program, trace, report);
+  report_cc::SumRanks(program, sums, report);
+  report_cc::AddActivity(program, trace, sums, report);
+  report_cc::AddMemory(program, trace, report);
   SetRatios(program, report);
   return report;
 }

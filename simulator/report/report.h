@@ -1,13 +1,13 @@
-#ifndef ORRERY_SIMULATOR_REPORT_H_
-#define ORRERY_SIMULATOR_REPORT_H_
+#ifndef ORRERY_SIMULATOR_REPORT_REPORT_H_
+#define ORRERY_SIMULATOR_REPORT_REPORT_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "simulator/communication.h"
-#include "simulator/memory.h"
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
+#include "simulator/report/communication.h"
+#include "simulator/report/memory.h"
 #include "support/id_table.h"
 #include "support/units.h"
 
@@ -65,4 +65,4 @@ Report Summarize(const Program& program, const Trace& trace);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_REPORT_H_
+#endif  // ORRERY_SIMULATOR_REPORT_REPORT_H_

@@ -1,4 +1,4 @@
-#include "simulator/report_details.h"
+#include "simulator/report/report_details.h"
 
 #include <algorithm>
 

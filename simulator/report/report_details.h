@@ -1,13 +1,13 @@
-#ifndef ORRERY_SIMULATOR_REPORT_DETAILS_H_
-#define ORRERY_SIMULATOR_REPORT_DETAILS_H_
+#ifndef ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_
+#define ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "simulator/bubble.h"
-#include "simulator/memory.h"
-#include "simulator/report.h"
+#include "simulator/report/bubble.h"
+#include "simulator/report/memory.h"
+#include "simulator/report/report.h"
 #include "support/id_table.h"
 
 // What a report says of one configuration and a search does not ask for: it costs passes over the
@@ -44,4 +44,4 @@ std::string PeakTaskText(const Program& program, const MemoryUse& peak);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_REPORT_DETAILS_H_
+#endif  // ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_

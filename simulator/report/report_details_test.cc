@@ -1,4 +1,4 @@
-#include "simulator/report_details.h"
+#include "simulator/report/report_details.h"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,13 @@
 #include <string>
 
 #include "nlohmann/json.hpp"
-#include "simulator/longest_path.h"
-#include "simulator/program_test_util.h"
-#include "simulator/random_program.h"
-#include "simulator/report_json.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_test_util.h"
+#include "simulator/report/report_json.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace report_details_test_cc {
 namespace {
 
 constexpr absl::string_view kProgram = R"(program
@@ -142,4 +143,5 @@ TEST(PeakMemory, IsReachedByATaskThatTakes) {
 }
 
 }  // namespace
+}  // namespace report_details_test_cc
 }  // namespace orrery::simulator

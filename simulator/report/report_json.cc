@@ -1,4 +1,4 @@
-#include "simulator/report_json.h"
+#include "simulator/report/report_json.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "support/check.h"
 
 namespace orrery::simulator {
+namespace report_json_cc {
 namespace {
 
 std::string Number(double value) {
@@ -145,31 +146,32 @@ std::string Communication(const Report& report) {
 }
 
 }  // namespace
+}  // namespace report_json_cc
 
 std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures,
                        const ReportDetails* details) {
   ORRERY_CHECK(report.ranks.size() == program.rank_count()) << "the report is of another program";
   std::vector<std::pair<absl::string_view, std::string>> fields = {
-      {"step_time_s", Number(report.step_time.seconds())},
-      {"throughput_samples_per_s", Number(figures.throughput_samples_per_s)},
-      {"tokens_per_s", Number(figures.tokens_per_s)},
-      {"mfu", Number(figures.mfu)},
-      {"hfu", Number(figures.hfu)},
-      {"communication_overhead", Number(report.communication_overhead)},
-      {"exposed_communication_s", Number(report.exposed_communication_s)},
-      {"communication", Communication(report)},
-      {"bubble_fraction", Number(report.bubble_fraction)},
+      {"step_time_s", report_json_cc::Number(report.step_time.seconds())},
+      {"throughput_samples_per_s", report_json_cc::Number(figures.throughput_samples_per_s)},
+      {"tokens_per_s", report_json_cc::Number(figures.tokens_per_s)},
+      {"mfu", report_json_cc::Number(figures.mfu)},
+      {"hfu", report_json_cc::Number(figures.hfu)},
+      {"communication_overhead", report_json_cc::Number(report.communication_overhead)},
+      {"exposed_communication_s", report_json_cc::Number(report.exposed_communication_s)},
+      {"communication", report_json_cc::Communication(report)},
+      {"bubble_fraction", report_json_cc::Number(report.bubble_fraction)},
       {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
       {"fits", report.fits ? "true" : "false"},
-      {"devices", Devices(program, report, details)},
+      {"devices", report_json_cc::Devices(program, report, details)},
       {"bytes_sent", absl::StrCat(report.bytes_sent.count())},
       {"bytes_reduced", absl::StrCat(report.bytes_reduced.count())},
       {"simulated_tasks", absl::StrCat(report.simulated_tasks)},
-      {"wall_time_s", Number(figures.wall_time_s)}};
+      {"wall_time_s", report_json_cc::Number(figures.wall_time_s)}};
   if (details != nullptr) {
-    fields.emplace_back("bubble", BubbleText(MeanOf(program, details->bubbles)));
-    fields.emplace_back("memory_timeline", MemoryOverTime(program, *details));
-    fields.emplace_back("weight_versions", Versions(*details));
+    fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
+    fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
+    fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
   }
   std::string out;

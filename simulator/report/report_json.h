@@ -1,11 +1,11 @@
-#ifndef ORRERY_SIMULATOR_REPORT_JSON_H_
-#define ORRERY_SIMULATOR_REPORT_JSON_H_
+#ifndef ORRERY_SIMULATOR_REPORT_REPORT_JSON_H_
+#define ORRERY_SIMULATOR_REPORT_REPORT_JSON_H_
 
 #include <string>
 
-#include "simulator/program.h"
-#include "simulator/report.h"
-#include "simulator/report_details.h"
+#include "simulator/program/program.h"
+#include "simulator/report/report.h"
+#include "simulator/report/report_details.h"
 
 namespace orrery::simulator {
 
@@ -28,4 +28,4 @@ std::string ReportJson(const Program& program, const Report& report, const Model
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_REPORT_JSON_H_
+#endif  // ORRERY_SIMULATOR_REPORT_REPORT_JSON_H_

@@ -1,4 +1,4 @@
-#include "simulator/report_json.h"
+#include "simulator/report/report_json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,12 @@
 #include <string>
 
 #include "nlohmann/json.hpp"
-#include "simulator/longest_path.h"
-#include "simulator/program_text.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_text.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace report_json_test_cc {
 namespace {
 
 TEST(ReportJson, IsThisText) {
@@ -95,4 +96,5 @@ TEST(ReportJsonDeathTest, JsonHasNoNan) {
 }
 
 }  // namespace
+}  // namespace report_json_test_cc
 }  // namespace orrery::simulator

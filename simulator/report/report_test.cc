@@ -1,4 +1,4 @@
-#include "simulator/report.h"
+#include "simulator/report/report.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/longest_path.h"
-#include "simulator/program_text.h"
-#include "simulator/random_program.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program_text.h"
+#include "simulator/testing/random_program.h"
 
 namespace orrery::simulator {
+namespace report_test_cc {
 namespace {
 
 Program Parse(absl::string_view text) {
@@ -239,4 +240,5 @@ TEST(Report, FoldingChangesNothing) {
 }
 
 }  // namespace
+}  // namespace report_test_cc
 }  // namespace orrery::simulator

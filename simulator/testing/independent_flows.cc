@@ -1,4 +1,4 @@
-#include "simulator/independent_flows.h"
+#include "simulator/testing/independent_flows.h"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
-#ifndef ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_
-#define ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_
+#ifndef ORRERY_SIMULATOR_TESTING_INDEPENDENT_FLOWS_H_
+#define ORRERY_SIMULATOR_TESTING_INDEPENDENT_FLOWS_H_
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "simulator/network_model.h"
-#include "simulator/time_alone.h"
+#include "simulator/network/network_model.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::simulator {
 
@@ -40,4 +40,4 @@ class IndependentFlows : public NetworkModel {
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_INDEPENDENT_FLOWS_H_
+#endif  // ORRERY_SIMULATOR_TESTING_INDEPENDENT_FLOWS_H_

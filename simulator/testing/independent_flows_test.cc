@@ -1,4 +1,4 @@
-#include "simulator/independent_flows.h"
+#include "simulator/testing/independent_flows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace orrery::simulator {
+namespace independent_flows_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -87,4 +88,5 @@ TEST(IndependentFlowsDeathTest, TimeDoesNotRunBack) {
 }
 
 }  // namespace
+}  // namespace independent_flows_test_cc
 }  // namespace orrery::simulator

@@ -1,15 +1,13 @@
-#include "simulator/random_program.h"
-
-#include <gtest/gtest.h>
+#include "simulator/testing/random_program.h"
 
 #include <algorithm>
 #include <random>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/program_text.h"
 
 namespace orrery::simulator {
+namespace random_program_cc {
 namespace {
 
 struct Draft {
@@ -174,8 +172,11 @@ Time EarliestStart(const Program& program, const Trace& trace, int32_t task) {
 }
 
 }  // namespace
+}  // namespace random_program_cc
 
-Program RandomProgram(const RandomProgramOptions& options) { return Generator(options).Make(); }
+Program RandomProgram(const RandomProgramOptions& options) {
+  return random_program_cc::Generator(options).Make();
+}
 
 Trace RunByRelaxation(const Program& program) {
   const size_t count = static_cast<size_t>(program.task_count());
@@ -185,7 +186,7 @@ Trace RunByRelaxation(const Program& program) {
     changed = false;
     for (size_t task = 0; task < count; ++task) {
       const TaskId id(static_cast<int32_t>(task));
-      const Time start = EarliestStart(program, trace, id.index());
+      const Time start = random_program_cc::EarliestStart(program, trace, id.index());
       const Time finish = start + program.duration(id);
       changed |= start != trace.start[task] || finish != trace.finish[task];
       trace.start[task] = start;
@@ -196,24 +197,4 @@ Trace RunByRelaxation(const Program& program) {
   return trace;
 }
 
-namespace {
-
-TEST(RandomProgram, VerifiesAndRepeats) {
-  int32_t rendezvous = 0;
-  int32_t unordered = 0;
-  for (uint32_t seed = 0; seed < 50; ++seed) {
-    const RandomProgramOptions options{.seed = seed, .ordered = seed % 2 == 0};
-    const Program program = RandomProgram(options);
-    EXPECT_TRUE(program.Verify().ok()) << program.Verify();
-    EXPECT_EQ(Print(program), Print(RandomProgram(options)));
-    unordered += !program.ordered();
-    for (int32_t i = 0; i < program.task_count(); ++i) {
-      rendezvous += program.streams_of(TaskId(i)).size() > 1;
-    }
-  }
-  EXPECT_GT(rendezvous, 300);
-  EXPECT_GE(unordered, 20);
-}
-
-}  // namespace
 }  // namespace orrery::simulator

@@ -1,10 +1,10 @@
-#ifndef ORRERY_SIMULATOR_RANDOM_PROGRAM_H_
-#define ORRERY_SIMULATOR_RANDOM_PROGRAM_H_
+#ifndef ORRERY_SIMULATOR_TESTING_RANDOM_PROGRAM_H_
+#define ORRERY_SIMULATOR_TESTING_RANDOM_PROGRAM_H_
 
 #include <cstdint>
 
-#include "simulator/program.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 
 // For tests only: programs to try properties on, and an engine too plain to be wrong.
 
@@ -31,4 +31,4 @@ Trace RunByRelaxation(const Program& program);
 
 }  // namespace orrery::simulator
 
-#endif  // ORRERY_SIMULATOR_RANDOM_PROGRAM_H_
+#endif  // ORRERY_SIMULATOR_TESTING_RANDOM_PROGRAM_H_

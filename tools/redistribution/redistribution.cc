@@ -1,4 +1,4 @@
-#include "tools/redistribution.h"
+#include "tools/redistribution/redistribution.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,13 +7,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "lowering/cluster_dialect.h"
+#include "lowering/network/cluster_dialect.h"
 #include "support/status.h"
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/naive.h"
 #include "transforms/redistribution/tensorcraft.h"
 
 namespace orrery::tools {
+namespace redistribution_cc {
 namespace {
 
 using redistribution::PackedLayout;
@@ -27,6 +28,7 @@ absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
 }
 
 }  // namespace
+}  // namespace redistribution_cc
 
 absl::Status Redistributor::UseTensorcraft(absl::string_view options) {
   ORRERY_ASSIGN_OR_RETURN(const redistribution::TensorcraftOptions parsed,
@@ -76,9 +78,9 @@ absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Proble
   return made;
 }
 
-absl::StatusOr<RedistributionPlan> Redistributor::Plan(absl::string_view planner,
-                                                       int64_t limit) const {
-  const PackedLayout from(problem_.from), to(problem_.to);
+absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::string_view planner,
+                                                                       int64_t limit) const {
+  const redistribution::PackedLayout from(problem_.from), to(problem_.to);
   if (planner == "optimal") {
     auto plan = redistribution::CheapestPlan(*dialect_, from, to, limit);
     if (plan.has_value()) return *std::move(plan);
@@ -90,7 +92,7 @@ absl::StatusOr<RedistributionPlan> Redistributor::Plan(absl::string_view planner
     const auto* tensorcraft =
         dynamic_cast<const redistribution::TensorcraftDialect*>(dialect_.get());
     if (tensorcraft != nullptr) return tensorcraft->Naive();
-    return Found(redistribution::NaivePlan(*dialect_, problem_), planner);
+    return redistribution_cc::Found(redistribution::NaivePlan(*dialect_, problem_), planner);
   }
   if (planner != "greedy") {
     return absl::InvalidArgumentError(
@@ -100,19 +102,20 @@ absl::StatusOr<RedistributionPlan> Redistributor::Plan(absl::string_view planner
       absl::StartsWith(cost_, "dtensor:") ? absl::string_view(cost_).substr(8) : "";
   ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
                           redistribution::ParseDtensorOptions(options));
-  ORRERY_ASSIGN_OR_RETURN(RedistributionPlan plan,
+  ORRERY_ASSIGN_OR_RETURN(redistribution::RedistributionPlan plan,
                           redistribution::DtensorGreedyPlan(problem_, parsed));
   if (absl::StartsWith(cost_, "dtensor")) return plan;
-  std::vector<PackedLayout> layouts;
+  std::vector<redistribution::PackedLayout> layouts;
   for (const redistribution::PlannedStep& step : plan.steps) layouts.push_back(step.step.after);
-  return Found(redistribution::Follow(*dialect_, from, layouts), planner);
+  return redistribution_cc::Found(redistribution::Follow(*dialect_, from, layouts), planner);
 }
 
 absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question) {
   if (text.empty()) return redistribution::kNoLimit;
   if (text == "endpoints") {
-    return std::max(question.dialect().Elements(PackedLayout(question.problem().from)),
-                    question.dialect().Elements(PackedLayout(question.problem().to)));
+    return std::max(
+        question.dialect().Elements(redistribution::PackedLayout(question.problem().from)),
+        question.dialect().Elements(redistribution::PackedLayout(question.problem().to)));
   }
   int64_t elements = 0;
   if (absl::SimpleAtoi(text, &elements) && elements >= 0) return elements;

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_REDISTRIBUTION_H_
-#define ORRERY_TOOLS_REDISTRIBUTION_H_
+#ifndef ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_
+#define ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_
 
 #include <memory>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
-#include "ir/layout_text.h"
+#include "ir/text/layout_text.h"
 #include "transforms/redistribution/dialect.h"
 #include "transforms/redistribution/search.h"
 
@@ -88,4 +88,4 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_REDISTRIBUTION_H_
+#endif  // ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_

@@ -8,11 +8,12 @@
 #include "absl/strings/str_replace.h"
 #include "support/file.h"
 #include "support/status.h"
-#include "tools/redistribution.h"
+#include "tools/redistribution/redistribution.h"
 
 // Redistributions that others have planned, planned again.
 
 namespace orrery::tools {
+namespace redistribution_cases_cc {
 namespace {
 
 using nlohmann::json;
@@ -115,10 +116,11 @@ absl::StatusOr<Planned> TryRecord(const json& record, const RedistributionCases&
 }
 
 }  // namespace
+}  // namespace redistribution_cases_cc
 
 absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& cases) {
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(cases.path));
-  const json file = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json file = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!file.is_object() || !file.contains("cases") || !file["cases"].is_array()) {
     return absl::InvalidArgumentError(
         absl::StrCat(cases.path,
@@ -127,17 +129,20 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
   }
   std::string csv = "name,total_cost,peak_elements,planning_s,note\n";
   int64_t number = 0;
-  for (const json& record : file["cases"]) {
+  for (const nlohmann::json& record : file["cases"]) {
     const bool named = record.is_object() && record.contains("name") && record["name"].is_string();
     std::string name = named ? record["name"].get<std::string>() : absl::StrCat("record ", number);
-    if (name.find_first_of(",\"\n") != std::string::npos) name = Quoted(name);
+    if (name.find_first_of(",\"\n") != std::string::npos)
+      name = redistribution_cases_cc::Quoted(name);
     ++number;
-    const absl::StatusOr<Planned> planned = TryRecord(record, cases);
+    const absl::StatusOr<redistribution_cases_cc::Planned> planned =
+        redistribution_cases_cc::TryRecord(record, cases);
     if (planned.ok()) {
       absl::StrAppend(&csv, name, ",", ShortestText(planned->plan.cost), ",", planned->plan.peak,
                       ",", absl::StrFormat("%.6f", planned->seconds), ",\n");
     } else {
-      absl::StrAppend(&csv, name, ",,,,", Quoted(planned.status().message()), "\n");
+      absl::StrAppend(&csv, name, ",,,,",
+                      redistribution_cases_cc::Quoted(planned.status().message()), "\n");
     }
   }
   return csv;

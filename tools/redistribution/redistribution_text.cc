@@ -9,13 +9,15 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
 #include "support/status.h"
-#include "tools/redistribution.h"
+#include "tools/redistribution/redistribution.h"
 
 // How redistributions are written on the command line.
 
 namespace orrery::tools {
+namespace redistribution_text_cc {
 namespace {
 
 // "2,8" or "dp=2,hp=8".
@@ -169,28 +171,30 @@ absl::Status ReadOurs(const RedistributionText& text, WrittenProblem& written) {
 }
 
 }  // namespace
+}  // namespace redistribution_text_cc
 
 absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& text) {
-  WrittenProblem written{.problem = {}, .notation = NotationOf(text.from), .mesh = {}};
+  WrittenProblem written{
+      .problem = {}, .notation = redistribution_text_cc::NotationOf(text.from), .mesh = {}};
   redistribution::Problem& problem = written.problem;
   if (text.from.empty() || text.to.empty()) {
     return absl::InvalidArgumentError(
         "--from and --to: wanted a layout each, as in --from S0,S0 --to R,S0");
   }
-  if (NotationOf(text.to) != written.notation) {
+  if (redistribution_text_cc::NotationOf(text.to) != written.notation) {
     return absl::InvalidArgumentError(
         absl::StrCat("--from '", text.from, "' and --to '", text.to,
                      "' are written in two ways; wanted one of (0,1),- and S0,R and [64@dp,32]"));
   }
   if (!text.shape.empty() || written.notation != Notation::kAxes) {
-    ORRERY_ASSIGN_OR_RETURN(problem.dims, ParseShape(text.shape));
+    ORRERY_ASSIGN_OR_RETURN(problem.dims, redistribution_text_cc::ParseShape(text.shape));
   }
   if (written.notation == Notation::kMapping) {
-    ORRERY_RETURN_IF_ERROR(ReadMappings(text, problem));
+    ORRERY_RETURN_IF_ERROR(redistribution_text_cc::ReadMappings(text, problem));
   } else if (written.notation == Notation::kPlacements) {
-    ORRERY_RETURN_IF_ERROR(ReadPlacements(text, problem));
+    ORRERY_RETURN_IF_ERROR(redistribution_text_cc::ReadPlacements(text, problem));
   } else {
-    ORRERY_RETURN_IF_ERROR(ReadOurs(text, written));
+    ORRERY_RETURN_IF_ERROR(redistribution_text_cc::ReadOurs(text, written));
   }
   // tensorcraft's notebooks count doubles.
   const int64_t itemsize = written.notation == Notation::kMapping ? 8 : 4;

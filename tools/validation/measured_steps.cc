@@ -1,4 +1,4 @@
-#include "tools/measured_steps.h"
+#include "tools/validation/measured_steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,7 @@
 #include "support/status.h"
 
 namespace orrery::tools {
+namespace measured_steps_cc {
 namespace {
 
 using Json = nlohmann::json;
@@ -116,24 +117,28 @@ MeasuredStep ReadRow(const Json& row, const std::string& source, bool reserved) 
 }
 
 }  // namespace
+}  // namespace measured_steps_cc
 
 absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view text,
                                                              const std::string& name) {
-  const Json file = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const measured_steps_cc::Json file =
+      measured_steps_cc::Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (file.is_discarded()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": is not JSON; wanted {\"rows\": [...]}"));
   }
-  const Json& rows = Field(file, "rows");
+  const measured_steps_cc::Json& rows = measured_steps_cc::Field(file, "rows");
   if (!rows.is_array()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": has no list \"rows\"; wanted {\"rows\": [{\"id\": ...}, ...]}"));
   }
   const std::string source = std::filesystem::path(name).stem().string();
-  const bool reserved = absl::StrContains(Text(file, "how_measured"), "reserved");
+  const bool reserved =
+      absl::StrContains(measured_steps_cc::Text(file, "how_measured"), "reserved");
   std::vector<MeasuredStep> steps;
-  for (const Json& row : rows) {
-    if (!Text(row, "id").empty()) steps.push_back(ReadRow(row, source, reserved));
+  for (const measured_steps_cc::Json& row : rows) {
+    if (!measured_steps_cc::Text(row, "id").empty())
+      steps.push_back(measured_steps_cc::ReadRow(row, source, reserved));
   }
   return steps;
 }

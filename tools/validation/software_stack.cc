@@ -1,9 +1,10 @@
-#include "tools/software_stack.h"
+#include "tools/validation/software_stack.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace orrery::tools {
+namespace software_stack_cc {
 namespace {
 
 using lowering::StackMemory;
@@ -34,6 +35,7 @@ constexpr Stack kStacks[] = {{"ideal", {}, {}, 0},
                              {"torchtitan", {.loss = 12}, {.loss = 12}, 20}};
 
 }  // namespace
+}  // namespace software_stack_cc
 
 StackUse StackUseOf(const ir::Function& step, int64_t hp) {
   StackUse use = {.splits_logits = hp > 1};
@@ -45,11 +47,11 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp) {
   return use;
 }
 
-absl::StatusOr<StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use) {
-  for (const Stack& known : kStacks) {
+absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use) {
+  for (const software_stack_cc::Stack& known : software_stack_cc::kStacks) {
     if (known.name != stack) continue;
-    if (ir::SizeOf(use.dtype) > 2) return StackMemory();
-    StackMemory memory = use.dtype == ir::DType::kF16 ? known.fp16 : known.bf16;
+    if (ir::SizeOf(use.dtype) > 2) return lowering::StackMemory();
+    lowering::StackMemory memory = use.dtype == ir::DType::kF16 ? known.fp16 : known.bf16;
     if (use.splits_logits) memory.loss = known.split_loss;
     return memory;
   }
@@ -58,9 +60,10 @@ absl::StatusOr<StackMemory> StackMemoryOf(absl::string_view stack, const StackUs
 }
 
 std::string StackNames() {
-  return absl::StrJoin(kStacks, ", ", [](std::string* out, const Stack& stack) {
-    absl::StrAppend(out, stack.name);
-  });
+  return absl::StrJoin(software_stack_cc::kStacks, ", ",
+                       [](std::string* out, const software_stack_cc::Stack& stack) {
+                         absl::StrAppend(out, stack.name);
+                       });
 }
 
 }  // namespace orrery::tools

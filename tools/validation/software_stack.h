@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SOFTWARE_STACK_H_
-#define ORRERY_TOOLS_SOFTWARE_STACK_H_
+#ifndef ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_
+#define ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 #include "ir/type.h"
-#include "lowering/stack_memory.h"
+#include "lowering/blocks/stack_memory.h"
 
 namespace orrery::tools {
 
@@ -30,4 +30,4 @@ std::string StackNames();
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SOFTWARE_STACK_H_
+#endif  // ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_

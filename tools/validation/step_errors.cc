@@ -1,4 +1,4 @@
-#include "tools/step_errors.h"
+#include "tools/validation/step_errors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 
 namespace orrery::tools {
+namespace step_errors_cc {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -97,6 +98,7 @@ std::string Quoted(const std::string& text) {
 }
 
 }  // namespace
+}  // namespace step_errors_cc
 
 ErrorFigures FiguresOf(std::span<const Pair> pairs) {
   ErrorFigures figures;
@@ -110,19 +112,19 @@ ErrorFigures FiguresOf(std::span<const Pair> pairs) {
   }
   figures.mean /= static_cast<double>(pairs.size());
   figures.bias /= static_cast<double>(pairs.size());
-  figures.spearman = Spearman(pairs);
+  figures.spearman = step_errors_cc::Spearman(pairs);
   return figures;
 }
 
 std::string ErrorTable(std::span<const PredictedStep> steps) {
   std::string out = absl::StrFormat("%-36s %-12s %-7s %5s %8s %8s %8s %9s\n", "source", "split",
                                     "of", "rows", "mean", "worst", "bias", "Spearman");
-  for (const Figures& f : AllFigures(steps)) {
+  for (const step_errors_cc::Figures& f : step_errors_cc::AllFigures(steps)) {
     absl::StrAppendFormat(&out, "%-36s %-12s %-7s %5d %7.2f%% %7.2f%% %+7.2f%% %9.3f\n", f.source,
                           f.split, f.what, f.errors.count, 100 * f.errors.mean,
                           100 * f.errors.worst, 100 * f.errors.bias, f.errors.spearman);
   }
-  const std::map<std::string, int64_t> skipped = Skipped(steps);
+  const std::map<std::string, int64_t> skipped = step_errors_cc::Skipped(steps);
   if (!skipped.empty()) absl::StrAppend(&out, "\nskipped:\n");
   for (const auto& [reason, count] : skipped) {
     absl::StrAppendFormat(&out, "%6d  %s\n", count, reason);
@@ -136,19 +138,22 @@ std::string ErrorCsv(std::span<const PredictedStep> steps) {
       "split\n";
   for (const PredictedStep& row : steps) {
     const MeasuredStep& step = row.step;
-    const std::string of_time = ErrorCell(step.seconds, row.seconds);
-    const std::string of_memory = ErrorCell(step.bytes, row.bytes);
-    absl::StrAppend(&out, Quoted(step.id), ",", Cell(step.seconds, 6), ",", Cell(row.seconds, 6),
-                    ",", step.seconds > 0 ? of_time : of_memory, ",", Quoted(row.skipped), ",",
-                    Cell(step.bytes, 12), ",", Cell(row.bytes, 12), ",", of_memory, ",",
-                    Quoted(step.source), ",", Quoted(step.split), "\n");
+    const std::string of_time = step_errors_cc::ErrorCell(step.seconds, row.seconds);
+    const std::string of_memory = step_errors_cc::ErrorCell(step.bytes, row.bytes);
+    absl::StrAppend(
+        &out, step_errors_cc::Quoted(step.id), ",", step_errors_cc::Cell(step.seconds, 6), ",",
+        step_errors_cc::Cell(row.seconds, 6), ",", step.seconds > 0 ? of_time : of_memory, ",",
+        step_errors_cc::Quoted(row.skipped), ",", step_errors_cc::Cell(step.bytes, 12), ",",
+        step_errors_cc::Cell(row.bytes, 12), ",", of_memory, ",",
+        step_errors_cc::Quoted(step.source), ",", step_errors_cc::Quoted(step.split), "\n");
   }
   return out;
 }
 
 std::string ErrorJson(std::span<const PredictedStep> steps) {
-  Json sources = Json::array(), rows = Json::array();
-  for (const Figures& f : AllFigures(steps)) {
+  step_errors_cc::Json sources = step_errors_cc::Json::array(),
+                       rows = step_errors_cc::Json::array();
+  for (const step_errors_cc::Figures& f : step_errors_cc::AllFigures(steps)) {
     sources.push_back({{"source", f.source},
                        {"split", f.split},
                        {"of", f.what},
@@ -158,7 +163,9 @@ std::string ErrorJson(std::span<const PredictedStep> steps) {
                        {"bias", f.errors.bias},
                        {"spearman", f.errors.spearman}});
   }
-  const auto number = [](double value) { return value > 0 ? Json(value) : Json(); };
+  const auto number = [](double value) {
+    return value > 0 ? step_errors_cc::Json(value) : step_errors_cc::Json();
+  };
   for (const PredictedStep& row : steps) {
     rows.push_back({{"id", row.step.id},
                     {"source", row.step.source},
@@ -167,9 +174,11 @@ std::string ErrorJson(std::span<const PredictedStep> steps) {
                     {"predicted_s", number(row.seconds)},
                     {"measured_bytes", number(row.step.bytes)},
                     {"predicted_bytes", number(row.bytes)},
-                    {"skipped", row.skipped.empty() ? Json() : Json(row.skipped)}});
+                    {"skipped", row.skipped.empty() ? step_errors_cc::Json()
+                                                    : step_errors_cc::Json(row.skipped)}});
   }
-  const Json report = {{"sources", sources}, {"rows", rows}, {"skipped", Skipped(steps)}};
+  const step_errors_cc::Json report = {
+      {"sources", sources}, {"rows", rows}, {"skipped", step_errors_cc::Skipped(steps)}};
   return absl::StrCat(report.dump(1), "\n");
 }
 

@@ -1,11 +1,11 @@
-#ifndef ORRERY_TOOLS_STEP_ERRORS_H_
-#define ORRERY_TOOLS_STEP_ERRORS_H_
+#ifndef ORRERY_TOOLS_VALIDATION_STEP_ERRORS_H_
+#define ORRERY_TOOLS_VALIDATION_STEP_ERRORS_H_
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tools/measured_steps.h"
+#include "tools/validation/measured_steps.h"
 
 // How far predictions are from measurements.
 
@@ -43,4 +43,4 @@ std::string ErrorJson(std::span<const PredictedStep> steps);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_STEP_ERRORS_H_
+#endif  // ORRERY_TOOLS_VALIDATION_STEP_ERRORS_H_

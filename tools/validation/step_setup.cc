@@ -1,4 +1,4 @@
-#include "tools/step_setup.h"
+#include "tools/validation/step_setup.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,10 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "search/evaluate.h"
 #include "support/status.h"
-#include "tools/software_stack.h"
+#include "tools/validation/software_stack.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::tools {
+namespace step_setup_cc {
 namespace {
 
 absl::Status Skip(absl::string_view reason) { return absl::FailedPreconditionError(reason); }
@@ -99,16 +100,18 @@ absl::StatusOr<std::string> DTypeOf(const MeasuredStep& step) {
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
 
-absl::StatusOr<std::string> ScheduleOf(const MeasuredStep& step, int64_t pp) {
-  if (pp == 1) return "1f1b";
+absl::StatusOr<transforms::ScheduleChoice> ScheduleOf(const MeasuredStep& step, int64_t pp) {
+  using transforms::ScheduleChoice;
+  if (pp == 1) return ScheduleChoice("1f1b");
   const std::string name = absl::AsciiStrToLower(step.schedule);
   const bool interleaved =
       absl::StrContains(name, "1f1b-i") || absl::StrContains(name, "interleaved");
-  if (interleaved || (step.chunks > 1 && absl::StrContains(name, "1f1b"))) return "interleaved";
+  if (interleaved || (step.chunks > 1 && absl::StrContains(name, "1f1b")))
+    return ScheduleChoice("interleaved");
   // Under twice the memory of 1F1B, which is what this one takes.
-  if (name == "zb-2p") return "zb-h2";
-  if (transforms::FindSchedule(name).ok()) return name;
-  if (name.empty() || absl::StrContains(name, "1f1b")) return "1f1b";
+  if (name == "zb-2p") return ScheduleChoice("zb-h2");
+  if (transforms::FindSchedule(name).ok()) return ScheduleChoice::Parse(name);
+  if (name.empty() || absl::StrContains(name, "1f1b")) return ScheduleChoice("1f1b");
   return Skip(absl::StrCat("schedule '", step.schedule, "'"));
 }
 
@@ -116,47 +119,51 @@ absl::StatusOr<std::string> ScheduleOf(const MeasuredStep& step, int64_t pp) {
 constexpr absl::string_view kByOp =
     "match:(ln_1|ln_2|attn\\.k|_rot|attn\\.proj|mlp\\.up|mlp\\.act|mlp\\.down)$";
 
-absl::StatusOr<std::string> RecomputeOf(const MeasuredStep& step) {
+absl::StatusOr<transforms::RecomputePolicy> RecomputeOf(const MeasuredStep& step) {
   const std::string text = absl::AsciiStrToLower(step.recompute);
-  if (text.empty() || text == "none" || text == "off") return "none";
+  if (text.empty() || text == "none" || text == "off") {
+    return transforms::RecomputePolicy{};
+  }
   if (absl::StrContains(text, "per-op") || absl::StrContains(text, "per op"))
-    return std::string(kByOp);
-  if (absl::StartsWith(text, "full")) return "full";
-  if (absl::StartsWith(text, "selective")) return "selective";
+    return transforms::ParseRecomputePolicy(kByOp);
+  if (absl::StartsWith(text, "full")) return transforms::ParseRecomputePolicy("full");
+  if (absl::StartsWith(text, "selective")) return transforms::ParseRecomputePolicy("selective");
   return Skip(absl::StrCat("recompute '", step.recompute, "'"));
 }
 
 // Megatron's tensor parallelism: vocabulary, heads and feed-forward are split, the rest is whole,
 // or with sequence parallelism split by tokens.
-std::vector<std::string> Pins(const MeasuredStep& step) {
+absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& step) {
   const absl::string_view stream = step.sequence_parallel ? "1" : "whole";
-  std::vector<std::string> pins = {
+  const std::string texts[] = {
       "^wte\\.weight$=hp@0", "(attn\\.(q|k|v)|mlp\\.(up|gate))\\.weight$=hp@1",
       "(attn\\.proj|mlp\\.down)\\.weight$=hp@0",
       "^d?(h\\.[0-9]+\\.(attn\\.(q|k|v|q_rot|k_rot|core)|mlp\\.(gate|up|act))|lm_head)$=hp@2",
       absl::StrCat("^d?(wte|wpe|drop|h\\.[0-9]+\\.(ln_[12]|attn\\.(proj|drop|residual)|"
                    "mlp\\.(down|drop|residual))|ln_f)$=hp@",
                    stream)};
+  std::vector<transforms::ShardingPin> pins;
+  for (const std::string& text : texts) {
+    ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin, transforms::ParseShardingPin(text));
+    pins.push_back(std::move(pin));
+  }
   return pins;
 }
 
 // Sources that print it give the first and the last stage a layer less, for embedding and loss;
 // others who need to do so do not divide evenly otherwise.
-StageFlags StagesOf(const MeasuredStep& step, int64_t stages) {
-  StageFlags flags;
+void SetStages(const MeasuredStep& step, int64_t stages, transforms::ParallelPlan& plan) {
   const int64_t layers = step.model.layers, most = (layers + 2) / stages;
-  if (stages == 1) return flags;
+  if (stages == 1) return;
   if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) {
-    flags.by = "layers";
+    plan.stages_by = transforms::StagesBy::kLayers;
   } else if (most == 1) {
-    flags.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$";  // embedding and loss by themselves
+    plan.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$";  // embedding and loss by themselves
   } else {
-    std::vector<int64_t> counts(static_cast<size_t>(stages), most);
-    --counts.front();
-    --counts.back();
-    flags.layers_per_stage = absl::StrJoin(counts, ",");
+    plan.layers_per_stage.assign(static_cast<size_t>(stages), most);
+    --plan.layers_per_stage.front();
+    --plan.layers_per_stage.back();
   }
-  return flags;
 }
 
 absl::Status CheckRow(const MeasuredStep& step) {
@@ -170,7 +177,7 @@ absl::Status CheckRow(const MeasuredStep& step) {
 }
 
 // The degrees, and the microbatches.
-absl::Status Spread(const MeasuredStep& step, search::Candidate& c) {
+absl::Status Spread(const MeasuredStep& step, transforms::ParallelPlan& c) {
   const auto degree = [](int64_t n) { return std::max<int64_t>(1, n); };
   c.hp = degree(step.tp);
   c.pp = degree(step.pp);
@@ -211,45 +218,49 @@ std::string OverheadOf(const MeasuredStep& step, absl::string_view stack) {
 }
 
 }  // namespace
+}  // namespace step_setup_cc
 
 absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
-  ORRERY_RETURN_IF_ERROR(CheckRow(step));
+  ORRERY_RETURN_IF_ERROR(step_setup_cc::CheckRow(step));
   StepSetup setup;
-  setup.stack = StackOf(step);
-  ORRERY_RETURN_IF_ERROR(Spread(step, setup.candidate));
-  search::Candidate& c = setup.candidate;
-  ORRERY_ASSIGN_OR_RETURN(c.schedule, ScheduleOf(step, c.pp));
-  ORRERY_ASSIGN_OR_RETURN(c.recompute, RecomputeOf(step));
-  if (c.schedule == "interleaved") {
+  setup.stack = step_setup_cc::StackOf(step);
+  ORRERY_RETURN_IF_ERROR(step_setup_cc::Spread(step, setup.plan));
+  transforms::ParallelPlan& c = setup.plan;
+  ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
+  ORRERY_ASSIGN_OR_RETURN(c.recompute, step_setup_cc::RecomputeOf(step));
+  if (c.schedule.name() == "interleaved") {
     const int64_t most = (step.model.layers + 1) / c.pp + 1;  // a layer each, as one source has it
     const bool said = step.chunks > 1;
     c.chunks = said ? step.chunks : setup.stack == "torchtitan" ? 2 : most;
   }
   ModelFlags& flags = setup.flags;
-  flags.model = ModelOf(step, setup, c.hp);
+  flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
   flags.batch_size = step.global_batch;
-  ORRERY_ASSIGN_OR_RETURN(flags.dtype, DTypeOf(step));
-  ORRERY_ASSIGN_OR_RETURN(flags.cluster, ClusterOf(step));
-  if (c.hp > 1) flags.shard = Pins(step);
+  ORRERY_ASSIGN_OR_RETURN(flags.dtype, step_setup_cc::DTypeOf(step));
+  ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
+  if (c.hp > 1) {
+    ORRERY_ASSIGN_OR_RETURN(c.pins, step_setup_cc::Pins(step));
+  }
   flags.memory_limit = "none";
-  flags.memory_overhead = OverheadOf(step, setup.stack);
-  flags.stages = StagesOf(step, c.pp * std::max<int64_t>(1, c.chunks));
+  flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
+  step_setup_cc::SetStages(step, c.pp * std::max<int64_t>(1, c.chunks), c);
   return setup;
 }
 
+namespace step_setup_cc {
 namespace {
 
 absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags));
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
-                          StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.candidate.hp)));
-  return search::Play(setting, setup.candidate);
+                          StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.plan.hp)));
+  return search::Play(setting, setup.plan);
 }
 
 // DeepSpeed's pipeline keeps what a stage has sent until its backward (runtime/pipe/engine.py,
 // pipe_buffers), on the first stage of all microbatches under way.
 double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
-  const search::Candidate& c = setup.candidate;
+  const transforms::ParallelPlan& c = setup.plan;
   if (setup.stack != "deepspeed" || c.pp == 1) return 0;
   const int64_t samples = step.global_batch / (c.dp * c.microbatches);
   const int64_t elements = samples * step.model.seq * step.model.hidden;
@@ -260,13 +271,13 @@ double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
 // buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
 // line goes through the powers of two on both sides, each with the microbatches of the row.
 absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& setup) {
-  const int64_t dp = setup.candidate.dp;
+  const int64_t dp = setup.plan.dp;
   double bytes[2] = {};
   int64_t degrees[2] = {1, 2};
   while (degrees[1] < dp) degrees[0] = std::exchange(degrees[1], 2 * degrees[1]);
   for (int i = 0; i < 2; ++i) {
     MeasuredStep other = step;
-    other.dp = degrees[i] * setup.candidate.ep;
+    other.dp = degrees[i] * setup.plan.ep;
     other.devices = step.devices / dp * degrees[i];
     other.global_batch = step.global_batch / dp * degrees[i];
     ORRERY_ASSIGN_OR_RETURN(const StepSetup neighbour, SetupOf(other));
@@ -283,8 +294,8 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
   predicted.seconds = run.report.step_time.seconds();
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
-  const bool divides = step.model.hidden % setup.candidate.dp == 0;
-  if (setup.candidate.zero > 0 && !divides && step.bytes > 0) {
+  const bool divides = step.model.hidden % setup.plan.dp == 0;
+  if (setup.plan.zero > 0 && !divides && step.bytes > 0) {
     ORRERY_ASSIGN_OR_RETURN(predicted.bytes, PaddedBytes(step, setup));
   }
   predicted.bytes += SentBytes(step, setup);
@@ -292,11 +303,13 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
 }
 
 }  // namespace
+}  // namespace step_setup_cc
 
 PredictedStep Predict(const MeasuredStep& step) {
   PredictedStep predicted = {.step = step};
   const absl::StatusOr<StepSetup> setup = SetupOf(step);
-  const absl::Status status = setup.ok() ? Predict(*setup, predicted) : setup.status();
+  const absl::Status status =
+      setup.ok() ? step_setup_cc::Predict(*setup, predicted) : setup.status();
   if (status.ok()) return predicted;
   const auto infeasible = AsInfeasible(status);
   predicted.skipped = infeasible.has_value()

@@ -1,11 +1,11 @@
-#ifndef ORRERY_TOOLS_STEP_SETUP_H_
-#define ORRERY_TOOLS_STEP_SETUP_H_
+#ifndef ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
+#define ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
 
 #include "absl/status/statusor.h"
-#include "search/candidate.h"
 #include "tools/flags.h"
-#include "tools/measured_steps.h"
-#include "tools/step_errors.h"
+#include "tools/validation/measured_steps.h"
+#include "tools/validation/step_errors.h"
+#include "transforms/plan/parallel_plan.h"
 
 // What a published row asks of the simulator, as flags of `simulate`.
 
@@ -13,7 +13,7 @@ namespace orrery::tools {
 
 struct StepSetup {
   ModelFlags flags;
-  search::Candidate candidate;
+  transforms::ParallelPlan plan;
   std::string stack;  // the software that ran it: "megatron", "deepspeed", "torchtitan"
 };
 
@@ -26,4 +26,4 @@ PredictedStep Predict(const MeasuredStep& step);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_STEP_SETUP_H_
+#endif  // ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_

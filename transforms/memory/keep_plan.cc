@@ -1,4 +1,4 @@
-#include "transforms/keep_plan.h"
+#include "transforms/memory/keep_plan.h"
 
 #include <re2/re2.h>
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 namespace orrery::transforms {
+namespace keep_plan_cc {
 namespace {
 
 using ir::Function;
@@ -221,10 +222,11 @@ class KeepPlanner {
 };
 
 }  // namespace
+}  // namespace keep_plan_cc
 
-KeepPlan PlanToKeep(const Function& forward, const RecomputePolicy& policy,
-                    std::span<const LayerRange> layers, const IdTable<ValueId, char>& saved) {
-  return KeepPlanner(forward, policy, layers, saved).Run();
+KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
+                    std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved) {
+  return keep_plan_cc::KeepPlanner(forward, policy, layers, saved).Run();
 }
 
 }  // namespace orrery::transforms

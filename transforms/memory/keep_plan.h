@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_KEEP_PLAN_H_
-#define ORRERY_TRANSFORMS_KEEP_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
+#define ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
 
 #include <span>
 
 #include "ir/function.h"
-#include "transforms/forward_layers.h"
-#include "transforms/recompute.h"
+#include "transforms/memory/recompute.h"
+#include "transforms/stages/forward_layers.h"
 
 namespace orrery::transforms {
 
@@ -31,4 +31,4 @@ KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_KEEP_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_

@@ -1,4 +1,4 @@
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 #include <re2/re2.h>
 
@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace offload_cc {
 namespace {
 
 constexpr size_t kLongestPattern = 1000;
@@ -33,15 +34,17 @@ bool Take(absl::string_view word, OffloadPolicy& policy) {
 }
 
 }  // namespace
+}  // namespace offload_cc
 
 absl::StatusOr<OffloadPolicy> ParseOffloadPolicy(absl::string_view text) {
   OffloadPolicy policy;
   if (text == "none") return policy;
   // A pattern goes to the end of the text.
-  const bool pattern_first = absl::StartsWith(text, kPatternPrefix);
+  const bool pattern_first = absl::StartsWith(text, offload_cc::kPatternPrefix);
   const size_t cut = pattern_first ? absl::string_view::npos : text.find_first_of(",+");
   const bool two = cut != absl::string_view::npos;
-  if (Take(text.substr(0, cut), policy) && (!two || Take(text.substr(cut + 1), policy))) {
+  if (offload_cc::Take(text.substr(0, cut), policy) &&
+      (!two || offload_cc::Take(text.substr(cut + 1), policy))) {
     return policy;
   }
   return absl::InvalidArgumentError(
@@ -59,7 +62,8 @@ std::string ToString(const OffloadPolicy& policy) {
 absl::StatusOr<std::vector<std::string>> ParseOffloadList(absl::string_view text) {
   std::vector<std::string> list;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    const bool goes_on = !list.empty() && absl::StrContains(list.back(), kPatternPrefix);
+    const bool goes_on =
+        !list.empty() && absl::StrContains(list.back(), offload_cc::kPatternPrefix);
     if (goes_on && !ParseOffloadPolicy(item).ok()) {
       absl::StrAppend(&list.back(), ",", item);
     } else {

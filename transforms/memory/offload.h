@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_OFFLOAD_H_
-#define ORRERY_TRANSFORMS_OFFLOAD_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_OFFLOAD_H_
+#define ORRERY_TRANSFORMS_MEMORY_OFFLOAD_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 // Offload to the memory of the host: a rank keeps there what it does not need for a while, and
 // copies it over the link between the two while it computes (activations: Rhu et al., "vDNN", MICRO
@@ -32,6 +32,10 @@ struct OffloadPolicy {
   int64_t prefetch = 1;
 
   friend bool operator==(const OffloadPolicy&, const OffloadPolicy&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const OffloadPolicy& p) {
+    return H::combine(std::move(h), p.activations, p.optimizer, p.pattern, p.prefetch);
+  }
 };
 
 /// "none", "activations", "activations:REGEX", "optimizer", or "optimizer+activations…"; a comma
@@ -74,4 +78,4 @@ HostWorkOfStep FindHostWork(const PipelinedStep& step);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_OFFLOAD_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_OFFLOAD_H_

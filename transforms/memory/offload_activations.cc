@@ -7,11 +7,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/offload.h"
-#include "transforms/offload_plan.h"
-#include "transforms/zero_part.h"
+#include "transforms/memory/offload.h"
+#include "transforms/memory/offload_plan.h"
+#include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {
+namespace offload_activations_cc {
 namespace {
 
 using ir::InputRole;
@@ -99,6 +100,7 @@ absl::Status OffloadStage(const OffloadPolicy& policy, std::vector<LeftActivatio
 }
 
 }  // namespace
+}  // namespace offload_activations_cc
 
 absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step) {
   if (!policy.activations) return absl::OkStatus();
@@ -110,7 +112,8 @@ absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step
     std::vector<LeftActivation> left = FindLeftActivations(policy, step.stages[s], layers[s]);
     if (std::ranges::none_of(left, &LeftActivation::offloaded)) continue;
     any = true;
-    ORRERY_RETURN_IF_ERROR(OffloadStage(policy, std::move(left), step.stages[s]));
+    ORRERY_RETURN_IF_ERROR(
+        offload_activations_cc::OffloadStage(policy, std::move(left), step.stages[s]));
   }
   if (any || policy.pattern.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(

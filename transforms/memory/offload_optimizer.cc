@@ -6,10 +6,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/offload.h"
-#include "transforms/zero_part.h"
+#include "transforms/memory/offload.h"
+#include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {
+namespace offload_optimizer_cc {
 namespace {
 
 using ir::OpId;
@@ -149,12 +150,13 @@ bool HasOptimizer(const ir::Function& update) {
 }
 
 }  // namespace
+}  // namespace offload_optimizer_cc
 
 absl::Status OffloadOptimizer(const OffloadPolicy& policy, PipelinedStep& step) {
   if (!policy.optimizer) return absl::OkStatus();
   for (PipelineStage& stage : step.stages) {
-    if (!HasOptimizer(stage.update.function)) continue;
-    ORRERY_ASSIGN_OR_RETURN(stage.update, UpdateOffload(stage).Run());
+    if (!offload_optimizer_cc::HasOptimizer(stage.update.function)) continue;
+    ORRERY_ASSIGN_OR_RETURN(stage.update, offload_optimizer_cc::UpdateOffload(stage).Run());
   }
   return absl::OkStatus();
 }

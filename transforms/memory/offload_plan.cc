@@ -1,4 +1,4 @@
-#include "transforms/offload_plan.h"
+#include "transforms/memory/offload_plan.h"
 
 #include <re2/re2.h>
 
@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 
 namespace orrery::transforms {
+namespace offload_plan_cc {
 namespace {
 
 using ir::Function;
@@ -22,10 +23,6 @@ using ir::OutputRole;
 using ir::ValueId;
 
 using Origins = absl::flat_hash_set<ValueId>;
-
-ValueId OriginOf(const StageFunction& part, ValueId value) {
-  return part.origins[static_cast<size_t>(value.index())];
-}
 
 // What `parts` take as `saved`.
 Origins TakenBy(std::initializer_list<const StageFunction*> parts) {
@@ -144,30 +141,31 @@ class LeftFinder {
 };
 
 }  // namespace
+}  // namespace offload_plan_cc
 
 std::vector<LeftActivation> FindLeftActivations(const OffloadPolicy& policy,
                                                 const PipelineStage& stage,
                                                 std::span<const LayerRange> layers) {
-  return LeftFinder(policy, stage, layers).Run();
+  return offload_plan_cc::LeftFinder(policy, stage, layers).Run();
 }
 
 std::vector<PlacedLoad> PlaceLoads(const StageFunction& part, std::span<const LeftActivation> left,
                                    int64_t prefetch) {
-  const Function& function = part.function;
-  IdTable<ValueId, int32_t> first_use(function.value_limit(), -1);
+  const ir::Function& function = part.function;
+  IdTable<ir::ValueId, int32_t> first_use(function.value_limit(), -1);
   for (size_t place = 0; place < function.order().size(); ++place) {
-    for (const ValueId operand : function.operands(function.order()[place])) {
+    for (const ir::ValueId operand : function.operands(function.order()[place])) {
       if (first_use[operand] < 0) first_use[operand] = static_cast<int32_t>(place);
     }
   }
-  absl::flat_hash_map<ValueId, const LeftActivation*> by_origin;
+  absl::flat_hash_map<ir::ValueId, const LeftActivation*> by_origin;
   for (const LeftActivation& row : left) by_origin[row.origin] = &row;
   std::map<int32_t, int32_t> starts;  // of the backward of each layer, by its number
-  std::vector<std::tuple<int32_t, int32_t, ValueId>> loads;  // first use, layer, input
+  std::vector<std::tuple<int32_t, int32_t, ir::ValueId>> loads;  // first use, layer, input
   for (const ir::Input& input : function.inputs()) {
     const auto found = by_origin.find(OriginOf(part, input.value));
     const int32_t use = first_use[input.value];
-    if (input.role != InputRole::kSaved || found == by_origin.end() || use < 0) continue;
+    if (input.role != ir::InputRole::kSaved || found == by_origin.end() || use < 0) continue;
     const int32_t layer = found->second->layer;
     const auto [start, added] = starts.try_emplace(layer, use);
     start->second = std::min(start->second, use);

@@ -1,14 +1,14 @@
-#ifndef ORRERY_TRANSFORMS_OFFLOAD_PLAN_H_
-#define ORRERY_TRANSFORMS_OFFLOAD_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_OFFLOAD_PLAN_H_
+#define ORRERY_TRANSFORMS_MEMORY_OFFLOAD_PLAN_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "ir/function.h"
-#include "transforms/forward_layers.h"
-#include "transforms/offload.h"
-#include "transforms/pipeline.h"
+#include "transforms/memory/offload.h"
+#include "transforms/stages/forward_layers.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -40,4 +40,4 @@ std::vector<PlacedLoad> PlaceLoads(const StageFunction& part, std::span<const Le
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_OFFLOAD_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_OFFLOAD_PLAN_H_

@@ -1,4 +1,4 @@
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "transforms/parallel.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace offload_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -54,10 +55,8 @@ struct Mlp {
 std::string Offloaded(const Mlp& mlp, const char* policy, int64_t prefetch) {
   ir::Function step = ir::Mlp({.layers = mlp.layers, .dim = 4, .batch = 8}).value();
   EXPECT_TRUE(AppendOptimizer(step, mlp.optimizer).ok());
-  SpreadOptions options;
-  options.offload = ParseOffloadPolicy(policy).value();
-  options.offload.prefetch = prefetch;
-  const auto spread = ParallelTransform3d(step, {}, options);
+  const auto spread = ParallelTransform3d(
+      step, {.offload = ParseOffloadPolicy(policy).value(), .offload_prefetch = prefetch});
   EXPECT_TRUE(spread.ok()) << spread.status();
   return spread.ok() ? ir::Print(spread->Functions()) : "";
 }
@@ -158,11 +157,11 @@ TEST(OffloadOptimizer, RunsParameterByParameterAsGradientsCome) {
 
 TEST(OffloadActivations, SaysWhenAPatternFindsNothing) {
   ir::Function step = ir::Mlp({.layers = 2, .dim = 4, .batch = 8}).value();
-  SpreadOptions options;
-  options.offload = ParseOffloadPolicy("activations:nothing").value();
-  EXPECT_THAT(ParallelTransform3d(step, {}, options).status().message(),
+  const ParallelPlan plan = {.offload = ParseOffloadPolicy("activations:nothing").value()};
+  EXPECT_THAT(ParallelTransform3d(step, plan).status().message(),
               HasSubstr("'activations:nothing': finds no value that forward leaves for backward"));
 }
 
 }  // namespace
+}  // namespace offload_test_cc
 }  // namespace orrery::transforms

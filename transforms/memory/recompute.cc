@@ -1,4 +1,4 @@
-#include "transforms/recompute.h"
+#include "transforms/memory/recompute.h"
 
 #include <re2/re2.h>
 
@@ -10,10 +10,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "support/status.h"
-#include "transforms/keep_plan.h"
-#include "transforms/run_again.h"
+#include "transforms/memory/keep_plan.h"
+#include "transforms/memory/run_again.h"
 
 namespace orrery::transforms {
+namespace recompute_cc {
 namespace {
 
 using Kind = RecomputePolicy::Kind;
@@ -53,14 +54,15 @@ int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange
 }
 
 }  // namespace
+}  // namespace recompute_cc
 
 absl::StatusOr<RecomputePolicy> ParseRecomputePolicy(absl::string_view text) {
   if (text == "none") return RecomputePolicy{};
-  if (text == "selective") return RecomputePolicy{.kind = Kind::kSelective};
-  if (text == "full") return RecomputePolicy{.kind = Kind::kLayers};
+  if (text == "selective") return RecomputePolicy{.kind = recompute_cc::Kind::kSelective};
+  if (text == "full") return RecomputePolicy{.kind = recompute_cc::Kind::kLayers};
   absl::string_view rest = text;
-  if (absl::ConsumePrefix(&rest, "match:")) return ParsePattern(rest);
-  RecomputePolicy policy{.kind = Kind::kLayers};
+  if (absl::ConsumePrefix(&rest, "match:")) return recompute_cc::ParsePattern(rest);
+  RecomputePolicy policy{.kind = recompute_cc::Kind::kLayers};
   if (absl::ConsumePrefix(&rest, "every:") && absl::SimpleAtoi(rest, &policy.every) &&
       policy.every >= 1) {
     return policy;
@@ -73,13 +75,13 @@ absl::StatusOr<RecomputePolicy> ParseRecomputePolicy(absl::string_view text) {
 
 std::string ToString(const RecomputePolicy& policy) {
   switch (policy.kind) {
-    case Kind::kNone:
+    case recompute_cc::Kind::kNone:
       return "none";
-    case Kind::kSelective:
+    case recompute_cc::Kind::kSelective:
       return "selective";
-    case Kind::kLayers:
+    case recompute_cc::Kind::kLayers:
       return policy.every == 1 ? "full" : absl::StrCat("every:", policy.every);
-    case Kind::kMatching:
+    case recompute_cc::Kind::kMatching:
       return absl::StrCat("match:", policy.pattern);
   }
   return "";
@@ -103,13 +105,13 @@ absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view te
 }
 
 absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
-  if (policy.kind == Kind::kNone && !policy.gathers) return absl::OkStatus();
+  if (policy.kind == recompute_cc::Kind::kNone && !policy.gathers) return absl::OkStatus();
   int64_t dropped = 0;
-  const std::vector<std::vector<LayerRange>> layers = LayersOf(step, policy);
+  const std::vector<std::vector<LayerRange>> layers = recompute_cc::LayersOf(step, policy);
   for (size_t s = 0; s < step.stages.size(); ++s) {
-    dropped += RecomputeStage(policy, layers[s], step.stages[s]);
+    dropped += recompute_cc::RecomputeStage(policy, layers[s], step.stages[s]);
   }
-  if (dropped > 0 || policy.kind != Kind::kMatching) return absl::OkStatus();
+  if (dropped > 0 || policy.kind != recompute_cc::Kind::kMatching) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("'", ToString(policy),
                    "': finds no value that forward keeps for backward; opt --stages names them"));

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_RECOMPUTE_H_
-#define ORRERY_TRANSFORMS_RECOMPUTE_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_H_
+#define ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_H_
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 // Activation recomputation (Chen et al. 2016; Korthikanti et al. 2022): backward runs a part of
 // forward again, in place of keeping what that has made.
@@ -31,6 +31,10 @@ struct RecomputePolicy {
   bool gathers = false;
 
   friend bool operator==(const RecomputePolicy&, const RecomputePolicy&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const RecomputePolicy& p) {
+    return H::combine(std::move(h), p.kind, p.every, p.pattern, p.gathers);
+  }
 };
 
 /// "none", "selective", "full" (every layer), "every:4", "match:gelu|norm"; an error for another
@@ -54,4 +58,4 @@ absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_RECOMPUTE_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_H_

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "transforms/recompute.h"
+#include "transforms/memory/recompute.h"
 
 // The texts of policies.
 
 namespace orrery::transforms {
+namespace recompute_policy_test_cc {
 namespace {
 
 std::string Parsed(absl::string_view text) {
@@ -50,4 +51,5 @@ TEST(RecomputePolicy, ReadsLists) {
 }
 
 }  // namespace
+}  // namespace recompute_policy_test_cc
 }  // namespace orrery::transforms

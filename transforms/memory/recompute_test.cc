@@ -1,4 +1,4 @@
-#include "transforms/recompute.h"
+#include "transforms/memory/recompute.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,15 +6,16 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/run_again.h"
-#include "transforms/stage_parts_test_util.h"
+#include "transforms/memory/run_again.h"
+#include "transforms/stages/stage_parts_test_util.h"
 
 // Small stages as text: what forward keeps and what later phases run again. That the numbers are
 // the same is for tests/semantics to say.
 
 namespace orrery::transforms {
+namespace recompute_test_cc {
 namespace {
 
 // Recomputes a stage of a forward, a backward and, if there is one, an update.
@@ -366,4 +367,5 @@ func @backward mesh(hp=2) (
 }
 
 }  // namespace
+}  // namespace recompute_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/run_again.h"
+#include "transforms/memory/run_again.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
+namespace run_again_cc {
 namespace {
 
 using ir::Function;
@@ -19,10 +20,6 @@ using ir::OpId;
 using ir::OpKind;
 using ir::OutputRole;
 using ir::ValueId;
-
-ValueId OriginOf(const StageFunction& part, ValueId value) {
-  return part.origins[static_cast<size_t>(value.index())];
-}
 
 // The values of a forward function by what they stand for.
 class ByOrigin {
@@ -285,32 +282,34 @@ void SetSaved(const IdTable<ValueId, char>& wanted, Function& forward) {
 }
 
 }  // namespace
+}  // namespace run_again_cc
 
-IdTable<ValueId, char> FindSaved(const StageFunction& forward,
-                                 std::span<StageFunction* const> later) {
-  IdTable<ValueId, char> saved(forward.function.value_limit(), 0);
-  const ByOrigin by_origin(forward);
+IdTable<ir::ValueId, char> FindSaved(const StageFunction& forward,
+                                     std::span<StageFunction* const> later) {
+  IdTable<ir::ValueId, char> saved(forward.function.value_limit(), 0);
+  const run_again_cc::ByOrigin by_origin(forward);
   for (const StageFunction* part : later) {
-    ForSaved(*part, by_origin, [&](ValueId made) { saved[made] = 1; });
+    run_again_cc::ForSaved(*part, by_origin, [&](ir::ValueId made) { saved[made] = 1; });
   }
   return saved;
 }
 
 void RunAgain(const KeepPlan& plan, std::span<StageFunction* const> later,
               std::span<const StageFunction* const> others, StageFunction& forward) {
-  Source source(forward);
-  std::vector<Phase> phases;
+  run_again_cc::Source source(forward);
+  std::vector<run_again_cc::Phase> phases;
   phases.reserve(later.size());
   for (StageFunction* part : later) {
-    Phase phase(*part, plan, phases, source);
+    run_again_cc::Phase phase(*part, plan, phases, source);
     phase.Write();
     phases.push_back(std::move(phase));
   }
   for (size_t i = 0; i < later.size(); ++i) *later[i] = std::move(phases[i]).Finish();
   for (const StageFunction* part : others) {
-    ForSaved(*part, source.by_origin, [&](ValueId made) { source.wanted[made] = 1; });
+    run_again_cc::ForSaved(*part, source.by_origin,
+                           [&](ir::ValueId made) { source.wanted[made] = 1; });
   }
-  SetSaved(source.wanted, forward.function);
+  run_again_cc::SetSaved(source.wanted, forward.function);
 }
 
 }  // namespace orrery::transforms

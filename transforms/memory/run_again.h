@@ -1,10 +1,10 @@
-#ifndef ORRERY_TRANSFORMS_RUN_AGAIN_H_
-#define ORRERY_TRANSFORMS_RUN_AGAIN_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_RUN_AGAIN_H_
+#define ORRERY_TRANSFORMS_MEMORY_RUN_AGAIN_H_
 
 #include <span>
 
-#include "transforms/keep_plan.h"
-#include "transforms/pipeline.h"
+#include "transforms/memory/keep_plan.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -21,4 +21,4 @@ void RunAgain(const KeepPlan& plan, std::span<StageFunction* const> later,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_RUN_AGAIN_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_RUN_AGAIN_H_

@@ -1,4 +1,4 @@
-#include "transforms/units.h"
+#include "transforms/memory/units.h"
 
 #include <algorithm>
 #include <map>
@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace orrery::transforms {
+namespace units_cc {
 namespace {
 
 using ir::Function;
@@ -220,11 +221,14 @@ class UnitOrder {
 };
 
 }  // namespace
+}  // namespace units_cc
 
 std::vector<int32_t> FindUnits(std::span<const UnitMember> members) {
-  return UnitFinder(members).Run();
+  return units_cc::UnitFinder(members).Run();
 }
 
-void OrderUnits(int64_t prefetch, Function& function) { UnitOrder(prefetch, function).Run(); }
+void OrderUnits(int64_t prefetch, ir::Function& function) {
+  units_cc::UnitOrder(prefetch, function).Run();
+}
 
 }  // namespace orrery::transforms

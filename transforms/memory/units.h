@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_UNITS_H_
-#define ORRERY_TRANSFORMS_UNITS_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_UNITS_H_
+#define ORRERY_TRANSFORMS_MEMORY_UNITS_H_
 
 #include <cstdint>
 #include <span>
@@ -38,4 +38,4 @@ void OrderUnits(int64_t prefetch, ir::Function& function);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_UNITS_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_UNITS_H_

@@ -1,4 +1,4 @@
-#include "transforms/units.h"
+#include "transforms/memory/units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include "ir/verifier.h"
 
 namespace orrery::transforms {
+namespace units_test_cc {
 namespace {
 
 using ir::OpKind;
@@ -193,4 +194,5 @@ TEST(OrderUnits, JoinsGathersOfOneKind) {
 }
 
 }  // namespace
+}  // namespace units_test_cc
 }  // namespace orrery::transforms

@@ -1,12 +1,12 @@
-#include "transforms/zero.h"
+#include "transforms/memory/zero.h"
 
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/units.h"
-#include "transforms/zero_part.h"
-#include "transforms/zero_plan.h"
+#include "transforms/memory/units.h"
+#include "transforms/memory/zero_part.h"
+#include "transforms/memory/zero_plan.h"
 
 namespace orrery::transforms {
 

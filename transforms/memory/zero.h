@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_ZERO_H_
-#define ORRERY_TRANSFORMS_ZERO_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_ZERO_H_
+#define ORRERY_TRANSFORMS_MEMORY_ZERO_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "transforms/auto_shard.h"
-#include "transforms/pipeline.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/stages/pipeline.h"
 
 // ZeRO: data-parallel ranks share out what they would otherwise all keep (Rajbhandari et al.,
 // "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020). With Adam in
@@ -53,4 +53,4 @@ absl::Status ApplyZero(const ZeroOptions& options, PipelinedStep& step);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_ZERO_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_ZERO_H_

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "transforms/zero_part.h"
-#include "transforms/zero_plan.h"
+#include "transforms/memory/zero_part.h"
+#include "transforms/memory/zero_plan.h"
 
 namespace orrery::transforms {
+namespace zero_gradients_cc {
 namespace {
 
 using ir::Function;
@@ -200,9 +201,10 @@ class GradientPlanner {
 };
 
 }  // namespace
+}  // namespace zero_gradients_cc
 
 void PlanGradients(const PipelinedStep& step, std::vector<ZeroPlan>& plans) {
-  GradientPlanner(step, plans).Run();
+  zero_gradients_cc::GradientPlanner(step, plans).Run();
 }
 
 }  // namespace orrery::transforms

@@ -2,9 +2,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "transforms/zero_part.h"
+#include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {
+namespace zero_microbatch_cc {
 namespace {
 
 using ir::InputRole;
@@ -109,9 +110,10 @@ class MicrobatchSharder {
 };
 
 }  // namespace
+}  // namespace zero_microbatch_cc
 
 absl::StatusOr<StageFunction> ShardMicrobatchPart(const StageFunction& part, const ZeroPlan& plan) {
-  return MicrobatchSharder(part, plan).Run();
+  return zero_microbatch_cc::MicrobatchSharder(part, plan).Run();
 }
 
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/zero_part.h"
+#include "transforms/memory/zero_part.h"
 
 #include <utility>
 

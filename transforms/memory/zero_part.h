@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_ZERO_PART_H_
-#define ORRERY_TRANSFORMS_ZERO_PART_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_ZERO_PART_H_
+#define ORRERY_TRANSFORMS_MEMORY_ZERO_PART_H_
 
 #include <string>
 #include <vector>
@@ -7,15 +7,10 @@
 #include "absl/status/statusor.h"
 #include "ir/builder.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
-#include "transforms/zero_plan.h"
+#include "transforms/memory/zero_plan.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
-
-/// The origin of a value of `part`; invalid where it has none.
-inline ir::ValueId OriginOf(const StageFunction& part, ir::ValueId value) {
-  return part.origins[static_cast<size_t>(value.index())];
-}
 
 /// A function of a stage while it is copied op by op, by those that change something on the way.
 class PartCopy {
@@ -71,4 +66,4 @@ absl::StatusOr<StageFunction> ShardUpdatePart(const StageFunction& part, const Z
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_ZERO_PART_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_ZERO_PART_H_

@@ -1,4 +1,4 @@
-#include "transforms/zero_plan.h"
+#include "transforms/memory/zero_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "transforms/fp8_mixed.h"
-#include "transforms/units.h"
-#include "transforms/zero_part.h"
+#include "transforms/memory/units.h"
+#include "transforms/memory/zero_part.h"
+#include "transforms/training/fp8_mixed.h"
 
 namespace orrery::transforms {
+namespace zero_plan_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -156,10 +157,11 @@ class Planner {
 };
 
 }  // namespace
+}  // namespace zero_plan_cc
 
-TensorType Shard::Of(TensorType type) const {
-  AxisList split = type.sharding.at(dim);
-  for (const AxisIndex axis : axes.axes()) {
+ir::TensorType Shard::Of(ir::TensorType type) const {
+  ir::AxisList split = type.sharding.at(dim);
+  for (const ir::AxisIndex axis : axes.axes()) {
     split.push_back(axis);
     if (type.sharding.partial.contains(axis)) {
       type.sharding.partial = type.sharding.partial.Without(axis);
@@ -169,9 +171,9 @@ TensorType Shard::Of(TensorType type) const {
   return type;
 }
 
-std::vector<ParameterUpdate> UpdatesOf(const Function& update) {
+std::vector<ParameterUpdate> UpdatesOf(const ir::Function& update) {
   std::vector<ParameterUpdate> updates;
-  for (const OpId op : update.order()) {
+  for (const ir::OpId op : update.order()) {
     if (update.info(op).op_class != ir::OpClass::kOptimizer) continue;
     const auto operands = update.operands(op);
     const auto n = static_cast<size_t>(update.attributes(op).Int("parameters", 1));
@@ -188,7 +190,8 @@ std::vector<ParameterUpdate> UpdatesOf(const Function& update) {
 
 std::vector<ZeroPlan> PlanZero(const ZeroOptions& options, const PipelinedStep& step) {
   std::vector<ZeroPlan> plans;
-  for (const PipelineStage& stage : step.stages) plans.push_back(Planner(options, stage).Run());
+  for (const PipelineStage& stage : step.stages)
+    plans.push_back(zero_plan_cc::Planner(options, stage).Run());
   if (options.stage >= 2) PlanGradients(step, plans);
   return plans;
 }

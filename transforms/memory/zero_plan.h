@@ -1,13 +1,13 @@
-#ifndef ORRERY_TRANSFORMS_ZERO_PLAN_H_
-#define ORRERY_TRANSFORMS_ZERO_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_MEMORY_ZERO_PLAN_H_
+#define ORRERY_TRANSFORMS_MEMORY_ZERO_PLAN_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
-#include "transforms/zero.h"
+#include "transforms/memory/zero.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -56,4 +56,4 @@ void PlanGradients(const PipelinedStep& step, std::vector<ZeroPlan>& plans);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_ZERO_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_MEMORY_ZERO_PLAN_H_

@@ -1,4 +1,4 @@
-#include "transforms/zero.h"
+#include "transforms/memory/zero.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,16 +7,18 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
-#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
 
 // What becomes of types and ops; that it computes the same is in tests/semantics.
 
 namespace orrery::transforms {
+namespace zero_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -44,9 +46,9 @@ ir::Function Mlp(int64_t dim = 8) {
   return step;
 }
 
-PipelinedStep Spread(const ir::Function& step, const ParallelDegrees& degrees,
-                     const SpreadOptions& options) {
-  absl::StatusOr<PipelinedStep> spread = ParallelTransform3d(step, degrees, options);
+PipelinedStep Spread(const ir::Function& step, const ParallelPlan& plan,
+                     const PlanContext& context = {}) {
+  absl::StatusOr<PipelinedStep> spread = ParallelTransform3d(step, ByFlops(plan), context);
   EXPECT_TRUE(spread.ok()) << spread.status();
   for (const ir::Function& function : spread->Functions()) {
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
@@ -54,28 +56,29 @@ PipelinedStep Spread(const ir::Function& step, const ParallelDegrees& degrees,
   return *std::move(spread);
 }
 
-std::string WhyNot(const ParallelDegrees& degrees, const SpreadOptions& options) {
-  const auto infeasible = AsInfeasible(ParallelTransform3d(Mlp(), degrees, options).status());
+std::string WhyNot(const ParallelPlan& plan, const PlanContext& context = {}) {
+  const auto infeasible = AsInfeasible(ParallelTransform3d(Mlp(), plan, context).status());
   if (!infeasible.has_value()) return "feasible";
   return absl::StrCat(ToString(infeasible->reason), ": ", infeasible->detail);
 }
 
 TEST(ApplyZero, SaysWhatIsInfeasible) {
-  EXPECT_EQ(WhyNot({.dp = 6}, {.zero = {.stage = 2, .group = 4}}),
+  EXPECT_EQ(WhyNot({.dp = 6, .zero = 2, .zero_group = 4}),
             "divisibility: dp=6 does not divide into groups of 4 ranks that share parameters");
-  EXPECT_EQ(WhyNot({.dp = 2}, {.updates_each_microbatch = true, .zero = {.stage = 1}}),
+  EXPECT_EQ(WhyNot({.dp = 2, .zero = 1}, {.updates_each_microbatch = true}),
             "unsupported: ZeRO's stage 1 with a schedule that keeps several versions of the "
             "weights; wanted a synchronous one, such as 1f1b");
   EXPECT_EQ(WhyNot({.dp = 2}, {.updates_each_microbatch = true}), "feasible");
-  EXPECT_FALSE(ParallelTransform3d(Mlp(), {.dp = 2}, {.zero = {.stage = 9}}).ok());
+  EXPECT_FALSE(ParallelTransform3d(Mlp(), {.dp = 2, .zero = 9}).ok());
 }
 
 // One rank has nobody to share with.
 TEST(ApplyZero, ChangesNothingWithoutDataParallelism) {
   for (const int64_t stage : {1, 2, 3}) {
-    const ParallelDegrees degrees = {.hp = 2, .pp = 2, .microbatches = 2};
-    EXPECT_EQ(ir::Print(Spread(Mlp(), degrees, {.zero = {.stage = stage}}).Functions()),
-              ir::Print(Spread(Mlp(), degrees, {}).Functions()));
+    ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 2};
+    const std::string without = ir::Print(Spread(Mlp(), plan).Functions());
+    plan.zero = stage;
+    EXPECT_EQ(ir::Print(Spread(Mlp(), plan).Functions()), without);
   }
 }
 
@@ -94,25 +97,25 @@ std::vector<std::string> Held(const PipelineStage& stage) {
   return held;
 }
 
-std::vector<std::string> HeldOf(const std::string& name, const ParallelDegrees& degrees,
-                                const ZeroOptions& zero, int64_t dim = 8) {
+std::vector<std::string> HeldOf(const std::string& name, const ParallelPlan& plan) {
   std::vector<std::string> held;
-  for (const std::string& row : Held(Spread(Mlp(dim), degrees, {.zero = zero}).stages[0])) {
+  for (const std::string& row : Held(Spread(Mlp(), plan).stages[0])) {
     if (absl::StrContains(row, name)) held.push_back(row);
   }
   return held;
 }
 
 TEST(ApplyZero, TypesTellWhoHoldsWhat) {
-  const ParallelDegrees degrees = {.dp = 2, .microbatches = 2};
-  EXPECT_THAT(
-      HeldOf("w0", degrees, {.stage = 1}),
-      ElementsAre("parameter w0: bf16[8,8]", "accumulator dw0.partial.sum: bf16[8,8] partial(dp)",
-                  "state w0.master: f32[8@dp,8]"));
-  EXPECT_THAT(HeldOf("w0", degrees, {.stage = 2}),
+  const auto held = [](int64_t stage) {
+    return HeldOf("w0", {.dp = 2, .microbatches = 2, .zero = stage});
+  };
+  EXPECT_THAT(held(1), ElementsAre("parameter w0: bf16[8,8]",
+                                   "accumulator dw0.partial.sum: bf16[8,8] partial(dp)",
+                                   "state w0.master: f32[8@dp,8]"));
+  EXPECT_THAT(held(2),
               ElementsAre("parameter w0: bf16[8,8]", "accumulator dw0.partial.sum: bf16[8@dp,8]",
                           "state w0.master: f32[8@dp,8]"));
-  EXPECT_THAT(HeldOf("w0", degrees, {.stage = 3}),
+  EXPECT_THAT(held(3),
               ElementsAre("parameter w0: bf16[8@dp,8]", "accumulator dw0.partial.sum: bf16[8@dp,8]",
                           "state w0.master: f32[8@dp,8]"));
 }
@@ -120,14 +123,14 @@ TEST(ApplyZero, TypesTellWhoHoldsWhat) {
 // Another dimension than the one that hp splits; inside of it where no other divides; uneven parts
 // where none does at all.
 TEST(ApplyZero, SplitsWhatDivides) {
-  const ZeroOptions zero = {.stage = 3};
-  EXPECT_THAT(HeldOf("state w1", {.dp = 2, .hp = 2}, zero),
+  EXPECT_THAT(HeldOf("state w1", {.dp = 2, .hp = 2, .zero = 3}),
               ElementsAre("state w1.master: f32[8@hp,8@dp]"));
-  EXPECT_THAT(HeldOf("state w0", {.dp = 2, .hp = 2}, zero),
+  EXPECT_THAT(HeldOf("state w0", {.dp = 2, .hp = 2, .zero = 3}),
               ElementsAre("state w0.master: f32[8@dp,8@hp]"));
-  EXPECT_THAT(HeldOf("state w0", {.dp = 3}, zero), ElementsAre("state w0.master: f32[8@dp,8]"));
+  EXPECT_THAT(HeldOf("state w0", {.dp = 3, .zero = 3}),
+              ElementsAre("state w0.master: f32[8@dp,8]"));
   ir::Function step = Mlp();
-  const PipelinedStep uneven = Spread(step, {.dp = 3}, {.zero = zero});
+  const PipelinedStep uneven = Spread(step, {.dp = 3, .zero = 3});
   const ir::Function& update = uneven.stages[0].update.function;
   for (const ir::Input& input : update.inputs()) {
     EXPECT_EQ(ir::LocalType(update.type(input.value), update.mesh()).dims[0], 3);
@@ -136,14 +139,14 @@ TEST(ApplyZero, SplitsWhatDivides) {
 
 TEST(ApplyZero, GroupsShareAndCopiesAreSummedOnceAStep) {
   const PipelinedStep step =
-      Spread(Mlp(), {.dp = 8, .microbatches = 3}, {.zero = {.stage = 3, .group = 4}});
+      Spread(Mlp(), {.dp = 8, .microbatches = 3, .zero = 3, .zero_group = 4});
   EXPECT_EQ(ir::ToString(step.mesh), "mesh(pp=1, dp=2, zero=4, hp=1)");
   EXPECT_THAT(ir::Print(step.stages[0].backward.function),
               HasSubstr("bf16[8@zero,8] partial(dp) = ReduceScatter(%dw0.partial) {axes=\"zero\""));
   EXPECT_THAT(ir::Print(step.stages[0].update.function),
               HasSubstr("%dw0: bf16[8@zero,8] = AllReduce(%dw0.partial.sum) {axes=\"dp\"}"));
   // All of dp is no group.
-  EXPECT_EQ(ir::ToString(Spread(Mlp(), {.dp = 8}, {.zero = {.stage = 3, .group = 8}}).mesh),
+  EXPECT_EQ(ir::ToString(Spread(Mlp(), {.dp = 8, .zero = 3, .zero_group = 8}).mesh),
             "mesh(pp=1, dp=8, hp=1)");
 }
 
@@ -151,12 +154,12 @@ TEST(ApplyZero, GroupsShareAndCopiesAreSummedOnceAStep) {
 TEST(ApplyZero, ScattersBeforeItReducesOverOtherAxes) {
   const ir::Function step =
       ModelStep("gpt", "layers=1,hidden=32,heads=4,seq=32,vocab=32,flash=1", 4);
-  const ParallelDegrees degrees = {.dp = 2, .hp = 2, .cp = 2};
-  const PlainPrices prices(MakeMesh(degrees).value(),
+  ParallelPlan plan = {.dp = 2, .hp = 2, .cp = 2};
+  const PlainPrices prices(MakeMesh(plan).value(),
                            {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
   for (const int64_t stage : {1, 2}) {
-    const PipelinedStep spread =
-        Spread(step, degrees, {.prices = &prices, .zero = {.stage = stage}});
+    plan.zero = stage;
+    const PipelinedStep spread = Spread(step, plan, {.prices = &prices});
     int scattered = 0;
     for (const ir::Function& function : spread.Functions()) {
       for (const ir::OpId op : function.order()) {
@@ -182,7 +185,7 @@ TEST(ApplyZero, ForwardAlone) {
   const ir::ValueId s = b.Parameter("s", {ir::DType::kF32, {1}, {}});
   b.Return(b.Add(b.MatMul(x, w, "y"), s, "z"));
   const ir::Function forward = std::move(b).Finalize().value();
-  EXPECT_EQ(ir::Print(Spread(forward, {.dp = 2}, {.zero = {.stage = 3}}).Functions()),
+  EXPECT_EQ(ir::Print(Spread(forward, {.dp = 2, .zero = 3}).Functions()),
             R"(func @forward.forward0 mesh(pp=1, dp=2, hp=1) (
   %x: f32[4@dp,4] data,
   %w: f32[4@dp,4] parameter,
@@ -197,4 +200,5 @@ TEST(ApplyZero, ForwardAlone) {
 }
 
 }  // namespace
+}  // namespace zero_test_cc
 }  // namespace orrery::transforms

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "transforms/zero_part.h"
+#include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {
+namespace zero_update_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -192,9 +193,10 @@ class UpdateSharder {
 };
 
 }  // namespace
+}  // namespace zero_update_cc
 
 absl::StatusOr<StageFunction> ShardUpdatePart(const StageFunction& part, const ZeroPlan& plan) {
-  return UpdateSharder(part, plan).Run();
+  return zero_update_cc::UpdateSharder(part, plan).Run();
 }
 
 }  // namespace orrery::transforms

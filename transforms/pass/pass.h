@@ -1,10 +1,8 @@
-#ifndef ORRERY_TRANSFORMS_PASS_H_
-#define ORRERY_TRANSFORMS_PASS_H_
+#ifndef ORRERY_TRANSFORMS_PASS_PASS_H_
+#define ORRERY_TRANSFORMS_PASS_PASS_H_
 
 #include <map>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -29,25 +27,9 @@ struct PassInfo {
   bool idempotent = false;
 };
 
-/// All passes, in the order of passes.def.
-std::span<const PassInfo* const> AllPasses();
-
-/// A pass with the options it is to run with.
-struct PassCall {
-  const PassInfo* pass = nullptr;
-  PassOptions options;
-};
-
-/// Reads "build-backward,append-optimizer{optimizer=adam}". An unknown pass or option is an error
-/// that lists those there are.
-absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text);
-
-/// Runs one call; its options that are missing take their defaults. Errors name the pass.
-absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function);
-
 /// An option as a whole number of at least 1; an error that names it otherwise.
 absl::StatusOr<int64_t> PositiveOption(const PassOptions& options, absl::string_view name);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_PASS_H_
+#endif  // ORRERY_TRANSFORMS_PASS_PASS_H_

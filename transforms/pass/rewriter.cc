@@ -1,4 +1,4 @@
-#include "transforms/rewriter.h"
+#include "transforms/pass/rewriter.h"
 
 #include <utility>
 

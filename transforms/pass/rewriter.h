@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_REWRITER_H_
-#define ORRERY_TRANSFORMS_REWRITER_H_
+#ifndef ORRERY_TRANSFORMS_PASS_REWRITER_H_
+#define ORRERY_TRANSFORMS_PASS_REWRITER_H_
 
 #include <functional>
 #include <initializer_list>
@@ -106,4 +106,4 @@ absl::StatusOr<bool> Rewrite(ir::Function& function, const Rewriter::Rule& rule)
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_REWRITER_H_
+#endif  // ORRERY_TRANSFORMS_PASS_REWRITER_H_

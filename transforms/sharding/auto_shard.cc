@@ -1,4 +1,4 @@
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/auto_shard.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,17 +9,18 @@
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/axis_layout.h"
-#include "transforms/emit_sharded.h"
-#include "transforms/op_strategies.h"
-#include "transforms/shard.h"
-#include "transforms/shard_plan.h"
-#include "transforms/sharding_graph.h"
-#include "transforms/split_loss.h"
-#include "transforms/stage_plan.h"
+#include "transforms/sharding/axis_layout.h"
+#include "transforms/sharding/emit_sharded.h"
+#include "transforms/sharding/op_strategies.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/sharding/shard_plan.h"
+#include "transforms/sharding/sharding_graph.h"
 #include "transforms/strategies/find_repeats.h"
+#include "transforms/training/split_loss.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
+namespace auto_shard_cc {
 namespace {
 
 using ir::Function;
@@ -302,6 +303,7 @@ class Spreader {
 };
 
 }  // namespace
+}  // namespace auto_shard_cc
 
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
   const auto error = [&] {
@@ -317,21 +319,30 @@ absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
   ShardingPin pin{.pattern = std::string(text.substr(0, equals)),
                   .dim = ShardingPin::kWhole,
                   .axis = std::string(text.substr(equals + 1, at - equals - 1))};
+  if (pin.axis == "tp") pin.axis = "hp";
   const absl::string_view dim = text.substr(at + 1);
   if (pin.pattern.empty()) return error();
-  if (std::ranges::find(kAxesByCost, pin.axis) == std::end(kAxesByCost)) return error();
+  if (std::ranges::find(auto_shard_cc::kAxesByCost, pin.axis) ==
+      std::end(auto_shard_cc::kAxesByCost))
+    return error();
   if (dim != "whole" && (!absl::SimpleAtoi(dim, &pin.dim) || pin.dim < 0)) return error();
   return pin;
 }
 
-absl::StatusOr<Function> AutoShard(const Function& step, const ir::Mesh& mesh,
-                                   const std::vector<bool>& batched, const ShardingPrices& prices,
-                                   const AutoShardOptions& options, AutoShardReport* report) {
-  if (report != nullptr) *report = {};
-  return Spreader(mesh, batched, prices, options, report).Run(step);
+std::string ToString(const ShardingPin& pin) {
+  const std::string dim = pin.dim == ShardingPin::kWhole ? "whole" : absl::StrCat(pin.dim);
+  return absl::StrCat(pin.pattern, "=", pin.axis, "@", dim);
 }
 
-double SerialSeconds(const Function& function, const ShardingPrices& prices) {
+absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
+                                       const std::vector<bool>& batched,
+                                       const ShardingPrices& prices,
+                                       const AutoShardOptions& options, AutoShardReport* report) {
+  if (report != nullptr) *report = {};
+  return auto_shard_cc::Spreader(mesh, batched, prices, options, report).Run(step);
+}
+
+double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {
   double seconds = 0;
   std::vector<const ir::TensorType*> operands, results;
   for (const ir::OpId op : function.order()) {

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_AUTO_SHARD_H_
-#define ORRERY_TRANSFORMS_AUTO_SHARD_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
+#define ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
 
 #include <cstdint>
 #include <span>
@@ -9,34 +9,13 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/units.h"
-#include "transforms/redistribution/step.h"
+#include "transforms/sharding/sharding_prices.h"
 #include "transforms/strategies/strategy_graph.h"
 
 // The sharding of a whole training step by cost: each op takes the strategy that makes op times and
 // redistributions the least.
 
 namespace orrery::transforms {
-
-/// One op as one rank carries it out: all types are of the part that the fullest rank holds.
-struct LocalOp {
-  ir::OpKind kind;
-  const ir::AttributeSet& attributes;
-  std::span<const ir::TensorType* const> operands;
-  std::span<const ir::TensorType* const> results;
-};
-
-/// How long things take. Pure: the same question has the same answer.
-class ShardingPrices {
- public:
-  virtual ~ShardingPrices() = default;
-
-  /// Of the kernels of an op that is neither a view nor a collective.
-  virtual double OpSeconds(const LocalOp& op) const = 0;
-  /// Of a collective of all groups along `axes`, ascending; kImpossible for one that nobody can
-  /// carry out. `size` is what a rank brings; of an all-gather what it ends up with.
-  virtual double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
-                             Bytes size) const = 0;
-};
 
 /// What a user wants an axis to do to all values whose names match.
 struct ShardingPin {
@@ -45,18 +24,25 @@ struct ShardingPin {
   std::string pattern;  // RE2; matches anywhere in a name
   int dim = kWhole;     // that is split
   std::string axis = "hp";
+
+  friend bool operator==(const ShardingPin&, const ShardingPin&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ShardingPin& pin) {
+    return H::combine(std::move(h), pin.pattern, pin.dim, pin.axis);
+  }
 };
 
 /// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp) or "…=hp@whole" as a pin. An error says
 /// what was wanted; the axis need not be on any mesh.
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
+std::string ToString(const ShardingPin& pin);
 
 /// How attention gets by with sequences that are split along "cp": heads change places with rows
-/// and back; keys and values are gathered; or they go round (transforms/ring_attention.h).
+/// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
 enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 
 /// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
-/// data-parallel ranks share them out (transforms/zero.h).
+/// data-parallel ranks share them out (transforms/memory/zero.h).
 struct HeldParts {
   double parameters = 1, gradients = 1, states = 1;
 };
@@ -126,4 +112,4 @@ double SerialSeconds(const ir::Function& function, const ShardingPrices& prices)
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_AUTO_SHARD_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_

@@ -3,17 +3,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
-#include "transforms/auto_shard.h"
-#include "transforms/microbatch.h"
-#include "transforms/model_step_test_util.h"
+#include "ir/text/text.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 // Pins of several axes, and ways of attention along cp.
 
 namespace orrery::transforms {
+namespace auto_shard_axes_test_cc {
 namespace {
 
 using ir::Function;
@@ -99,4 +100,5 @@ TEST(AutoShard, ContextAttentionIsAsAsked) {
 }
 
 }  // namespace
+}  // namespace auto_shard_axes_test_cc
 }  // namespace orrery::transforms

@@ -2,14 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/verifier.h"
-#include "transforms/auto_shard.h"
-#include "transforms/microbatch.h"
-#include "transforms/model_step_test_util.h"
-#include "transforms/plain_prices_test_util.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
 
 // Equal layers are solved as one: which changes nothing but the time that it takes.
 
 namespace orrery::transforms {
+namespace auto_shard_layers_test_cc {
 namespace {
 
 AutoShardReport Solve(const ir::Function& step, const ir::Mesh& mesh, const ShardingPrices& prices,
@@ -98,4 +99,5 @@ TEST(AutoShardLayers, AreFoundAlongEachAxis) {
 }
 
 }  // namespace
+}  // namespace auto_shard_layers_test_cc
 }  // namespace orrery::transforms

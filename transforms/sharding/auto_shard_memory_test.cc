@@ -5,17 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
-#include "transforms/auto_shard.h"
-#include "transforms/microbatch.h"
-#include "transforms/model_step_test_util.h"
+#include "ir/text/text.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 // What AutoShard counts: memory, and what an update takes.
 
 namespace orrery::transforms {
+namespace auto_shard_memory_test_cc {
 namespace {
 
 using ir::Function;
@@ -47,14 +49,12 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
 TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 24}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
-  const ParallelDegrees degrees = {.dp = 4, .hp = 2};
-  const PlainPrices prices(MakeMesh(degrees).value(), kDear);
+  ParallelPlan plan = {.dp = 4, .hp = 2};
+  const PlainPrices prices(MakeMesh(plan).value(), kDear);
   const auto spread = [&](int64_t stage, double limit) {
-    const auto result =
-        ParallelTransform3d(step, degrees,
-                            {.prices = &prices,
-                             .sharding = {.memory_limit = Bytes(static_cast<int64_t>(limit))},
-                             .zero = {.stage = stage}});
+    plan.zero = stage;
+    const auto result = ParallelTransform3d(
+        step, plan, {.prices = &prices, .memory_limit = Bytes(static_cast<int64_t>(limit))});
     EXPECT_TRUE(result.ok()) << result.status();
     std::string text;
     for (const Function& function : result->Functions()) text += ir::Print(function);
@@ -96,18 +96,17 @@ TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
 TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 600}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
-  const auto spread = [&](const ParallelDegrees& degrees, double limit) {
-    const PlainPrices prices(MakeMesh(degrees).value(), kDear);
+  const auto spread = [&](const ParallelPlan& plan, double limit) {
+    const PlainPrices prices(MakeMesh(plan).value(), kDear);
     const auto result = ParallelTransform3d(
-        step, degrees,
-        {.prices = &prices, .sharding = {.memory_limit = Bytes(static_cast<int64_t>(limit))}});
+        step, plan, {.prices = &prices, .memory_limit = Bytes(static_cast<int64_t>(limit))});
     EXPECT_TRUE(result.ok()) << result.status();
     std::string text;
     for (const Function& function : result->Functions()) text += ir::Print(function);
     return text;
   };
   constexpr double kWeights = 4 * 64 * 64 * 4, kRows = 600 * 64 * 4;
-  const ParallelDegrees two = {.hp = 2, .pp = 2, .microbatches = 2};
+  const ParallelPlan two = ByFlops({.hp = 2, .pp = 2, .microbatches = 2});
   // Of x and z, and of each layer two; of two microbatches in flight.
   const double all = 4 * kWeights + kRows / 2 * (2 + 2 * 8);
   EXPECT_EQ(spread(two, all / 2), spread(two, 0));
@@ -118,11 +117,11 @@ TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
 TEST(ParallelTransform3d, CountsAnUpdateForEachMicrobatchWhereItIsMade) {
   Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3000}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
-  const ParallelDegrees degrees = {.hp = 2, .microbatches = 1000};
-  const PlainPrices prices(MakeMesh(degrees).value(),
+  const ParallelPlan plan = {.hp = 2, .microbatches = 1000};
+  const PlainPrices prices(MakeMesh(plan).value(),
                            {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
   const auto spread =
-      ParallelTransform3d(step, degrees, {.prices = &prices, .updates_each_microbatch = true});
+      ParallelTransform3d(step, plan, {.prices = &prices, .updates_each_microbatch = true});
   ASSERT_TRUE(spread.ok()) << spread.status();
   EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
               testing::HasSubstr("%w0: f32[64@hp,64] parameter"));
@@ -151,10 +150,10 @@ TEST(AutoShard, CountsWhatGradientsTakeToAddUp) {
 TEST(ParallelTransform3d, CountsAnUpdateOnceAStep) {
   Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3000}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
-  const ParallelDegrees degrees = {.hp = 2, .microbatches = 1000};
-  const PlainPrices prices(MakeMesh(degrees).value(),
+  const ParallelPlan plan = {.hp = 2, .microbatches = 1000};
+  const PlainPrices prices(MakeMesh(plan).value(),
                            {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
-  const auto spread = ParallelTransform3d(step, degrees, {.prices = &prices});
+  const auto spread = ParallelTransform3d(step, plan, {.prices = &prices});
   ASSERT_TRUE(spread.ok()) << spread.status();
   EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
               testing::HasSubstr("%w0: f32[64,64] parameter"));
@@ -175,4 +174,5 @@ TEST(AutoShard, AnUpdateSplitAloneDoesNotPayOverManyMicrobatches) {
 }
 
 }  // namespace
+}  // namespace auto_shard_memory_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/auto_shard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,15 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/axis_layout.h"
-#include "transforms/microbatch.h"
-#include "transforms/model_step_test_util.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/axis_layout.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace auto_shard_test_cc {
 namespace {
 
 using ir::Function;
@@ -302,4 +303,5 @@ TEST(AutoShard, WithoutHpIsShard) {
 }
 
 }  // namespace
+}  // namespace auto_shard_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/axis_layout.h"
+#include "transforms/sharding/axis_layout.h"
 
 #include <utility>
 
@@ -7,7 +7,6 @@ namespace orrery::transforms {
 using ir::AxisIndex;
 using ir::AxisList;
 using ir::TensorType;
-using redistribution::StepKind;
 
 TensorType InLayout(TensorType type, AxisLayout layout, AxisIndex axis) {
   if (layout == kPartialLayout) {
@@ -37,18 +36,20 @@ bool CanSplit(const TensorType& type, size_t dim, AxisIndex axis, const ir::Mesh
 LayoutWay LayoutWays::Direct(const TensorType& type, AxisLayout from, AxisLayout to) const {
   if (from == to) return {.seconds = 0, .steps = {}};
   if (to == kPartialLayout) return {};
-  StepKind kind = StepKind::kAllToAll;
+  redistribution::StepKind kind = redistribution::StepKind::kAllToAll;
   if (from == kWholeLayout) {
-    kind = StepKind::kSlice;
+    kind = redistribution::StepKind::kSlice;
   } else if (from == kPartialLayout) {
-    kind = to == kWholeLayout ? StepKind::kAllReduce : StepKind::kReduceScatter;
+    kind = to == kWholeLayout ? redistribution::StepKind::kAllReduce
+                              : redistribution::StepKind::kReduceScatter;
   } else if (to == kWholeLayout) {
-    kind = StepKind::kAllGather;
+    kind = redistribution::StepKind::kAllGather;
   }
-  const AxisLayout larger = kind == StepKind::kAllGather ? to : from;
+  const AxisLayout larger = kind == redistribution::StepKind::kAllGather ? to : from;
   const Bytes size = SizeOf(ir::LocalType(InLayout(type, larger, axis_), mesh_));
-  const double seconds =
-      kind == StepKind::kSlice ? 0 : prices_.StepSeconds(kind, AxisList(axis_), size);
+  const double seconds = kind == redistribution::StepKind::kSlice
+                             ? 0
+                             : prices_.StepSeconds(kind, AxisList(axis_), size);
   return {.seconds = seconds, .steps = {{kind, from, to}}};
 }
 

@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_AXIS_LAYOUT_H_
-#define ORRERY_TRANSFORMS_AXIS_LAYOUT_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_
+#define ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "ir/function.h"
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/auto_shard.h"
 
 // Layouts on one axis of the mesh, and the cheapest ways between them.
 
@@ -63,4 +63,4 @@ class LayoutWays {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_AXIS_LAYOUT_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_

@@ -1,4 +1,4 @@
-#include "transforms/emit_sharded.h"
+#include "transforms/sharding/emit_sharded.h"
 
 #include <string>
 #include <utility>
@@ -10,9 +10,10 @@
 #include "ir/dead_code.h"
 #include "support/status.h"
 #include "transforms/redistribution/emit.h"
-#include "transforms/ring_attention.h"
+#include "transforms/sharding/ring_attention.h"
 
 namespace orrery::transforms {
+namespace emit_sharded_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -238,10 +239,12 @@ class Emitter {
 };
 
 }  // namespace
+}  // namespace emit_sharded_cc
 
-absl::StatusOr<Function> EmitSharded(const Function& function, const ir::Mesh& mesh, AxisIndex axis,
-                                     const ShardingGraph& graph, LayoutWays& ways) {
-  return Emitter(function, mesh, axis, graph, ways).Run();
+absl::StatusOr<ir::Function> EmitSharded(const ir::Function& function, const ir::Mesh& mesh,
+                                         ir::AxisIndex axis, const ShardingGraph& graph,
+                                         LayoutWays& ways) {
+  return emit_sharded_cc::Emitter(function, mesh, axis, graph, ways).Run();
 }
 
 }  // namespace orrery::transforms

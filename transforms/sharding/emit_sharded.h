@@ -1,9 +1,9 @@
-#ifndef ORRERY_TRANSFORMS_EMIT_SHARDED_H_
-#define ORRERY_TRANSFORMS_EMIT_SHARDED_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_EMIT_SHARDED_H_
+#define ORRERY_TRANSFORMS_SHARDING_EMIT_SHARDED_H_
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/sharding_graph.h"
+#include "transforms/sharding/sharding_graph.h"
 
 namespace orrery::transforms {
 
@@ -15,4 +15,4 @@ absl::StatusOr<ir::Function> EmitSharded(const ir::Function& function, const ir:
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_EMIT_SHARDED_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_EMIT_SHARDED_H_

@@ -1,8 +1,8 @@
-#ifndef ORRERY_TRANSFORMS_MODEL_STEP_TEST_UTIL_H_
-#define ORRERY_TRANSFORMS_MODEL_STEP_TEST_UTIL_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_MODEL_STEP_TEST_UTIL_H_
+#define ORRERY_TRANSFORMS_SHARDING_MODEL_STEP_TEST_UTIL_H_
 
 #include "ir/models/model_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // For tests only.
 
@@ -18,4 +18,4 @@ inline ir::Function ModelStep(absl::string_view family, absl::string_view keys, 
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_MODEL_STEP_TEST_UTIL_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_MODEL_STEP_TEST_UTIL_H_

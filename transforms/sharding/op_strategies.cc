@@ -1,13 +1,14 @@
-#include "transforms/op_strategies.h"
+#include "transforms/sharding/op_strategies.h"
 
 #include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "transforms/redistribution/emit.h"
-#include "transforms/ring_strategy.h"
+#include "transforms/sharding/ring_strategy.h"
 
 namespace orrery::transforms {
+namespace op_strategies_cc {
 namespace {
 
 using ir::AxisList;
@@ -65,45 +66,47 @@ class FactorChoice {
 };
 
 }  // namespace
+}  // namespace op_strategies_cc
 
 ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
                               ir::AxisIndex axis) {
   const std::string outer = attributes.String("split", "");
   attributes.Set("split",
-                 absl::StrCat(outer, outer.empty() ? "" : ".", mesh.Names(AxisList(axis))));
+                 absl::StrCat(outer, outer.empty() ? "" : ".", mesh.Names(ir::AxisList(axis))));
   return attributes;
 }
 
-double SecondsOf(OpKind kind, const ir::AttributeSet& attributes,
-                 std::span<const TensorType* const> operands,
-                 std::span<const TensorType* const> results, const ir::Mesh& mesh,
+double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
+                 std::span<const ir::TensorType* const> operands,
+                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
                  const ShardingPrices& prices) {
   const ir::OpInfo& info = ir::GetOpInfo(kind);
   if (info.op_class == ir::OpClass::kView) return 0;
   if (const auto step = redistribution::StepOf(kind); step.has_value()) {
-    AxisList axes;
+    ir::AxisList axes;
     if (!ir::ParseAxes(attributes, mesh, axes).ok()) return kImpossible;
-    const TensorType& larger = *step == StepKind::kAllGather ? *results[0] : *operands[0];
+    const ir::TensorType& larger =
+        *step == redistribution::StepKind::kAllGather ? *results[0] : *operands[0];
     return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));
   }
   if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;
-  std::vector<TensorType> local;
+  std::vector<ir::TensorType> local;
   local.reserve(operands.size() + results.size());
-  std::vector<const TensorType*> places;
+  std::vector<const ir::TensorType*> places;
   for (const auto types : {operands, results}) {
-    for (const TensorType* type : types) {
+    for (const ir::TensorType* type : types) {
       local.push_back(ir::LocalType(*type, mesh));
       places.push_back(&local.back());
     }
   }
-  const std::span<const TensorType* const> all = places;
+  const std::span<const ir::TensorType* const> all = places;
   return prices.OpSeconds({.kind = kind,
                            .attributes = attributes,
                            .operands = all.first(operands.size()),
                            .results = all.subspan(operands.size())});
 }
 
-const std::vector<OpStrategy>& OpStrategies::Of(OpId op) {
+const std::vector<OpStrategy>& OpStrategies::Of(ir::OpId op) {
   std::vector<int32_t> key = {static_cast<int32_t>(function_.kind(op)),
                               function_.attributes_id(op).index()};
   for (const ir::ValueId operand : function_.operands(op)) {
@@ -118,7 +121,7 @@ const std::vector<OpStrategy>& OpStrategies::Of(OpId op) {
   return found->second;
 }
 
-std::vector<OpStrategy> OpStrategies::Make(OpId op) {
+std::vector<OpStrategy> OpStrategies::Make(ir::OpId op) {
   const ir::OpInfo& info = function_.info(op);
   const size_t count = function_.operands(op).size();
   std::vector<OpStrategy> strategies;
@@ -129,16 +132,16 @@ std::vector<OpStrategy> OpStrategies::Make(OpId op) {
   } else if (info.infer_sharding != nullptr && count == 1) {
     AddDims(op, strategies);
   }
-  const OpKind kind = function_.kind(op);
-  if (kind == OpKind::kAttention || kind == OpKind::kAttentionGrad) AddRing(op, strategies);
+  const ir::OpKind kind = function_.kind(op);
+  if (kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad) AddRing(op, strategies);
   const bool passes = info.linear || info.op_class == ir::OpClass::kCollective;
   if (passes) Add(op, Layouts(count, kPartialLayout), strategies);
   return strategies;
 }
 
-void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) const {
+void OpStrategies::AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const {
   const auto operands = function_.operands(op);
-  std::vector<const TensorType*> types;
+  std::vector<const ir::TensorType*> types;
   ir::TypeList results;
   for (const ir::ValueId operand : operands) types.push_back(&function_.type(operand));
   for (int32_t i = 0; i < function_.result_count(op); ++i) {
@@ -147,7 +150,7 @@ void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) cons
   const ir::OpInfo& info = function_.info(op);
   const ir::ShardingRule rule = info.sharding({function_.attributes(op), types, mesh_}, results);
   const Layouts whole(operands.size(), kWholeLayout);
-  const FactorChoice choice(rule, info, results);
+  const op_strategies_cc::FactorChoice choice(rule, info, results);
   for (const int8_t factor : choice.All()) {
     Layouts layouts = whole, others = whole;
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -164,7 +167,7 @@ void OpStrategies::AddFactors(OpId op, std::vector<OpStrategy>& strategies) cons
 }
 
 // Other axes split no sequences.
-void OpStrategies::AddRing(OpId op, std::vector<OpStrategy>& strategies) {
+void OpStrategies::AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) {
   if (mesh_.axes()[axis_].name != "cp") return;
   auto ring = RingStrategy(function_, op, mesh_, axis_, prices_);
   if (ring.has_value()) strategies.push_back(*std::move(ring));
@@ -174,7 +177,7 @@ void OpStrategies::AddRing(OpId op, std::vector<OpStrategy>& strategies) {
 }
 
 // Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.
-void OpStrategies::AddDims(OpId op, std::vector<OpStrategy>& strategies) const {
+void OpStrategies::AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const {
   const ir::AttributeSet& attributes = function_.attributes(op);
   const auto touched = [&](size_t dim) {
     for (const absl::string_view name : {"dim", "from", "to"}) {
@@ -183,7 +186,7 @@ void OpStrategies::AddDims(OpId op, std::vector<OpStrategy>& strategies) const {
     }
     return false;
   };
-  if (function_.kind(op) == OpKind::kPermute) return;
+  if (function_.kind(op) == ir::OpKind::kPermute) return;
   const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
   for (size_t dim = 0; dim < rank; ++dim) {
     if (!touched(dim)) Add(op, {static_cast<AxisLayout>(dim)}, strategies);
@@ -191,15 +194,15 @@ void OpStrategies::AddDims(OpId op, std::vector<OpStrategy>& strategies) const {
 }
 
 // Adds the strategy that wants these operands, unless the op cannot be carried out so.
-void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies,
+void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies,
                        OpStrategy::How how) const {
   const bool makes = how == OpStrategy::How::kMakes;
   const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.how == how; };
   if (std::ranges::any_of(strategies, there)) return;
   const auto operands = function_.operands(op);
-  std::vector<TensorType> types;
+  std::vector<ir::TensorType> types;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const TensorType& type = function_.type(operands[i]);
+    const ir::TensorType& type = function_.type(operands[i]);
     const auto dim = static_cast<size_t>(layouts[i]);
     if (layouts[i] >= 0 && !CanSplit(type, dim, axis_, mesh_)) return;
     types.push_back(InLayout(type, layouts[i], axis_));
@@ -207,8 +210,8 @@ void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>&
   ir::AttributeSet split;
   if (makes) split = SplitFurther(function_.attributes(op), mesh_, axis_);
   const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
-  std::vector<const TensorType*> places, result_places;
-  for (const TensorType& type : types) places.push_back(&type);
+  std::vector<const ir::TensorType*> places, result_places;
+  for (const ir::TensorType& type : types) places.push_back(&type);
   ir::TypeList results;
   if (function_.info(op).infer == nullptr) {
     results.push_back(function_.type(function_.result(op)));
@@ -218,7 +221,7 @@ void OpStrategies::Add(OpId op, const Layouts& layouts, std::vector<OpStrategy>&
   OpStrategy strategy{.operands = layouts, .results = {}, .how = how};
   for (size_t j = 0; j < results.size(); ++j) {
     const AxisLayout layout = LayoutOf(results[j].sharding, axis_);
-    const TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));
+    const ir::TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));
     const bool fits = layout < 0 || CanSplit(type, static_cast<size_t>(layout), axis_, mesh_);
     if (!fits || results[j] != InLayout(type, layout, axis_)) return;
     strategy.results.push_back(layout);

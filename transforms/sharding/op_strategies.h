@@ -1,13 +1,13 @@
-#ifndef ORRERY_TRANSFORMS_OP_STRATEGIES_H_
-#define ORRERY_TRANSFORMS_OP_STRATEGIES_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_OP_STRATEGIES_H_
+#define ORRERY_TRANSFORMS_SHARDING_OP_STRATEGIES_H_
 
 #include <map>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "ir/function.h"
-#include "transforms/auto_shard.h"
-#include "transforms/axis_layout.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/axis_layout.h"
 
 namespace orrery::transforms {
 
@@ -73,4 +73,4 @@ double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_OP_STRATEGIES_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_OP_STRATEGIES_H_

@@ -4,9 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/sharding_graph.h"
+#include "transforms/sharding/sharding_graph.h"
 
 namespace orrery::transforms {
+namespace pin_layouts_cc {
 namespace {
 
 using ir::Function;
@@ -106,10 +107,11 @@ class Pinner {
 };
 
 }  // namespace
+}  // namespace pin_layouts_cc
 
-absl::StatusOr<PinnedLayouts> PinLayouts(const Function& function, const ir::Mesh& mesh,
+absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir::Mesh& mesh,
                                          ir::AxisIndex axis, const std::vector<ShardingPin>& pins) {
-  return Pinner(function, mesh, axis).Run(pins);
+  return pin_layouts_cc::Pinner(function, mesh, axis).Run(pins);
 }
 
 }  // namespace orrery::transforms

@@ -1,7 +1,7 @@
-#ifndef ORRERY_TRANSFORMS_PLAIN_PRICES_TEST_UTIL_H_
-#define ORRERY_TRANSFORMS_PLAIN_PRICES_TEST_UTIL_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_PLAIN_PRICES_TEST_UTIL_H_
+#define ORRERY_TRANSFORMS_SHARDING_PLAIN_PRICES_TEST_UTIL_H_
 
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/auto_shard.h"
 
 namespace orrery::transforms {
 
@@ -46,4 +46,4 @@ class PlainPrices final : public ShardingPrices {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_PLAIN_PRICES_TEST_UTIL_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_PLAIN_PRICES_TEST_UTIL_H_

@@ -1,10 +1,11 @@
-#include "transforms/ring_attention.h"
+#include "transforms/sharding/ring_attention.h"
 
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace orrery::transforms {
+namespace ring_attention_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -69,15 +70,17 @@ absl::string_view NameOf(std::span<const absl::string_view> names, size_t i) {
 }
 
 }  // namespace
+}  // namespace ring_attention_cc
 
 AttentionResults EmitRing(const AttentionRing& ring, const AttentionOperands& operands,
-                          std::span<const absl::string_view> names, Builder& builder) {
-  const Ring emit(ring, operands.k, builder);
-  const auto apply = [&](OpKind kind, const std::vector<ValueId>& values,
-                         const AttributeSet& attributes, bool last) {
-    const OpId op =
+                          std::span<const absl::string_view> names, ir::Builder& builder) {
+  const ring_attention_cc::Ring emit(ring, operands.k, builder);
+  const auto apply = [&](ir::OpKind kind, const std::vector<ir::ValueId>& values,
+                         const ir::AttributeSet& attributes, bool last) {
+    const ir::OpId op =
         builder.Ops(kind, values, last ? names : std::span<const absl::string_view>(), attributes);
-    return AttentionResults{ResultOf(builder, op, 0), ResultOf(builder, op, 1)};
+    return AttentionResults{ring_attention_cc::ResultOf(builder, op, 0),
+                            ring_attention_cc::ResultOf(builder, op, 1)};
   };
   AttentionOperands now = operands;
   AttentionResults sum;
@@ -90,9 +93,9 @@ AttentionResults EmitRing(const AttentionRing& ring, const AttentionOperands& op
       next.v = emit.Rotate(now.v);
     }
     const AttentionResults part =
-        apply(OpKind::kAttention, {now.q, now.k, now.v}, emit.InTurn(turn), last && turn == 0);
+        apply(ir::OpKind::kAttention, {now.q, now.k, now.v}, emit.InTurn(turn), last && turn == 0);
     sum = turn == 0 ? part
-                    : apply(OpKind::kMergeAttention,
+                    : apply(ir::OpKind::kMergeAttention,
                             {sum.y, sum.logarithms, part.y, part.logarithms}, {}, last);
     now = next;
   }
@@ -102,8 +105,8 @@ AttentionResults EmitRing(const AttentionRing& ring, const AttentionOperands& op
 // At turn i, rank j works on the keys of rank j - i, which were with rank j - 1 before it. So their
 // gradients move on with them: after the turn they are one rank on, and after n turns at home.
 AttentionOperands EmitRingGrad(const AttentionRing& ring, const AttentionGradOperands& operands,
-                               std::span<const absl::string_view> names, Builder& builder) {
-  const Ring emit(ring, operands.operands.k, builder);
+                               std::span<const absl::string_view> names, ir::Builder& builder) {
+  const ring_attention_cc::Ring emit(ring, operands.operands.k, builder);
   AttentionOperands now = operands.operands, sum;
   for (int64_t turn = 0; turn < emit.turns() && builder.status().ok(); ++turn) {
     const bool last = turn + 1 == emit.turns(), only = last && turn == 0;
@@ -117,24 +120,26 @@ AttentionOperands EmitRingGrad(const AttentionRing& ring, const AttentionGradOpe
       sum.k = emit.Rotate(sum.k);
       sum.v = emit.Rotate(sum.v);
     }
-    const std::vector<ValueId> values = {
+    const std::vector<ir::ValueId> values = {
         now.q, now.k, now.v, operands.results.y, operands.results.logarithms, operands.dy};
-    const OpId op =
-        builder.Ops(OpKind::kAttentionGrad, values,
+    const ir::OpId op =
+        builder.Ops(ir::OpKind::kAttentionGrad, values,
                     only ? names : std::span<const absl::string_view>(), emit.InTurn(turn));
-    const AttentionOperands part = {ResultOf(builder, op, 0), ResultOf(builder, op, 1),
-                                    ResultOf(builder, op, 2)};
+    const AttentionOperands part = {ring_attention_cc::ResultOf(builder, op, 0),
+                                    ring_attention_cc::ResultOf(builder, op, 1),
+                                    ring_attention_cc::ResultOf(builder, op, 2)};
     if (turn == 0) {
       sum = part;
     } else {
-      sum.q = builder.Add(sum.q, part.q, last ? NameOf(names, 0) : "");
+      sum.q = builder.Add(sum.q, part.q, last ? ring_attention_cc::NameOf(names, 0) : "");
       sum.k = builder.Add(sum.k, part.k);
       sum.v = builder.Add(sum.v, part.v);
     }
     now = next;
   }
   if (emit.turns() == 1) return sum;
-  return {sum.q, emit.Rotate(sum.k, NameOf(names, 1)), emit.Rotate(sum.v, NameOf(names, 2))};
+  return {sum.q, emit.Rotate(sum.k, ring_attention_cc::NameOf(names, 1)),
+          emit.Rotate(sum.v, ring_attention_cc::NameOf(names, 2))};
 }
 
 }  // namespace orrery::transforms

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_RING_ATTENTION_H_
-#define ORRERY_TRANSFORMS_RING_ATTENTION_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_RING_ATTENTION_H_
+#define ORRERY_TRANSFORMS_SHARDING_RING_ATTENTION_H_
 
 #include <span>
 #include <string>
@@ -56,4 +56,4 @@ AttentionOperands EmitRingGrad(const AttentionRing& ring, const AttentionGradOpe
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_RING_ATTENTION_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_RING_ATTENTION_H_

@@ -1,4 +1,4 @@
-#include "transforms/ring_attention.h"
+#include "transforms/sharding/ring_attention.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "ir/tensor_parts.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 
 // Rings against the one Attention, and the one AttentionGrad, that they stand for.
 
 namespace orrery::transforms {
+namespace ring_attention_test_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -260,4 +261,5 @@ TEST(RingAttention, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
+}  // namespace ring_attention_test_cc
 }  // namespace orrery::transforms

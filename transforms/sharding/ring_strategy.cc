@@ -1,8 +1,9 @@
-#include "transforms/ring_strategy.h"
+#include "transforms/sharding/ring_strategy.h"
 
 #include <algorithm>
 
 namespace orrery::transforms {
+namespace ring_strategy_cc {
 namespace {
 
 using ir::OpKind;
@@ -113,11 +114,12 @@ class Ring {
 };
 
 }  // namespace
+}  // namespace ring_strategy_cc
 
 std::optional<OpStrategy> RingStrategy(const ir::Function& function, ir::OpId op,
                                        const ir::Mesh& mesh, ir::AxisIndex axis,
                                        const ShardingPrices& prices) {
-  return Ring(function, op, mesh, axis, prices).Run();
+  return ring_strategy_cc::Ring(function, op, mesh, axis, prices).Run();
 }
 
 bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
@@ -130,9 +132,9 @@ bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
       case ContextAttention::kRing:
         return ring;
       case ContextAttention::kAllToAll:
-        return strategy.operands[0] == HeadsOf(q);
+        return strategy.operands[0] == ring_strategy_cc::HeadsOf(q);
       case ContextAttention::kAllGather:
-        return strategy.operands[0] == RowsOf(q) && !ring;
+        return strategy.operands[0] == ring_strategy_cc::RowsOf(q) && !ring;
     }
     return true;
   };

@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_RING_STRATEGY_H_
-#define ORRERY_TRANSFORMS_RING_STRATEGY_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_RING_STRATEGY_H_
+#define ORRERY_TRANSFORMS_SHARDING_RING_STRATEGY_H_
 
 #include <optional>
 #include <vector>
 
 #include "ir/function.h"
-#include "transforms/auto_shard.h"
-#include "transforms/op_strategies.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/op_strategies.h"
 
 namespace orrery::transforms {
 
@@ -25,4 +25,4 @@ bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_RING_STRATEGY_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_RING_STRATEGY_H_

@@ -1,12 +1,13 @@
-#include "transforms/ring_strategy.h"
+#include "transforms/sharding/ring_strategy.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/ring_attention.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/sharding/ring_attention.h"
 
 namespace orrery::transforms {
+namespace ring_strategy_test_cc {
 namespace {
 
 using ir::Function;
@@ -70,4 +71,5 @@ TEST(SplitFurther, AddsTheInnermostAxis) {
 }
 
 }  // namespace
+}  // namespace ring_strategy_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/shard.h"
+#include "transforms/sharding/shard.h"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,12 @@
 #include "ir/builder.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/microbatch.h"
-#include "transforms/pass.h"
-#include "transforms/shard_plan.h"
+#include "transforms/pass/pass.h"
+#include "transforms/sharding/shard_plan.h"
+#include "transforms/training/microbatch.h"
 
 namespace orrery::transforms {
+namespace shard_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -300,14 +301,15 @@ absl::StatusOr<bool> RunShard(Function& function, const PassOptions& options) {
 }
 
 }  // namespace
+}  // namespace shard_cc
 
-absl::StatusOr<Function> Shard(const Function& function, const ir::Mesh& mesh,
-                               const std::vector<bool>& batched) {
+absl::StatusOr<ir::Function> Shard(const ir::Function& function, const ir::Mesh& mesh,
+                                   const std::vector<bool>& batched) {
   ORRERY_CHECK(batched.size() == function.inputs().size()) << function.name();
-  return Sharder(function, mesh, batched).Run();
+  return shard_cc::Sharder(function, mesh, batched).Run();
 }
 
-absl::StatusOr<Function> Shard(const Function& function, const ir::Mesh& mesh) {
+absl::StatusOr<ir::Function> Shard(const ir::Function& function, const ir::Mesh& mesh) {
   return Shard(function, mesh, BatchedInputs(function));
 }
 
@@ -315,7 +317,7 @@ extern const PassInfo kShardPass = {
     .name = "shard",
     .summary = "spreads a training step over dp data-parallel and hp horizontal ranks",
     .options = "dp=1,hp=1",
-    .run = RunShard,
+    .run = shard_cc::RunShard,
 };
 
 }  // namespace orrery::transforms

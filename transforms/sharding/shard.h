@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SHARD_H_
-#define ORRERY_TRANSFORMS_SHARD_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_SHARD_H_
+#define ORRERY_TRANSFORMS_SHARDING_SHARD_H_
 
 #include <vector>
 
@@ -28,4 +28,4 @@ absl::StatusOr<ir::Function> Shard(const ir::Function& function, const ir::Mesh&
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARD_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_SHARD_H_

@@ -1,4 +1,4 @@
-#include "transforms/shard_plan.h"
+#include "transforms/sharding/shard_plan.h"
 
 #include <algorithm>
 #include <string>
@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace shard_plan_cc {
 namespace {
 
 using ir::Function;
@@ -179,9 +180,10 @@ class Planner {
 };
 
 }  // namespace
+}  // namespace shard_plan_cc
 
-absl::StatusOr<TensorSplits> PlanTensorSplits(const Function& function, int64_t parts) {
-  return Planner(function, parts).Run();
+absl::StatusOr<TensorSplits> PlanTensorSplits(const ir::Function& function, int64_t parts) {
+  return shard_plan_cc::Planner(function, parts).Run();
 }
 
 }  // namespace orrery::transforms

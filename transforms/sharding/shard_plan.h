@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SHARD_PLAN_H_
-#define ORRERY_TRANSFORMS_SHARD_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_SHARD_PLAN_H_
+#define ORRERY_TRANSFORMS_SHARDING_SHARD_PLAN_H_
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
@@ -20,4 +20,4 @@ absl::StatusOr<TensorSplits> PlanTensorSplits(const ir::Function& function, int6
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARD_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_SHARD_PLAN_H_

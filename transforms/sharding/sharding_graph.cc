@@ -1,4 +1,4 @@
-#include "transforms/sharding_graph.h"
+#include "transforms/sharding/sharding_graph.h"
 
 #include <algorithm>
 #include <utility>

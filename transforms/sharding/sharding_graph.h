@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SHARDING_GRAPH_H_
-#define ORRERY_TRANSFORMS_SHARDING_GRAPH_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_SHARDING_GRAPH_H_
+#define ORRERY_TRANSFORMS_SHARDING_SHARDING_GRAPH_H_
 
 #include <deque>
 #include <string>
@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/id_table.h"
-#include "transforms/axis_layout.h"
-#include "transforms/op_strategies.h"
-#include "transforms/stage_plan.h"
+#include "transforms/sharding/axis_layout.h"
+#include "transforms/sharding/op_strategies.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
 
@@ -128,4 +128,4 @@ class ShardingGraph {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARDING_GRAPH_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_SHARDING_GRAPH_H_

@@ -1,4 +1,4 @@
-#include "transforms/split_axis.h"
+#include "transforms/sharding/split_axis.h"
 
 #include <string>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
+namespace split_axis_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -128,9 +129,10 @@ class Splitter {
 };
 
 }  // namespace
+}  // namespace split_axis_cc
 
-Function SplitAxis(const Function& function, const AxisSplit& split) {
-  return Splitter(function, split).Run();
+ir::Function SplitAxis(const ir::Function& function, const AxisSplit& split) {
+  return split_axis_cc::Splitter(function, split).Run();
 }
 
 double SplitAxisPrices::StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,

@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_SPLIT_AXIS_H_
-#define ORRERY_TRANSFORMS_SPLIT_AXIS_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_SPLIT_AXIS_H_
+#define ORRERY_TRANSFORMS_SHARDING_SPLIT_AXIS_H_
 
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/sharding_prices.h"
 
 namespace orrery::transforms {
 
@@ -41,4 +41,4 @@ class SplitAxisPrices final : public ShardingPrices {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SPLIT_AXIS_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_SPLIT_AXIS_H_

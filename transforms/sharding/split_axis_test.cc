@@ -1,11 +1,12 @@
-#include "transforms/split_axis.h"
+#include "transforms/sharding/split_axis.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 
 namespace orrery::transforms {
+namespace split_axis_test_cc {
 namespace {
 
 // Every place where an axis is named: splits, sums, collectives and permutations; other axes move
@@ -46,4 +47,5 @@ func @f mesh(pp=2, dp=8, hp=2) (
 }
 
 }  // namespace
+}  // namespace split_axis_test_cc
 }  // namespace orrery::transforms

@@ -1,6 +1,6 @@
 #include "ir/dead_code.h"
 
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
 
 namespace orrery::transforms {
 

@@ -1,9 +1,10 @@
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
 
 // Ops whose operands are all constants become constants.
 
 namespace orrery::transforms {
+namespace fold_constants_cc {
 namespace {
 
 using ir::OpClass;
@@ -49,12 +50,14 @@ void Fold(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fold_constants_cc
 
 extern const PassInfo kFoldConstantsPass = {
     .name = "fold-constants",
     .summary = "computes ops on constants of at most 4096 elements",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, Fold); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fold_constants_cc::Fold); },
     .idempotent = true,
 };
 

@@ -1,13 +1,14 @@
 #include <algorithm>
 
-#include "transforms/heads.h"
-#include "transforms/match_logits.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/heads.h"
+#include "transforms/simplify/match_logits.h"
 
 // softmax(scale q kᵀ, masked) v, written out: one Attention by heads. Heads of keys and values that
 // were repeated for groups of queries are read once. Packing is left to pack-attention.
 
 namespace orrery::transforms {
+namespace fuse_attention_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -253,12 +254,13 @@ absl::StatusOr<bool> FuseAttention(ir::Function& function, const PassOptions& op
 }
 
 }  // namespace
+}  // namespace fuse_attention_cc
 
 extern const PassInfo kFuseAttentionPass = {
     .name = "fuse-attention",
     .summary = "makes one Attention of the products and the softmax that stand for it",
     .options = "flash=0",
-    .run = FuseAttention,
+    .run = fuse_attention_cc::FuseAttention,
     .idempotent = true,
 };
 

@@ -1,10 +1,11 @@
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // What follows a convolution or its batch norm and is done before the result is written: the bias,
 // another branch that is added, and Relu, cut off at 6 or not.
 
 namespace orrery::transforms {
+namespace fuse_convolution_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -86,13 +87,16 @@ void FuseConvolution(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_convolution_cc
 
 extern const PassInfo kFuseConvolutionPass = {
     .name = "fuse-convolution",
     .summary = "lets convolutions add their bias, batch norms another branch, and both do Relu",
     .options = "",
-    .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, FuseConvolution); },
+    .run =
+        [](ir::Function& function, const PassOptions&) {
+          return Rewrite(function, fuse_convolution_cc::FuseConvolution);
+        },
     .idempotent = true,
 };
 

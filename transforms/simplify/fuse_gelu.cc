@@ -1,12 +1,13 @@
 #include <cmath>
 
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // Gelu written out: x/2 (1 + erf(x/√2)), with a tanh in place of the error function, or as
 // x sigmoid(1.702 x).
 
 namespace orrery::transforms {
+namespace fuse_gelu_cc {
 namespace {
 
 using ir::OpId;
@@ -85,12 +86,14 @@ void FuseGelu(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_gelu_cc
 
 extern const PassInfo kFuseGeluPass = {
     .name = "fuse-gelu",
     .summary = "makes one Gelu of the error function or the tanh that stands for it",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseGelu); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fuse_gelu_cc::FuseGelu); },
     .idempotent = true,
 };
 

@@ -1,7 +1,7 @@
 #include <optional>
 
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // The chain of means, differences and roots that exporters write for a layer norm: one LayerNorm.
 // First without gain and bias, which the next ops of the chain then bring. And a group norm, which
@@ -9,6 +9,7 @@
 // GroupNorm.
 
 namespace orrery::transforms {
+namespace fuse_layer_norm_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -180,6 +181,7 @@ void FuseLayerNorm(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_layer_norm_cc
 
 extern const PassInfo kFuseLayerNormPass = {
     .name = "fuse-layer-norm",
@@ -188,7 +190,7 @@ extern const PassInfo kFuseLayerNormPass = {
         "for it",
     .options = "",
     .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, FuseLayerNorm); },
+              const PassOptions&) { return Rewrite(function, fuse_layer_norm_cc::FuseLayerNorm); },
     .idempotent = true,
 };
 

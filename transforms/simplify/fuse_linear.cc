@@ -1,9 +1,10 @@
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // A product with a matrix, the bias that is added to it and the activation after that: one Linear.
 
 namespace orrery::transforms {
+namespace fuse_linear_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -71,12 +72,14 @@ void FuseLinear(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_linear_cc
 
 extern const PassInfo kFuseLinearPass = {
     .name = "fuse-linear",
     .summary = "makes one Linear of a product, its bias and its activation",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseLinear); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fuse_linear_cc::FuseLinear); },
     .idempotent = true,
 };
 

@@ -2,14 +2,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
 
 // Products side by side that read the same x and whose results meet: queries, keys and values of
 // one attention, gate and up of one SwiGlu. One LinearGroup, which reads x once; the weights stay
 // tensors of their own. The keys that each decoder layer makes of one encoder's result do not meet.
 
 namespace orrery::transforms {
+namespace fuse_qkv_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -159,12 +160,13 @@ absl::StatusOr<bool> FuseQkv(Function& function, const PassOptions&) {
 }
 
 }  // namespace
+}  // namespace fuse_qkv_cc
 
 extern const PassInfo kFuseQkvPass = {
     .name = "fuse-qkv",
     .summary = "makes one LinearGroup of products that read the same value and whose results meet",
     .options = "",
-    .run = FuseQkv,
+    .run = fuse_qkv_cc::FuseQkv,
     .idempotent = true,
 };
 

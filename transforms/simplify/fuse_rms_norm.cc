@@ -1,10 +1,11 @@
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // x / sqrt(mean of its square + epsilon), times a gain: one RmsNorm. Exports of half precision
 // widen x first and narrow the result: the kernel does so by itself.
 
 namespace orrery::transforms {
+namespace fuse_rms_norm_cc {
 namespace {
 
 using ir::OpId;
@@ -68,13 +69,14 @@ void FuseRmsNorm(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_rms_norm_cc
 
 extern const PassInfo kFuseRmsNormPass = {
     .name = "fuse-rms-norm",
     .summary = "makes one RmsNorm of the mean square and root that stand for it",
     .options = "",
     .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, FuseRmsNorm); },
+              const PassOptions&) { return Rewrite(function, fuse_rms_norm_cc::FuseRmsNorm); },
     .idempotent = true,
 };
 

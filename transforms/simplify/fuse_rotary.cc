@@ -1,12 +1,13 @@
 #include <limits>
 
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // Rotary embedding written out: x cos + rotated(x) sin, where `rotated` negates one half of the
 // features and swaps it with the other, or does so pair by pair.
 
 namespace orrery::transforms {
+namespace fuse_rotary_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -128,12 +129,14 @@ void FuseRotary(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_rotary_cc
 
 extern const PassInfo kFuseRotaryPass = {
     .name = "fuse-rotary",
     .summary = "makes one Rotary of x cos + rotated(x) sin",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseRotary); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fuse_rotary_cc::FuseRotary); },
     .idempotent = true,
 };
 

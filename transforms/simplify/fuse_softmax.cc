@@ -1,9 +1,10 @@
-#include "transforms/match_logits.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match_logits.h"
 
 // The scale and the masks before a softmax: one MaskedSoftmax.
 
 namespace orrery::transforms {
+namespace fuse_softmax_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -27,13 +28,14 @@ void FuseSoftmax(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_softmax_cc
 
 extern const PassInfo kFuseSoftmaxPass = {
     .name = "fuse-softmax",
     .summary = "makes one MaskedSoftmax of a softmax and the scale and masks before it",
     .options = "",
     .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, FuseSoftmax); },
+              const PassOptions&) { return Rewrite(function, fuse_softmax_cc::FuseSoftmax); },
     .idempotent = true,
 };
 

@@ -1,9 +1,10 @@
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // x sigmoid(x) is Silu; Silu of one product times another one is SwiGlu.
 
 namespace orrery::transforms {
+namespace fuse_swiglu_cc {
 namespace {
 
 using ir::OpId;
@@ -35,12 +36,14 @@ void FuseSwiGlu(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace fuse_swiglu_cc
 
 extern const PassInfo kFuseSiluPass = {
     .name = "fuse-silu",
     .summary = "makes one Silu of x sigmoid(x)",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseSilu); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fuse_swiglu_cc::FuseSilu); },
     .idempotent = true,
 };
 
@@ -48,7 +51,8 @@ extern const PassInfo kFuseSwiGluPass = {
     .name = "fuse-swiglu",
     .summary = "makes one SwiGlu of Silu(gate) times a value of the same type",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, FuseSwiGlu); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, fuse_swiglu_cc::FuseSwiGlu); },
     .idempotent = true,
 };
 

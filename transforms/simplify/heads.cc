@@ -1,4 +1,4 @@
-#include "transforms/heads.h"
+#include "transforms/simplify/heads.h"
 
 #include <vector>
 

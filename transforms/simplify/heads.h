@@ -1,9 +1,9 @@
-#ifndef ORRERY_TRANSFORMS_HEADS_H_
-#define ORRERY_TRANSFORMS_HEADS_H_
+#ifndef ORRERY_TRANSFORMS_SIMPLIFY_HEADS_H_
+#define ORRERY_TRANSFORMS_SIMPLIFY_HEADS_H_
 
 #include <cstdint>
 
-#include "transforms/rewriter.h"
+#include "transforms/pass/rewriter.h"
 
 // Batch and heads in one dimension or in two: matrices [batch heads,s,t] are a view of
 // [batch,heads,s,t].
@@ -23,4 +23,4 @@ ir::ValueId PartHeads(Rewriter& r, ir::ValueId matrices, int64_t heads);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_HEADS_H_
+#endif  // ORRERY_TRANSFORMS_SIMPLIFY_HEADS_H_

@@ -1,4 +1,4 @@
-#include "transforms/match.h"
+#include "transforms/simplify/match.h"
 
 #include <cmath>
 
@@ -26,6 +26,7 @@ ValueId OtherOperand(const Rewriter& r, OpId op, ValueId value) {
   return r.operand(op, 1) == value ? r.operand(op, 0) : ValueId();
 }
 
+namespace match_cc {
 namespace {
 
 constexpr size_t kMaxFactors = 8;
@@ -101,16 +102,17 @@ bool TakeApartSum(const Rewriter& r, ValueId sum, Normalized& match) {
 }
 
 }  // namespace
+}  // namespace match_cc
 
 Product TakeApart(const Rewriter& r, OpId op) {
   Product product;
-  AddFactors(r, op, product);
+  match_cc::AddFactors(r, op, product);
   return product;
 }
 
 Product TakeApart(const Rewriter& r, ValueId value) {
   Product product;
-  AddFactor(r, value, product);
+  match_cc::AddFactor(r, value, product);
   return product;
 }
 
@@ -118,22 +120,23 @@ std::optional<Normalized> MatchNormalized(const Rewriter& r, OpId op) {
   Normalized match;
   ValueId sum;
   if (r.kind(op) == OpKind::kDiv) {
-    const OpId root = Root(r, r.operand(op, 1));
+    const OpId root = match_cc::Root(r, r.operand(op, 1));
     if (root.valid()) sum = r.operand(root, 0);
     match.value = r.operand(op, 0);
   } else if (r.kind(op) == OpKind::kMul) {
     for (size_t i = 0; i < 2 && !sum.valid(); ++i) {
-      sum = ReciprocalRootOf(r, r.operand(op, i));
+      sum = match_cc::ReciprocalRootOf(r, r.operand(op, i));
       match.value = r.operand(op, 1 - i);
     }
   }
-  if (!TakeApartSum(r, sum, match)) return std::nullopt;
+  if (!match_cc::TakeApartSum(r, sum, match)) return std::nullopt;
   return match;
 }
 
 std::optional<Normalized> MatchReciprocalRoot(const Rewriter& r, ValueId root, int32_t times) {
   Normalized match;
-  if (!TakeApartSum(r, ReciprocalRootOf(r, root, times), match)) return std::nullopt;
+  if (!match_cc::TakeApartSum(r, match_cc::ReciprocalRootOf(r, root, times), match))
+    return std::nullopt;
   return match;
 }
 

@@ -1,10 +1,10 @@
-#ifndef ORRERY_TRANSFORMS_MATCH_H_
-#define ORRERY_TRANSFORMS_MATCH_H_
+#ifndef ORRERY_TRANSFORMS_SIMPLIFY_MATCH_H_
+#define ORRERY_TRANSFORMS_SIMPLIFY_MATCH_H_
 
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/rewriter.h"
 
 // Patterns that several fusions look for. Operands of sums and products may come in either order;
 // what a pattern consists of is used by nothing else.
@@ -64,4 +64,4 @@ ir::Dims DimsFrom(const ir::Dims& dims, size_t axis);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_MATCH_H_
+#endif  // ORRERY_TRANSFORMS_SIMPLIFY_MATCH_H_

@@ -1,10 +1,10 @@
-#include "transforms/match_logits.h"
+#include "transforms/simplify/match_logits.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "transforms/heads.h"
-#include "transforms/match.h"
+#include "transforms/simplify/heads.h"
+#include "transforms/simplify/match.h"
 
 namespace orrery::transforms {
 
@@ -13,6 +13,7 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
+namespace match_logits_cc {
 namespace {
 
 constexpr int kMaxMasks = 4;
@@ -216,6 +217,7 @@ void AddMask(const Rewriter& r, Mask mask, const Dims& dims, Logits& logits) {
 }
 
 }  // namespace
+}  // namespace match_logits_cc
 
 void SkipViews(const Rewriter& r, Logits& logits) {
   while (r.uses(logits.x) == 1) {
@@ -240,8 +242,8 @@ void SkipViews(const Rewriter& r, Logits& logits) {
 bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t keys) {
   Mask mask = given;
   for (int steps = 0; steps < 4; ++steps) {
-    mask.value = ThroughViews(r, mask.value, queries, keys);
-    mask = ThroughNot(r, ThroughEqualZero(r, mask));
+    mask.value = match_logits_cc::ThroughViews(r, mask.value, queries, keys);
+    mask = match_logits_cc::ThroughNot(r, match_logits_cc::ThroughEqualZero(r, mask));
   }
   const Dims& dims = r.dims(mask.value);
   if (dims.size() < 2 || dims[dims.size() - 2] != queries || dims.back() != keys) return false;
@@ -249,30 +251,33 @@ bool IsCausal(const Rewriter& r, const Mask& given, int64_t queries, int64_t key
   if (const auto tensor = r.Known(mask.value, 1 << 16); tensor.has_value()) {
     if (is_float && !tensor->is_float()) return false;
     // Numbers that are compared with 0 are as good as bools.
-    if (is_float || !tensor->is_float()) return IsLowerTriangle(*tensor, mask, queries, keys);
+    if (is_float || !tensor->is_float())
+      return match_logits_cc::IsLowerTriangle(*tensor, mask, queries, keys);
     ir::Tensor bools(ir::DType::kBool, tensor->dims());
     for (int64_t i = 0; i < bools.size(); ++i) bools.SetNumber(i, tensor->Number(i));
-    return IsLowerTriangle(bools, mask, queries, keys);
+    return match_logits_cc::IsLowerTriangle(bools, mask, queries, keys);
   }
   const OpId op = r.producer(mask.value);
   if (!op.valid()) return false;
   if (r.kind(op) == OpKind::kTrilu) {
     const Mask cut = {.value = given.value, .inverted = mask.inverted};
-    return IsTriangle(r, op, cut, queries, keys);
+    return match_logits_cc::IsTriangle(r, op, cut, queries, keys);
   }
-  return r.operand_count(op) == 2 && !is_float && IsComparison(r, op, mask.inverted, queries, keys);
+  return r.operand_count(op) == 2 && !is_float &&
+         match_logits_cc::IsComparison(r, op, mask.inverted, queries, keys);
 }
 
 Logits MatchLogits(const Rewriter& r, ValueId value, bool attention) {
   Logits logits{.x = value, .masks = {}};
-  for (int layers = 0; layers < kMaxMasks && r.rank(value) >= 2; ++layers) {
+  for (int layers = 0; layers < match_logits_cc::kMaxMasks && r.rank(value) >= 2; ++layers) {
     if (attention) SkipViews(r, logits);
     const Dims& dims = r.dims(logits.x);
-    std::optional<Layer> layer = MatchLayer(r, logits.x);
-    if (layer.has_value() && !IsBroadcastTo(r.dims(layer->mask.value), dims)) break;
-    if (!layer.has_value() && attention) layer = MatchWindows(r, logits.x);
+    std::optional<match_logits_cc::Layer> layer = match_logits_cc::MatchLayer(r, logits.x);
+    if (layer.has_value() && !match_logits_cc::IsBroadcastTo(r.dims(layer->mask.value), dims))
+      break;
+    if (!layer.has_value() && attention) layer = match_logits_cc::MatchWindows(r, logits.x);
     if (!layer.has_value()) break;
-    AddMask(r, layer->mask, dims, logits);
+    match_logits_cc::AddMask(r, layer->mask, dims, logits);
     logits.x = layer->inside;
   }
   const OpId scale = r.MadeOnlyFor(logits.x, OpKind::kScale);
@@ -284,6 +289,7 @@ Logits MatchLogits(const Rewriter& r, ValueId value, bool attention) {
   return logits;
 }
 
+namespace match_logits_cc {
 namespace {
 
 // A mask [1,windows,1,s,t] as [windows,1,s,t].
@@ -304,6 +310,7 @@ ValueId Join(Rewriter& r, ValueId x, ValueId y, const ir::TensorType& floats) {
 }
 
 }  // namespace
+}  // namespace match_logits_cc
 
 ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads) {
   const ir::DType dtype = r.type(logits.x).dtype;
@@ -316,8 +323,8 @@ ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads) {
       value = r.Op(OpKind::kCast, {value}, {{"to", std::string(ir::ToString(dtype))}});
     }
     if (mask.inverted) value = r.Op(OpKind::kNot, {value});
-    value = WithoutSets(r, value);
-    joined = joined.valid() ? Join(r, joined, value, r.type(logits.x)) : value;
+    value = match_logits_cc::WithoutSets(r, value);
+    joined = joined.valid() ? match_logits_cc::Join(r, joined, value, r.type(logits.x)) : value;
   }
   return joined;
 }

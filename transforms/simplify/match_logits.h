@@ -1,10 +1,10 @@
-#ifndef ORRERY_TRANSFORMS_MATCH_LOGITS_H_
-#define ORRERY_TRANSFORMS_MATCH_LOGITS_H_
+#ifndef ORRERY_TRANSFORMS_SIMPLIFY_MATCH_LOGITS_H_
+#define ORRERY_TRANSFORMS_SIMPLIFY_MATCH_LOGITS_H_
 
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/rewriter.h"
 
 // What stands between a product of queries and keys and the softmax: a scale, and masks in the
 // forms in which exporters write them.
@@ -56,4 +56,4 @@ inline bool Hides(double number) { return number <= -1e4; }
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_MATCH_LOGITS_H_
+#endif  // ORRERY_TRANSFORMS_SIMPLIFY_MATCH_LOGITS_H_

@@ -1,11 +1,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
 
 // Common subexpressions: an op that does what an earlier one does takes its results.
 
 namespace orrery::transforms {
+namespace merge_common_cc {
 namespace {
 
 using ir::OpClass;
@@ -60,12 +61,13 @@ absl::StatusOr<bool> MergeCommon(ir::Function& function, const PassOptions&) {
 }
 
 }  // namespace
+}  // namespace merge_common_cc
 
 extern const PassInfo kMergeCommonPass = {
     .name = "merge-common",
     .summary = "computes once what several ops compute alike",
     .options = "",
-    .run = MergeCommon,
+    .run = merge_common_cc::MergeCommon,
     .idempotent = true,
 };
 

@@ -1,14 +1,15 @@
 #include <algorithm>
 
-#include "transforms/heads.h"
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
+#include "transforms/simplify/heads.h"
 
 // Attention by heads, [batch,heads,rows,width], whose operands were transposed to that from rows of
 // [heads width]: it reads and writes those rows as they are, and the transposes go. New keys and
 // values that are appended to a cache stay rows too.
 
 namespace orrery::transforms {
+namespace pack_attention_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -257,13 +258,14 @@ void PackOrAppend(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace pack_attention_cc
 
 extern const PassInfo kPackAttentionPass = {
     .name = "pack-attention",
     .summary = "lets Attention read and write rows of all heads in place of transposed ones",
     .options = "",
     .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, PackOrAppend); },
+              const PassOptions&) { return Rewrite(function, pack_attention_cc::PackOrAppend); },
     .idempotent = true,
 };
 

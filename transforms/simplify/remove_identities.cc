@@ -2,13 +2,14 @@
 #include <cmath>
 #include <numeric>
 
-#include "transforms/match.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/simplify/match.h"
 
 // Ops that change nothing go: those that move no element, sums with 0, products with 1. What
 // multiplies by a number becomes Scale, and chains of such ops become one.
 
 namespace orrery::transforms {
+namespace remove_identities_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -278,13 +279,16 @@ void RemoveIdentity(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace remove_identities_cc
 
 extern const PassInfo kRemoveIdentitiesPass = {
     .name = "remove-identities",
     .summary = "removes ops that change nothing, and makes one op of chains of scales and moves",
     .options = "",
-    .run = [](ir::Function& function,
-              const PassOptions&) { return Rewrite(function, RemoveIdentity); },
+    .run =
+        [](ir::Function& function, const PassOptions&) {
+          return Rewrite(function, remove_identities_cc::RemoveIdentity);
+        },
 };
 
 }  // namespace orrery::transforms

@@ -1,24 +1,25 @@
-#include "transforms/simplify.h"
+#include "transforms/simplify/simplify.h"
 
 #include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
 
 namespace orrery::transforms {
 
 #define ORRERY_PASS(name, file)
 #define ORRERY_SIMPLIFYING_PASS(name, file) extern const PassInfo k##name##Pass;
-#include "transforms/passes.def"
+#include "transforms/pass/passes.def"
 #undef ORRERY_PASS
 #undef ORRERY_SIMPLIFYING_PASS
 
+namespace simplify_cc {
 namespace {
 
 // In the order of passes.def.
 constexpr const PassInfo* kOrder[] = {
 #define ORRERY_PASS(name, file)
 #define ORRERY_SIMPLIFYING_PASS(name, file) &k##name##Pass,
-#include "transforms/passes.def"
+#include "transforms/pass/passes.def"
 #undef ORRERY_PASS
 #undef ORRERY_SIMPLIFYING_PASS
 };
@@ -27,14 +28,15 @@ constexpr const PassInfo* kOrder[] = {
 constexpr int kMaxRounds = 16;
 
 }  // namespace
+}  // namespace simplify_cc
 
 absl::StatusOr<bool> Simplify(ir::Function& function, const SimplifyOptions& options) {
   if (!function.mesh().empty()) return false;
   const PassOptions flash = {{"flash", options.flash ? "1" : "0"}};
   bool changed = ir::RemoveDeadOps(function);
-  for (int round = 0; round < kMaxRounds; ++round) {
+  for (int round = 0; round < simplify_cc::kMaxRounds; ++round) {
     bool again = false;
-    for (const PassInfo* pass : kOrder) {
+    for (const PassInfo* pass : simplify_cc::kOrder) {
       absl::StatusOr<bool> did = pass->run(function, flash);
       if (!did.ok()) return Annotate(did.status(), pass->name);
       again = again || *did;

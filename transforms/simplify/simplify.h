@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SIMPLIFY_H_
-#define ORRERY_TRANSFORMS_SIMPLIFY_H_
+#ifndef ORRERY_TRANSFORMS_SIMPLIFY_SIMPLIFY_H_
+#define ORRERY_TRANSFORMS_SIMPLIFY_SIMPLIFY_H_
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
@@ -18,4 +18,4 @@ absl::StatusOr<bool> Simplify(ir::Function& function, const SimplifyOptions& opt
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SIMPLIFY_H_
+#endif  // ORRERY_TRANSFORMS_SIMPLIFY_SIMPLIFY_H_

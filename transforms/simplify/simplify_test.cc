@@ -1,4 +1,4 @@
-#include "transforms/simplify.h"
+#include "transforms/simplify/simplify.h"
 
 #include <filesystem>
 #include <map>
@@ -8,18 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "ir/tensor_parts.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
-#include "transforms/pass.h"
-#include "transforms/training_step.h"
+#include "transforms/pass_registry.h"
+#include "transforms/training/training_step.h"
 
 // What the golden texts of tests/cli/opt show of folding and fusing is executed: before and after,
 // functions give the same, and so do their gradients. And running a pass again changes nothing.
 
 namespace orrery::transforms {
+namespace simplify_test_cc {
 namespace {
 
 using ir::Function;
@@ -216,4 +217,5 @@ INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(Files()), [](const aut
 });
 
 }  // namespace
+}  // namespace simplify_test_cc
 }  // namespace orrery::transforms

@@ -1,12 +1,13 @@
 #include <algorithm>
 
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
 
 // Transposes and reshapes that only move rows about change places with the products and splits that
 // read them, row by row. Behind the product they meet what moves the rows back, and both go.
 
 namespace orrery::transforms {
+namespace sink_moves_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -77,12 +78,14 @@ void SinkMove(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace sink_moves_cc
 
 extern const PassInfo kSinkMovesPass = {
     .name = "sink-moves",
     .summary = "puts what moves rows about behind the products and splits that read it",
     .options = "",
-    .run = [](ir::Function& function, const PassOptions&) { return Rewrite(function, SinkMove); },
+    .run = [](ir::Function& function,
+              const PassOptions&) { return Rewrite(function, sink_moves_cc::SinkMove); },
 };
 
 }  // namespace orrery::transforms

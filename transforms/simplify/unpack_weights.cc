@@ -8,7 +8,7 @@
 #include "ir/builder.h"
 #include "ir/copy.h"
 #include "support/status.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
 
 // A product whose columns are parted at once, as GPT-2 computes queries, keys and values with one
 // weight: a LinearGroup with a weight for each part. It is one kernel and as many parameters as
@@ -16,6 +16,7 @@
 // packed weight side by side could not.
 
 namespace orrery::transforms {
+namespace unpack_weights_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -202,12 +203,13 @@ absl::StatusOr<bool> UnpackWeights(Function& function, const PassOptions&) {
 }
 
 }  // namespace
+}  // namespace unpack_weights_cc
 
 extern const PassInfo kUnpackWeightsPass = {
     .name = "unpack-weights",
     .summary = "parts the weight of a product whose columns are split at once, as of Q, K and V",
     .options = "",
-    .run = UnpackWeights,
+    .run = unpack_weights_cc::UnpackWeights,
     .idempotent = true,
 };
 

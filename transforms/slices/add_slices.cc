@@ -1,4 +1,4 @@
-#include "transforms/add_slices.h"
+#include "transforms/slices/add_slices.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,9 +10,10 @@
 #include "ir/rebuild.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/slices.h"
+#include "transforms/slices/slices.h"
 
 namespace orrery::transforms {
+namespace add_slices_cc {
 namespace {
 
 using ir::Function;
@@ -46,10 +47,6 @@ class SliceMaker {
 
  private:
   using Types = absl::flat_hash_map<ValueId, ir::TensorType>;
-
-  static ValueId OriginOf(const StageFunction& part, ValueId value) {
-    return part.origins[static_cast<size_t>(value.index())];
-  }
 
   absl::StatusOr<StageFunction> Rebuilt(const StageFunction& part) {
     const Function& from = part.function;
@@ -144,16 +141,17 @@ class SliceMaker {
 };
 
 }  // namespace
+}  // namespace add_slices_cc
 
 absl::Status CheckSliceCount(int64_t slices, int64_t ops) {
-  if (ops <= kMostOps / slices) return absl::OkStatus();
+  if (ops <= add_slices_cc::kMostOps / slices) return absl::OkStatus();
   return InfeasibleStatus(
       {.reason = InfeasibleReason::kUnsupported,
-       .detail = absl::StrCat(slices, " slices of ", ops, " ops; at most ", kMostOps,
+       .detail = absl::StrCat(slices, " slices of ", ops, " ops; at most ", add_slices_cc::kMostOps,
                               " ops are simulated; try fewer slices")});
 }
 
-absl::Status AddSlices(const Function& whole, const std::vector<SliceRange>& slices,
+absl::Status AddSlices(const ir::Function& whole, const std::vector<SliceRange>& slices,
                        PipelinedStep& step) {
   int64_t ops = 0;
   for (const PipelineStage& stage : step.stages) {
@@ -164,7 +162,8 @@ absl::Status AddSlices(const Function& whole, const std::vector<SliceRange>& sli
   const std::vector<std::string> inputs = SequenceInputs(whole);
   step.slices.resize(slices.size());
   for (size_t i = 0; i < slices.size(); ++i) {
-    ORRERY_RETURN_IF_ERROR(SliceMaker(slices[i], length, inputs).Run(step, step.slices[i]));
+    ORRERY_RETURN_IF_ERROR(
+        add_slices_cc::SliceMaker(slices[i], length, inputs).Run(step, step.slices[i]));
   }
   return absl::OkStatus();
 }

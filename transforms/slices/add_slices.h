@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_ADD_SLICES_H_
-#define ORRERY_TRANSFORMS_ADD_SLICES_H_
+#ifndef ORRERY_TRANSFORMS_SLICES_ADD_SLICES_H_
+#define ORRERY_TRANSFORMS_SLICES_ADD_SLICES_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -23,4 +23,4 @@ absl::Status AddSlices(const ir::Function& whole, const std::vector<SliceRange>&
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_ADD_SLICES_H_
+#endif  // ORRERY_TRANSFORMS_SLICES_ADD_SLICES_H_

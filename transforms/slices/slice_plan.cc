@@ -1,4 +1,4 @@
-#include "transforms/slice_plan.h"
+#include "transforms/slices/slice_plan.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
+namespace slice_plan_cc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -122,11 +123,12 @@ class SlicePlanner {
 };
 
 }  // namespace
+}  // namespace slice_plan_cc
 
 std::vector<int64_t> PlanSlices(const SlicePlanProblem& problem) {
   ORRERY_CHECK(problem.slices >= 1 && problem.slices <= problem.units && problem.units <= 256)
       << problem.slices << " slices of " << problem.units << " units";
-  return SlicePlanner(problem).Run();
+  return slice_plan_cc::SlicePlanner(problem).Run();
 }
 
 double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_t>& lengths) {

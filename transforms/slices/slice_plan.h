@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SLICE_PLAN_H_
-#define ORRERY_TRANSFORMS_SLICE_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_SLICES_SLICE_PLAN_H_
+#define ORRERY_TRANSFORMS_SLICES_SLICE_PLAN_H_
 
 #include <cstdint>
 #include <functional>
@@ -36,4 +36,4 @@ double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SLICE_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_SLICES_SLICE_PLAN_H_

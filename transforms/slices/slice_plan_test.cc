@@ -1,4 +1,4 @@
-#include "transforms/slice_plan.h"
+#include "transforms/slices/slice_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <random>
 
 namespace orrery::transforms {
+namespace slice_plan_test_cc {
 namespace {
 
 // All ways to cut `units` into `slices`.
@@ -89,4 +90,5 @@ TEST(PlanSlices, AreEqualWithoutAttention) {
 }
 
 }  // namespace
+}  // namespace slice_plan_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/slice_rules.h"
+#include "transforms/slices/slice_rules.h"
 
 namespace orrery::transforms {
 

@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_SLICE_RULES_H_
-#define ORRERY_TRANSFORMS_SLICE_RULES_H_
+#ifndef ORRERY_TRANSFORMS_SLICES_SLICE_RULES_H_
+#define ORRERY_TRANSFORMS_SLICES_SLICE_RULES_H_
 
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
-#include "transforms/step_phases.h"
+#include "transforms/training/step_phases.h"
 
-// What ops are to slices of the sequence (transforms/slice_sequence.h).
+// What ops are to slices of the sequence (transforms/slices/slice_sequence.h).
 
 namespace orrery::transforms {
 
@@ -22,4 +22,4 @@ bool SumsUp(const ir::Function& function, ir::OpId op, StepPhase phase);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SLICE_RULES_H_
+#endif  // ORRERY_TRANSFORMS_SLICES_SLICE_RULES_H_

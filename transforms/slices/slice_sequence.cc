@@ -1,4 +1,4 @@
-#include "transforms/slice_sequence.h"
+#include "transforms/slices/slice_sequence.h"
 
 #include <algorithm>
 #include <map>
@@ -8,11 +8,12 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/slice_rules.h"
-#include "transforms/slices.h"
-#include "transforms/step_phases.h"
+#include "transforms/slices/slice_rules.h"
+#include "transforms/slices/slices.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
+namespace slice_sequence_cc {
 namespace {
 
 using ir::Function;
@@ -378,15 +379,16 @@ class SequenceSlicer {
 };
 
 }  // namespace
+}  // namespace slice_sequence_cc
 
-absl::StatusOr<Function> SliceSequence(const Function& function, const SliceRange& slice) {
+absl::StatusOr<ir::Function> SliceSequence(const ir::Function& function, const SliceRange& slice) {
   const int64_t length = SequenceLength(function);
   if (slice.begin < 0 || slice.rows < 1 || slice.rows > length - slice.begin) {
     return absl::InvalidArgumentError(absl::StrCat("a slice of ", slice.rows, " positions from ",
                                                    slice.begin, " on, of a sequence of ", length,
                                                    "; wanted one inside"));
   }
-  return SequenceSlicer(function, slice).Run();
+  return slice_sequence_cc::SequenceSlicer(function, slice).Run();
 }
 
 }  // namespace orrery::transforms

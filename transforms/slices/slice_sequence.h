@@ -1,9 +1,9 @@
-#ifndef ORRERY_TRANSFORMS_SLICE_SEQUENCE_H_
-#define ORRERY_TRANSFORMS_SLICE_SEQUENCE_H_
+#ifndef ORRERY_TRANSFORMS_SLICES_SLICE_SEQUENCE_H_
+#define ORRERY_TRANSFORMS_SLICES_SLICE_SEQUENCE_H_
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 // Slices of the sequence of each sample, run one after the other, as TeraPipe has them (Li et al.,
 // ICML 2021). In a causal model a position needs nothing of later ones: so a slice computes with
@@ -30,4 +30,4 @@ absl::StatusOr<ir::Function> SliceSequence(const ir::Function& function, const S
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SLICE_SEQUENCE_H_
+#endif  // ORRERY_TRANSFORMS_SLICES_SLICE_SEQUENCE_H_

@@ -1,4 +1,4 @@
-#include "transforms/slice_sequence.h"
+#include "transforms/slices/slice_sequence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,14 +9,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
-#include "transforms/slices.h"
-#include "transforms/training_step.h"
+#include "transforms/slices/slices.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace slice_sequence_test_cc {
 namespace {
 
 using ir::Function;
@@ -230,4 +231,5 @@ TEST(SliceSequence, WantsASliceOfTheSequence) {
 }
 
 }  // namespace
+}  // namespace slice_sequence_test_cc
 }  // namespace orrery::transforms

@@ -1,12 +1,12 @@
-#include "transforms/slices.h"
+#include "transforms/slices/slices.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "support/status.h"
-#include "transforms/pass.h"
-#include "transforms/slice_sequence.h"
+#include "transforms/pass/pass.h"
+#include "transforms/slices/slice_sequence.h"
 
 namespace orrery::transforms {
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SLICES_H_
-#define ORRERY_TRANSFORMS_SLICES_H_
+#ifndef ORRERY_TRANSFORMS_SLICES_SLICES_H_
+#define ORRERY_TRANSFORMS_SLICES_SLICES_H_
 
 #include <cstdint>
 #include <string>
@@ -8,9 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
-// Which positions a model has, and which of them are a slice's (transforms/slice_sequence.h).
+// Which positions a model has, and which of them are a slice's
+// (transforms/slices/slice_sequence.h).
 
 namespace orrery::transforms {
 
@@ -32,4 +33,4 @@ absl::Status CheckSlices(const std::vector<SliceRange>& slices, int64_t length);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SLICES_H_
+#endif  // ORRERY_TRANSFORMS_SLICES_SLICES_H_

@@ -1,4 +1,4 @@
-#include "transforms/choose_stages.h"
+#include "transforms/stages/choose_stages.h"
 
 #include <re2/re2.h>
 
@@ -12,12 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/status.h"
-#include "transforms/stage_costs.h"
-#include "transforms/stage_cuts.h"
-#include "transforms/stage_timing.h"
+#include "transforms/stages/stage_costs.h"
+#include "transforms/stages/stage_cuts.h"
+#include "transforms/stages/stage_timing.h"
 #include "transforms/strategies/stage_program.h"
 
 namespace orrery::transforms {
+namespace choose_stages_cc {
 namespace {
 
 using ir::Function;
@@ -338,12 +339,13 @@ class Chooser {
 };
 
 }  // namespace
+}  // namespace choose_stages_cc
 
-absl::StatusOr<std::vector<size_t>> ChooseStages(const Function& function,
-                                                 const IdTable<OpId, StepPhase>& phase,
+absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
+                                                 const IdTable<ir::OpId, StepPhase>& phase,
                                                  const ForwardChain& chain,
                                                  const StageOptions& options) {
-  return Chooser(function, phase, chain, options).Run();
+  return choose_stages_cc::Chooser(function, phase, chain, options).Run();
 }
 
 }  // namespace orrery::transforms

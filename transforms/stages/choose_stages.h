@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_CHOOSE_STAGES_H_
-#define ORRERY_TRANSFORMS_CHOOSE_STAGES_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_
+#define ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/stage_plan.h"
-#include "transforms/stage_units.h"
+#include "transforms/stages/stage_plan.h"
+#include "transforms/stages/stage_units.h"
 
 namespace orrery::transforms {
 
@@ -21,4 +21,4 @@ absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_CHOOSE_STAGES_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_

@@ -1,4 +1,4 @@
-#include "transforms/forward_layers.h"
+#include "transforms/stages/forward_layers.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,9 +7,10 @@
 #include "absl/hash/hash.h"
 #include "ir/last_of_kind.h"
 #include "transforms/redistribution/emit.h"
-#include "transforms/stage_cuts.h"
+#include "transforms/stages/stage_cuts.h"
 
 namespace orrery::transforms {
+namespace forward_layers_cc {
 namespace {
 
 using ir::Function;
@@ -114,10 +115,6 @@ class Chain {
     for (size_t place = 0; place < function.order().size(); ++place) {
       VisitOp(part, function.order()[place], static_cast<int32_t>(place));
     }
-  }
-
-  static ValueId OriginOf(const StageFunction& part, ValueId value) {
-    return part.origins[static_cast<size_t>(value.index())];
   }
 
   template <typename F>
@@ -288,13 +285,15 @@ class LayerFinder {
 };
 
 }  // namespace
+}  // namespace forward_layers_cc
 
 std::vector<std::vector<LayerRange>> FindLayers(std::span<const StageFunction* const> forwards) {
   std::vector<std::vector<LayerRange>> layers;
   size_t begin = 0;
   for (size_t end = 1; end <= forwards.size(); ++end) {
-    if (end < forwards.size() && !HasLoss(forwards[end - 1]->function)) continue;
-    for (auto& of_stage : LayerFinder(forwards.subspan(begin, end - begin)).Find()) {
+    if (end < forwards.size() && !forward_layers_cc::HasLoss(forwards[end - 1]->function)) continue;
+    for (auto& of_stage :
+         forward_layers_cc::LayerFinder(forwards.subspan(begin, end - begin)).Find()) {
       layers.push_back(std::move(of_stage));
     }
     begin = end;

@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_FORWARD_LAYERS_H_
-#define ORRERY_TRANSFORMS_FORWARD_LAYERS_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_FORWARD_LAYERS_H_
+#define ORRERY_TRANSFORMS_STAGES_FORWARD_LAYERS_H_
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 // Layers of any graph. Between two layers the forward pass is narrow: one activation crosses, such
 // as the residual stream of a transformer.
@@ -38,4 +38,4 @@ std::vector<std::vector<LayerRange>> FindLayers(std::span<const StageFunction* c
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_FORWARD_LAYERS_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_FORWARD_LAYERS_H_

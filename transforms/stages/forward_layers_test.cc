@@ -1,4 +1,4 @@
-#include "transforms/forward_layers.h"
+#include "transforms/stages/forward_layers.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/training_step.h"
 
 // Layers as text: each a line, by the first results of its first and last op that have a name.
 
 namespace orrery::transforms {
+namespace forward_layers_test_cc {
 namespace {
 
 std::string LayersText(const ir::Function& forward, std::span<const LayerRange> layers) {
@@ -61,12 +63,10 @@ std::string LayersOf(const PipelinedStep& step) {
 }
 
 // Of the step, spread in that way.
-std::string LayersOf(const ir::Function& step, const ParallelDegrees& degrees = {},
-                     bool sequence_parallel = false) {
-  const PlainPrices prices(MakeMesh(degrees).value(), {});
-  SpreadOptions options{.prices = sequence_parallel ? &prices : nullptr};
-  options.sharding.sequence_parallel = sequence_parallel;
-  const auto spread = ParallelTransform3d(step, degrees, options);
+std::string LayersOf(const ir::Function& step, const ParallelPlan& plan = {}) {
+  const PlainPrices prices(MakeMesh(plan).value(), {});
+  const auto spread = ParallelTransform3d(step, ByFlops(plan),
+                                          {.prices = plan.sequence_parallel ? &prices : nullptr});
   EXPECT_TRUE(spread.ok()) << spread.status();
   return spread.ok() ? LayersOf(*spread) : "";
 }
@@ -103,7 +103,7 @@ TEST(FindLayers, AreTheSameHoweverAStepIsSpread) {
   const std::string whole = LayersOf(step);
   EXPECT_EQ(LayersOf(step, {.dp = 2, .hp = 2}), whole);
   EXPECT_EQ(LayersOf(step, {.microbatches = 2}), whole);
-  EXPECT_EQ(LayersOf(step, {.hp = 2}, true), whole);
+  EXPECT_EQ(LayersOf(step, {.hp = 2, .sequence_parallel = true}), whole);
   const ir::Function mlp = ir::Mlp({.layers = 3, .dim = 4, .batch = 4}).value();
   EXPECT_EQ(LayersOf(mlp), "y0 .. a0\ny1 .. a1\ny2 .. a2\n");
   // Sums of row products stay with them.
@@ -131,11 +131,10 @@ h.1.mlp.residual .. h.2.mlp.residual
 TEST(FindLayers, OfTwoPipelines) {
   const ir::Function step = Step("gpt", kGpt);
   const std::string one = LayersOf(step, {.pp = 2, .microbatches = 2});
-  SpreadOptions options;
-  options.stages.chunks = 2;
-  options.stages.placement = StagePlacement::kTwoWay;
   const PipelinedStep both =
-      ParallelTransform3d(step, {.pp = 2, .microbatches = 2}, options).value();
+      ParallelTransform3d(step, ByFlops({.pp = 2, .microbatches = 2}),
+                          {.chunks = 2, .placement = StagePlacement::kTwoWay})
+          .value();
   ASSERT_EQ(both.stages.size(), 4u);
   EXPECT_EQ(LayersOf(both), absl::StrCat(one, "\n", one));
 }
@@ -250,4 +249,5 @@ TEST(FindLayers, WithoutANarrowPlace) {
 }
 
 }  // namespace
+}  // namespace forward_layers_test_cc
 }  // namespace orrery::transforms

@@ -1,11 +1,12 @@
-#include "transforms/layer_prices.h"
+#include "transforms/stages/layer_prices.h"
 
 #include <utility>
 
 #include "support/status.h"
-#include "transforms/stage_costs.h"
+#include "transforms/stages/stage_costs.h"
 
 namespace orrery::transforms {
+namespace layer_prices_cc {
 namespace {
 
 std::string NameOf(const ir::Function& step, const ForwardChain& chain, size_t place) {
@@ -17,6 +18,7 @@ std::string NameOf(const ir::Function& step, const ForwardChain& chain, size_t p
 }
 
 }  // namespace
+}  // namespace layer_prices_cc
 
 absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const ShardingPrices& prices) {
   const IdTable<ir::OpId, StepPhase> phase = FindPhases(step);
@@ -31,7 +33,7 @@ absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const Sharding
                      .held_bytes = costs.state_bytes};
   for (size_t i = 0; i < units.size(); ++i) {
     layers.held_bytes[i] += costs.kept_bytes[i];
-    layers.names.push_back(NameOf(step, chain, units[i].begin));
+    layers.names.push_back(layer_prices_cc::NameOf(step, chain, units[i].begin));
     if (i > 0) layers.output_bytes.push_back(costs.border_bytes[i]);
   }
   layers.output_bytes.push_back(0);

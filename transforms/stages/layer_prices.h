@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_LAYER_PRICES_H_
-#define ORRERY_TRANSFORMS_LAYER_PRICES_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_LAYER_PRICES_H_
+#define ORRERY_TRANSFORMS_STAGES_LAYER_PRICES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/sharding_prices.h"
 
 namespace orrery::transforms {
 
@@ -27,4 +27,4 @@ absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const Sharding
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_LAYER_PRICES_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_LAYER_PRICES_H_

@@ -1,4 +1,4 @@
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 #include <algorithm>
 #include <span>
@@ -8,11 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/second_pipeline.h"
-#include "transforms/stage_part.h"
-#include "transforms/stage_plan.h"
+#include "transforms/stages/second_pipeline.h"
+#include "transforms/stages/stage_part.h"
+#include "transforms/stages/stage_plan.h"
 
 namespace orrery::transforms {
+namespace pipeline_cc {
 namespace {
 
 using ir::Function;
@@ -300,9 +301,10 @@ class Partitioner {
 };
 
 }  // namespace
+}  // namespace pipeline_cc
 
-std::vector<Function> PipelinedStep::Functions() const {
-  std::vector<Function> functions;
+std::vector<ir::Function> PipelinedStep::Functions() const {
+  std::vector<ir::Function> functions;
   for (const PipelineStage& stage : stages) {
     for (const StageFunction* part : stage.parts()) {
       if (!part->function.order().empty()) functions.push_back(part->function);
@@ -311,7 +313,7 @@ std::vector<Function> PipelinedStep::Functions() const {
   return functions;
 }
 
-absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir::Mesh& mesh,
+absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched,
                                               const PartitionOptions& options) {
@@ -335,10 +337,11 @@ absl::StatusOr<PipelinedStep> PartitionStages(const Function& function, const ir
   for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
   if (options.chunks > 1 && !two_way) stages.ranks = ranks;
   ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
-  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
-                          Partitioner(function, plan, mesh, microbatches,
-                                      static_cast<size_t>(stages.stages), options.collect_dim)
-                              .Run(batched));
+  ORRERY_ASSIGN_OR_RETURN(
+      PipelinedStep step,
+      pipeline_cc::Partitioner(function, plan, mesh, microbatches,
+                               static_cast<size_t>(stages.stages), options.collect_dim)
+          .Run(batched));
   step.ranks = std::move(ranks);
   if (two_way) AddSecondPipeline(step);
   return step;

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_PIPELINE_H_
-#define ORRERY_TRANSFORMS_PIPELINE_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_PIPELINE_H_
+#define ORRERY_TRANSFORMS_STAGES_PIPELINE_H_
 
 #include <array>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/stage_choice.h"
+#include "transforms/stages/stage_choice.h"
 
 namespace orrery::transforms {
 
@@ -19,6 +19,11 @@ struct StageFunction {
   ir::Function function;
   std::vector<ir::ValueId> origins;
 };
+
+/// The origin of a value of `part`; invalid where it has none.
+inline ir::ValueId OriginOf(const StageFunction& part, ir::ValueId value) {
+  return part.origins[static_cast<size_t>(value.index())];
+}
 
 /// What one stage runs: forward and backward for each microbatch, update once a step. Where
 /// backward is split, `weights` is what makes the gradients of the weights, after the rest; else it
@@ -38,8 +43,8 @@ struct SliceRange {
   int64_t rows = 0;
 };
 
-/// What the stages run for one slice of the sequence (transforms/slice_sequence.h): the functions
-/// of the step with other types. There is one update for all slices.
+/// What the stages run for one slice of the sequence (transforms/slices/slice_sequence.h): the
+/// functions of the step with other types. There is one update for all slices.
 struct SequenceSlice {
   struct Stage {
     StageFunction forward, backward, weights;
@@ -108,4 +113,4 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_PIPELINE_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_PIPELINE_H_

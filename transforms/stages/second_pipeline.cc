@@ -1,4 +1,4 @@
-#include "transforms/second_pipeline.h"
+#include "transforms/stages/second_pipeline.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,6 +15,7 @@
 #include "ir/function.h"
 
 namespace orrery::transforms {
+namespace second_pipeline_cc {
 namespace {
 
 constexpr absl::string_view kTwin = ".twin", kOther = "'";
@@ -159,7 +160,7 @@ class Exchange {
         function_.result(Append(OpKind::kAdd, summands, ir::AttributesId(0), std::span(&type, 1)));
     std::vector<ValueId>& origins = update_.origins;
     origins.resize(static_cast<size_t>(function_.value_limit()));
-    const ValueId origin = origins[static_cast<size_t>(value.index())];
+    const ValueId origin = OriginOf(update_, value);
     if (!origin.valid()) return;
     origins[static_cast<size_t>(other.index())] = ValueId(origin.index() + twin_.origin_shift);
   }
@@ -226,24 +227,28 @@ SumsSent FindSumsSent(const PipelinedStep& step) {
 }
 
 }  // namespace
+}  // namespace second_pipeline_cc
 
 void AddSecondPipeline(PipelinedStep& step) {
   const auto depth = static_cast<int32_t>(step.stages.size());
-  const int32_t limit = OriginLimit(step);
-  const SumsSent sums = FindSumsSent(step);
-  const CopyOptions options = {.origin_shift = limit, .peer_shift = depth};
+  const int32_t limit = second_pipeline_cc::OriginLimit(step);
+  const second_pipeline_cc::SumsSent sums = second_pipeline_cc::FindSumsSent(step);
+  const second_pipeline_cc::CopyOptions options = {.origin_shift = limit, .peer_shift = depth};
   std::vector<PipelineStage> stages;
   stages.reserve(2 * step.stages.size());  // growing would copy them
   std::ranges::move(step.stages, std::back_inserter(stages));
   for (int32_t k = 0; k < depth; ++k) {
     PipelineStage& first = stages[static_cast<size_t>(k)];
-    PipelineStage second = {.forward = Copy(first.forward, options),
-                            .backward = Copy(first.backward, options),
-                            .weights = Copy(first.weights, options),
-                            .update = Copy(first.update, options)};
-    Exchange({.stage = depth + k, .peer_shift = depth, .origin_shift = limit}, sums, first.update)
+    PipelineStage second = {.forward = second_pipeline_cc::Copy(first.forward, options),
+                            .backward = second_pipeline_cc::Copy(first.backward, options),
+                            .weights = second_pipeline_cc::Copy(first.weights, options),
+                            .update = second_pipeline_cc::Copy(first.update, options)};
+    second_pipeline_cc::Exchange({.stage = depth + k, .peer_shift = depth, .origin_shift = limit},
+                                 sums, first.update)
         .Run();
-    Exchange({.stage = k, .peer_shift = -depth, .origin_shift = -limit}, sums, second.update).Run();
+    second_pipeline_cc::Exchange({.stage = k, .peer_shift = -depth, .origin_shift = -limit}, sums,
+                                 second.update)
+        .Run();
     stages.push_back(std::move(second));
   }
   step.stages = std::move(stages);

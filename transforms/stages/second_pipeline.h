@@ -1,7 +1,7 @@
-#ifndef ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
-#define ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_SECOND_PIPELINE_H_
+#define ORRERY_TRANSFORMS_STAGES_SECOND_PIPELINE_H_
 
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -13,4 +13,4 @@ void AddSecondPipeline(PipelinedStep& step);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SECOND_PIPELINE_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_SECOND_PIPELINE_H_

@@ -1,13 +1,14 @@
-#include "transforms/second_pipeline.h"
+#include "transforms/stages/second_pipeline.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace orrery::transforms {
+namespace second_pipeline_test_cc {
 namespace {
 
 StageFunction Part(const std::string& text, int32_t first_origin) {
@@ -118,4 +119,5 @@ TEST(AddSecondPipeline, OriginsAreThoseOfTheTwin) {
 }
 
 }  // namespace
+}  // namespace second_pipeline_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/shared_parameters.h"
+#include "transforms/stages/shared_parameters.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 
 namespace orrery::transforms {
+namespace shared_parameters_cc {
 namespace {
 
 using ir::Function;
@@ -130,9 +131,11 @@ class ParameterSharing {
 };
 
 }  // namespace
+}  // namespace shared_parameters_cc
 
-void ShareParameters(const Function& function, const std::vector<int32_t>& ranks, StagePlan& plan) {
-  ParameterSharing(function, ranks, plan).Run();
+void ShareParameters(const ir::Function& function, const std::vector<int32_t>& ranks,
+                     StagePlan& plan) {
+  shared_parameters_cc::ParameterSharing(function, ranks, plan).Run();
 }
 
 }  // namespace orrery::transforms

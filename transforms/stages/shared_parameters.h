@@ -1,11 +1,11 @@
-#ifndef ORRERY_TRANSFORMS_SHARED_PARAMETERS_H_
-#define ORRERY_TRANSFORMS_SHARED_PARAMETERS_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_SHARED_PARAMETERS_H_
+#define ORRERY_TRANSFORMS_STAGES_SHARED_PARAMETERS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "ir/function.h"
-#include "transforms/stage_plan.h"
+#include "transforms/stages/stage_plan.h"
 
 namespace orrery::transforms {
 
@@ -21,4 +21,4 @@ void ShareParameters(const ir::Function& function, const std::vector<int32_t>& r
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARED_PARAMETERS_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_SHARED_PARAMETERS_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_CHOICE_H_
-#define ORRERY_TRANSFORMS_STAGE_CHOICE_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
 
 #include <cstdint>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "support/units.h"
-#include "transforms/auto_shard.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/sharding/sharding_prices.h"
 
 // How a training step is divided into pipeline stages: docs/pipeline_stages.md.
 
@@ -21,6 +21,7 @@ enum class StagesBy : uint8_t {
   kLayers,  // equally many whole layers, give or take one
   kCost,    // the slowest stage as fast as it can be, of whole layers
   kOps,     // the same, but layers may be cut
+  kDistir,  // as kFlops; but layers that are all alike must divide: equally many on each stage
 };
 
 /// What each rank of a pipeline runs.
@@ -59,4 +60,4 @@ struct StageChoice {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_CHOICE_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_

@@ -1,4 +1,4 @@
-#include "transforms/stage_choice.h"
+#include "transforms/stages/stage_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,13 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "support/status.h"
-#include "transforms/layer_prices.h"
-#include "transforms/model_step_test_util.h"
-#include "transforms/stage_plan.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/stages/layer_prices.h"
+#include "transforms/stages/stage_plan.h"
 
 // Where stages begin, as text: the first named value that forward makes in each.
 
 namespace orrery::transforms {
+namespace stage_choice_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -135,4 +136,5 @@ TEST(StageChoice, KeepsToMemory) {
 }
 
 }  // namespace
+}  // namespace stage_choice_test_cc
 }  // namespace orrery::transforms

@@ -1,10 +1,11 @@
-#include "transforms/stage_costs.h"
+#include "transforms/stages/stage_costs.h"
 
 #include "ir/last_of_kind.h"
-#include "transforms/op_strategies.h"
-#include "transforms/stage_cuts.h"
+#include "transforms/sharding/op_strategies.h"
+#include "transforms/stages/stage_cuts.h"
 
 namespace orrery::transforms {
+namespace stage_costs_cc {
 namespace {
 
 using ir::Function;
@@ -144,9 +145,10 @@ class Coster {
 };
 
 }  // namespace
+}  // namespace stage_costs_cc
 
-absl::StatusOr<StagePlan> PlaceUnits(const Function& function,
-                                     const IdTable<OpId, StepPhase>& phase,
+absl::StatusOr<StagePlan> PlaceUnits(const ir::Function& function,
+                                     const IdTable<ir::OpId, StepPhase>& phase,
                                      const ForwardChain& chain, bool split_backward,
                                      std::vector<StageUnit>& units) {
   for (;;) {
@@ -174,10 +176,10 @@ std::vector<double> UnitCosts::Seconds(int64_t microbatches) const {
   return seconds;
 }
 
-UnitCosts CostsOf(const Function& function, const ForwardChain& chain,
+UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
                   const ShardingPrices* prices) {
-  return Coster(function, chain, units, plan, prices).Run();
+  return stage_costs_cc::Coster(function, chain, units, plan, prices).Run();
 }
 
 }  // namespace orrery::transforms

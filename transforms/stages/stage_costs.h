@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_COSTS_H_
-#define ORRERY_TRANSFORMS_STAGE_COSTS_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_COSTS_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_COSTS_H_
 
 #include <cstdint>
 #include <span>
@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/stage_choice.h"
-#include "transforms/stage_plan.h"
-#include "transforms/stage_units.h"
+#include "transforms/stages/stage_choice.h"
+#include "transforms/stages/stage_plan.h"
+#include "transforms/stages/stage_units.h"
 
 namespace orrery::transforms {
 
@@ -42,4 +42,4 @@ UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_COSTS_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_COSTS_H_

@@ -1,14 +1,15 @@
-#include "transforms/stage_costs.h"
+#include "transforms/stages/stage_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "transforms/model_step_test_util.h"
-#include "transforms/stage_cuts.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/stages/stage_cuts.h"
 
 namespace orrery::transforms {
+namespace stage_costs_test_cc {
 namespace {
 
 double Sum(const std::vector<double>& values) {
@@ -74,4 +75,5 @@ TEST(UnitCosts, OfTiedEmbeddings) {
 }
 
 }  // namespace
+}  // namespace stage_costs_test_cc
 }  // namespace orrery::transforms

@@ -1,10 +1,11 @@
-#include "transforms/stage_cuts.h"
+#include "transforms/stages/stage_cuts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace orrery::transforms {
+namespace stage_cuts_cc {
 namespace {
 
 using ir::Function;
@@ -45,13 +46,14 @@ size_t NarrowestNear(const Window& window, const std::vector<double>& done,
 }
 
 }  // namespace
+}  // namespace stage_cuts_cc
 
-std::vector<double> CrossingBytes(const Function& function, std::span<const OpId> ops,
-                                  const IdTable<ValueId, char>& chain) {
-  IdTable<ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
+std::vector<double> CrossingBytes(const ir::Function& function, std::span<const ir::OpId> ops,
+                                  const IdTable<ir::ValueId, char>& chain) {
+  IdTable<ir::ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
   for (size_t at = 0; at < ops.size(); ++at) {
-    for (const ValueId operand : function.operands(ops[at])) {
-      used[BaseOf(function, operand)] = static_cast<int32_t>(at);
+    for (const ir::ValueId operand : function.operands(ops[at])) {
+      used[stage_cuts_cc::BaseOf(function, operand)] = static_cast<int32_t>(at);
     }
     for (int32_t i = 0; i < function.result_count(ops[at]); ++i) {
       made[function.result(ops[at], i)] = static_cast<int32_t>(at);
@@ -59,7 +61,7 @@ std::vector<double> CrossingBytes(const Function& function, std::span<const OpId
   }
   std::vector<double> change(ops.size() + 1, 0);
   for (int32_t v = 0; v < function.value_limit(); ++v) {
-    const ValueId value(v);
+    const ir::ValueId value(v);
     if (made[value] < 0 || used[value] <= made[value] || chain[value] == 0) continue;
     const auto bytes = static_cast<double>(
         ir::SizeOf(ir::LocalType(function.type(value), function.mesh())).count());
@@ -70,20 +72,21 @@ std::vector<double> CrossingBytes(const Function& function, std::span<const OpId
   return change;
 }
 
-double FlopsOf(const Function& function, OpId op) {
+double FlopsOf(const ir::Function& function, ir::OpId op) {
   const ir::OpInfo& info = function.info(op);
   if (info.flops == nullptr) return 0;
   absl::InlinedVector<const ir::TensorType*, 4> operands;
   ir::TypeList results;
-  for (const ValueId operand : function.operands(op)) operands.push_back(&function.type(operand));
+  for (const ir::ValueId operand : function.operands(op))
+    operands.push_back(&function.type(operand));
   for (int32_t i = 0; i < function.result_count(op); ++i) {
     results.push_back(function.type(function.result(op, i)));
   }
   return info.flops({function.attributes(op), operands, function.mesh()}, results);
 }
 
-std::vector<size_t> FindCuts(const Function& function, std::span<const OpId> ops,
-                             const IdTable<ValueId, char>& chain, int64_t stages) {
+std::vector<size_t> FindCuts(const ir::Function& function, std::span<const ir::OpId> ops,
+                             const IdTable<ir::ValueId, char>& chain, int64_t stages) {
   const std::vector<double> crossing = CrossingBytes(function, ops, chain);
   std::vector<double> done(ops.size() + 1, 0);  // before each place
   for (size_t at = 0; at < ops.size(); ++at) done[at + 1] = done[at] + FlopsOf(function, ops[at]);
@@ -95,11 +98,11 @@ std::vector<size_t> FindCuts(const Function& function, std::span<const OpId> ops
     const auto at = [&](double flops) {
       return static_cast<size_t>(std::lower_bound(done.begin(), done.end(), flops) - done.begin());
     };
-    const Window window{.begin = std::max(first, at(target - share / 2)),
-                        .end = std::min(ops.size(), at(target + share / 2) + 1),
-                        .target = target};
+    const stage_cuts_cc::Window window{.begin = std::max(first, at(target - share / 2)),
+                                       .end = std::min(ops.size(), at(target + share / 2) + 1),
+                                       .target = target};
     if (window.begin >= window.end) break;
-    cuts.push_back(NarrowestNear(window, done, crossing));
+    cuts.push_back(stage_cuts_cc::NarrowestNear(window, done, crossing));
   }
   return cuts;
 }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_CUTS_H_
-#define ORRERY_TRANSFORMS_STAGE_CUTS_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_CUTS_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_CUTS_H_
 
 #include <cstdint>
 #include <span>
@@ -27,4 +27,4 @@ std::vector<size_t> FindCuts(const ir::Function& function, std::span<const ir::O
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_CUTS_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_CUTS_H_

@@ -1,4 +1,4 @@
-#include "transforms/stage_part.h"
+#include "transforms/stages/stage_part.h"
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"

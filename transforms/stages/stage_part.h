@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_PART_H_
-#define ORRERY_TRANSFORMS_STAGE_PART_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_PART_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_PART_H_
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "ir/builder.h"
 #include "ir/function.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -126,4 +126,4 @@ class StagePart {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_PART_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_PART_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_PARTS_TEST_UTIL_H_
-#define ORRERY_TRANSFORMS_STAGE_PARTS_TEST_UTIL_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_PARTS_TEST_UTIL_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_PARTS_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::transforms {
 
@@ -56,4 +56,4 @@ class StageParts {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_PARTS_TEST_UTIL_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_PARTS_TEST_UTIL_H_

@@ -1,16 +1,17 @@
-#include "transforms/stage_plan.h"
+#include "transforms/stages/stage_plan.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/choose_stages.h"
-#include "transforms/fp8_mixed.h"
-#include "transforms/fp8_products.h"
-#include "transforms/shared_parameters.h"
+#include "transforms/stages/choose_stages.h"
+#include "transforms/stages/shared_parameters.h"
+#include "transforms/training/fp8_mixed.h"
+#include "transforms/training/fp8_products.h"
 
 namespace orrery::transforms {
+namespace stage_plan_cc {
 namespace {
 
 using ir::Function;
@@ -364,15 +365,16 @@ StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
 }
 
 }  // namespace
+}  // namespace stage_plan_cc
 
-absl::StatusOr<StagePlan> PlaceStages(const Function& function, const StageOptions& options,
+absl::StatusOr<StagePlan> PlaceStages(const ir::Function& function, const StageOptions& options,
                                       const StageCuts& cuts, StageConflict* conflict) {
-  return StagePlanner(function, options, cuts, conflict).Run();
+  return stage_plan_cc::StagePlanner(function, options, cuts, conflict).Run();
 }
 
-absl::StatusOr<StagePlan> PlanStages(const Function& function, const StageOptions& options) {
-  if (options.stages == 1) return PlanOneStage(function, options);
-  const IdTable<OpId, StepPhase> phase = FindPhases(function);
+absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options) {
+  if (options.stages == 1) return stage_plan_cc::PlanOneStage(function, options);
+  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
   const ForwardChain chain = FindChain(function, phase);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> places,
                           ChooseStages(function, phase, chain, options));

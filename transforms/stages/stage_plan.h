@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_PLAN_H_
-#define ORRERY_TRANSFORMS_STAGE_PLAN_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_PLAN_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_PLAN_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/stage_choice.h"
-#include "transforms/stage_units.h"
-#include "transforms/step_phases.h"
+#include "transforms/stages/stage_choice.h"
+#include "transforms/stages/stage_units.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
 
@@ -74,4 +74,4 @@ absl::StatusOr<StagePlan> PlaceStages(const ir::Function& function, const StageO
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_PLAN_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_PLAN_H_

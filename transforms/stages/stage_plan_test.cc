@@ -1,4 +1,4 @@
-#include "transforms/stage_plan.h"
+#include "transforms/stages/stage_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/status.h"
 
 // Where ops go, as a table: each op by its first result, with its phase and stage.
 
 namespace orrery::transforms {
+namespace stage_plan_test_cc {
 namespace {
 
 constexpr absl::string_view kPhases[] = {"forward", "backward", "weights", "update"};
@@ -206,4 +207,5 @@ dw.whole update
 }
 
 }  // namespace
+}  // namespace stage_plan_test_cc
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "transforms/stage_timing.h"
+#include "transforms/stages/stage_timing.h"
 
 #include <algorithm>
 #include <limits>

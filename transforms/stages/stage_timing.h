@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_TIMING_H_
-#define ORRERY_TRANSFORMS_STAGE_TIMING_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_TIMING_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_TIMING_H_
 
 #include <cstdint>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "transforms/schedules/schedule.h"
-#include "transforms/stage_choice.h"
+#include "transforms/stages/stage_choice.h"
 
 // How long a step takes when its stages do not last equally long: what tells divisions apart whose
 // slowest stages are alike.
@@ -67,4 +67,4 @@ class StepTimer {
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_TIMING_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_TIMING_H_

@@ -1,4 +1,4 @@
-#include "transforms/stage_timing.h"
+#include "transforms/stages/stage_timing.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "transforms/schedules/orders.h"
 
 namespace orrery::transforms {
+namespace stage_timing_test_cc {
 namespace {
 
 ScheduledRanks Scheduled(const PipelineSchedule& schedule, int32_t ranks, int32_t microbatches) {
@@ -108,4 +109,5 @@ TEST(StepSeconds, EndsWithTheUpdateOfTheFirstStage) {
 }
 
 }  // namespace
+}  // namespace stage_timing_test_cc
 }  // namespace orrery::transforms

@@ -1,10 +1,11 @@
-#include "transforms/stage_units.h"
+#include "transforms/stages/stage_units.h"
 
 #include <algorithm>
 #include <map>
 #include <span>
 
 namespace orrery::transforms {
+namespace stage_units_cc {
 namespace {
 
 using ir::Function;
@@ -183,34 +184,37 @@ std::vector<StageUnit> Layers(const Function& function, const ForwardChain& chai
 }
 
 }  // namespace
+}  // namespace stage_units_cc
 
-ForwardChain FindChain(const Function& function, const IdTable<OpId, StepPhase>& phase) {
-  ForwardChain chain{
-      .ops = {}, .from_data = IdTable<ValueId, char>(function.value_limit(), 0), .products = {}};
+ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase) {
+  ForwardChain chain{.ops = {},
+                     .from_data = IdTable<ir::ValueId, char>(function.value_limit(), 0),
+                     .products = {}};
   for (const ir::Input& input : function.inputs()) {
     chain.from_data[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
   }
-  for (const OpId op : function.order()) {
+  for (const ir::OpId op : function.order()) {
     bool from_data = false;
-    for (const ValueId operand : function.operands(op)) {
+    for (const ir::ValueId operand : function.operands(op)) {
       from_data = from_data || chain.from_data[operand] != 0;
     }
     for (int32_t i = 0; i < function.result_count(op); ++i) {
       chain.from_data[function.result(op, i)] = from_data ? 1 : 0;
     }
     if (!from_data || phase[op] != StepPhase::kForward) continue;
-    if (IsProduct(function, op, chain.from_data)) chain.products.push_back(chain.ops.size());
+    if (stage_units_cc::IsProduct(function, op, chain.from_data))
+      chain.products.push_back(chain.ops.size());
     chain.ops.push_back(op);
   }
   return chain;
 }
 
-std::vector<StageUnit> FindUnits(const Function& function, const ForwardChain& chain,
+std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChain& chain,
                                  UnitSize size) {
   const std::vector<size_t> places =
-      size == UnitSize::kProducts ? chain.products : NarrowPlaces(function, chain);
-  const std::vector<size_t> begins = BetweenProducts(chain, places);
-  if (size == UnitSize::kLayers) return Layers(function, chain, begins);
+      size == UnitSize::kProducts ? chain.products : stage_units_cc::NarrowPlaces(function, chain);
+  const std::vector<size_t> begins = stage_units_cc::BetweenProducts(chain, places);
+  if (size == UnitSize::kLayers) return stage_units_cc::Layers(function, chain, begins);
   std::vector<StageUnit> units;
   for (const size_t begin : begins) units.push_back({.begin = begin});
   return units;

@@ -1,12 +1,12 @@
-#ifndef ORRERY_TRANSFORMS_STAGE_UNITS_H_
-#define ORRERY_TRANSFORMS_STAGE_UNITS_H_
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_UNITS_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_UNITS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "ir/function.h"
-#include "transforms/step_phases.h"
+#include "transforms/training/step_phases.h"
 
 // What stages are made of: the forward ops in a row, and the places at which a row may be cut.
 
@@ -45,4 +45,4 @@ std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChai
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STAGE_UNITS_H_
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_UNITS_H_

@@ -1,4 +1,4 @@
-#include "transforms/stage_units.h"
+#include "transforms/stages/stage_units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
-#include "transforms/model_step_test_util.h"
+#include "ir/text/text.h"
+#include "transforms/sharding/model_step_test_util.h"
 
 // Units as text: each by the first named value of its ops; what is no layer in brackets.
 
 namespace orrery::transforms {
+namespace stage_units_test_cc {
 namespace {
 
 std::string UnitsText(const ir::Function& step, UnitSize size) {
@@ -91,4 +92,5 @@ TEST(FindUnits, OfProducts) {
 }
 
 }  // namespace
+}  // namespace stage_units_test_cc
 }  // namespace orrery::transforms

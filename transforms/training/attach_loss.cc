@@ -9,10 +9,11 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/pass.h"
-#include "transforms/training_step.h"
+#include "transforms/pass/pass.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace attach_loss_cc {
 namespace {
 
 using ir::Function;
@@ -304,14 +305,16 @@ absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice&
 }
 
 }  // namespace
+}  // namespace attach_loss_cc
 
-absl::StatusOr<bool> AttachLoss(Function& function, const LossChoice& choice) {
-  if (choice.kind == "none" || IsTrained(function)) return false;
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, ChooseOutputs(function, choice));
+absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice) {
+  if (choice.kind == "none" || attach_loss_cc::IsTrained(function)) return false;
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> outputs,
+                          attach_loss_cc::ChooseOutputs(function, choice));
   ir::Builder b(function);
   std::vector<ir::Output> losses;
-  for (const ValueId output : outputs) {
-    ORRERY_ASSIGN_OR_RETURN(const ValueId loss, Attach(b, output, choice));
+  for (const ir::ValueId output : outputs) {
+    ORRERY_ASSIGN_OR_RETURN(const ir::ValueId loss, attach_loss_cc::Attach(b, output, choice));
     losses.push_back({.value = loss, .role = ir::OutputRole::kLoss, .of = {}});
   }
   ORRERY_ASSIGN_OR_RETURN(function, std::move(b).Finalize());
@@ -327,7 +330,7 @@ extern const PassInfo kAttachLossPass = {
         "sum or none",
     .options = "loss=auto,output=",
     .run =
-        [](Function& function, const PassOptions& options) {
+        [](ir::Function& function, const PassOptions& options) {
           return AttachLoss(function, {.kind = options.find("loss")->second,
                                        .output = options.find("output")->second});
         },

@@ -5,10 +5,11 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "support/status.h"
-#include "transforms/pass.h"
-#include "transforms/training_step.h"
+#include "transforms/pass/pass.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace backward_cc {
 namespace {
 
 using ir::Function;
@@ -147,14 +148,17 @@ bool Has(const Function& function, OutputRole role) {
 }
 
 }  // namespace
+}  // namespace backward_cc
 
-absl::StatusOr<bool> BuildBackward(Function& function) {
-  if (Has(function, OutputRole::kGradient) || Has(function, OutputRole::kUpdated)) return false;
-  if (!Has(function, OutputRole::kLoss)) {
+absl::StatusOr<bool> BuildBackward(ir::Function& function) {
+  if (backward_cc::Has(function, ir::OutputRole::kGradient) ||
+      backward_cc::Has(function, ir::OutputRole::kUpdated))
+    return false;
+  if (!backward_cc::Has(function, ir::OutputRole::kLoss)) {
     return absl::InvalidArgumentError(
         absl::StrCat(function.name(), ": has no loss to differentiate; try attach-loss first"));
   }
-  ORRERY_ASSIGN_OR_RETURN(function, Backward(function).Run());
+  ORRERY_ASSIGN_OR_RETURN(function, backward_cc::Backward(function).Run());
   ir::RemoveDeadOps(function);  // what a rule appended and nobody wants
   return true;
 }
@@ -163,7 +167,7 @@ extern const PassInfo kBuildBackwardPass = {
     .name = "build-backward",
     .summary = "appends the gradients of the loss with respect to all parameters",
     .options = "",
-    .run = [](Function& function, const PassOptions&) { return BuildBackward(function); },
+    .run = [](ir::Function& function, const PassOptions&) { return BuildBackward(function); },
     .idempotent = true,
 };
 

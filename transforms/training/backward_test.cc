@@ -6,13 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
-#include "transforms/training_step.h"
+#include "ir/text/text.h"
+#include "transforms/training/training_step.h"
 
 // BuildBackward against gradients that were written by hand. Whether they are the derivatives is
 // for tests/semantics/ to say.
 
 namespace orrery::transforms {
+namespace backward_test_cc {
 namespace {
 
 std::map<std::string, int> CountOps(const ir::Function& function) {
@@ -127,4 +128,5 @@ TEST(AttachLoss, FindsNamesThatAreFree) {
 }
 
 }  // namespace
+}  // namespace backward_test_cc
 }  // namespace orrery::transforms

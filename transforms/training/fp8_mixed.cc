@@ -1,4 +1,4 @@
-#include "transforms/fp8_mixed.h"
+#include "transforms/training/fp8_mixed.h"
 
 #include <string>
 #include <utility>
@@ -7,10 +7,11 @@
 #include "ir/builder.h"
 #include "ir/copy.h"
 #include "support/status.h"
-#include "transforms/fp8_products.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
+#include "transforms/training/fp8_products.h"
 
 namespace orrery::transforms {
+namespace fp8_mixed_cc {
 namespace {
 
 using ir::Function;
@@ -118,25 +119,26 @@ class Rebuilder {
 };
 
 }  // namespace
+}  // namespace fp8_mixed_cc
 
-absl::StatusOr<bool> Fp8Mixed(Function& function) {
+absl::StatusOr<bool> Fp8Mixed(ir::Function& function) {
   const Fp8Products products = FindFp8Products(function);
   bool any = false;
-  for (const OpId op : function.order()) any = any || products.operands[op] > 0;
+  for (const ir::OpId op : function.order()) any = any || products.operands[op] > 0;
   if (!any) return false;
-  ORRERY_ASSIGN_OR_RETURN(function, Rebuilder(function, products).Run());
+  ORRERY_ASSIGN_OR_RETURN(function, fp8_mixed_cc::Rebuilder(function, products).Run());
   return true;
 }
 
-std::vector<WeightCopy> FindWeightCopies(const Function& function) {
+std::vector<WeightCopy> FindWeightCopies(const ir::Function& function) {
   std::vector<WeightCopy> copies;
   for (const ir::Output& output : function.outputs()) {
-    const OpId cast = function.producer(output.value);
+    const ir::OpId cast = function.producer(output.value);
     const bool is_copy = cast.valid() && MakesCopy(function, cast);
     if (output.role != ir::OutputRole::kUpdated || !is_copy) continue;
     // An update that is shared out or done elsewhere has moves between the two.
-    ValueId updated = function.operands(cast)[0];
-    OpId op = function.producer(updated);
+    ir::ValueId updated = function.operands(cast)[0];
+    ir::OpId op = function.producer(updated);
     while (op.valid() && function.operands(op).size() == 1) {
       updated = function.operands(op)[0];
       op = function.producer(updated);
@@ -152,7 +154,7 @@ extern const PassInfo kFp8MixedPass = {
     .name = "fp8-mixed",
     .summary = "products of linear layers read 8-bit copies of their operands",
     .options = "",
-    .run = [](Function& function, const PassOptions&) { return Fp8Mixed(function); },
+    .run = [](ir::Function& function, const PassOptions&) { return Fp8Mixed(function); },
     .idempotent = true,
 };
 

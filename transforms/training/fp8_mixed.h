@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_FP8_MIXED_H_
-#define ORRERY_TRANSFORMS_FP8_MIXED_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_
+#define ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_
 
 #include <vector>
 
@@ -34,4 +34,4 @@ std::vector<WeightCopy> FindWeightCopies(const ir::Function& function);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_FP8_MIXED_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_

@@ -1,12 +1,13 @@
-#include "transforms/fp8_products.h"
+#include "transforms/training/fp8_products.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "transforms/step_phases.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
+namespace fp8_products_cc {
 namespace {
 
 using ir::Dims;
@@ -269,28 +270,31 @@ class ProductFinder {
 };
 
 }  // namespace
+}  // namespace fp8_products_cc
 
-bool MakesCopy(const Function& function, OpId op) {
-  return function.kind(op) == OpKind::kCast &&
+bool MakesCopy(const ir::Function& function, ir::OpId op) {
+  return function.kind(op) == ir::OpKind::kCast &&
          function.type(function.result(op)).dtype == ir::DType::kF8 &&
          function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
 }
 
-bool MovesCopies(const Function& function, OpId op) {
+bool MovesCopies(const ir::Function& function, ir::OpId op) {
   switch (function.kind(op)) {
-    case OpKind::kAllGather:
-    case OpKind::kAllSlice:
-    case OpKind::kTranspose:
-    case OpKind::kReshape:
-    case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze:
-    case OpKind::kIdentity:
+    case ir::OpKind::kAllGather:
+    case ir::OpKind::kAllSlice:
+    case ir::OpKind::kTranspose:
+    case ir::OpKind::kReshape:
+    case ir::OpKind::kSqueeze:
+    case ir::OpKind::kUnsqueeze:
+    case ir::OpKind::kIdentity:
       return function.operands(op).size() == 1;
     default:
       return false;
   }
 }
 
-Fp8Products FindFp8Products(const Function& function) { return ProductFinder(function).Run(); }
+Fp8Products FindFp8Products(const ir::Function& function) {
+  return fp8_products_cc::ProductFinder(function).Run();
+}
 
 }  // namespace orrery::transforms

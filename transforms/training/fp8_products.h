@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_FP8_PRODUCTS_H_
-#define ORRERY_TRANSFORMS_FP8_PRODUCTS_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_
+#define ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_
 
 #include <cstddef>
 #include <utility>
@@ -41,4 +41,4 @@ bool MovesCopies(const ir::Function& function, ir::OpId op);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_FP8_PRODUCTS_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_

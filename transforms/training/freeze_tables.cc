@@ -1,12 +1,13 @@
 #include <algorithm>
 
-#include "transforms/pass.h"
-#include "transforms/training_step.h"
+#include "transforms/pass/pass.h"
+#include "transforms/training/training_step.h"
 
 // Tables that a graph brings along as if they were weights: cosines and sines of rotary positions,
 // and masks. Nobody trains them, and every stage of a pipeline may have a copy.
 
 namespace orrery::transforms {
+namespace freeze_tables_cc {
 namespace {
 
 using ir::Function;
@@ -69,9 +70,10 @@ class TableFinder {
 };
 
 }  // namespace
+}  // namespace freeze_tables_cc
 
-bool FreezeTables(Function& function) {
-  const TableFinder tables(function);
+bool FreezeTables(ir::Function& function) {
+  const freeze_tables_cc::TableFinder tables(function);
   bool changed = false;
   for (const ir::Input& input : function.inputs()) {
     if (input.role != ir::InputRole::kParameter || !tables.IsTable(input.value)) continue;
@@ -85,7 +87,7 @@ extern const PassInfo kFreezeTablesPass = {
     .name = "freeze-tables",
     .summary = "makes buffers of parameters that are tables: of rotary positions, and masks",
     .options = "",
-    .run = [](Function& function, const PassOptions&) -> absl::StatusOr<bool> {
+    .run = [](ir::Function& function, const PassOptions&) -> absl::StatusOr<bool> {
       return FreezeTables(function);
     },
     .idempotent = true,

@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
-#include "transforms/training_step.h"
+#include "ir/text/text.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace freeze_tables_test_cc {
 namespace {
 
 TEST(FreezeTables, FreezesWhatOnlyServesAsATable) {
@@ -53,4 +54,5 @@ TEST(FreezeTables, IsAPartOfTheTrainingStep) {
 }
 
 }  // namespace
+}  // namespace freeze_tables_test_cc
 }  // namespace orrery::transforms

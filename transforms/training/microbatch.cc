@@ -1,12 +1,13 @@
-#include "transforms/microbatch.h"
+#include "transforms/training/microbatch.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "support/status.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
 
 namespace orrery::transforms {
+namespace microbatch_cc {
 namespace {
 
 // The graph could not be followed when it was read: a shape in it says the whole batch.
@@ -21,6 +22,7 @@ absl::Status BakesBatch(const absl::Status& status, int64_t batch, int64_t count
 }
 
 }  // namespace
+}  // namespace microbatch_cc
 
 absl::StatusOr<int64_t> BatchSize(const ir::Function& function) {
   if (const int64_t batch = ir::BatchOf(function); batch != 0) return batch;
@@ -49,7 +51,7 @@ absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t co
   }
   absl::StatusOr<ir::Function> changed =
       ir::ChangeBatch(function, batch / count, ir::LossBatch::kStays);
-  if (!changed.ok()) return BakesBatch(changed.status(), batch, count);
+  if (!changed.ok()) return microbatch_cc::BakesBatch(changed.status(), batch, count);
   return changed;
 }
 

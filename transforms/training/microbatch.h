@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_MICROBATCH_H_
-#define ORRERY_TRANSFORMS_MICROBATCH_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_MICROBATCH_H_
+#define ORRERY_TRANSFORMS_TRAINING_MICROBATCH_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,4 +25,4 @@ absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t co
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_MICROBATCH_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_MICROBATCH_H_

@@ -4,10 +4,11 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "support/status.h"
-#include "transforms/pass.h"
-#include "transforms/training_step.h"
+#include "transforms/pass/pass.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
+namespace optimizer_cc {
 namespace {
 
 using ir::Function;
@@ -77,17 +78,18 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
 }
 
 }  // namespace
+}  // namespace optimizer_cc
 
-absl::StatusOr<bool> AppendOptimizer(Function& function, absl::string_view optimizer) {
+absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer) {
   bool has_gradient = false;
   for (const ir::Output& output : function.outputs()) {
-    has_gradient = has_gradient || output.role == OutputRole::kGradient;
+    has_gradient = has_gradient || output.role == ir::OutputRole::kGradient;
   }
   if (optimizer == "none") return false;
-  for (const Kind& kind : kKinds) {
+  for (const optimizer_cc::Kind& kind : optimizer_cc::kKinds) {
     if (kind.name != optimizer) continue;
     if (!has_gradient) return false;
-    ORRERY_ASSIGN_OR_RETURN(function, Append(function, kind));
+    ORRERY_ASSIGN_OR_RETURN(function, optimizer_cc::Append(function, kind));
     return true;
   }
   return absl::InvalidArgumentError(
@@ -99,7 +101,7 @@ extern const PassInfo kAppendOptimizerPass = {
     .summary = "appends the update of all parameters: sgd, momentum or adam",
     .options = "optimizer=sgd",
     .run =
-        [](Function& function, const PassOptions& options) {
+        [](ir::Function& function, const PassOptions& options) {
           return AppendOptimizer(function, options.at("optimizer"));
         },
     .idempotent = true,

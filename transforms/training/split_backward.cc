@@ -1,9 +1,10 @@
-#include "transforms/split_backward.h"
+#include "transforms/training/split_backward.h"
 
-#include "transforms/pass.h"
-#include "transforms/rewriter.h"
+#include "transforms/pass/pass.h"
+#include "transforms/pass/rewriter.h"
 
 namespace orrery::transforms {
+namespace split_backward_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -48,11 +49,12 @@ void SplitGroup(Rewriter& r, OpId op) {
 }
 
 }  // namespace
+}  // namespace split_backward_cc
 
 absl::StatusOr<bool> SplitBackward(ir::Function& function) {
-  return Rewrite(function, [](Rewriter& r, OpId op) {
-    if (r.kind(op) == OpKind::kMatMulGrad) SplitProduct(r, op);
-    if (r.kind(op) == OpKind::kLinearGroupGrad) SplitGroup(r, op);
+  return Rewrite(function, [](Rewriter& r, ir::OpId op) {
+    if (r.kind(op) == ir::OpKind::kMatMulGrad) split_backward_cc::SplitProduct(r, op);
+    if (r.kind(op) == ir::OpKind::kLinearGroupGrad) split_backward_cc::SplitGroup(r, op);
   });
 }
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SPLIT_BACKWARD_H_
-#define ORRERY_TRANSFORMS_SPLIT_BACKWARD_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_SPLIT_BACKWARD_H_
+#define ORRERY_TRANSFORMS_TRAINING_SPLIT_BACKWARD_H_
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
@@ -14,4 +14,4 @@ absl::StatusOr<bool> SplitBackward(ir::Function& function);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SPLIT_BACKWARD_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_SPLIT_BACKWARD_H_

@@ -1,12 +1,13 @@
-#include "transforms/split_loss.h"
+#include "transforms/training/split_loss.h"
 
 #include <map>
 #include <string>
 #include <tuple>
 
-#include "transforms/rewriter.h"
+#include "transforms/pass/rewriter.h"
 
 namespace orrery::transforms {
+namespace split_loss_cc {
 namespace {
 
 using ir::OpId;
@@ -57,10 +58,11 @@ class LossSplitter {
 };
 
 }  // namespace
+}  // namespace split_loss_cc
 
 absl::StatusOr<bool> SplitLosses(ir::Function& function, int64_t parts) {
-  LossSplitter splitter(parts);
-  return Rewrite(function, [&](Rewriter& r, OpId op) { splitter.Visit(r, op); });
+  split_loss_cc::LossSplitter splitter(parts);
+  return Rewrite(function, [&](Rewriter& r, ir::OpId op) { splitter.Visit(r, op); });
 }
 
 }  // namespace orrery::transforms

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SPLIT_LOSS_H_
-#define ORRERY_TRANSFORMS_SPLIT_LOSS_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_SPLIT_LOSS_H_
+#define ORRERY_TRANSFORMS_TRAINING_SPLIT_LOSS_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ absl::StatusOr<bool> SplitLosses(ir::Function& function, int64_t parts);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SPLIT_LOSS_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_SPLIT_LOSS_H_

@@ -1,15 +1,16 @@
-#include "transforms/split_loss.h"
+#include "transforms/training/split_loss.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/stage_plan.h"
+#include "transforms/stages/stage_plan.h"
 
 namespace orrery::transforms {
+namespace split_loss_test_cc {
 namespace {
 
 using ir::Function;
@@ -108,4 +109,5 @@ TEST(SplitLosses, PartsAreForward) {
 }
 
 }  // namespace
+}  // namespace split_loss_test_cc
 }  // namespace orrery::transforms

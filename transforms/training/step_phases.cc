@@ -1,11 +1,12 @@
-#include "transforms/step_phases.h"
+#include "transforms/training/step_phases.h"
 
 #include <algorithm>
 
-#include "transforms/fp8_products.h"
 #include "transforms/redistribution/emit.h"
+#include "transforms/training/fp8_products.h"
 
 namespace orrery::transforms {
+namespace step_phases_cc {
 namespace {
 
 using ir::Function;
@@ -38,12 +39,13 @@ void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& pha
 }
 
 }  // namespace
+}  // namespace step_phases_cc
 
-IdTable<OpId, StepPhase> FindPhases(const Function& function) {
-  IdTable<OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
-  IdTable<ValueId, StepPhase> after(function.value_limit(), StepPhase::kForward);
-  for (const OpId op : function.order()) {
-    for (const ValueId operand : function.operands(op)) {
+IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function) {
+  IdTable<ir::OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
+  IdTable<ir::ValueId, StepPhase> after(function.value_limit(), StepPhase::kForward);
+  for (const ir::OpId op : function.order()) {
+    for (const ir::ValueId operand : function.operands(op)) {
       phase[op] = std::max(phase[op], after[operand]);
     }
     StepPhase marks = phase[op];
@@ -51,11 +53,12 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
     if (function.info(op).op_class == ir::OpClass::kOptimizer) marks = StepPhase::kUpdate;
     for (int32_t i = 0; i < function.result_count(op); ++i) after[function.result(op, i)] = marks;
   }
-  MoveRedistributions(function, phase);
+  step_phases_cc::MoveRedistributions(function, phase);
   // A value's uses all belong to the update until one is seen that does not.
-  IdTable<ValueId, char> used(function.value_limit(), 0), used_earlier(function.value_limit(), 0);
+  IdTable<ir::ValueId, char> used(function.value_limit(), 0),
+      used_earlier(function.value_limit(), 0);
   for (const ir::Output& output : function.outputs()) {
-    (IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
+    (step_phases_cc::IsUpdateOutput(output.role) ? used : used_earlier)[output.value] = 1;
   }
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
@@ -65,23 +68,24 @@ IdTable<OpId, StepPhase> FindPhases(const Function& function) {
       update = used[function.result(*op)] != 0 && used_earlier[function.result(*op)] == 0;
     }
     if (update) phase[*op] = StepPhase::kUpdate;
-    for (const ValueId operand : function.operands(*op))
+    for (const ir::ValueId operand : function.operands(*op))
       (update ? used : used_earlier)[operand] = 1;
   }
   return phase;
 }
 
-void SplitBackwardPhase(const Function& function, const IdTable<OpId, int32_t>& stage,
-                        IdTable<OpId, StepPhase>& phase) {
+void SplitBackwardPhase(const ir::Function& function, const IdTable<ir::OpId, int32_t>& stage,
+                        IdTable<ir::OpId, StepPhase>& phase) {
   constexpr int32_t kNobody = -1, kOthers = -2;  // who, by stage, wants the value early or for W
   constexpr int32_t kOneLayer = 2;               // gradients: of a weight and its bias
-  IdTable<ValueId, int32_t> wanted(function.value_limit(), kNobody);
-  IdTable<ValueId, int32_t> leads_to(function.value_limit(), 0);  // so many gradients of weights
+  IdTable<ir::ValueId, int32_t> wanted(function.value_limit(), kNobody);
+  IdTable<ir::ValueId, int32_t> leads_to(function.value_limit(),
+                                         0);  // so many gradients of weights
   for (const ir::Output& output : function.outputs()) {
-    if (!IsUpdateOutput(output.role)) wanted[output.value] = kOthers;
+    if (!step_phases_cc::IsUpdateOutput(output.role)) wanted[output.value] = kOthers;
     if (output.role == ir::OutputRole::kGradient) leads_to[output.value] = 1;
   }
-  const auto want = [&](ValueId value, int32_t by) {
+  const auto want = [&](ir::ValueId value, int32_t by) {
     wanted[value] = wanted[value] == kNobody || wanted[value] == by ? by : kOthers;
   };
   const auto& order = function.order();
@@ -98,30 +102,30 @@ void SplitBackwardPhase(const Function& function, const IdTable<OpId, int32_t>& 
       const int32_t by = wanted[function.result(*op, i)];
       weights = weights && (by == kNobody || by == stage[*op]);
     }
-    for (const ValueId operand : function.operands(*op)) {
+    for (const ir::ValueId operand : function.operands(*op)) {
       leads_to[operand] = std::min(leads_to[operand] + gradients, kOneLayer + 1);
     }
     if (phase[*op] != StepPhase::kBackward) continue;
     if (weights) phase[*op] = StepPhase::kWeights;
-    for (const ValueId operand : function.operands(*op)) {
+    for (const ir::ValueId operand : function.operands(*op)) {
       want(operand, weights ? stage[*op] : kOthers);
     }
   }
 }
 
-IdTable<ValueId, char> FindFixedValues(const Function& function) {
-  IdTable<ValueId, char> fixed(function.value_limit(), 0);
+IdTable<ir::ValueId, char> FindFixedValues(const ir::Function& function) {
+  IdTable<ir::ValueId, char> fixed(function.value_limit(), 0);
   for (const ir::Input& input : function.inputs()) {
     fixed[input.value] = input.role == ir::InputRole::kBuffer ? 1 : 0;
   }
-  for (const OpId op : function.order()) {
+  for (const ir::OpId op : function.order()) {
     const auto operands = function.operands(op);
     const bool none = operands.empty() && function.kind(op) != ir::OpKind::kConstant;
     const bool moves = function.info(op).op_class == ir::OpClass::kCollective &&
                        function.kind(op) != ir::OpKind::kAllSlice;
     if (none || moves) continue;
     const bool all = std::all_of(operands.begin(), operands.end(),
-                                 [&](ValueId operand) { return fixed[operand] != 0; });
+                                 [&](ir::ValueId operand) { return fixed[operand] != 0; });
     for (int32_t i = 0; i < function.result_count(op); ++i) {
       fixed[function.result(op, i)] = all ? 1 : 0;
     }
@@ -130,9 +134,10 @@ IdTable<ValueId, char> FindFixedValues(const Function& function) {
   return fixed;
 }
 
-bool RespreadsForward(const Function& function, const IdTable<OpId, StepPhase>& phase, OpId op) {
-  while (IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
-    const OpId producer = function.producer(function.operands(op)[0]);
+bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
+                      ir::OpId op) {
+  while (step_phases_cc::IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
+    const ir::OpId producer = function.producer(function.operands(op)[0]);
     if (!producer.valid()) return true;
     if (phase[producer] == StepPhase::kForward) return !function.info(producer).seeds_backward;
     op = producer;

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STEP_PHASES_H_
-#define ORRERY_TRANSFORMS_STEP_PHASES_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_STEP_PHASES_H_
+#define ORRERY_TRANSFORMS_TRAINING_STEP_PHASES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,4 +35,4 @@ bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, Step
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_STEP_PHASES_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_STEP_PHASES_H_

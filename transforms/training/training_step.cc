@@ -1,12 +1,13 @@
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
 #include "support/status.h"
-#include "transforms/simplify.h"
+#include "transforms/simplify/simplify.h"
 
 namespace orrery::transforms {
+namespace training_step_cc {
 namespace {
 
 // Whether the function holds a backward pass, or at least the beginning of one.
@@ -39,16 +40,17 @@ absl::Status CheckSize(const ir::Function& function) {
 }
 
 }  // namespace
+}  // namespace training_step_cc
 
 absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options) {
-  const bool simplify = options.simplify && !HasBackward(function);
-  ORRERY_RETURN_IF_ERROR(CheckSize(function));
+  const bool simplify = options.simplify && !training_step_cc::HasBackward(function);
+  ORRERY_RETURN_IF_ERROR(training_step_cc::CheckSize(function));
   ORRERY_RETURN_IF_ERROR(AttachLoss(function, options.loss).status());
   if (simplify) {
     ORRERY_RETURN_IF_ERROR(Simplify(function).status());
     FreezeTables(function);
   }
-  if (options.loss.kind == "none" && !HasLoss(function)) return absl::OkStatus();
+  if (options.loss.kind == "none" && !training_step_cc::HasLoss(function)) return absl::OkStatus();
   ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
   return AppendOptimizer(function, options.optimizer).status();
 }

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_TRAINING_STEP_H_
-#define ORRERY_TRANSFORMS_TRAINING_STEP_H_
+#ifndef ORRERY_TRANSFORMS_TRAINING_TRAINING_STEP_H_
+#define ORRERY_TRANSFORMS_TRAINING_TRAINING_STEP_H_
 
 #include <string>
 
@@ -64,4 +64,4 @@ absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_TRAINING_STEP_H_
+#endif  // ORRERY_TRANSFORMS_TRAINING_TRAINING_STEP_H_

@@ -1,11 +1,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Arithmetic of two and more tensors, and of bits.
 
 namespace orrery::importer {
+namespace binary_cc {
 namespace {
 
 // Input 1 with dimensions of size 1 behind its own, so that these stand from `axis` of input 0 on.
@@ -96,61 +97,68 @@ absl::Status LowerNot(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace binary_cc
 
 extern const OnnxOp kAddOnnxOp = {
-    .type = "Add", .inputs = 2, .lower = LowerBinary<ir::OpKind::kAdd>};
+    .type = "Add", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kAdd>};
 extern const OnnxOp kMulOnnxOp = {
-    .type = "Mul", .inputs = 2, .lower = LowerBinary<ir::OpKind::kMul>};
+    .type = "Mul", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kMul>};
 extern const OnnxOp kSubOnnxOp = {
-    .type = "Sub", .inputs = 2, .lower = LowerBinary<ir::OpKind::kSub>};
+    .type = "Sub", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kSub>};
 extern const OnnxOp kDivOnnxOp = {
-    .type = "Div", .inputs = 2, .lower = LowerBinary<ir::OpKind::kDiv>};
+    .type = "Div", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kDiv>};
 extern const OnnxOp kPowOnnxOp = {
-    .type = "Pow", .inputs = 2, .lower = LowerBinary<ir::OpKind::kPow>};
+    .type = "Pow", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kPow>};
 extern const OnnxOp kPReluOnnxOp = {.type = "PRelu",
                                     .inputs = 2,
 
                                     .weights = 2,
-                                    .lower = LowerPRelu};
-extern const OnnxOp kModOnnxOp = {.type = "Mod", .inputs = 2, .lower = LowerMod};
+                                    .lower = binary_cc::LowerPRelu};
+extern const OnnxOp kModOnnxOp = {.type = "Mod", .inputs = 2, .lower = binary_cc::LowerMod};
 
-extern const OnnxOp kMinOnnxOp = {.type = "Min", .lower = LowerVariadic<ir::OpKind::kMin>};
-extern const OnnxOp kMaxOnnxOp = {.type = "Max", .lower = LowerVariadic<ir::OpKind::kMax>};
-extern const OnnxOp kSumOnnxOp = {.type = "Sum", .lower = LowerVariadic<ir::OpKind::kAdd>};
-extern const OnnxOp kMeanOnnxOp = {.type = "Mean", .lower = LowerMean};
+extern const OnnxOp kMinOnnxOp = {.type = "Min",
+                                  .lower = binary_cc::LowerVariadic<ir::OpKind::kMin>};
+extern const OnnxOp kMaxOnnxOp = {.type = "Max",
+                                  .lower = binary_cc::LowerVariadic<ir::OpKind::kMax>};
+extern const OnnxOp kSumOnnxOp = {.type = "Sum",
+                                  .lower = binary_cc::LowerVariadic<ir::OpKind::kAdd>};
+extern const OnnxOp kMeanOnnxOp = {.type = "Mean", .lower = binary_cc::LowerMean};
 
 extern const OnnxOp kEqualOnnxOp = {
-    .type = "Equal", .inputs = 2, .lower = LowerBinary<ir::OpKind::kEqual>};
+    .type = "Equal", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kEqual>};
 extern const OnnxOp kGreaterOnnxOp = {
-    .type = "Greater", .inputs = 2, .lower = LowerBinary<ir::OpKind::kGreater>};
+    .type = "Greater", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kGreater>};
 extern const OnnxOp kGreaterOrEqualOnnxOp = {
-    .type = "GreaterOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kGreaterOrEqual>};
+    .type = "GreaterOrEqual",
+    .inputs = 2,
+    .lower = binary_cc::LowerBinary<ir::OpKind::kGreaterOrEqual>};
 extern const OnnxOp kLessOnnxOp = {
-    .type = "Less", .inputs = 2, .lower = LowerBinary<ir::OpKind::kLess>};
+    .type = "Less", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kLess>};
 extern const OnnxOp kLessOrEqualOnnxOp = {
-    .type = "LessOrEqual", .inputs = 2, .lower = LowerBinary<ir::OpKind::kLessOrEqual>};
+    .type = "LessOrEqual", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kLessOrEqual>};
 
 extern const OnnxOp kAndOnnxOp = {
-    .type = "And", .inputs = 2, .lower = LowerLogic<ir::OpKind::kAnd, false>};
+    .type = "And", .inputs = 2, .lower = binary_cc::LowerLogic<ir::OpKind::kAnd, false>};
 extern const OnnxOp kOrOnnxOp = {
-    .type = "Or", .inputs = 2, .lower = LowerLogic<ir::OpKind::kOr, false>};
+    .type = "Or", .inputs = 2, .lower = binary_cc::LowerLogic<ir::OpKind::kOr, false>};
 extern const OnnxOp kXorOnnxOp = {
-    .type = "Xor", .inputs = 2, .lower = LowerLogic<ir::OpKind::kXor, false>};
-extern const OnnxOp kNotOnnxOp = {.type = "Not", .lower = LowerNot<false>};
+    .type = "Xor", .inputs = 2, .lower = binary_cc::LowerLogic<ir::OpKind::kXor, false>};
+extern const OnnxOp kNotOnnxOp = {.type = "Not", .lower = binary_cc::LowerNot<false>};
 extern const OnnxOp kBitwiseAndOnnxOp = {.type = "BitwiseAnd",
                                          .inputs = 2,
                                          .since_opset = 18,
-                                         .lower = LowerLogic<ir::OpKind::kAnd, true>};
+                                         .lower = binary_cc::LowerLogic<ir::OpKind::kAnd, true>};
 extern const OnnxOp kBitwiseOrOnnxOp = {.type = "BitwiseOr",
                                         .inputs = 2,
                                         .since_opset = 18,
-                                        .lower = LowerLogic<ir::OpKind::kOr, true>};
+                                        .lower = binary_cc::LowerLogic<ir::OpKind::kOr, true>};
 extern const OnnxOp kBitwiseXorOnnxOp = {.type = "BitwiseXor",
                                          .inputs = 2,
                                          .since_opset = 18,
-                                         .lower = LowerLogic<ir::OpKind::kXor, true>};
+                                         .lower = binary_cc::LowerLogic<ir::OpKind::kXor, true>};
 extern const OnnxOp kBitwiseNotOnnxOp = {
-    .type = "BitwiseNot", .since_opset = 18, .lower = LowerNot<true>};
-extern const OnnxOp kBitShiftOnnxOp = {.type = "BitShift", .inputs = 2, .lower = LowerBitShift};
+    .type = "BitwiseNot", .since_opset = 18, .lower = binary_cc::LowerNot<true>};
+extern const OnnxOp kBitShiftOnnxOp = {
+    .type = "BitShift", .inputs = 2, .lower = binary_cc::LowerBitShift};
 
 }  // namespace orrery::importer

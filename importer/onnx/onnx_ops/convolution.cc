@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/windows.h"
 #include "support/status.h"
 
 // Convolutions.
 
 namespace orrery::importer {
+namespace convolution_cc {
 namespace {
 
 absl::Status LowerConv(NodeContext& c) {
@@ -120,17 +121,20 @@ absl::Status LowerDeformConv(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace convolution_cc
 
 extern const OnnxOp kConvOnnxOp = {
-    .type = "Conv", .inputs = 2, .weights = 0b110, .lower = LowerConv};
+    .type = "Conv", .inputs = 2, .weights = 0b110, .lower = convolution_cc::LowerConv};
 
-extern const OnnxOp kConvTransposeOnnxOp = {
-    .type = "ConvTranspose", .inputs = 2, .weights = 0b110, .lower = LowerConvTranspose};
+extern const OnnxOp kConvTransposeOnnxOp = {.type = "ConvTranspose",
+                                            .inputs = 2,
+                                            .weights = 0b110,
+                                            .lower = convolution_cc::LowerConvTranspose};
 
 extern const OnnxOp kDeformConvOnnxOp = {.type = "DeformConv",
                                          .inputs = 3,
                                          .since_opset = 19,
                                          .weights = 0b1010,
-                                         .lower = LowerDeformConv};
+                                         .lower = convolution_cc::LowerDeformConv};
 
 }  // namespace orrery::importer

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // ONNX ops whose result has a size that depends on data. They become constants where the data is
 // known; a training step of unknown size cannot be simulated.
 
 namespace orrery::importer {
+namespace data_dependent_cc {
 namespace {
 
 absl::Status DependsOnData(const NodeContext& c, int i) {
@@ -125,11 +126,13 @@ absl::Status LowerUnique(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace data_dependent_cc
 
-extern const OnnxOp kNonZeroOnnxOp = {.type = "NonZero", .lower = LowerNonZero};
+extern const OnnxOp kNonZeroOnnxOp = {.type = "NonZero", .lower = data_dependent_cc::LowerNonZero};
 
-extern const OnnxOp kCompressOnnxOp = {.type = "Compress", .inputs = 2, .lower = LowerCompress};
+extern const OnnxOp kCompressOnnxOp = {
+    .type = "Compress", .inputs = 2, .lower = data_dependent_cc::LowerCompress};
 
-extern const OnnxOp kUniqueOnnxOp = {.type = "Unique", .lower = LowerUnique};
+extern const OnnxOp kUniqueOnnxOp = {.type = "Unique", .lower = data_dependent_cc::LowerUnique};
 
 }  // namespace orrery::importer

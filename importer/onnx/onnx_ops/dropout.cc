@@ -1,13 +1,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Dropout. A node of inference is the identity: one without the input training_mode, or where that
 // is false. A node whose training_mode is not known before the step runs is one of training.
 
 namespace orrery::importer {
+namespace dropout_cc {
 namespace {
 
 constexpr int kRatio = 1;
@@ -40,8 +41,10 @@ absl::Status LowerDropout(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace dropout_cc
 
 // Before opset 7 the attribute `is_test` told training from inference.
-extern const OnnxOp kDropoutOnnxOp = {.type = "Dropout", .since_opset = 7, .lower = LowerDropout};
+extern const OnnxOp kDropoutOnnxOp = {
+    .type = "Dropout", .since_opset = 7, .lower = dropout_cc::LowerDropout};
 
 }  // namespace orrery::importer

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Einsum: equations with blanks, ellipses and results left out become the plain ones of the IR,
@@ -13,6 +13,7 @@
 // pair by pair.
 
 namespace orrery::importer {
+namespace einsum_cc {
 namespace {
 
 struct Term {
@@ -205,7 +206,8 @@ absl::Status LowerEinsum(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace einsum_cc
 
-extern const OnnxOp kEinsumOnnxOp = {.type = "Einsum", .lower = LowerEinsum};
+extern const OnnxOp kEinsumOnnxOp = {.type = "Einsum", .lower = einsum_cc::LowerEinsum};
 
 }  // namespace orrery::importer

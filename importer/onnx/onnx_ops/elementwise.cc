@@ -1,8 +1,9 @@
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 
 // ONNX ops that are one op of the IR, with the same operands and no attributes.
 
 namespace orrery::importer {
+namespace elementwise_cc {
 namespace {
 
 template <ir::OpKind kind>
@@ -11,10 +12,12 @@ absl::Status LowerUnary(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace elementwise_cc
 
 extern const OnnxOp kIdentityOnnxOp = {.type = "Identity",
-                                       .lower = LowerUnary<ir::OpKind::kIdentity>};
+                                       .lower = elementwise_cc::LowerUnary<ir::OpKind::kIdentity>};
 
-extern const OnnxOp kReluOnnxOp = {.type = "Relu", .lower = LowerUnary<ir::OpKind::kRelu>};
+extern const OnnxOp kReluOnnxOp = {.type = "Relu",
+                                   .lower = elementwise_cc::LowerUnary<ir::OpKind::kRelu>};
 
 }  // namespace orrery::importer

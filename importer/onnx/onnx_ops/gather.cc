@@ -3,11 +3,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/ops/movement.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace gather_cc {
 namespace {
 
 using ir::kToTheEnd;
@@ -76,21 +77,29 @@ absl::Status LowerScatterND(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace gather_cc
 
 // Input 0 is the table of an embedding.
 extern const OnnxOp kGatherOnnxOp = {
-    .type = "Gather", .inputs = 2, .weights = 0b1, .lower = LowerGather};
+    .type = "Gather", .inputs = 2, .weights = 0b1, .lower = gather_cc::LowerGather};
 
 extern const OnnxOp kGatherElementsOnnxOp = {
-    .type = "GatherElements", .inputs = 2, .lower = LowerAlongAxis<ir::OpKind::kGatherElements>};
+    .type = "GatherElements",
+    .inputs = 2,
+    .lower = gather_cc::LowerAlongAxis<ir::OpKind::kGatherElements>};
 
 extern const OnnxOp kScatterElementsOnnxOp = {
-    .type = "ScatterElements", .inputs = 3, .lower = LowerAlongAxis<ir::OpKind::kScatterElements>};
+    .type = "ScatterElements",
+    .inputs = 3,
+    .lower = gather_cc::LowerAlongAxis<ir::OpKind::kScatterElements>};
 
 // The name of ScatterElements before opset 11.
 extern const OnnxOp kScatterOnnxOp = {
-    .type = "Scatter", .inputs = 3, .lower = LowerAlongAxis<ir::OpKind::kScatterElements>};
+    .type = "Scatter",
+    .inputs = 3,
+    .lower = gather_cc::LowerAlongAxis<ir::OpKind::kScatterElements>};
 
-extern const OnnxOp kScatterNDOnnxOp = {.type = "ScatterND", .inputs = 3, .lower = LowerScatterND};
+extern const OnnxOp kScatterNDOnnxOp = {
+    .type = "ScatterND", .inputs = 3, .lower = gather_cc::LowerScatterND};
 
 }  // namespace orrery::importer

@@ -2,10 +2,11 @@
 #include <optional>
 #include <vector>
 
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace gather_nd_cc {
 namespace {
 
 bool HasRows(const NodeContext& c, ir::ValueId value, int64_t rows) {
@@ -83,7 +84,9 @@ absl::Status LowerGatherND(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace gather_nd_cc
 
-extern const OnnxOp kGatherNDOnnxOp = {.type = "GatherND", .inputs = 2, .lower = LowerGatherND};
+extern const OnnxOp kGatherNDOnnxOp = {
+    .type = "GatherND", .inputs = 2, .lower = gather_nd_cc::LowerGatherND};
 
 }  // namespace orrery::importer

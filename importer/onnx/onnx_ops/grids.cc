@@ -5,14 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
+#include "importer/onnx/tensor_values.h"
 #include "support/status.h"
 
 // ONNX ops that are tables of numbers, or work by one: windows, sampling grids, columns.
 
 namespace orrery::importer {
+namespace grids_cc {
 namespace {
 
 // A window is a sum of cosines over one period.
@@ -195,20 +196,22 @@ absl::Status LowerCol2Im(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace grids_cc
 
 extern const OnnxOp kHannWindowOnnxOp = {
-    .type = "HannWindow", .since_opset = 17, .lower = LowerWindow<kHann>};
+    .type = "HannWindow", .since_opset = 17, .lower = grids_cc::LowerWindow<grids_cc::kHann>};
 
 extern const OnnxOp kHammingWindowOnnxOp = {
-    .type = "HammingWindow", .since_opset = 17, .lower = LowerWindow<kHamming>};
+    .type = "HammingWindow", .since_opset = 17, .lower = grids_cc::LowerWindow<grids_cc::kHamming>};
 
-extern const OnnxOp kBlackmanWindowOnnxOp = {
-    .type = "BlackmanWindow", .since_opset = 17, .lower = LowerWindow<kBlackman>};
+extern const OnnxOp kBlackmanWindowOnnxOp = {.type = "BlackmanWindow",
+                                             .since_opset = 17,
+                                             .lower = grids_cc::LowerWindow<grids_cc::kBlackman>};
 
 extern const OnnxOp kAffineGridOnnxOp = {
-    .type = "AffineGrid", .inputs = 2, .since_opset = 20, .lower = LowerAffineGrid};
+    .type = "AffineGrid", .inputs = 2, .since_opset = 20, .lower = grids_cc::LowerAffineGrid};
 
 extern const OnnxOp kCol2ImOnnxOp = {
-    .type = "Col2Im", .inputs = 3, .since_opset = 18, .lower = LowerCol2Im};
+    .type = "Col2Im", .inputs = 3, .since_opset = 18, .lower = grids_cc::LowerCol2Im};
 
 }  // namespace orrery::importer

@@ -3,10 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace join_cc {
 namespace {
 
 // Parts of no elements are left out, as long as others are there.
@@ -70,10 +71,13 @@ absl::Status LowerSplit(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace join_cc
 
 // Before opset 4 the axis could be left out.
-extern const OnnxOp kConcatOnnxOp = {.type = "Concat", .since_opset = 4, .lower = LowerConcat};
+extern const OnnxOp kConcatOnnxOp = {
+    .type = "Concat", .since_opset = 4, .lower = join_cc::LowerConcat};
 
-extern const OnnxOp kSplitOnnxOp = {.type = "Split", .since_opset = 2, .lower = LowerSplit};
+extern const OnnxOp kSplitOnnxOp = {
+    .type = "Split", .since_opset = 2, .lower = join_cc::LowerSplit};
 
 }  // namespace orrery::importer

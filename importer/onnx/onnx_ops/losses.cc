@@ -2,12 +2,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Losses that a graph computes itself: the likelihood of each row's label, and its sum or mean.
 
 namespace orrery::importer {
+namespace losses_cc {
 namespace {
 
 absl::StatusOr<ir::ValueId> Total(NodeContext& c, ir::ValueId value) {
@@ -62,18 +63,23 @@ absl::Status LowerSoftmaxCrossEntropyLoss(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace losses_cc
 
 extern const OnnxOp kNegativeLogLikelihoodLossOnnxOp = {
-    .type = "NegativeLogLikelihoodLoss", .inputs = 2, .lower = LowerNegativeLogLikelihoodLoss};
+    .type = "NegativeLogLikelihoodLoss",
+    .inputs = 2,
+    .lower = losses_cc::LowerNegativeLogLikelihoodLoss};
 
 extern const OnnxOp kSoftmaxCrossEntropyLossOnnxOp = {
-    .type = "SoftmaxCrossEntropyLoss", .inputs = 2, .lower = LowerSoftmaxCrossEntropyLoss};
+    .type = "SoftmaxCrossEntropyLoss",
+    .inputs = 2,
+    .lower = losses_cc::LowerSoftmaxCrossEntropyLoss};
 
 // Of ONNX Runtime's training graphs; `ignore_index` is its last input.
 extern const OnnxOp kMicrosoftSoftmaxCrossEntropyLossInternalOnnxOp = {
     .type = "SoftmaxCrossEntropyLossInternal",
     .domain = "com.microsoft",
     .inputs = 2,
-    .lower = LowerSoftmaxCrossEntropyLoss};
+    .lower = losses_cc::LowerSoftmaxCrossEntropyLoss};
 
 }  // namespace orrery::importer

@@ -4,10 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace matmul_cc {
 namespace {
 
 // A vector before the product is a row that vanishes from the result, one behind it a column.
@@ -72,12 +73,13 @@ absl::Status LowerGemm(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace matmul_cc
 
 extern const OnnxOp kMatMulOnnxOp = {
-    .type = "MatMul", .inputs = 2, .weights = 0b10, .lower = LowerMatMul};
+    .type = "MatMul", .inputs = 2, .weights = 0b10, .lower = matmul_cc::LowerMatMul};
 
 // Opset 6 says by the attribute `broadcast` whether C broadcasts; that it does shows anyway.
 extern const OnnxOp kGemmOnnxOp = {
-    .type = "Gemm", .inputs = 2, .since_opset = 6, .weights = 0b110, .lower = LowerGemm};
+    .type = "Gemm", .inputs = 2, .since_opset = 6, .weights = 0b110, .lower = matmul_cc::LowerGemm};
 
 }  // namespace orrery::importer

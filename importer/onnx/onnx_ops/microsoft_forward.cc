@@ -1,11 +1,12 @@
 #include <vector>
 
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Forward ops of ONNX Runtime: kernels that its optimizer has fused.
 
 namespace orrery::importer {
+namespace microsoft_forward_cc {
 namespace {
 
 const ir::AttributeSet kTanh = {{"approximate", "tanh"}};
@@ -91,44 +92,51 @@ absl::Status LowerRmsNorm(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace microsoft_forward_cc
 
-extern const OnnxOp kMicrosoftBiasGeluOnnxOp = {
-    .type = "BiasGelu", .domain = kMicrosoft, .inputs = 2, .weights = 0b10, .lower = LowerBiasGelu};
+extern const OnnxOp kMicrosoftBiasGeluOnnxOp = {.type = "BiasGelu",
+                                                .domain = kMicrosoft,
+                                                .inputs = 2,
+                                                .weights = 0b10,
+                                                .lower = microsoft_forward_cc::LowerBiasGelu};
 
-extern const OnnxOp kMicrosoftFastGeluOnnxOp = {
-    .type = "FastGelu", .domain = kMicrosoft, .weights = 0b10, .lower = LowerFastGelu};
+extern const OnnxOp kMicrosoftFastGeluOnnxOp = {.type = "FastGelu",
+                                                .domain = kMicrosoft,
+                                                .weights = 0b10,
+                                                .lower = microsoft_forward_cc::LowerFastGelu};
 
 extern const OnnxOp kMicrosoftFusedMatMulOnnxOp = {.type = "FusedMatMul",
                                                    .domain = kMicrosoft,
                                                    .inputs = 2,
                                                    .weights = 0b10,
-                                                   .lower = LowerFusedMatMul};
+                                                   .lower = microsoft_forward_cc::LowerFusedMatMul};
 
 extern const OnnxOp kMicrosoftGeluOnnxOp = {
-    .type = "Gelu", .domain = kMicrosoft, .lower = LowerGelu};
+    .type = "Gelu", .domain = kMicrosoft, .lower = microsoft_forward_cc::LowerGelu};
 
 extern const OnnxOp kMicrosoftQuickGeluOnnxOp = {
-    .type = "QuickGelu", .domain = kMicrosoft, .lower = LowerQuickGelu};
+    .type = "QuickGelu", .domain = kMicrosoft, .lower = microsoft_forward_cc::LowerQuickGelu};
 
 // ONNX Runtime has it in ONNX's own domain.
-extern const OnnxOp kSimplifiedLayerNormalizationOnnxOp = {.type = "SimplifiedLayerNormalization",
-                                                           .domain = kAnyDomain,
-                                                           .inputs = 2,
-                                                           .weights = 0b10,
-                                                           .lower = LowerRmsNorm};
+extern const OnnxOp kSimplifiedLayerNormalizationOnnxOp = {
+    .type = "SimplifiedLayerNormalization",
+    .domain = kAnyDomain,
+    .inputs = 2,
+    .weights = 0b10,
+    .lower = microsoft_forward_cc::LowerRmsNorm};
 
 extern const OnnxOp kMicrosoftSkipLayerNormalizationOnnxOp = {
     .type = "SkipLayerNormalization",
     .domain = kMicrosoft,
     .inputs = 3,
     .weights = 0b11100,
-    .lower = LowerSkipNorm<ir::OpKind::kLayerNorm>};
+    .lower = microsoft_forward_cc::LowerSkipNorm<ir::OpKind::kLayerNorm>};
 
 extern const OnnxOp kMicrosoftSkipSimplifiedLayerNormalizationOnnxOp = {
     .type = "SkipSimplifiedLayerNormalization",
     .domain = kMicrosoft,
     .inputs = 3,
     .weights = 0b1100,
-    .lower = LowerSkipNorm<ir::OpKind::kRmsNorm>};
+    .lower = microsoft_forward_cc::LowerSkipNorm<ir::OpKind::kRmsNorm>};
 
 }  // namespace orrery::importer

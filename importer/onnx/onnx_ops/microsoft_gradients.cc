@@ -2,13 +2,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/windows.h"
 #include "support/status.h"
 
 // Gradient ops of ONNX Runtime's training graphs. Their first input is the gradient of the result.
 
 namespace orrery::importer {
+namespace microsoft_gradients_cc {
 namespace {
 
 // What the function `of` has saved, and the attributes of its gradient.
@@ -134,78 +135,103 @@ absl::Status LowerCrossEntropyGrad(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace microsoft_gradients_cc
 
-extern const OnnxOp kMicrosoftBiasFastGeluGrad_dXOnnxOp = {.type = "BiasFastGeluGrad_dX",
-                                                           .domain = kMicrosoft,
-                                                           .inputs = 3,
-                                                           .lower = LowerBiasFastGeluGrad};
+extern const OnnxOp kMicrosoftBiasFastGeluGrad_dXOnnxOp = {
+    .type = "BiasFastGeluGrad_dX",
+    .domain = kMicrosoft,
+    .inputs = 3,
+    .lower = microsoft_gradients_cc::LowerBiasFastGeluGrad};
 
 extern const OnnxOp kMicrosoftBiasGeluGrad_dXOnnxOp = {
-    .type = "BiasGeluGrad_dX", .domain = kMicrosoft, .inputs = 3, .lower = LowerBiasGeluGrad};
+    .type = "BiasGeluGrad_dX",
+    .domain = kMicrosoft,
+    .inputs = 3,
+    .lower = microsoft_gradients_cc::LowerBiasGeluGrad};
 
-extern const OnnxOp kMicrosoftConvGradOnnxOp = {
-    .type = "ConvGrad", .domain = kMicrosoft, .inputs = 3, .lower = LowerConvGrad};
+extern const OnnxOp kMicrosoftConvGradOnnxOp = {.type = "ConvGrad",
+                                                .domain = kMicrosoft,
+                                                .inputs = 3,
+                                                .lower = microsoft_gradients_cc::LowerConvGrad};
 
 extern const OnnxOp kMicrosoftDropoutGradOnnxOp = {
-    .type = "DropoutGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerDropoutGrad};
+    .type = "DropoutGrad",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = microsoft_gradients_cc::LowerDropoutGrad};
 
 extern const OnnxOp kMicrosoftFastGeluGradOnnxOp = {
-    .type = "FastGeluGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerFastGeluGrad};
+    .type = "FastGeluGrad",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = microsoft_gradients_cc::LowerFastGeluGrad};
 
-extern const OnnxOp kMicrosoftGatherGradOnnxOp = {
-    .type = "GatherGrad", .domain = kMicrosoft, .inputs = 3, .lower = LowerGatherGrad};
+extern const OnnxOp kMicrosoftGatherGradOnnxOp = {.type = "GatherGrad",
+                                                  .domain = kMicrosoft,
+                                                  .inputs = 3,
+                                                  .lower = microsoft_gradients_cc::LowerGatherGrad};
 
-extern const OnnxOp kMicrosoftGeluGradOnnxOp = {
-    .type = "GeluGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerGeluGrad};
+extern const OnnxOp kMicrosoftGeluGradOnnxOp = {.type = "GeluGrad",
+                                                .domain = kMicrosoft,
+                                                .inputs = 2,
+                                                .lower = microsoft_gradients_cc::LowerGeluGrad};
 
-extern const OnnxOp kMicrosoftLayerNormalizationGradOnnxOp = {.type = "LayerNormalizationGrad",
-                                                              .domain = kMicrosoft,
-                                                              .inputs = 5,
-                                                              .lower = LowerLayerNormalizationGrad};
+extern const OnnxOp kMicrosoftLayerNormalizationGradOnnxOp = {
+    .type = "LayerNormalizationGrad",
+    .domain = kMicrosoft,
+    .inputs = 5,
+    .lower = microsoft_gradients_cc::LowerLayerNormalizationGrad};
 
 extern const OnnxOp kMicrosoftLogSoftmaxGradOnnxOp = {
     .type = "LogSoftmaxGrad",
     .domain = kMicrosoft,
     .inputs = 2,
-    .lower = LowerSoftmaxGrad<ir::OpKind::kLogSoftmaxGrad, false>};
+    .lower = microsoft_gradients_cc::LowerSoftmaxGrad<ir::OpKind::kLogSoftmaxGrad, false>};
 
 extern const OnnxOp kMicrosoftLogSoftmaxGrad_13OnnxOp = {
     .type = "LogSoftmaxGrad_13",
     .domain = kMicrosoft,
     .inputs = 2,
-    .lower = LowerSoftmaxGrad<ir::OpKind::kLogSoftmaxGrad, true>};
+    .lower = microsoft_gradients_cc::LowerSoftmaxGrad<ir::OpKind::kLogSoftmaxGrad, true>};
 
-extern const OnnxOp kMicrosoftReluGradOnnxOp = {
-    .type = "ReluGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerReluGrad};
+extern const OnnxOp kMicrosoftReluGradOnnxOp = {.type = "ReluGrad",
+                                                .domain = kMicrosoft,
+                                                .inputs = 2,
+                                                .lower = microsoft_gradients_cc::LowerReluGrad};
 
 extern const OnnxOp kMicrosoftSigmoidGradOnnxOp = {
-    .type = "SigmoidGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerSigmoidGrad};
+    .type = "SigmoidGrad",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = microsoft_gradients_cc::LowerSigmoidGrad};
 
 extern const OnnxOp kMicrosoftSoftmaxCrossEntropyLossGradOnnxOp = {
     .type = "SoftmaxCrossEntropyLossGrad",
     .domain = kAnyDomain,
     .inputs = 3,
-    .lower = LowerCrossEntropyGrad};
+    .lower = microsoft_gradients_cc::LowerCrossEntropyGrad};
 
 extern const OnnxOp kMicrosoftSoftmaxCrossEntropyLossInternalGradOnnxOp = {
     .type = "SoftmaxCrossEntropyLossInternalGrad",
     .domain = kMicrosoft,
     .inputs = 3,
-    .lower = LowerCrossEntropyGrad};
+    .lower = microsoft_gradients_cc::LowerCrossEntropyGrad};
 
 extern const OnnxOp kMicrosoftSoftmaxGradOnnxOp = {
     .type = "SoftmaxGrad",
     .domain = kMicrosoft,
     .inputs = 2,
-    .lower = LowerSoftmaxGrad<ir::OpKind::kSoftmaxGrad, false>};
+    .lower = microsoft_gradients_cc::LowerSoftmaxGrad<ir::OpKind::kSoftmaxGrad, false>};
 
 extern const OnnxOp kMicrosoftSoftmaxGrad_13OnnxOp = {
     .type = "SoftmaxGrad_13",
     .domain = kMicrosoft,
     .inputs = 2,
-    .lower = LowerSoftmaxGrad<ir::OpKind::kSoftmaxGrad, true>};
+    .lower = microsoft_gradients_cc::LowerSoftmaxGrad<ir::OpKind::kSoftmaxGrad, true>};
 
-extern const OnnxOp kMicrosoftTanhGradOnnxOp = {
-    .type = "TanhGrad", .domain = kMicrosoft, .inputs = 2, .lower = LowerTanhGrad};
+extern const OnnxOp kMicrosoftTanhGradOnnxOp = {.type = "TanhGrad",
+                                                .domain = kMicrosoft,
+                                                .inputs = 2,
+                                                .lower = microsoft_gradients_cc::LowerTanhGrad};
 
 }  // namespace orrery::importer

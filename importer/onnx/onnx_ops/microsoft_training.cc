@@ -2,12 +2,13 @@
 #include <string>
 #include <vector>
 
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // What else stands in ONNX Runtime's training graphs: sums of gradients and optimizers.
 
 namespace orrery::importer {
+namespace microsoft_training_cc {
 namespace {
 
 absl::Status LowerAccumulator(NodeContext& c) {
@@ -58,19 +59,28 @@ absl::Status LowerAdam(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace microsoft_training_cc
 
-extern const OnnxOp kMicrosoftAdamOptimizerOnnxOp = {
-    .type = "AdamOptimizer", .domain = kMicrosoft, .inputs = 6, .lower = LowerAdam};
+extern const OnnxOp kMicrosoftAdamOptimizerOnnxOp = {.type = "AdamOptimizer",
+                                                     .domain = kMicrosoft,
+                                                     .inputs = 6,
+                                                     .lower = microsoft_training_cc::LowerAdam};
 
-extern const OnnxOp kMicrosoftBroadcastGradientArgsOnnxOp = {.type = "BroadcastGradientArgs",
-                                                             .domain = kMicrosoft,
-                                                             .inputs = 2,
-                                                             .lower = LowerBroadcastGradientArgs};
+extern const OnnxOp kMicrosoftBroadcastGradientArgsOnnxOp = {
+    .type = "BroadcastGradientArgs",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = microsoft_training_cc::LowerBroadcastGradientArgs};
 
 extern const OnnxOp kMicrosoftInPlaceAccumulatorOnnxOp = {
-    .type = "InPlaceAccumulator", .domain = kMicrosoft, .inputs = 2, .lower = LowerAccumulator};
+    .type = "InPlaceAccumulator",
+    .domain = kMicrosoft,
+    .inputs = 2,
+    .lower = microsoft_training_cc::LowerAccumulator};
 
-extern const OnnxOp kMicrosoftSGDOptimizerOnnxOp = {
-    .type = "SGDOptimizer", .domain = kMicrosoft, .inputs = 3, .lower = LowerSgd};
+extern const OnnxOp kMicrosoftSGDOptimizerOnnxOp = {.type = "SGDOptimizer",
+                                                    .domain = kMicrosoft,
+                                                    .inputs = 3,
+                                                    .lower = microsoft_training_cc::LowerSgd};
 
 }  // namespace orrery::importer

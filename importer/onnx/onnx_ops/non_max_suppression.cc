@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace non_max_suppression_cc {
 namespace {
 
 struct Box {
@@ -103,8 +104,11 @@ absl::Status LowerNonMaxSuppression(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace non_max_suppression_cc
 
 extern const OnnxOp kNonMaxSuppressionOnnxOp = {
-    .type = "NonMaxSuppression", .inputs = 2, .lower = LowerNonMaxSuppression};
+    .type = "NonMaxSuppression",
+    .inputs = 2,
+    .lower = non_max_suppression_cc::LowerNonMaxSuppression};
 
 }  // namespace orrery::importer

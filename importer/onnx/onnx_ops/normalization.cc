@@ -2,13 +2,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/op_info.h"
 #include "support/status.h"
 
 // Normalizations: by layer, batch, instance, group, and across channels.
 
 namespace orrery::importer {
+namespace normalization_cc {
 namespace {
 
 // Where scale and bias broadcast to what is normalized: by ones, then as the graph says.
@@ -97,29 +98,36 @@ absl::Status LowerLrn(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace normalization_cc
 
 extern const OnnxOp kLayerNormalizationOnnxOp = {
-    .type = "LayerNormalization", .inputs = 2, .weights = 0b110, .lower = LowerLayerNormalization};
+    .type = "LayerNormalization",
+    .inputs = 2,
+    .weights = 0b110,
+    .lower = normalization_cc::LowerLayerNormalization};
 
 // Before opset 6 inputs were told apart by the attribute `consumed_inputs`.
-extern const OnnxOp kBatchNormalizationOnnxOp = {.type = "BatchNormalization",
-                                                 .inputs = 5,
-                                                 .since_opset = 6,
-                                                 .weights = 0b11110,
-                                                 .lower = LowerBatchNormalization};
+extern const OnnxOp kBatchNormalizationOnnxOp = {
+    .type = "BatchNormalization",
+    .inputs = 5,
+    .since_opset = 6,
+    .weights = 0b11110,
+    .lower = normalization_cc::LowerBatchNormalization};
 
-extern const OnnxOp kInstanceNormalizationOnnxOp = {.type = "InstanceNormalization",
-                                                    .inputs = 3,
-                                                    .weights = 0b110,
-                                                    .lower = LowerInstanceNormalization};
+extern const OnnxOp kInstanceNormalizationOnnxOp = {
+    .type = "InstanceNormalization",
+    .inputs = 3,
+    .weights = 0b110,
+    .lower = normalization_cc::LowerInstanceNormalization};
 
 // Scale and bias are one a group until opset 20, one a channel from then on.
-extern const OnnxOp kGroupNormalizationOnnxOp = {.type = "GroupNormalization",
-                                                 .inputs = 3,
-                                                 .since_opset = 18,
-                                                 .weights = 0b110,
-                                                 .lower = LowerGroupNormalization};
+extern const OnnxOp kGroupNormalizationOnnxOp = {
+    .type = "GroupNormalization",
+    .inputs = 3,
+    .since_opset = 18,
+    .weights = 0b110,
+    .lower = normalization_cc::LowerGroupNormalization};
 
-extern const OnnxOp kLRNOnnxOp = {.type = "LRN", .lower = LowerLrn};
+extern const OnnxOp kLRNOnnxOp = {.type = "LRN", .lower = normalization_cc::LowerLrn};
 
 }  // namespace orrery::importer

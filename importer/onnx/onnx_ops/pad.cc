@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/ops/movement.h"
 #include "support/status.h"
 
 // ONNX ops that put something around a tensor, or cut it off.
 
 namespace orrery::importer {
+namespace pad_cc {
 namespace {
 
 using ir::kToTheEnd;
@@ -153,14 +154,15 @@ absl::Status LowerTile(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace pad_cc
 
-extern const OnnxOp kPadOnnxOp = {.type = "Pad", .since_opset = 2, .lower = LowerPad};
+extern const OnnxOp kPadOnnxOp = {.type = "Pad", .since_opset = 2, .lower = pad_cc::LowerPad};
 
 extern const OnnxOp kCenterCropPadOnnxOp = {
-    .type = "CenterCropPad", .inputs = 2, .since_opset = 18, .lower = LowerCenterCropPad};
+    .type = "CenterCropPad", .inputs = 2, .since_opset = 18, .lower = pad_cc::LowerCenterCropPad};
 
 // Before opset 6 inputs were one number of tiles and one axis.
 extern const OnnxOp kTileOnnxOp = {
-    .type = "Tile", .inputs = 2, .since_opset = 6, .lower = LowerTile};
+    .type = "Tile", .inputs = 2, .since_opset = 6, .lower = pad_cc::LowerTile};
 
 }  // namespace orrery::importer

@@ -1,13 +1,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/windows.h"
 #include "support/status.h"
 
 // Pools, of windows and of whole images.
 
 namespace orrery::importer {
+namespace pool_cc {
 namespace {
 
 absl::StatusOr<ir::AttributeSet> PoolAttributes(NodeContext& c) {
@@ -64,20 +65,23 @@ absl::Status LowerGlobal(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace pool_cc
 
-extern const OnnxOp kMaxPoolOnnxOp = {.type = "MaxPool", .lower = LowerMaxPool};
+extern const OnnxOp kMaxPoolOnnxOp = {.type = "MaxPool", .lower = pool_cc::LowerMaxPool};
 
-extern const OnnxOp kAveragePoolOnnxOp = {.type = "AveragePool", .lower = LowerAveragePool};
+extern const OnnxOp kAveragePoolOnnxOp = {.type = "AveragePool",
+                                          .lower = pool_cc::LowerAveragePool};
 
-extern const OnnxOp kLpPoolOnnxOp = {.type = "LpPool", .since_opset = 2, .lower = LowerLpPool};
+extern const OnnxOp kLpPoolOnnxOp = {
+    .type = "LpPool", .since_opset = 2, .lower = pool_cc::LowerLpPool};
 
 extern const OnnxOp kGlobalLpPoolOnnxOp = {
-    .type = "GlobalLpPool", .since_opset = 2, .lower = LowerGlobalLpPool};
+    .type = "GlobalLpPool", .since_opset = 2, .lower = pool_cc::LowerGlobalLpPool};
 
-extern const OnnxOp kGlobalAveragePoolOnnxOp = {.type = "GlobalAveragePool",
-                                                .lower = LowerGlobal<ir::OpKind::kReduceMean>};
+extern const OnnxOp kGlobalAveragePoolOnnxOp = {
+    .type = "GlobalAveragePool", .lower = pool_cc::LowerGlobal<ir::OpKind::kReduceMean>};
 
 extern const OnnxOp kGlobalMaxPoolOnnxOp = {.type = "GlobalMaxPool",
-                                            .lower = LowerGlobal<ir::OpKind::kReduceMax>};
+                                            .lower = pool_cc::LowerGlobal<ir::OpKind::kReduceMax>};
 
 }  // namespace orrery::importer

@@ -2,13 +2,14 @@
 #include <string>
 #include <vector>
 
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
 #include "support/status.h"
 
 // Between real numbers and whole ones.
 
 namespace orrery::importer {
+namespace quantize_cc {
 namespace {
 
 using ir::OpKind;
@@ -80,12 +81,13 @@ absl::Status LowerDynamicQuantizeLinear(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace quantize_cc
 
 extern const OnnxOp kQuantizeLinearOnnxOp = {
-    .type = "QuantizeLinear", .inputs = 2, .lower = LowerQuantizeLinear};
+    .type = "QuantizeLinear", .inputs = 2, .lower = quantize_cc::LowerQuantizeLinear};
 extern const OnnxOp kDequantizeLinearOnnxOp = {
-    .type = "DequantizeLinear", .inputs = 2, .lower = LowerDequantizeLinear};
-extern const OnnxOp kDynamicQuantizeLinearOnnxOp = {.type = "DynamicQuantizeLinear",
-                                                    .lower = LowerDynamicQuantizeLinear};
+    .type = "DequantizeLinear", .inputs = 2, .lower = quantize_cc::LowerDequantizeLinear};
+extern const OnnxOp kDynamicQuantizeLinearOnnxOp = {
+    .type = "DynamicQuantizeLinear", .lower = quantize_cc::LowerDynamicQuantizeLinear};
 
 }  // namespace orrery::importer

@@ -2,14 +2,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/windows.h"
 #include "support/status.h"
 
 // Products of quantized numbers: whole ones in i32 for those that end in -Integer, and real ones
 // between dequantization and quantization for those that begin with QLinear-.
 
 namespace orrery::importer {
+namespace quantized_products_cc {
 namespace {
 
 using ir::OpKind;
@@ -108,14 +109,19 @@ absl::Status LowerQLinearConv(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace quantized_products_cc
 
-extern const OnnxOp kMatMulIntegerOnnxOp = {
-    .type = "MatMulInteger", .inputs = 2, .weights = 0b10, .lower = LowerMatMulInteger};
-extern const OnnxOp kConvIntegerOnnxOp = {
-    .type = "ConvInteger", .inputs = 2, .weights = 0b10, .lower = LowerConvInteger};
+extern const OnnxOp kMatMulIntegerOnnxOp = {.type = "MatMulInteger",
+                                            .inputs = 2,
+                                            .weights = 0b10,
+                                            .lower = quantized_products_cc::LowerMatMulInteger};
+extern const OnnxOp kConvIntegerOnnxOp = {.type = "ConvInteger",
+                                          .inputs = 2,
+                                          .weights = 0b10,
+                                          .lower = quantized_products_cc::LowerConvInteger};
 extern const OnnxOp kQLinearMatMulOnnxOp = {
-    .type = "QLinearMatMul", .inputs = 8, .lower = LowerQLinearMatMul};
+    .type = "QLinearMatMul", .inputs = 8, .lower = quantized_products_cc::LowerQLinearMatMul};
 extern const OnnxOp kQLinearConvOnnxOp = {
-    .type = "QLinearConv", .inputs = 8, .lower = LowerQLinearConv};
+    .type = "QLinearConv", .inputs = 8, .lower = quantized_products_cc::LowerQLinearConv};
 
 }  // namespace orrery::importer

@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
 #include "support/status.h"
 
 // ONNX ops that make random numbers. Their types count; evaluated, all numbers are the mean.
 
 namespace orrery::importer {
+namespace random_cc {
 namespace {
 
 double MeanOf(NodeContext& c) {
@@ -71,21 +72,23 @@ absl::Status LowerMultinomial(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace random_cc
 
 extern const OnnxOp kRandomNormalOnnxOp = {
-    .type = "RandomNormal", .inputs = 0, .lower = LowerRandom};
+    .type = "RandomNormal", .inputs = 0, .lower = random_cc::LowerRandom};
 
 extern const OnnxOp kRandomUniformOnnxOp = {
-    .type = "RandomUniform", .inputs = 0, .lower = LowerRandom};
+    .type = "RandomUniform", .inputs = 0, .lower = random_cc::LowerRandom};
 
 extern const OnnxOp kRandomNormalLikeOnnxOp = {.type = "RandomNormalLike",
-                                               .lower = LowerRandomLike};
+                                               .lower = random_cc::LowerRandomLike};
 
 extern const OnnxOp kRandomUniformLikeOnnxOp = {.type = "RandomUniformLike",
-                                                .lower = LowerRandomLike};
+                                                .lower = random_cc::LowerRandomLike};
 
-extern const OnnxOp kBernoulliOnnxOp = {.type = "Bernoulli", .lower = LowerBernoulli};
+extern const OnnxOp kBernoulliOnnxOp = {.type = "Bernoulli", .lower = random_cc::LowerBernoulli};
 
-extern const OnnxOp kMultinomialOnnxOp = {.type = "Multinomial", .lower = LowerMultinomial};
+extern const OnnxOp kMultinomialOnnxOp = {.type = "Multinomial",
+                                          .lower = random_cc::LowerMultinomial};
 
 }  // namespace orrery::importer

@@ -4,13 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/ops/recurrent_activation.h"
 #include "support/status.h"
 
 // LSTM, GRU and RNN. With layout=1 the batch comes first.
 
 namespace orrery::importer {
+namespace recurrent_cc {
 namespace {
 
 // The next number of a list for an activation that takes one, while there are any; else `fallback`.
@@ -110,14 +111,24 @@ absl::Status LowerRnn(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace recurrent_cc
 
-extern const OnnxOp kLSTMOnnxOp = {
-    .type = "LSTM", .inputs = 3, .since_opset = 7, .weights = 0b10001110, .lower = LowerLstm};
+extern const OnnxOp kLSTMOnnxOp = {.type = "LSTM",
+                                   .inputs = 3,
+                                   .since_opset = 7,
+                                   .weights = 0b10001110,
+                                   .lower = recurrent_cc::LowerLstm};
 
-extern const OnnxOp kGRUOnnxOp = {
-    .type = "GRU", .inputs = 3, .since_opset = 7, .weights = 0b1110, .lower = LowerGru};
+extern const OnnxOp kGRUOnnxOp = {.type = "GRU",
+                                  .inputs = 3,
+                                  .since_opset = 7,
+                                  .weights = 0b1110,
+                                  .lower = recurrent_cc::LowerGru};
 
-extern const OnnxOp kRNNOnnxOp = {
-    .type = "RNN", .inputs = 3, .since_opset = 7, .weights = 0b1110, .lower = LowerRnn};
+extern const OnnxOp kRNNOnnxOp = {.type = "RNN",
+                                  .inputs = 3,
+                                  .since_opset = 7,
+                                  .weights = 0b1110,
+                                  .lower = recurrent_cc::LowerRnn};
 
 }  // namespace orrery::importer

@@ -3,12 +3,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Reductions. What the IR has no kind for is said by those that it has.
 
 namespace orrery::importer {
+namespace reduce_cc {
 namespace {
 
 using Value = absl::StatusOr<ir::ValueId>;
@@ -126,39 +127,45 @@ absl::Status LowerMeanVarianceNormalization(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace reduce_cc
 
 extern const OnnxOp kReduceSumOnnxOp = {.type = "ReduceSum",
-                                        .lower = LowerReduce<ir::OpKind::kReduceSum>};
+                                        .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceSum>};
 extern const OnnxOp kReduceMeanOnnxOp = {.type = "ReduceMean",
-                                         .lower = LowerReduce<ir::OpKind::kReduceMean>};
+                                         .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceMean>};
 extern const OnnxOp kReduceMaxOnnxOp = {.type = "ReduceMax",
-                                        .lower = LowerReduce<ir::OpKind::kReduceMax>};
+                                        .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceMax>};
 extern const OnnxOp kReduceMinOnnxOp = {.type = "ReduceMin",
-                                        .lower = LowerReduce<ir::OpKind::kReduceMin>};
+                                        .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceMin>};
 extern const OnnxOp kReduceProdOnnxOp = {.type = "ReduceProd",
-                                         .lower = LowerReduce<ir::OpKind::kReduceProd>};
-extern const OnnxOp kReduceLogSumExpOnnxOp = {.type = "ReduceLogSumExp",
-                                              .lower = LowerReduce<ir::OpKind::kReduceLogSumExp>};
-extern const OnnxOp kReduceL1OnnxOp = {.type = "ReduceL1", .lower = LowerReduceL1};
-extern const OnnxOp kReduceL2OnnxOp = {.type = "ReduceL2", .lower = LowerReduceL2};
-extern const OnnxOp kReduceLogSumOnnxOp = {.type = "ReduceLogSum", .lower = LowerReduceLogSum};
+                                         .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceProd>};
+extern const OnnxOp kReduceLogSumExpOnnxOp = {
+    .type = "ReduceLogSumExp", .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceLogSumExp>};
+extern const OnnxOp kReduceL1OnnxOp = {.type = "ReduceL1", .lower = reduce_cc::LowerReduceL1};
+extern const OnnxOp kReduceL2OnnxOp = {.type = "ReduceL2", .lower = reduce_cc::LowerReduceL2};
+extern const OnnxOp kReduceLogSumOnnxOp = {.type = "ReduceLogSum",
+                                           .lower = reduce_cc::LowerReduceLogSum};
 extern const OnnxOp kReduceSumSquareOnnxOp = {.type = "ReduceSumSquare",
-                                              .lower = LowerReduceSumSquare};
+                                              .lower = reduce_cc::LowerReduceSumSquare};
 
 extern const OnnxOp kMicrosoftReduceSumTrainingOnnxOp = {
     .type = "ReduceSumTraining",
     .domain = kMicrosoft,
     .inputs = 2,
-    .lower = LowerReduce<ir::OpKind::kReduceSum>};
+    .lower = reduce_cc::LowerReduce<ir::OpKind::kReduceSum>};
 
-extern const OnnxOp kArgMaxOnnxOp = {.type = "ArgMax", .lower = LowerArg<ir::OpKind::kArgMax>};
-extern const OnnxOp kArgMinOnnxOp = {.type = "ArgMin", .lower = LowerArg<ir::OpKind::kArgMin>};
+extern const OnnxOp kArgMaxOnnxOp = {.type = "ArgMax",
+                                     .lower = reduce_cc::LowerArg<ir::OpKind::kArgMax>};
+extern const OnnxOp kArgMinOnnxOp = {.type = "ArgMin",
+                                     .lower = reduce_cc::LowerArg<ir::OpKind::kArgMin>};
 
 extern const OnnxOp kLpNormalizationOnnxOp = {.type = "LpNormalization",
-                                              .lower = LowerLpNormalization};
+                                              .lower = reduce_cc::LowerLpNormalization};
 
 // Before opset 9 the attribute `across_channels` said which dimensions.
 extern const OnnxOp kMeanVarianceNormalizationOnnxOp = {
-    .type = "MeanVarianceNormalization", .since_opset = 9, .lower = LowerMeanVarianceNormalization};
+    .type = "MeanVarianceNormalization",
+    .since_opset = 9,
+    .lower = reduce_cc::LowerMeanVarianceNormalization};
 
 }  // namespace orrery::importer

@@ -4,12 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // ONNX ops that give the elements of a tensor other dimensions.
 
 namespace orrery::importer {
+namespace reshape_cc {
 namespace {
 
 absl::StatusOr<ir::ValueId> Reshape(NodeContext& c, ir::ValueId x, std::vector<int64_t> shape) {
@@ -152,22 +153,25 @@ absl::Status LowerSpaceToDepth(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace reshape_cc
 
 // Before opset 5 the shape was an attribute.
 extern const OnnxOp kReshapeOnnxOp = {
-    .type = "Reshape", .inputs = 2, .since_opset = 5, .lower = LowerReshape};
+    .type = "Reshape", .inputs = 2, .since_opset = 5, .lower = reshape_cc::LowerReshape};
 
-extern const OnnxOp kFlattenOnnxOp = {.type = "Flatten", .lower = LowerFlatten};
+extern const OnnxOp kFlattenOnnxOp = {.type = "Flatten", .lower = reshape_cc::LowerFlatten};
 
-extern const OnnxOp kSqueezeOnnxOp = {.type = "Squeeze", .lower = LowerSqueeze};
+extern const OnnxOp kSqueezeOnnxOp = {.type = "Squeeze", .lower = reshape_cc::LowerSqueeze};
 
-extern const OnnxOp kUnsqueezeOnnxOp = {.type = "Unsqueeze", .lower = LowerUnsqueeze};
+extern const OnnxOp kUnsqueezeOnnxOp = {.type = "Unsqueeze", .lower = reshape_cc::LowerUnsqueeze};
 
 extern const OnnxOp kExpandOnnxOp = {
-    .type = "Expand", .inputs = 2, .since_opset = 8, .lower = LowerExpand};
+    .type = "Expand", .inputs = 2, .since_opset = 8, .lower = reshape_cc::LowerExpand};
 
-extern const OnnxOp kDepthToSpaceOnnxOp = {.type = "DepthToSpace", .lower = LowerDepthToSpace};
+extern const OnnxOp kDepthToSpaceOnnxOp = {.type = "DepthToSpace",
+                                           .lower = reshape_cc::LowerDepthToSpace};
 
-extern const OnnxOp kSpaceToDepthOnnxOp = {.type = "SpaceToDepth", .lower = LowerSpaceToDepth};
+extern const OnnxOp kSpaceToDepthOnnxOp = {.type = "SpaceToDepth",
+                                           .lower = reshape_cc::LowerSpaceToDepth};
 
 }  // namespace orrery::importer

@@ -7,10 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace resize_cc {
 namespace {
 
 // What a Resize makes of each of some dimensions.
@@ -186,10 +187,12 @@ absl::Status LowerResize(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace resize_cc
 
-extern const OnnxOp kResizeOnnxOp = {.type = "Resize", .since_opset = 10, .lower = LowerResize};
+extern const OnnxOp kResizeOnnxOp = {
+    .type = "Resize", .since_opset = 10, .lower = resize_cc::LowerResize};
 
 extern const OnnxOp kUpsampleOnnxOp = {
-    .type = "Upsample", .inputs = 2, .since_opset = 9, .lower = LowerUpsample};
+    .type = "Upsample", .inputs = 2, .since_opset = 9, .lower = resize_cc::LowerUpsample};
 
 }  // namespace orrery::importer

@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/windows.h"
 #include "support/status.h"
 
 // Images read at points, in regions, or put together again after a pool.
 
 namespace orrery::importer {
+namespace sampling_cc {
 namespace {
 
 // Opset 20 renamed the modes.
@@ -79,14 +80,15 @@ absl::Status LowerMaxUnpool(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace sampling_cc
 
 extern const OnnxOp kGridSampleOnnxOp = {
-    .type = "GridSample", .inputs = 2, .since_opset = 16, .lower = LowerGridSample};
+    .type = "GridSample", .inputs = 2, .since_opset = 16, .lower = sampling_cc::LowerGridSample};
 extern const OnnxOp kRoiAlignOnnxOp = {
-    .type = "RoiAlign", .inputs = 3, .since_opset = 10, .lower = LowerRoiAlign};
+    .type = "RoiAlign", .inputs = 3, .since_opset = 10, .lower = sampling_cc::LowerRoiAlign};
 extern const OnnxOp kMaxRoiPoolOnnxOp = {
-    .type = "MaxRoiPool", .inputs = 2, .lower = LowerMaxRoiPool};
+    .type = "MaxRoiPool", .inputs = 2, .lower = sampling_cc::LowerMaxRoiPool};
 extern const OnnxOp kMaxUnpoolOnnxOp = {
-    .type = "MaxUnpool", .inputs = 2, .since_opset = 9, .lower = LowerMaxUnpool};
+    .type = "MaxUnpool", .inputs = 2, .since_opset = 9, .lower = sampling_cc::LowerMaxUnpool};
 
 }  // namespace orrery::importer

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
 #include "support/status.h"
 
 // ONNX ops about the order and the places of elements.
 
 namespace orrery::importer {
+namespace scan_cc {
 namespace {
 
 // The one whole number that input i holds.
@@ -88,16 +89,17 @@ absl::Status LowerOneHot(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace scan_cc
 
-extern const OnnxOp kTopKOnnxOp = {.type = "TopK", .lower = LowerTopK};
+extern const OnnxOp kTopKOnnxOp = {.type = "TopK", .lower = scan_cc::LowerTopK};
 
-extern const OnnxOp kCumSumOnnxOp = {.type = "CumSum", .inputs = 2, .lower = LowerCumSum};
+extern const OnnxOp kCumSumOnnxOp = {.type = "CumSum", .inputs = 2, .lower = scan_cc::LowerCumSum};
 
-extern const OnnxOp kTriluOnnxOp = {.type = "Trilu", .lower = LowerTrilu};
+extern const OnnxOp kTriluOnnxOp = {.type = "Trilu", .lower = scan_cc::LowerTrilu};
 
 extern const OnnxOp kReverseSequenceOnnxOp = {
-    .type = "ReverseSequence", .inputs = 2, .lower = LowerReverseSequence};
+    .type = "ReverseSequence", .inputs = 2, .lower = scan_cc::LowerReverseSequence};
 
-extern const OnnxOp kOneHotOnnxOp = {.type = "OneHot", .inputs = 3, .lower = LowerOneHot};
+extern const OnnxOp kOneHotOnnxOp = {.type = "OneHot", .inputs = 3, .lower = scan_cc::LowerOneHot};
 
 }  // namespace orrery::importer

@@ -3,13 +3,14 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
 #include "support/status.h"
 
 // Choices between elements, and changes of the element type.
 
 namespace orrery::importer {
+namespace select_cc {
 namespace {
 
 constexpr double kBeyond = std::numeric_limits<float>::max();  // the default of old files: no bound
@@ -85,14 +86,16 @@ absl::Status LowerClip(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace select_cc
 
-extern const OnnxOp kWhereOnnxOp = {.type = "Where", .inputs = 3, .lower = LowerWhere};
+extern const OnnxOp kWhereOnnxOp = {.type = "Where", .inputs = 3, .lower = select_cc::LowerWhere};
 
 // Before opset 6 the attribute `to` was a string.
-extern const OnnxOp kCastOnnxOp = {.type = "Cast", .since_opset = 6, .lower = LowerCast};
+extern const OnnxOp kCastOnnxOp = {.type = "Cast", .since_opset = 6, .lower = select_cc::LowerCast};
 
-extern const OnnxOp kCastLikeOnnxOp = {.type = "CastLike", .inputs = 2, .lower = LowerCastLike};
+extern const OnnxOp kCastLikeOnnxOp = {
+    .type = "CastLike", .inputs = 2, .lower = select_cc::LowerCastLike};
 
-extern const OnnxOp kClipOnnxOp = {.type = "Clip", .lower = LowerClip};
+extern const OnnxOp kClipOnnxOp = {.type = "Clip", .lower = select_cc::LowerClip};
 
 }  // namespace orrery::importer

@@ -1,10 +1,11 @@
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
+#include "importer/onnx/tensor_values.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace shape_cc {
 namespace {
 
 absl::Status LowerTranspose(NodeContext& c) {
@@ -55,9 +56,11 @@ absl::Status LowerConstant(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace shape_cc
 
-extern const OnnxOp kTransposeOnnxOp = {.type = "Transpose", .lower = LowerTranspose};
+extern const OnnxOp kTransposeOnnxOp = {.type = "Transpose", .lower = shape_cc::LowerTranspose};
 
-extern const OnnxOp kConstantOnnxOp = {.type = "Constant", .inputs = 0, .lower = LowerConstant};
+extern const OnnxOp kConstantOnnxOp = {
+    .type = "Constant", .inputs = 0, .lower = shape_cc::LowerConstant};
 
 }  // namespace orrery::importer

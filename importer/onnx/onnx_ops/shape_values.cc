@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
-#include "importer/tensor_values.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
+#include "importer/onnx/tensor_values.h"
 #include "support/status.h"
 
 // ONNX ops whose result follows from shapes alone: constants, once the shapes are known.
 
 namespace orrery::importer {
+namespace shape_values_cc {
 namespace {
 
 // From opset 15 on, of the dimensions from `start` to `end` alone.
@@ -132,16 +133,18 @@ absl::Status LowerEyeLike(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace shape_values_cc
 
-extern const OnnxOp kShapeOnnxOp = {.type = "Shape", .lower = LowerShape};
+extern const OnnxOp kShapeOnnxOp = {.type = "Shape", .lower = shape_values_cc::LowerShape};
 
-extern const OnnxOp kSizeOnnxOp = {.type = "Size", .lower = LowerSize};
+extern const OnnxOp kSizeOnnxOp = {.type = "Size", .lower = shape_values_cc::LowerSize};
 
 extern const OnnxOp kConstantOfShapeOnnxOp = {.type = "ConstantOfShape",
-                                              .lower = LowerConstantOfShape};
+                                              .lower = shape_values_cc::LowerConstantOfShape};
 
-extern const OnnxOp kRangeOnnxOp = {.type = "Range", .inputs = 3, .lower = LowerRange};
+extern const OnnxOp kRangeOnnxOp = {
+    .type = "Range", .inputs = 3, .lower = shape_values_cc::LowerRange};
 
-extern const OnnxOp kEyeLikeOnnxOp = {.type = "EyeLike", .lower = LowerEyeLike};
+extern const OnnxOp kEyeLikeOnnxOp = {.type = "EyeLike", .lower = shape_values_cc::LowerEyeLike};
 
 }  // namespace orrery::importer

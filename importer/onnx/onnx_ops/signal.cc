@@ -4,14 +4,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
-#include "importer/onnx_type.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_type.h"
 #include "ir/op_info.h"
 #include "support/status.h"
 
 // Signals: Fourier transforms and the matrix of the mel scale, which is a constant; determinants.
 
 namespace orrery::importer {
+namespace signal_cc {
 namespace {
 
 using ir::OpKind;
@@ -168,12 +169,15 @@ absl::Status LowerMelWeightMatrix(NodeContext& c) {
 absl::Status LowerDet(NodeContext& c) { return c.Return(c.Op(OpKind::kDet, {c.input(0)})); }
 
 }  // namespace
+}  // namespace signal_cc
 
-extern const OnnxOp kDFTOnnxOp = {.type = "DFT", .since_opset = 17, .lower = LowerDft};
+extern const OnnxOp kDFTOnnxOp = {.type = "DFT", .since_opset = 17, .lower = signal_cc::LowerDft};
 extern const OnnxOp kSTFTOnnxOp = {
-    .type = "STFT", .inputs = 2, .since_opset = 17, .lower = LowerStft};
-extern const OnnxOp kMelWeightMatrixOnnxOp = {
-    .type = "MelWeightMatrix", .inputs = 5, .since_opset = 17, .lower = LowerMelWeightMatrix};
-extern const OnnxOp kDetOnnxOp = {.type = "Det", .since_opset = 11, .lower = LowerDet};
+    .type = "STFT", .inputs = 2, .since_opset = 17, .lower = signal_cc::LowerStft};
+extern const OnnxOp kMelWeightMatrixOnnxOp = {.type = "MelWeightMatrix",
+                                              .inputs = 5,
+                                              .since_opset = 17,
+                                              .lower = signal_cc::LowerMelWeightMatrix};
+extern const OnnxOp kDetOnnxOp = {.type = "Det", .since_opset = 11, .lower = signal_cc::LowerDet};
 
 }  // namespace orrery::importer

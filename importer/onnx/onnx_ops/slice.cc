@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/ops/movement.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace slice_cc {
 namespace {
 
 using ir::kToTheEnd;
@@ -92,7 +93,8 @@ absl::Status LowerSlice(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace slice_cc
 
-extern const OnnxOp kSliceOnnxOp = {.type = "Slice", .lower = LowerSlice};
+extern const OnnxOp kSliceOnnxOp = {.type = "Slice", .lower = slice_cc::LowerSlice};
 
 }  // namespace orrery::importer

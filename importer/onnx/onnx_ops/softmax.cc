@@ -1,12 +1,13 @@
 #include <algorithm>
 
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // Softmax and its like. Before opset 13 they took the tensor as a matrix: the dimensions before
 // `axis`, 1 unless it is given, are its rows, and all others together its columns.
 
 namespace orrery::importer {
+namespace softmax_cc {
 namespace {
 
 std::vector<int64_t> ShapeOf(ir::Dims::const_iterator begin, ir::Dims::const_iterator end) {
@@ -45,12 +46,13 @@ absl::Status LowerSoftmax(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace softmax_cc
 
 extern const OnnxOp kSoftmaxOnnxOp = {.type = "Softmax",
-                                      .lower = LowerSoftmax<ir::OpKind::kSoftmax>};
-extern const OnnxOp kLogSoftmaxOnnxOp = {.type = "LogSoftmax",
-                                         .lower = LowerSoftmax<ir::OpKind::kLogSoftmax>};
+                                      .lower = softmax_cc::LowerSoftmax<ir::OpKind::kSoftmax>};
+extern const OnnxOp kLogSoftmaxOnnxOp = {
+    .type = "LogSoftmax", .lower = softmax_cc::LowerSoftmax<ir::OpKind::kLogSoftmax>};
 extern const OnnxOp kHardmaxOnnxOp = {.type = "Hardmax",
-                                      .lower = LowerSoftmax<ir::OpKind::kHardmax>};
+                                      .lower = softmax_cc::LowerSoftmax<ir::OpKind::kHardmax>};
 
 }  // namespace orrery::importer

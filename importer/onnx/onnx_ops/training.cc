@@ -1,11 +1,12 @@
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "support/status.h"
 
 // The ops of training graphs that DistIR writes, in whatever domain: their meaning is that of the
 // IR's ops of the same names.
 
 namespace orrery::importer {
+namespace training_cc {
 namespace {
 
 // The global batch: the attribute N, or the third input, or else the samples at hand.
@@ -38,19 +39,22 @@ absl::Status LowerMatMulGrad(NodeContext& c) {
 }
 
 }  // namespace
+}  // namespace training_cc
 
-extern const OnnxOp kLossOnnxOp = {
-    .type = "Loss", .domain = kAnyDomain, .inputs = 2, .lower = LowerLoss<ir::OpKind::kLoss>};
+extern const OnnxOp kLossOnnxOp = {.type = "Loss",
+                                   .domain = kAnyDomain,
+                                   .inputs = 2,
+                                   .lower = training_cc::LowerLoss<ir::OpKind::kLoss>};
 
 extern const OnnxOp kLossGradOnnxOp = {.type = "LossGrad",
                                        .domain = kAnyDomain,
                                        .inputs = 2,
-                                       .lower = LowerLoss<ir::OpKind::kLossGrad>};
+                                       .lower = training_cc::LowerLoss<ir::OpKind::kLossGrad>};
 
 extern const OnnxOp kReluGradOnnxOp = {
-    .type = "ReluGrad", .domain = kAnyDomain, .inputs = 2, .lower = LowerReluGrad};
+    .type = "ReluGrad", .domain = kAnyDomain, .inputs = 2, .lower = training_cc::LowerReluGrad};
 
 extern const OnnxOp kMatMulGradOnnxOp = {
-    .type = "MatMulGrad", .domain = kAnyDomain, .inputs = 3, .lower = LowerMatMulGrad};
+    .type = "MatMulGrad", .domain = kAnyDomain, .inputs = 3, .lower = training_cc::LowerMatMulGrad};
 
 }  // namespace orrery::importer

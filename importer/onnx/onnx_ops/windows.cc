@@ -1,19 +1,21 @@
-#include "importer/onnx_ops/windows.h"
+#include "importer/onnx/onnx_ops/windows.h"
 
 #include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "importer/printable.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace windows_cc {
 namespace {
 
 constexpr ptrdiff_t kShown = 8;  // numbers of a list, in an error
 
 }  // namespace
+}  // namespace windows_cc
 
 absl::StatusOr<ir::Dims> SpatialInput(NodeContext& c, int i) {
   const ir::Dims& dims = c.input_type(i).dims;
@@ -29,8 +31,8 @@ absl::StatusOr<std::vector<int64_t>> SpatialList(NodeContext& c, absl::string_vi
   const auto fits = [](int64_t value) { return value >= 0 && value <= (int64_t{1} << 30); };
   if (list.size() == rank && std::all_of(list.begin(), list.end(), fits)) return list;
   std::string shown = absl::StrJoin(
-      list.begin(), list.begin() + std::min<ptrdiff_t>(std::ssize(list), kShown), ",");
-  if (std::ssize(list) > kShown) absl::StrAppend(&shown, ",...");
+      list.begin(), list.begin() + std::min<ptrdiff_t>(std::ssize(list), windows_cc::kShown), ",");
+  if (std::ssize(list) > windows_cc::kShown) absl::StrAppend(&shown, ",...");
   return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is [", shown, "]; wanted ",
                                                  rank, " numbers, none of them negative or huge"));
 }

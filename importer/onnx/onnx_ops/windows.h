@@ -1,12 +1,12 @@
-#ifndef ORRERY_IMPORTER_ONNX_OPS_WINDOWS_H_
-#define ORRERY_IMPORTER_ONNX_OPS_WINDOWS_H_
+#ifndef ORRERY_IMPORTER_ONNX_ONNX_OPS_WINDOWS_H_
+#define ORRERY_IMPORTER_ONNX_ONNX_OPS_WINDOWS_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "ir/attributes.h"
 #include "ir/type.h"
 
@@ -37,4 +37,4 @@ absl::StatusOr<std::vector<int64_t>> SpatialList(NodeContext& c, absl::string_vi
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_ONNX_OPS_WINDOWS_H_
+#endif  // ORRERY_IMPORTER_ONNX_ONNX_OPS_WINDOWS_H_

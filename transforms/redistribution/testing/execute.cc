@@ -1,4 +1,4 @@
-#include "transforms/redistribution/execute.h"
+#include "transforms/redistribution/testing/execute.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,9 +12,10 @@
 #include "ir/layout.h"
 #include "ir/tensor_parts.h"
 #include "support/status.h"
-#include "transforms/redistribution/summands.h"
+#include "transforms/redistribution/testing/summands.h"
 
 namespace orrery::redistribution {
+namespace execute_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -328,6 +329,7 @@ absl::Status CheckProblem(const Problem& problem) {
 }
 
 }  // namespace
+}  // namespace execute_cc
 
 int64_t ExecutedStep::most_sent() const { return *std::ranges::max_element(sent); }
 int64_t ExecutedStep::most_received() const { return *std::ranges::max_element(received); }
@@ -341,8 +343,8 @@ int64_t Execution::sent() const {
 }
 
 absl::StatusOr<Execution> Execute(const Problem& problem, const std::vector<Step>& steps) {
-  ORRERY_RETURN_IF_ERROR(CheckProblem(problem));
-  Ranks ranks(problem);
+  ORRERY_RETURN_IF_ERROR(execute_cc::CheckProblem(problem));
+  execute_cc::Ranks ranks(problem);
   ranks.Start();
   Execution execution;
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_EXECUTE_H_
-#define ORRERY_TRANSFORMS_REDISTRIBUTION_EXECUTE_H_
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_TESTING_EXECUTE_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_TESTING_EXECUTE_H_
 
 #include <cstdint>
 #include <vector>
@@ -47,4 +47,4 @@ absl::StatusOr<Execution> Execute(const Problem& problem, const RedistributionPl
 
 }  // namespace orrery::redistribution
 
-#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_EXECUTE_H_
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TESTING_EXECUTE_H_

@@ -6,13 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "transforms/redistribution/dtensor_test_util.h"
-#include "transforms/redistribution/execute.h"
 #include "transforms/redistribution/tensorcraft.h"
+#include "transforms/redistribution/testing/execute.h"
 
 // What ranks send where parts are uneven, counted by hand; and every move of every dialect, carried
 // out by itself.
 
 namespace orrery::redistribution {
+namespace execute_count_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -254,4 +255,5 @@ TEST(ExecuteMoves, OfTensorcraft) {
 }
 
 }  // namespace
+}  // namespace execute_count_test_cc
 }  // namespace orrery::redistribution

@@ -1,4 +1,4 @@
-#include "transforms/redistribution/execute.h"
+#include "transforms/redistribution/testing/execute.h"
 
 #include <numeric>
 #include <random>
@@ -10,9 +10,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/layout.h"
-#include "transforms/redistribution/summands.h"
+#include "transforms/redistribution/testing/summands.h"
 
 namespace orrery::redistribution {
+namespace execute_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -358,4 +359,5 @@ TEST(Execute, RunsAPlan) {
 }
 
 }  // namespace
+}  // namespace execute_test_cc
 }  // namespace orrery::redistribution

@@ -1,8 +1,9 @@
-#include "transforms/redistribution/summands.h"
+#include "transforms/redistribution/testing/summands.h"
 
 #include <algorithm>
 
 namespace orrery::redistribution {
+namespace summands_cc {
 namespace {
 
 using ir::Reduction;
@@ -47,58 +48,61 @@ Number FirstOf(int64_t element, const Folding& folding) {
 }
 
 }  // namespace
+}  // namespace summands_cc
 
-Number TruthOf(int64_t element) { return Scattered(element, -1); }
+Number TruthOf(int64_t element) { return summands_cc::Scattered(element, -1); }
 
 Folding FoldingOver(const ir::AxisList& axes, const ir::Sharding& sharding, const ir::Mesh& mesh) {
   Folding folding{.parts = mesh.size(axes)};
   for (const ir::AxisIndex axis : axes.axes()) {
     folding.reduction = sharding.reductions[axis];
-    if (folding.reduction == Reduction::kAverage) folding.divisor *= mesh.size(axis);
+    if (folding.reduction == ir::Reduction::kAverage) folding.divisor *= mesh.size(axis);
   }
   return folding;
 }
 
 Number SummandOf(int64_t element, int64_t part, const Folding& folding) {
-  const Number truth = TruthOf(element), scattered = Scattered(element, part);
+  const Number truth = TruthOf(element), scattered = summands_cc::Scattered(element, part);
   if (folding.parts == 1) return truth;
   switch (folding.reduction) {
-    case Reduction::kSum:
-    case Reduction::kAverage:
-    case Reduction::kProduct:
-      return part == 0 ? FirstOf(element, folding) : scattered;
-    case Reduction::kMax:
-    case Reduction::kMin:
+    case ir::Reduction::kSum:
+    case ir::Reduction::kAverage:
+    case ir::Reduction::kProduct:
+      return part == 0 ? summands_cc::FirstOf(element, folding) : scattered;
+    case ir::Reduction::kMax:
+    case ir::Reduction::kMin:
       break;
   }
   if (static_cast<int64_t>(truth % static_cast<Number>(folding.parts)) == part) return truth;
-  const bool max = folding.reduction == Reduction::kMax;
-  return max ? scattered % (truth + 1) : truth + scattered % (kPrime - truth);
+  const bool max = folding.reduction == ir::Reduction::kMax;
+  return max ? scattered % (truth + 1) : truth + scattered % (summands_cc::kPrime - truth);
 }
 
 Number Fold(std::span<const Number> values, const Folding& folding) {
   switch (folding.reduction) {
-    case Reduction::kMax:
+    case ir::Reduction::kMax:
       return *std::ranges::max_element(values);
-    case Reduction::kMin:
+    case ir::Reduction::kMin:
       return *std::ranges::min_element(values);
-    case Reduction::kProduct: {
+    case ir::Reduction::kProduct: {
       Number product = 1;
-      for (const Number value : values) product = Times(product, value);
+      for (const Number value : values) product = summands_cc::Times(product, value);
       return product;
     }
-    case Reduction::kSum:
-    case Reduction::kAverage:
+    case ir::Reduction::kSum:
+    case ir::Reduction::kAverage:
       break;
   }
   Number sum = 0;
-  for (const Number value : values) sum = Add(sum, value);
-  return folding.divisor == 1 ? sum : Times(sum, Inverse(static_cast<Number>(folding.divisor)));
+  for (const Number value : values) sum = summands_cc::Add(sum, value);
+  return folding.divisor == 1
+             ? sum
+             : summands_cc::Times(sum, summands_cc::Inverse(static_cast<Number>(folding.divisor)));
 }
 
-Number MadePartial(Number value, Reduction reduction) {
-  if (reduction == Reduction::kSum) return 0;
-  return reduction == Reduction::kProduct ? 1 : value;
+Number MadePartial(Number value, ir::Reduction reduction) {
+  if (reduction == ir::Reduction::kSum) return 0;
+  return reduction == ir::Reduction::kProduct ? 1 : value;
 }
 
 }  // namespace orrery::redistribution

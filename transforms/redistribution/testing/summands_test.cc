@@ -1,4 +1,4 @@
-#include "transforms/redistribution/summands.h"
+#include "transforms/redistribution/testing/summands.h"
 
 #include <algorithm>
 #include <set>
@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery::redistribution {
+namespace summands_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -130,4 +131,5 @@ TEST(FoldingOver, DividesByTheAxesThatAreAveraged) {
 }
 
 }  // namespace
+}  // namespace summands_test_cc
 }  // namespace orrery::redistribution
