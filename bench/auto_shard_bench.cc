@@ -8,12 +8,12 @@
 
 #include "cluster/cluster.h"
 #include "importer/builtin_models.h"
-#include "lowering/sharding_prices.h"
+#include "lowering/network/sharding_prices.h"
 #include "support/check.h"
-#include "transforms/auto_shard.h"
-#include "transforms/microbatch.h"
-#include "transforms/shard.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery {
 namespace {

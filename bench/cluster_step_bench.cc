@@ -10,7 +10,7 @@
 #include "cost_models/cost_model.h"
 #include "importer/load_model.h"
 #include "search/evaluate.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery {
 namespace {
@@ -30,11 +30,15 @@ search::Setting MakeSetting(absl::string_view cluster) {
 
 void BM_HybridStep(benchmark::State& state, absl::string_view cluster) {
   const search::Setting setting = MakeSetting(cluster);
-  const search::Candidate candidate{
-      .dp = 128, .hp = 8, .pp = 16, .microbatches = 32, .schedule = "1f1b"};
+  const transforms::ParallelPlan plan{.dp = 128,
+                                      .hp = 8,
+                                      .pp = 16,
+                                      .microbatches = 32,
+                                      .schedule = "1f1b",
+                                      .stages_by = transforms::StagesBy::kFlops};
   int64_t tasks = 0;
   for (auto _ : state) {
-    const search::Run run = search::Play(setting, candidate).value();
+    const search::Run run = search::Play(setting, plan).value();
     tasks = run.report.simulated_tasks;
     benchmark::DoNotOptimize(run.report.step_time);
   }

@@ -5,7 +5,7 @@
 #include "cost_models/summary.h"
 #include "importer/builtin_models.h"
 #include "ir/verifier.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // A model of the library from its name to a training step: GPT-3 with 96 layers of 12288. The
 // target is 100 ms for all of it; issue 3 of the repository says so.

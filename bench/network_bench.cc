@@ -9,10 +9,10 @@
 #include <random>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/independent_flows.h"
-#include "simulator/program.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program.h"
+#include "simulator/testing/independent_flows.h"
 
 namespace orrery::simulator {
 namespace {

@@ -13,11 +13,11 @@
 #include "search/model_flops.h"
 #include "search/search.h"
 #include "search/space.h"
-#include "simulator/longest_path.h"
-#include "simulator/report.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/report/report.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // From the model to the report: DistIR's grid as a whole, and each stage by itself on the MLP of
 // its notebook. `times_distir` is DistIR's published time over ours; docs/validation.md says on
@@ -42,32 +42,36 @@ ir::Function MakeStep(const ir::MlpShape& shape, absl::string_view optimizer) {
 }
 
 // What `--preset distir` sets.
+transforms::ParallelPlan DistirPlan() {
+  return {.schedule = "distir",
+          .stages_by = transforms::StagesBy::kFlops,
+          .order = "pp,hp,dp",
+          .blocking = true};
+}
+
 search::Setting MakeSetting(ir::Function step, absl::string_view cluster) {
   search::Setting setting;
   setting.step = std::move(step);
   setting.cluster = cluster::ParseCluster(cluster).value();
   setting.cost_model = cost_models::MakeCostModel("distir").value();
-  setting.lowering.blocking = true;
-  setting.order = "pp,hp,dp";
   return setting;
 }
 
 // The notebook's grid on one thread: 64 layers of 8192, batch 8192, 16 devices.
 void BM_DistirGrid(benchmark::State& state) {
-  search::Space space;
-  space.schedules = {"distir"};
-  space.distir_microbatches = true;
-  const auto candidates = search::Enumerate(space, 16, 8192).value();
+  search::Space space(DistirPlan());
+  if (!space.List(*transforms::FindAxis("micro-batches"), "distir").ok()) std::abort();
+  const auto plans = search::Enumerate(space, {.devices = 16, .batch_size = 8192}).value();
   int64_t tasks = 0;
   for (auto _ : state) {
     search::Setting setting = MakeSetting(MakeStep({}, "sgd"), "uniform:16@200Gbps");
     setting.batch_size = 8192;
     setting.model_flops = search::CountModelFlops(setting.step);
-    const auto results = search::RunSearch(setting, candidates, 1).value();
+    const auto results = search::RunSearch(setting, plans, 1).value();
     tasks = 0;
     for (const search::Result& result : results) tasks += result.simulated_tasks;
   }
-  state.counters["candidates"] = static_cast<double>(candidates.size());
+  state.counters["candidates"] = static_cast<double>(plans.size());
   state.counters["tasks"] = static_cast<double>(tasks);
   state.counters["times_distir"] = TimesDistir(kDistirGridSeconds);
 }
@@ -81,7 +85,7 @@ ir::MlpShape Scaling(const benchmark::State& state) {
 void BM_SequentialMlp(benchmark::State& state) {
   for (auto _ : state) {
     const auto setting = MakeSetting(MakeStep(Scaling(state), "none"), "uniform:1@200Gbps");
-    benchmark::DoNotOptimize(search::Play(setting, {.schedule = "distir"})->report.step_time);
+    benchmark::DoNotOptimize(search::Play(setting, DistirPlan())->report.step_time);
   }
   state.SetItemsProcessed(state.iterations() * (4 * state.range(0) + 2));
 }
@@ -99,7 +103,7 @@ struct Stages {
                             .schedule = *transforms::FindSchedule("distir").value(),
                             .cluster = setting.cluster,
                             .cost_model = *setting.cost_model,
-                            .options = setting.lowering})
+                            .options = search::LoweringOf(setting, DistirPlan())})
         .value();
   }
 

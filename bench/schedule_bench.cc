@@ -8,7 +8,7 @@
 #include "search/evaluate.h"
 #include "search/model_flops.h"
 #include "support/check.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery {
 namespace {
@@ -30,11 +30,13 @@ search::Setting DeepGpt() {
 
 void Schedule(benchmark::State& state, const char* schedule) {
   const search::Setting setting = DeepGpt();
-  const search::Candidate candidate = {
-      .pp = kRanks, .microbatches = kMicrobatches, .schedule = schedule};
+  const transforms::ParallelPlan plan = {.pp = kRanks,
+                                         .microbatches = kMicrobatches,
+                                         .schedule = schedule,
+                                         .stages_by = transforms::StagesBy::kFlops};
   int64_t tasks = 0;
   for (auto _ : state) {
-    const auto run = search::Play(setting, candidate);
+    const auto run = search::Play(setting, plan);
     ORRERY_CHECK(run.ok()) << run.status();
     tasks = run->report.simulated_tasks;
   }

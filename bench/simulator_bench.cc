@@ -9,11 +9,11 @@
 #include <random>
 #include <vector>
 
-#include "simulator/event_queue.h"
-#include "simulator/independent_flows.h"
-#include "simulator/longest_path.h"
-#include "simulator/program.h"
-#include "simulator/report.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/program/program.h"
+#include "simulator/report/report.h"
+#include "simulator/testing/independent_flows.h"
 
 namespace orrery::simulator {
 namespace {

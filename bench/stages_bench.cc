@@ -6,11 +6,11 @@
 
 #include "cluster/cluster.h"
 #include "importer/builtin_models.h"
-#include "lowering/sharding_prices.h"
+#include "lowering/network/sharding_prices.h"
 #include "support/check.h"
-#include "transforms/stage_plan.h"
+#include "transforms/stages/stage_plan.h"
 #include "transforms/strategies/stage_program.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery {
 namespace {

@@ -18,6 +18,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace cluster_cc {
 namespace {
 
 constexpr absl::string_view kUniformExample = "uniform:16@200Gbps";
@@ -200,6 +201,7 @@ absl::StatusOr<Cluster> ParseKind(absl::string_view spec) {
 }
 
 }  // namespace
+}  // namespace cluster_cc
 
 const Device& Cluster::kind(int32_t number) const {
   ORRERY_CHECK(number >= 0 && number < kind_count()) << "kind " << number << " of " << kind_count();
@@ -221,7 +223,7 @@ void Cluster::AddDevices(const Device& added, int32_t count) {
 
 std::vector<ClusterSpelling> ListClusters() {
   std::vector<ClusterSpelling> list = {
-      {std::string(kUniformExample),
+      {std::string(cluster_cc::kUniformExample),
        "Equal devices, each pair with its own link at that rate and no latency."}};
   for (const ClusterPreset& preset : AllClusterPresets()) {
     list.push_back(
@@ -238,8 +240,8 @@ std::vector<ClusterSpelling> ListClusters() {
 }
 
 absl::StatusOr<Cluster> ParseCluster(absl::string_view spec) {
-  ORRERY_RETURN_IF_ERROR(CheckReadable(spec));
-  absl::StatusOr<Cluster> cluster = ParseKind(spec);
+  ORRERY_RETURN_IF_ERROR(cluster_cc::CheckReadable(spec));
+  absl::StatusOr<Cluster> cluster = cluster_cc::ParseKind(spec);
   // A file's errors say where by themselves.
   if (!cluster.ok() && IsClusterFile(spec)) return cluster;
   if (!cluster.ok()) return Annotate(cluster.status(), absl::StrCat("--cluster '", spec, "'"));

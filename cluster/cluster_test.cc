@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::cluster {
+namespace cluster_test_cc {
 namespace {
 
 Cluster Parse(absl::string_view spec) {
@@ -271,4 +272,5 @@ TEST(ParseClusterErrors, AreOneLineWhateverTheInput) {
 }
 
 }  // namespace
+}  // namespace cluster_test_cc
 }  // namespace orrery::cluster

@@ -13,6 +13,7 @@
 // docs/collectives.md says how near the sweeps are met.
 
 namespace orrery::cluster {
+namespace collective_profile_cc {
 namespace {
 
 constexpr Duration Microseconds(double us) { return Duration(static_cast<int64_t>(us * 1e6)); }
@@ -135,6 +136,7 @@ absl::Status CheckProtocol(const CollectiveProtocol& protocol) {
 }
 
 }  // namespace
+}  // namespace collective_profile_cc
 
 absl::Status CheckCollectiveProfile(const CollectiveProfile& profile) {
   bool serves_all = profile.ideal();
@@ -142,7 +144,7 @@ absl::Status CheckCollectiveProfile(const CollectiveProfile& profile) {
     if (protocol.ideal()) {
       return absl::InvalidArgumentError("got a protocol without a name; wanted one, as in simple");
     }
-    if (absl::Status status = CheckProtocol(protocol); !status.ok()) {
+    if (absl::Status status = collective_profile_cc::CheckProtocol(protocol); !status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("protocol ", protocol.name, ": ", status.message()));
     }
@@ -155,14 +157,16 @@ absl::Status CheckCollectiveProfile(const CollectiveProfile& profile) {
 
 absl::StatusOr<CollectiveProfile> FindCollectiveProfile(absl::string_view name) {
   if (name == "ideal") return CollectiveProfile();
-  for (const Machine& machine : kMachines) {
-    if (machine.name == name) return ProfileOf(machine);
+  for (const collective_profile_cc::Machine& machine : collective_profile_cc::kMachines) {
+    if (machine.name == name) return collective_profile_cc::ProfileOf(machine);
   }
   return absl::InvalidArgumentError(absl::StrCat("collectives '", name,
                                                  "' are unknown; wanted one of ",
                                                  absl::StrJoin(CollectiveProfileNames(), ", ")));
 }
 
-std::span<const absl::string_view> CollectiveProfileNames() { return kNames; }
+std::span<const absl::string_view> CollectiveProfileNames() {
+  return collective_profile_cc::kNames;
+}
 
 }  // namespace orrery::cluster

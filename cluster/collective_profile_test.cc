@@ -9,6 +9,7 @@
 #include "cluster/cluster_file.h"
 
 namespace orrery::cluster {
+namespace collective_profile_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -140,4 +141,5 @@ TEST(ClusterFile, PrintsWhatItReads) {
 }
 
 }  // namespace
+}  // namespace collective_profile_test_cc
 }  // namespace orrery::cluster

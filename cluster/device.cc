@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace device_cc {
 namespace {
 
 // An assumption: no data sheet has it. DistIR assumes 10 us.
@@ -101,17 +102,18 @@ absl::Status CheckPeak(absl::string_view what, double flops_per_second) {
 }
 
 }  // namespace
+}  // namespace device_cc
 
 std::span<const Device> AllDevices() {
-  static const std::vector<Device>& devices = *new std::vector<Device>(MakeDevices());
+  static const std::vector<Device>& devices = *new std::vector<Device>(device_cc::MakeDevices());
   return devices;
 }
 
 absl::Status CheckDevice(const Device& device) {
-  ORRERY_RETURN_IF_ERROR(CheckPeak("fp32", device.fp32.flops_per_second()));
-  ORRERY_RETURN_IF_ERROR(CheckPeak("tf32", device.tf32.flops_per_second()));
-  ORRERY_RETURN_IF_ERROR(CheckPeak("fp16", device.fp16.flops_per_second()));
-  ORRERY_RETURN_IF_ERROR(CheckPeak("fp8", device.fp8.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp32", device.fp32.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("tf32", device.tf32.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp16", device.fp16.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp8", device.fp8.flops_per_second()));
   if (device.memory <= Bytes(0) || device.memory_bandwidth <= Bandwidth(0)) {
     return absl::InvalidArgumentError(absl::StrCat("got memory of ", ToString(device.memory),
                                                    " at ", ToString(device.memory_bandwidth),
@@ -126,7 +128,7 @@ absl::Status CheckDevice(const Device& device) {
 }
 
 absl::string_view DeviceSource(absl::string_view name) {
-  for (const DataSheet& sheet : kDataSheets) {
+  for (const device_cc::DataSheet& sheet : device_cc::kDataSheets) {
     if (sheet.name == name) return sheet.source;
   }
   return "";

@@ -6,6 +6,7 @@
 #include <set>
 
 namespace orrery::cluster {
+namespace device_test_cc {
 namespace {
 
 TEST(Devices, HaveNamesOfTheirOwn) {
@@ -91,4 +92,5 @@ TEST(FindDevice, ErrorListsTheNames) {
 }
 
 }  // namespace
+}  // namespace device_test_cc
 }  // namespace orrery::cluster

@@ -13,6 +13,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace link_graph_cc {
 namespace {
 
 using Edges = std::vector<std::pair<int32_t, int32_t>>;
@@ -94,6 +95,7 @@ absl::Status CheckParts(const GraphParts& parts) {
 }
 
 }  // namespace
+}  // namespace link_graph_cc
 
 LinkGraph::DistanceCache::DistanceCache(int32_t devices) : rows_(static_cast<size_t>(devices)) {}
 
@@ -139,7 +141,7 @@ absl::StatusOr<LinkGraph> LinkGraph::Create(const Topology& topology) {
 }
 
 absl::StatusOr<LinkGraph> LinkGraph::Create(GraphParts parts) {
-  ORRERY_RETURN_IF_ERROR(CheckParts(parts));
+  ORRERY_RETURN_IF_ERROR(link_graph_cc::CheckParts(parts));
   LinkGraph graph(std::move(parts));
   ORRERY_RETURN_IF_ERROR(graph.CheckConnected());
   return graph;
@@ -148,23 +150,23 @@ absl::StatusOr<LinkGraph> LinkGraph::Create(GraphParts parts) {
 LinkGraph::LinkGraph(GraphParts parts)
     : devices_(parts.devices),
       vertex_count_(parts.devices + parts.switches),
-      links_(Sorted(std::move(parts.links))),
+      links_(link_graph_cc::Sorted(std::move(parts.links))),
       names_(std::move(parts.names)),
       reduces_(vertex_count_),
       distances_(std::make_unique<DistanceCache>(devices_)) {
   ORRERY_CHECK(names_.empty() || names_.size() == static_cast<size_t>(vertex_count_));
   for (const VertexId vertex : parts.reducing) reduces_[vertex] = 1;
-  const Edges edges = EdgesOf(links_, false);
+  const link_graph_cc::Edges edges = link_graph_cc::EdgesOf(links_, false);
   graph_ = Graph(boost::edges_are_sorted, edges.begin(), edges.end(), vertex_count_, links_.size());
-  const Edges back = EdgesOf(links_, true);
+  const link_graph_cc::Edges back = link_graph_cc::EdgesOf(links_, true);
   reversed_ =
       Graph(boost::edges_are_sorted, back.begin(), back.end(), vertex_count_, links_.size());
 }
 
 // Every device to device 0 and back is enough: two others have the way over device 0.
 absl::Status LinkGraph::CheckConnected() const {
-  const std::vector<int32_t> to = DistancesFrom(reversed_, 0);
-  const std::vector<int32_t> from = DistancesFrom(graph_, 0);
+  const std::vector<int32_t> to = link_graph_cc::DistancesFrom(reversed_, 0);
+  const std::vector<int32_t> from = link_graph_cc::DistancesFrom(graph_, 0);
   for (int32_t device = 1; device < devices_; ++device) {
     const bool sends = to[static_cast<size_t>(device)] >= 0;
     if (sends && from[static_cast<size_t>(device)] >= 0) continue;
@@ -189,7 +191,7 @@ std::string LinkGraph::LinkName(LinkId link) const {
 
 std::unique_ptr<const LinkGraph::Distances> LinkGraph::Search(DeviceId to) const {
   auto found = std::make_unique<Distances>();
-  found->links = DistancesFrom(reversed_, to.index());
+  found->links = link_graph_cc::DistancesFrom(reversed_, to.index());
   const auto distance = [&](int32_t vertex) { return found->links[static_cast<size_t>(vertex)]; };
   std::vector<int32_t> order(static_cast<size_t>(vertex_count_));
   std::iota(order.begin(), order.end(), 0);
@@ -237,9 +239,9 @@ void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>&
     return links_[link].speed.rate.bytes_per_second() >= width &&
            distances.width[static_cast<size_t>(links_[link].to.index())] >= width;
   };
-  uint64_t hash =
-      Mix((static_cast<uint64_t>(from.index()) << 32) | static_cast<uint64_t>(to.index()));
-  for (VertexId at(from.index()); at != VertexId(to.index()); hash = Mix(hash)) {
+  uint64_t hash = link_graph_cc::Mix((static_cast<uint64_t>(from.index()) << 32) |
+                                     static_cast<uint64_t>(to.index()));
+  for (VertexId at(from.index()); at != VertexId(to.index()); hash = link_graph_cc::Mix(hash)) {
     std::vector<LinkId> choices = Closer(distances.links, at.index());
     std::erase_if(choices, [&](LinkId link) { return !is_wide(link); });
     const LinkId chosen = choices[hash % choices.size()];

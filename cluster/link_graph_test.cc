@@ -11,6 +11,7 @@
 #include "cluster/topologies.h"
 
 namespace orrery::cluster {
+namespace link_graph_test_cc {
 namespace {
 
 // A graph of four devices that no kind of topology describes:
@@ -185,4 +186,5 @@ TEST(LinkGraphDeathTest, DevicesMustBeTwo) {
 }
 
 }  // namespace
+}  // namespace link_graph_test_cc
 }  // namespace orrery::cluster

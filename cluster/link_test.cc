@@ -5,6 +5,7 @@
 #include <limits>
 
 namespace orrery::cluster {
+namespace link_test_cc {
 namespace {
 
 constexpr Bandwidth kMost(std::numeric_limits<int64_t>::max());
@@ -41,4 +42,5 @@ TEST(AggregateDeathTest, ThereIsNoNegativeNumberOfLinks) {
 }
 
 }  // namespace
+}  // namespace link_test_cc
 }  // namespace orrery::cluster

@@ -11,6 +11,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace memory_overhead_cc {
 namespace {
 
 constexpr Bytes kMiB(1 << 20);
@@ -45,15 +46,16 @@ absl::Status Set(absl::string_view item, MemoryOverhead& overhead) {
 }
 
 }  // namespace
+}  // namespace memory_overhead_cc
 
 MemoryOverhead UsualOverhead(absl::string_view device) {
   const absl::StatusOr<Device> found = FindDevice(device);
   if (!found.ok()) return {};
   const bool hopper = found->fp8 > found->fp16;  // or later: the first with fp8
   const bool card = absl::EndsWith(device, "-pcie");
-  return {.framework = kMiB * 512,
-          .communicator = kMiB * (card ? 40 : 240),
-          .workspace = kMiB * 2 * (hopper ? 32 : 4),
+  return {.framework = memory_overhead_cc::kMiB * 512,
+          .communicator = memory_overhead_cc::kMiB * (card ? 40 : 240),
+          .workspace = memory_overhead_cc::kMiB * 2 * (hopper ? 32 : 4),
           .fragmentation = 0};
 }
 
@@ -66,7 +68,7 @@ absl::StatusOr<MemoryOverhead> ParseMemoryOverhead(absl::string_view text,
     if (std::exchange(first, false) && item == "usual") {
       overhead = UsualOverhead(device);
     } else {
-      ORRERY_RETURN_IF_ERROR(Set(item, overhead));
+      ORRERY_RETURN_IF_ERROR(memory_overhead_cc::Set(item, overhead));
     }
   }
   return overhead;

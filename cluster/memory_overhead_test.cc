@@ -7,6 +7,7 @@
 #include "cluster/device.h"
 
 namespace orrery::cluster {
+namespace memory_overhead_test_cc {
 namespace {
 
 std::string Parsed(absl::string_view text, absl::string_view device = "a100-80gb") {
@@ -47,4 +48,5 @@ TEST(MemoryOverhead, IsSmallOnEveryDevice) {
 }
 
 }  // namespace
+}  // namespace memory_overhead_test_cc
 }  // namespace orrery::cluster

@@ -5,6 +5,7 @@
 // What one can buy, with figures from data sheets.
 
 namespace orrery::cluster {
+namespace presets_cc {
 namespace {
 
 constexpr Bandwidth GigabytesPerSecond(int64_t gigabytes) {
@@ -233,9 +234,10 @@ constexpr LinkGeneration kGenerations[] = {
 };
 
 }  // namespace
+}  // namespace presets_cc
 
-std::span<const ClusterPreset> AllClusterPresets() { return kPresets; }
+std::span<const ClusterPreset> AllClusterPresets() { return presets_cc::kPresets; }
 
-std::span<const LinkGeneration> AllLinkGenerations() { return kGenerations; }
+std::span<const LinkGeneration> AllLinkGenerations() { return presets_cc::kGenerations; }
 
 }  // namespace orrery::cluster

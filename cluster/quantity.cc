@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 
 namespace orrery::cluster {
+namespace quantity_cc {
 namespace {
 
 struct Unit {
@@ -57,15 +58,16 @@ std::string PrintCount(int64_t count, std::span<const Unit> units) {
 }
 
 }  // namespace
+}  // namespace quantity_cc
 
 absl::StatusOr<Duration> ParseDuration(absl::string_view text) {
-  for (const Unit& unit : kTimes) {
+  for (const quantity_cc::Unit& unit : quantity_cc::kTimes) {
     absl::string_view number = text;
     if (!absl::ConsumeSuffix(&number, unit.name)) continue;
     double value = 0;
-    if (!ParseDecimal(number, value)) break;
+    if (!quantity_cc::ParseDecimal(number, value)) break;
     const double picoseconds = value * static_cast<double>(unit.size);
-    if (picoseconds > kMostTime) break;
+    if (picoseconds > quantity_cc::kMostTime) break;
     return Duration(std::llround(picoseconds));
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -78,7 +80,8 @@ absl::StatusOr<FlopRate> ParseFlopRate(absl::string_view text) {
   if (absl::ConsumeSuffix(&number, "Tflops")) scale = 1e12;
   if (absl::ConsumeSuffix(&number, "Pflops")) scale = 1e15;
   double value = 0;
-  if (scale > 0 && ParseDecimal(number, value) && value > 0 && value * scale <= kMostFlops) {
+  if (scale > 0 && quantity_cc::ParseDecimal(number, value) && value > 0 &&
+      value * scale <= quantity_cc::kMostFlops) {
     return FlopRate(value * scale);
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -87,12 +90,14 @@ absl::StatusOr<FlopRate> ParseFlopRate(absl::string_view text) {
 
 std::string Print(Duration duration) {
   if (duration == Duration(0)) return "0us";
-  return PrintCount(duration.picoseconds(), std::span(kTimes).first(4));
+  return quantity_cc::PrintCount(duration.picoseconds(), std::span(quantity_cc::kTimes).first(4));
 }
 
-std::string Print(Bytes size) { return PrintCount(size.count(), kSizes); }
+std::string Print(Bytes size) { return quantity_cc::PrintCount(size.count(), quantity_cc::kSizes); }
 
-std::string Print(Bandwidth rate) { return PrintCount(rate.bytes_per_second(), kRates); }
+std::string Print(Bandwidth rate) {
+  return quantity_cc::PrintCount(rate.bytes_per_second(), quantity_cc::kRates);
+}
 
 std::string Print(FlopRate rate) {
   const double tera = rate.flops_per_second() / 1e12;

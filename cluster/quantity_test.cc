@@ -10,6 +10,7 @@
 #include "cluster/device.h"
 
 namespace orrery::cluster {
+namespace quantity_test_cc {
 namespace {
 
 TEST(Quantity, ReadsWhatPeopleWrite) {
@@ -65,4 +66,5 @@ TEST(Quantity, ReadsBackWhatItPrints) {
 }
 
 }  // namespace
+}  // namespace quantity_test_cc
 }  // namespace orrery::cluster

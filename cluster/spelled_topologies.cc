@@ -12,6 +12,7 @@
 // One function for each way that sizes are spelled: they fill the numbers of a shape.
 
 namespace orrery::cluster {
+namespace spelled_topologies_cc {
 namespace {
 
 // "SIZES@SPEED,options"
@@ -204,6 +205,7 @@ absl::StatusOr<Drawn> Draw(const TopologyKind& kind, absl::string_view text) {
 }
 
 }  // namespace
+}  // namespace spelled_topologies_cc
 
 PathInfo SpineOf(const PathInfo& nic, int32_t nodes, double oversubscription) {
   // 2.8 us under one leaf switch and 3.7 us across (DeepSeek-V3, ISCA 2025): 0.45 us a link.
@@ -214,7 +216,8 @@ PathInfo SpineOf(const PathInfo& nic, int32_t nodes, double oversubscription) {
 }
 
 absl::StatusOr<Cluster> ParseTopology(const TopologyKind& kind, absl::string_view text) {
-  ORRERY_ASSIGN_OR_RETURN(const Drawn drawn, Draw(kind, text));
+  ORRERY_ASSIGN_OR_RETURN(const spelled_topologies_cc::Drawn drawn,
+                          spelled_topologies_cc::Draw(kind, text));
   Cluster cluster;
   ORRERY_ASSIGN_OR_RETURN(cluster.device, drawn.options.OfDevice(kDefaultDevice));
   ORRERY_ASSIGN_OR_RETURN(cluster.topology, Topology::Create(kind, drawn.shape));

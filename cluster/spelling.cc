@@ -12,6 +12,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace spelling_cc {
 namespace {
 
 // SimpleAtoi would take signs and spaces.
@@ -20,6 +21,7 @@ bool ParseNumber(absl::string_view text, int32_t& number) {
 }
 
 }  // namespace
+}  // namespace spelling_cc
 
 Halves SplitAt(absl::string_view text, char separator) {
   const size_t at = text.find(separator);
@@ -30,7 +32,7 @@ Halves SplitAt(absl::string_view text, char separator) {
 absl::StatusOr<int32_t> ParseCount(absl::string_view text, const CountOf& count) {
   const int32_t most = kMaxDevices / count.each;
   int32_t number = 0;
-  if (ParseNumber(text, number) && number >= 1 && number <= most) return number;
+  if (spelling_cc::ParseNumber(text, number) && number >= 1 && number <= most) return number;
   return absl::InvalidArgumentError(absl::StrCat(
       "got '", text, "' ", count.things, "; wanted 1 to ", most, ", as in ", count.example));
 }
@@ -40,7 +42,7 @@ absl::StatusOr<std::vector<int32_t>> ParseSizes(absl::string_view text, absl::st
   int64_t product = 1;
   for (const absl::string_view part : absl::StrSplit(text, 'x')) {
     int32_t size = 0;
-    const bool fits = ParseNumber(part, size) && size >= 1 && size <= kMaxDevices;
+    const bool fits = spelling_cc::ParseNumber(part, size) && size >= 1 && size <= kMaxDevices;
     product = std::min<int64_t>(product * size, int64_t{kMaxDevices} + 1);
     if (!fits || product > kMaxDevices || sizes.size() == kMaxLevels) {
       return absl::InvalidArgumentError(absl::StrCat(

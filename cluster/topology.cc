@@ -10,6 +10,7 @@
 #include "support/status.h"
 
 namespace orrery::cluster {
+namespace topology_cc {
 namespace {
 
 constexpr std::array kTopologies = {
@@ -62,6 +63,7 @@ void CheckPair(const Topology& topology, DeviceId from, DeviceId to) {
 }
 
 }  // namespace
+}  // namespace topology_cc
 
 absl::Status CheckRate(absl::string_view what, const PathInfo& speed) {
   if (speed.rate > Bandwidth(0)) return absl::OkStatus();
@@ -91,28 +93,28 @@ absl::Status CheckLevels(const TopologyShape& shape) {
       absl::StrCat("got ", shape.devices, " devices; wanted the product of the levels, ", product));
 }
 
-std::span<const TopologyKind* const> AllTopologies() { return kTopologies; }
+std::span<const TopologyKind* const> AllTopologies() { return topology_cc::kTopologies; }
 
 Topology::Topology() : Topology(kFullyConnectedTopology, TopologyShape{}) {}
 
 absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const TopologyShape& shape) {
-  ORRERY_RETURN_IF_ERROR(CheckCount("devices", shape.devices));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckCount("devices", shape.devices));
   if (shape.devices > kMaxDevices) {
     return absl::InvalidArgumentError(
         absl::StrCat("got ", shape.devices, " devices; wanted at most ", kMaxDevices));
   }
-  ORRERY_RETURN_IF_ERROR(CheckCount("devices a node", shape.devices_per_node));
-  ORRERY_RETURN_IF_ERROR(CheckSpeed("port", shape.port));
-  ORRERY_RETURN_IF_ERROR(CheckSpeed("nic", shape.nic));
-  ORRERY_RETURN_IF_ERROR(CheckSpeed("host", shape.host));
-  ORRERY_RETURN_IF_ERROR(CheckSpeed("spine", shape.spine));
-  ORRERY_RETURN_IF_ERROR(CheckEveryLevel(shape));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckCount("devices a node", shape.devices_per_node));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("port", shape.port));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("nic", shape.nic));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("host", shape.host));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("spine", shape.spine));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckEveryLevel(shape));
   ORRERY_RETURN_IF_ERROR(kind.check(shape));
   return Topology(kind, shape);
 }
 
 PathInfo Topology::Path(DeviceId from, DeviceId to) const {
-  CheckPair(*this, from, to);
+  topology_cc::CheckPair(*this, from, to);
   if (kind_->path != nullptr && faster_.empty()) return kind_->path(shape_, from, to);
   std::vector<LinkNumber> route;
   kind_->append_route(shape_, from, to, route);
@@ -137,7 +139,7 @@ Topology Topology::WithFasterLinks(absl::string_view kind, int64_t factor) const
 }
 
 void Topology::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {
-  CheckPair(*this, from, to);
+  topology_cc::CheckPair(*this, from, to);
   kind_->append_route(shape_, from, to, route);
 }
 

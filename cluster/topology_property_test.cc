@@ -21,6 +21,7 @@
 // tested here without an edit.
 
 namespace orrery::cluster {
+namespace topology_property_test_cc {
 namespace {
 
 constexpr PathInfo kFast = {Bandwidth(300), Duration(7)};
@@ -346,4 +347,5 @@ INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(AllTopolog
                          });
 
 }  // namespace
+}  // namespace topology_property_test_cc
 }  // namespace orrery::cluster

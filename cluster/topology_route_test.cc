@@ -7,6 +7,7 @@
 // Routes of each topology as text, on pictures small enough to follow by finger.
 
 namespace orrery::cluster {
+namespace topology_route_test_cc {
 namespace {
 
 constexpr PathInfo kSpeed = {Bandwidth(100), Duration(10)};
@@ -230,4 +231,5 @@ TEST(Create, BoundsWhatCouldOverflow) {
 }
 
 }  // namespace
+}  // namespace topology_route_test_cc
 }  // namespace orrery::cluster

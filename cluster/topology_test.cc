@@ -10,6 +10,7 @@
 // holds for all of them.
 
 namespace orrery::cluster {
+namespace topology_test_cc {
 namespace {
 
 const PathInfo kPort = {Bandwidth(300), Duration(10)};
@@ -125,4 +126,5 @@ TEST(PathDeathTest, TakesTwoDevicesOfTheTopology) {
 }
 
 }  // namespace
+}  // namespace topology_test_cc
 }  // namespace orrery::cluster

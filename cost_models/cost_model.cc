@@ -16,6 +16,7 @@ namespace orrery::cost_models {
 #include "cost_models/cost_models.def"
 #undef ORRERY_COST_MODEL
 
+namespace cost_model_cc {
 namespace {
 
 constexpr std::array kCostModels = {
@@ -37,6 +38,7 @@ T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
 }
 
 }  // namespace
+}  // namespace cost_model_cc
 
 absl::StatusOr<ChosenCollective> CostModel::Choose(const CollectiveRequest& request,
                                                    const cluster::Topology& topology,
@@ -53,10 +55,12 @@ ChosenCollective CostModel::Plan(const CollectiveRequest& request,
   return *std::move(chosen);
 }
 
-Flops FlopsOf(const OpView& op) { return Flops(Count(ir::GetOpInfo(op.kind).flops, op)); }
+Flops FlopsOf(const OpView& op) {
+  return Flops(cost_model_cc::Count(ir::GetOpInfo(op.kind).flops, op));
+}
 
 Flops RecomputedFlopsOf(const OpView& op) {
-  return Flops(Count(ir::GetOpInfo(op.kind).recomputed_flops, op));
+  return Flops(cost_model_cc::Count(ir::GetOpInfo(op.kind).recomputed_flops, op));
 }
 
 Flops ModelFlopsOf(const OpView& op) {
@@ -67,26 +71,26 @@ Flops ModelFlopsOf(const OpView& op) {
 Bytes BytesMovedBy(const OpView& op) {
   const ir::OpInfo& info = ir::GetOpInfo(op.kind);
   if (info.op_class == ir::OpClass::kView) return Bytes(0);
-  if (info.bytes != nullptr) return Bytes(Count(info.bytes, op));
+  if (info.bytes != nullptr) return Bytes(cost_model_cc::Count(info.bytes, op));
   Bytes moved;
   for (const ir::TensorType* type : op.operands) moved += ir::SizeOf(*type);
   for (const ir::TensorType* type : op.results) moved += ir::SizeOf(*type);
   return moved;
 }
 
-std::span<const CostModelInfo* const> AllCostModels() { return kCostModels; }
+std::span<const CostModelInfo* const> AllCostModels() { return cost_model_cc::kCostModels; }
 
 absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view name) {
-  for (const CostModelInfo* info : kCostModels) {
+  for (const CostModelInfo* info : cost_model_cc::kCostModels) {
     if (info->name == name) return info->make();
   }
   if (absl::ConsumePrefix(&name, "measured:")) return MakeMeasuredCostModel(std::string(name));
   const auto append_name = [](std::string* out, const CostModelInfo* info) {
     absl::StrAppend(out, info->name);
   };
-  return absl::InvalidArgumentError(
-      absl::StrCat("cost model '", name, "' is unknown; wanted one of ",
-                   absl::StrJoin(kCostModels, ", ", append_name), ", or measured:FILE"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cost model '", name, "' is unknown; wanted one of ",
+      absl::StrJoin(cost_model_cc::kCostModels, ", ", append_name), ", or measured:FILE"));
 }
 
 }  // namespace orrery::cost_models

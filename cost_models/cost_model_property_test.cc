@@ -8,14 +8,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cost_models/op_fixture.h"
-#include "ir/text.h"
+#include "cost_models/op_fixture_test_util.h"
+#include "ir/text/text.h"
 #include "tests/ir_text/golden.h"
 
 // What holds for every line of cost_models.def and every kernel of ops.def. A new cost model and a
 // new op are tested here without an edit.
 
 namespace orrery::cost_models {
+namespace cost_model_property_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -235,4 +236,5 @@ TEST(CostModelProperty, AModelIsPure) {
 }
 
 }  // namespace
+}  // namespace cost_model_property_test_cc
 }  // namespace orrery::cost_models

@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cost_models/op_fixture.h"
+#include "cost_models/op_fixture_test_util.h"
 
 namespace orrery::cost_models {
+namespace cost_model_test_cc {
 namespace {
 
 using ir::DType;
@@ -81,4 +82,5 @@ TEST(BytesMovedBy, IsNoneForAView) {
 }
 
 }  // namespace
+}  // namespace cost_model_test_cc
 }  // namespace orrery::cost_models

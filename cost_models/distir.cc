@@ -9,6 +9,7 @@
 // whatever the device; writes results for free; and knows no latency.
 
 namespace orrery::cost_models {
+namespace distir_cc {
 namespace {
 
 using ir::OpKind;
@@ -118,6 +119,7 @@ class DistIr final : public CostModel {
 std::unique_ptr<const CostModel> Make() { return std::make_unique<DistIr>(); }
 
 }  // namespace
+}  // namespace distir_cc
 
 extern const CostModelInfo kDistIrCostModel = {
     .name = "distir",
@@ -125,7 +127,7 @@ extern const CostModelInfo kDistIrCostModel = {
         "DistIR's formulas and constants, its quirks included; the cluster's devices and "
         "latencies are ignored",
     .source = "microsoft/dist-ir at 7cfa1b0; Santhanam et al., arXiv 2111.05426",
-    .make = Make,
+    .make = distir_cc::Make,
 };
 
 }  // namespace orrery::cost_models

@@ -3,12 +3,13 @@
 #include <numeric>
 
 #include "cluster/topologies.h"
-#include "cost_models/op_fixture.h"
+#include "cost_models/op_fixture_test_util.h"
 
 // DistIR's figures, worked out by hand from its formulas: T = 1.4e13 flop/s, M = 9e11 bytes/s, and
 // 10 us a kernel. In picoseconds, rounded up.
 
 namespace orrery::cost_models {
+namespace distir_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -181,4 +182,5 @@ TEST_F(DistIrTest, AllReduceOfManyFastDevices) {
 }
 
 }  // namespace
+}  // namespace distir_test_cc
 }  // namespace orrery::cost_models

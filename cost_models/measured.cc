@@ -13,6 +13,7 @@
 #include "support/status.h"
 
 namespace orrery::cost_models {
+namespace measured_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -83,6 +84,7 @@ class Measured final : public CostModel {
 };
 
 }  // namespace
+}  // namespace measured_cc
 
 MeasuredCollectives::MeasuredCollectives(const MeasuredCurves& curves) {
   ORRERY_CHECK(!curves.curves.empty()) << "no sweeps";
@@ -104,17 +106,19 @@ const MeasuredCollectives::Sweep& MeasuredCollectives::Nearest(CollectiveKind ki
 }
 
 absl::StatusOr<ChosenCollective> MeasuredCollectives::Choose(const CollectiveRequest& request,
-                                                             const Topology& topology,
+                                                             const cluster::Topology& topology,
                                                              const CollectiveChoice& choice) const {
   ORRERY_ASSIGN_OR_RETURN(ChosenCollective chosen, ChooseCollective(request, topology, choice));
   const auto devices = static_cast<int32_t>(request.group.size());
-  const bool across = Crosses(request.group, topology);
+  const bool across = measured_cc::Crosses(request.group, topology);
   const Sweep& sweep = Nearest(request.kind, devices, across);
   // A barrier moves nothing: its sweep's share of the size is none.
-  const double measured_share = ShareOf(sweep.kind, sweep.devices);
-  double beta = measured_share > 0 ? ShareOf(request.kind, devices) / measured_share : 0;
+  const double measured_share = measured_cc::ShareOf(sweep.kind, sweep.devices);
+  double beta =
+      measured_share > 0 ? measured_cc::ShareOf(request.kind, devices) / measured_share : 0;
   if (const bool measured_across = sweep.nodes > 1; measured_across != across) {
-    const double was = HopRate(topology, measured_across), is = HopRate(topology, across);
+    const double was = measured_cc::HopRate(topology, measured_across),
+                 is = measured_cc::HopRate(topology, across);
     if (was > 0 && is > 0) beta *= was / is;
   }
   const double alpha = std::log2(devices) / std::log2(sweep.devices);
@@ -130,7 +134,8 @@ absl::StatusOr<ChosenCollective> MeasuredCollectives::Choose(const CollectiveReq
   const double seconds =
       std::max(sweep.fit.floor_s * alpha, line_alpha + least->beta_s_a_byte * bytes);
   const Bytes moved = chosen.call.size;
-  chosen.protocol = ProtocolOf(chosen.cost, moved, seconds - least->beta_s_a_byte * bytes, seconds);
+  chosen.protocol =
+      measured_cc::ProtocolOf(chosen.cost, moved, seconds - least->beta_s_a_byte * bytes, seconds);
   chosen.time = TimeOf(chosen.cost, moved, chosen.protocol);
   return chosen;
 }
@@ -155,7 +160,7 @@ absl::StatusOr<MeasuredCurves> ReadMeasuredCurves(const std::string& spec) {
 
 absl::StatusOr<std::unique_ptr<const CostModel>> MakeMeasuredCostModel(const std::string& spec) {
   ORRERY_ASSIGN_OR_RETURN(const MeasuredCurves curves, ReadMeasuredCurves(spec));
-  return std::make_unique<Measured>(curves);
+  return std::make_unique<measured_cc::Measured>(curves);
 }
 
 }  // namespace orrery::cost_models

@@ -15,6 +15,7 @@
 #include "support/status.h"
 
 namespace orrery::cost_models {
+namespace measured_curves_cc {
 namespace {
 
 using nlohmann::json;
@@ -162,6 +163,7 @@ std::vector<size_t> Places(const MeasuredCurve& curve) {
 }
 
 }  // namespace
+}  // namespace measured_curves_cc
 
 double CurveFit::Seconds(double bytes) const {
   double least = std::numeric_limits<double>::infinity();
@@ -176,18 +178,18 @@ CurveFit FitCurve(const MeasuredCurve& curve) {
   for (const MeasuredPoint& point : curve.points) floor = std::min(floor, point.seconds);
   // Of several lines: nearer by a tenth, or not worth it.
   constexpr double kWorthIt = 0.9, kGoodEnough = 1e-6;
-  CurveFit best = FitRanges(curve, {}, floor);
+  CurveFit best = measured_curves_cc::FitRanges(curve, {}, floor);
   if (best.mean_error < kGoodEnough) return best;
-  const std::vector<size_t> places = Places(curve);
+  const std::vector<size_t> places = measured_curves_cc::Places(curve);
   CurveFit two = best, three = best;
   for (size_t i = 0; i < places.size(); ++i) {
     const size_t first[] = {places[i]};
-    CurveFit fit = FitRanges(curve, first, floor);
+    CurveFit fit = measured_curves_cc::FitRanges(curve, first, floor);
     if (fit.mean_error < two.mean_error) two = std::move(fit);
     for (size_t j = i + 1; j < places.size(); ++j) {
       if (places[j] < places[i] + 2) continue;
       const size_t both[] = {places[i], places[j]};
-      fit = FitRanges(curve, both, floor);
+      fit = measured_curves_cc::FitRanges(curve, both, floor);
       if (fit.mean_error < three.mean_error) three = std::move(fit);
     }
   }
@@ -198,7 +200,8 @@ CurveFit FitCurve(const MeasuredCurve& curve) {
 
 absl::StatusOr<MeasuredCurves> ParseMeasuredCurves(absl::string_view text,
                                                    const std::string& name) {
-  const json file = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json file =
+      nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (file.is_discarded() || !file.is_object() || !file.contains("rows") ||
       !file.at("rows").is_array()) {
     return absl::InvalidArgumentError(
@@ -209,13 +212,13 @@ absl::StatusOr<MeasuredCurves> ParseMeasuredCurves(absl::string_view text,
   }
   MeasuredCurves read;
   int index = 0;
-  for (const json& row : file.at("rows")) {
+  for (const nlohmann::json& row : file.at("rows")) {
     const std::string where = absl::StrCat(name, ": row ", index++);
     if (!row.is_object()) {
       return absl::InvalidArgumentError(absl::StrCat(where, ": is no object; wanted a sweep"));
     }
-    auto curve = CurveOf(row);
-    const std::string id = TextOf(row, "id");
+    auto curve = measured_curves_cc::CurveOf(row);
+    const std::string id = measured_curves_cc::TextOf(row, "id");
     if (!curve.ok()) {
       return Annotate(curve.status(),
                       absl::StrCat(where, id.empty() ? "" : " (", id, id.empty() ? "" : ")"));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::cost_models {
+namespace measured_curves_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -200,4 +201,5 @@ TEST(PrintFits, IsATable) {
 }
 
 }  // namespace
+}  // namespace measured_curves_test_cc
 }  // namespace orrery::cost_models

@@ -11,6 +11,7 @@
 #include "cost_models/collectives/pricing.h"
 
 namespace orrery::cost_models {
+namespace measured_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -142,4 +143,5 @@ TEST(MeasuredCostModel, IsTheRooflineBesideCollectives) {
 }
 
 }  // namespace
+}  // namespace measured_test_cc
 }  // namespace orrery::cost_models

@@ -4,11 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/summary.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 // The flops of ops that no formula of a whole model checks, by hand.
 
 namespace orrery::cost_models {
+namespace op_flops_test_cc {
 namespace {
 
 // Of `op`, whose operands are `inputs`; it makes %y first.
@@ -118,4 +119,5 @@ TEST(OpFlops, OfOptimizers) {
 }
 
 }  // namespace
+}  // namespace op_flops_test_cc
 }  // namespace orrery::cost_models

@@ -9,6 +9,7 @@
 // reaches a peak, so this is the lower bound that a data sheet gives.
 
 namespace orrery::cost_models {
+namespace roofline_cc {
 namespace {
 
 // The matrix units work on narrow floats only: TF32 is not taken for f32. Data sheets here have no
@@ -55,12 +56,13 @@ class Roofline final : public CostModel {
 std::unique_ptr<const CostModel> Make() { return std::make_unique<Roofline>(); }
 
 }  // namespace
+}  // namespace roofline_cc
 
 extern const CostModelInfo kRooflineCostModel = {
     .name = "roofline",
     .summary = "the longer of arithmetic and memory at the device's peaks, and a launch a kernel",
     .source = "Williams, Waterman & Patterson 2009",
-    .make = Make,
+    .make = roofline_cc::Make,
 };
 
 }  // namespace orrery::cost_models

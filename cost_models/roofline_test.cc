@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "cost_models/op_fixture.h"
+#include "cost_models/op_fixture_test_util.h"
 
 namespace orrery::cost_models {
+namespace roofline_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -109,4 +110,5 @@ TEST(Roofline, ACollectiveAcrossNodesUsesTheirNics) {
 }
 
 }  // namespace
+}  // namespace roofline_test_cc
 }  // namespace orrery::cost_models

@@ -8,6 +8,7 @@
 #include "ir/last_of_kind.h"
 
 namespace orrery::cost_models {
+namespace summary_cc {
 namespace {
 
 using ir::Function;
@@ -93,17 +94,18 @@ void CountInputs(const Function& function, const LocalTypes& types, Summary& sum
 }
 
 }  // namespace
+}  // namespace summary_cc
 
-IdTable<OpId, Phase> PhasesOf(const Function& function) {
-  IdTable<OpId, Phase> phases(function.op_limit(), Phase::kForward);
-  for (const OpId op : function.order()) {
+IdTable<ir::OpId, Phase> PhasesOf(const ir::Function& function) {
+  IdTable<ir::OpId, Phase> phases(function.op_limit(), Phase::kForward);
+  for (const ir::OpId op : function.order()) {
     bool backward = function.info(op).seeds_backward;
-    for (const ValueId operand : function.operands(op)) {
-      const OpId producer = function.producer(operand);
+    for (const ir::ValueId operand : function.operands(op)) {
+      const ir::OpId producer = function.producer(operand);
       backward = backward || (producer.valid() && phases[producer] == Phase::kBackward);
     }
     if (backward) phases[op] = Phase::kBackward;
-    if (function.info(op).op_class == OpClass::kOptimizer) phases[op] = Phase::kOptimizer;
+    if (function.info(op).op_class == ir::OpClass::kOptimizer) phases[op] = Phase::kOptimizer;
   }
   return phases;
 }
@@ -127,17 +129,17 @@ Work Summary::total() const {
   return total;
 }
 
-Summary Summarize(const Function& function) {
-  const LocalTypes types(function);
-  const IdTable<OpId, Phase> phases = PhasesOf(function);
+Summary Summarize(const ir::Function& function) {
+  const summary_cc::LocalTypes types(function);
+  const IdTable<ir::OpId, Phase> phases = PhasesOf(function);
   Summary summary;
-  CountInputs(function, types, summary);
-  summary.saved_activations = SavedActivations(function, phases, types);
+  summary_cc::CountInputs(function, types, summary);
+  summary.saved_activations = summary_cc::SavedActivations(function, phases, types);
   std::vector<Work> kinds(static_cast<size_t>(ir::OpKindCount()));
   ir::LastOfKind<Work> known;
-  for (const OpId op : function.order()) {
+  for (const ir::OpId op : function.order()) {
     const Work* work = known.Find(function, op);
-    if (work == nullptr) work = &known.Put(function, op, WorkOf(function, types, op));
+    if (work == nullptr) work = &known.Put(function, op, summary_cc::WorkOf(function, types, op));
     summary.phases[static_cast<size_t>(phases[op])] += *work;
     kinds[static_cast<size_t>(function.kind(op))] += *work;
   }

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace orrery::cost_models {
+namespace summary_test_cc {
 namespace {
 
 // Two products with a view between them, and the backward of both.
@@ -125,4 +126,5 @@ func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
 }
 
 }  // namespace
+}  // namespace summary_test_cc
 }  // namespace orrery::cost_models

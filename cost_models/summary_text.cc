@@ -8,6 +8,7 @@
 // How a summary is shown.
 
 namespace orrery::cost_models {
+namespace summary_text_cc {
 namespace {
 
 constexpr absl::string_view kPhaseNames[kPhaseCount] = {"forward", "backward", "optimizer"};
@@ -110,17 +111,21 @@ std::string Quoted(absl::string_view text) {
 }
 
 }  // namespace
+}  // namespace summary_text_cc
 
 std::string SummaryText(const Summary& summary, absl::string_view model) {
-  std::vector<Row> sizes = {{"model", std::string(model)},
-                            {"parameters", Show(summary.parameters)}};
-  if (summary.buffers.elements > 0) sizes.push_back({"buffers", Show(summary.buffers)});
-  if (summary.state.elements > 0) sizes.push_back({"optimizer state", Show(summary.state)});
+  std::vector<summary_text_cc::Row> sizes = {
+      {"model", std::string(model)}, {"parameters", summary_text_cc::Show(summary.parameters)}};
+  if (summary.buffers.elements > 0)
+    sizes.push_back({"buffers", summary_text_cc::Show(summary.buffers)});
+  if (summary.state.elements > 0)
+    sizes.push_back({"optimizer state", summary_text_cc::Show(summary.state)});
   sizes.push_back({"saved activations", ToString(summary.saved_activations)});
   std::string text;
-  for (const Row& row : sizes)
+  for (const summary_text_cc::Row& row : sizes)
     absl::StrAppend(&text, absl::StrFormat("%-18s %s\n", row[0], row[1]));
-  return absl::StrCat(text, "\n", PhaseTable(summary), "\n", KindTable(summary));
+  return absl::StrCat(text, "\n", summary_text_cc::PhaseTable(summary), "\n",
+                      summary_text_cc::KindTable(summary));
 }
 
 std::string SummaryJson(const Summary& summary, absl::string_view model) {
@@ -128,16 +133,19 @@ std::string SummaryJson(const Summary& summary, absl::string_view model) {
       "{\n  \"model\": %s,\n  \"parameters\": %d,\n  \"parameter_bytes\": %d,\n  \"buffers\": %d,\n"
       "  \"buffer_bytes\": %d,\n  \"optimizer_state_bytes\": %d,\n"
       "  \"saved_activation_bytes\": %d,\n",
-      Quoted(model), summary.parameters.elements, summary.parameters.bytes.count(),
+      summary_text_cc::Quoted(model), summary.parameters.elements, summary.parameters.bytes.count(),
       summary.buffers.elements, summary.buffers.bytes.count(), summary.state.bytes.count(),
       summary.saved_activations.count());
   for (size_t i = 0; i < kPhaseCount; ++i) {
-    absl::StrAppend(&text, "  \"", kPhaseNames[i], "\": ", Json(summary.phases[i]), ",\n");
+    absl::StrAppend(&text, "  \"", summary_text_cc::kPhaseNames[i],
+                    "\": ", summary_text_cc::Json(summary.phases[i]), ",\n");
   }
-  absl::StrAppend(&text, "  \"total\": ", Json(summary.total()), ",\n  \"kinds\": {");
+  absl::StrAppend(&text, "  \"total\": ", summary_text_cc::Json(summary.total()),
+                  ",\n  \"kinds\": {");
   const char* separator = "\n";
   for (const auto& [kind, work] : summary.kinds) {
-    absl::StrAppend(&text, separator, "    \"", ir::GetOpInfo(kind).name, "\": ", Json(work));
+    absl::StrAppend(&text, separator, "    \"", ir::GetOpInfo(kind).name,
+                    "\": ", summary_text_cc::Json(work));
     separator = ",\n";
   }
   return absl::StrCat(text, "\n  }\n}\n");

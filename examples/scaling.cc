@@ -10,7 +10,7 @@
 
 #include "ir/models/mlp.h"
 #include "search/evaluate.h"
-#include "simulator/longest_path.h"
+#include "simulator/engine/longest_path.h"
 #include "support/heap.h"
 #include "support/status.h"
 
@@ -36,8 +36,7 @@ absl::Status Measure(int64_t layers) {
   ORRERY_ASSIGN_OR_RETURN(setting.step, ir::Mlp(shape));
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster("uniform:1@200Gbps"));
   ORRERY_ASSIGN_OR_RETURN(setting.cost_model, cost_models::MakeCostModel("distir"));
-  setting.lowering.blocking = true;
-  const search::Candidate sequential = {.schedule = "distir"};
+  const transforms::ParallelPlan sequential = {.schedule = "distir", .blocking = true};
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, sequential));
   simulator::Trace trace;
   const double simulate_ms =

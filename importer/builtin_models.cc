@@ -10,11 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "importer/printable.h"
 #include "ir/models/model.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace builtin_models_cc {
 namespace {
 
 // Together with the bounds of the keys, this keeps tensors that one operation makes countable.
@@ -117,23 +118,27 @@ absl::StatusOr<ir::Function> Build(const Builtin& builtin, absl::string_view mod
 }
 
 }  // namespace
+}  // namespace builtin_models_cc
 
-bool IsBuiltinModel(absl::string_view model) { return Find(model).family != nullptr; }
+bool IsBuiltinModel(absl::string_view model) {
+  return builtin_models_cc::Find(model).family != nullptr;
+}
 
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype) {
   const std::string where = Printable(model);
-  const Builtin builtin = Find(model);
+  const builtin_models_cc::Builtin builtin = builtin_models_cc::Find(model);
   if (builtin.family == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ": is no built-in model; wanted one of ", BuiltinModels()));
   }
   if (batch == 0) batch = builtin.family->default_batch;
-  if (batch < 1 || batch > kMaxBatch) {
+  if (batch < 1 || batch > builtin_models_cc::kMaxBatch) {
     return absl::InvalidArgumentError(
-        absl::StrCat(where, ": batch is ", batch, "; wanted 1 to ", kMaxBatch));
+        absl::StrCat(where, ": batch is ", batch, "; wanted 1 to ", builtin_models_cc::kMaxBatch));
   }
-  absl::StatusOr<ir::Function> function = Build(builtin, model, ir::ModelValues(batch, dtype));
+  absl::StatusOr<ir::Function> function =
+      builtin_models_cc::Build(builtin, model, ir::ModelValues(batch, dtype));
   // A message of the builder starts with the family, which may be what the user wrote already.
   const bool says_where = absl::StartsWith(function.status().message(), absl::StrCat(where, ": "));
   if (function.ok() || says_where) return function;

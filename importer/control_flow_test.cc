@@ -7,6 +7,7 @@
 // If whose condition is known: the branch that is taken stands in its place.
 
 namespace orrery::importer {
+namespace control_flow_test_cc {
 namespace {
 
 // x -> If(condition): then Relu(x) + c, with its own constant; else x -> y
@@ -57,4 +58,5 @@ TEST(If, ConditionThatDependsOnData) {
 }
 
 }  // namespace
+}  // namespace control_flow_test_cc
 }  // namespace orrery::importer

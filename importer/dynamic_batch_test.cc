@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "importer/batch/rebind.h"
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
-#include "importer/rebind.h"
 #include "ir/batch.h"
 #include "ir/verifier.h"
 
@@ -13,6 +13,7 @@
 // they must be what they are when they are imported at that other one.
 
 namespace orrery::importer {
+namespace dynamic_batch_test_cc {
 namespace {
 
 absl::StatusOr<ir::Function> Load(const std::string& graph, int64_t batch) {
@@ -304,4 +305,5 @@ func @m (
 }
 
 }  // namespace
+}  // namespace dynamic_batch_test_cc
 }  // namespace orrery::importer

@@ -4,16 +4,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "importer/batch/rebind.h"
 #include "importer/builtin_models.h"
 #include "importer/onnx.h"
-#include "importer/printable.h"
-#include "importer/rebind.h"
 #include "ir/batch.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/file.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace load_model_cc {
 namespace {
 
 // The parser's errors start with "line:column"; the verifier's with the name of the function.
@@ -46,6 +47,7 @@ absl::StatusOr<ir::Function> LoadFile(const ModelSpec& spec,
 }
 
 }  // namespace
+}  // namespace load_model_cc
 
 absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
   const std::string where = Printable(spec.model);
@@ -54,9 +56,9 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
         absl::StrCat(where, ": batch is ", spec.batch_size, "; wanted at least 1"));
   }
   if (absl::EndsWith(spec.model, ".onnx")) {
-    return LoadFile(spec, ImportOnnx(spec.model, {.symbols = spec.symbols,
-                                                  .batch_size = spec.batch_size,
-                                                  .freeze = spec.freeze}));
+    return load_model_cc::LoadFile(spec, ImportOnnx(spec.model, {.symbols = spec.symbols,
+                                                                 .batch_size = spec.batch_size,
+                                                                 .freeze = spec.freeze}));
   }
   if (!spec.symbols.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": has no dynamic dimensions; symbol '",
@@ -67,7 +69,8 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": freeze ", Show(spec.freeze),
                                                    " is for an ONNX file; a text says `buffer`"));
   }
-  if (absl::EndsWith(spec.model, ".orr")) return LoadFile(spec, ReadText(spec.model));
+  if (absl::EndsWith(spec.model, ".orr"))
+    return load_model_cc::LoadFile(spec, load_model_cc::ReadText(spec.model));
   if (IsBuiltinModel(spec.model)) {
     return BuildBuiltinModel(spec.model, spec.batch_size, spec.dtype.value_or(ir::DType::kF32));
   }

@@ -8,6 +8,7 @@
 #include "ir/verifier.h"
 
 namespace orrery::importer {
+namespace load_model_test_cc {
 namespace {
 
 std::string Load(const ModelSpec& spec) { return TextOf(LoadModel(spec)); }
@@ -134,4 +135,5 @@ TEST(LoadModel, OnnxThatFixesItsBatchInside) {
 }
 
 }  // namespace
+}  // namespace load_model_test_cc
 }  // namespace orrery::importer

@@ -8,6 +8,7 @@
 // Ops of ONNX Runtime, by which its training graphs are written.
 
 namespace orrery::importer {
+namespace microsoft_test_cc {
 namespace {
 
 // The body of what comes of one node of com.microsoft that makes y.
@@ -139,4 +140,5 @@ g (float[4] x, float r, int64 t, float[4] w, float[4] g, float[4] m, float[4] v)
 }
 
 }  // namespace
+}  // namespace microsoft_test_cc
 }  // namespace orrery::importer

@@ -10,6 +10,7 @@
 // leave free for the batch.
 
 namespace orrery::importer {
+namespace movement_test_cc {
 namespace {
 
 // The ops of the function that `graph` becomes, a line each, or the error after the node.
@@ -292,4 +293,5 @@ g (float[4,16] x) => (float[4,2] y) {
 }
 
 }  // namespace
+}  // namespace movement_test_cc
 }  // namespace orrery::importer

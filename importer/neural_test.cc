@@ -10,6 +10,7 @@
 // say.
 
 namespace orrery::importer {
+namespace neural_test_cc {
 namespace {
 
 // The ops of a graph without its header and its inputs; or the error.
@@ -217,4 +218,5 @@ g (float[5,2,4] x) => (float[5,1,2,3] y)
 }
 
 }  // namespace
+}  // namespace neural_test_cc
 }  // namespace orrery::importer

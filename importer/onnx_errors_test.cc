@@ -5,12 +5,13 @@
 #include <string>
 
 #include "importer/onnx.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 #include "importer/onnx_test_util.h"
 
 // Each way in which a model can be wrong, and the whole line that the user reads.
 
 namespace orrery::importer {
+namespace onnx_errors_test_cc {
 namespace {
 
 using Model = onnx::ModelProto;
@@ -218,4 +219,5 @@ const Case kStructureCases[] = {
 INSTANTIATE_TEST_SUITE_P(Structure, OnnxErrors, testing::ValuesIn(kStructureCases), NameOf);
 
 }  // namespace
+}  // namespace onnx_errors_test_cc
 }  // namespace orrery::importer

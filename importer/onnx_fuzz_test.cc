@@ -17,6 +17,7 @@
 // function that verifies or an error of one line. ORRERY_FUZZ_ROUNDS=100000 runs longer.
 
 namespace orrery::importer {
+namespace onnx_fuzz_test_cc {
 namespace {
 
 constexpr uint64_t kSeed = 20240607;
@@ -128,4 +129,5 @@ TEST(OnnxFuzz, RealModel) {
 }
 
 }  // namespace
+}  // namespace onnx_fuzz_test_cc
 }  // namespace orrery::importer

@@ -7,15 +7,16 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "importer/onnx.h"
-#include "importer/onnx_file.h"
+#include "importer/onnx/onnx_file.h"
+#include "importer/onnx/onnx_type.h"
 #include "importer/onnx_inference_test_util.h"
 #include "importer/onnx_test_util.h"
-#include "importer/onnx_type.h"
 
 // ONNX's own shape inference against the types of the importer, value by value. ONNX may know less
 // than we do, but it must not say another thing.
 
 namespace orrery::importer {
+namespace onnx_inference_test_cc {
 namespace {
 
 struct Comparison {
@@ -79,4 +80,5 @@ TEST(OnnxInference, TestDataOfTheOnnxProject) {
 }
 
 }  // namespace
+}  // namespace onnx_inference_test_cc
 }  // namespace orrery::importer

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "importer/printable.h"
+#include "support/printable.h"
 
 // ONNX's own shape inference, which the importer's is compared with. It throws; here that becomes
 // one line. Its first use builds the table of all op schemas, which takes 6 ms.

@@ -6,15 +6,16 @@
 
 #include "importer/load_model.h"
 #include "importer/onnx.h"
+#include "importer/onnx/onnx_type.h"
 #include "importer/onnx_inference_test_util.h"
 #include "importer/onnx_test_util.h"
-#include "importer/onnx_type.h"
 #include "ir/verifier.h"
 
 // Random models import, with the types that ONNX's shape inference finds for their outputs; and
 // they keep what does not depend on how they are lowered.
 
 namespace orrery::importer {
+namespace onnx_random_test_cc {
 namespace {
 
 constexpr uint64_t kSeed = 7;
@@ -124,4 +125,5 @@ TEST(RandomModels, Import) {
 }
 
 }  // namespace
+}  // namespace onnx_random_test_cc
 }  // namespace orrery::importer

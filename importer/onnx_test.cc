@@ -6,6 +6,7 @@
 #include "ir/verifier.h"
 
 namespace orrery::importer {
+namespace onnx_test_cc {
 namespace {
 
 TEST(ImportOnnx, TwoLayerMlp) {
@@ -227,4 +228,5 @@ TEST(ImportOnnx, RealModelWithoutItsWeights) {
 }
 
 }  // namespace
+}  // namespace onnx_test_cc
 }  // namespace orrery::importer

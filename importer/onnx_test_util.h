@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "importer/onnx.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/check.h"
 
 // ONNX models as text, for tests: the text form of the ONNX project.

@@ -8,6 +8,7 @@
 // What becomes of the pointwise and reducing ops of ONNX, at the opsets that define them anew.
 
 namespace orrery::importer {
+namespace pointwise_test_cc {
 namespace {
 
 // The body of what comes of `nodes` over x: float[2,3,4], or the error.
@@ -155,4 +156,5 @@ TEST(PointwiseImport, OfQuantization) {
 }
 
 }  // namespace
+}  // namespace pointwise_test_cc
 }  // namespace orrery::importer

@@ -16,6 +16,7 @@
 // with more of them than this repository keeps.
 
 namespace orrery::importer {
+namespace real_models_test_cc {
 namespace {
 
 std::vector<std::string> Folders() {
@@ -96,4 +97,5 @@ TEST(RealModels, ParametersOfGpt2) {
 }
 
 }  // namespace
+}  // namespace real_models_test_cc
 }  // namespace orrery::importer

@@ -5,14 +5,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "importer/printable.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"
 #include "ir/op_info.h"
 #include "re2/re2.h"
+#include "support/printable.h"
 #include "support/status.h"
 
 namespace orrery::importer {
+namespace roles_cc {
 namespace {
 
 using ir::Function;
@@ -195,11 +196,12 @@ class RoleAssigner {
 };
 
 }  // namespace
+}  // namespace roles_cc
 
-absl::StatusOr<Function> AssignRoles(const Function& function, const RoleOptions& options) {
-  Function alive = function;
+absl::StatusOr<ir::Function> AssignRoles(const ir::Function& function, const RoleOptions& options) {
+  ir::Function alive = function;
   ir::RemoveDeadOps(alive);
-  return RoleAssigner(alive, options).Run();
+  return roles_cc::RoleAssigner(alive, options).Run();
 }
 
 }  // namespace orrery::importer

@@ -8,6 +8,7 @@
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
+namespace roles_test_cc {
 namespace {
 
 // x -> MatMul w -> + b -> y; the bias is read again by an op that has no gradient.
@@ -156,4 +157,5 @@ func @m (
 }
 
 }  // namespace
+}  // namespace roles_test_cc
 }  // namespace orrery::importer

@@ -12,6 +12,7 @@
 // Which constants of a graph are weights.
 
 namespace orrery::importer {
+namespace weights_test_cc {
 namespace {
 
 // What the function takes besides data.
@@ -114,4 +115,5 @@ TEST(Weights, ThatAreConstantsCanBeFrozen) {
 }
 
 }  // namespace
+}  // namespace weights_test_cc
 }  // namespace orrery::importer

@@ -10,9 +10,10 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/text.h"
+#include "ir/names.h"
 
 namespace orrery::ir {
+namespace attributes_cc {
 namespace {
 
 // The shortest text that reads back as the same double, always with a point, an exponent or a name,
@@ -102,6 +103,7 @@ bool AreSame(const AttributeSet& a, const AttributeSet& b) {
 }
 
 }  // namespace
+}  // namespace attributes_cc
 
 AttributeSet::AttributeSet(std::initializer_list<Entry> list) {
   attributes_.reserve(list.size());
@@ -156,16 +158,16 @@ std::string ToString(const AttributeSet& attributes) {
   std::string text = "{";
   for (const auto& [name, value] : attributes.attributes()) {
     absl::StrAppend(&text, text.size() == 1 ? "" : ", ", IsPlainName(name) ? name : Quote(name),
-                    "=", std::visit(Printer(), value));
+                    "=", std::visit(attributes_cc::Printer(), value));
   }
   return absl::StrCat(text, "}");
 }
 
 AttributesId AttributeTable::Intern(const AttributeSet& set) {
   if (set.empty()) return AttributesId(0);
-  auto& ids = by_hash_[absl::HashOf(Hashed{set})];
+  auto& ids = by_hash_[absl::HashOf(attributes_cc::Hashed{set})];
   for (const AttributesId id : ids) {
-    if (AreSame((*this)[id], set)) return id;
+    if (attributes_cc::AreSame((*this)[id], set)) return id;
   }
   const AttributesId id(static_cast<int32_t>(sets_.size()));
   sets_.push_back(set);

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery::ir {
+namespace attributes_test_cc {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -99,4 +100,5 @@ TEST(AttributeTable, TellsZerosApartAndKeepsNan) {
 }
 
 }  // namespace
+}  // namespace attributes_test_cc
 }  // namespace orrery::ir

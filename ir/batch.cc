@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace batch_cc {
 namespace {
 
 struct Change {
@@ -82,9 +83,10 @@ absl::Status CheckSamplesStayApart(const Function& function,
 }
 
 }  // namespace
+}  // namespace batch_cc
 
 absl::string_view MixesAlong(OpKind kind, const AttributeSet& attributes, size_t dim) {
-  if (IsRecurrent(kind) && dim == 0) {
+  if (batch_cc::IsRecurrent(kind) && dim == 0) {
     return "its steps in time are dimension 0 of the first input, where the batch should be; try "
            "to export the model with batch_first=True";
   }
@@ -109,7 +111,7 @@ bool HasBatch(const Function& function, const Input& input) {
 }
 
 absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, LossBatch losses) {
-  const Change change = {.from = BatchOf(function), .to = batch};
+  const batch_cc::Change change = {.from = BatchOf(function), .to = batch};
   if (change.from == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("has no data input with a batch; wanted one to set to ", batch));
@@ -121,13 +123,14 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
   const auto attributes = [&](OpKind kind, const AttributeSet& set) -> std::optional<AttributeSet> {
     const OpInfo& info = GetOpInfo(kind);
     const bool loss = info.is_loss || info.seeds_backward;
-    if (loss && losses == LossBatch::kScales) return ScaleLoss(set, change);
-    if (kind == OpKind::kScale && set.Int("over_batch", 0) != 0) return ScaleFactor(set, change);
-    return set.Find("batch_dim") != nullptr ? ScaleExpand(set, change) : std::nullopt;
+    if (loss && losses == LossBatch::kScales) return batch_cc::ScaleLoss(set, change);
+    if (kind == OpKind::kScale && set.Int("over_batch", 0) != 0)
+      return batch_cc::ScaleFactor(set, change);
+    return set.Find("batch_dim") != nullptr ? batch_cc::ScaleExpand(set, change) : std::nullopt;
   };
   absl::StatusOr<Function> changed = RebuildWithInputs(
       function, {.input = input, .uninferred = nullptr, .attributes = attributes});
-  ORRERY_RETURN_IF_ERROR(CheckSamplesStayApart(function, changed));
+  ORRERY_RETURN_IF_ERROR(batch_cc::CheckSamplesStayApart(function, changed));
   return changed;
 }
 

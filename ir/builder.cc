@@ -7,6 +7,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace builder_cc {
 namespace {
 
 std::string Where(const Function& function, OpKind kind, std::span<const absl::string_view> names) {
@@ -16,6 +17,7 @@ std::string Where(const Function& function, OpKind kind, std::span<const absl::s
 }
 
 }  // namespace
+}  // namespace builder_cc
 
 ValueId Builder::AddInput(absl::string_view name, const TensorType& type, InputRole role) {
   if (!status_.ok()) return ValueId();
@@ -32,7 +34,8 @@ const Builder::TypeIds* Builder::Infer(OpKind kind, std::span<const ValueId> ope
                                        AttributesId attributes,
                                        std::span<const absl::string_view> names) {
   for (const ValueId operand : operands) {
-    ORRERY_CHECK(operand.valid()) << Where(function_, kind, names) << ": operand " << operand;
+    ORRERY_CHECK(operand.valid()) << builder_cc::Where(function_, kind, names) << ": operand "
+                                  << operand;
   }
   const TypeIds* const known = inferred_.Find(function_, kind, attributes, operands);
   if (known != nullptr) return known;
@@ -44,7 +47,7 @@ const Builder::TypeIds* Builder::Infer(OpKind kind, std::span<const ValueId> ope
                                           .mesh = function_.mesh()},
                                          scratch_);
   if (!status.ok()) {
-    Fail(Annotate(status, Where(function_, kind, names)));
+    Fail(Annotate(status, builder_cc::Where(function_, kind, names)));
     return nullptr;
   }
   TypeIds results;

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 
 namespace orrery::ir {
+namespace builder_test_cc {
 namespace {
 
 const TensorType kSquare{DType::kF32, {4, 4}, {}};
@@ -165,4 +166,5 @@ TEST(Gradients, HaveTheTypesOfTheirOperands) {
 }
 
 }  // namespace
+}  // namespace builder_test_cc
 }  // namespace orrery::ir

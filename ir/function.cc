@@ -6,7 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "ir/text.h"
+#include "ir/names.h"
 #include "support/check.h"
 
 namespace orrery::ir {

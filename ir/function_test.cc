@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 
 namespace orrery::ir {
+namespace function_test_cc {
 namespace {
 
 const TensorType kPair{DType::kF32, {2}, {}};
@@ -115,4 +116,5 @@ TEST(FunctionDeathTest, NamesOurOwnBugs) {
 }
 
 }  // namespace
+}  // namespace function_test_cc
 }  // namespace orrery::ir

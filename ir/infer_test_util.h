@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/op_info.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 // What InferTypes makes of operands that are spread over mesh(dp=2, hp=4), as tables of text.
 

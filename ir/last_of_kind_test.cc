@@ -5,6 +5,7 @@
 #include "ir/builder.h"
 
 namespace orrery::ir {
+namespace last_of_kind_test_cc {
 namespace {
 
 // Two equal layers, and a third of another width.
@@ -63,4 +64,5 @@ TEST(LastOfKind, TellsAttributesApart) {
 }
 
 }  // namespace
+}  // namespace last_of_kind_test_cc
 }  // namespace orrery::ir

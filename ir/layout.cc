@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace layout_cc {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -118,6 +119,7 @@ absl::Status CheckReductions(const Sharding& sharding) {
 }
 
 }  // namespace
+}  // namespace layout_cc
 
 int64_t Part::size() const {
   if (empty()) return 0;
@@ -147,21 +149,23 @@ SplitDimension SplitOf(const Sharding& sharding, const Dims& dims, size_t dim) {
 absl::Status CheckSharding(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
   for (const size_t count : {sharding.split.size(), sharding.blocks.size()}) {
     if (count == 0 || count == dims.size()) continue;
-    return Wrong(absl::StrCat("found a layout of ", count, " dimensions for a tensor of ",
-                              dims.size(), "; wanted one entry a dimension"));
+    return layout_cc::Wrong(absl::StrCat("found a layout of ", count,
+                                         " dimensions for a tensor of ", dims.size(),
+                                         "; wanted one entry a dimension"));
   }
   AxisList used;
-  for (const AxisList& axes : sharding.split) ORRERY_RETURN_IF_ERROR(Take(axes, mesh, used));
-  ORRERY_RETURN_IF_ERROR(Take(sharding.partial, mesh, used));
-  ORRERY_RETURN_IF_ERROR(CheckBlocks(sharding));
-  return CheckReductions(sharding);
+  for (const AxisList& axes : sharding.split)
+    ORRERY_RETURN_IF_ERROR(layout_cc::Take(axes, mesh, used));
+  ORRERY_RETURN_IF_ERROR(layout_cc::Take(sharding.partial, mesh, used));
+  ORRERY_RETURN_IF_ERROR(layout_cc::CheckBlocks(sharding));
+  return layout_cc::CheckReductions(sharding);
 }
 
 Part HeldPart(const SplitDimension& split, const Mesh& mesh, int64_t rank) {
-  if (split.axes.empty()) return Made({0, split.size, split.size, split.size});
-  if (split.block == kNestedChunks) return NestedPart(split, mesh, rank);
-  if (split.block == kBalancedChunks) return BalancedPart(split, mesh, rank);
-  return CyclicPart(split, mesh, rank);
+  if (split.axes.empty()) return layout_cc::Made({0, split.size, split.size, split.size});
+  if (split.block == kNestedChunks) return layout_cc::NestedPart(split, mesh, rank);
+  if (split.block == kBalancedChunks) return layout_cc::BalancedPart(split, mesh, rank);
+  return layout_cc::CyclicPart(split, mesh, rank);
 }
 
 int64_t LargestPart(const SplitDimension& split, const Mesh& mesh) {
@@ -184,7 +188,7 @@ int64_t LargestLocalElements(const Sharding& sharding, const Dims& dims, const M
   const Dims local = LargestLocalDims(sharding, dims, mesh);
   if (std::ranges::find(local, 0) != local.end()) return 0;
   int64_t elements = 1;
-  for (const int64_t dim : local) elements = Product(elements, dim);
+  for (const int64_t dim : local) elements = layout_cc::Product(elements, dim);
   return elements;
 }
 

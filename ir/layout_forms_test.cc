@@ -13,6 +13,7 @@
 // InBlocks and InNestedChunks against all layouts that there are, and Part by hand.
 
 namespace orrery::ir {
+namespace layout_forms_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -297,4 +298,5 @@ TEST(SameOwnership, LetsIdleAxesStandAnywhere) {
 }
 
 }  // namespace
+}  // namespace layout_forms_test_cc
 }  // namespace orrery::ir

@@ -9,6 +9,7 @@
 // nested chunks; which elements a rank holds says the rest: the order of the core, and its kind.
 
 namespace orrery::ir {
+namespace layout_normal_cc {
 namespace {
 
 struct Form {
@@ -159,12 +160,14 @@ absl::Status Uneven(size_t dim, int64_t size, absl::string_view wanted) {
 }
 
 }  // namespace
+}  // namespace layout_normal_cc
 
 Sharding Normalized(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
-  Sharding normal = PartialOnly(sharding, mesh);
-  if (IsEmpty(dims)) return normal;  // nothing to hold
+  Sharding normal = layout_normal_cc::PartialOnly(sharding, mesh);
+  if (layout_normal_cc::IsEmpty(dims)) return normal;  // nothing to hold
   for (size_t d = 0; d < dims.size(); ++d) {
-    const SplitDimension named = Named(FormOf(sharding, dims, mesh, d), mesh);
+    const SplitDimension named =
+        layout_normal_cc::Named(layout_normal_cc::FormOf(sharding, dims, mesh, d), mesh);
     normal.Set(d, dims.size(), named.axes, named.block);
   }
   return normal;
@@ -174,9 +177,10 @@ absl::StatusOr<Sharding> InBlocks(const Sharding& sharding, const Dims& dims, co
   Sharding blocked = sharding;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (sharding.at(d).empty() || sharding.block(d) > 0) continue;
-    Form form = FormOf(sharding, dims, mesh, d);
+    layout_normal_cc::Form form = layout_normal_cc::FormOf(sharding, dims, mesh, d);
     const int64_t block = form.core.axes.empty() ? std::max<int64_t>(dims[d], 1) : form.core.block;
-    if (dims[d] > 0 && block <= 0) return Uneven(d, dims[d], "blocks of one size");
+    if (dims[d] > 0 && block <= 0)
+      return layout_normal_cc::Uneven(d, dims[d], "blocks of one size");
     const AxisList before = sharding.at(d);
     AxisList axes = before;
     if (!form.idle.empty()) {  // where single axes stand does not matter
@@ -196,8 +200,9 @@ absl::StatusOr<Sharding> InNestedChunks(const Sharding& sharding, const Dims& di
   Sharding nested = sharding;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (sharding.block(d) == kNestedChunks) continue;
-    const SplitDimension named = Named(FormOf(sharding, dims, mesh, d), mesh);
-    if (named.block != kNestedChunks) return Uneven(d, dims[d], "nested chunks");
+    const SplitDimension named =
+        layout_normal_cc::Named(layout_normal_cc::FormOf(sharding, dims, mesh, d), mesh);
+    if (named.block != kNestedChunks) return layout_normal_cc::Uneven(d, dims[d], "nested chunks");
     const AxisList before = sharding.at(d);
     AxisList axes = named.axes;
     for (const AxisIndex axis : before.axes()) {
@@ -209,11 +214,13 @@ absl::StatusOr<Sharding> InNestedChunks(const Sharding& sharding, const Dims& di
 }
 
 bool SameOwnership(const Sharding& a, const Sharding& b, const Dims& dims, const Mesh& mesh) {
-  if (PartialOnly(a, mesh) != PartialOnly(b, mesh)) return false;
-  if (IsEmpty(dims)) return true;
+  if (layout_normal_cc::PartialOnly(a, mesh) != layout_normal_cc::PartialOnly(b, mesh))
+    return false;
+  if (layout_normal_cc::IsEmpty(dims)) return true;
   std::array<bool, kMaxAxes> idle_a = {}, idle_b = {};
   for (size_t d = 0; d < dims.size(); ++d) {
-    const Form form_a = FormOf(a, dims, mesh, d), form_b = FormOf(b, dims, mesh, d);
+    const layout_normal_cc::Form form_a = layout_normal_cc::FormOf(a, dims, mesh, d),
+                                 form_b = layout_normal_cc::FormOf(b, dims, mesh, d);
     if (form_a.core != form_b.core) return false;
     for (const AxisIndex axis : form_a.idle.axes()) idle_a[axis] = true;
     for (const AxisIndex axis : form_b.idle.axes()) idle_b[axis] = true;

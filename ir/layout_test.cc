@@ -13,6 +13,7 @@
 #include "ir/tensor_parts.h"
 
 namespace orrery::ir {
+namespace layout_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -283,4 +284,5 @@ TEST(LocalDims, AreThoseOfTensorcraft) {
 }
 
 }  // namespace
+}  // namespace layout_test_cc
 }  // namespace orrery::ir

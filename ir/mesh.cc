@@ -8,6 +8,7 @@
 #include "support/check.h"
 
 namespace orrery::ir {
+namespace mesh_cc {
 namespace {
 
 // No point, which joins axes in "dp.hp", and nothing else that the text form would read otherwise.
@@ -21,6 +22,7 @@ bool IsAxisName(absl::string_view name) {
 }
 
 }  // namespace
+}  // namespace mesh_cc
 
 bool AxisList::contains(AxisIndex axis) const {
   const auto list = axes();
@@ -56,7 +58,8 @@ bool Mesh::Fits(const std::vector<Axis>& axes) {
   if (axes.size() > kMaxAxes) return false;
   int64_t ranks = 1;
   for (auto axis = axes.begin(); axis != axes.end(); ++axis) {
-    if (!IsAxisName(axis->name) || axis->size < 1 || axis->size > kMaxRanks / ranks) return false;
+    if (!mesh_cc::IsAxisName(axis->name) || axis->size < 1 || axis->size > kMaxRanks / ranks)
+      return false;
     ranks *= axis->size;
     const auto same = [&](const Axis& other) { return other.name == axis->name; };
     if (std::any_of(axes.begin(), axis, same)) return false;

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery::ir {
+namespace mesh_test_cc {
 namespace {
 
 AxisList List(std::initializer_list<AxisIndex> axes) {
@@ -91,4 +92,5 @@ TEST(MeshDeathTest, AbortsUnlessItFits) {
 }
 
 }  // namespace
+}  // namespace mesh_test_cc
 }  // namespace orrery::ir

@@ -13,6 +13,7 @@ namespace orrery::ir {
 #include "ir/ops.def"
 #undef ORRERY_OP
 
+namespace op_info_cc {
 namespace {
 
 constexpr const OpInfo* kOps[] = {
@@ -159,14 +160,15 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
 }
 
 }  // namespace
+}  // namespace op_info_cc
 
-const OpInfo& GetOpInfo(OpKind kind) { return *kOps[static_cast<size_t>(kind)]; }
+const OpInfo& GetOpInfo(OpKind kind) { return *op_info_cc::kOps[static_cast<size_t>(kind)]; }
 
-int OpKindCount() { return static_cast<int>(std::size(kOps)); }
+int OpKindCount() { return static_cast<int>(std::size(op_info_cc::kOps)); }
 
 std::optional<OpKind> FindOp(absl::string_view name) {
-  for (size_t i = 0; i < std::size(kOps); ++i) {
-    if (kOps[i]->name == name) return static_cast<OpKind>(i);
+  for (size_t i = 0; i < std::size(op_info_cc::kOps); ++i) {
+    if (op_info_cc::kOps[i]->name == name) return static_cast<OpKind>(i);
   }
   return std::nullopt;
 }
@@ -191,7 +193,7 @@ absl::Status InferTypes(OpKind kind, const OpTypes& op, TypeList& results) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its result would be ", ToString(result, op.mesh), "; wanted at most 2^60 bytes"));
   }
-  return InferShardings(info, op, results);
+  return op_info_cc::InferShardings(info, op, results);
 }
 
 ShardingRule ElementwiseRule(const OpTypes& op, const TypeList& results) {

@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/names.h"
+#include "ir/text/text.h"
 #include "tests/ir_text/golden.h"
 
 namespace orrery::ir {
+namespace op_info_test_cc {
 namespace {
 
 TEST(OpRecords, AreComplete) {
@@ -277,4 +279,5 @@ TEST(InferTypesDeathTest, OfAnOpWithoutATypeOfItsOwn) {
 }
 
 }  // namespace
+}  // namespace op_info_test_cc
 }  // namespace orrery::ir

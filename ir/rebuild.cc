@@ -11,6 +11,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace rebuild_cc {
 namespace {
 
 class Rebuilder {
@@ -139,9 +140,10 @@ class Rebuilder {
 };
 
 }  // namespace
+}  // namespace rebuild_cc
 
 absl::StatusOr<Function> RebuildWithInputs(const Function& function, const Rebuild& change) {
-  return Rebuilder(function, change).Run();
+  return rebuild_cc::Rebuilder(function, change).Run();
 }
 
 }  // namespace orrery::ir

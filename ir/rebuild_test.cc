@@ -4,11 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/check.h"
 
 namespace orrery::ir {
+namespace rebuild_test_cc {
 namespace {
 
 Function Parsed(const std::string& text) {
@@ -148,4 +149,5 @@ TEST(RebuildWithInputs, ErrorNamesTheOp) {
 }
 
 }  // namespace
+}  // namespace rebuild_test_cc
 }  // namespace orrery::ir

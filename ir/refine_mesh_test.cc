@@ -6,12 +6,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
 #include "ir/tensor_parts.h"
+#include "ir/text/layout_text.h"
 
 // Meshes whose axes are cut into parts, and layouts on them.
 
 namespace orrery::ir {
+namespace refine_mesh_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -183,4 +185,5 @@ TEST(LayoutText, SaysWhatItFindsInstead) {
 }
 
 }  // namespace
+}  // namespace refine_mesh_test_cc
 }  // namespace orrery::ir

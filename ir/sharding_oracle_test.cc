@@ -19,6 +19,7 @@
 // have, put together as the inferred sharding says, is what one device computes.
 
 namespace orrery::ir {
+namespace sharding_oracle_test_cc {
 namespace {
 
 using examples::Example;
@@ -372,4 +373,5 @@ TEST(ShardingOracle, OfEveryExample) {
 }
 
 }  // namespace
+}  // namespace sharding_oracle_test_cc
 }  // namespace orrery::ir

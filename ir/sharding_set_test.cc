@@ -12,6 +12,7 @@
 // Sharding::Set and what reads it back.
 
 namespace orrery::ir {
+namespace sharding_set_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -121,4 +122,5 @@ TEST(LocalType, IsOfTheFullestRank) {
 }
 
 }  // namespace
+}  // namespace sharding_set_test_cc
 }  // namespace orrery::ir

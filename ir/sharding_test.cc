@@ -5,6 +5,7 @@
 // What InferTypes makes of operands that are spread over mesh(dp=2, hp=4).
 
 namespace orrery::ir {
+namespace sharding_test_cc {
 namespace {
 
 TEST(Sharding, OfMatMul) {
@@ -131,4 +132,5 @@ TEST(Sharding, OfCollectivesAndStages) {
 }
 
 }  // namespace
+}  // namespace sharding_test_cc
 }  // namespace orrery::ir

@@ -8,6 +8,7 @@
 #include "support/check.h"
 
 namespace orrery::ir {
+namespace tensor_cc {
 namespace {
 
 size_t At(int64_t i) { return static_cast<size_t>(i); }
@@ -59,9 +60,10 @@ int64_t ToInteger(double value, DType dtype) {
 }
 
 }  // namespace
+}  // namespace tensor_cc
 
 Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
-  const size_t count = At(ElementCount(dims_));
+  const size_t count = tensor_cc::At(ElementCount(dims_));
   if (is_float()) {
     floats_.resize(count);
   } else {
@@ -70,7 +72,8 @@ Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
 }
 
 Tensor Tensor::OfFloats(DType dtype, Dims dims, std::vector<double> values) {
-  ORRERY_CHECK(IsFloat(dtype) && At(ElementCount(dims)) == values.size()) << values.size();
+  ORRERY_CHECK(IsFloat(dtype) && tensor_cc::At(ElementCount(dims)) == values.size())
+      << values.size();
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.dims_ = std::move(dims);
@@ -79,7 +82,8 @@ Tensor Tensor::OfFloats(DType dtype, Dims dims, std::vector<double> values) {
 }
 
 Tensor Tensor::OfInts(DType dtype, Dims dims, std::vector<int64_t> values) {
-  ORRERY_CHECK(!IsFloat(dtype) && At(ElementCount(dims)) == values.size()) << values.size();
+  ORRERY_CHECK(!IsFloat(dtype) && tensor_cc::At(ElementCount(dims)) == values.size())
+      << values.size();
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.dims_ = std::move(dims);
@@ -93,26 +97,27 @@ Tensor Tensor::OfShape(std::vector<int64_t> values) {
 }
 
 double Tensor::Number(int64_t i) const {
-  if (is_float()) return floats_[At(i)];
-  if (dtype_ == DType::kU64) return static_cast<double>(static_cast<uint64_t>(ints_[At(i)]));
-  return static_cast<double>(ints_[At(i)]);
+  if (is_float()) return floats_[tensor_cc::At(i)];
+  if (dtype_ == DType::kU64)
+    return static_cast<double>(static_cast<uint64_t>(ints_[tensor_cc::At(i)]));
+  return static_cast<double>(ints_[tensor_cc::At(i)]);
 }
 
 void Tensor::SetNumber(int64_t i, double value) {
   if (is_float()) {
-    floats_[At(i)] = value;
+    floats_[tensor_cc::At(i)] = value;
   } else if (dtype_ == DType::kBool) {
-    ints_[At(i)] = value != 0 ? 1 : 0;
+    ints_[tensor_cc::At(i)] = value != 0 ? 1 : 0;
   } else {
-    ints_[At(i)] = ToInteger(value, dtype_);
+    ints_[tensor_cc::At(i)] = tensor_cc::ToInteger(value, dtype_);
   }
 }
 
 void Tensor::CopyElement(int64_t to, const Tensor& other, int64_t from) {
   if (is_float()) {
-    floats_[At(to)] = other.floats_[At(from)];
+    floats_[tensor_cc::At(to)] = other.floats_[tensor_cc::At(from)];
   } else {
-    ints_[At(to)] = other.ints_[At(from)];
+    ints_[tensor_cc::At(to)] = other.ints_[tensor_cc::At(from)];
   }
 }
 
@@ -125,14 +130,14 @@ Tensor Tensor::Reshaped(Dims dims) const {
 
 void Tensor::RoundToDType() {
   for (double& value : floats_) value = RoundFloat(value, dtype_);
-  for (int64_t& value : ints_) value = WrapInteger(value, dtype_);
+  for (int64_t& value : ints_) value = tensor_cc::WrapInteger(value, dtype_);
 }
 
 double RoundFloat(double value, DType dtype) {
   if (dtype == DType::kF64 || !std::isfinite(value)) return value;
   if (dtype == DType::kF32) return static_cast<double>(static_cast<float>(value));
   if (value == 0) return value;
-  const FloatFormat format = FormatOf(dtype);
+  const tensor_cc::FloatFormat format = tensor_cc::FormatOf(dtype);
   const int exponent = std::max(std::ilogb(value), format.min_exponent);
   const double unit = std::ldexp(1.0, exponent - format.mantissa_bits);
   const double rounded = std::nearbyint(value / unit) * unit;
@@ -183,7 +188,7 @@ AttributeSet ConstantAttributes(const Tensor& tensor) {
 }
 
 std::optional<Tensor> ConstantTensor(const AttributeSet& attributes, const TensorType& type) {
-  const auto count = At(ElementCount(type.dims));
+  const auto count = tensor_cc::At(ElementCount(type.dims));
   const bool is_float = IsFloat(type.dtype);
   if (count == 0) return Tensor(type.dtype, type.dims);
   if (const Attribute* fill = attributes.Find("fill"); fill != nullptr) {
@@ -263,7 +268,7 @@ AroundDim SplitAround(const Dims& dims, size_t dim) {
 
 absl::StatusOr<size_t> NormalizeAxis(int64_t axis, size_t rank) {
   const auto limit = static_cast<int64_t>(rank);
-  if (axis >= -limit && axis < limit) return At(axis < 0 ? axis + limit : axis);
+  if (axis >= -limit && axis < limit) return tensor_cc::At(axis < 0 ? axis + limit : axis);
   return absl::InvalidArgumentError(
       absl::StrCat("axis ", axis, " is none of the ", rank, " dimensions"));
 }

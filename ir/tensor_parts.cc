@@ -6,6 +6,7 @@
 #include <map>
 
 namespace orrery::ir {
+namespace tensor_parts_cc {
 namespace {
 
 int64_t Coordinate(const Mesh& mesh, int64_t rank, AxisIndex axis) {
@@ -49,11 +50,12 @@ void AddNumber(Tensor& to, int64_t i, const Tensor& from, int64_t j) {
 }
 
 }  // namespace
+}  // namespace tensor_parts_cc
 
 int64_t PartOf(const Mesh& mesh, int64_t rank, const AxisList& axes) {
   int64_t part = 0;
   for (const AxisIndex axis : axes.axes()) {
-    part = part * mesh.size(axis) + Coordinate(mesh, rank, axis);
+    part = part * mesh.size(axis) + tensor_parts_cc::Coordinate(mesh, rank, axis);
   }
   return part;
 }
@@ -61,7 +63,7 @@ int64_t PartOf(const Mesh& mesh, int64_t rank, const AxisList& axes) {
 int64_t RestOf(const Mesh& mesh, int64_t rank, const AxisList& axes) {
   int64_t rest = rank;
   for (const AxisIndex axis : axes.axes()) {
-    rest -= Coordinate(mesh, rank, axis) * mesh.stride(axis);
+    rest -= tensor_parts_cc::Coordinate(mesh, rank, axis) * mesh.stride(axis);
   }
   return rest;
 }
@@ -73,7 +75,8 @@ std::vector<int64_t> AllRanks(const Mesh& mesh) {
 }
 
 Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank) {
-  return {.first = BeginOf(type, LocalType(type, mesh).dims, mesh, rank), .whole = type.dims};
+  return {.first = tensor_parts_cc::BeginOf(type, LocalType(type, mesh).dims, mesh, rank),
+          .whole = type.dims};
 }
 
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank) {
@@ -82,8 +85,9 @@ Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, in
   const Dims dims = LocalType(given, mesh).dims;
   Tensor part(whole.dtype(), dims);
   if (PartOf(mesh, rank, type.sharding.partial) != 0) return part;
-  ForEachPlace(dims, BeginOf(type, dims, mesh, rank), whole.dims(),
-               [&](int64_t to, int64_t from) { part.CopyElement(to, whole, from); });
+  tensor_parts_cc::ForEachPlace(
+      dims, tensor_parts_cc::BeginOf(type, dims, mesh, rank), whole.dims(),
+      [&](int64_t to, int64_t from) { part.CopyElement(to, whole, from); });
   return part;
 }
 
@@ -100,8 +104,9 @@ Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh&
         replicas.try_emplace(RestOf(mesh, ranks[i], used), Tensor(type.dtype, type.dims))
             .first->second;
     const Dims& dims = parts[i].dims();
-    ForEachPlace(dims, BeginOf(type, dims, mesh, ranks[i]), type.dims,
-                 [&](int64_t from, int64_t to) { AddNumber(replica, to, parts[i], from); });
+    tensor_parts_cc::ForEachPlace(
+        dims, tensor_parts_cc::BeginOf(type, dims, mesh, ranks[i]), type.dims,
+        [&](int64_t from, int64_t to) { tensor_parts_cc::AddNumber(replica, to, parts[i], from); });
   }
   const Tensor& first = replicas.begin()->second;
   for (const auto& [rest, other] : replicas) {
@@ -120,8 +125,9 @@ Tensor SliceRows(const Tensor& whole, size_t dim, int64_t begin, int64_t rows) {
   dims[dim] = rows;
   first[dim] = begin;
   Tensor slice(whole.dtype(), dims);
-  ForEachPlace(dims, first, whole.dims(),
-               [&](int64_t to, int64_t from) { slice.CopyElement(to, whole, from); });
+  tensor_parts_cc::ForEachPlace(dims, first, whole.dims(), [&](int64_t to, int64_t from) {
+    slice.CopyElement(to, whole, from);
+  });
   return slice;
 }
 
@@ -132,8 +138,9 @@ void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole) {
 void PasteRows(const Tensor& part, size_t dim, int64_t begin, Tensor& whole) {
   Dims first(part.dims().size(), 0);
   first[dim] = begin;
-  ForEachPlace(part.dims(), first, whole.dims(),
-               [&](int64_t from, int64_t to) { whole.CopyElement(to, part, from); });
+  tensor_parts_cc::ForEachPlace(part.dims(), first, whole.dims(), [&](int64_t from, int64_t to) {
+    whole.CopyElement(to, part, from);
+  });
 }
 
 double Distance(const Tensor& a, const Tensor& b) {
@@ -150,7 +157,7 @@ double Distance(const Tensor& a, const Tensor& b) {
 }
 
 void AddTensor(const Tensor& from, Tensor& sum) {
-  for (int64_t i = 0; i < from.size(); ++i) AddNumber(sum, i, from, i);
+  for (int64_t i = 0; i < from.size(); ++i) tensor_parts_cc::AddNumber(sum, i, from, i);
 }
 
 }  // namespace orrery::ir

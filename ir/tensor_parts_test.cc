@@ -6,6 +6,7 @@
 #include <limits>
 
 namespace orrery::ir {
+namespace tensor_parts_test_cc {
 namespace {
 
 Tensor Floats(Dims dims, std::vector<double> values) {
@@ -99,4 +100,5 @@ TEST(TensorParts, OfAPartialValueOneRankHoldsAll) {
 }
 
 }  // namespace
+}  // namespace tensor_parts_test_cc
 }  // namespace orrery::ir

@@ -6,9 +6,10 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
 
 namespace orrery::ir {
+namespace type_cc {
 namespace {
 
 struct DTypeRow {
@@ -38,13 +39,14 @@ constexpr int32_t kScanned = 6;
 const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
 }  // namespace
+}  // namespace type_cc
 
-int64_t SizeOf(DType dtype) { return Row(dtype).size; }
-absl::string_view ToString(DType dtype) { return Row(dtype).name; }
-bool IsFloat(DType dtype) { return Row(dtype).is_float; }
+int64_t SizeOf(DType dtype) { return type_cc::Row(dtype).size; }
+absl::string_view ToString(DType dtype) { return type_cc::Row(dtype).name; }
+bool IsFloat(DType dtype) { return type_cc::Row(dtype).is_float; }
 
 std::optional<DType> ParseDType(absl::string_view name) {
-  for (const DTypeRow& row : kDTypes) {
+  for (const type_cc::DTypeRow& row : type_cc::kDTypes) {
     if (row.name == name) return row.dtype;
   }
   return std::nullopt;
@@ -116,7 +118,7 @@ TypeTable& TypeTable::operator=(const TypeTable& other) {
 
 TypeId TypeTable::Intern(const TensorType& type) {
   // Most functions have a handful of types: comparing with the first few beats hashing.
-  for (int32_t i = 0; i < std::min(size(), kScanned); ++i) {
+  for (int32_t i = 0; i < std::min(size(), type_cc::kScanned); ++i) {
     if ((*this)[TypeId(i)] == type) return TypeId(i);
   }
   auto& ids = by_hash_[absl::Hash<TensorType>()(type)];

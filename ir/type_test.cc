@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery::ir {
+namespace type_test_cc {
 namespace {
 
 constexpr DType kAll[] = {DType::kBool, DType::kF8, DType::kF16, DType::kBF16, DType::kF32,
@@ -104,4 +105,5 @@ TEST(TypeTable, TellsAllPartsOfATypeApart) {
 }
 
 }  // namespace
+}  // namespace type_test_cc
 }  // namespace orrery::ir

@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace verifier_cc {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
@@ -304,7 +305,8 @@ class Verifier {
 };
 
 }  // namespace
+}  // namespace verifier_cc
 
-absl::Status Verify(const Function& function) { return Verifier(function).Run(); }
+absl::Status Verify(const Function& function) { return verifier_cc::Verifier(function).Run(); }
 
 }  // namespace orrery::ir

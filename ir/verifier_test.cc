@@ -6,10 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace verifier_test_cc {
 namespace {
 
 const TensorType kPair{DType::kF32, {2}, {}};
@@ -292,4 +293,5 @@ TEST(OutputsDeathTest, AreValuesOfThisFunction) {
 }
 
 }  // namespace
+}  // namespace verifier_test_cc
 }  // namespace orrery::ir

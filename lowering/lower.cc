@@ -6,18 +6,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "lowering/block.h"
-#include "lowering/geometry.h"
-#include "lowering/host_work.h"
-#include "lowering/placer.h"
-#include "lowering/pricing.h"
-#include "lowering/stage.h"
-#include "lowering/stage_maker.h"
-#include "simulator/time_alone.h"
+#include "lowering/blocks/block.h"
+#include "lowering/blocks/host_work.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/pricing.h"
+#include "lowering/placement/placer.h"
+#include "lowering/placement/stage.h"
+#include "lowering/placement/stage_maker.h"
+#include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 
 namespace orrery::lowering {
+namespace lower_cc {
 namespace {
 
 using simulator::Program;
@@ -156,7 +157,7 @@ class Lowering {
       const size_t groups =
           task.group.empty() || placer_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
       for (size_t group = 0; group < groups; ++group) {
-        const TaskTime time = pricing_.Collective(s, task, group);
+        const TaskTime time = pricing_.Collective(s, RequestOf(task), group);
         slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);
       }
       sum += slowest;
@@ -318,16 +319,17 @@ class Lowering {
 };
 
 }  // namespace
+}  // namespace lower_cc
 
 bool IsOf(const simulator::TaskLabel& label, const transforms::ScheduleStep& step) {
-  const bool forward = step.kind == StepKind::kForward;
+  const bool forward = step.kind == transforms::StepKind::kForward;
   return label.stage == step.stage &&
          label.phase == (forward ? simulator::Phase::kForward : simulator::Phase::kBackward);
 }
 
-absl::StatusOr<Program> Lower(const LoweringInput& input) {
-  if (input.step.microbatches * input.rounds > kMaxTasks) {
-    return TooManyTasks(input.step.microbatches * input.rounds);
+absl::StatusOr<simulator::Program> Lower(const LoweringInput& input) {
+  if (input.step.microbatches * input.rounds > lower_cc::kMaxTasks) {
+    return lower_cc::TooManyTasks(input.step.microbatches * input.rounds);
   }
   const int64_t ranks = input.step.mesh.size();
   int32_t largest = static_cast<int32_t>(ranks) - 1;
@@ -338,8 +340,8 @@ absl::StatusOr<Program> Lower(const LoweringInput& input) {
                      ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
   }
   ORRERY_RETURN_IF_ERROR(CheckHosts(input.step, input.cluster));
-  ORRERY_RETURN_IF_ERROR(CheckSlices(input));
-  return Lowering(input).Run();
+  ORRERY_RETURN_IF_ERROR(lower_cc::CheckSlices(input));
+  return lower_cc::Lowering(input).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,15 +1,9 @@
 #ifndef ORRERY_LOWERING_LOWER_H_
 #define ORRERY_LOWERING_LOWER_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
-#include "cluster/cluster.h"
-#include "cluster/memory_overhead.h"
-#include "cost_models/cost_model.h"
-#include "lowering/stack_memory.h"
-#include "simulator/program.h"
-#include "transforms/pipeline.h"
+#include "lowering/placement/lowering_input.h"
+#include "simulator/program/program.h"
 #include "transforms/schedules/schedule.h"
 
 // Lowering turns a pipelined step, a schedule and a cluster into a Program: durations and bytes are
@@ -25,55 +19,8 @@
 
 namespace orrery::lowering {
 
-struct LoweringOptions {
-  bool blocking = false;  // communication on the compute stream: no overlap
-  /// Simulate one rank a stage where all are alike; or where there would be more tasks than
-  /// `most_unfolded_tasks`: of those that are not alike the slowest then sets the pace, which on
-  /// machines that one can buy moves the step by less than 0.01 %.
-  bool fold = true;
-  int64_t most_unfolded_tasks = int64_t{1} << 16;
-  Bytes memory_limit = {};     // that a rank may use; 0: no limit
-  bool device_memory = false;  // likewise, the memory of its device
-  /// Of each rank, beside what the step holds: in residents; but its fragmentation, which follows
-  /// from the peak (simulator::AddFragmentation).
-  cluster::MemoryOverhead memory_overhead = {};
-  StackMemory stack_memory = {};
-  /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
-  /// read when `blocking`. PyTorch's choice.
-  Bytes bucket_size = Bytes(25 << 20);
-  /// Flows for all communication and resources for all links that carry it, for traces and reports
-  /// of links. If not, only for what shares a link with something else. No time depends on it.
-  bool every_link = false;
-  /// Kernels that follow each other at once whatever happens are one task (FuseRuns). Not read when
-  /// `blocking`.
-  bool fuse_runs = false;
-  /// Of collectives, where they can serve a group: elsewhere, and where none is named, the fastest.
-  /// Not read by cost models that know no links.
-  cost_models::CollectiveChoice algorithms = {};
-};
-
-/// A step of the schedule with what its rank runs for it: tasks from `begin` up to `end`, of those
-/// the ones of the stage and of the step's phase. Between them may lie those of a step that runs at
-/// once.
-struct PlacedStep {
-  transforms::ScheduleStep step;
-  simulator::TaskId begin, end;  // end: the one after the last
-};
-
 /// Whether a task of that label is of the step: of its stage and phase.
 bool IsOf(const simulator::TaskLabel& label, const transforms::ScheduleStep& step);
-
-struct LoweringInput {
-  const transforms::PipelinedStep& step;
-  const transforms::PipelineSchedule& schedule;
-  const cluster::Cluster& cluster;
-  const cost_models::CostModel& cost_model;
-  LoweringOptions options = {};
-  /// Batches to run one after the other; more than one only for asynchronous schedules.
-  int32_t rounds = 1;
-  /// Where given, gets the steps of the schedule in the order in which they are placed.
-  std::vector<PlacedStep>* placed = nullptr;
-};
 
 /// The program of one training step. An error when the mesh has more ranks than the cluster has
 /// devices.

@@ -4,18 +4,20 @@
 #include <gtest/gtest.h>
 
 #include "ir/models/mlp.h"
-#include "ir/text.h"
-#include "simulator/longest_path.h"
-#include "simulator/report.h"
+#include "ir/text/text.h"
+#include "simulator/engine/longest_path.h"
+#include "simulator/report/report.h"
 #include "transforms/parallel.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::lowering {
+namespace lower_test_cc {
 namespace {
 
 using simulator::MemoryKind;
 using simulator::RankClassId;
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 
 constexpr int64_t kLayers = 4, kDim = 8, kBatch = 16;
 constexpr int64_t kWeight = kDim * kDim * 4;  // bytes
@@ -26,16 +28,18 @@ struct Options {
   std::string optimizer = "sgd";
   LoweringOptions lowering = {};
   int32_t rounds = 1;
+  std::vector<int32_t> ranks = {};        // the device of each
   std::vector<std::string> devices = {};  // by number, instead of the cluster's
   std::vector<double> slow_downs = {};    // of those devices, when communication runs
 };
 
-absl::StatusOr<simulator::Program> LowerMlp(const ParallelDegrees& degrees,
-                                            const Options& options = {}) {
+absl::StatusOr<simulator::Program> LowerMlp(const ParallelPlan& plan, const Options& options = {}) {
   ir::Function step = ir::Mlp({.layers = kLayers, .dim = kDim, .batch = kBatch}).value();
   EXPECT_TRUE(transforms::AppendOptimizer(step, options.optimizer).ok());
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const auto spread = transforms::ParallelTransform3d(step, degrees).value();
+  const auto spread =
+      transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {.devices = options.ranks})
+          .value();
   auto cluster = cluster::ParseCluster(options.cluster).value();
   if (!options.devices.empty()) {
     cluster::Cluster mixed{.name = "mixed", .device = {}, .topology = cluster.topology};
@@ -58,7 +62,7 @@ TEST(Lower, SaysWhenTheClusterIsTooSmall) {
   EXPECT_EQ(
       LowerMlp({.dp = 4, .pp = 4}).status().message(),
       "cluster uniform:8@200Gbps has 8 devices; mesh(pp=4, dp=4, hp=1) wants device 15 of it");
-  EXPECT_EQ(LowerMlp({.dp = 2, .devices = {3, 8}}).status().message(),
+  EXPECT_EQ(LowerMlp({.dp = 2}, {.ranks = {3, 8}}).status().message(),
             "cluster uniform:8@200Gbps has 8 devices; mesh(pp=1, dp=2, hp=1) wants device 8 of it");
 }
 
@@ -247,7 +251,9 @@ TEST(Lower, StagesExchangeTheGradientOfAWeightThatBothHave) {
   ASSERT_TRUE(transforms::MakeTrainingStep(
                   step, {.optimizer = "adam", .loss = {.kind = "mse"}, .simplify = false})
                   .ok());
-  const auto spread = transforms::ParallelTransform3d(step, {.pp = 2, .microbatches = 4}).value();
+  const auto spread =
+      transforms::ParallelTransform3d(step, transforms::ByFlops({.pp = 2, .microbatches = 4}))
+          .value();
   const auto cluster = cluster::ParseCluster("uniform:2@200Gbps").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const auto program = Lower({.step = spread,
@@ -276,4 +282,5 @@ TEST(Lower, StagesExchangeTheGradientOfAWeightThatBothHave) {
 }
 
 }  // namespace
+}  // namespace lower_test_cc
 }  // namespace orrery::lowering

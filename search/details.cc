@@ -5,13 +5,12 @@
 
 namespace orrery::search {
 
-absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting,
-                                                   const Candidate& candidate, const Run& run) {
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule,
-                          ScheduleOf(setting, candidate));
+absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const ParallelPlan& plan,
+                                                   const Run& run) {
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule, ScheduleOf(setting, plan));
   simulator::ReportDetails details =
       simulator::DetailsOf(run.program, run.trace, run.report, schedule.asynchronous);
-  details.versions = VersionsOf(schedule, ShapeOf(schedule, candidate), run);
+  details.versions = VersionsOf(schedule, ShapeOf(schedule, plan), run);
   for (const transforms::SliceRange& slice : run.slices) details.slices.push_back(slice.rows);
   return details;
 }

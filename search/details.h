@@ -5,15 +5,15 @@
 
 #include "absl/status/statusor.h"
 #include "search/evaluate.h"
-#include "simulator/report_details.h"
+#include "simulator/report/report_details.h"
 
 namespace orrery::search {
 
 /// What a report of one candidate says beyond the figures of a search: where the bubble comes from,
 /// memory over time, and of an asynchronous schedule how stale the gradients of each stage are and
 /// how many versions of its weights are kept. An error where ScheduleOf has one.
-absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting,
-                                                   const Candidate& candidate, const Run& run);
+absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const ParallelPlan& plan,
+                                                   const Run& run);
 
 /// The versions of the weights, of the orders that `run` played; none of a synchronous schedule.
 std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSchedule& schedule,

@@ -6,13 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster_file.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "search/model_flops.h"
 #include "search/setting_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::search {
+namespace evaluate_test_cc {
 namespace {
+
+using transforms::ByFlops;
 
 constexpr double kLayers = 4, kDim = 64, kBatch = 48;
 
@@ -43,7 +48,7 @@ TEST(Play, SlicesUseNoMoreThanThePeak) {
   EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
   setting.batch_size = 2;
   setting.model_flops = CountModelFlops(setting.step);
-  const auto run = Play(setting, {.pp = 2, .microbatches = 8, .schedule = "terapipe"});
+  const auto run = Play(setting, ByFlops({.pp = 2, .microbatches = 8, .schedule = "terapipe"}));
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_LE(run->figures.mfu, run->figures.hfu);
   EXPECT_GT(run->figures.mfu, 0.5 * run->figures.hfu);
@@ -51,9 +56,9 @@ TEST(Play, SlicesUseNoMoreThanThePeak) {
 
 TEST(Play, DoesTheFlopsOfTheStep) {
   const Setting setting = MlpSetting("uniform:8@200Gbps", "none");
-  for (const Candidate& c :
-       {Candidate{}, Candidate{.dp = 4}, Candidate{.pp = 4}, Candidate{.dp = 2, .pp = 4}}) {
-    const auto run = Play(setting, c);
+  for (const ParallelPlan& c : {ParallelPlan{}, ParallelPlan{.dp = 4}, ParallelPlan{.pp = 4},
+                                ParallelPlan{.dp = 2, .pp = 4}}) {
+    const auto run = Play(setting, ByFlops(c));
     ASSERT_TRUE(run.ok()) << run.status();
     const double elements = (2 * kLayers + 2) * kBatch * kDim;
     EXPECT_NEAR(run->report.flops.count(), kProducts + elements, 1) << ToString(c);
@@ -65,24 +70,27 @@ TEST(Play, DoesTheFlopsOfTheStep) {
 // layer nothing is left to run, as each keeps its input and its ReLU's result.
 TEST(Play, CountsWhatRunsAgain) {
   const Setting setting = MlpSetting("uniform:8@200Gbps", "none");
-  const auto flops = [&](const Candidate& c) { return Play(setting, c)->report.flops.count(); };
+  const auto with = [](ParallelPlan plan, const char* recompute) {
+    plan.recompute = transforms::ParseRecomputePolicy(recompute).value();
+    return ByFlops(plan);
+  };
+  const auto flops = [&](const ParallelPlan& plan) {
+    return Play(setting, plan)->report.flops.count();
+  };
   const double plain = flops({});
-  EXPECT_NEAR(flops({.recompute = "every:4"}) - plain, kProducts / 4 + 3 * kBatch * kDim, 1);
-  EXPECT_NEAR(flops({.dp = 2, .pp = 2, .recompute = "every:2"}) - plain,
-              kProducts / 4 + 3 * kBatch * kDim, 1);  // what a stage sends, it does not keep
-  EXPECT_EQ(flops({.recompute = "full"}), plain);
-  const auto once = Play(setting, {}), again = Play(setting, {.recompute = "every:4"});
+  EXPECT_NEAR(flops(with({}, "every:4")) - plain, kProducts / 4 + 3 * kBatch * kDim, 1);
+  EXPECT_NEAR(flops(with({.dp = 2, .pp = 2}, "every:2")) - plain, kProducts / 4 + 3 * kBatch * kDim,
+              1);  // what a stage sends, it does not keep
+  EXPECT_EQ(flops(with({}, "full")), plain);
+  const auto once = Play(setting, {}), again = Play(setting, with({}, "every:4"));
   EXPECT_GT(again->report.step_time, once->report.step_time);
   EXPECT_LT(again->report.peak_memory, once->report.peak_memory);
   EXPECT_LT(again->figures.mfu, once->figures.mfu);
-  EXPECT_EQ(std::string(Play(setting, {.recompute = "some"}).status().message()),
-            "recompute: 'some': wanted none, selective, full, every:K with K of at least 1, or "
-            "match:REGEX");
 }
 
 TEST(Play, FiguresFollowFromTheStepTime) {
   const Setting setting = MlpSetting();
-  const auto run = Play(setting, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 3});
+  const auto run = Play(setting, ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 3}));
   ASSERT_TRUE(run.ok()) << run.status();
   const double step_s = run->report.step_time.seconds();
   EXPECT_DOUBLE_EQ(run->figures.throughput_samples_per_s, kBatch / step_s);
@@ -144,8 +152,8 @@ TEST(Play, UtilizationIsOfThePeakOfAllKinds) {
   }
 }
 
-std::string WhyNot(const Setting& setting, const Candidate& candidate) {
-  const auto result = Evaluate(setting, candidate);
+std::string WhyNot(const Setting& setting, const ParallelPlan& plan) {
+  const auto result = Evaluate(setting, plan);
   if (!result.ok()) return absl::StrCat("error: ", result.status().message());
   if (!result->infeasible.has_value()) return "";
   return absl::StrCat(ToString(result->infeasible->reason), ": ", result->infeasible->detail);
@@ -158,8 +166,6 @@ TEST(Evaluate, GivesAReason) {
             "divisibility: dp=5: dimension 0 of %x (48) does not divide");
   EXPECT_EQ(WhyNot(setting, {.microbatches = 7}),
             "divisibility: a batch of 48 does not divide into 7 microbatches");
-  EXPECT_THAT(WhyNot(setting, {.schedule = "foo"}),
-              testing::StartsWith("error: schedule 'foo' is unknown; wanted one of gpipe, 1f1b, "));
   EXPECT_EQ(WhyNot(setting, {.dp = 16}),
             "error: uniform:8@200Gbps has 8 devices; --dp 16 --hp 1 --pp 1 --micro-batches 1 "
             "--schedule 1f1b wants 16");
@@ -175,9 +181,10 @@ TEST(Evaluate, WhatDoesNotFitIsSaidOfTheRankThatNeedsMost) {
   int later = 0;
   for (const int64_t microbatches : {1, 8}) {
     for (const char* schedule : {"1f1b", "gpipe"}) {
-      const Candidate candidate = {.pp = 4, .microbatches = microbatches, .schedule = schedule};
+      const ParallelPlan plan =
+          ByFlops({.pp = 4, .microbatches = microbatches, .schedule = schedule});
       setting.lowering.memory_limit = Bytes(0);
-      const auto played = Play(setting, candidate);
+      const auto played = Play(setting, plan);
       const auto& run = *played;
       int32_t most = 0;
       for (int32_t r = 1; r < 4; ++r) {
@@ -189,7 +196,7 @@ TEST(Evaluate, WhatDoesNotFitIsSaidOfTheRankThatNeedsMost) {
       // Some fit, or none does.
       for (const Bytes limit : {run.report.peak_memory - Bytes(1), Bytes(1)}) {
         setting.lowering.memory_limit = limit;
-        EXPECT_THAT(WhyNot(setting, candidate),
+        EXPECT_THAT(WhyNot(setting, plan),
                     testing::StartsWith(
                         absl::StrCat("memory: needs ", ToString(run.report.peak_memory),
                                      " on rank ", most, "; the limit is ", ToString(limit), "; ",
@@ -211,12 +218,13 @@ TEST(Evaluate, WhatTakesTooLongToTellIsNotPossible) {
 TEST(Evaluate, OneThatDoesNotFitHasItsFigures) {
   Setting setting = MlpSetting();
   setting.lowering.memory_limit = Bytes(1);
-  const Result result = Evaluate(setting, {.pp = 2}).value();
+  const ParallelPlan plan = ByFlops({.pp = 2});
+  const Result result = Evaluate(setting, plan).value();
   EXPECT_TRUE(result.ran);
   EXPECT_FALSE(result.fits);
   EXPECT_FALSE(result.feasible());
   EXPECT_GT(result.step_time, Duration(0));
-  EXPECT_EQ(result.peak_memory, Play(setting, {.pp = 2})->report.peak_memory);
+  EXPECT_EQ(result.peak_memory, Play(setting, plan)->report.peak_memory);
 }
 
 // An asynchronous pipeline never drains: a step is at most that of 1F1B, at least the work of its
@@ -224,8 +232,8 @@ TEST(Evaluate, OneThatDoesNotFitHasItsFigures) {
 TEST(Play, AnAsynchronousPipelineHasNoBubbleInTheSteadyState) {
   const Setting setting = MlpSetting("uniform:8@200Gbps", "sgd");
   for (const int64_t microbatches : {1, 2, 4, 8}) {
-    const Candidate flushed = {.pp = 4, .microbatches = microbatches, .schedule = "1f1b"};
-    Candidate flowing = flushed;
+    const ParallelPlan flushed = ByFlops({.pp = 4, .microbatches = microbatches});
+    ParallelPlan flowing = flushed;
     flowing.schedule = "pipedream";
     const auto a = Play(setting, flushed), b = Play(setting, flowing);
     ASSERT_TRUE(a.ok() && b.ok());
@@ -253,7 +261,7 @@ TEST(Play, AnAsynchronousStepIsNeverShorterThanItsWork) {
   for (const int64_t pp : {2, 4}) {
     for (const int64_t microbatches : {1, 2, 3, 4}) {
       const auto run =
-          Play(setting, {.pp = pp, .microbatches = microbatches, .schedule = "pipedream"});
+          Play(setting, ByFlops({.pp = pp, .microbatches = microbatches, .schedule = "pipedream"}));
       ASSERT_TRUE(run.ok()) << run.status();
       EXPECT_GE(run->report.bubble_fraction, 0) << pp << " stages, " << microbatches;
       for (const simulator::RankReport& rank : run->report.ranks.rows()) {
@@ -270,8 +278,8 @@ TEST(Play, TheReportOfAnAsynchronousPipelineIsOfOneBatch) {
   const Setting setting = MlpSetting("uniform:8@200Gbps", "sgd");
   for (const int64_t microbatches : {1, 3, 8}) {
     SCOPED_TRACE(microbatches);
-    const Candidate flushed = {.dp = 2, .pp = 4, .microbatches = microbatches};
-    Candidate flowing = flushed;
+    const ParallelPlan flushed = ByFlops({.dp = 2, .pp = 4, .microbatches = microbatches});
+    ParallelPlan flowing = flushed;
     flowing.schedule = "pipedream";
     const auto first = Play(setting, flushed), second = Play(setting, flowing);
     ASSERT_TRUE(first.ok() && second.ok());
@@ -308,11 +316,11 @@ TEST(Play, TheReportOfAnAsynchronousPipelineIsOfOneBatch) {
 // Twice the microbatches of the same size take twice as long, once the pipeline is full.
 TEST(Play, TheSteadyStateIsSteady) {
   Setting setting = MlpSetting("uniform:8@200Gbps", "sgd");
-  const Candidate few = {.pp = 4, .microbatches = 3, .schedule = "pipedream"};
+  const ParallelPlan few = ByFlops({.pp = 4, .microbatches = 3, .schedule = "pipedream"});
   const Time once = Play(setting, few)->report.step_time;
   setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 96}).value();
   transforms::AppendOptimizer(setting.step, "sgd").value();
-  Candidate many = few;
+  ParallelPlan many = few;
   many.microbatches = 6;
   EXPECT_EQ(Play(setting, many)->report.step_time, once * 2);
 }
@@ -324,16 +332,21 @@ TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
     setting.step = ir::BuildModel("gpt", "layers=8,hidden=128,heads=4,seq=64,vocab=256", 32);
     EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
     setting.batch_size = 32;
-    setting.shard_by_cost = false;
     for (const char* schedule : {"zbv", "v-half", "v-min", "zb-h1"}) {
-      const Candidate candidate = {.hp = 2, .pp = 4, .microbatches = 8, .schedule = schedule};
+      const ParallelPlan plan = {.hp = 2,
+                                 .pp = 4,
+                                 .microbatches = 8,
+                                 .schedule = schedule,
+                                 .sharding = transforms::ShardingMethod::kMegatron,
+                                 .stages_by = transforms::StagesBy::kFlops};
       setting.lowering.every_link = false;
-      const Duration without = Play(setting, candidate)->report.step_time;
+      const Duration without = Play(setting, plan)->report.step_time;
       setting.lowering.every_link = true;
-      EXPECT_EQ(Play(setting, candidate)->report.step_time, without) << schedule << " " << cluster;
+      EXPECT_EQ(Play(setting, plan)->report.step_time, without) << schedule << " " << cluster;
     }
   }
 }
 
 }  // namespace
+}  // namespace evaluate_test_cc
 }  // namespace orrery::search

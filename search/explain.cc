@@ -10,9 +10,10 @@
 #include "absl/strings/str_split.h"
 #include "support/check.h"
 #include "support/status.h"
-#include "transforms/parallel.h"
+#include "transforms/plan/mesh.h"
 
 namespace orrery::search {
+namespace explain_cc {
 namespace {
 
 using simulator::Program;
@@ -70,23 +71,19 @@ std::vector<LevelUse> UseOfLevels(const Run& run) {
 }
 
 // Plays the candidate and adds what came of it. What is not possible relieves nothing.
-absl::Status Try(const Setting& setting, const Candidate& candidate, std::string change,
+absl::Status Try(const Setting& setting, const ParallelPlan& plan, std::string change,
                  std::vector<Relief>& reliefs) {
-  const absl::StatusOr<Run> run = Play(setting, candidate);
+  const absl::StatusOr<Run> run = Play(setting, plan);
   if (run.ok()) reliefs.push_back({std::move(change), run->report.step_time});
   return run.ok() || AsInfeasible(run.status()).has_value() ? absl::OkStatus() : run.status();
 }
 
 // All orders of the axes that are more than one rank long, each once: the others come first, where
 // they change nothing.
-std::vector<std::string> OtherOrders(const std::string& order, const Candidate& candidate) {
+std::vector<std::string> OtherOrders(const ParallelPlan& plan) {
   std::vector<std::string> alone, more;
-  for (const std::string& axis : transforms::FullOrder(order)) {
-    const int64_t degree = axis == "dp"   ? candidate.dp
-                           : axis == "hp" ? candidate.hp
-                           : axis == "pp" ? candidate.pp
-                           : axis == "cp" ? candidate.cp
-                                          : candidate.ep;
+  for (const std::string& axis : plan.order.Full()) {
+    const int64_t degree = transforms::DegreeOf(plan, axis);
     const bool idle = degree == 1 && (axis == "cp" || axis == "ep");
     if (!idle) (degree > 1 ? more : alone).push_back(axis);
   }
@@ -105,26 +102,27 @@ std::vector<std::string> OtherOrders(const std::string& order, const Candidate& 
 std::string Percent(double fraction) { return absl::StrFormat("%.1f %%", 100 * fraction); }
 
 }  // namespace
+}  // namespace explain_cc
 
-absl::StatusOr<Explanation> Explain(Setting& setting, const Candidate& candidate, const Run& run) {
+absl::StatusOr<Explanation> Explain(Setting& setting, const ParallelPlan& plan, const Run& run) {
   ORRERY_CHECK(run.link_use.has_value()) << "a run without its links";
-  Explanation explanation{.levels = UseOfLevels(run), .reliefs = {}};
+  Explanation explanation{.levels = explain_cc::UseOfLevels(run), .reliefs = {}};
   const cluster::Topology topology = setting.cluster.topology;
-  const std::string order = setting.order;
   absl::Status status;
   for (const LevelUse& level : explanation.levels) {
     if (!status.ok()) break;
     setting.cluster.topology = topology.WithFasterLinks(level.level, 2);
-    status = Try(setting, candidate, absl::StrCat(level.level, " links of twice the rate"),
-                 explanation.reliefs);
+    status = explain_cc::Try(setting, plan, absl::StrCat(level.level, " links of twice the rate"),
+                             explanation.reliefs);
   }
   setting.cluster.topology = topology;
-  for (const std::string& other : OtherOrders(order, candidate)) {
+  for (const std::string& other : explain_cc::OtherOrders(plan)) {
     if (!status.ok()) break;
-    setting.order = other;
-    status = Try(setting, candidate, absl::StrCat("--order ", other), explanation.reliefs);
+    ParallelPlan reordered = plan;
+    ORRERY_ASSIGN_OR_RETURN(reordered.order, transforms::MeshOrder::Parse(other));
+    status =
+        explain_cc::Try(setting, reordered, absl::StrCat("--order ", other), explanation.reliefs);
   }
-  setting.order = order;
   if (!status.ok()) return status;
   std::stable_sort(explanation.reliefs.begin(), explanation.reliefs.end(),
                    [](const Relief& a, const Relief& b) { return a.step_time < b.step_time; });
@@ -136,10 +134,12 @@ std::string ExplanationText(const Explanation& explanation, Duration step_time) 
   std::string text = "busiest links, by level:\n";
   for (const LevelUse& level : explanation.levels) {
     absl::StrAppendFormat(&text, "  %-10s %s used, full for %s of the step: %s\n", level.level,
-                          Percent(level.use.utilization), Percent(level.full), level.link);
+                          explain_cc::Percent(level.use.utilization),
+                          explain_cc::Percent(level.full), level.link);
     std::vector<std::string> shares;
     for (const CarriedShare& carried : level.carried) {
-      shares.push_back(absl::StrCat(carried.communication, " ", Percent(carried.share)));
+      shares.push_back(
+          absl::StrCat(carried.communication, " ", explain_cc::Percent(carried.share)));
     }
     absl::StrAppendFormat(&text, "  %-10s carries %s\n", "", absl::StrJoin(shares, ", "));
   }

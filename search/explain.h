@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "search/evaluate.h"
-#include "simulator/link_use.h"
+#include "simulator/network/link_use.h"
 #include "support/units.h"
 
 // Why a step takes as long as it does on its network, and what would help: every answer is a
@@ -41,10 +41,10 @@ struct Explanation {
   std::vector<Relief> reliefs;   // the best first; those that change nothing too
 };
 
-/// Explains `run`, a run of `candidate` with `setting.lowering.every_link`. Tries twice the rate of
+/// Explains `run`, a run of `plan` with `setting.lowering.every_link`. Tries twice the rate of
 /// the links of each level, and the other orders of placement. `setting` is changed on the way and
 /// put back.
-absl::StatusOr<Explanation> Explain(Setting& setting, const Candidate& candidate, const Run& run);
+absl::StatusOr<Explanation> Explain(Setting& setting, const ParallelPlan& plan, const Run& run);
 
 /// As `simulate --explain` prints it.
 std::string ExplanationText(const Explanation& explanation, Duration step_time);

@@ -9,30 +9,38 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "search/setting_test_util.h"
+#include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {
+namespace explain_test_cc {
 namespace {
 
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
+// All-reduces, wherever a product ends.
+ParallelPlan ByPattern(ParallelPlan plan) {
+  plan.sharding = transforms::ShardingMethod::kMegatron;
+  return transforms::ByFlops(plan);
+}
+
 Setting Linked(const std::string& cluster, const std::string& optimizer = "adam") {
   Setting setting = MlpSetting(cluster, optimizer);
-  setting.shard_by_cost = false;  // all-reduces, wherever a product ends
   setting.lowering.every_link = true;
   return setting;
 }
 
-Explanation Explained(Setting& setting, const Candidate& candidate) {
-  const absl::StatusOr<Run> run = Play(setting, candidate);
+Explanation Explained(Setting& setting, const ParallelPlan& plan) {
+  const ParallelPlan pattern = ByPattern(plan);
+  const absl::StatusOr<Run> run = Play(setting, pattern);
   EXPECT_TRUE(run.ok()) << run.status();
-  absl::StatusOr<Explanation> explanation = Explain(setting, candidate, *run);
+  absl::StatusOr<Explanation> explanation = Explain(setting, pattern, *run);
   EXPECT_TRUE(explanation.ok()) << explanation.status();
   return *std::move(explanation);
 }
 
-Duration StepTime(const Setting& setting, const Candidate& candidate) {
-  return Play(setting, candidate)->report.step_time;
+Duration StepTime(const Setting& setting, const ParallelPlan& plan) {
+  return Play(setting, ByPattern(plan))->report.step_time;
 }
 
 std::vector<std::string> Changes(const Explanation& explanation) {
@@ -61,8 +69,8 @@ TEST(Explain, OneDeviceSendsNothing) {
 // replica, twice: two layers of 64 x 64. So does one of stage 1, back.
 TEST(Explain, SharesAreThoseOfTheBytes) {
   Setting setting = Linked("switch:4@50GB/s", "sgd");
-  const Candidate candidate = {.dp = 2, .pp = 2};
-  const Explanation explanation = Explained(setting, candidate);
+  const ParallelPlan plan = {.dp = 2, .pp = 2};
+  const Explanation explanation = Explained(setting, plan);
   constexpr double kSent = 24 * 64 * 4, kReduced = 2 * 64 * 64 * 4;
   ASSERT_EQ(explanation.levels.size(), 1u);
   const LevelUse& port = explanation.levels[0];
@@ -74,17 +82,16 @@ TEST(Explain, SharesAreThoseOfTheBytes) {
   EXPECT_NEAR(port.carried[0].share, kReduced / (kSent + kReduced), 1e-6);
   EXPECT_EQ(port.carried[1].communication, "send");
   EXPECT_NEAR(port.carried[1].share, kSent / (kSent + kReduced), 1e-6);
-  EXPECT_NEAR(port.use.utilization,
-              (kSent + kReduced) / 50e9 / StepTime(setting, candidate).seconds(), 1e-6);
+  EXPECT_NEAR(port.use.utilization, (kSent + kReduced) / 50e9 / StepTime(setting, plan).seconds(),
+              1e-6);
 }
 
 // Both ranks of a node send on its one NIC, which a reduction over two nodes crosses once.
 TEST(Explain, SharesAreWeighedWithTheLoads) {
   for (const bool fold : {true, false}) {
     Setting setting = Linked("nodes:4x2@300GB/s,nic=25GB/s,nics=1", "sgd");
-    setting.order = "dp,hp,pp";
     setting.lowering.fold = fold;
-    const Explanation explanation = Explained(setting, {.dp = 4, .pp = 2});
+    const Explanation explanation = Explained(setting, {.dp = 4, .pp = 2, .order = "dp,hp,pp"});
     constexpr double kSent = 2 * 12 * 64 * 4;
     for (const LevelUse& level : explanation.levels) {
       if (level.level != "nic") continue;
@@ -102,10 +109,9 @@ TEST(Explain, LevelsAreInTheOrderOfTheirUse) {
   for (const char* order : {"hp,dp,pp", "dp,hp,pp"}) {
     SCOPED_TRACE(order);
     Setting setting = Linked("nodes:2x4@300GB/s,nic=25GB/s");
-    setting.order = order;
-    const bool good = setting.order == "hp,dp,pp";
+    const bool good = order == std::string("hp,dp,pp");
     const Explanation explanation =
-        Explained(setting, good ? Candidate{.dp = 2, .hp = 4} : Candidate{.dp = 4, .hp = 2});
+        Explained(setting, {.dp = good ? 2 : 4, .hp = good ? 4 : 2, .order = order});
     ASSERT_EQ(explanation.levels.size(), 2u);
     for (const LevelUse& level : explanation.levels) {
       const bool inside = level.level == "port";
@@ -121,13 +127,12 @@ TEST(Explain, LevelsAreInTheOrderOfTheirUse) {
 // What crosses the nodes holds up the ports, which it uses, but does not fill.
 TEST(Explain, ALinkThatIsBusyNeedNotBeFull) {
   Setting setting = Linked("dgx-a100:2");
-  setting.order = "dp,hp,pp";
-  const Candidate candidate = {.dp = 2, .hp = 8};
-  const Explanation explanation = Explained(setting, candidate);
+  const ParallelPlan plan = {.dp = 2, .hp = 8, .order = "dp,hp,pp"};
+  const Explanation explanation = Explained(setting, plan);
   ASSERT_EQ(explanation.levels.size(), 2u);
   EXPECT_EQ(explanation.levels[0].level, "nic");
   const LevelUse& port = explanation.levels[1];
-  const double busy = port.use.busy.seconds() / StepTime(setting, candidate).seconds();
+  const double busy = port.use.busy.seconds() / StepTime(setting, plan).seconds();
   EXPECT_LT(port.full, 0.5 * busy);
   EXPECT_LE(port.full, port.use.utilization);
 }
@@ -136,10 +141,10 @@ TEST(Explain, ALinkThatIsBusyNeedNotBeFull) {
 // and the ones in the middle send both ways.
 TEST(Explain, TheBusiestLinkOfALevelStandsForIt) {
   Setting setting = Linked("switch:4@50GB/s", "none");
-  const Candidate candidate = {.pp = 4, .microbatches = 2};
-  const Explanation explanation = Explained(setting, candidate);
+  const ParallelPlan plan = {.pp = 4, .microbatches = 2};
+  const Explanation explanation = Explained(setting, plan);
   ASSERT_EQ(explanation.levels.size(), 1u);
-  const auto run = Play(setting, candidate);
+  const auto run = Play(setting, ByPattern(plan));
   double most = 0, least = 2;
   for (int32_t i = 0; i < run->program.resource_count(); ++i) {
     const double used =
@@ -156,20 +161,20 @@ TEST(Explain, TheBusiestLinkOfALevelStandsForIt) {
 
 // Every relief is what a user gets who writes the change down in the cluster or in --order.
 TEST(Explain, ReliefsAreWhatTheChangeGives) {
-  const Candidate candidate = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
+  const ParallelPlan plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
   Setting setting = Linked("nodes:4x2@300GB/s,nic=25GB/s");
-  const Explanation explanation = Explained(setting, candidate);
+  const Explanation explanation = Explained(setting, plan);
   EXPECT_EQ(TimeWith(explanation, "nic links of twice the rate"),
-            StepTime(Linked("nodes:4x2@300GB/s,nic=50GB/s"), candidate));
+            StepTime(Linked("nodes:4x2@300GB/s,nic=50GB/s"), plan));
   EXPECT_EQ(TimeWith(explanation, "port links of twice the rate"),
-            StepTime(Linked("nodes:4x2@600GB/s,nic=25GB/s"), candidate));
+            StepTime(Linked("nodes:4x2@600GB/s,nic=25GB/s"), plan));
   int orders = 0;
   for (const Relief& relief : explanation.reliefs) {
     absl::string_view order = relief.change;
     if (!absl::ConsumePrefix(&order, "--order ")) continue;
-    Setting other = Linked("nodes:4x2@300GB/s,nic=25GB/s");
-    other.order = std::string(order);
-    EXPECT_EQ(relief.step_time, StepTime(other, candidate)) << order;
+    ParallelPlan other = plan;
+    other.order = transforms::MeshOrder::Parse(order).value();
+    EXPECT_EQ(relief.step_time, StepTime(setting, other)) << order;
     ++orders;
   }
   EXPECT_EQ(orders, 5);
@@ -178,10 +183,10 @@ TEST(Explain, ReliefsAreWhatTheChangeGives) {
 // Axes of one rank are nowhere, and the order that is there is no other one.
 TEST(Explain, TriesEachOtherOrderOnce) {
   const std::string faster = "port links of twice the rate";
-  const auto changes = [](const Candidate& candidate, const std::string& order) {
+  const auto changes = [](ParallelPlan plan, const char* order) {
     Setting setting = Linked("switch:8@50GB/s");
-    setting.order = order;
-    return Changes(Explained(setting, candidate));
+    plan.order = order;
+    return Changes(Explained(setting, plan));
   };
   EXPECT_THAT(changes({.dp = 4}, "hp,dp,pp"), ElementsAre(faster));
   EXPECT_THAT(changes({.dp = 2, .hp = 2}, "hp,dp,pp"),
@@ -197,37 +202,36 @@ TEST(Explain, TriesEachOtherOrderOnce) {
 
 // On a switch no order is worse than another; they are told all the same, after what helps.
 TEST(Explain, TheBestReliefIsFirst) {
-  const Candidate candidate = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
+  const ParallelPlan plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
   for (const char* cluster : {"switch:8@5GB/s", "nodes:2x4@300GB/s,nic=2GB/s", "torus:4x2@5GB/s"}) {
     SCOPED_TRACE(cluster);
     Setting setting = Linked(cluster);
-    const Explanation explanation = Explained(setting, candidate);
+    const Explanation explanation = Explained(setting, plan);
     EXPECT_TRUE(
         std::is_sorted(explanation.reliefs.begin(), explanation.reliefs.end(),
                        [](const Relief& a, const Relief& b) { return a.step_time < b.step_time; }));
-    EXPECT_LT(explanation.reliefs.front().step_time, StepTime(setting, candidate));
+    EXPECT_LT(explanation.reliefs.front().step_time, StepTime(setting, plan));
   }
 }
 
 TEST(Explain, LeavesTheSettingAsItWas) {
-  const Candidate candidate = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
+  const ParallelPlan plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
   Setting setting = Linked("nodes:2x4@300GB/s,nic=2GB/s");
-  const Duration before = StepTime(setting, candidate);
-  const std::vector<std::string> changes = Changes(Explained(setting, candidate));
-  EXPECT_EQ(setting.order, "hp,dp,pp");
-  EXPECT_EQ(StepTime(setting, candidate), before);
-  EXPECT_EQ(Changes(Explained(setting, candidate)), changes);
+  const Duration before = StepTime(setting, plan);
+  const std::vector<std::string> changes = Changes(Explained(setting, plan));
+  EXPECT_EQ(StepTime(setting, plan), before);
+  EXPECT_EQ(Changes(Explained(setting, plan)), changes);
 }
 
 // Folded or not, the busiest links are as busy, with the same.
 TEST(Explain, FoldingChangesNothing) {
   for (const char* cluster : {"switch:8@5GB/s", "nodes:2x4@300GB/s,nic=2GB/s", "torus:4x2@5GB/s"}) {
     SCOPED_TRACE(cluster);
-    const Candidate candidate = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
+    const ParallelPlan plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2};
     Setting setting = Linked(cluster);
-    const Explanation folded = Explained(setting, candidate);
+    const Explanation folded = Explained(setting, plan);
     setting.lowering.fold = false;
-    const Explanation every = Explained(setting, candidate);
+    const Explanation every = Explained(setting, plan);
     ASSERT_EQ(folded.levels.size(), every.levels.size());
     for (size_t i = 0; i < folded.levels.size(); ++i) {
       const LevelUse& a = folded.levels[i];
@@ -248,8 +252,8 @@ TEST(Explain, FoldingChangesNothing) {
 TEST(Explain, NoLinkIsFullForMoreThanAllOfTheTime) {
   for (const char* schedule : {"1f1b", "pipedream"}) {
     Setting setting = Linked("uniform:4@1Gbps");
-    const Candidate candidate = {.pp = 4, .microbatches = 8, .schedule = schedule};
-    const Explanation explanation = Explained(setting, candidate);
+    const ParallelPlan plan = {.pp = 4, .microbatches = 8, .schedule = schedule};
+    const Explanation explanation = Explained(setting, plan);
     ASSERT_EQ(explanation.levels.size(), 1u);
     const LevelUse& pair = explanation.levels[0];
     EXPECT_GT(pair.full, 0.1) << schedule;
@@ -294,4 +298,5 @@ TEST(ExplanationText, NamesLevelsSharesAndReliefs) {
 }
 
 }  // namespace
+}  // namespace explain_test_cc
 }  // namespace orrery::search

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "search/evaluate.h"
+#include "transforms/plan/axis.h"
 
 // What does not fit: by how much, what the memory is made of, and what would make it fit.
 
@@ -15,28 +16,18 @@ namespace orrery::search {
 /// rank 0; the limit is 40.0 GiB; 5.2 GiB too much: optimizer 20.1 GiB, activations 18.0 GiB, …".
 std::string MisfitText(const Run& run);
 
-/// How much of each kind of memory is left once something is changed, roughly: 0.5 is half.
-struct MemoryShares {
-  double parameters = 1;
-  double gradients = 1;
-  double optimizer = 1;
-  double activations = 1;
-};
-
-/// A neighbour of a candidate.
+/// A neighbour of a plan that has been played.
 struct Remedy {
-  std::string change;  // "--pp 8"
-  Candidate candidate;
-  MemoryShares shares = {};
-  Bytes peak_memory = {};  // once it has been played
+  transforms::Suggestion suggestion;
+  Bytes peak_memory = {};
   Duration step_time = {};
 };
 
-/// The neighbours of `candidate` that are worth a try where it does not fit, each with one thing
-/// changed: more microbatches, more pipeline stages or horizontal ranks (in place of data-parallel
-/// ones, or on devices that have nothing to do), ZeRO, recomputation. First those that are likely
-/// to cost least time.
-std::vector<Remedy> Neighbours(const Setting& setting, const Candidate& candidate);
+/// The neighbours of `plan` that are worth a try where it does not fit, each with one thing
+/// changed, as the axes of plans suggest them: more microbatches, more pipeline stages or
+/// horizontal ranks (in place of data-parallel ones, or on devices that have nothing to do), ZeRO,
+/// recomputation. First those that are likely to cost least time.
+std::vector<transforms::Suggestion> Neighbours(const Setting& setting, const ParallelPlan& plan);
 
 /// What was played.
 struct Remedies {
@@ -46,9 +37,9 @@ struct Remedies {
 
 /// Which of the neighbours fit, and where `enough` of them do not, of those with ZeRO and
 /// recomputation, or with more microbatches besides. Plays at most `most_tries`: those of which the
-/// memory of `run`, that of the candidate, lets one hope that they fit. Of those that differ by
+/// memory of `run`, that of the plan, lets one hope that they fit. Of those that differ by
 /// numbers alone two are enough.
-Remedies FindRemedies(const Setting& setting, const Candidate& candidate, const Run& run,
+Remedies FindRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run,
                       size_t enough = 4, size_t most_tries = 12);
 
 /// "would fit with --micro-batches 32 (38.1 GiB, 1.2 s a step), --pp 8 (…)"; where there are none,
@@ -56,7 +47,7 @@ Remedies FindRemedies(const Setting& setting, const Candidate& candidate, const 
 std::string RemediesText(const Remedies& remedies);
 
 /// Both texts, a line each, of a run that does not fit.
-std::string MisfitAndRemedies(const Setting& setting, const Candidate& candidate, const Run& run);
+std::string MisfitAndRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run);
 
 /// The same of the result that comes closest to fitting, its flags first; empty where all that ran
 /// fit, or none did run.

@@ -11,13 +11,19 @@
 #include "ir/models/model_test_util.h"
 #include "search/details.h"
 #include "search/setting_test_util.h"
+#include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {
+namespace memory_fit_test_cc {
 namespace {
 
-std::string ChangesOf(const Setting& setting, const Candidate& candidate) {
-  return absl::StrJoin(Neighbours(setting, candidate), "; ",
-                       [](std::string* out, const Remedy& remedy) { *out += remedy.change; });
+using transforms::ByFlops;
+using transforms::Suggestion;
+
+std::string ChangesOf(const Setting& setting, const ParallelPlan& plan) {
+  return absl::StrJoin(
+      Neighbours(setting, plan), "; ",
+      [](std::string* out, const Suggestion& suggestion) { *out += suggestion.change; });
 }
 
 // On devices that are free; else in place of data-parallel ranks.
@@ -38,49 +44,56 @@ TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
 TEST(Neighbours, AreMoreSlicesWhereTheSequenceDivides) {
   Setting setting = MlpSetting();
   setting.step = ir::BuildModel("gpt", "layers=2,hidden=8,heads=2,seq=12,vocab=8", 48);
-  const Candidate candidate{.pp = 2, .microbatches = 3, .schedule = "terapipe"};
-  EXPECT_THAT(ChangesOf(setting, candidate),
+  ParallelPlan plan{.pp = 2, .microbatches = 3, .schedule = "terapipe"};
+  EXPECT_THAT(ChangesOf(setting, plan),
               testing::StartsWith("--micro-batches 6; --micro-batches 12; "));
-  setting.slices.rows = {4, 4, 4};
-  EXPECT_THAT(ChangesOf(setting, candidate), testing::Not(testing::HasSubstr("--micro-batches")));
+  plan.slices.rows = {4, 4, 4};
+  EXPECT_THAT(ChangesOf(setting, plan), testing::Not(testing::HasSubstr("--micro-batches")));
 }
 
-// The candidate played where it does not fit into `limit`, and the remedies.
-Remedies RemediesOf(Setting& setting, const Candidate& candidate, Bytes limit, size_t enough = 4,
+// The plan played where it does not fit into `limit`, and the remedies.
+Remedies RemediesOf(Setting& setting, const ParallelPlan& plan, Bytes limit, size_t enough = 4,
                     size_t most_tries = 12) {
   setting.lowering.memory_limit = limit;
-  const auto run = Play(setting, candidate);
+  const ParallelPlan by_flops = ByFlops(plan);  // and all neighbours
+  const auto run = Play(setting, by_flops);
   EXPECT_TRUE(run.ok()) << run.status();
   EXPECT_FALSE(run->report.fits);
-  return FindRemedies(setting, candidate, *run, enough, most_tries);
+  return FindRemedies(setting, by_flops, *run, enough, most_tries);
 }
 
-Bytes PeakOf(const Setting& setting, const Candidate& candidate) {
-  const auto run = Play(setting, candidate);
+std::vector<std::string> ChangesOf(const Remedies& remedies) {
+  std::vector<std::string> changes;
+  for (const Remedy& remedy : remedies.fit) changes.push_back(remedy.suggestion.change);
+  return changes;
+}
+
+Bytes PeakOf(const Setting& setting, const ParallelPlan& plan) {
+  const auto run = Play(setting, ByFlops(plan));
   EXPECT_TRUE(run.ok()) << run.status();
   return run->report.peak_memory;
 }
 
 TEST(Remedies, FitAndAreWhatTheySay) {
   Setting setting = MlpSetting();
-  const Candidate candidate = {.dp = 2};
-  const Bytes limit(PeakOf(setting, candidate).count() * 3 / 4);
-  const Remedies remedies = RemediesOf(setting, candidate, limit);
+  const ParallelPlan plan = {.dp = 2};
+  const Bytes limit(PeakOf(setting, plan).count() * 3 / 4);
+  const Remedies remedies = RemediesOf(setting, plan, limit);
   ASSERT_FALSE(remedies.fit.empty());
   EXPECT_LE(remedies.fit.size(), 4u);
   for (const Remedy& remedy : remedies.fit) {
-    const auto run = Play(setting, remedy.candidate);
-    ASSERT_TRUE(run.ok()) << remedy.change;
+    const auto run = Play(setting, remedy.suggestion.plan);
+    ASSERT_TRUE(run.ok()) << remedy.suggestion.change;
     EXPECT_TRUE(run->report.fits);
     EXPECT_LE(remedy.peak_memory, limit);
     EXPECT_EQ(run->report.peak_memory, remedy.peak_memory);
     EXPECT_EQ(run->report.step_time, remedy.step_time);
   }
   EXPECT_EQ(RemediesText(remedies).substr(0, 15), "would fit with ");
-  EXPECT_THAT(RemediesText(remedies),
-              testing::HasSubstr(absl::StrCat(
-                  remedies.fit.back().change, " (", ToString(remedies.fit.back().peak_memory), ", ",
-                  ToString(remedies.fit.back().step_time), " a step)")));
+  EXPECT_THAT(RemediesText(remedies), testing::HasSubstr(absl::StrCat(
+                                          remedies.fit.back().suggestion.change, " (",
+                                          ToString(remedies.fit.back().peak_memory), ", ",
+                                          ToString(remedies.fit.back().step_time), " a step)")));
 }
 
 Setting BigBatch(const std::string& cluster) {
@@ -97,30 +110,28 @@ TEST(Remedies, OfTwoThingsAtOnce) {
   const Bytes most = std::min(PeakOf(setting, {.microbatches = 8}), PeakOf(setting, {.pp = 2}));
   const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1)).fit;
   ASSERT_FALSE(remedies.empty());
-  EXPECT_THAT(remedies[0].change,
+  EXPECT_THAT(remedies[0].suggestion.change,
               testing::MatchesRegex("--micro-batches [0-9]+( --[ph]p 2)?|--hp 2"));
 }
 
 TEST(Remedies, OfZeroAndRecomputationTogether) {
   Setting setting = BigBatch("uniform:8@200Gbps");
-  const Candidate candidate = {.dp = 8, .microbatches = 512};
-  Candidate both = candidate, zero = candidate, recompute = candidate;
+  const ParallelPlan plan = {.dp = 8, .microbatches = 512};
+  ParallelPlan both = plan, zero = plan, recompute = plan;
   both.zero = zero.zero = 3;
-  both.recompute = recompute.recompute = "full";
+  both.recompute = recompute.recompute = transforms::ParseRecomputePolicy("full").value();
   const Bytes least = PeakOf(setting, both);
   ASSERT_LT(least, PeakOf(setting, zero));
   ASSERT_LT(least, PeakOf(setting, recompute));
-  const Remedies remedies = RemediesOf(setting, candidate, least, 8, 40);
-  EXPECT_THAT(remedies.fit,
-              testing::Contains(testing::Field(&Remedy::change, "--zero 3 --recompute full")));
+  const Remedies remedies = RemediesOf(setting, plan, least, 8, 40);
+  EXPECT_THAT(ChangesOf(remedies), testing::Contains("--zero 3 --recompute full"));
 }
 
 // As many microbatches as it takes, and not all that are more.
 TEST(Remedies, OfManyMicrobatches) {
   Setting setting = BigBatch("uniform:1@200Gbps");
   const Remedies remedies = RemediesOf(setting, {}, PeakOf(setting, {.microbatches = 16}), 8, 40);
-  std::vector<std::string> changes;
-  for (const Remedy& remedy : remedies.fit) changes.push_back(remedy.change);
+  const std::vector<std::string> changes = ChangesOf(remedies);
   EXPECT_THAT(changes, testing::IsSupersetOf({"--micro-batches 16", "--micro-batches 32"}));
   EXPECT_THAT(changes, testing::Not(testing::Contains("--micro-batches 64")));
 }
@@ -129,7 +140,7 @@ TEST(Remedies, OfWhatFitsNowhere) {
   Setting setting = MlpSetting();
   EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).fit.empty());
   EXPECT_EQ(RemediesText({}), "nothing that was tried would make it fit");
-  const Remedy near = {.change = "--hp 2", .candidate = {}, .peak_memory = Bytes(2048)};
+  const Remedy near = {.suggestion = {.plan = {}, .change = "--hp 2"}, .peak_memory = Bytes(2048)};
   EXPECT_EQ(RemediesText({.fit = {}, .least = near}),
             "nothing that was tried would make it fit; least: --hp 2 (2.00 KiB, 0.00 ns a step)");
 }
@@ -157,13 +168,13 @@ TEST(Misfit, SaysByHowMuchAndOfWhat) {
 // What is beside the step counts as well.
 TEST(Overhead, IsResident) {
   Setting setting = MlpSetting();
-  const Candidate candidate = {.dp = 2, .pp = 2, .microbatches = 2};
-  const auto without = Play(setting, candidate);
+  const ParallelPlan plan = ByFlops({.dp = 2, .pp = 2, .microbatches = 2});
+  const auto without = Play(setting, plan);
   setting.lowering.memory_overhead = {.framework = Bytes(1000),
                                       .communicator = Bytes(200),
                                       .workspace = Bytes(30),
                                       .fragmentation = 0.5};
-  const auto with = Play(setting, candidate);
+  const auto with = Play(setting, plan);
   ASSERT_TRUE(without.ok() && with.ok());
   for (int32_t r = 0; r < 2; ++r) {
     const simulator::RankClassId id(r);
@@ -176,12 +187,12 @@ TEST(Overhead, IsResident) {
   EXPECT_EQ(with->report.step_time, without->report.step_time);
 }
 
-std::string VersionsText(const std::string& schedule, int64_t pp, int64_t microbatches) {
-  const Candidate candidate = {.pp = pp, .microbatches = microbatches, .schedule = schedule};
+std::string VersionsText(const char* schedule, int64_t pp, int64_t microbatches) {
+  const ParallelPlan plan = ByFlops({.pp = pp, .microbatches = microbatches, .schedule = schedule});
   const Setting setting = MlpSetting();
-  const auto run = Play(setting, candidate);
+  const auto run = Play(setting, plan);
   if (!run.ok()) return std::string(run.status().message());
-  const auto details = DetailsOf(setting, candidate, *run);
+  const auto details = DetailsOf(setting, plan, *run);
   return absl::StrJoin(details->versions, " ",
                        [](std::string* out, const simulator::StageVersions& row) {
                          absl::StrAppend(out, row.staleness, "/", row.weight_versions);
@@ -199,11 +210,11 @@ TEST(Details, StalenessOfEachStage) {
 
 // A report of the steady state: nobody fills or drains.
 TEST(Details, TheBubbleOfASteadyStateIsSteadyOrImbalance) {
-  const Candidate candidate = {.pp = 4, .microbatches = 8, .schedule = "pipedream"};
+  const ParallelPlan plan = ByFlops({.pp = 4, .microbatches = 8, .schedule = "pipedream"});
   const Setting setting = MlpSetting();
-  const auto run = Play(setting, candidate);
+  const auto run = Play(setting, plan);
   ASSERT_TRUE(run.ok());
-  const auto details = DetailsOf(setting, candidate, *run);
+  const auto details = DetailsOf(setting, plan, *run);
   for (int32_t r = 0; r < 4; ++r) {
     const simulator::Bubble& bubble = details->bubbles[simulator::RankClassId(r)];
     EXPECT_EQ(bubble.warm_up + bubble.cool_down, Duration(0));
@@ -214,10 +225,10 @@ TEST(Details, TheBubbleOfASteadyStateIsSteadyOrImbalance) {
 // (p-1) forwards and backwards of every rank are waited for: filling and draining, never between.
 TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
   Setting setting = MlpSetting("uniform:8@100000Gbps", "sgd");
-  const Candidate candidate = {.pp = 4, .microbatches = 12};
-  const auto run = Play(setting, candidate);
+  const ParallelPlan plan = ByFlops({.pp = 4, .microbatches = 12});
+  const auto run = Play(setting, plan);
   ASSERT_TRUE(run.ok());
-  const auto details = DetailsOf(setting, candidate, *run);
+  const auto details = DetailsOf(setting, plan, *run);
   const simulator::MeanBubble mean = MeanOf(run->program, details->bubbles);
   const double bubble_s = run->report.bubble_fraction * run->report.step_time.seconds();
   EXPECT_NEAR(mean.warm_up_s + mean.steady_s + mean.cool_down_s + mean.imbalance_s, bubble_s,
@@ -228,4 +239,5 @@ TEST(Details, TheBubbleOf1f1bHasNoSteadyPart) {
 }
 
 }  // namespace
+}  // namespace memory_fit_test_cc
 }  // namespace orrery::search

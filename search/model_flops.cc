@@ -6,6 +6,7 @@
 #include "ir/last_of_kind.h"
 
 namespace orrery::search {
+namespace model_flops_cc {
 namespace {
 
 // Of the ops that `counts`.
@@ -36,9 +37,10 @@ Flops CountFlops(const ir::Function& step, const Counts& counts) {
 }
 
 }  // namespace
+}  // namespace model_flops_cc
 
 Flops CountModelFlops(const ir::Function& step) {
-  return CountFlops(step, [](ir::OpKind) { return true; });
+  return model_flops_cc::CountFlops(step, [](ir::OpKind) { return true; });
 }
 
 Flops FlopsBeyondSlices(const ir::Function& step, std::span<const transforms::SliceRange> slices) {
@@ -48,7 +50,7 @@ Flops FlopsBeyondSlices(const ir::Function& step, std::span<const transforms::Sl
     met += static_cast<double>(slice.rows) * static_cast<double>(slice.begin + slice.rows);
     length += static_cast<double>(slice.rows);
   }
-  const Flops attention = CountFlops(step, [](ir::OpKind kind) {
+  const Flops attention = model_flops_cc::CountFlops(step, [](ir::OpKind kind) {
     return kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad;
   });
   return Flops(attention.count() * (1 - met / (length * length)));

@@ -5,7 +5,7 @@
 
 #include "ir/function.h"
 #include "support/units.h"
-#include "transforms/pipeline.h"
+#include "transforms/stages/pipeline.h"
 
 namespace orrery::search {
 

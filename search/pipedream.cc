@@ -6,14 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "lowering/sharding_prices.h"
+#include "lowering/network/sharding_prices.h"
 #include "support/status.h"
 #include "support/units.h"
-#include "transforms/layer_prices.h"
-#include "transforms/microbatch.h"
 #include "transforms/parallel.h"
+#include "transforms/stages/layer_prices.h"
+#include "transforms/training/microbatch.h"
 
 namespace orrery::search {
+namespace pipedream_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -41,6 +42,7 @@ double MemoryLimit(const Setting& setting) {
 }
 
 }  // namespace
+}  // namespace pipedream_cc
 
 absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t microbatches) {
   if (setting.cluster.size() < 2) {
@@ -59,15 +61,15 @@ absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t mi
   ORRERY_ASSIGN_OR_RETURN(transforms::LayerPrices layers, transforms::PriceLayers(step, prices));
   PipeDreamStages stages{.plan = {},
                          .names = std::move(layers.names),
-                         .levels = LevelsOf(setting.cluster.topology),
+                         .levels = pipedream_cc::LevelsOf(setting.cluster.topology),
                          .samples = setting.batch_size / microbatches};
-  ORRERY_ASSIGN_OR_RETURN(stages.plan,
-                          transforms::PlanPipeDream({.seconds = std::move(layers.seconds),
-                                                     .weight_bytes = std::move(layers.weight_bytes),
-                                                     .output_bytes = std::move(layers.output_bytes),
-                                                     .held_bytes = std::move(layers.held_bytes),
-                                                     .memory_limit = MemoryLimit(setting),
-                                                     .levels = stages.levels}));
+  ORRERY_ASSIGN_OR_RETURN(
+      stages.plan, transforms::PlanPipeDream({.seconds = std::move(layers.seconds),
+                                              .weight_bytes = std::move(layers.weight_bytes),
+                                              .output_bytes = std::move(layers.output_bytes),
+                                              .held_bytes = std::move(layers.held_bytes),
+                                              .memory_limit = pipedream_cc::MemoryLimit(setting),
+                                              .levels = stages.levels}));
   return stages;
 }
 

@@ -6,6 +6,7 @@
 #include "search/setting_test_util.h"
 
 namespace orrery::search {
+namespace pipedream_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +64,5 @@ TEST(PipeDream, RespectsMemory) {
 }
 
 }  // namespace
+}  // namespace pipedream_test_cc
 }  // namespace orrery::search

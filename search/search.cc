@@ -8,36 +8,40 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
+namespace search_cc {
 namespace {
 
 constexpr size_t kMaxThreads = 256;
 
 // An exception must not leave a thread.
-absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const Candidate& candidate) {
+absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const ParallelPlan& plan) {
   try {
-    return Evaluate(setting, candidate);
+    return Evaluate(setting, plan);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("out of memory in ", ToString(candidate),
+    return absl::ResourceExhaustedError(absl::StrCat("out of memory in ",
+                                                     ToString(plan, setting.base),
                                                      "; try fewer microbatches or fewer threads"));
   }
 }
 
 }  // namespace
+}  // namespace search_cc
 
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
-                                              const std::vector<Candidate>& candidates,
+                                              const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
                                               const std::function<void(size_t)>& progress) {
-  std::vector<Result> results(candidates.size());
-  std::vector<absl::Status> errors(candidates.size());
+  std::vector<Result> results(plans.size());
+  std::vector<absl::Status> errors(plans.size());
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   size_t done = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < candidates.size(); i = next++) {
-      absl::StatusOr<Result> result = EvaluateSafely(setting, candidates[i]);
+    for (size_t i = next++; i < plans.size(); i = next++) {
+      absl::StatusOr<Result> result = search_cc::EvaluateSafely(setting, plans[i]);
       if (result.ok()) {
         results[i] = *std::move(result);
       } else {
@@ -50,7 +54,7 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
   };
   std::vector<std::thread> workers;
   const auto useful = std::min<size_t>(static_cast<size_t>(std::max(1, threads)),
-                                       std::min<size_t>(kMaxThreads, candidates.size()));
+                                       std::min<size_t>(search_cc::kMaxThreads, plans.size()));
   for (size_t t = 1; t < useful; ++t) workers.emplace_back(work);
   work();
   for (std::thread& worker : workers) worker.join();

@@ -15,12 +15,12 @@ namespace orrery::search {
 /// candidates and do not depend on the number of threads. `progress`, where given, is called with
 /// the number done so far, from one thread at a time.
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
-                                              const std::vector<Candidate>& candidates,
+                                              const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
                                               const std::function<void(size_t)>& progress = {});
 
 /// The feasible results, fastest first; of equally fast ones those with less memory, and then in
-/// the order of the candidates.
+/// the order of the plans.
 std::vector<const Result*> Ranked(const std::vector<Result>& results);
 
 /// One row a result, in the order given, with the header that docs/command_line.md lists.

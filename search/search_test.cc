@@ -10,46 +10,50 @@
 #include "absl/strings/str_split.h"
 #include "search/setting_test_util.h"
 #include "search/space.h"
+#include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {
+namespace search_test_cc {
 namespace {
 
-std::vector<Candidate> Candidates() {
-  return Enumerate({.microbatches = {1, 5, 6}, .schedules = {"1f1b", "pipedream"}}, 8, 48).value();
+std::vector<ParallelPlan> Plans() {
+  Space space(transforms::ByFlops({}));
+  EXPECT_TRUE(space.List(*transforms::FindAxis("micro-batches"), "1,5,6").ok());
+  EXPECT_TRUE(space.List(*transforms::FindAxis("schedule"), "1f1b,pipedream").ok());
+  return Enumerate(space, {.devices = 8, .batch_size = 48}).value();
 }
 
 TEST(RunSearch, DoesNotDependOnTheNumberOfThreads) {
   const Setting setting = MlpSetting();
-  const std::string expected = ResultsCsv(setting, RunSearch(setting, Candidates(), 1).value());
+  const std::string expected = ResultsCsv(setting, RunSearch(setting, Plans(), 1).value());
   for (int32_t threads = 2; threads <= 4; ++threads) {
-    EXPECT_EQ(ResultsCsv(setting, RunSearch(setting, Candidates(), threads).value()), expected);
+    EXPECT_EQ(ResultsCsv(setting, RunSearch(setting, Plans(), threads).value()), expected);
   }
 }
 
-TEST(RunSearch, KeepsTheOrderOfTheCandidates) {
-  const std::vector<Candidate> candidates = Candidates();
-  const std::vector<Result> results = RunSearch(MlpSetting(), candidates, 3).value();
-  ASSERT_EQ(results.size(), candidates.size());
-  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].candidate, candidates[i]);
+TEST(RunSearch, KeepsTheOrderOfThePlans) {
+  const std::vector<ParallelPlan> plans = Plans();
+  const std::vector<Result> results = RunSearch(MlpSetting(), plans, 3).value();
+  ASSERT_EQ(results.size(), plans.size());
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].plan, plans[i]);
 }
 
 TEST(RunSearch, TellsItsProgress) {
   std::vector<size_t> seen;
-  ASSERT_TRUE(
-      RunSearch(MlpSetting(), Candidates(), 3, [&](size_t done) { seen.push_back(done); }).ok());
+  ASSERT_TRUE(RunSearch(MlpSetting(), Plans(), 3, [&](size_t done) { seen.push_back(done); }).ok());
   std::vector<size_t> expected;
-  for (size_t i = 1; i <= Candidates().size(); ++i) expected.push_back(i);
+  for (size_t i = 1; i <= Plans().size(); ++i) expected.push_back(i);
   EXPECT_EQ(seen, expected);
 }
 
-// An error is that of the first candidate that has one, whatever thread found another first.
+// An error is that of the first plan that has one, whatever thread found another first.
 TEST(RunSearch, GivesTheFirstError) {
-  std::vector<Candidate> candidates = Candidates();
-  candidates[3].schedule = "foo";
-  candidates[7].schedule = "bar";
+  std::vector<ParallelPlan> plans = Plans();
+  plans[3].dp = 100;
+  plans[7].dp = 200;
   for (const int32_t threads : {1, 4}) {
-    EXPECT_THAT(std::string(RunSearch(MlpSetting(), candidates, threads).status().message()),
-                testing::HasSubstr("'foo'"));
+    EXPECT_THAT(std::string(RunSearch(MlpSetting(), plans, threads).status().message()),
+                testing::HasSubstr("--dp 100"));
   }
 }
 
@@ -60,7 +64,7 @@ TEST(RunSearch, OfNothingIsNothing) {
 
 Result Fake(int64_t dp, int64_t picoseconds, bool fits = true) {
   Result result;
-  result.candidate.dp = dp;
+  result.plan.dp = dp;
   result.ran = true;
   result.fits = fits;
   result.step_time = Duration(picoseconds);
@@ -71,7 +75,7 @@ TEST(Ranked, IsFastestFirstWithTiesInOrder) {
   const std::vector<Result> results = {Fake(1, 30),       Fake(2, 10), Fake(3, 30),
                                        Fake(4, 5, false), Fake(5, 10), Result()};
   std::vector<int64_t> ranked;
-  for (const Result* result : Ranked(results)) ranked.push_back(result->candidate.dp);
+  for (const Result* result : Ranked(results)) ranked.push_back(result->plan.dp);
   EXPECT_THAT(ranked, testing::ElementsAre(2, 5, 1, 3));
 }
 
@@ -81,14 +85,20 @@ TEST(Ranked, TakesLessMemoryOfEquallyFastOnes) {
   results[2].peak_memory = Bytes(100);
   results[3].peak_memory = Bytes(200);
   std::vector<int64_t> ranked;
-  for (const Result* result : Ranked(results)) ranked.push_back(result->candidate.dp);
+  for (const Result* result : Ranked(results)) ranked.push_back(result->plan.dp);
   EXPECT_THAT(ranked, testing::ElementsAre(3, 2, 4, 1));
 }
 
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
-    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,offload";
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,slices,"
+    "schedule_file,zero_group,prefetch,offload,offload_prefetch,sharding,sequence_parallel,context_"
+    "attention,"
+    "shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,algorithm";
+
+// What stands behind the figures, of the default.
+constexpr char kBehind[] = "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto";
 
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Setting setting = MlpSetting();
@@ -96,16 +106,18 @@ TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Result infeasible;
   infeasible.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no, never"};
   EXPECT_EQ(ResultsCsv(setting, {Fake(2, 1'500'000'000'000), infeasible}),
-            absl::StrCat(
-                kHeader,
-                "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,1,1,none"
-                "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
-                "\"divisibility: no, never\",1,1,none\n"));
+            absl::StrCat(kHeader,
+                         "\n\"a \"\"b\"\", c\",2,48,2,1,1,1,1,1f1b,none,0,1.5,0,0,0,0,0,0,0,true,,",
+                         kBehind,
+                         "\n\"a \"\"b\"\", c\",1,48,1,1,1,1,1,1f1b,none,0,,,,,,,,,false,"
+                         "\"divisibility: no, never\",",
+                         kBehind, "\n"));
 }
 
 TEST(ResultsCsv, DoublesReadBackAsThemselves) {
   const Setting setting = MlpSetting();
-  const std::vector<Result> results = RunSearch(setting, {{.dp = 2, .hp = 2, .pp = 2}}, 1).value();
+  const std::vector<Result> results =
+      RunSearch(setting, {transforms::ByFlops({.dp = 2, .hp = 2, .pp = 2})}, 1).value();
   const std::vector<std::string> lines = absl::StrSplit(ResultsCsv(setting, results), '\n');
   // One comma is in the name of the model.
   const std::vector<std::string> cells = absl::StrSplit(lines[1], ',');
@@ -132,7 +144,7 @@ TEST(ResultsJson, HasTheKeysOfTheHeader) {
 TEST(ResultsTable, RanksAndCounts) {
   const Setting setting = MlpSetting();
   Result divisibility;
-  divisibility.candidate.dp = 7;
+  divisibility.plan.dp = 7;
   divisibility.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no"};
   Result memory = Fake(1, 9, false);
   memory.infeasible = {.reason = InfeasibleReason::kMemory, .detail = "needs more"};
@@ -155,4 +167,5 @@ TEST(ResultsTable, RanksAndCounts) {
 }
 
 }  // namespace
+}  // namespace search_test_cc
 }  // namespace orrery::search

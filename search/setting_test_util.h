@@ -7,7 +7,7 @@
 #include "ir/models/mlp.h"
 #include "search/evaluate.h"
 #include "search/model_flops.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // For tests only.
 

@@ -4,10 +4,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "lowering/lower.h"
-#include "simulator/time_alone.h"
+#include "simulator/program/time_alone.h"
 #include "support/status.h"
 
 namespace orrery::search {
+namespace slice_times_cc {
 namespace {
 
 // What the slowest rank computes, and what ranks of one stage exchange while they wait.
@@ -36,6 +37,7 @@ double SecondsOf(const lowering::PlacedStep& row, const simulator::Program& prog
 double Sum(const std::array<double, 2>& phases) { return phases[0] + phases[1]; }
 
 }  // namespace
+}  // namespace slice_times_cc
 
 SliceTimes::SliceTimes(int64_t units, int64_t count) : units_(static_cast<double>(units)) {
   for (int64_t length = 1; length <= units;) {
@@ -48,21 +50,21 @@ SliceTimes::SliceTimes(int64_t units, int64_t count) : units_(static_cast<double
 }
 
 absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
-  transforms::SpreadOptions options = q.options;
+  transforms::PlanContext context = q.context;
   const int64_t all = lengths_.back() * unit;
   for (const int64_t length : lengths_) {
-    options.slices.push_back({.begin = 0, .rows = length * unit});
-    options.slices.push_back({.begin = all - length * unit, .rows = length * unit});
+    context.slices.push_back({.begin = 0, .rows = length * unit});
+    context.slices.push_back({.begin = all - length * unit, .rows = length * unit});
   }
-  const int64_t rows = all / q.degrees.microbatches;
-  options.decided_on = {.begin = q.degrees.microbatches / 2 * rows, .rows = rows};
-  options.stages.choice.schedule = nullptr;  // is of other microbatches
-  transforms::ParallelDegrees degrees = q.degrees;
-  degrees.microbatches = std::ssize(options.slices);
+  const int64_t rows = all / q.plan.microbatches;
+  context.decided_on = {.begin = q.plan.microbatches / 2 * rows, .rows = rows};
+  context.stages.schedule = nullptr;  // is of other microbatches
+  ParallelPlan plan = q.plan;
+  plan.microbatches = std::ssize(context.slices);
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(q.setting.step, degrees, options));
+                          transforms::ParallelTransform3d(q.setting.step, plan, context));
   std::vector<lowering::PlacedStep> placed;
-  lowering::LoweringOptions lowering = q.setting.lowering;
+  lowering::LoweringOptions lowering = LoweringOf(q.setting, q.plan);
   lowering.fuse_runs = true;
   lowering.every_link = false;
   ORRERY_ASSIGN_OR_RETURN(const simulator::Program program,
@@ -72,11 +74,11 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
                                            .cost_model = *q.setting.cost_model,
                                            .options = lowering,
                                            .placed = &placed}));
-  seconds_.assign(step.stages.size(), std::vector<Phases>(options.slices.size(), Phases{}));
+  seconds_.assign(step.stages.size(), std::vector<Phases>(context.slices.size(), Phases{}));
   for (const lowering::PlacedStep& row : placed) {
     const size_t phase = row.step.kind == transforms::StepKind::kForward ? 0 : 1;
     seconds_[static_cast<size_t>(row.step.stage)][static_cast<size_t>(row.step.microbatch)]
-            [phase] += SecondsOf(row, program);
+            [phase] += slice_times_cc::SecondsOf(row, program);
   }
   return absl::OkStatus();
 }
@@ -110,7 +112,7 @@ double SliceTimes::OfSlowest(int64_t begin, int64_t length) const {
   double slowest = 0;
   for (size_t s = 0; s < StageCount(); ++s) {
     const Phases own = Of(s, static_cast<double>(begin), static_cast<double>(length));
-    slowest = std::max(slowest, Sum(own));
+    slowest = std::max(slowest, slice_times_cc::Sum(own));
   }
   return slowest;
 }
@@ -118,7 +120,7 @@ double SliceTimes::OfSlowest(int64_t begin, int64_t length) const {
 double SliceTimes::Fill() const {
   double sum = 0, slowest = 0;
   for (size_t s = 0; s < StageCount(); ++s) {
-    const double own = Sum(Of(s, 0, units_));
+    const double own = slice_times_cc::Sum(Of(s, 0, units_));
     sum += own;
     slowest = std::max(slowest, own);
   }

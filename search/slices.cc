@@ -10,11 +10,12 @@
 #include "absl/strings/str_split.h"
 #include "search/slice_times.h"
 #include "support/status.h"
-#include "transforms/add_slices.h"
-#include "transforms/slice_plan.h"
-#include "transforms/slices.h"
+#include "transforms/slices/add_slices.h"
+#include "transforms/slices/slice_plan.h"
+#include "transforms/slices/slices.h"
 
 namespace orrery::search {
+namespace slices_cc {
 namespace {
 
 using transforms::SliceRange;
@@ -34,14 +35,14 @@ std::vector<SliceRange> InARow(const std::vector<int64_t>& lengths, int64_t unit
 }
 
 absl::StatusOr<std::vector<SliceRange>> Given(const SliceQuestion& q, int64_t length) {
-  const std::vector<int64_t>& rows = q.setting.slices.rows;
+  const std::vector<int64_t>& rows = q.plan.slices.rows;
   const int64_t sum = std::accumulate(rows.begin(), rows.end(), int64_t{0});
-  if (std::ssize(rows) == q.degrees.microbatches && sum == length) return InARow(rows, 1);
+  if (std::ssize(rows) == q.plan.microbatches && sum == length) return InARow(rows, 1);
   return InfeasibleStatus(
       {.reason = InfeasibleReason::kDivisibility,
-       .detail = absl::StrCat("slices of ", absl::StrJoin(rows, ","), " are ", rows.size(),
-                              " and have ", sum, " positions; wanted ", q.degrees.microbatches,
-                              " that have ", length)});
+       .detail =
+           absl::StrCat("slices of ", absl::StrJoin(rows, ","), " are ", rows.size(), " and have ",
+                        sum, " positions; wanted ", q.plan.microbatches, " that have ", length)});
 }
 
 absl::StatusOr<std::vector<SliceRange>> Equal(const SliceQuestion& q, int64_t count) {
@@ -68,7 +69,7 @@ int64_t UnitsOf(int64_t length, int64_t count) {
 }
 
 absl::StatusOr<std::vector<SliceRange>> Balanced(const SliceQuestion& q, int64_t length) {
-  const int64_t count = q.degrees.microbatches;
+  const int64_t count = q.plan.microbatches;
   const int64_t units = UnitsOf(length, count);
   if (units < count) {
     return InfeasibleStatus(
@@ -98,35 +99,7 @@ absl::StatusOr<std::vector<SliceRange>> Balanced(const SliceQuestion& q, int64_t
 }
 
 }  // namespace
-
-absl::StatusOr<SliceLengths> ParseSliceLengths(absl::string_view text) {
-  if (text.empty() || text == "equal") return SliceLengths{};
-  if (text == "balanced") return SliceLengths{.balanced = true};
-  SliceLengths lengths;
-  for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    int64_t rows = 0;
-    if (!absl::SimpleAtoi(item, &rows) || rows < 1 || rows > (int64_t{1} << 40)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", text.substr(0, 80),
-                       "': wanted equal, balanced, or the positions of each slice, as in "
-                       "1024,640,384"));
-    }
-    lengths.rows.push_back(rows);
-  }
-  return lengths;
-}
-
-bool SlicesSequence(absl::string_view schedule) {
-  const auto found = transforms::FindSchedule(schedule);
-  return found.ok() && (*found)->slices_sequence;
-}
-
-absl::StatusOr<SliceLengths> ReadSlices(absl::string_view text,
-                                        const std::vector<std::string>& schedules) {
-  ORRERY_ASSIGN_OR_RETURN(SliceLengths lengths, ParseSliceLengths(text));
-  if (text.empty() || std::ranges::any_of(schedules, SlicesSequence)) return lengths;
-  return absl::InvalidArgumentError("wanted a schedule of slices, as terapipe is");
-}
+}  // namespace slices_cc
 
 absl::Status CheckSliceCount(const transforms::PipelineSchedule& schedule, int64_t microbatches,
                              int64_t ops) {
@@ -134,26 +107,27 @@ absl::Status CheckSliceCount(const transforms::PipelineSchedule& schedule, int64
   return transforms::CheckSliceCount(microbatches, ops);
 }
 
-std::string SlicesText(const std::vector<SliceRange>& slices) {
-  const bool alike = std::ranges::all_of(
-      slices, [&](const SliceRange& slice) { return slice.rows == slices.front().rows; });
+std::string SlicesText(const std::vector<transforms::SliceRange>& slices) {
+  const bool alike = std::ranges::all_of(slices, [&](const transforms::SliceRange& slice) {
+    return slice.rows == slices.front().rows;
+  });
   if (alike) return absl::StrCat(slices.size(), " of ", slices.front().rows, " positions");
-  const auto rows = [](std::string* out, const SliceRange& slice) {
+  const auto rows = [](std::string* out, const transforms::SliceRange& slice) {
     absl::StrAppend(out, slice.rows);
   };
   return absl::StrCat(absl::StrJoin(slices, ",", rows), " positions");
 }
 
-absl::StatusOr<std::vector<SliceRange>> SlicesOf(const SliceQuestion& q) {
-  const int64_t count = q.degrees.microbatches;
-  const SliceLengths& wanted = q.setting.slices;
+absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion& q) {
+  const int64_t count = q.plan.microbatches;
+  const transforms::SliceLengths& wanted = q.plan.slices;
   const bool one = count <= 1 && wanted.rows.empty();
-  if (!q.schedule.slices_sequence || one) return std::vector<SliceRange>();
+  if (!q.schedule.slices_sequence || one) return std::vector<transforms::SliceRange>();
   const int64_t length = transforms::SequenceLength(q.setting.step);
   if (length == 0 || (!wanted.balanced && wanted.rows.empty())) {
-    return Equal(q, count);
+    return slices_cc::Equal(q, count);
   }
-  return wanted.balanced ? Balanced(q, length) : Given(q, length);
+  return wanted.balanced ? slices_cc::Balanced(q, length) : slices_cc::Given(q, length);
 }
 
 }  // namespace orrery::search

@@ -6,13 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
 #include "search/evaluate.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::search {
+namespace slices_test_cc {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using transforms::ByFlops;
 
 Setting GptSetting(const std::string& keys) {
   Setting setting;
@@ -38,43 +42,31 @@ std::vector<int64_t> RowsOf(const Run& run) {
   return rows;
 }
 
-TEST(ParseSliceLengths, ReadsAWordOrLengths) {
-  EXPECT_FALSE(ParseSliceLengths("equal")->balanced);
-  EXPECT_TRUE(ParseSliceLengths("balanced")->balanced);
-  EXPECT_THAT(ParseSliceLengths("3,2,1")->rows, ElementsAre(3, 2, 1));
-  for (const absl::string_view text :
-       {"even", "3,,1", "3,0", "-1", "3;2", "99999999999999999999"}) {
-    EXPECT_THAT(std::string(ParseSliceLengths(text).status().message()),
-                HasSubstr("': wanted equal, balanced, or the positions of each slice"));
-  }
-}
-
 TEST(Slices, AreAsLongAsTheyAreGiven) {
-  Setting setting = GptSetting("layers=2,hidden=32,heads=2,seq=12,vocab=16");
-  Candidate candidate{.pp = 2, .microbatches = 3, .schedule = "terapipe"};
-  EXPECT_THAT(RowsOf(Play(setting, candidate).value()), ElementsAre(4, 4, 4));
-  setting.slices.rows = {6, 4, 2};
-  EXPECT_THAT(RowsOf(Play(setting, candidate).value()), ElementsAre(6, 4, 2));
-  candidate.microbatches = 4;
-  EXPECT_THAT(std::string(Play(setting, candidate).status().message()),
+  const Setting setting = GptSetting("layers=2,hidden=32,heads=2,seq=12,vocab=16");
+  ParallelPlan plan = ByFlops({.pp = 2, .microbatches = 3, .schedule = "terapipe"});
+  EXPECT_THAT(RowsOf(Play(setting, plan).value()), ElementsAre(4, 4, 4));
+  plan.slices.rows = {6, 4, 2};
+  EXPECT_THAT(RowsOf(Play(setting, plan).value()), ElementsAre(6, 4, 2));
+  plan.microbatches = 4;
+  EXPECT_THAT(std::string(Play(setting, plan).status().message()),
               HasSubstr("slices of 6,4,2 are 3 and have 12 positions; wanted 4 that have 12"));
-  candidate.schedule = "1f1b";  // cuts the batch, and has not enough of it
-  EXPECT_THAT(std::string(Play(setting, candidate).status().message()), HasSubstr("a batch of 2"));
+  plan.schedule = "1f1b";  // cuts the batch, and has not enough of it
+  EXPECT_THAT(std::string(Play(setting, plan).status().message()), HasSubstr("a batch of 2"));
 }
 
 // Later slices meet more keys. Balanced ones get shorter, and none is slower than equal ones.
 TEST(Slices, BalancedAreFaster) {
-  Setting setting = GptSetting(kLong);
+  const Setting setting = GptSetting(kLong);
   for (const int64_t pp : {2, 4, 8}) {
     for (const int64_t slices : {2, 4, 8, 16}) {
       for (const int64_t hp : {int64_t{1}, 8 / pp}) {
-        const Candidate candidate{
-            .hp = hp, .pp = pp, .microbatches = slices, .schedule = "terapipe"};
-        SCOPED_TRACE(ToString(candidate));
-        setting.slices = {};
-        const auto equal = Play(setting, candidate).value();
-        setting.slices = {.balanced = true};
-        const auto balanced = Play(setting, candidate).value();
+        ParallelPlan plan =
+            ByFlops({.hp = hp, .pp = pp, .microbatches = slices, .schedule = "terapipe"});
+        SCOPED_TRACE(ToString(plan));
+        const auto equal = Play(setting, plan).value();
+        plan.slices = {.balanced = true};
+        const auto balanced = Play(setting, plan).value();
         const std::vector<int64_t> rows = RowsOf(balanced);
         EXPECT_EQ(std::ssize(rows), slices);
         EXPECT_GT(rows.front(), rows.back());
@@ -90,20 +82,22 @@ TEST(Slices, BalancedAreFaster) {
 // Where the last stage is slow, and has the longest part of the last slice: equal slices may be the
 // better ones.
 TEST(Slices, BalancedAreNotSlowerWhereStagesDiffer) {
-  Setting setting =
+  const Setting setting =
       GptSetting("layers=16,hidden=512,heads=8,seq=16384,vocab=50304,flash=1,tied_embeddings=0");
-  for (const std::string recompute : {"none", "full"}) {
+  for (const char* recompute : {"none", "full"}) {
     for (const bool layers : {false, true}) {
-      setting.stages.by = layers ? transforms::StagesBy::kLayers : transforms::StagesBy::kFlops;
       for (const auto& [pp, slices] :
            std::vector<std::pair<int64_t, int64_t>>{{2, 8}, {2, 32}, {4, 16}, {8, 16}}) {
-        const Candidate candidate{
-            .pp = pp, .microbatches = slices, .schedule = "terapipe", .recompute = recompute};
-        SCOPED_TRACE(ToString(candidate));
-        setting.slices = {};
-        const auto equal = Play(setting, candidate).value();
-        setting.slices = {.balanced = true};
-        const auto balanced = Play(setting, candidate).value();
+        ParallelPlan plan{
+            .pp = pp,
+            .microbatches = slices,
+            .schedule = "terapipe",
+            .recompute = transforms::ParseRecomputePolicy(recompute).value(),
+            .stages_by = layers ? transforms::StagesBy::kLayers : transforms::StagesBy::kFlops};
+        SCOPED_TRACE(ToString(plan));
+        const auto equal = Play(setting, plan).value();
+        plan.slices = {.balanced = true};
+        const auto balanced = Play(setting, plan).value();
         EXPECT_LE(balanced.report.step_time.seconds(), 1.001 * equal.report.step_time.seconds());
       }
     }
@@ -113,12 +107,15 @@ TEST(Slices, BalancedAreNotSlowerWhereStagesDiffer) {
 // One rank that stands for those that are alike takes what each of them does.
 TEST(Slices, BalancedAreTheSameFoldedOrNot) {
   Setting setting = GptSetting(kLong);
-  setting.sharding.sequence_parallel = true;
-  setting.slices.balanced = true;
-  const Candidate candidate{.hp = 4, .pp = 2, .microbatches = 8, .schedule = "terapipe"};
-  const auto folded = Play(setting, candidate).value();
+  const ParallelPlan plan = ByFlops({.hp = 4,
+                                     .pp = 2,
+                                     .slices = {.balanced = true},
+                                     .microbatches = 8,
+                                     .schedule = "terapipe",
+                                     .sequence_parallel = true});
+  const auto folded = Play(setting, plan).value();
   setting.lowering.fold = false;
-  const auto all = Play(setting, candidate).value();
+  const auto all = Play(setting, plan).value();
   EXPECT_EQ(RowsOf(all), RowsOf(folded));
   EXPECT_EQ(all.report.step_time, folded.report.step_time);
 }
@@ -126,21 +123,21 @@ TEST(Slices, BalancedAreTheSameFoldedOrNot) {
 // Of a sequence that does not divide into as many.
 TEST(Slices, BalancedNeedNotDivide) {
   Setting setting = GptSetting(kLong);
-  setting.slices.balanced = true;
-  EXPECT_EQ(
-      RowsOf(Play(setting, {.pp = 2, .microbatches = 5, .schedule = "terapipe"}).value()).size(),
-      5);
+  const auto play = [&](int64_t slices) {
+    return Play(setting, ByFlops({.pp = 2,
+                                  .slices = {.balanced = true},
+                                  .microbatches = slices,
+                                  .schedule = "terapipe"}));
+  };
+  EXPECT_EQ(RowsOf(play(5).value()).size(), 5);
   setting = GptSetting("layers=2,hidden=32,heads=2,seq=13,vocab=16");
-  setting.slices.balanced = true;
-  EXPECT_EQ(
-      RowsOf(Play(setting, {.pp = 2, .microbatches = 13, .schedule = "terapipe"}).value()).size(),
-      13);
+  EXPECT_EQ(RowsOf(play(13).value()).size(), 13);
   EXPECT_THAT(
-      std::string(
-          Play(setting, {.pp = 2, .microbatches = 14, .schedule = "terapipe"}).status().message()),
+      std::string(play(14).status().message()),
       HasSubstr(
           "a sequence of 13 divides into 13 parts, of 256 at most; wanted 14 slices or more"));
 }
 
 }  // namespace
+}  // namespace slices_test_cc
 }  // namespace orrery::search

@@ -1,138 +1,171 @@
 #include "search/space.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "search/slices.h"
-#include "transforms/schedules/schedule.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "support/status.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
+namespace space_cc {
 namespace {
 
-// The values of the list, or the divisors of `n` when it is empty.
-std::vector<int64_t> Choices(const std::vector<int64_t>& list, int64_t n) {
-  return list.empty() ? Divisors(n) : list;
+using transforms::AxisInfo;
+using transforms::ParallelPlan;
+
+absl::StatusOr<std::vector<std::string>> SplitList(const AxisInfo& axis, absl::string_view list) {
+  if (!axis.lists) return std::vector<std::string>{std::string(list)};
+  if (axis.split != nullptr) return axis.split(list);
+  return std::vector<std::string>(absl::StrSplit(list, ',', absl::SkipEmpty()));
 }
 
-std::vector<int64_t> DistirMicrobatches(int64_t share, int64_t pp) {
-  if (pp == 1) return {1};
-  int64_t log2 = 0;
-  while ((share >> (log2 + 1)) > 0) ++log2;
-  std::vector<int64_t> counts;
-  for (int64_t power = 1; power <= log2 / 2 - 1; ++power) counts.push_back(int64_t{1} << power);
-  return counts;
+absl::Status SetListed(const AxisInfo& axis, absl::string_view text, ParallelPlan& plan) {
+  int64_t value = 0;
+  ORRERY_RETURN_IF_ERROR(axis.parse(text, plan));
+  const bool number = axis.is_number && absl::SimpleAtoi(text, &value);
+  if (!number || (value >= axis.least && value <= (int64_t{1} << 31))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "': wanted numbers of at least ", axis.least, ", as in 1,2,4"));
 }
 
-std::vector<int64_t> Microbatches(const Space& space, int64_t batch_size, const Candidate& c) {
-  if (!space.microbatches.empty()) return space.microbatches;
-  const int64_t share = std::max<int64_t>(1, batch_size / c.dp / c.ep);
-  return space.distir_microbatches ? DistirMicrobatches(share, c.pp) : Divisors(share);
-}
-
-// Beyond 8 a stage the pipeline is full for nine tenths of the time, and kernels only get smaller.
-std::vector<int64_t> SliceCounts(const Space& space, const Candidate& c) {
-  if (space.slices > 0) return {space.slices};
-  std::vector<int64_t> counts = Divisors(std::max<int64_t>(space.sequence, 1));
-  std::erase_if(counts, [&](int64_t count) { return count > 8 * c.pp; });
-  return counts;
-}
-
-// The ranks of the candidate, or something above `most` when they are more.
-int64_t RanksOf(const Candidate& candidate, int64_t most) {
-  int64_t ranks = 1;
-  for (const int64_t degree :
-       {candidate.dp, candidate.hp, candidate.pp, candidate.cp, candidate.ep}) {
-    if (degree > most / ranks) return most + 1;
-    ranks *= degree;
+class Enumeration {
+ public:
+  Enumeration(const Space& space, const SpaceSize& size)
+      : space_(space),
+        question_{
+            .devices = size.devices, .batch_size = size.batch_size, .sequence = size.sequence},
+        open_(std::ranges::any_of(transforms::AllAxes(), [&](const AxisInfo* axis) {
+          return axis->divides_devices && space.Values(*axis).empty();
+        })) {
+    question_.open_microbatches = space.Values(*transforms::FindAxis("micro-batches")).empty();
   }
-  return ranks;
-}
 
-// Only some schedules leave it open how many stages a rank holds.
-std::vector<int64_t> ChunksOf(const Space& space, const std::string& schedule) {
-  const auto found = transforms::FindSchedule(schedule);
-  return found.ok() && (*found)->chunks == 0 ? space.chunks : std::vector<int64_t>{0};
-}
+  bool open() const { return open_; }
 
-// Whether several ranks do the same to different data.
-bool SharesData(const Candidate& candidate) {
-  return candidate.dp * candidate.cp * candidate.ep > 1;
-}
+  std::vector<ParallelPlan> All() && {
+    Degrees(0, space_.base());
+    return std::move(plans_);
+  }
 
-// The candidate with all chunks, stages of ZeRO, and all that may be computed again or offloaded.
-void AddOptions(const Space& space, Candidate candidate, std::vector<Candidate>& candidates) {
-  for (const int64_t chunks : ChunksOf(space, candidate.schedule)) {
-    candidate.chunks = chunks;
-    for (const int64_t zero : space.zero) {
-      if (zero != space.zero.front() && !SharesData(candidate)) continue;
-      candidate.zero = zero;
-      for (const std::string& recompute : space.recompute) {
-        candidate.recompute = recompute;
-        for (const std::string& offload : space.offload) {
-          candidate.offload = offload;
-          candidates.push_back(candidate);
-        }
-      }
+ private:
+  std::vector<ParallelPlan> Choices(const AxisInfo& axis, const ParallelPlan& plan) const {
+    const std::span<const ParallelPlan> given = space_.Values(axis);
+    if (axis.choices != nullptr) return axis.choices(question_, plan, given);
+    if (given.empty()) return {plan};
+    std::vector<ParallelPlan> plans;
+    for (const ParallelPlan& one : given) axis.copy(one, plans.emplace_back(plan));
+    return plans;
+  }
+
+  // The axes of the mesh, which come first.
+  void Degrees(size_t at, const ParallelPlan& plan) {
+    const AxisInfo& axis = *transforms::AllAxes()[at];
+    if (axis.degree == nullptr) {
+      if (FitsDevices(plan)) Rest(at, plan);
+      return;
+    }
+    for (const ParallelPlan& choice : Choices(axis, plan)) Degrees(at + 1, choice);
+  }
+
+  bool FitsDevices(const ParallelPlan& plan) const {
+    int64_t ranks = 1;
+    for (const int64_t degree : {plan.dp, plan.hp, plan.pp, plan.cp, plan.ep}) {
+      if (degree > question_.devices / ranks) return false;
+      ranks *= degree;
+    }
+    return !open_ || ranks == question_.devices;
+  }
+
+  void Rest(size_t at, const ParallelPlan& plan) {
+    for (const bool cuts_sequences : {false, true}) {
+      if (cuts_sequences && !question_.open_microbatches) break;
+      question_.cuts_sequences = cuts_sequences;
+      Others(at, plan);
     }
   }
-}
 
-// The same with all numbers of microbatches and all schedules.
-void AddVariants(const Space& space, int64_t batch_size, Candidate candidate,
-                 std::vector<Candidate>& candidates) {
-  const bool open = space.microbatches.empty();
-  for (const bool slices : {false, true}) {
-    if (slices && !open) break;
-    const std::vector<int64_t> counts =
-        slices ? SliceCounts(space, candidate) : Microbatches(space, batch_size, candidate);
-    for (const int64_t microbatches : counts) {
-      candidate.microbatches = microbatches;
-      for (const std::string& schedule : space.schedules) {
-        if (open && SlicesSequence(schedule) != slices) continue;
-        candidate.schedule = schedule;
-        AddOptions(space, candidate, candidates);
-      }
+  void Others(size_t at, const ParallelPlan& plan) {
+    if (at == transforms::AllAxes().size()) {
+      plans_.push_back(plan);
+      return;
+    }
+    for (const ParallelPlan& choice : Choices(*transforms::AllAxes()[at], plan)) {
+      Others(at + 1, choice);
     }
   }
-}
+
+  const Space& space_;
+  transforms::SpaceQuestion question_;
+  const bool open_;  // whether degrees are
+  std::vector<ParallelPlan> plans_;
+};
 
 }  // namespace
+}  // namespace space_cc
 
-std::vector<int64_t> Divisors(int64_t n) {
-  std::vector<int64_t> low, high;
-  for (int64_t d = 1; d <= n / d; ++d) {
-    if (n % d != 0) continue;
-    low.push_back(d);
-    if (d != n / d) high.push_back(n / d);
+absl::Status Space::List(const transforms::AxisInfo& axis, absl::string_view values) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> texts, space_cc::SplitList(axis, values));
+  std::vector<transforms::ParallelPlan>& listed = listed_[&axis];
+  for (const std::string& text : texts) {
+    transforms::ParallelPlan plan = base_;
+    if (axis.form == transforms::AxisForm::kMany && !listed.empty()) {
+      plan = std::exchange(listed, {}).back();  // values add up to one
+    }
+    ORRERY_RETURN_IF_ERROR(space_cc::SetListed(axis, text, plan));
+    const bool is_new = std::ranges::none_of(listed, [&](const transforms::ParallelPlan& other) {
+      return axis.print(other) == axis.print(plan);
+    });
+    if (is_new) listed.push_back(std::move(plan));
   }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
+  if (!listed.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'': wanted ", axis.values));
 }
 
-absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t devices,
-                                                 int64_t batch_size) {
-  const bool open = space.dp.empty() || space.hp.empty() || space.pp.empty();
-  const auto fits = [&](int64_t ranks) { return open ? ranks == devices : ranks <= devices; };
-  std::vector<Candidate> candidates;
-  for (const int64_t dp : Choices(space.dp, devices)) {
-    for (const int64_t hp : Choices(space.hp, devices)) {
-      for (const int64_t pp : Choices(space.pp, devices)) {
-        for (const int64_t cp : space.cp) {
-          for (const int64_t ep : space.ep) {
-            Candidate candidate{.dp = dp, .hp = hp, .pp = pp, .cp = cp, .ep = ep};
-            if (fits(RanksOf(candidate, devices))) {
-              AddVariants(space, batch_size, std::move(candidate), candidates);
-            }
-          }
-        }
-      }
+std::span<const transforms::ParallelPlan> Space::Values(const transforms::AxisInfo& axis) const {
+  const auto found = listed_.find(&axis);
+  if (found == listed_.end()) return {};
+  return found->second;
+}
+
+absl::Status CheckListed(const Space& space, const transforms::ParallelPlan& preset,
+                         const std::vector<transforms::ParallelPlan>& plans) {
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    const std::span<const transforms::ParallelPlan> values = space.Values(*axis);
+    const auto checks = [&](const transforms::ParallelPlan& plan) {
+      return axis->check == nullptr || axis->check(plan).ok();
+    };
+    if (std::ranges::none_of(plans, checks)) {
+      return Annotate(axis->check(plans.front()), axis->flag);
     }
+    if (values.empty() || axis->applies == nullptr) continue;
+    if (SetBy(preset, *axis, values.front())) continue;
+    if (std::ranges::any_of(plans, axis->applies)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(axis->flag, " ", axis->print(values.front()), ": wanted ", axis->needs));
   }
-  if (!candidates.empty()) return candidates;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no degrees dp, hp, pp, cp, ep in the lists make ", open ? "" : "at most ", devices,
-      " devices; try leaving one of --dp, --hp, --pp out, or smaller --cp and --ep"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& space,
+                                                                const SpaceSize& size) {
+  space_cc::Enumeration enumeration(space, size);
+  const bool open = enumeration.open();
+  std::vector<transforms::ParallelPlan> plans = std::move(enumeration).All();
+  if (!plans.empty()) return plans;
+  std::vector<std::string> degrees, flags;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->degree != nullptr) degrees.emplace_back(axis->flag);
+    if (axis->divides_devices) flags.push_back(absl::StrCat("--", axis->flag));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no degrees ", absl::StrJoin(degrees, ", "), " in the lists make ",
+                   open ? "" : "at most ", size.devices, " devices; try leaving one of ",
+                   absl::StrJoin(flags, ", "), " out, or smaller --cp and --ep"));
 }
 
 }  // namespace orrery::search

@@ -2,45 +2,57 @@
 #define ORRERY_SEARCH_SPACE_H_
 
 #include <cstdint>
-#include <string>
+#include <map>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "search/candidate.h"
+#include "absl/strings/string_view.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/parallel_plan.h"
 
 namespace orrery::search {
 
-/// What is varied. An empty list of dp, hp, pp or microbatches: every value that divides.
-struct Space {
-  std::vector<int64_t> dp = {}, hp = {}, pp = {}, microbatches = {};
-  std::vector<std::string> schedules = {"1f1b"};
-  std::vector<int64_t> cp = {1}, ep = {1};
-  std::vector<int64_t> chunks = {0};  // of schedules with a choice; 0: as they have them
-  std::vector<std::string> recompute = {"none"};
-  std::vector<std::string> offload = {"none"};
-  /// Stages of ZeRO. Where a candidate has no data parallelism, they are all one: the first counts.
-  std::vector<int64_t> zero = {0};
-  /// Positions of a sample (transforms::SequenceLength), for schedules whose microbatches are
-  /// slices of them: where the list of microbatches is empty, they are cut into as many as divide
-  /// them, up to 8 a stage. 0: there are none.
-  int64_t sequence = 0;
-  /// Into so many instead, where that list is empty; 0: left open.
-  int64_t slices = 0;
-  /// DistIR's own choice of microbatches where the list is empty: one without a pipeline, else the
-  /// powers of two from 2 to 2^(floor(log2(batch/dp)/2) - 1).
-  bool distir_microbatches = false;
+/// What a search varies: some axes, each over values that are listed, or over those that its record
+/// chooses (AxisInfo::choices). All else is as in `base`.
+class Space {
+ public:
+  explicit Space(transforms::ParallelPlan base = {}) : base_(std::move(base)) {}
+
+  const transforms::ParallelPlan& base() const { return base_; }
+
+  /// Lists values of an axis: "1,2,4". Each counts once. InvalidArgument for a value that the axis
+  /// does not take, and where there is none; a text with commas is one value of an axis that does
+  /// not list.
+  absl::Status List(const transforms::AxisInfo& axis, absl::string_view values);
+
+  /// The values that are listed, as plans that have them; empty: the axis is left open.
+  std::span<const transforms::ParallelPlan> Values(const transforms::AxisInfo& axis) const;
+
+ private:
+  transforms::ParallelPlan base_;
+  std::map<const transforms::AxisInfo*, std::vector<transforms::ParallelPlan>>
+      listed_;  // looked up
 };
 
-/// The divisors of `n` >= 1, ascending.
-std::vector<int64_t> Divisors(int64_t n);
+/// What is searched for: on so many devices, so large a batch.
+struct SpaceSize {
+  int64_t devices = 1;
+  int64_t batch_size = 1;  // samples
+  int64_t sequence = 0;    // positions of a sample; 0: there are none
+};
 
-/// All candidates for a cluster of `devices` and a batch of `batch_size` samples, in the order dp,
-/// hp, pp, cp, ep, microbatches, schedule, chunks, zero, recompute, offload (the last one fastest);
-/// schedules of slices come last, where the list of microbatches is empty.
-/// Degrees that are left open multiply up to all devices; where all three are given, every
-/// combination that the cluster has room for counts. An error when that leaves nothing.
-absl::StatusOr<std::vector<Candidate>> Enumerate(const Space& space, int64_t devices,
-                                                 int64_t batch_size);
+/// All plans of the space, in the order of plan_axes.def, the last axis fastest; where microbatches
+/// are left open, plans with schedules that cut sequences come behind those that cut the batch.
+/// Degrees that are left open multiply up to all devices; where dp, hp and pp are listed, every
+/// combination that the cluster has room for counts. InvalidArgument where that leaves nothing.
+absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& space,
+                                                                const SpaceSize& size);
+
+/// InvalidArgument where an axis that is listed means nothing beside any of the plans, or
+/// contradicts all of them: that is a mistake, but not of one that `preset` has so.
+absl::Status CheckListed(const Space& space, const transforms::ParallelPlan& preset,
+                         const std::vector<transforms::ParallelPlan>& plans);
 
 }  // namespace orrery::search
 

@@ -3,181 +3,301 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
+namespace space_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using transforms::ParallelPlan;
 
-// "dp.hp.pp.K schedule", one a candidate.
-std::vector<std::string> List(const Space& space, int64_t devices, int64_t batch_size) {
+// The flags of a search, as they are written: {"micro-batches", "1,2"}.
+using Lists = std::vector<std::pair<const char*, const char*>>;
+
+Space SpaceOf(const Lists& lists, const ParallelPlan& base = {}) {
+  Space space(base);
+  for (const auto& [flag, values] : lists) {
+    const absl::Status status = space.List(*transforms::FindAxis(flag), values);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return space;
+}
+
+std::vector<ParallelPlan> PlansOf(const Space& space, const SpaceSize& size) {
+  return Enumerate(space, size).value();
+}
+
+// "dp.hp.pp.K schedule", one a plan.
+std::vector<std::string> List(const Space& space, const SpaceSize& size) {
   std::vector<std::string> list;
-  const std::vector<Candidate> candidates = Enumerate(space, devices, batch_size).value();
-  for (const Candidate& c : candidates) {
-    list.push_back(absl::StrCat(c.dp, ".", c.hp, ".", c.pp, ".", c.microbatches,
-                                c.schedule == "1f1b" ? "" : " ",
-                                c.schedule == "1f1b" ? "" : c.schedule));
+  for (const ParallelPlan& plan : PlansOf(space, size)) {
+    const std::string schedule = plan.schedule.name();
+    list.push_back(absl::StrCat(plan.dp, ".", plan.hp, ".", plan.pp, ".", plan.microbatches,
+                                schedule == "1f1b" ? "" : " ", schedule == "1f1b" ? "" : schedule));
   }
   return list;
 }
 
-TEST(Divisors, AreAllOfThemAscending) {
-  EXPECT_THAT(Divisors(1), ElementsAre(1));
-  EXPECT_THAT(Divisors(12), ElementsAre(1, 2, 3, 4, 6, 12));
-  EXPECT_THAT(Divisors(36), ElementsAre(1, 2, 3, 4, 6, 9, 12, 18, 36));
-  EXPECT_THAT(Divisors(1'000'000'007), ElementsAre(1, 1'000'000'007));
-  for (int64_t n = 1; n <= 200; ++n) {
-    std::vector<int64_t> expected;
-    for (int64_t d = 1; d <= n; ++d) {
-      if (n % d == 0) expected.push_back(d);
-    }
-    EXPECT_EQ(Divisors(n), expected);
-  }
+std::vector<std::string> Texts(const Space& space, const SpaceSize& size) {
+  std::vector<std::string> texts;
+  for (const ParallelPlan& plan : PlansOf(space, size)) texts.push_back(ToString(plan));
+  return texts;
+}
+
+std::string ErrorOf(const Space& space, const SpaceSize& size) {
+  return std::string(Enumerate(space, size).status().message());
 }
 
 TEST(Enumerate, LeftOpenItFillsTheCluster) {
-  EXPECT_THAT(List({.microbatches = {1}}, 4, 8),
+  const SpaceSize size = {.devices = 4, .batch_size = 8};
+  EXPECT_THAT(List(SpaceOf({{"micro-batches", "1"}}), size),
               ElementsAre("1.1.4.1", "1.2.2.1", "1.4.1.1", "2.1.2.1", "2.2.1.1", "4.1.1.1"));
-  EXPECT_THAT(List({.dp = {2}, .microbatches = {1}}, 4, 8), ElementsAre("2.1.2.1", "2.2.1.1"));
+  EXPECT_THAT(List(SpaceOf({{"dp", "2"}, {"micro-batches", "1"}}), size),
+              ElementsAre("2.1.2.1", "2.2.1.1"));
 }
 
 TEST(Enumerate, AllGivenItTakesWhatFits) {
-  EXPECT_THAT(List({.dp = {1, 2}, .hp = {1, 3}, .pp = {1, 2}, .microbatches = {1}}, 4, 8),
+  EXPECT_THAT(List(SpaceOf({{"dp", "1,2"}, {"hp", "1,3"}, {"pp", "1,2"}, {"micro-batches", "1"}}),
+                   {.devices = 4, .batch_size = 8}),
               ElementsAre("1.1.1.1", "1.1.2.1", "1.3.1.1", "2.1.1.1", "2.1.2.1"));
 }
 
 TEST(Enumerate, FurtherAxesTakeTheirShareOfTheCluster) {
-  std::vector<std::string> list;
-  const Space space{.hp = {1}, .pp = {1}, .microbatches = {1}, .cp = {1, 2}, .ep = {1, 3}};
-  const std::vector<Candidate> candidates = Enumerate(space, 12, 24).value();
-  for (const Candidate& c : candidates) list.push_back(ToString(c));
+  const Space space =
+      SpaceOf({{"hp", "1"}, {"pp", "1"}, {"micro-batches", "1"}, {"cp", "1,2"}, {"ep", "1,3"}});
   const std::string rest = " --micro-batches 1 --schedule 1f1b";
   EXPECT_THAT(
-      list,
+      Texts(space, {.devices = 12, .batch_size = 24}),
       ElementsAre("--dp 2 --hp 1 --pp 1 --cp 2 --ep 3" + rest, "--dp 4 --hp 1 --pp 1 --ep 3" + rest,
                   "--dp 6 --hp 1 --pp 1 --cp 2" + rest, "--dp 12 --hp 1 --pp 1" + rest));
 }
 
 TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
-  EXPECT_THAT(List({.dp = {2}, .hp = {1}, .pp = {2}}, 4, 12),
-              ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
+  EXPECT_THAT(
+      List(SpaceOf({{"dp", "2"}, {"hp", "1"}, {"pp", "2"}}), {.devices = 4, .batch_size = 12}),
+      ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
 }
 
 // Up to 8 a stage, after all others; a list is for all schedules.
 TEST(Enumerate, SlicesDivideTheSequence) {
-  Space space{.dp = {2}, .hp = {1}, .pp = {2}, .schedules = {"terapipe", "gpipe"}, .sequence = 48};
-  EXPECT_THAT(List(space, 4, 4),
+  const SpaceSize size = {.devices = 4, .batch_size = 4, .sequence = 48};
+  const Lists lists = {{"dp", "2"}, {"hp", "1"}, {"pp", "2"}, {"schedule", "terapipe,gpipe"}};
+  EXPECT_THAT(List(SpaceOf(lists), size),
               ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.1 terapipe", "2.1.2.2 terapipe",
                           "2.1.2.3 terapipe", "2.1.2.4 terapipe", "2.1.2.6 terapipe",
                           "2.1.2.8 terapipe", "2.1.2.12 terapipe", "2.1.2.16 terapipe"));
-  space.slices = 5;  // a list of so many
-  EXPECT_THAT(List(space, 4, 4), ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.5 terapipe"));
-  space.microbatches = {4};
-  EXPECT_THAT(List(space, 4, 4), ElementsAre("2.1.2.4 terapipe", "2.1.2.4 gpipe"));
+  Lists of_five = lists;
+  of_five.emplace_back("slices", "16,8,8,8,8");
+  EXPECT_THAT(List(SpaceOf(of_five), size),
+              ElementsAre("2.1.2.1 gpipe", "2.1.2.2 gpipe", "2.1.2.5 terapipe"));
+  of_five.emplace_back("micro-batches", "4");
+  EXPECT_THAT(List(SpaceOf(of_five), size), ElementsAre("2.1.2.4 terapipe", "2.1.2.4 gpipe"));
 }
 
 TEST(Enumerate, MicrobatchesDivideTheShareOfAnEpRank) {
-  EXPECT_THAT(List({.dp = {1}, .hp = {1}, .pp = {1}, .ep = {4}}, 4, 8),
+  EXPECT_THAT(List(SpaceOf({{"dp", "1"}, {"hp", "1"}, {"pp", "1"}, {"ep", "4"}}),
+                   {.devices = 4, .batch_size = 8}),
               ElementsAre("1.1.1.1", "1.1.1.2"));
 }
 
-TEST(Enumerate, SchedulesAreInnermost) {
-  EXPECT_THAT(
-      List(
-          {.dp = {1}, .hp = {1}, .pp = {1}, .microbatches = {1, 2}, .schedules = {"gpipe", "1f1b"}},
-          1, 8),
-      ElementsAre("1.1.1.1 gpipe", "1.1.1.1", "1.1.1.2 gpipe", "1.1.1.2"));
+TEST(Enumerate, SchedulesAreInsideOfMicrobatches) {
+  EXPECT_THAT(List(SpaceOf({{"dp", "1"},
+                            {"hp", "1"},
+                            {"pp", "1"},
+                            {"micro-batches", "1,2"},
+                            {"schedule", "gpipe,1f1b"}}),
+                   {.devices = 1, .batch_size = 8}),
+              ElementsAre("1.1.1.1 gpipe", "1.1.1.1", "1.1.1.2 gpipe", "1.1.1.2"));
 }
 
 // 2^1 to 2^(floor(log2(batch/dp)/2) - 1) with a pipeline, 1 without.
 TEST(Enumerate, MicrobatchesOfDistir) {
-  const auto counts = [](int64_t batch, int64_t dp) {
-    Space space{.dp = {dp}, .hp = {1}, .pp = {2}};
-    space.distir_microbatches = true;
-    const auto candidates = Enumerate(space, 2 * dp, batch);
-    if (!candidates.ok()) return std::string();
-    return absl::StrJoin(*candidates, " ", [](std::string* out, const Candidate& c) {
-      absl::StrAppend(out, c.microbatches);
+  const auto counts = [](int64_t batch, const char* dp) {
+    const Space space =
+        SpaceOf({{"dp", dp}, {"hp", "1"}, {"pp", "2"}, {"micro-batches", "distir"}});
+    const auto plans = Enumerate(space, {.devices = 8, .batch_size = batch});
+    if (!plans.ok()) return std::string();
+    return absl::StrJoin(*plans, " ", [](std::string* out, const ParallelPlan& plan) {
+      absl::StrAppend(out, plan.microbatches);
     });
   };
-  EXPECT_EQ(counts(8192, 1), "2 4 8 16 32");
-  EXPECT_EQ(counts(8192, 4), "2 4 8 16");
-  EXPECT_EQ(counts(16384, 1), "2 4 8 16 32 64");
-  EXPECT_EQ(counts(64, 1), "2 4");
-  EXPECT_EQ(counts(15, 1), "");
-  Space flat{.dp = {16}, .hp = {1}, .pp = {1}};
-  flat.distir_microbatches = true;
-  EXPECT_THAT(List(flat, 16, 8192), ElementsAre("16.1.1.1"));
+  EXPECT_EQ(counts(8192, "1"), "2 4 8 16 32");
+  EXPECT_EQ(counts(8192, "4"), "2 4 8 16");
+  EXPECT_EQ(counts(16384, "1"), "2 4 8 16 32 64");
+  EXPECT_EQ(counts(64, "1"), "2 4");
+  EXPECT_EQ(counts(15, "1"), "");
+  EXPECT_THAT(List(SpaceOf({{"dp", "16"}, {"hp", "1"}, {"pp", "1"}, {"micro-batches", "distir"}}),
+                   {.devices = 16, .batch_size = 8192}),
+              ElementsAre("16.1.1.1"));
 }
 
 TEST(Enumerate, SaysWhenNothingIsLeft) {
+  const SpaceSize size = {.devices = 4, .batch_size = 8};
   EXPECT_EQ(
-      Enumerate({.dp = {3}}, 4, 8).status().message(),
+      ErrorOf(SpaceOf({{"dp", "3"}}), size),
       "no degrees dp, hp, pp, cp, ep in the lists make 4 devices; try leaving one of --dp, --hp, "
       "--pp out, or smaller --cp and --ep");
-  EXPECT_EQ(Enumerate({.dp = {8}, .hp = {1}, .pp = {1}}, 4, 8).status().message(),
+  EXPECT_EQ(ErrorOf(SpaceOf({{"dp", "8"}, {"hp", "1"}, {"pp", "1"}}), size),
             "no degrees dp, hp, pp, cp, ep in the lists make at most 4 devices; try leaving one of "
             "--dp, --hp, --pp out, or smaller --cp and --ep");
 }
 
 // Large degrees in lists must not wrap around into ones that fit.
 TEST(Enumerate, DoesNotOverflow) {
-  constexpr int64_t kHuge = int64_t{1} << 31;
-  EXPECT_FALSE(Enumerate({.dp = {kHuge}, .hp = {kHuge}, .pp = {kHuge}}, 16, 64).ok());
-  EXPECT_THAT(
-      List({.dp = {1, kHuge}, .hp = {1, kHuge}, .pp = {1, kHuge}, .microbatches = {1}}, 16, 64),
-      ElementsAre("1.1.1.1"));
+  const SpaceSize size = {.devices = 16, .batch_size = 64};
+  EXPECT_FALSE(
+      Enumerate(SpaceOf({{"dp", "2147483648"}, {"hp", "2147483648"}, {"pp", "2147483648"}}), size)
+          .ok());
+  EXPECT_THAT(List(SpaceOf({{"dp", "1,2147483648"},
+                            {"hp", "1,2147483648"},
+                            {"pp", "1,2147483648"},
+                            {"micro-batches", "1"}}),
+                   size),
+              ElementsAre("1.1.1.1"));
 }
 
-TEST(Enumerate, NamesNoCandidateTwice) {
+TEST(Enumerate, NamesNoPlanTwice) {
   for (const int64_t devices : {1, 6, 16, 60}) {
-    const auto candidates = Enumerate({.schedules = {"1f1b", "gpipe"}}, devices, 96).value();
-    const std::set<Candidate> distinct(candidates.begin(), candidates.end());
-    EXPECT_EQ(distinct.size(), candidates.size());
-    for (const Candidate& c : candidates) EXPECT_EQ(c.dp * c.hp * c.pp, devices) << ToString(c);
+    const auto plans = Enumerate(SpaceOf({{"schedule", "1f1b,gpipe"}, {"zero", "0,3"}}),
+                                 {.devices = devices, .batch_size = 96})
+                           .value();
+    const absl::flat_hash_set<ParallelPlan> distinct(plans.begin(), plans.end());
+    EXPECT_EQ(distinct.size(), plans.size());
+    for (const ParallelPlan& plan : plans) EXPECT_EQ(plan.ranks(), devices) << ToString(plan);
   }
 }
 
-// Where nothing is data parallel, all stages of ZeRO are one candidate.
+// Where nothing is data parallel, all stages of ZeRO are one plan.
 TEST(Enumerate, VariesZeroWhereDataAreShared) {
-  std::vector<std::string> flags;
-  const Space space = {.dp = {1, 2}, .hp = {1}, .pp = {1}, .microbatches = {1}, .zero = {0, 1, 3}};
-  const std::vector<Candidate> candidates = Enumerate(space, 2, 8).value();
-  for (const Candidate& c : candidates) flags.push_back(ToString(c));
-  EXPECT_THAT(flags, testing::ElementsAre(
-                         "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
-                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
-                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 1",
-                         "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3"));
+  const Space space =
+      SpaceOf({{"dp", "1,2"}, {"hp", "1"}, {"pp", "1"}, {"micro-batches", "1"}, {"zero", "0,1,3"}});
+  EXPECT_THAT(Texts(space, {.devices = 2, .batch_size = 8}),
+              ElementsAre("--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 1",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3"));
 }
 
-TEST(Candidate, PrintsAsFlags) {
-  EXPECT_EQ(ToString(Candidate{.dp = 4, .hp = 2, .pp = 2, .microbatches = 8, .schedule = "gpipe"}),
-            "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule gpipe");
-  const std::string rest = "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --recompute ";
-  EXPECT_EQ(ToString(Candidate{.recompute = "every:2"}), rest + "every:2");
-  EXPECT_EQ(ToString(Candidate{.recompute = "match:it's|b"}), rest + "'match:it'\\''s|b'");
+// Schedules that say how many stages a rank holds have no others.
+TEST(Enumerate, VariesChunksWhereTheScheduleLeavesThemOpen) {
+  const Space space = SpaceOf({{"dp", "1"},
+                               {"hp", "1"},
+                               {"pp", "2"},
+                               {"micro-batches", "2"},
+                               {"schedule", "1f1b,interleaved"},
+                               {"chunks", "2,3"}});
+  EXPECT_THAT(
+      Texts(space, {.devices = 2, .batch_size = 8}),
+      ElementsAre("--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule 1f1b",
+                  "--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule interleaved --chunks 2",
+                  "--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule interleaved --chunks 3"));
 }
 
 TEST(Enumerate, WhatIsComputedAgainVariesFastest) {
-  const Space space{.dp = {1},
-                    .hp = {1},
-                    .pp = {1, 2},
-                    .microbatches = {2},
-                    .schedules = {"1f1b", "gpipe"},
-                    .recompute = {"none", "full"}};
+  const Space space = SpaceOf({{"dp", "1"},
+                               {"hp", "1"},
+                               {"pp", "1,2"},
+                               {"micro-batches", "2"},
+                               {"schedule", "1f1b,gpipe"},
+                               {"recompute", "none,full"}});
+  const auto plans = Enumerate(space, {.devices = 2, .batch_size = 4}).value();
   std::vector<std::string> list;
-  const std::vector<Candidate> candidates = Enumerate(space, 2, 4).value();
-  for (const Candidate& c : candidates) list.push_back(c.schedule + " " + c.recompute);
+  for (const ParallelPlan& plan : plans) {
+    list.push_back(absl::StrCat(plan.schedule.name(), " ", ToString(plan.recompute)));
+  }
   ASSERT_EQ(list.size(), 8u);
   list.resize(4);
   EXPECT_THAT(list, ElementsAre("1f1b none", "1f1b full", "gpipe none", "gpipe full"));
-  EXPECT_EQ(std::set<Candidate>(candidates.begin(), candidates.end()).size(), 8u);
+  EXPECT_EQ(absl::flat_hash_set<ParallelPlan>(plans.begin(), plans.end()).size(), 8u);
+}
+
+// Any axis can be varied; all others are as in the base.
+TEST(Enumerate, VariesAnyAxis) {
+  const ParallelPlan base = {.recompute = {.kind = transforms::RecomputePolicy::Kind::kSelective}};
+  const Lists one = {{"dp", "1"}, {"hp", "1"}, {"pp", "1"}, {"micro-batches", "1"}};
+  const auto texts = [&](const char* flag, const char* values) {
+    Lists lists = one;
+    lists.emplace_back(flag, values);
+    std::vector<std::string> left;
+    for (const ParallelPlan& plan :
+         PlansOf(SpaceOf(lists, base), {.devices = 1, .batch_size = 1})) {
+      EXPECT_EQ(ToString(plan.recompute), "selective");
+      left.push_back(transforms::AxisText(*transforms::FindAxis(flag), plan));
+    }
+    return left;
+  };
+  EXPECT_THAT(texts("bucket-size", "none,25MiB,1KiB"),
+              ElementsAre("--bucket-size none", "--bucket-size 25MiB", "--bucket-size 1KiB"));
+  EXPECT_THAT(texts("stages-by", "layers,cost"),
+              ElementsAre("--stages-by layers", "--stages-by cost"));
+  EXPECT_THAT(texts("blocking", "0,1"), ElementsAre("", "--blocking"));
+  EXPECT_THAT(texts("offload-prefetch", "3"), ElementsAre("--offload-prefetch 3"));
+  // A text with commas that is one value.
+  EXPECT_THAT(texts("order", "pp,hp,dp"), ElementsAre("--order pp,hp,dp"));
+  EXPECT_THAT(texts("algorithm", "all-reduce=ring,all-gather=direct").size(), 1);
+}
+
+TEST(Space, ListsEachValueOnce) {
+  const Space space = SpaceOf({{"dp", "2,4,2,04"}, {"tp", "1,1"}});
+  EXPECT_EQ(space.Values(*transforms::FindAxis("dp")).size(), 2);
+  EXPECT_EQ(space.Values(*transforms::FindAxis("hp")).size(), 1);
+  EXPECT_TRUE(space.Values(*transforms::FindAxis("pp")).empty());
+}
+
+// Pins add up to one value.
+TEST(Space, AddsUpWhatMayBeRepeated) {
+  const Space space = SpaceOf({{"shard", "w0=hp@1"}, {"shard", "w1=hp@whole"}});
+  const auto values = space.Values(*transforms::FindAxis("shard"));
+  ASSERT_EQ(values.size(), 1);
+  EXPECT_EQ(values[0].pins.size(), 2);
+}
+
+TEST(Space, KeepsTheCommasOfPatterns) {
+  const Space space = SpaceOf({{"recompute", "none,match:x{1,2},full"}});
+  EXPECT_EQ(space.Values(*transforms::FindAxis("recompute")).size(), 3);
+}
+
+TEST(Space, SaysWhatAnAxisDoesNotTake) {
+  Space space;
+  const auto error = [&](const char* flag, const char* values) {
+    const absl::Status status = space.List(*transforms::FindAxis(flag), values);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag << " " << values;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error("dp", "1,two"), HasSubstr("'two': wanted a number"));
+  EXPECT_THAT(error("dp", "0"), HasSubstr("'0': wanted numbers of at least 1"));
+  EXPECT_THAT(error("pp", "2147483649"), HasSubstr("'2147483649': wanted numbers of at least 1"));
+  EXPECT_THAT(error("prefetch", "1,-1"), HasSubstr("'-1': wanted "));
+  EXPECT_THAT(error("zero", "0,4"), HasSubstr("'4': wanted a stage from 0 to 3"));
+  EXPECT_THAT(error("cp", ""), HasSubstr("'': wanted a number"));
+}
+
+TEST(CheckListed, RefusesWhatAppliesNowhere) {
+  const auto error = [](const Lists& lists) {
+    const Space space = SpaceOf(lists);
+    const auto plans = Enumerate(space, {.devices = 2, .batch_size = 2});
+    EXPECT_TRUE(plans.ok()) << plans.status();
+    return std::string(CheckListed(space, {}, plans.value()).message());
+  };
+  EXPECT_EQ(error({{"zero-group", "2"}}), "zero-group 2: wanted ZeRO's stage 1, 2 or 3 beside it");
+  EXPECT_EQ(error({{"slices", "balanced"}}),
+            "slices balanced: wanted a schedule of slices, as terapipe is");
+  EXPECT_EQ(error({{"sharding", "megatron"}, {"shard", "w0=hp@1"}}),
+            "shard: sharding by Megatron's pattern places all; wanted auto");
+  // Beside some of them it means something.
+  EXPECT_EQ(error({{"zero-group", "2"}, {"zero", "0,1"}}), "");
+  EXPECT_EQ(error({{"sharding", "megatron,auto"}, {"shard", "w0=hp@1"}}), "");
 }
 
 }  // namespace
+}  // namespace space_test_cc
 }  // namespace orrery::search

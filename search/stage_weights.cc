@@ -5,12 +5,11 @@
 namespace orrery::search {
 
 using transforms::PipelineSchedule;
-using transforms::StageChoice;
 using transforms::StagesBy;
 
-bool WeighsStages(const StageChoice& choice) {
-  const bool given = !choice.split_at.empty() || !choice.layers_per_stage.empty();
-  return !given && (choice.by == StagesBy::kCost || choice.by == StagesBy::kOps);
+bool WeighsStages(const transforms::ParallelPlan& plan) {
+  const bool given = !plan.split_at.empty() || !plan.layers_per_stage.empty();
+  return !given && (plan.stages_by == StagesBy::kCost || plan.stages_by == StagesBy::kOps);
 }
 
 StageSends::StageSends(const ir::Mesh& mesh, const cluster::Cluster& cluster,
@@ -27,17 +26,17 @@ double StageSends::operator()(Bytes size, int32_t from, int32_t to) const {
 }
 
 void LimitMemory(const PipelineSchedule& schedule, const transforms::ScheduledRanks& ranks,
-                 Bytes limit, StageChoice& choice) {
+                 Bytes limit, transforms::StageContext& context) {
   const bool two_way = schedule.placement == transforms::StagePlacement::kTwoWay;
   // A rank then has the stages of both pipelines, of which only one is divided.
-  choice.memory_limit = two_way ? Bytes(limit.count() / 2) : limit;
+  context.memory_limit = two_way ? Bytes(limit.count() / 2) : limit;
   for (const auto& order : ranks.orders) {
-    choice.in_flight.push_back(static_cast<double>(transforms::PeakLive(order)) /
-                               ranks.shape.chunks);
+    context.in_flight.push_back(static_cast<double>(transforms::PeakLive(order)) /
+                                ranks.shape.chunks);
   }
   if (schedule.weight_versions == nullptr) return;
   for (int32_t stage = 0; stage < ranks.shape.ranks; ++stage) {
-    choice.weight_versions.push_back(schedule.weight_versions(ranks.shape, stage));
+    context.weight_versions.push_back(schedule.weight_versions(ranks.shape, stage));
   }
 }
 

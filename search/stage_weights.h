@@ -7,13 +7,14 @@
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
 #include "support/units.h"
+#include "transforms/plan/parallel_plan.h"
+#include "transforms/plan/plan_context.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/stage_choice.h"
 
 namespace orrery::search {
 
-/// Whether the choice asks what things cost.
-bool WeighsStages(const transforms::StageChoice& choice);
+/// Whether the plan has stages begin where it costs least.
+bool WeighsStages(const transforms::ParallelPlan& plan);
 
 /// Seconds of a message between two ranks of a pipeline on an idle network; rank r of the mesh is
 /// on device r.
@@ -35,7 +36,7 @@ class StageSends {
 /// the versions of its weights.
 void LimitMemory(const transforms::PipelineSchedule& schedule,
                  const transforms::ScheduledRanks& ranks, Bytes limit,
-                 transforms::StageChoice& choice);
+                 transforms::StageContext& context);
 
 }  // namespace orrery::search
 

@@ -4,19 +4,20 @@
 #include <gtest/gtest.h>
 
 namespace orrery::search {
+namespace stage_weights_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
-using transforms::StageChoice;
+using transforms::StageContext;
 using transforms::StagesBy;
 
 TEST(WeighsStages, OnlyWhereNothingElseDecides) {
-  EXPECT_TRUE(WeighsStages({.by = StagesBy::kCost}));
-  EXPECT_TRUE(WeighsStages({.by = StagesBy::kOps}));
-  EXPECT_FALSE(WeighsStages({.by = StagesBy::kLayers}));
-  EXPECT_FALSE(WeighsStages({.by = StagesBy::kFlops}));
-  EXPECT_FALSE(WeighsStages({.by = StagesBy::kCost, .split_at = "h"}));
-  EXPECT_FALSE(WeighsStages({.by = StagesBy::kCost, .layers_per_stage = {1}}));
+  EXPECT_TRUE(WeighsStages({.stages_by = StagesBy::kCost}));
+  EXPECT_TRUE(WeighsStages({.stages_by = StagesBy::kOps}));
+  EXPECT_FALSE(WeighsStages({.stages_by = StagesBy::kLayers}));
+  EXPECT_FALSE(WeighsStages({.stages_by = StagesBy::kFlops}));
+  EXPECT_FALSE(WeighsStages({.stages_by = StagesBy::kCost, .split_at = "h"}));
+  EXPECT_FALSE(WeighsStages({.stages_by = StagesBy::kCost, .layers_per_stage = {1}}));
 }
 
 // Two nodes of eight: ranks of neighbouring stages are two apart, so that the fourth and the fifth
@@ -45,9 +46,9 @@ transforms::ScheduledRanks Scheduled(const transforms::PipelineSchedule& schedul
 TEST(LimitMemory, CountsWhatTheScheduleHasInFlight) {
   const auto limited = [](absl::string_view name) {
     const transforms::PipelineSchedule& schedule = *transforms::FindSchedule(name).value();
-    StageChoice choice;
-    LimitMemory(schedule, Scheduled(schedule), Bytes(100), choice);
-    return choice;
+    StageContext context;
+    LimitMemory(schedule, Scheduled(schedule), Bytes(100), context);
+    return context;
   };
   EXPECT_THAT(limited("1f1b").in_flight, ElementsAre(4, 3, 2, 1));
   EXPECT_THAT(limited("gpipe").in_flight, ElementsAre(8, 8, 8, 8));
@@ -59,4 +60,5 @@ TEST(LimitMemory, CountsWhatTheScheduleHasInFlight) {
 }
 
 }  // namespace
+}  // namespace stage_weights_test_cc
 }  // namespace orrery::search

@@ -4,6 +4,7 @@
 #include <numeric>
 
 namespace orrery::search {
+namespace steady_state_cc {
 namespace {
 
 void Divide(int32_t batches, simulator::Report& step) {
@@ -22,6 +23,7 @@ void Divide(int32_t batches, simulator::Report& step) {
 }
 
 }  // namespace
+}  // namespace steady_state_cc
 
 int32_t RoundsFor(const transforms::PipelineSchedule& schedule,
                   const transforms::PipelineShape& shape) {
@@ -61,7 +63,7 @@ simulator::Report Difference(const simulator::Program& program, simulator::Repor
   }
   step.step_time = busiest;
   step.shares.Subtract(shorter.shares);
-  Divide(batches, step);
+  steady_state_cc::Divide(batches, step);
   simulator::SetRatios(program, step);
   return step;
 }

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "simulator/program.h"
-#include "simulator/report.h"
+#include "simulator/program/program.h"
+#include "simulator/report/report.h"
 #include "transforms/schedules/schedule.h"
 
 // Asynchronous pipelines never drain: a step of one is what two runs of a full pipeline differ by.

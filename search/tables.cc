@@ -1,6 +1,8 @@
 #include <charconv>
 #include <map>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,50 +10,49 @@
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "search/search.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
+namespace tables_cc {
 namespace {
 
 // One column of the CSV and one key of the JSON.
 struct Cell {
-  const char* name;
+  std::string name;
   nlohmann::ordered_json value;
 };
 
-int64_t ChunksOf(const Candidate& candidate) {
-  const auto schedule = transforms::FindSchedule(candidate.schedule);
-  return schedule.ok() ? ShapeOf(**schedule, candidate).chunks : 1;
+void AddColumns(const std::vector<transforms::PlanColumn>& columns, std::vector<Cell>& cells) {
+  for (const transforms::PlanColumn& column : columns) {
+    Cell& cell = cells.emplace_back(Cell{.name = column.name, .value = nullptr});
+    std::visit([&](const auto& value) { cell.value = value; }, column.value);
+  }
 }
 
 std::vector<Cell> Cells(const Setting& setting, const Result& r) {
   using Json = nlohmann::ordered_json;
   const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
-  return {{"model", setting.model_name},
-          {"world_size", r.candidate.ranks()},
-          {"batch_size", setting.batch_size},
-          {"dp", r.candidate.dp},
-          {"hp", r.candidate.hp},
-          {"pp", r.candidate.pp},
-          {"num_microbatches", r.candidate.microbatches},
-          {"chunks", ChunksOf(r.candidate)},
-          {"schedule", r.candidate.schedule},
-          {"recompute", r.candidate.recompute},
-          {"zero", r.candidate.zero},
-          {"step_time_s", figure(r.step_time.seconds())},
-          {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
-          {"tokens_per_s", figure(r.figures.tokens_per_s)},
-          {"mfu", figure(r.figures.mfu)},
-          {"communication_overhead", figure(r.communication_overhead)},
-          {"exposed_communication_s", figure(r.exposed_communication_s)},
-          {"bubble_fraction", figure(r.bubble_fraction)},
-          {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
-          {"fits", r.feasible()},
-          {"reason", r.infeasible.has_value()
-                         ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
-                         : ""},
-          {"cp", r.candidate.cp},
-          {"ep", r.candidate.ep},
-          {"offload", r.candidate.offload}};
+  const transforms::PlanColumns plan = transforms::ColumnsOf(r.plan);
+  std::vector<Cell> cells = {{"model", setting.model_name},
+                             {"world_size", r.plan.ranks()},
+                             {"batch_size", setting.batch_size}};
+  AddColumns(plan.before, cells);
+  const std::vector<Cell> figures = {
+      {"step_time_s", figure(r.step_time.seconds())},
+      {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
+      {"tokens_per_s", figure(r.figures.tokens_per_s)},
+      {"mfu", figure(r.figures.mfu)},
+      {"communication_overhead", figure(r.communication_overhead)},
+      {"exposed_communication_s", figure(r.exposed_communication_s)},
+      {"bubble_fraction", figure(r.bubble_fraction)},
+      {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
+      {"fits", r.feasible()},
+      {"reason", r.infeasible.has_value()
+                     ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
+                     : ""}};
+  cells.insert(cells.end(), figures.begin(), figures.end());
+  AddColumns(plan.behind, cells);
+  return cells;
 }
 
 std::string CsvText(const nlohmann::ordered_json& value) {
@@ -69,26 +70,31 @@ std::string CsvText(const nlohmann::ordered_json& value) {
 
 std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }
 
-std::string Row(const Result& r) {
+// What the columns of the table leave out, where it differs from `base`: "  chunks 4  zero 3".
+std::string Others(const ParallelPlan& plan, const ParallelPlan& base) {
+  std::string text;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->always_printed || axis->print(plan) == axis->print(base)) continue;
+    const bool names_itself = axis->flag == "recompute" || axis->flag == "offload";
+    absl::StrAppend(&text, "  ", names_itself ? "" : absl::StrCat(axis->flag, " "),
+                    axis->print(plan));
+  }
+  return text;
+}
+
+std::string Row(const Setting& setting, const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  const std::string more =
-      absl::StrCat(r.candidate.chunks == 0 ? "" : absl::StrCat("  chunks ", r.candidate.chunks),
-                   r.candidate.cp == 1 ? "" : absl::StrCat("  cp ", r.candidate.cp),
-                   r.candidate.ep == 1 ? "" : absl::StrCat("  ep ", r.candidate.ep),
-                   r.candidate.zero == 0 ? "" : absl::StrCat("  zero ", r.candidate.zero),
-                   r.candidate.recompute == "none" ? "" : absl::StrCat("  ", r.candidate.recompute),
-                   r.candidate.offload == "none" ? "" : absl::StrCat("  ", r.candidate.offload));
-  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.candidate.dp,
-                         r.candidate.hp, r.candidate.pp, r.candidate.microbatches,
-                         r.candidate.schedule, ToString(r.step_time),
-                         r.figures.throughput_samples_per_s, Percent(computing), Percent(exposed),
-                         Percent(r.bubble_fraction), ToString(r.peak_memory), more);
+  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.plan.dp,
+                         r.plan.hp, r.plan.pp, r.plan.microbatches, r.plan.schedule.name(),
+                         ToString(r.step_time), r.figures.throughput_samples_per_s,
+                         Percent(computing), Percent(exposed), Percent(r.bubble_fraction),
+                         ToString(r.peak_memory), Others(r.plan, setting.base));
 }
 
 // "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.
-std::string InfeasibleSummary(const std::vector<Result>& results) {
+std::string InfeasibleSummary(const std::vector<Result>& results, const ParallelPlan& base) {
   std::map<InfeasibleReason, std::pair<int, const Result*>> reasons;
   int infeasible = 0;
   for (const Result& r : results) {
@@ -102,25 +108,26 @@ std::string InfeasibleSummary(const std::vector<Result>& results) {
       absl::StrFormat("\n%d of %d candidates are infeasible:\n", infeasible, results.size());
   for (const auto& [reason, row] : reasons) {
     absl::StrAppendFormat(&text, "%6d  %s, for example %s: %s\n", row.first,
-                          std::string(ToString(reason)), ToString(row.second->candidate),
+                          std::string(ToString(reason)), ToString(row.second->plan, base),
                           row.second->infeasible->detail);
   }
   return text;
 }
 
 }  // namespace
+}  // namespace tables_cc
 
 std::string ResultsCsv(const Setting& setting, const std::vector<Result>& results) {
   std::string text;
-  for (const Cell& cell : Cells(setting, Result())) {
+  for (const tables_cc::Cell& cell : tables_cc::Cells(setting, Result())) {
     absl::StrAppend(&text, text.empty() ? "" : ",", cell.name);
   }
   for (const Result& result : results) {
     text += "\n";
-    absl::StrAppend(
-        &text, absl::StrJoin(Cells(setting, result), ",", [](std::string* out, const Cell& cell) {
-          *out += CsvText(cell.value);
-        }));
+    absl::StrAppend(&text, absl::StrJoin(tables_cc::Cells(setting, result), ",",
+                                         [](std::string* out, const tables_cc::Cell& cell) {
+                                           *out += tables_cc::CsvText(cell.value);
+                                         }));
   }
   return text + "\n";
 }
@@ -129,7 +136,8 @@ std::string ResultsJson(const Setting& setting, const std::vector<Result>& resul
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Result& result : results) {
     nlohmann::ordered_json row;
-    for (Cell& cell : Cells(setting, result)) row[cell.name] = std::move(cell.value);
+    for (tables_cc::Cell& cell : tables_cc::Cells(setting, result))
+      row[cell.name] = std::move(cell.value);
     rows.push_back(std::move(row));
   }
   return rows.dump(1) + "\n";
@@ -146,8 +154,8 @@ std::string ResultsTable(const Setting& setting, const std::vector<Result>& resu
                           "bubble", "memory");
   }
   for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
-    text += Row(*ranked[i]);
-  return text + InfeasibleSummary(results);
+    text += tables_cc::Row(setting, *ranked[i]);
+  return text + tables_cc::InfeasibleSummary(results, setting.base);
 }
 
 }  // namespace orrery::search

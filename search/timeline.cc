@@ -12,6 +12,7 @@
 #include "transforms/schedules/text.h"
 
 namespace orrery::search {
+namespace timeline_cc {
 namespace {
 
 using simulator::Phase;
@@ -171,14 +172,16 @@ std::string Legend(const Run& run, const TimeWindow& window, int32_t columns) {
 }
 
 }  // namespace
+}  // namespace timeline_cc
 
-std::vector<StepSpan> SpansOf(const Run& run, RankClassId rank) {
+std::vector<StepSpan> SpansOf(const Run& run, simulator::RankClassId rank) {
   ORRERY_CHECK(run.trace.finish.size() == static_cast<size_t>(run.program.task_count()))
       << "the trace is of another program";
   std::vector<StepSpan> spans;
-  for (const lowering::PlacedStep& placed : run.steps) AddStep(run, placed, rank, spans);
-  JoinPairs(spans);
-  AddUpdates(run, rank, spans);
+  for (const lowering::PlacedStep& placed : run.steps)
+    timeline_cc::AddStep(run, placed, rank, spans);
+  timeline_cc::JoinPairs(spans);
+  timeline_cc::AddUpdates(run, rank, spans);
   std::stable_sort(spans.begin(), spans.end(),
                    [](const StepSpan& a, const StepSpan& b) { return a.start < b.start; });
   return spans;
@@ -190,8 +193,8 @@ TimeWindow WindowOf(const Run& run, const transforms::PipelineSchedule& schedule
   const int32_t batches = RoundsOfACycle(schedule, shape);
   const int32_t first = (run.rounds - batches - 1) * shape.microbatches;
   Time begin;
-  for (const StepSpan& span : SpansOf(run, RankClassId(0))) {
-    const bool found = !span.update && span.step.kind == StepKind::kForward &&
+  for (const StepSpan& span : SpansOf(run, simulator::RankClassId(0))) {
+    const bool found = !span.update && span.step.kind == transforms::StepKind::kForward &&
                        span.step.stage == 0 && span.step.microbatch == first;
     if (found) begin = span.start;
   }
@@ -202,23 +205,23 @@ TimeWindow WindowOf(const Run& run, const transforms::PipelineSchedule& schedule
 std::string DrawRun(const Run& run, const TimeWindow& window, int32_t columns) {
   ORRERY_CHECK(columns >= 10) << columns;
   if (window.end <= window.begin) return "nothing takes any time\n";
-  const std::vector<RankClassId> rows = RowsOf(run.program);
+  const std::vector<simulator::RankClassId> rows = timeline_cc::RowsOf(run.program);
   int32_t stages = 0;
   for (const lowering::PlacedStep& placed : run.steps) {
     stages = std::max(stages, placed.step.stage + 1);
   }
   size_t width = 0;
-  const auto name = [&](RankClassId row) {
+  const auto name = [&](simulator::RankClassId row) {
     return absl::StrCat("rank ", run.program.rank(row).members.front());
   };
-  for (const RankClassId row : rows) width = std::max(width, name(row).size());
+  for (const simulator::RankClassId row : rows) width = std::max(width, name(row).size());
   std::string text;
-  for (const RankClassId row : rows) {
-    Row drawn(window, columns, static_cast<size_t>(stages) > rows.size());
+  for (const simulator::RankClassId row : rows) {
+    timeline_cc::Row drawn(window, columns, static_cast<size_t>(stages) > rows.size());
     drawn.Draw(SpansOf(run, row));
     absl::StrAppendFormat(&text, "%-*s | %s\n", static_cast<int>(width), name(row), drawn.text());
   }
-  return text + Legend(run, window, columns);
+  return text + timeline_cc::Legend(run, window, columns);
 }
 
 }  // namespace orrery::search

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "search/evaluate.h"
-#include "simulator/program.h"
+#include "simulator/program/program.h"
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
 

@@ -11,18 +11,20 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "search/setting_test_util.h"
+#include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {
+namespace timeline_test_cc {
 namespace {
 
 using simulator::RankClassId;
 using transforms::StepKind;
 
-Run PlayOn(const std::string& schedule, const Candidate& shape) {
-  Candidate candidate = shape;
-  candidate.schedule = schedule;
+Run PlayOn(const char* schedule, const ParallelPlan& shape) {
+  ParallelPlan plan = transforms::ByFlops(shape);
+  plan.schedule = schedule;
   Setting setting = MlpSetting();
-  absl::StatusOr<Run> run = Play(setting, candidate);
+  absl::StatusOr<Run> run = Play(setting, plan);
   EXPECT_TRUE(run.ok()) << run.status();
   return run.ok() ? *std::move(run) : Run();
 }
@@ -34,7 +36,7 @@ constexpr const char* kSynchronous[] = {"gpipe",      "1f1b",     "interleaved",
 // Every step of the schedule has a span on its rank, and spans of one rank do not overlap but where
 // two steps run at once.
 TEST(Timeline, HasEveryStepOnceAndOneAtATime) {
-  for (const std::string schedule : kSynchronous) {
+  for (const char* schedule : kSynchronous) {
     SCOPED_TRACE(schedule);
     const auto run = PlayOn(schedule, {.pp = 2, .microbatches = 4});
     std::map<std::string, int> seen;
@@ -62,7 +64,7 @@ TEST(Timeline, HasEveryStepOnceAndOneAtATime) {
 
 // The kernels of a rank are those of its spans: what is drawn is all that it computes.
 TEST(Timeline, SpansCoverWhatARankComputes) {
-  for (const std::string schedule : kSynchronous) {
+  for (const char* schedule : kSynchronous) {
     SCOPED_TRACE(schedule);
     const auto run = PlayOn(schedule, {.dp = 2, .pp = 2, .microbatches = 4});
     for (int32_t t = 0; t < run.program.task_count(); ++t) {
@@ -107,7 +109,7 @@ TEST(Timeline, StepsThatRunAtOnceAreOneCell) {
 
 // Columns that a rank does not wait, against the time for which it computes.
 TEST(Timeline, IsToScale) {
-  for (const std::string schedule : {"gpipe", "1f1b", "zbv"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "zbv"}) {
     const auto run = PlayOn(schedule, {.pp = 2, .microbatches = 3});
     const std::string picture = DrawRun(run, {.begin = {}, .end = run.trace.makespan}, 1000);
     const std::vector<std::string> lines = absl::StrSplit(picture, '\n');
@@ -126,13 +128,11 @@ TEST(Timeline, IsToScale) {
 // Of an asynchronous schedule, as many microbatches as a cycle has, with nobody filling or
 // draining.
 TEST(Timeline, OfAnAsynchronousScheduleIsOfTheFullPipeline) {
-  for (const std::string name : {"pipedream", "pipedream-2bw", "ampnet"}) {
+  for (const char* name : {"pipedream", "pipedream-2bw", "ampnet"}) {
     SCOPED_TRACE(name);
-    const Candidate candidate = {.pp = 2, .microbatches = 4, .schedule = name};
-    const auto run = PlayOn(name, candidate);
-    const auto schedule = transforms::FindSchedule(name);
-    ASSERT_TRUE(schedule.ok());
-    const TimeWindow window = WindowOf(run, **schedule, ShapeOf(**schedule, candidate));
+    const ParallelPlan plan = {.pp = 2, .microbatches = 4, .schedule = name};
+    const auto run = PlayOn(name, plan);
+    const TimeWindow window = WindowOf(run, *plan.schedule, ShapeOf(*plan.schedule, plan));
     EXPECT_GT(window.begin, Time(0));
     EXPECT_LT(window.end, run.trace.makespan);
     for (int32_t r = 0; r < 2; ++r) {
@@ -153,4 +153,5 @@ TEST(Timeline, OfNothing) {
 }
 
 }  // namespace
+}  // namespace timeline_test_cc
 }  // namespace orrery::search

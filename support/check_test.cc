@@ -4,6 +4,7 @@
 #include "support/id.h"
 
 namespace orrery {
+namespace check_test_cc {
 namespace {
 
 ORRERY_DEFINE_ID(OpId, "op");
@@ -42,4 +43,5 @@ TEST(DCheckDeathTest, IsACheckInDebugBuilds) {
 #endif
 
 }  // namespace
+}  // namespace check_test_cc
 }  // namespace orrery

@@ -16,6 +16,7 @@ namespace orrery {
 
 namespace fs = std::filesystem;
 
+namespace file_cc {
 namespace {
 
 absl::Status CannotWrite(const std::string& path, absl::string_view why) {
@@ -51,9 +52,10 @@ void RemoveAndEnd(int signal) {
 }
 
 }  // namespace
+}  // namespace file_cc
 
 void CleanUpOnSignals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, RemoveAndEnd);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, file_cc::RemoveAndEnd);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -76,22 +78,23 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   if (fs::is_directory(path, error)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
   }
-  if (IsStream(path) || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {
-    return WriteInto(path, contents);  // a pipe or /dev/stdout: there is nothing to rename over
+  if (file_cc::IsStream(path) || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {
+    return file_cc::WriteInto(path,
+                              contents);  // a pipe or /dev/stdout: there is nothing to rename over
   }
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".partial");
-  Note(temporary);
-  if (!WriteInto(temporary, contents).ok()) {
+  file_cc::Note(temporary);
+  if (!file_cc::WriteInto(temporary, contents).ok()) {
     fs::remove(temporary, error);
-    Note("");
-    return CannotWrite(path, "no space, no permission, or no such folder");
+    file_cc::Note("");
+    return file_cc::CannotWrite(path, "no space, no permission, or no such folder");
   }
   fs::rename(temporary, path, error);
-  Note("");
+  file_cc::Note("");
   if (!error) return absl::OkStatus();
   const std::string why = error.message();
   fs::remove(temporary, error);
-  return CannotWrite(path, why);
+  return file_cc::CannotWrite(path, why);
 }
 
 }  // namespace orrery

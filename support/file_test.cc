@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery {
+namespace file_test_cc {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +131,5 @@ TEST_F(FileTest, WritesAfterWhatStandsInTheStandardOutput) {
 }
 
 }  // namespace
+}  // namespace file_test_cc
 }  // namespace orrery

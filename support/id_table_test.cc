@@ -7,6 +7,7 @@
 #include "support/id.h"
 
 namespace orrery {
+namespace id_table_test_cc {
 namespace {
 
 ORRERY_DEFINE_ID(ShipId, "ship");
@@ -53,4 +54,5 @@ TEST(IdTableDeathTest, NamesTheIdThatIsOutOfRange) {
 #endif
 
 }  // namespace
+}  // namespace id_table_test_cc
 }  // namespace orrery

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery {
+namespace id_test_cc {
 namespace {
 
 ORRERY_DEFINE_ID(ShipId, "ship");
@@ -50,4 +51,5 @@ TEST(Id, IsFourBytesAndOfItsOwnType) {
 }
 
 }  // namespace
+}  // namespace id_test_cc
 }  // namespace orrery

@@ -3,17 +3,19 @@
 #include <algorithm>
 
 namespace orrery {
+namespace name_list_cc {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 14;
 
 }  // namespace
+}  // namespace name_list_cc
 
 absl::string_view TextArena::Store(absl::string_view text) {
   if (text.empty()) return {};
   if (chunks_.empty() || chunks_.back().capacity() - chunks_.back().size() < text.size()) {
     chunks_.emplace_back();
-    chunks_.back().reserve(std::max(kChunkBytes, text.size()));
+    chunks_.back().reserve(std::max(name_list_cc::kChunkBytes, text.size()));
   }
   std::string& chunk = chunks_.back();
   const size_t begin = chunk.size();

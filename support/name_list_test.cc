@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery {
+namespace name_list_test_cc {
 namespace {
 
 TEST(NameListTest, KeepsEveryNameWhereItIsWhileItGrows) {
@@ -84,4 +85,5 @@ TEST(TextArenaTest, TextLongerThanAChunkIsStoredWhole) {
 }
 
 }  // namespace
+}  // namespace name_list_test_cc
 }  // namespace orrery

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery {
+namespace status_cc {
 namespace {
 
 constexpr absl::string_view kInfeasiblePayload = "orrery/infeasible";
@@ -14,6 +15,7 @@ constexpr InfeasibleReason kReasons[] = {InfeasibleReason::kDivisibility, Infeas
                                          InfeasibleReason::kUnsupported};
 
 }  // namespace
+}  // namespace status_cc
 
 absl::string_view ToString(InfeasibleReason reason) {
   switch (reason) {
@@ -29,16 +31,16 @@ absl::string_view ToString(InfeasibleReason reason) {
   return "unsupported";
 }
 
-absl::Status InfeasibleStatus(Infeasible infeasible) {
+absl::Status InfeasibleStatus(const Infeasible& infeasible) {
   absl::Status status = absl::FailedPreconditionError(infeasible.detail);
-  status.SetPayload(kInfeasiblePayload, absl::Cord(ToString(infeasible.reason)));
+  status.SetPayload(status_cc::kInfeasiblePayload, absl::Cord(ToString(infeasible.reason)));
   return status;
 }
 
 std::optional<Infeasible> AsInfeasible(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(kInfeasiblePayload);
+  const absl::optional<absl::Cord> payload = status.GetPayload(status_cc::kInfeasiblePayload);
   if (!payload.has_value()) return std::nullopt;
-  for (const InfeasibleReason reason : kReasons) {
+  for (const InfeasibleReason reason : status_cc::kReasons) {
     if (*payload == ToString(reason)) {
       return Infeasible{.reason = reason, .detail = std::string(status.message())};
     }

@@ -23,7 +23,7 @@ struct Infeasible {
 };
 
 /// A status that carries `infeasible`, so that it travels the same way as an error does.
-absl::Status InfeasibleStatus(Infeasible infeasible);
+absl::Status InfeasibleStatus(const Infeasible& infeasible);
 
 /// The infeasibility that `status` carries, or nothing when it is fine or a real error.
 std::optional<Infeasible> AsInfeasible(const absl::Status& status);

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery {
+namespace status_test_cc {
 namespace {
 
 TEST(Infeasible, TravelsInAStatus) {
@@ -75,4 +76,5 @@ TEST(Macros, ReturnTheFirstError) {
 }
 
 }  // namespace
+}  // namespace status_test_cc
 }  // namespace orrery

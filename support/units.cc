@@ -12,6 +12,7 @@
 #include "support/check.h"
 
 namespace orrery {
+namespace units_cc {
 namespace {
 
 constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
@@ -63,9 +64,11 @@ std::string Scaled(double value, absl::string_view unit) {
 }
 
 }  // namespace
+}  // namespace units_cc
 
 Duration Duration::FromSeconds(double seconds) {
-  const double picoseconds = std::ceil(seconds * static_cast<double>(kPicosecondsPerSecond));
+  const double picoseconds =
+      std::ceil(seconds * static_cast<double>(units_cc::kPicosecondsPerSecond));
   ORRERY_CHECK(!std::isnan(picoseconds)) << seconds << " s";
   constexpr auto kLongest = static_cast<double>(kLongestDuration.picoseconds());
   if (std::abs(picoseconds) < kLongest) return Duration(static_cast<int64_t>(picoseconds));
@@ -87,7 +90,7 @@ Duration TransferTime(Bytes size, int64_t numerator, int64_t denominator, Bandwi
                numerator >= 0)
       << size << " at " << ToString(rate);
   using Wide = unsigned __int128;
-  constexpr auto kPicoseconds = static_cast<Wide>(kPicosecondsPerSecond);
+  constexpr auto kPicoseconds = static_cast<Wide>(units_cc::kPicosecondsPerSecond);
   const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(numerator);
   if (moved > ~Wide{0} / kPicoseconds) return kLongestDuration;
   const Wide dividend = moved * kPicoseconds;
@@ -99,13 +102,14 @@ Duration TransferTime(Bytes size, int64_t numerator, int64_t denominator, Bandwi
 
 absl::StatusOr<Bytes> ParseBytes(absl::string_view text) {
   if (int64_t count = 0; absl::SimpleAtoi(text, &count) && count >= 0) return Bytes(count);
-  if (const auto count = ParseScaled(text, kSizes); count.has_value()) return Bytes(*count);
+  if (const auto count = units_cc::ParseScaled(text, units_cc::kSizes); count.has_value())
+    return Bytes(*count);
   return absl::InvalidArgumentError(
       absl::StrCat("'", text, "' is no size; wanted a number with a unit such as 64KiB or 80GB"));
 }
 
 absl::StatusOr<Bandwidth> ParseBandwidth(absl::string_view text) {
-  const auto rate = ParseScaled(text, kRates);
+  const auto rate = units_cc::ParseScaled(text, units_cc::kRates);
   if (rate.has_value() && *rate > 0) return Bandwidth(*rate);
   return absl::InvalidArgumentError(
       absl::StrCat("'", text, "' is no bandwidth; wanted a positive number with a unit, such as ",
@@ -115,24 +119,24 @@ absl::StatusOr<Bandwidth> ParseBandwidth(absl::string_view text) {
 std::string ToString(Duration duration) {
   // The next unit begins where the one below would round to "1000".
   const double ps = static_cast<double>(duration.picoseconds());
-  if (std::abs(ps) >= 0.9995e12) return Scaled(ps * 1e-12, "s");
-  if (std::abs(ps) >= 0.9995e9) return Scaled(ps * 1e-9, "ms");
-  if (std::abs(ps) >= 0.9995e6) return Scaled(ps * 1e-6, "us");
-  if (std::abs(ps) >= 1e3 || ps == 0) return Scaled(ps * 1e-3, "ns");
+  if (std::abs(ps) >= 0.9995e12) return units_cc::Scaled(ps * 1e-12, "s");
+  if (std::abs(ps) >= 0.9995e9) return units_cc::Scaled(ps * 1e-9, "ms");
+  if (std::abs(ps) >= 0.9995e6) return units_cc::Scaled(ps * 1e-6, "us");
+  if (std::abs(ps) >= 1e3 || ps == 0) return units_cc::Scaled(ps * 1e-3, "ns");
   return absl::StrCat(duration.picoseconds(), " ps");
 }
 
 std::string ToString(Bytes size) {
   const double bytes = static_cast<double>(size.count());
-  if (bytes >= 1099511627776.0) return Scaled(bytes / 1099511627776.0, "TiB");
-  if (bytes >= 1073741824.0) return Scaled(bytes / 1073741824.0, "GiB");
-  if (bytes >= 1048576.0) return Scaled(bytes / 1048576.0, "MiB");
-  if (bytes >= 1024.0) return Scaled(bytes / 1024.0, "KiB");
+  if (bytes >= 1099511627776.0) return units_cc::Scaled(bytes / 1099511627776.0, "TiB");
+  if (bytes >= 1073741824.0) return units_cc::Scaled(bytes / 1073741824.0, "GiB");
+  if (bytes >= 1048576.0) return units_cc::Scaled(bytes / 1048576.0, "MiB");
+  if (bytes >= 1024.0) return units_cc::Scaled(bytes / 1024.0, "KiB");
   return absl::StrCat(size.count(), " B");
 }
 
 std::string ToString(Bandwidth rate) {
-  return Scaled(static_cast<double>(rate.bytes_per_second()) * 1e-9, "GB/s");
+  return units_cc::Scaled(static_cast<double>(rate.bytes_per_second()) * 1e-9, "GB/s");
 }
 
 std::ostream& operator<<(std::ostream& out, Duration duration) { return out << ToString(duration); }

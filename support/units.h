@@ -72,6 +72,10 @@ class Bytes {
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
   friend constexpr Bytes operator*(Bytes a, int64_t times) { return Bytes(a.count_ * times); }
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, Bytes size) {
+    return H::combine(std::move(h), size.count_);
+  }
 
  private:
   int64_t count_ = 0;

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery {
+namespace units_test_cc {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -199,4 +200,5 @@ TEST(Bandwidth, RefusesGarbage) {
 }
 
 }  // namespace
+}  // namespace units_test_cc
 }  // namespace orrery

@@ -8,13 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/collectives/choice.h"
-#include "lowering/astra_system.h"
-#include "simulator/astra_networks.h"
-#include "simulator/fluid_network.h"
+#include "lowering/astra/astra_system.h"
+#include "simulator/network/astra_networks.h"
+#include "simulator/network/fluid_network.h"
 #include "support/file.h"
 #include "support/status.h"
 
 namespace orrery::tools {
+namespace collective_cases_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -216,6 +217,7 @@ std::string CaseLine(size_t index, const json& record, bool fluid) {
 }
 
 }  // namespace
+}  // namespace collective_cases_cc
 
 absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
     absl::string_view name, const simulator::Program& program) {
@@ -230,15 +232,16 @@ absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
 
 absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fluid) {
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const json whole = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json whole = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool listed = whole.is_object() && whole.contains("cases") && whole["cases"].is_array();
   if (!whole.is_array() && !listed) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": no JSON list of cases; wanted {\"cases\": [...]}"));
   }
   std::string out = "index,expected_ns,found_ns,ratio,note\n";
-  const json& cases = whole.is_array() ? whole : whole["cases"];
-  for (size_t i = 0; i < cases.size(); ++i) out += CaseLine(i, cases[i], fluid);
+  const nlohmann::json& cases = whole.is_array() ? whole : whole["cases"];
+  for (size_t i = 0; i < cases.size(); ++i)
+    out += collective_cases_cc::CaseLine(i, cases[i], fluid);
   return out;
 }
 

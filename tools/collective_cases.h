@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "simulator/network_model.h"
-#include "simulator/program.h"
+#include "simulator/network/network_model.h"
+#include "simulator/program/program.h"
 
 // Collectives that another simulator has played, played again.
 

@@ -12,6 +12,7 @@
 #include "support/status.h"
 
 namespace orrery::tools {
+namespace measurements_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -101,9 +102,10 @@ absl::StatusOr<std::string> Compare(const MeasuredCurve& curve, bool every_point
 }
 
 }  // namespace
+}  // namespace measurements_cc
 
-absl::StatusOr<std::string> ClusterOf(const MeasuredCurve& curve) {
-  const cluster::ClusterPreset* preset = PresetOf(curve);
+absl::StatusOr<std::string> ClusterOf(const cost_models::MeasuredCurve& curve) {
+  const cluster::ClusterPreset* preset = measurements_cc::PresetOf(curve);
   if (preset == nullptr) {
     return absl::NotFoundError(absl::StrCat("no preset for '", curve.device, "'"));
   }
@@ -122,8 +124,8 @@ absl::StatusOr<std::string> CompareWithMeasurements(const cost_models::MeasuredC
                         ? "row,bytes,algorithm,protocol,measured_us,predicted_us,error\n"
                         : "row,split,cluster,devices,points_64KiB_1GiB,mean_error,worst_error,"
                           "all_points,mean_error,worst_error\n";
-  for (const MeasuredCurve& curve : curves.curves) {
-    ORRERY_ASSIGN_OR_RETURN(const std::string lines, Compare(curve, every_point));
+  for (const cost_models::MeasuredCurve& curve : curves.curves) {
+    ORRERY_ASSIGN_OR_RETURN(const std::string lines, measurements_cc::Compare(curve, every_point));
     absl::StrAppend(&out, lines);
   }
   return out;

@@ -7,18 +7,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "lowering/cluster_machine.h"
-#include "simulator/event_queue.h"
-#include "simulator/fluid_network.h"
-#include "simulator/program_text.h"
-#include "simulator/report.h"
-#include "simulator/time_alone.h"
+#include "lowering/network/cluster_machine.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/network/fluid_network.h"
+#include "simulator/program/program_text.h"
+#include "simulator/program/time_alone.h"
+#include "simulator/report/report.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/report_text.h"
 
 namespace orrery::tools {
+namespace play_program_cc {
 namespace {
 
 using simulator::Program;
@@ -105,18 +106,20 @@ absl::Status CheckLength(const Program& program, Duration makespan) {
 }
 
 }  // namespace
+}  // namespace play_program_cc
 
 absl::Status PlayProgramFile(const ProgramFlags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   const auto start = std::chrono::steady_clock::now();
-  Program program;
-  ORRERY_RETURN_IF_ERROR(Load(flags, program));
-  ORRERY_RETURN_IF_ERROR(Annotate(CheckSums(program), flags.program));
+  simulator::Program program;
+  ORRERY_RETURN_IF_ERROR(play_program_cc::Load(flags, program));
+  ORRERY_RETURN_IF_ERROR(Annotate(play_program_cc::CheckSums(program), flags.program));
   simulator::LinkUse use(program);
   simulator::FluidNetwork network(program, flags.trace.empty() ? nullptr : &use);
   const absl::StatusOr<simulator::Trace> trace = simulator::RunEvents(program, network);
   if (!trace.ok()) return Annotate(trace.status(), flags.program);
-  ORRERY_RETURN_IF_ERROR(Annotate(CheckLength(program, trace->makespan), flags.program));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(play_program_cc::CheckLength(program, trace->makespan), flags.program));
   const simulator::Report report = simulator::Summarize(program, *trace);
   const simulator::ReportDetails details =
       simulator::DetailsOf(program, *trace, report, /*steady=*/false);

@@ -16,7 +16,7 @@ struct ProgramFlags {
 };
 
 /// Plays a file of programs of ranks (docs/programs.md) on a cluster, or a Program in the text form
-/// of simulator/program_text.h, which needs none, and prints the report.
+/// of simulator/program/program_text.h, which needs none, and prints the report.
 absl::Status PlayProgramFile(const ProgramFlags& flags);
 
 }  // namespace orrery::tools

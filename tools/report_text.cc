@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 
 namespace orrery::tools {
+namespace report_text_cc {
 namespace {
 
 void PrintLine(absl::string_view name, absl::string_view value) {
@@ -63,41 +64,49 @@ void PrintVersions(const simulator::ReportDetails& details) {
 }
 
 }  // namespace
+}  // namespace report_text_cc
 
 void PrintReportLines(const simulator::Program& program, const simulator::Report& report,
                       const simulator::ReportDetails& details,
                       const simulator::ModelFigures& figures, bool of_model) {
   const double step_s = report.step_time.seconds();
-  PrintLine("step time", absl::StrFormat("%s (%.12f s)", ToString(report.step_time), step_s));
+  report_text_cc::PrintLine("step time",
+                            absl::StrFormat("%s (%.12f s)", ToString(report.step_time), step_s));
   if (of_model) {
-    PrintLine("throughput", absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));
-    PrintLine("model flops utilization", Percent(figures.mfu));
+    report_text_cc::PrintLine("throughput",
+                              absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));
+    report_text_cc::PrintLine("model flops utilization", report_text_cc::Percent(figures.mfu));
   }
-  PrintLine("communication overhead", Percent(report.communication_overhead));
+  report_text_cc::PrintLine("communication overhead",
+                            report_text_cc::Percent(report.communication_overhead));
   const double exposed = step_s > 0 ? report.exposed_communication_s / step_s : 0;
-  PrintLine("exposed communication",
-            absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
-                            Percent(exposed)));
+  report_text_cc::PrintLine(
+      "exposed communication",
+      absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
+                      report_text_cc::Percent(exposed)));
   for (const simulator::CommunicationReport& row : report.communication) {
     const absl::string_view separator = row.level.empty() ? "" : ", ";
-    PrintLine(absl::StrCat("  ", row.kind, separator, row.level),
-              absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
-                              ToString(Bytes(static_cast<int64_t>(row.bytes)))));
+    report_text_cc::PrintLine(
+        absl::StrCat("  ", row.kind, separator, row.level),
+        absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
+                        ToString(Bytes(static_cast<int64_t>(row.bytes)))));
   }
-  PrintLine("bubble", absl::StrCat(Percent(report.bubble_fraction),
-                                   BubbleParts(MeanOf(program, details.bubbles), step_s)));
-  PrintMemory(program, report);
+  report_text_cc::PrintLine("bubble", absl::StrCat(report_text_cc::Percent(report.bubble_fraction),
+                                                   report_text_cc::BubbleParts(
+                                                       MeanOf(program, details.bubbles), step_s)));
+  report_text_cc::PrintMemory(program, report);
   Bytes host_memory;
   for (int32_t i = 0; i < report.ranks.size(); ++i) {
     host_memory = std::max(host_memory, report.ranks[simulator::RankClassId(i)].host_memory);
   }
-  if (host_memory > Bytes(0)) PrintLine("host memory, a rank", ToString(host_memory));
-  PrintVersions(details);
-  PrintLine("bytes sent, reduced",
-            absl::StrCat(ToString(report.bytes_sent), ", ", ToString(report.bytes_reduced)));
-  PrintLine("simulated",
-            absl::StrFormat("%d tasks of %d rank classes in %.3f ms", report.simulated_tasks,
-                            report.ranks.size(), 1e3 * figures.wall_time_s));
+  if (host_memory > Bytes(0))
+    report_text_cc::PrintLine("host memory, a rank", ToString(host_memory));
+  report_text_cc::PrintVersions(details);
+  report_text_cc::PrintLine("bytes sent, reduced", absl::StrCat(ToString(report.bytes_sent), ", ",
+                                                                ToString(report.bytes_reduced)));
+  report_text_cc::PrintLine(
+      "simulated", absl::StrFormat("%d tasks of %d rank classes in %.3f ms", report.simulated_tasks,
+                                   report.ranks.size(), 1e3 * figures.wall_time_s));
 }
 
 }  // namespace orrery::tools

@@ -1,10 +1,10 @@
 #ifndef ORRERY_TOOLS_REPORT_TEXT_H_
 #define ORRERY_TOOLS_REPORT_TEXT_H_
 
-#include "simulator/program.h"
-#include "simulator/report.h"
-#include "simulator/report_details.h"
-#include "simulator/report_json.h"
+#include "simulator/program/program.h"
+#include "simulator/report/report.h"
+#include "simulator/report/report_details.h"
+#include "simulator/report/report_json.h"
 
 namespace orrery::tools {
 

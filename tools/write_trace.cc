@@ -4,11 +4,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "simulator/chrome_trace.h"
+#include "simulator/report/chrome_trace.h"
 #include "support/file.h"
 #include "tools/flags.h"
 
 namespace orrery::tools {
+namespace write_trace_cc {
 namespace {
 
 // `text` as one gzip member; the header has no time, so that the same text gives the same bytes.
@@ -32,6 +33,7 @@ absl::StatusOr<std::string> Gzip(const std::string& text) {
 }
 
 }  // namespace
+}  // namespace write_trace_cc
 
 absl::Status WriteTrace(const search::Run& run, const std::string& path) {
   return WriteTrace(run.program, run.trace, run.link_use.has_value() ? &*run.link_use : nullptr,
@@ -47,7 +49,7 @@ absl::Status WriteTrace(const simulator::Program& program, const simulator::Trac
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": the trace has more than 4 GiB; try fewer microbatches"));
   }
-  const absl::StatusOr<std::string> packed = Gzip(text.str());
+  const absl::StatusOr<std::string> packed = write_trace_cc::Gzip(text.str());
   return packed.ok() ? WriteFile(path, *packed) : packed.status();
 }
 

@@ -6,67 +6,25 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
-#include "transforms/microbatch.h"
-#include "transforms/plain_prices_test_util.h"
+#include "transforms/memory/zero.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
 
 namespace orrery::transforms {
+namespace parallel_test_cc {
 namespace {
 
-TEST(MakeMesh, HasItsFastestAxisLast) {
-  const ParallelDegrees degrees = {.dp = 2, .hp = 3, .pp = 4};
-  EXPECT_EQ(ir::ToString(MakeMesh(degrees).value()), "mesh(pp=4, dp=2, hp=3)");
-  ParallelDegrees distir = degrees;
-  distir.order = "pp,hp,dp";
-  EXPECT_EQ(ir::ToString(MakeMesh(distir).value()), "mesh(dp=2, hp=3, pp=4)");
-}
-
-// Axes cp and ep are there where they are used, after hp unless the order says otherwise.
-TEST(MakeMesh, HasFurtherAxesWhereTheyAreUsed) {
-  const auto mesh = [](const ParallelDegrees& degrees) {
-    return ir::ToString(MakeMesh(degrees).value());
-  };
-  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .cp = 5}), "mesh(pp=1, dp=2, cp=5, hp=3)");
-  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .cp = 5, .ep = 7}), "mesh(pp=1, dp=2, ep=7, cp=5, hp=3)");
-  EXPECT_EQ(mesh({.dp = 2, .hp = 3, .order = "hp,dp,pp,cp", .cp = 5, .ep = 7}),
-            "mesh(cp=5, pp=1, dp=2, ep=7, hp=3)");
-  EXPECT_EQ(mesh({.dp = 2, .order = "ep,cp,hp,dp,pp"}), "mesh(pp=1, dp=2, hp=1)");
-  EXPECT_EQ((ParallelDegrees{.dp = 2, .hp = 3, .pp = 5, .cp = 7, .ep = 11}.ranks()), 2310);
-}
-
-TEST(MakeMesh, SaysWhichDegreeMakesNoSense) {
-  const auto error = [](const ParallelDegrees& degrees) {
-    return std::string(MakeMesh(degrees).status().message());
-  };
-  EXPECT_EQ(error({.dp = 0}), "dp=0 hp=1 pp=1; wanted degrees from 1 to 16777216");
-  EXPECT_EQ(error({.hp = -2}), "dp=1 hp=-2 pp=1; wanted degrees from 1 to 16777216");
-  EXPECT_EQ(error({.pp = INT64_MAX}),
-            "dp=1 hp=1 pp=9223372036854775807; wanted degrees from 1 to 16777216");
-  EXPECT_EQ(error({.dp = 1 << 24, .hp = 1 << 24, .pp = 1 << 24}),
-            "dp=16777216 hp=16777216 pp=16777216; wanted at most 16777216 ranks");
-  EXPECT_EQ(error({.microbatches = 0}), "0 microbatches; wanted at least 1");
-  EXPECT_EQ(error({.dp = 2, .devices = {0, 1, 2}}), "got 3 devices for 2 ranks; wanted one each");
-  EXPECT_EQ(error({.cp = 0}), "dp=1 hp=1 pp=1 cp=0; wanted degrees from 1 to 16777216");
-  EXPECT_EQ(error({.dp = 1 << 20, .ep = 32}),
-            "dp=1048576 hp=1 pp=1 ep=32; wanted at most 16777216 ranks");
-  for (const char* order : {"", "hp,dp", "hp,dp,pp,dp", "hp,dp,pp,xp", "hp,hp,pp", "hp dp pp"}) {
-    EXPECT_EQ(error({.order = order}),
-              absl::StrCat("order '", order,
-                           "'; wanted dp, hp and pp once each, and cp and ep at most once, as in "
-                           "hp,dp,pp or hp,cp,ep,dp,pp (fastest first)"));
-  }
-}
-
 // Reason and detail of what cannot be done to the MLP of 4 layers of 6 and 12 samples.
-std::string WhyNot(const ParallelDegrees& degrees, const SpreadOptions& options = {}) {
+std::string WhyNot(const ParallelPlan& plan) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
-  const auto infeasible = AsInfeasible(ParallelTransform3d(step, degrees, options).status());
+  const auto infeasible = AsInfeasible(ParallelTransform3d(step, ByFlops(plan)).status());
   if (!infeasible.has_value()) return "feasible";
   return std::string(ToString(infeasible->reason)) + ": " + infeasible->detail;
 }
@@ -92,7 +50,7 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
             "divisibility: dp=4: dimension 0 of %x (6) does not divide");
   EXPECT_EQ(WhyNot({.hp = 4}), "divisibility: hp=4: dimension 1 of %w0 (6) does not divide");
   EXPECT_EQ(WhyNot({.pp = 3}), "feasible");
-  EXPECT_EQ(WhyNot({.pp = 3}, {.stages = {.equal_stages = true}}),
+  EXPECT_EQ(WhyNot({.pp = 3, .stages_by = StagesBy::kDistir}),
             "divisibility: 4 layers do not divide into 3 stages");
   EXPECT_EQ(WhyNot({.pp = 5}), "divisibility: 4 layers are too few for 5 stages");
   EXPECT_EQ(WhyNot({.microbatches = 5}),
@@ -104,13 +62,12 @@ TEST(ParallelTransform3d, SpreadsFurtherAxesByCostOnly) {
   EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
             "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
             "pins (--sharding auto)");
-  EXPECT_EQ(
-      ParallelTransform3d(step, {.hp = 2}, {.sharding = {.pins = {{"w0", 1}}}}).status().message(),
-      "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins "
-      "(--sharding auto)");
-  const ParallelDegrees degrees = {.dp = 2, .hp = 2, .ep = 3};
-  const PlainPrices prices(MakeMesh(degrees).value(), {});
-  const PipelinedStep spread = ParallelTransform3d(step, degrees, {.prices = &prices}).value();
+  EXPECT_EQ(ParallelTransform3d(step, {.hp = 2, .pins = {{"w0", 1}}}).status().message(),
+            "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins "
+            "(--sharding auto)");
+  const ParallelPlan plan = {.dp = 2, .hp = 2, .ep = 3};
+  const PlainPrices prices(MakeMesh(plan).value(), {});
+  const PipelinedStep spread = ParallelTransform3d(step, plan, {.prices = &prices}).value();
   EXPECT_THAT(ir::Print(spread.stages[0].forward.function),
               testing::HasSubstr("%x: f32[12@dp.ep,6"));
 }
@@ -151,12 +108,9 @@ TEST(ParallelTransform3d, PricesStagesOnTheMeshOfThePrices) {
   ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64}).value();
   const auto axes_of = [&](int64_t group) {
     const PricesOfAxes prices;
-    SpreadOptions options;
-    options.zero = {.stage = 3, .group = group};
-    options.stages.choice.by = StagesBy::kCost;
-    options.stages.choice.prices = &prices;
-    const auto parts =
-        ParallelTransform3d(step, {.dp = 4, .hp = 2, .pp = 2, .microbatches = 2}, options);
+    const ParallelPlan plan = {
+        .dp = 4, .hp = 2, .pp = 2, .microbatches = 2, .zero = 3, .zero_group = group};
+    const auto parts = ParallelTransform3d(step, plan, {.stages = {.prices = &prices}});
     EXPECT_TRUE(parts.ok()) << parts.status();
     EXPECT_EQ(parts->mesh.Find(kZeroAxis).has_value(), group > 0);
     return prices.axes();
@@ -174,9 +128,17 @@ TEST(ParallelTransform3d, RefusesAFunctionThatIsSpreadAlready) {
             "f is spread over mesh(dp=2) already; wanted a function of one device");
 }
 
+TEST(ParallelTransform3d, WantsADeviceOfEachRank) {
+  const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
+  EXPECT_EQ(ParallelTransform3d(step, {.dp = 2}, {.devices = {0, 1, 2}}).status().message(),
+            "got 3 devices for 2 ranks; wanted one each");
+  EXPECT_EQ(ParallelTransform3d(step, {.dp = 2}, {.devices = {5, 3}})->devices,
+            (std::vector<int32_t>{5, 3}));
+}
+
 TEST(ParallelTransform3d, GivesEveryFunctionTheWholeMesh) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
-  const PipelinedStep pipelined = ParallelTransform3d(step, {.dp = 2, .pp = 2}).value();
+  const PipelinedStep pipelined = ParallelTransform3d(step, ByFlops({.dp = 2, .pp = 2})).value();
   EXPECT_EQ(pipelined.stages.size(), 2u);
   for (const ir::Function& function : pipelined.Functions()) {
     EXPECT_EQ(function.mesh(), pipelined.mesh);
@@ -238,4 +200,5 @@ TEST(RemoveDeadOps, KeepsWhatOutputsNeed) {
 }
 
 }  // namespace
+}  // namespace parallel_test_cc
 }  // namespace orrery::transforms

@@ -1,5 +1,3 @@
-#include "transforms/pass.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,14 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/training_step.h"
+#include "transforms/pass_registry.h"
+#include "transforms/training/training_step.h"
 
 // What every pass of passes.def promises, and how passes are named. What each does is text, in
 // tests/cli/opt/.
 
 namespace orrery::transforms {
+namespace pass_test_cc {
 namespace {
 
 constexpr char kForward[] = R"(func @forward (
@@ -119,4 +119,5 @@ TEST(PositiveOption, WantsAWholeNumberOfAtLeastOne) {
 }
 
 }  // namespace
+}  // namespace pass_test_cc
 }  // namespace orrery::transforms

@@ -17,6 +17,7 @@
 // no dragonfly routes so, because it would load two of its narrowest links.)
 
 namespace orrery::cluster {
+namespace dragonfly_cc {
 namespace {
 
 struct Sizes {
@@ -111,6 +112,7 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
 }
 
 }  // namespace
+}  // namespace dragonfly_cc
 
 constinit const TopologyKind kDragonflyTopology = {
     .name = "dragonfly",
@@ -120,10 +122,10 @@ constinit const TopologyKind kDragonflyTopology = {
     .parameters = "levels",
     .spelling = SizeSpelling::kLevels,
     .example = "dragonfly:4x8x9@25GB/s",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
+    .check = dragonfly_cc::Check,
+    .link_count = dragonfly_cc::LinkCount,
+    .link_at = dragonfly_cc::LinkAt,
+    .append_route = dragonfly_cc::AppendRoute,
     .fewest_links = false,
 };
 

@@ -25,6 +25,7 @@
 // all messages to a device share one way down and unlike destinations spread over the switches.
 
 namespace orrery::cluster {
+namespace fat_tree_cc {
 namespace {
 
 // What holds at one height: a tree of height h has `reach` devices under it and `switches` at its
@@ -188,6 +189,7 @@ bool Reduces(const TopologyShape& shape, VertexId vertex) {
 }
 
 }  // namespace
+}  // namespace fat_tree_cc
 
 constinit const TopologyKind kFatTreeTopology = {
     .name = "fat_tree",
@@ -197,13 +199,13 @@ constinit const TopologyKind kFatTreeTopology = {
     .parameters = "levels",
     .spelling = SizeSpelling::kTree,
     .example = "fat-tree:1024@50GB/s,radix=64,oversubscription=2",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
-    .reduces = Reduces,
+    .check = fat_tree_cc::Check,
+    .link_count = fat_tree_cc::LinkCount,
+    .link_at = fat_tree_cc::LinkAt,
+    .append_route = fat_tree_cc::AppendRoute,
+    .path = fat_tree_cc::Path,
+    .bisection = fat_tree_cc::Bisection,
+    .reduces = fat_tree_cc::Reduces,
 };
 
 }  // namespace orrery::cluster

@@ -4,6 +4,7 @@
 // It reads `port` only. This is DistIR's uniform topology.
 
 namespace orrery::cluster {
+namespace fully_connected_cc {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
@@ -35,6 +36,7 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
 }
 
 }  // namespace
+}  // namespace fully_connected_cc
 
 constinit const TopologyKind kFullyConnectedTopology = {
     .name = "fully_connected",
@@ -42,12 +44,12 @@ constinit const TopologyKind kFullyConnectedTopology = {
     .parameters = "port",
     .spelling = SizeSpelling::kDevices,
     .example = "fully-connected:8@50GB/s",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
+    .check = fully_connected_cc::Check,
+    .link_count = fully_connected_cc::LinkCount,
+    .link_at = fully_connected_cc::LinkAt,
+    .append_route = fully_connected_cc::AppendRoute,
+    .path = fully_connected_cc::Path,
+    .bisection = fully_connected_cc::Bisection,
 };
 
 }  // namespace orrery::cluster

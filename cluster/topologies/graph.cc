@@ -6,6 +6,7 @@
 // always takes the same one, and pairs spread over them.
 
 namespace orrery::cluster {
+namespace graph_cc {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
@@ -20,14 +21,15 @@ Link LinkAt(const TopologyShape& shape, LinkNumber link) {
 }
 
 }  // namespace
+}  // namespace graph_cc
 
 constinit const TopologyKind kGraphTopology = {
     .name = "graph",
     .summary = "Any links, listed one by one; messages spread over the shortest routes.",
     .parameters = "graph",
-    .check = Check,
+    .check = graph_cc::Check,
     .link_count = [](const TopologyShape& shape) { return int64_t{shape.graph->links().size()}; },
-    .link_at = LinkAt,
+    .link_at = graph_cc::LinkAt,
     .append_route =
         [](const TopologyShape& shape, DeviceId from, DeviceId to, std::vector<LinkNumber>& route) {
           shape.graph->AppendRoute(from, to, route);

@@ -9,6 +9,7 @@
 #include "support/check.h"
 
 namespace orrery::cluster {
+namespace level_cc {
 namespace {
 
 // Of a ring, links 0 to size-1 lead up from each member, then as many lead down. Two members share
@@ -167,14 +168,15 @@ void ForEachDimension(std::span<const Level> levels, Visit visit) {
 }
 
 }  // namespace
+}  // namespace level_cc
 
-std::span<const LevelRule> AllLevelRules() { return kRules; }
+std::span<const LevelRule> AllLevelRules() { return level_cc::kRules; }
 
-const LevelRule& RuleOf(LevelKind kind) { return kRules[static_cast<size_t>(kind)]; }
+const LevelRule& RuleOf(LevelKind kind) { return level_cc::kRules[static_cast<size_t>(kind)]; }
 
 int64_t ProductLinkCount(std::span<const Level> levels) {
   int64_t count = 0;
-  ForEachDimension(levels, [&](const Dimension& dimension) {
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
     count = dimension.end_link();
     return false;
   });
@@ -183,7 +185,7 @@ int64_t ProductLinkCount(std::span<const Level> levels) {
 
 Link ProductLinkAt(std::span<const Level> levels, LinkNumber link) {
   Link row;
-  ForEachDimension(levels, [&](const Dimension& dimension) {
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
     if (link >= dimension.end_link()) return false;
     const int64_t line = (link - dimension.first_link) / dimension.line_links;
     const LineLink ends = dimension.rule->link_at(
@@ -198,7 +200,7 @@ Link ProductLinkAt(std::span<const Level> levels, LinkNumber link) {
 void AppendProductRoute(std::span<const Level> levels, DeviceId from, DeviceId to,
                         std::vector<LinkNumber>& route) {
   int64_t at = from.index();
-  ForEachDimension(levels, [&](const Dimension& dimension) {
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
     const LineLink ends = {dimension.MemberOf(at), dimension.MemberOf(to.index())};
     if (ends.from == ends.to) return false;
     const int64_t base = dimension.first_link + dimension.LineOf(at) * dimension.line_links;
@@ -211,7 +213,7 @@ void AppendProductRoute(std::span<const Level> levels, DeviceId from, DeviceId t
 PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to) {
   PathInfo path;
   bool is_first = true;
-  ForEachDimension(levels, [&](const Dimension& dimension) {
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
     const LineLink ends = {dimension.MemberOf(from.index()), dimension.MemberOf(to.index())};
     if (ends.from == ends.to) return false;
     const PathInfo& speed = dimension.level->speed;
@@ -248,7 +250,7 @@ std::optional<Bandwidth> BisectionOfLines(const TopologyShape& shape, int32_t cu
 
 bool ProductReduces(std::span<const Level> levels, VertexId vertex) {
   bool reduces = false;
-  ForEachDimension(levels, [&](const Dimension& dimension) {
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
     const bool found =
         vertex.index() >= dimension.first_switch && vertex.index() < dimension.end_switch();
     reduces = found && dimension.level->reduces;

@@ -24,6 +24,7 @@
 //         switch2 -nic- switch4 -nic- switch3          (switch0 and 1 are the nodes')
 
 namespace orrery::cluster {
+namespace nodes_cc {
 namespace {
 
 int32_t NodeCount(const TopologyShape& shape) { return shape.devices / shape.devices_per_node; }
@@ -147,6 +148,7 @@ bool Reduces(const TopologyShape& shape, VertexId vertex) {
 }
 
 }  // namespace
+}  // namespace nodes_cc
 
 constinit const TopologyKind kNodesTopology = {
     .name = "nodes",
@@ -158,13 +160,13 @@ constinit const TopologyKind kNodesTopology = {
         "nic_switch_reduces",
     .spelling = SizeSpelling::kNodes,
     .example = "nodes:4x8@450GB/s,nic=50GB/s",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
-    .reduces = Reduces,
+    .check = nodes_cc::Check,
+    .link_count = nodes_cc::LinkCount,
+    .link_at = nodes_cc::LinkAt,
+    .append_route = nodes_cc::AppendRoute,
+    .path = nodes_cc::Path,
+    .bisection = nodes_cc::Bisection,
+    .reduces = nodes_cc::Reduces,
 };
 
 }  // namespace orrery::cluster

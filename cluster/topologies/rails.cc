@@ -18,6 +18,7 @@
 // others two NICs and two spine links. A rail's spine link is one, of all its uplinks' bandwidth.
 
 namespace orrery::cluster {
+namespace rails_cc {
 namespace {
 
 int32_t Rails(const TopologyShape& shape) { return shape.devices_per_node; }
@@ -116,6 +117,7 @@ bool Reduces(const TopologyShape& shape, VertexId vertex) {
 }
 
 }  // namespace
+}  // namespace rails_cc
 
 constinit const TopologyKind kRailsTopology = {
     .name = "rails",
@@ -125,13 +127,13 @@ constinit const TopologyKind kRailsTopology = {
     .parameters = "devices_per_node port nic spine port_switch_reduces nic_switch_reduces",
     .spelling = SizeSpelling::kNodes,
     .example = "rails:16x8@450GB/s,nic=50GB/s,oversubscription=2",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
-    .reduces = Reduces,
+    .check = rails_cc::Check,
+    .link_count = rails_cc::LinkCount,
+    .link_at = rails_cc::LinkAt,
+    .append_route = rails_cc::AppendRoute,
+    .path = rails_cc::Path,
+    .bisection = rails_cc::Bisection,
+    .reduces = rails_cc::Reduces,
 };
 
 }  // namespace orrery::cluster

@@ -9,6 +9,7 @@
 //     device0 - device1 - device2 - device3 - (device0)
 
 namespace orrery::cluster {
+namespace ring_cc {
 namespace {
 
 Level Line(const TopologyShape& shape) {
@@ -49,6 +50,7 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 }
 
 }  // namespace
+}  // namespace ring_cc
 
 constinit const TopologyKind kRingTopology = {
     .name = "ring",
@@ -56,12 +58,12 @@ constinit const TopologyKind kRingTopology = {
     .parameters = "port one_way",
     .spelling = SizeSpelling::kDevices,
     .example = "ring:8@50GB/s,latency=500ns",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
+    .check = ring_cc::Check,
+    .link_count = ring_cc::LinkCount,
+    .link_at = ring_cc::LinkAt,
+    .append_route = ring_cc::AppendRoute,
+    .path = ring_cc::Path,
+    .bisection = ring_cc::Bisection,
 };
 
 }  // namespace orrery::cluster

@@ -9,6 +9,7 @@
 //          +------ switch0 ------+
 
 namespace orrery::cluster {
+namespace switch_cc {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
@@ -39,6 +40,7 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 }
 
 }  // namespace
+}  // namespace switch_cc
 
 constinit const TopologyKind kSwitchTopology = {
     .name = "switch",
@@ -46,12 +48,12 @@ constinit const TopologyKind kSwitchTopology = {
     .parameters = "port port_switch_reduces",
     .spelling = SizeSpelling::kDevices,
     .example = "switch:64@400GB/s",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .path = Path,
-    .bisection = Bisection,
+    .check = switch_cc::Check,
+    .link_count = switch_cc::LinkCount,
+    .link_at = switch_cc::LinkAt,
+    .append_route = switch_cc::AppendRoute,
+    .path = switch_cc::Path,
+    .bisection = switch_cc::Bisection,
     .reduces =
         [](const TopologyShape& shape, VertexId vertex) {
           return vertex.index() == shape.devices && shape.port_switch_reduces;

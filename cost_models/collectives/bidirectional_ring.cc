@@ -4,6 +4,7 @@
 // a link to each of its neighbours, both carry data both ways.
 
 namespace orrery::cost_models {
+namespace bidirectional_ring_cc {
 namespace {
 
 Rounds Emit(const CollectiveCall& call) {
@@ -19,6 +20,7 @@ Rounds Emit(const CollectiveCall& call) {
 bool IsWorthwhile(const CollectiveCall& call) { return !call.two_levels() || !call.grid.empty(); }
 
 }  // namespace
+}  // namespace bidirectional_ring_cc
 
 extern const CollectiveAlgorithm kBidirectionalRingCollective = {
     .name = "bidirectional-ring",
@@ -30,8 +32,8 @@ extern const CollectiveAlgorithm kBidirectionalRingCollective = {
               CollectiveKind::kAllGather},
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather},
-    .worthwhile = IsWorthwhile,
-    .rounds = Emit,
+    .worthwhile = bidirectional_ring_cc::IsWorthwhile,
+    .rounds = bidirectional_ring_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

@@ -7,6 +7,7 @@
 #include "cost_models/collectives/collective_algorithm.h"
 
 namespace orrery::cost_models {
+namespace bound_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -67,15 +68,19 @@ Duration Bound(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
 }
 
 }  // namespace
+}  // namespace bound_cc
 
 std::optional<Duration> BandwidthBound(CollectiveKind kind, Bytes size,
-                                       std::span<const DeviceId> group, int32_t ranks_a_node,
-                                       InNetwork in_network, const Topology& topology) {
-  if (group.size() > kMostRanks) return std::nullopt;
+                                       std::span<const cluster::DeviceId> group,
+                                       int32_t ranks_a_node, InNetwork in_network,
+                                       const cluster::Topology& topology) {
+  if (group.size() > bound_cc::kMostRanks) return std::nullopt;
   const auto a_node = static_cast<size_t>(ranks_a_node);
-  Duration bound = Bound(kind, size, group, 1, in_network.in_nodes || in_network.between, topology);
+  Duration bound =
+      bound_cc::Bound(kind, size, group, 1, in_network.in_nodes || in_network.between, topology);
   if (a_node > 1 && a_node < group.size()) {
-    bound = std::max(bound, Bound(kind, size, group, a_node, in_network.between, topology));
+    bound =
+        std::max(bound, bound_cc::Bound(kind, size, group, a_node, in_network.between, topology));
   }
   return bound;
 }

@@ -9,6 +9,7 @@
 #include "cost_models/collectives/choice.h"
 
 namespace orrery::cost_models {
+namespace bound_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -105,4 +106,5 @@ TEST(BandwidthBound, IsABound) {
 }
 
 }  // namespace
+}  // namespace bound_test_cc
 }  // namespace orrery::cost_models

@@ -12,6 +12,7 @@
 #include "support/status.h"
 
 namespace orrery::cost_models {
+namespace choice_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -113,6 +114,7 @@ void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
 }
 
 }  // namespace
+}  // namespace choice_cc
 
 absl::StatusOr<CollectiveChoice> CollectiveChoice::Parse(absl::string_view text) {
   CollectiveChoice choice;
@@ -128,7 +130,7 @@ absl::StatusOr<CollectiveChoice> CollectiveChoice::Parse(absl::string_view text)
     if (one_kind) {
       ORRERY_ASSIGN_OR_RETURN(const CollectiveKind kind, FindCollectiveKind(sides.first));
       if (algorithm != nullptr && !algorithm->kinds.contains(kind)) {
-        return NotFor(*algorithm, {.kind = kind});
+        return choice_cc::NotFor(*algorithm, {.kind = kind});
       }
       choice.algorithms_[static_cast<size_t>(kind)] = algorithm;
       continue;
@@ -141,16 +143,26 @@ absl::StatusOr<CollectiveChoice> CollectiveChoice::Parse(absl::string_view text)
   return choice;
 }
 
-absl::Status CheckGroup(std::span<const DeviceId> group, const Topology& topology) {
-  std::vector<DeviceId> sorted(group.begin(), group.end());
+std::string CollectiveChoice::ToString() const {
+  std::string text;
+  for (const CollectiveKindInfo& info : AllCollectiveKinds()) {
+    if (of(info.kind) == nullptr) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ",", info.name, "=", of(info.kind)->name);
+  }
+  return text.empty() ? "auto" : text;
+}
+
+absl::Status CheckGroup(std::span<const cluster::DeviceId> group,
+                        const cluster::Topology& topology) {
+  std::vector<cluster::DeviceId> sorted(group.begin(), group.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("device ", twice->index(), " stands twice in the group; wanted each once"));
   }
-  for (const DeviceId device : {sorted.empty() ? DeviceId(0) : sorted.front(),
-                                sorted.empty() ? DeviceId(0) : sorted.back()}) {
+  for (const cluster::DeviceId device : {sorted.empty() ? cluster::DeviceId(0) : sorted.front(),
+                                         sorted.empty() ? cluster::DeviceId(0) : sorted.back()}) {
     if (device.index() >= 0 && device.index() < topology.devices()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "device ", device.index(), " is not of the cluster; wanted 0 to ", topology.devices() - 1));
@@ -161,15 +173,16 @@ absl::Status CheckGroup(std::span<const DeviceId> group, const Topology& topolog
                                                  "; wanted at least two, as in 0-7 or 0,8,16"));
 }
 
-CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topology) {
-  const int32_t a_node = RanksANode(request.group, topology);
+CollectiveCall MakeCall(const CollectiveRequest& request, const cluster::Topology& topology) {
+  const int32_t a_node = choice_cc::RanksANode(request.group, topology);
   const auto k = static_cast<size_t>(a_node);
   return {.kind = request.kind,
           .size = request.size,
           .ranks = static_cast<int32_t>(request.group.size()),
           .ranks_a_node = a_node,
-          .node_reduces = k > 1 && NodesReduce(topology, request.group, k),
-          .fabric_reduces = k < request.group.size() && FabricReduces(topology, request.group, k),
+          .node_reduces = k > 1 && choice_cc::NodesReduce(topology, request.group, k),
+          .fabric_reduces =
+              k < request.group.size() && choice_cc::FabricReduces(topology, request.group, k),
           .linked = AllLinked(topology, request.group, a_node),
           .grid = GridOf(topology, request.group),
           .by_library = !topology.collective_profile().ideal(),
@@ -177,7 +190,7 @@ CollectiveCall MakeCall(const CollectiveRequest& request, const Topology& topolo
 }
 
 absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& request,
-                                                  const Topology& topology,
+                                                  const cluster::Topology& topology,
                                                   const CollectiveChoice& choice) {
   ORRERY_RETURN_IF_ERROR(CheckGroup(request.group, topology));
   ChosenCollective best{.group = {request.group.begin(), request.group.end()}};
@@ -189,13 +202,13 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
   best.call = MakeCall(ordered, topology);
   const CollectiveCall& call = best.call;
   if (const CollectiveAlgorithm* algorithm = choice.of(request.kind); algorithm != nullptr) {
-    if (!algorithm->Supports(call)) return NotFor(*algorithm, call);
-    Price(*algorithm, call, topology, best);
+    if (!algorithm->Supports(call)) return choice_cc::NotFor(*algorithm, call);
+    choice_cc::Price(*algorithm, call, topology, best);
     return best;
   }
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
     if (!algorithm->IsChosen(call)) continue;
-    Price(*algorithm, call, topology, best);
+    choice_cc::Price(*algorithm, call, topology, best);
   }
   if (best.algorithm != nullptr) return best;
   return absl::InvalidArgumentError(
@@ -203,14 +216,15 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
                    " ranks; wanted at most ", kMostRanksOfAllToAll));
 }
 
-Duration FastestTime(const CollectiveRequest& request, const Topology& topology,
+Duration FastestTime(const CollectiveRequest& request, const cluster::Topology& topology,
                      const CollectiveChoice& choice) {
   const absl::StatusOr<ChosenCollective> chosen = ChooseCollective(request, topology, choice);
   ORRERY_CHECK(chosen.ok()) << chosen.status().message();
   return chosen->time;
 }
 
-cluster::PathInfo SlowestHop(std::span<const DeviceId> group, const Topology& topology) {
+cluster::PathInfo SlowestHop(std::span<const cluster::DeviceId> group,
+                             const cluster::Topology& topology) {
   ORRERY_CHECK(group.size() >= 2) << "a group of " << group.size();
   cluster::PathInfo slowest = topology.Path(group.back(), group.front());
   for (size_t i = 1; i < group.size(); ++i) {

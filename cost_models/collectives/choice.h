@@ -27,6 +27,14 @@ class CollectiveChoice {
   const CollectiveAlgorithm* of(CollectiveKind kind) const {
     return algorithms_[static_cast<size_t>(kind)];
   }
+  /// "auto", or "all-reduce=ring,broadcast=tree", which Parse reads.
+  std::string ToString() const;
+
+  friend bool operator==(const CollectiveChoice&, const CollectiveChoice&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const CollectiveChoice& choice) {
+    return H::combine(std::move(h), choice.ToString());
+  }
 
  private:
   std::array<const CollectiveAlgorithm*, kCollectiveKindCount> algorithms_ = {};

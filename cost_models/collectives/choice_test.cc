@@ -5,6 +5,7 @@
 #include "cluster/cluster.h"
 
 namespace orrery::cost_models {
+namespace choice_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -185,4 +186,5 @@ TEST_F(SlowestHopTest, OneHopAcrossNodesSlowsTheRing) {
 TEST_F(SlowestHopTest, ADeviceAloneHasNoHop) { EXPECT_DEATH(Hop({3}), "a group of 1"); }
 
 }  // namespace
+}  // namespace choice_test_cc
 }  // namespace orrery::cost_models

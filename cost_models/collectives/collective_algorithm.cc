@@ -15,6 +15,7 @@ namespace orrery::cost_models {
 #include "cost_models/collectives.def"
 #undef ORRERY_COLLECTIVE
 
+namespace collective_algorithm_cc {
 namespace {
 
 constexpr std::array kAlgorithms = {
@@ -27,29 +28,33 @@ constexpr std::array kAlgorithms = {
 constexpr double kMaxChunks = 1024;
 
 }  // namespace
+}  // namespace collective_algorithm_cc
 
-std::span<const CollectiveAlgorithm* const> AllCollectiveAlgorithms() { return kAlgorithms; }
+std::span<const CollectiveAlgorithm* const> AllCollectiveAlgorithms() {
+  return collective_algorithm_cc::kAlgorithms;
+}
 
 absl::StatusOr<const CollectiveAlgorithm*> FindCollectiveAlgorithm(absl::string_view name) {
-  for (const CollectiveAlgorithm* algorithm : kAlgorithms) {
+  for (const CollectiveAlgorithm* algorithm : collective_algorithm_cc::kAlgorithms) {
     if (algorithm->name == name) return algorithm;
   }
   const auto append_name = [](std::string* out, const CollectiveAlgorithm* algorithm) {
     absl::StrAppend(out, algorithm->name);
   };
-  return absl::InvalidArgumentError(absl::StrCat("algorithm '", name,
-                                                 "' is unknown; wanted one of ",
-                                                 absl::StrJoin(kAlgorithms, ", ", append_name)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("algorithm '", name, "' is unknown; wanted one of ",
+                   absl::StrJoin(collective_algorithm_cc::kAlgorithms, ", ", append_name)));
 }
 
 int64_t PipelineChunks(const CollectiveCall& call, int64_t fill, double share) {
   const double latency = call.hop.latency.seconds();
   const auto rate = static_cast<double>(call.hop.rate.bytes_per_second());
   if (call.size == Bytes(0) || fill <= 0 || rate <= 0) return 1;
-  if (latency <= 0) return static_cast<int64_t>(kMaxChunks);
+  if (latency <= 0) return static_cast<int64_t>(collective_algorithm_cc::kMaxChunks);
   const double moved = static_cast<double>(call.size.count()) * share * static_cast<double>(fill);
   const double best = std::sqrt(moved / (rate * latency));
-  return static_cast<int64_t>(std::clamp(std::round(best), 1.0, kMaxChunks));
+  return static_cast<int64_t>(
+      std::clamp(std::round(best), 1.0, collective_algorithm_cc::kMaxChunks));
 }
 
 }  // namespace orrery::cost_models

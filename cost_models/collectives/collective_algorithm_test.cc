@@ -10,12 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cost_models/collectives/execution.h"
+#include "cost_models/collectives/execution_test_util.h"
 
 // What holds for every line of collectives.def: a new algorithm is tested here without an edit. And
 // for the known ones, how much is sent.
 
 namespace orrery::cost_models {
+namespace collective_algorithm_test_cc {
 namespace {
 
 using enum CollectiveKind;
@@ -345,4 +346,5 @@ TEST(FindCollectiveKind, ListsWhatThereIs) {
 }
 
 }  // namespace
+}  // namespace collective_algorithm_test_cc
 }  // namespace orrery::cost_models

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 
 namespace orrery::cost_models {
+namespace collective_kind_cc {
 namespace {
 
 Share Twice(int64_t n) { return {2 * (n - 1), n}; }
@@ -29,23 +30,24 @@ constexpr std::array<CollectiveKindInfo, kCollectiveKindCount> kKinds = {{
 }};
 
 }  // namespace
+}  // namespace collective_kind_cc
 
-std::span<const CollectiveKindInfo> AllCollectiveKinds() { return kKinds; }
+std::span<const CollectiveKindInfo> AllCollectiveKinds() { return collective_kind_cc::kKinds; }
 
 const CollectiveKindInfo& GetCollectiveKind(CollectiveKind kind) {
-  return kKinds[static_cast<size_t>(kind)];
+  return collective_kind_cc::kKinds[static_cast<size_t>(kind)];
 }
 
 absl::StatusOr<CollectiveKind> FindCollectiveKind(absl::string_view name) {
-  for (const CollectiveKindInfo& info : kKinds) {
+  for (const CollectiveKindInfo& info : collective_kind_cc::kKinds) {
     if (info.name == name) return info.kind;
   }
   const auto append_name = [](std::string* out, const CollectiveKindInfo& info) {
     absl::StrAppend(out, info.name);
   };
-  return absl::InvalidArgumentError(absl::StrCat("collective '", name,
-                                                 "' is unknown; wanted one of ",
-                                                 absl::StrJoin(kKinds, ", ", append_name)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("collective '", name, "' is unknown; wanted one of ",
+                   absl::StrJoin(collective_kind_cc::kKinds, ", ", append_name)));
 }
 
 }  // namespace orrery::cost_models

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "cost_models/collectives/collective_algorithm.h"
-#include "cost_models/collectives/execution.h"
+#include "cost_models/collectives/execution_test_util.h"
 
 namespace orrery::cost_models {
+namespace collective_kind_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -160,4 +161,5 @@ TEST(CollectiveKind, HasARootWhereOneRankIsUnlikeTheOthers) {
 }
 
 }  // namespace
+}  // namespace collective_kind_test_cc
 }  // namespace orrery::cost_models

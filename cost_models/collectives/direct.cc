@@ -3,6 +3,7 @@
 // Every rank sends to all that need what it has, all at once: one round, of an all-reduce two.
 
 namespace orrery::cost_models {
+namespace direct_cc {
 namespace {
 
 // From each rank to each other; part_of(from, to) is what goes.
@@ -91,6 +92,7 @@ bool IsWorthwhile(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace direct_cc
 
 extern const CollectiveAlgorithm kDirectCollective = {
     .name = "direct",
@@ -103,10 +105,10 @@ extern const CollectiveAlgorithm kDirectCollective = {
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll, CollectiveKind::kScatter,
                CollectiveKind::kGather, CollectiveKind::kSendReceive},
-    .worthwhile = IsWorthwhile,
-    .supports = Supports,
+    .worthwhile = direct_cc::IsWorthwhile,
+    .supports = direct_cc::Supports,
     .wanted = "at most 1024 ranks where all send to all",
-    .rounds = Emit,
+    .rounds = direct_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

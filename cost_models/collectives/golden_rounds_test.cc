@@ -12,6 +12,7 @@
 // [1,3) are parts 1 and 2, {1,3} are parts 1 and 3. The steps of a pipeline have a line each.
 
 namespace orrery::cost_models {
+namespace golden_rounds_test_cc {
 namespace {
 
 using enum CollectiveKind;
@@ -263,4 +264,5 @@ x1: hub2>0 [0,1); hub2>1 [1,2); hub2>2 [2,3); hub2>3 [3,4)
 }
 
 }  // namespace
+}  // namespace golden_rounds_test_cc
 }  // namespace orrery::cost_models

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace orrery::cost_models {
+namespace group_layout_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -60,10 +61,12 @@ bool FillBox(std::span<const DeviceId> group, const std::vector<Dimension>& dime
 }
 
 }  // namespace
+}  // namespace group_layout_cc
 
-bool AllLinked(const Topology& topology, std::span<const DeviceId> group, int32_t a_node) {
+bool AllLinked(const cluster::Topology& topology, std::span<const cluster::DeviceId> group,
+               int32_t a_node) {
   const size_t each = a_node > 1 ? static_cast<size_t>(a_node) : group.size();
-  if (each > kMostLinked) return false;
+  if (each > group_layout_cc::kMostLinked) return false;
   std::vector<cluster::LinkNumber> route;
   for (size_t from = 0; from < group.size(); ++from) {
     const size_t first = from / each * each;
@@ -77,12 +80,14 @@ bool AllLinked(const Topology& topology, std::span<const DeviceId> group, int32_
   return true;
 }
 
-std::vector<int32_t> GridOf(const Topology& topology, std::span<const DeviceId> group) {
+std::vector<int32_t> GridOf(const cluster::Topology& topology,
+                            std::span<const cluster::DeviceId> group) {
   if (!topology.kind().grid) return {};
-  const std::vector<Dimension> dimensions = DimensionsOf(topology, group);
-  if (!FillBox(group, dimensions)) return {};
+  const std::vector<group_layout_cc::Dimension> dimensions =
+      group_layout_cc::DimensionsOf(topology, group);
+  if (!group_layout_cc::FillBox(group, dimensions)) return {};
   std::vector<int32_t> sides;
-  for (const Dimension& dimension : dimensions) {
+  for (const group_layout_cc::Dimension& dimension : dimensions) {
     const auto side = static_cast<int32_t>(dimension.taken.size());
     if (side > 1) sides.push_back(side);
   }

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 
 namespace orrery::cost_models {
+namespace group_layout_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -94,4 +95,5 @@ TEST(AllLinked, AsksWithinNodes) {
 }
 
 }  // namespace
+}  // namespace group_layout_test_cc
 }  // namespace orrery::cost_models

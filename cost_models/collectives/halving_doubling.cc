@@ -7,6 +7,7 @@
 // power of two hand their data to a partner before, and are handed the result after.
 
 namespace orrery::cost_models {
+namespace halving_doubling_cc {
 namespace {
 
 // Places 0 to m-1 take part, in the order of the bits of their ranks read backwards: then what a
@@ -113,6 +114,7 @@ class HalvingDoubling {
 Rounds Emit(const CollectiveCall& call) { return HalvingDoubling(call).Emit(); }
 
 }  // namespace
+}  // namespace halving_doubling_cc
 
 extern const CollectiveAlgorithm kHalvingDoublingCollective = {
     .name = "halving-doubling",
@@ -121,7 +123,7 @@ extern const CollectiveAlgorithm kHalvingDoublingCollective = {
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
               CollectiveKind::kAllGather, CollectiveKind::kBarrier},
     .chosen = {},
-    .rounds = Emit,
+    .rounds = halving_doubling_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

@@ -6,6 +6,7 @@
 // l is responsible for those of all nodes.
 
 namespace orrery::cost_models {
+namespace hierarchical_cc {
 namespace {
 
 enum class Level : uint8_t { kWithin, kAcross };
@@ -73,6 +74,7 @@ Rounds Emit(const CollectiveCall& call) {
 bool Supports(const CollectiveCall& call) { return call.two_levels(); }
 
 }  // namespace
+}  // namespace hierarchical_cc
 
 extern const CollectiveAlgorithm kHierarchicalCollective = {
     .name = "hierarchical",
@@ -83,9 +85,9 @@ extern const CollectiveAlgorithm kHierarchicalCollective = {
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather},
     .worthwhile = [](const CollectiveCall& call) { return call.linked; },
-    .supports = Supports,
+    .supports = hierarchical_cc::Supports,
     .wanted = "several nodes of several ranks, equally many of each node, node by node",
-    .rounds = Emit,
+    .rounds = hierarchical_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

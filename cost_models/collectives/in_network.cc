@@ -7,6 +7,7 @@
 // Parts and who is responsible for them are as in hierarchical.cc.
 
 namespace orrery::cost_models {
+namespace in_network_cc {
 namespace {
 
 class InNetwork {
@@ -118,6 +119,7 @@ bool Supports(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace in_network_cc
 
 extern const CollectiveAlgorithm kInNetworkCollective = {
     .name = "in-network",
@@ -127,9 +129,9 @@ extern const CollectiveAlgorithm kInNetworkCollective = {
               CollectiveKind::kAllGather, CollectiveKind::kBarrier},
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather},
-    .supports = Supports,
+    .supports = in_network_cc::Supports,
     .wanted = "switches that reduce in every node (or, with one rank a node, between nodes)",
-    .rounds = Emit,
+    .rounds = in_network_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

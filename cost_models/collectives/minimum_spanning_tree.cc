@@ -7,6 +7,7 @@
 // reduce and a broadcast.
 
 namespace orrery::cost_models {
+namespace minimum_spanning_tree_cc {
 namespace {
 
 // Rank r of the tree sends down to r + distance, all parts or those of the ranks below it.
@@ -48,6 +49,7 @@ Rounds Emit(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace minimum_spanning_tree_cc
 
 extern const CollectiveAlgorithm kMinimumSpanningTreeCollective = {
     .name = "minimum-spanning-tree",
@@ -56,7 +58,7 @@ extern const CollectiveAlgorithm kMinimumSpanningTreeCollective = {
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast, CollectiveKind::kReduce,
               CollectiveKind::kScatter, CollectiveKind::kGather, CollectiveKind::kBarrier},
     .chosen = {CollectiveKind::kBarrier},
-    .rounds = Emit,
+    .rounds = minimum_spanning_tree_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

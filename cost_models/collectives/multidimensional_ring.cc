@@ -14,6 +14,7 @@
 // first the lowest digit; backwards, by the coordinates from the far end.
 
 namespace orrery::cost_models {
+namespace multidimensional_ring_cc {
 namespace {
 
 class Channel {
@@ -144,6 +145,7 @@ bool Supports(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace multidimensional_ring_cc
 
 extern const CollectiveAlgorithm kMultidimensionalRingCollective = {
     .name = "multidimensional-ring",
@@ -155,9 +157,9 @@ extern const CollectiveAlgorithm kMultidimensionalRingCollective = {
               CollectiveKind::kAllGather},
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather},
-    .supports = Supports,
+    .supports = multidimensional_ring_cc::Supports,
     .wanted = "all devices of a box of a torus, mesh or product, of two dimensions at least",
-    .rounds = Emit,
+    .rounds = multidimensional_ring_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

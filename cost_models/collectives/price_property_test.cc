@@ -15,6 +15,7 @@
 // What holds of prices whatever the topology, the kind and the algorithm.
 
 namespace orrery::cost_models {
+namespace price_property_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -232,4 +233,5 @@ TEST(Loads, OfTwoGroupsAddUp) {
 }
 
 }  // namespace
+}  // namespace price_property_test_cc
 }  // namespace orrery::cost_models

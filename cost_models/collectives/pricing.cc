@@ -9,6 +9,7 @@
 #include "support/check.h"
 
 namespace orrery::cost_models {
+namespace pricing_cc {
 namespace {
 
 using Wide = unsigned __int128;
@@ -123,6 +124,7 @@ Stream StreamOf(const RoundsCost& cost, const cluster::CollectiveProtocol& proto
 }
 
 }  // namespace
+}  // namespace pricing_cc
 
 const cluster::CollectiveProtocol& IdealProtocol() {
   static const cluster::CollectiveProtocol& ideal = *new cluster::CollectiveProtocol;
@@ -132,35 +134,37 @@ const cluster::CollectiveProtocol& IdealProtocol() {
 Duration TimeOf(const RoundsCost& cost, Bytes size, const cluster::CollectiveProtocol& protocol) {
   if (!protocol.ideal()) {
     return LatencyOf(cost.steps, protocol) +
-           TimeOfParts(StreamOf(cost, protocol).terms, size, cost.parts_a_size);
+           pricing_cc::TimeOfParts(pricing_cc::StreamOf(cost, protocol).terms, size,
+                                   cost.parts_a_size);
   }
   Duration latency;
-  std::vector<RateParts> sum;
+  std::vector<pricing_cc::RateParts> sum;
   for (const RoundCost& round : cost.rounds) {
     const RoundCandidate* slowest = nullptr;
     for (const RoundCandidate& candidate : round.candidates) {
-      if (slowest == nullptr || Seconds(candidate, size, cost.parts_a_size) >
-                                    Seconds(*slowest, size, cost.parts_a_size)) {
+      if (slowest == nullptr || pricing_cc::Seconds(candidate, size, cost.parts_a_size) >
+                                    pricing_cc::Seconds(*slowest, size, cost.parts_a_size)) {
         slowest = &candidate;
       }
     }
     if (slowest == nullptr) continue;
     latency += slowest->latency * round.repeat;
-    AddParts(slowest->rate, slowest->parts * round.repeat, sum);
+    pricing_cc::AddParts(slowest->rate, slowest->parts * round.repeat, sum);
   }
-  return latency + TimeOfParts(sum, size, cost.parts_a_size);
+  return latency + pricing_cc::TimeOfParts(sum, size, cost.parts_a_size);
 }
 
 CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
                       const cluster::CollectiveProtocol& protocol) {
   const Duration time = TimeOf(cost, size, protocol);
-  const auto [sum, parts] = StreamOf(cost, protocol);
+  const auto [sum, parts] = pricing_cc::StreamOf(cost, protocol);
   CollectiveFlow flow{.rate = Bandwidth(1), .latency = time};
   if (parts == 0 || size == Bytes(0)) return flow;
-  const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(parts);
-  const auto divisor = static_cast<Wide>(cost.parts_a_size);
-  const Duration streaming = TimeOfParts(sum, size, cost.parts_a_size);
-  constexpr auto kMost = static_cast<Wide>(std::numeric_limits<int64_t>::max());
+  const pricing_cc::Wide moved =
+      static_cast<pricing_cc::Wide>(size.count()) * static_cast<pricing_cc::Wide>(parts);
+  const auto divisor = static_cast<pricing_cc::Wide>(cost.parts_a_size);
+  const Duration streaming = pricing_cc::TimeOfParts(sum, size, cost.parts_a_size);
+  constexpr auto kMost = static_cast<pricing_cc::Wide>(std::numeric_limits<int64_t>::max());
   // One rate: whole numbers that give the time exactly. A fraction of a byte is not scaled away: a
   // unit of rate must be a byte, or others that share a link would not get what is fair.
   if (sum.size() == 1 && moved % divisor == 0 && moved / divisor <= kMost) {
@@ -175,7 +179,8 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
   const double a_part = part_bytes / static_cast<double>(flow.size.count());
-  const double useful = std::max({protocol.rate, protocol.rate_between_nodes, kLeastUsefulShare});
+  const double useful =
+      std::max({protocol.rate, protocol.rate_between_nodes, pricing_cc::kLeastUsefulShare});
   for (const LinkVolume& volume : cost.volumes) {
     flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part / useful});
   }

@@ -13,6 +13,7 @@
 #include "cost_models/collectives/pricing_test_util.h"
 
 namespace orrery::cost_models {
+namespace pricing_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -282,4 +283,5 @@ TEST(PriceOn, GrowsWithSizeAndSlowerPaths) {
 }
 
 }  // namespace
+}  // namespace pricing_test_cc
 }  // namespace orrery::cost_models

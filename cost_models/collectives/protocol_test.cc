@@ -18,6 +18,7 @@
 // over all algorithms, kinds, machines and sizes.
 
 namespace orrery::cost_models {
+namespace protocol_test_cc {
 namespace {
 
 using cluster::CollectiveProtocol;
@@ -251,4 +252,5 @@ TEST(ProtocolProperty, GroupsApartDoNotSlowEachOther) {
 }
 
 }  // namespace
+}  // namespace protocol_test_cc
 }  // namespace orrery::cost_models

@@ -10,6 +10,7 @@
 //     ring 1: node 0 by rank 1 2 3 0, then node 1 by rank 0 3 2 1, …
 
 namespace orrery::cost_models {
+namespace ring_cc {
 namespace {
 
 RingOrder ChannelOrder(const CollectiveCall& call, int32_t channel) {
@@ -80,12 +81,13 @@ bool Supports(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace ring_cc
 
 std::vector<RingOrder> RingChannels(const CollectiveCall& call) {
   std::vector<RingOrder> orders;
   const int32_t channels = call.two_levels() ? call.ranks_a_node : 1;
   for (int32_t channel = 0; channel < channels; ++channel) {
-    orders.push_back(ChannelOrder(call, channel));
+    orders.push_back(ring_cc::ChannelOrder(call, channel));
   }
   return orders;
 }
@@ -140,9 +142,9 @@ extern const CollectiveAlgorithm kRingCollective = {
               CollectiveKind::kReduce},
     .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                CollectiveKind::kAllGather, CollectiveKind::kBroadcast, CollectiveKind::kReduce},
-    .supports = Supports,
+    .supports = ring_cc::Supports,
     .wanted = "at most 1024 ranks for an all-to-all",
-    .rounds = Emit,
+    .rounds = ring_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

@@ -10,6 +10,7 @@
 // What the rounds of a collective load, counted link by link.
 
 namespace orrery::cost_models {
+namespace round_counter_cc {
 namespace {
 
 using cluster::LinkNumber;
@@ -201,14 +202,15 @@ class RoundCounter {
 };
 
 }  // namespace
+}  // namespace round_counter_cc
 
-RoundsCost CostOf(const Topology& topology, std::span<const DeviceGroup> groups,
+RoundsCost CostOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
                   const Rounds& rounds) {
   for (const DeviceGroup group : groups) {
     ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
   }
   ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
-  return RoundCounter(topology, groups, rounds).Count();
+  return round_counter_cc::RoundCounter(topology, groups, rounds).Count();
 }
 
 }  // namespace orrery::cost_models

@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 namespace orrery::cost_models {
+namespace rounds_cc {
 namespace {
 
 // Dividend over a positive divisor, rounded down, and up.
@@ -15,12 +16,13 @@ int64_t Floor(int64_t dividend, int64_t divisor) {
 int64_t Ceiling(int64_t dividend, int64_t divisor) { return -Floor(-dividend, divisor); }
 
 }  // namespace
+}  // namespace rounds_cc
 
 int64_t ActiveRepetitions(const Transfer& transfer, const Round& round, int64_t parts) {
   if (!round.pipelined) return round.repeat;
   ORRERY_CHECK(round.shift > 0 && transfer.parts == 1) << "a pipeline that does not move on";
-  const int64_t begin = Ceiling(-transfer.first_part, round.shift);
-  const int64_t end = Ceiling(parts - transfer.first_part, round.shift);
+  const int64_t begin = rounds_cc::Ceiling(-transfer.first_part, round.shift);
+  const int64_t end = rounds_cc::Ceiling(parts - transfer.first_part, round.shift);
   return std::max<int64_t>(0, std::min(end, round.repeat) - std::max<int64_t>(begin, 0));
 }
 

@@ -7,8 +7,9 @@
 #include "cost_models/collectives/collective_kind.h"
 
 // A collective as data: which rank sends which parts of the data to whom, round after round. From
-// it come the time on any topology (pricing.h), the flows of a simulation (lowering/transfers.h),
-// and, executed symbolically, the proof that every rank ends up with its data.
+// it come the time on any topology (pricing.h), the flows of a simulation
+// (lowering/network/transfers.h), and, executed symbolically, the proof that every rank ends up
+// with its data.
 //
 // A rank begins a round when it has sent and received everything of the rounds before; what it
 // sends is what it held then. A transfer begins when both its ranks have begun its round.

@@ -12,12 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cost_models/collectives/collective_algorithm.h"
-#include "cost_models/collectives/execution.h"
+#include "cost_models/collectives/execution_test_util.h"
 
 // Rounds as a data type: what a repetition moves, and what holds for the rounds of every algorithm.
 // That they do what the collective wants is proven in collective_algorithm_test.cc.
 
 namespace orrery::cost_models {
+namespace rounds_test_cc {
 namespace {
 
 using enum CollectiveKind;
@@ -241,4 +242,5 @@ TEST(AllRounds, AreAsManyAsPublished) {
 }
 
 }  // namespace
+}  // namespace rounds_test_cc
 }  // namespace orrery::cost_models

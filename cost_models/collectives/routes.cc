@@ -3,6 +3,7 @@
 #include "support/check.h"
 
 namespace orrery::cost_models {
+namespace routes_cc {
 namespace {
 
 // A rank that `rank` meets at that hub: the next of its node, or the one in its place of the next
@@ -18,6 +19,7 @@ int32_t Opposite(int32_t rank, int32_t hub, int32_t ranks, int32_t ranks_a_node)
 std::ptrdiff_t Middle(size_t links) { return static_cast<std::ptrdiff_t>(links / 2); }
 
 }  // namespace
+}  // namespace routes_cc
 
 cluster::VertexId MiddleSwitch(const cluster::Topology& topology, cluster::DeviceId from,
                                cluster::DeviceId to) {
@@ -25,7 +27,7 @@ cluster::VertexId MiddleSwitch(const cluster::Topology& topology, cluster::Devic
   topology.AppendRoute(from, to, route);
   if (route.empty() || route.size() % 2 != 0) return cluster::VertexId();
   const cluster::VertexId middle =
-      topology.LinkAt(route[static_cast<size_t>(Middle(route.size()) - 1)]).to;
+      topology.LinkAt(route[static_cast<size_t>(routes_cc::Middle(route.size()) - 1)]).to;
   return middle.index() >= topology.devices() ? middle : cluster::VertexId();
 }
 
@@ -39,12 +41,12 @@ void AppendTransferRoute(const cluster::Topology& topology,
   }
   const bool up = IsHub(transfer.to);
   const int32_t rank = up ? transfer.from : transfer.to;
-  const int32_t opposite = Opposite(rank, up ? transfer.to : transfer.from,
-                                    static_cast<int32_t>(group.size()), ranks_a_node);
+  const int32_t opposite = routes_cc::Opposite(rank, up ? transfer.to : transfer.from,
+                                               static_cast<int32_t>(group.size()), ranks_a_node);
   const size_t begin = route.size();
   topology.AppendRoute(device(up ? rank : opposite), device(up ? opposite : rank), route);
   const auto first = route.begin() + static_cast<std::ptrdiff_t>(begin);
-  const auto middle = first + Middle(route.size() - begin);
+  const auto middle = first + routes_cc::Middle(route.size() - begin);
   if (up) {
     route.erase(middle, route.end());
   } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 namespace orrery::cost_models {
+namespace steps_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -91,6 +92,7 @@ class StepCounter {
 };
 
 }  // namespace
+}  // namespace steps_cc
 
 int32_t DevicesANode(const cluster::Topology& topology) {
   const cluster::TopologyShape& shape = topology.shape();
@@ -98,7 +100,7 @@ int32_t DevicesANode(const cluster::Topology& topology) {
   return shape.levels[0].size;
 }
 
-bool LeavesNode(const cluster::Topology& topology, std::span<const DeviceId> group,
+bool LeavesNode(const cluster::Topology& topology, std::span<const cluster::DeviceId> group,
                 const Rounds& rounds, const Transfer& transfer) {
   const int32_t fabric = Hub(rounds.ranks / rounds.ranks_a_node);
   if (transfer.from == fabric || transfer.to == fabric) return true;
@@ -108,9 +110,9 @@ bool LeavesNode(const cluster::Topology& topology, std::span<const DeviceId> gro
          group[static_cast<size_t>(transfer.to)].index() / a_node;
 }
 
-StepCount CountSteps(const cluster::Topology& topology, std::span<const DeviceId> group,
+StepCount CountSteps(const cluster::Topology& topology, std::span<const cluster::DeviceId> group,
                      const Rounds& rounds) {
-  return StepCounter(topology, group, rounds).Count();
+  return steps_cc::StepCounter(topology, group, rounds).Count();
 }
 
 Duration LatencyOf(const StepCount& steps, const cluster::CollectiveProtocol& protocol) {

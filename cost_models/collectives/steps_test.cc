@@ -13,6 +13,7 @@
 #include "cost_models/collectives/choice.h"
 
 namespace orrery::cost_models {
+namespace steps_test_cc {
 namespace {
 
 using cluster::DeviceId;
@@ -128,4 +129,5 @@ TEST(LatencyOf, IsStartAndSteps) {
 }
 
 }  // namespace
+}  // namespace steps_test_cc
 }  // namespace orrery::cost_models

@@ -11,6 +11,7 @@
 // told apart, every rank is one; and in one node, unless a communication library does it.
 
 namespace orrery::cost_models {
+namespace tree_cc {
 namespace {
 
 // In-order numbering: the lowest set bit of a rank is its height. Parent of `rank` in a tree whose
@@ -132,6 +133,7 @@ Rounds Emit(const CollectiveCall& call) {
 }
 
 }  // namespace
+}  // namespace tree_cc
 
 extern const CollectiveAlgorithm kTreeCollective = {
     .name = "tree",
@@ -141,7 +143,7 @@ extern const CollectiveAlgorithm kTreeCollective = {
     .source = "Sanders, Speck & Träff 2009; NCCL 2.4 (trees over nodes, chains within)",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBarrier},
     .chosen = {CollectiveKind::kAllReduce},
-    .rounds = Emit,
+    .rounds = tree_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

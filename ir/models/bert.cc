@@ -6,6 +6,7 @@
 // tokens see each other, and a head on top: a class for each sample, or a word for each token.
 
 namespace orrery::ir {
+namespace bert_cc {
 namespace {
 
 constexpr ModelKey kKeys[] = {
@@ -148,14 +149,15 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 }
 
 }  // namespace
+}  // namespace bert_cc
 
 extern constinit const ModelInfo kBertModel = {
     .name = "bert",
     .summary =
         "an encoder-only transformer with a head that classifies samples, or tokens as words",
-    .keys = kKeys,
+    .keys = bert_cc::kKeys,
     .default_batch = 32,
-    .build = Build,
+    .build = bert_cc::Build,
 };
 
 }  // namespace orrery::ir

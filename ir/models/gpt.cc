@@ -8,6 +8,7 @@
 // own. With experts Mixtral (Jiang et al. 2024).
 
 namespace orrery::ir {
+namespace gpt_cc {
 namespace {
 
 constexpr ModelKey kKeys[] = {
@@ -272,13 +273,14 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 }
 
 }  // namespace
+}  // namespace gpt_cc
 
 extern constinit const ModelInfo kGptModel = {
     .name = "gpt",
     .summary = "a decoder-only transformer: GPT, Llama, Mixtral; loss: cross-entropy of each token",
-    .keys = kKeys,
+    .keys = gpt_cc::kKeys,
     .default_batch = 8,
-    .build = Build,
+    .build = gpt_cc::Build,
 };
 
 }  // namespace orrery::ir

@@ -40,6 +40,7 @@ absl::StatusOr<Function> Mlp(const MlpShape& shape) {
   return std::move(b).Finalize();
 }
 
+namespace mlp_cc {
 namespace {
 
 // dim·dim and dim·batch elements of 8 bytes stay below the 2^60 bytes that a tensor may have.
@@ -56,13 +57,14 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 }
 
 }  // namespace
+}  // namespace mlp_cc
 
 extern constinit const ModelInfo kMlpModel = {
     .name = "mlp",
     .summary = "a training step of matrix products with ReLU, and a squared-error loss",
-    .keys = kKeys,
+    .keys = mlp_cc::kKeys,
     .default_batch = 8192,
-    .build = Build,
+    .build = mlp_cc::Build,
 };
 
 }  // namespace orrery::ir

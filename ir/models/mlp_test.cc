@@ -6,10 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 
 namespace orrery::ir {
+namespace mlp_test_cc {
 namespace {
 
 // What the notebook's mlp(batch_size=64, …=16, num_hidden_layers=2) writes: its wA and wB are w0
@@ -75,4 +76,5 @@ TEST(Mlp, RefusesShapesThatAreNone) {
 }
 
 }  // namespace
+}  // namespace mlp_test_cc
 }  // namespace orrery::ir

@@ -11,6 +11,7 @@ namespace orrery::ir {
 #include "ir/models/models.def"
 #undef ORRERY_MODEL
 
+namespace model_cc {
 namespace {
 
 constexpr std::array kModels = {
@@ -26,10 +27,11 @@ constexpr ModelPreset kPresets[] = {
 };
 
 }  // namespace
+}  // namespace model_cc
 
-std::span<const ModelInfo* const> AllModels() { return kModels; }
+std::span<const ModelInfo* const> AllModels() { return model_cc::kModels; }
 
-std::span<const ModelPreset> AllPresets() { return kPresets; }
+std::span<const ModelPreset> AllPresets() { return model_cc::kPresets; }
 
 int64_t ModelValues::Int(absl::string_view key) const {
   ORRERY_CHECK(Has(key)) << key;

@@ -7,6 +7,7 @@
 // stride, as torchvision has it.
 
 namespace orrery::ir {
+namespace resnet_cc {
 namespace {
 
 constexpr ModelKey kKeys[] = {
@@ -122,13 +123,14 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 }
 
 }  // namespace
+}  // namespace resnet_cc
 
 extern constinit const ModelInfo kResNetModel = {
     .name = "resnet",
     .summary = "a residual convolutional network that classifies images",
-    .keys = kKeys,
+    .keys = resnet_cc::kKeys,
     .default_batch = 256,
-    .build = Build,
+    .build = resnet_cc::Build,
 };
 
 }  // namespace orrery::ir

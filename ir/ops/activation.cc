@@ -9,6 +9,7 @@
 // gradient keeps is what it keeps in PyTorch, so that memory is as it is there.
 
 namespace orrery::ir {
+namespace activation_cc {
 namespace {
 
 using P = const UnaryParameters&;
@@ -166,23 +167,25 @@ constexpr OpInfo Record() {
 }
 
 }  // namespace
+}  // namespace activation_cc
 
-std::span<const UnaryFunction> ActivationFunctions() { return kFunctions; }
+std::span<const UnaryFunction> ActivationFunctions() { return activation_cc::kFunctions; }
 
-extern const OpInfo kCeluOp = Record<Row("Celu")>();
-extern const OpInfo kClipOp = Record<Row("Clip")>();
-extern const OpInfo kEluOp = Record<Row("Elu")>();
-extern const OpInfo kGeluOp = Record<Row("Gelu")>();
-extern const OpInfo kHardSigmoidOp = Record<Row("HardSigmoid")>();
-extern const OpInfo kHardSwishOp = Record<Row("HardSwish")>();
-extern const OpInfo kLeakyReluOp = Record<Row("LeakyRelu")>();
-extern const OpInfo kMishOp = Record<Row("Mish")>();
-extern const OpInfo kSeluOp = Record<Row("Selu")>();
-extern const OpInfo kShrinkOp = Record<Row("Shrink")>();
-extern const OpInfo kSigmoidOp = Record<Row("Sigmoid")>();
-extern const OpInfo kSiluOp = Record<Row("Silu")>();
-extern const OpInfo kSoftplusOp = Record<Row("Softplus")>();
-extern const OpInfo kSoftsignOp = Record<Row("Softsign")>();
-extern const OpInfo kThresholdedReluOp = Record<Row("ThresholdedRelu")>();
+extern const OpInfo kCeluOp = activation_cc::Record<activation_cc::Row("Celu")>();
+extern const OpInfo kClipOp = activation_cc::Record<activation_cc::Row("Clip")>();
+extern const OpInfo kEluOp = activation_cc::Record<activation_cc::Row("Elu")>();
+extern const OpInfo kGeluOp = activation_cc::Record<activation_cc::Row("Gelu")>();
+extern const OpInfo kHardSigmoidOp = activation_cc::Record<activation_cc::Row("HardSigmoid")>();
+extern const OpInfo kHardSwishOp = activation_cc::Record<activation_cc::Row("HardSwish")>();
+extern const OpInfo kLeakyReluOp = activation_cc::Record<activation_cc::Row("LeakyRelu")>();
+extern const OpInfo kMishOp = activation_cc::Record<activation_cc::Row("Mish")>();
+extern const OpInfo kSeluOp = activation_cc::Record<activation_cc::Row("Selu")>();
+extern const OpInfo kShrinkOp = activation_cc::Record<activation_cc::Row("Shrink")>();
+extern const OpInfo kSigmoidOp = activation_cc::Record<activation_cc::Row("Sigmoid")>();
+extern const OpInfo kSiluOp = activation_cc::Record<activation_cc::Row("Silu")>();
+extern const OpInfo kSoftplusOp = activation_cc::Record<activation_cc::Row("Softplus")>();
+extern const OpInfo kSoftsignOp = activation_cc::Record<activation_cc::Row("Softsign")>();
+extern const OpInfo kThresholdedReluOp =
+    activation_cc::Record<activation_cc::Row("ThresholdedRelu")>();
 
 }  // namespace orrery::ir

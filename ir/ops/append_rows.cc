@@ -5,6 +5,7 @@
 // A cache of keys or values with the rows of the next positions appended, in one kernel.
 
 namespace orrery::ir {
+namespace append_rows_cc {
 namespace {
 
 absl::Status InferAppendRows(const OpTypes& op, TypeList& results) {
@@ -70,15 +71,16 @@ absl::Status AppendRowsGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace append_rows_cc
 
 extern const OpInfo kAppendRowsOp = {
     .name = "AppendRows",
     .summary = "past [batch,heads,rows,width] with the rows of x [batch,more,heads width] appended",
     .operands = 2,
-    .infer = InferAppendRows,
-    .sharding = AppendRowsSharding,
-    .evaluate = EvaluateAppendRows,
-    .gradient = AppendRowsGradient,
+    .infer = append_rows_cc::InferAppendRows,
+    .sharding = append_rows_cc::AppendRowsSharding,
+    .evaluate = append_rows_cc::EvaluateAppendRows,
+    .gradient = append_rows_cc::AppendRowsGradient,
     .linear = true,
 };
 

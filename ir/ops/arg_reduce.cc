@@ -6,6 +6,7 @@
 // Where along one dimension the extreme element stands.
 
 namespace orrery::ir {
+namespace arg_reduce_cc {
 namespace {
 
 absl::Status InferArg(const OpTypes& op, TypeList& results) {
@@ -66,6 +67,7 @@ double ArgFlops(const OpTypes& op, const TypeList&) {
 }
 
 }  // namespace
+}  // namespace arg_reduce_cc
 
 extern const OpInfo kArgMaxOp = {
     .name = "ArgMax",
@@ -73,10 +75,10 @@ extern const OpInfo kArgMaxOp = {
         "where along `axis` the greatest x is, the first unless select_last_index=1; the "
         "dimension vanishes unless keepdims=1",
     .operands = 1,
-    .infer = InferArg,
-    .flops = ArgFlops,
-    .sharding = ArgSharding,
-    .evaluate = EvaluateArg<std::greater<>>,
+    .infer = arg_reduce_cc::InferArg,
+    .flops = arg_reduce_cc::ArgFlops,
+    .sharding = arg_reduce_cc::ArgSharding,
+    .evaluate = arg_reduce_cc::EvaluateArg<std::greater<>>,
     .no_gradient = 1,
 };
 
@@ -86,10 +88,10 @@ extern const OpInfo kArgMinOp = {
         "where along `axis` the least x is, the first unless select_last_index=1; the "
         "dimension vanishes unless keepdims=1",
     .operands = 1,
-    .infer = InferArg,
-    .flops = ArgFlops,
-    .sharding = ArgSharding,
-    .evaluate = EvaluateArg<std::less<>>,
+    .infer = arg_reduce_cc::InferArg,
+    .flops = arg_reduce_cc::ArgFlops,
+    .sharding = arg_reduce_cc::ArgSharding,
+    .evaluate = arg_reduce_cc::EvaluateArg<std::less<>>,
     .no_gradient = 1,
 };
 

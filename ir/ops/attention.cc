@@ -10,6 +10,7 @@
 // heads of q share one of k and v.
 
 namespace orrery::ir {
+namespace attention_cc {
 namespace {
 
 using namespace attention;  // NOLINT: this is its implementation
@@ -115,6 +116,7 @@ absl::Status AttentionGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace attention_cc
 
 extern const OpInfo kAttentionOp = {
     .name = "Attention",
@@ -128,12 +130,12 @@ extern const OpInfo kAttentionOp = {
     .operands = 4,
     .optional = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferAttention,
-    .flops = AttentionFlops,
-    .bytes = AttentionBytes,
-    .sharding = AttentionSharding,
-    .evaluate = EvaluateAttention,
-    .gradient = AttentionGradient,
+    .infer = attention_cc::InferAttention,
+    .flops = attention_cc::AttentionFlops,
+    .bytes = attention_cc::AttentionBytes,
+    .sharding = attention_cc::AttentionSharding,
+    .evaluate = attention_cc::EvaluateAttention,
+    .gradient = attention_cc::AttentionGradient,
     .matrix_product = true,
 };
 

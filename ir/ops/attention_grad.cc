@@ -8,6 +8,7 @@
 // give adds up.
 
 namespace orrery::ir {
+namespace attention_grad_cc {
 namespace {
 
 using namespace attention;  // NOLINT: this is its implementation
@@ -148,6 +149,7 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace attention_grad_cc
 
 extern const OpInfo kAttentionGradOp = {
     .name = "AttentionGrad",
@@ -159,12 +161,12 @@ extern const OpInfo kAttentionGradOp = {
     .operands = 9,
     .optional = 3,
     .results = OpInfo::kVariadic,
-    .infer = InferAttentionGrad,
-    .flops = AttentionGradFlops,
-    .recomputed_flops = RecomputedFlops,
-    .bytes = AttentionGradBytes,
-    .sharding = AttentionGradSharding,
-    .evaluate = EvaluateAttentionGrad,
+    .infer = attention_grad_cc::InferAttentionGrad,
+    .flops = attention_grad_cc::AttentionGradFlops,
+    .recomputed_flops = attention_grad_cc::RecomputedFlops,
+    .bytes = attention_grad_cc::AttentionGradBytes,
+    .sharding = attention_grad_cc::AttentionGradSharding,
+    .evaluate = attention_grad_cc::EvaluateAttentionGrad,
     .matrix_product = true,
 };
 

@@ -8,6 +8,7 @@
 // The shapes of attention and of its masks, and how they may be split.
 
 namespace orrery::ir::attention {
+namespace attention_shape_cc {
 namespace {
 
 // Factors.
@@ -36,6 +37,7 @@ absl::Status CheckRing(const OpTypes& op, AttentionShape& shape) {
 }
 
 }  // namespace
+}  // namespace attention_shape_cc
 
 absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, const Dims& logits) {
   if (mask.dtype != DType::kBool && mask.dtype != dtype) {
@@ -106,7 +108,7 @@ absl::StatusOr<AttentionShape> GlobalShape(const OpTypes& op) {
     return absl::InvalidArgumentError(
         absl::StrCat("dropout=", ratio, "; wanted at least 0 and less than 1"));
   }
-  ORRERY_RETURN_IF_ERROR(CheckRing(op, shape));
+  ORRERY_RETURN_IF_ERROR(attention_shape_cc::CheckRing(op, shape));
   return shape;
 }
 
@@ -173,16 +175,18 @@ int64_t UnreadBytes(const OpTypes& op, const TensorType& statistics) {
 }
 
 ShardingRule::Factors Split::Of(bool of_queries) const {
-  const int8_t h = (of_queries ? heads : kv_heads) ? kFactorHeads : kNoFactor;
-  const int8_t rows = (of_queries ? queries : keys) ? kFactorQueries : kNoFactor;
-  if (of_queries ? packed : kv_packed) return {kFactorBatch, rows, h};
-  return {kFactorBatch, h, rows, kNoFactor};
+  const int8_t h = (of_queries ? heads : kv_heads) ? attention_shape_cc::kFactorHeads : kNoFactor;
+  const int8_t rows =
+      (of_queries ? queries : keys) ? attention_shape_cc::kFactorQueries : kNoFactor;
+  if (of_queries ? packed : kv_packed) return {attention_shape_cc::kFactorBatch, rows, h};
+  return {attention_shape_cc::kFactorBatch, h, rows, kNoFactor};
 }
 
 ShardingRule::Factors Split::OfStatistics(size_t rank) const {
   ShardingRule::Factors factors(rank, kNoFactor);
-  const ShardingRule::Factors first = {kFactorBatch, heads ? kFactorHeads : kNoFactor,
-                                       queries ? kFactorQueries : kNoFactor};
+  const ShardingRule::Factors first = {attention_shape_cc::kFactorBatch,
+                                       heads ? attention_shape_cc::kFactorHeads : kNoFactor,
+                                       queries ? attention_shape_cc::kFactorQueries : kNoFactor};
   std::copy_n(first.begin(), std::min<size_t>(rank, 3), factors.begin());
   return factors;
 }
@@ -230,7 +234,7 @@ void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const Attent
   const int64_t parts = op.mesh.size(op.operands[0]->sharding.at(0));
   if (!shared || (shape.batch / mask.dims[0]) % parts == 0) return;
   const auto make_whole = [](ShardingRule::Factors& factors) {
-    std::replace(factors.begin(), factors.end(), kFactorBatch, kNoFactor);
+    std::replace(factors.begin(), factors.end(), attention_shape_cc::kFactorBatch, kNoFactor);
   };
   for (ShardingRule::Factors& factors : rule.operands) make_whole(factors);
   for (ShardingRule::Factors& factors : rule.results) make_whole(factors);

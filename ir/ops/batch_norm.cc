@@ -12,6 +12,7 @@
 // split, each rank normalizes by the statistics of its share, as data-parallel training does.
 
 namespace orrery::ir {
+namespace batch_norm_cc {
 namespace {
 
 constexpr double kInferenceFlops = 2;  // an element: the statistics become one scale and one shift
@@ -190,6 +191,7 @@ absl::Status EvaluateBatchNormGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace batch_norm_cc
 
 extern const OpInfo kBatchNormOp = {
     .name = "BatchNorm",
@@ -200,15 +202,16 @@ extern const OpInfo kBatchNormOp = {
     .operands = 6,
     .optional = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferBatchNorm,
+    .infer = batch_norm_cc::InferBatchNorm,
     .flops =
         [](const OpTypes& op, const TypeList&) {
-          return (InTraining(op.attributes) ? kTrainingFlops : kInferenceFlops) *
+          return (batch_norm_cc::InTraining(op.attributes) ? batch_norm_cc::kTrainingFlops
+                                                           : batch_norm_cc::kInferenceFlops) *
                  ElementsOfFirst(op);
         },
-    .sharding = BatchNormSharding,
-    .evaluate = EvaluateBatchNorm,
-    .gradient = BatchNormGradient,
+    .sharding = batch_norm_cc::BatchNormSharding,
+    .evaluate = batch_norm_cc::EvaluateBatchNorm,
+    .gradient = batch_norm_cc::BatchNormGradient,
     .no_gradient = 0b11000,
 };
 
@@ -219,11 +222,11 @@ extern const OpInfo kBatchNormGradOp = {
         "deviation (training=1) or variance, and dy",
     .operands = 5,
     .results = 3,
-    .infer = InferBatchNormGrad,
+    .infer = batch_norm_cc::InferBatchNormGrad,
     .flops = [](const OpTypes& op,
-                const TypeList&) { return kBackwardFlops * ElementsOfFirst(op); },
-    .sharding = BatchNormGradSharding,
-    .evaluate = EvaluateBatchNormGrad,
+                const TypeList&) { return batch_norm_cc::kBackwardFlops * ElementsOfFirst(op); },
+    .sharding = batch_norm_cc::BatchNormGradSharding,
+    .evaluate = batch_norm_cc::EvaluateBatchNormGrad,
 };
 
 }  // namespace orrery::ir

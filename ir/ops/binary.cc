@@ -7,6 +7,7 @@
 // Arithmetic of two numbers, element by element, with broadcasting. Add and Mul: elementwise.cc.
 
 namespace orrery::ir {
+namespace binary_cc {
 namespace {
 
 absl::Status NegGradient(GradientContext& c) {
@@ -100,16 +101,17 @@ T Greater(T x, T z) {
 }
 
 }  // namespace
+}  // namespace binary_cc
 
 extern const OpInfo kNegOp = {
     .name = "Neg",
     .summary = "minus x",
     .operands = 1,
-    .infer = InferNeg,
+    .infer = binary_cc::InferNeg,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateNeg,
-    .gradient = NegGradient,
+    .evaluate = binary_cc::EvaluateNeg,
+    .gradient = binary_cc::NegGradient,
     .linear = true,
 };
 
@@ -124,7 +126,7 @@ extern const OpInfo kSubOp = {
         [](Evaluation& e) {
           return EvaluateTyped(e, [](auto x, auto z) { return Wrapping(x, z, std::minus<>()); });
         },
-    .gradient = SubGradient,
+    .gradient = binary_cc::SubGradient,
     .linear = true,
 };
 
@@ -137,9 +139,9 @@ extern const OpInfo kDivOp = {
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {
-          return EvaluateTyped(e, [](auto x, auto z) { return Quotient(x, z); });
+          return EvaluateTyped(e, [](auto x, auto z) { return binary_cc::Quotient(x, z); });
         },
-    .gradient = DivGradient,
+    .gradient = binary_cc::DivGradient,
 };
 
 extern const OpInfo kModOp = {
@@ -149,7 +151,7 @@ extern const OpInfo kModOp = {
     .infer = InferArithmetic,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateMod,
+    .evaluate = binary_cc::EvaluateMod,
     .no_gradient = 3,
 };
 
@@ -161,8 +163,11 @@ extern const OpInfo kMinOp = {
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
     .evaluate =
-        [](Evaluation& e) { return EvaluateTyped(e, [](auto x, auto z) { return Lesser(x, z); }); },
-    .gradient = [](GradientContext& c) { return ExtremeGradient(c, OpKind::kLessOrEqual); },
+        [](Evaluation& e) {
+          return EvaluateTyped(e, [](auto x, auto z) { return binary_cc::Lesser(x, z); });
+        },
+    .gradient =
+        [](GradientContext& c) { return binary_cc::ExtremeGradient(c, OpKind::kLessOrEqual); },
 };
 
 extern const OpInfo kMaxOp = {
@@ -174,9 +179,10 @@ extern const OpInfo kMaxOp = {
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {
-          return EvaluateTyped(e, [](auto x, auto z) { return Greater(x, z); });
+          return EvaluateTyped(e, [](auto x, auto z) { return binary_cc::Greater(x, z); });
         },
-    .gradient = [](GradientContext& c) { return ExtremeGradient(c, OpKind::kGreaterOrEqual); },
+    .gradient =
+        [](GradientContext& c) { return binary_cc::ExtremeGradient(c, OpKind::kGreaterOrEqual); },
 };
 
 }  // namespace orrery::ir

@@ -6,6 +6,7 @@
 // Comparisons and logic, element by element, with broadcasting. No gradient flows through them.
 
 namespace orrery::ir {
+namespace compare_cc {
 namespace {
 
 constexpr uint32_t kNoneHasGradient = ~uint32_t{0};
@@ -124,31 +125,34 @@ constexpr OpInfo ShiftRecord() {
 }
 
 }  // namespace
+}  // namespace compare_cc
 
-extern const OpInfo kEqualOp =
-    Comparison("Equal", "whether x = y", EvaluateComparison<std::equal_to<>>);
-extern const OpInfo kGreaterOp =
-    Comparison("Greater", "whether x > y", EvaluateComparison<std::greater<>>);
-extern const OpInfo kGreaterOrEqualOp =
-    Comparison("GreaterOrEqual", "whether x >= y", EvaluateComparison<std::greater_equal<>>);
-extern const OpInfo kLessOp = Comparison("Less", "whether x < y", EvaluateComparison<std::less<>>);
-extern const OpInfo kLessOrEqualOp =
-    Comparison("LessOrEqual", "whether x <= y", EvaluateComparison<std::less_equal<>>);
+extern const OpInfo kEqualOp = compare_cc::Comparison(
+    "Equal", "whether x = y", compare_cc::EvaluateComparison<std::equal_to<>>);
+extern const OpInfo kGreaterOp = compare_cc::Comparison(
+    "Greater", "whether x > y", compare_cc::EvaluateComparison<std::greater<>>);
+extern const OpInfo kGreaterOrEqualOp = compare_cc::Comparison(
+    "GreaterOrEqual", "whether x >= y", compare_cc::EvaluateComparison<std::greater_equal<>>);
+extern const OpInfo kLessOp =
+    compare_cc::Comparison("Less", "whether x < y", compare_cc::EvaluateComparison<std::less<>>);
+extern const OpInfo kLessOrEqualOp = compare_cc::Comparison(
+    "LessOrEqual", "whether x <= y", compare_cc::EvaluateComparison<std::less_equal<>>);
 
-extern const OpInfo kAndOp =
-    Logic("And", "x and y; of whole numbers bit by bit", EvaluateBits<std::bit_and<>>);
-extern const OpInfo kOrOp =
-    Logic("Or", "x or y; of whole numbers bit by bit", EvaluateBits<std::bit_or<>>);
-extern const OpInfo kXorOp =
-    Logic("Xor", "either x or y; of whole numbers bit by bit", EvaluateBits<std::bit_xor<>>);
-extern const OpInfo kNotOp = NotRecord();
-extern const OpInfo kBitShiftOp = ShiftRecord();
+extern const OpInfo kAndOp = compare_cc::Logic("And", "x and y; of whole numbers bit by bit",
+                                               compare_cc::EvaluateBits<std::bit_and<>>);
+extern const OpInfo kOrOp = compare_cc::Logic("Or", "x or y; of whole numbers bit by bit",
+                                              compare_cc::EvaluateBits<std::bit_or<>>);
+extern const OpInfo kXorOp = compare_cc::Logic("Xor", "either x or y; of whole numbers bit by bit",
+                                               compare_cc::EvaluateBits<std::bit_xor<>>);
+extern const OpInfo kNotOp = compare_cc::NotRecord();
+extern const OpInfo kBitShiftOp = compare_cc::ShiftRecord();
 
-extern const OpInfo kIsInfOp =
-    UnaryTest("IsInf", "whether x is infinite; not above for positive=0, not below for negative=0",
-              EvaluateIsInf);
-extern const OpInfo kIsNaNOp = UnaryTest("IsNaN", "whether x is not a number", [](Evaluation& e) {
-  return EvaluateUnary(e, [](double x) { return std::isnan(x) ? 1.0 : 0.0; });
-});
+extern const OpInfo kIsInfOp = compare_cc::UnaryTest(
+    "IsInf", "whether x is infinite; not above for positive=0, not below for negative=0",
+    compare_cc::EvaluateIsInf);
+extern const OpInfo kIsNaNOp =
+    compare_cc::UnaryTest("IsNaN", "whether x is not a number", [](Evaluation& e) {
+      return EvaluateUnary(e, [](double x) { return std::isnan(x) ? 1.0 : 0.0; });
+    });
 
 }  // namespace orrery::ir

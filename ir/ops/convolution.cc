@@ -15,6 +15,7 @@
 // of which that to the image is the transposed convolution as well.
 
 namespace orrery::ir {
+namespace convolution_cc {
 namespace {
 
 constexpr int8_t kBatch = 0;
@@ -285,6 +286,7 @@ double ToImageFlops(const OpTypes& op, const TypeList&) {
 }
 
 }  // namespace
+}  // namespace convolution_cc
 
 extern const OpInfo kConvOp = {
     .name = "Conv",
@@ -293,12 +295,14 @@ extern const OpInfo kConvOp = {
         "bias] [, then `activation`]: [batch,maps,..]",
     .operands = 3,
     .optional = 1,
-    .infer = InferConv,
-    .flops = [](const OpTypes& op,
-                const TypeList& results) { return Flops(results[0].dims, op.operands[1]->dims); },
-    .sharding = ConvSharding,
-    .evaluate = EvaluateConv,
-    .gradient = ConvGradient,
+    .infer = convolution_cc::InferConv,
+    .flops =
+        [](const OpTypes& op, const TypeList& results) {
+          return convolution_cc::Flops(results[0].dims, op.operands[1]->dims);
+        },
+    .sharding = convolution_cc::ConvSharding,
+    .evaluate = convolution_cc::EvaluateConv,
+    .gradient = convolution_cc::ConvGradient,
     .matrix_product = true,
 };
 
@@ -308,11 +312,11 @@ extern const OpInfo kConvDataGradOp = {
         "gradient of the image of Conv, of the dims `spatial`, from that of the maps, and "
         "weights",
     .operands = 2,
-    .infer = InferToImage,
-    .flops = ToImageFlops,
-    .sharding = ToImageSharding,
-    .evaluate = EvaluateToImage,
-    .gradient = ToImageGradient,
+    .infer = convolution_cc::InferToImage,
+    .flops = convolution_cc::ToImageFlops,
+    .sharding = convolution_cc::ToImageSharding,
+    .evaluate = convolution_cc::EvaluateToImage,
+    .gradient = convolution_cc::ToImageGradient,
     .matrix_product = true,
 };
 
@@ -322,11 +326,13 @@ extern const OpInfo kConvWeightGradOp = {
         "gradient of the weights of Conv, of the size `kernel`, from the image and the "
         "gradient of the maps",
     .operands = 2,
-    .infer = InferWeightGrad,
-    .flops = [](const OpTypes& op,
-                const TypeList& results) { return Flops(op.operands[1]->dims, results[0].dims); },
-    .sharding = WeightGradSharding,
-    .evaluate = EvaluateWeightGrad,
+    .infer = convolution_cc::InferWeightGrad,
+    .flops =
+        [](const OpTypes& op, const TypeList& results) {
+          return convolution_cc::Flops(op.operands[1]->dims, results[0].dims);
+        },
+    .sharding = convolution_cc::WeightGradSharding,
+    .evaluate = convolution_cc::EvaluateWeightGrad,
     .matrix_product = true,
 };
 
@@ -337,11 +343,11 @@ extern const OpInfo kConvTransposeOp = {
         "runs, with weights [maps,channels/group,..] [plus bias]",
     .operands = 3,
     .optional = 1,
-    .infer = InferToImage,
-    .flops = ToImageFlops,
-    .sharding = ToImageSharding,
-    .evaluate = EvaluateToImage,
-    .gradient = ToImageGradient,
+    .infer = convolution_cc::InferToImage,
+    .flops = convolution_cc::ToImageFlops,
+    .sharding = convolution_cc::ToImageSharding,
+    .evaluate = convolution_cc::EvaluateToImage,
+    .gradient = convolution_cc::ToImageGradient,
     .matrix_product = true,
 };
 

@@ -52,6 +52,7 @@ absl::StatusOr<int64_t> LabelOf(const Evaluation& e, const Tensor& labels, int64
       absl::StrCat("label ", label, " is none of the ", classes, " classes"));
 }
 
+namespace cross_entropy_cc {
 namespace {
 
 absl::Status CheckCrossEntropy(const OpTypes& op) {
@@ -212,16 +213,17 @@ absl::Status NegativeLikelihoodGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace cross_entropy_cc
 
 extern const OpInfo kCrossEntropyOp = {
     .name = "CrossEntropy",
     .summary = "-log softmax(logits [..,classes]) of each row's label, over the global `batch`",
     .operands = 2,
-    .infer = InferCrossEntropy,
+    .infer = cross_entropy_cc::InferCrossEntropy,
     .flops = CrossEntropyFlops,
-    .sharding = CrossEntropySharding,
-    .evaluate = EvaluateCrossEntropy,
-    .gradient = CrossEntropyGradient,
+    .sharding = cross_entropy_cc::CrossEntropySharding,
+    .evaluate = cross_entropy_cc::EvaluateCrossEntropy,
+    .gradient = cross_entropy_cc::CrossEntropyGradient,
     .no_gradient = 0b10,
     .is_loss = true,
 };
@@ -230,10 +232,10 @@ extern const OpInfo kCrossEntropyGradOp = {
     .name = "CrossEntropyGrad",
     .summary = "gradient of CrossEntropy(logits, labels): (softmax - one at the label) / batch",
     .operands = 2,
-    .infer = InferCrossEntropyGrad,
+    .infer = cross_entropy_cc::InferCrossEntropyGrad,
     .flops = CrossEntropyFlops,
-    .sharding = CrossEntropySharding,
-    .evaluate = EvaluateCrossEntropyGrad,
+    .sharding = cross_entropy_cc::CrossEntropySharding,
+    .evaluate = cross_entropy_cc::EvaluateCrossEntropyGrad,
     .seeds_backward = true,
 };
 
@@ -245,11 +247,11 @@ extern const OpInfo kNegativeLikelihoodOp = {
     .operands = 3,
     .optional = 1,
     .results = 2,
-    .infer = InferNegativeLikelihood,
+    .infer = cross_entropy_cc::InferNegativeLikelihood,
     .flops = OneFlopAnElement,
-    .sharding = NegativeLikelihoodSharding,
-    .evaluate = EvaluateNegativeLikelihood,
-    .gradient = NegativeLikelihoodGradient,
+    .sharding = cross_entropy_cc::NegativeLikelihoodSharding,
+    .evaluate = cross_entropy_cc::EvaluateNegativeLikelihood,
+    .gradient = cross_entropy_cc::NegativeLikelihoodGradient,
     .no_gradient = 0b110,
 };
 
@@ -258,9 +260,9 @@ extern const OpInfo kNegativeLikelihoodGradOp = {
     .summary = "gradient of NegativeLikelihood(x, labels[, weights]) from dy, labels and weights",
     .operands = 3,
     .optional = 1,
-    .infer = InferNegativeLikelihoodGrad,
-    .sharding = NegativeLikelihoodSharding,
-    .evaluate = EvaluateNegativeLikelihoodGrad,
+    .infer = cross_entropy_cc::InferNegativeLikelihoodGrad,
+    .sharding = cross_entropy_cc::NegativeLikelihoodSharding,
+    .evaluate = cross_entropy_cc::EvaluateNegativeLikelihoodGrad,
     .no_gradient = 0b110,
 };
 

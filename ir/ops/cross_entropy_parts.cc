@@ -13,6 +13,7 @@
 // after differentiation, where CrossEntropy and CrossEntropyGrad stood: they have no gradients.
 
 namespace orrery::ir {
+namespace cross_entropy_parts_cc {
 namespace {
 
 absl::Status InferParts(const OpTypes& op, TypeList& results) {
@@ -159,6 +160,7 @@ absl::Status EvaluatePartsGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace cross_entropy_parts_cc
 
 extern const OpInfo kCrossEntropyPartsOp = {
     .name = "CrossEntropyParts",
@@ -166,20 +168,20 @@ extern const OpInfo kCrossEntropyPartsOp = {
         "for each of `parts` equal parts of the classes of logits [..,classes] the log of the sum "
         "of the exponentials, and the label's logit or 0: [..,parts,2]",
     .operands = 2,
-    .infer = InferParts,
+    .infer = cross_entropy_parts_cc::InferParts,
     .flops = CrossEntropyFlops,
-    .sharding = PartsSharding,
-    .evaluate = EvaluateParts,
+    .sharding = cross_entropy_parts_cc::PartsSharding,
+    .evaluate = cross_entropy_parts_cc::EvaluateParts,
 };
 
 extern const OpInfo kCrossEntropyOfPartsOp = {
     .name = "CrossEntropyOfParts",
     .summary = "CrossEntropy from CrossEntropyParts and labels, over `batch`, of the type `to`",
     .operands = 2,
-    .infer = InferOfParts,
-    .flops = OfPartsFlops,
-    .sharding = OfPartsSharding,
-    .evaluate = EvaluateOfParts,
+    .infer = cross_entropy_parts_cc::InferOfParts,
+    .flops = cross_entropy_parts_cc::OfPartsFlops,
+    .sharding = cross_entropy_parts_cc::OfPartsSharding,
+    .evaluate = cross_entropy_parts_cc::EvaluateOfParts,
     .is_loss = true,
 };
 
@@ -187,10 +189,10 @@ extern const OpInfo kCrossEntropyPartsGradOp = {
     .name = "CrossEntropyPartsGrad",
     .summary = "CrossEntropyGrad from logits, labels and CrossEntropyParts",
     .operands = 3,
-    .infer = InferPartsGrad,
+    .infer = cross_entropy_parts_cc::InferPartsGrad,
     .flops = CrossEntropyFlops,
-    .sharding = PartsGradSharding,
-    .evaluate = EvaluatePartsGrad,
+    .sharding = cross_entropy_parts_cc::PartsGradSharding,
+    .evaluate = cross_entropy_parts_cc::EvaluatePartsGrad,
     .seeds_backward = true,
 };
 

@@ -15,6 +15,7 @@
 // Groups of channels share their offsets: [batch,groups·kernel·2,..] and [batch,groups·kernel,..].
 
 namespace orrery::ir {
+namespace deform_conv_cc {
 namespace {
 
 constexpr size_t kMask = 3;
@@ -252,6 +253,7 @@ absl::Status DeformConvGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace deform_conv_cc
 
 extern const OpInfo kDeformConvOp = {
     .name = "DeformConv",
@@ -260,11 +262,12 @@ extern const OpInfo kDeformConvOp = {
         "offset and times a mask, if there is one",
     .operands = 4,
     .optional = 1,
-    .infer = InferDeformConv,
-    .flops = [](const OpTypes& op, const TypeList& results) { return Flops(op, results[0].dims); },
-    .sharding = BatchSharding,
-    .evaluate = EvaluateDeformConv,
-    .gradient = DeformConvGradient,
+    .infer = deform_conv_cc::InferDeformConv,
+    .flops = [](const OpTypes& op,
+                const TypeList& results) { return deform_conv_cc::Flops(op, results[0].dims); },
+    .sharding = deform_conv_cc::BatchSharding,
+    .evaluate = deform_conv_cc::EvaluateDeformConv,
+    .gradient = deform_conv_cc::DeformConvGradient,
     .matrix_product = true,
 };
 
@@ -274,11 +277,13 @@ extern const OpInfo kDeformConvGradOp = {
     .operands = 5,
     .optional = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferDeformConvGrad,
-    .flops = [](const OpTypes& op,
-                const TypeList&) { return 2 * Flops(op, op.operands.back()->dims); },
-    .sharding = BatchSharding,
-    .evaluate = EvaluateDeformConvGrad,
+    .infer = deform_conv_cc::InferDeformConvGrad,
+    .flops =
+        [](const OpTypes& op, const TypeList&) {
+          return 2 * deform_conv_cc::Flops(op, op.operands.back()->dims);
+        },
+    .sharding = deform_conv_cc::BatchSharding,
+    .evaluate = deform_conv_cc::EvaluateDeformConvGrad,
     .matrix_product = true,
 };
 

@@ -9,6 +9,7 @@
 // Determinants of square matrices.
 
 namespace orrery::ir {
+namespace determinant_cc {
 namespace {
 
 using Matrix = Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
@@ -86,26 +87,28 @@ absl::Status DetGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace determinant_cc
 
 extern const OpInfo kDetOp = {
     .name = "Det",
     .summary = "determinants of x [..,n,n]",
     .operands = 1,
-    .infer = InferDet,
-    .flops = DetFlops,
-    .sharding = DetSharding,
-    .evaluate = EvaluateDet,
-    .gradient = DetGradient,
+    .infer = determinant_cc::InferDet,
+    .flops = determinant_cc::DetFlops,
+    .sharding = determinant_cc::DetSharding,
+    .evaluate = determinant_cc::EvaluateDet,
+    .gradient = determinant_cc::DetGradient,
 };
 
 extern const OpInfo kDetGradOp = {
     .name = "DetGrad",
     .summary = "gradient of Det(x) from x and that of its result",
     .operands = 2,
-    .infer = InferDetGrad,
-    .flops = [](const OpTypes& op, const TypeList& r) { return 4 * DetFlops(op, r); },
-    .sharding = DetSharding,
-    .evaluate = EvaluateDetGrad,
+    .infer = determinant_cc::InferDetGrad,
+    .flops = [](const OpTypes& op,
+                const TypeList& r) { return 4 * determinant_cc::DetFlops(op, r); },
+    .sharding = determinant_cc::DetSharding,
+    .evaluate = determinant_cc::EvaluateDetGrad,
 };
 
 }  // namespace orrery::ir

@@ -9,6 +9,7 @@
 
 namespace orrery::ir {
 
+namespace distributed_cc {
 namespace {
 
 TensorType SameAs(const TensorType& x) {
@@ -62,6 +63,7 @@ absl::Status InferCollect(const OpTypes& op, TypeList& results) {
 }
 
 }  // namespace
+}  // namespace distributed_cc
 
 extern const OpInfo kSendOp = {
     .name = "Send",
@@ -69,8 +71,8 @@ extern const OpInfo kSendOp = {
     .op_class = OpClass::kSend,
     .operands = 1,
     .results = 0,
-    .infer = InferNothing,
-    .infer_sharding = KeepSharding,
+    .infer = distributed_cc::InferNothing,
+    .infer_sharding = distributed_cc::KeepSharding,
 };
 
 // Its type is the one that its text or its builder gives.
@@ -85,9 +87,9 @@ extern const OpInfo kAccumulateOp = {
     .name = "Accumulate",
     .summary = "the sum so far plus x; in the first microbatch x itself",
     .operands = 2,
-    .infer = InferAccumulate,
-    .flops = AccumulateFlops,
-    .infer_sharding = KeepSharding,
+    .infer = distributed_cc::InferAccumulate,
+    .flops = distributed_cc::AccumulateFlops,
+    .infer_sharding = distributed_cc::KeepSharding,
     .evaluate = [](Evaluation& e) { return EvaluateBinary(e, std::plus<>()); },
     .in_place_from = 0,
     .linear = true,
@@ -100,8 +102,8 @@ extern const OpInfo kCollectOp = {
         "`begin` on where microbatches are not alike",
     .op_class = OpClass::kView,
     .operands = 2,
-    .infer = InferCollect,
-    .infer_sharding = KeepSharding,
+    .infer = distributed_cc::InferCollect,
+    .infer_sharding = distributed_cc::KeepSharding,
     .in_place_from = 0,
     .linear = true,
 };

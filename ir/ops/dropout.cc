@@ -9,6 +9,7 @@
 // of the attribute `seed` and of the place: the same on every run.
 
 namespace orrery::ir {
+namespace dropout_cc {
 namespace {
 
 absl::Status CheckRatio(const OpTypes& op) {
@@ -69,17 +70,18 @@ ShardingRule DropoutSharding(const OpTypes& op, const TypeList& results) {
 }
 
 }  // namespace
+}  // namespace dropout_cc
 
 extern const OpInfo kDropoutOp = {
     .name = "Dropout",
     .summary = "x with elements set to 0 with probability `ratio`, others scaled; what was kept",
     .operands = 1,
     .results = 2,
-    .infer = InferDropout,
+    .infer = dropout_cc::InferDropout,
     .flops = OneFlopAnElement,
-    .sharding = DropoutSharding,
-    .evaluate = EvaluateDropout,
-    .gradient = DropoutGradient,
+    .sharding = dropout_cc::DropoutSharding,
+    .evaluate = dropout_cc::EvaluateDropout,
+    .gradient = dropout_cc::DropoutGradient,
     .random = true,
 };
 
@@ -87,10 +89,10 @@ extern const OpInfo kDropoutGradOp = {
     .name = "DropoutGrad",
     .summary = "gradient of Dropout(x) from what was kept and dy",
     .operands = 2,
-    .infer = InferDropoutGrad,
+    .infer = dropout_cc::InferDropoutGrad,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateDropoutGrad,
+    .evaluate = dropout_cc::EvaluateDropoutGrad,
 };
 
 }  // namespace orrery::ir

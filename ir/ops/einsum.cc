@@ -15,6 +15,7 @@
 // The equation names each dimension of each operand, without blanks and without an ellipsis.
 
 namespace orrery::ir {
+namespace einsum_cc {
 namespace {
 
 constexpr size_t kMaxLetters = 32;  // factors of a sharding rule
@@ -298,16 +299,17 @@ absl::Status EvaluateEinsumGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace einsum_cc
 
 extern const OpInfo kEinsumOp = {
     .name = "Einsum",
     .summary = "the sum of products that `equation` names by letters: \"bik,bkj->bij\"",
     .operands = OpInfo::kVariadic,
-    .infer = InferEinsum,
-    .flops = EinsumFlops,
-    .sharding = EinsumSharding,
-    .evaluate = EvaluateEinsum,
-    .gradient = EinsumGradient,
+    .infer = einsum_cc::InferEinsum,
+    .flops = einsum_cc::EinsumFlops,
+    .sharding = einsum_cc::EinsumSharding,
+    .evaluate = einsum_cc::EvaluateEinsum,
+    .gradient = einsum_cc::EinsumGradient,
     .matrix_product = true,
 };
 
@@ -315,9 +317,9 @@ extern const OpInfo kEinsumGradOp = {
     .name = "EinsumGrad",
     .summary = "gradient of one `operand` of Einsum from all its operands and that of its result",
     .operands = OpInfo::kVariadic,
-    .infer = InferEinsumGrad,
-    .flops = EinsumGradFlops,
-    .evaluate = EvaluateEinsumGrad,
+    .infer = einsum_cc::InferEinsumGrad,
+    .flops = einsum_cc::EinsumGradFlops,
+    .evaluate = einsum_cc::EvaluateEinsumGrad,
     .matrix_product = true,
 };
 

@@ -5,6 +5,7 @@
 // Ops that compute one result element from the operand elements in the same place.
 
 namespace orrery::ir {
+namespace elementwise_cc {
 namespace {
 
 absl::Status AddGradient(GradientContext& c) {
@@ -42,6 +43,7 @@ absl::Status EvaluateScale(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace elementwise_cc
 
 extern const OpInfo kAddOp = {
     .name = "Add",
@@ -54,7 +56,7 @@ extern const OpInfo kAddOp = {
         [](Evaluation& e) {
           return EvaluateTyped(e, [](auto x, auto z) { return Wrapping(x, z, std::plus<>()); });
         },
-    .gradient = AddGradient,
+    .gradient = elementwise_cc::AddGradient,
     .linear = true,
 };
 
@@ -70,7 +72,7 @@ extern const OpInfo kMulOp = {
           return EvaluateTyped(e,
                                [](auto x, auto z) { return Wrapping(x, z, std::multiplies<>()); });
         },
-    .gradient = MulGradient,
+    .gradient = elementwise_cc::MulGradient,
 };
 
 extern const OpInfo kScaleOp = {
@@ -80,8 +82,8 @@ extern const OpInfo kScaleOp = {
     .infer = InferUnary,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateScale,
-    .gradient = ScaleGradient,
+    .evaluate = elementwise_cc::EvaluateScale,
+    .gradient = elementwise_cc::ScaleGradient,
     .linear = true,
 };
 
@@ -94,7 +96,7 @@ extern const OpInfo kReluOp = {
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) { return EvaluateUnary(e, [](double x) { return x > 0 ? x : 0.0; }); },
-    .gradient = ReluGradient,
+    .gradient = elementwise_cc::ReluGradient,
 };
 
 extern const OpInfo kReluGradOp = {

@@ -18,6 +18,7 @@
 //   Combine   slots [E,B,capacity,H], gates  → tokens [B,S,H]: the gated sum over their slots
 
 namespace orrery::ir {
+namespace experts_cc {
 namespace {
 
 constexpr int8_t kFactorB = 0, kFactorH = 1, kFactorE = 2;
@@ -276,6 +277,7 @@ absl::Status CombineGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace experts_cc
 
 extern const OpInfo kRouteOp = {
     .name = "Route",
@@ -284,10 +286,10 @@ extern const OpInfo kRouteOp = {
         "capacity = ceil(S k capacity_factor / experts), -1 in an empty slot",
     .operands = 2,
     .results = 2,
-    .infer = InferRoute,
-    .sharding = RouteSharding,
-    .evaluate = EvaluateRoute,
-    .gradient = RouteGradient,
+    .infer = experts_cc::InferRoute,
+    .sharding = experts_cc::RouteSharding,
+    .evaluate = experts_cc::EvaluateRoute,
+    .gradient = experts_cc::RouteGradient,
     .no_gradient = 0b10,
 };
 
@@ -295,19 +297,19 @@ extern const OpInfo kRouteGradOp = {
     .name = "RouteGrad",
     .summary = "gradient of the weights of Route from its choices and the gradient of its gates",
     .operands = 2,
-    .infer = InferRouteGrad,
-    .sharding = RouteGradSharding,
-    .evaluate = EvaluateRouteGrad,
+    .infer = experts_cc::InferRouteGrad,
+    .sharding = experts_cc::RouteGradSharding,
+    .evaluate = experts_cc::EvaluateRouteGrad,
 };
 
 extern const OpInfo kDispatchOp = {
     .name = "Dispatch",
     .summary = "tokens x [B,S,H] to their slots [E,B,C] of experts: [E,B,C,H], zero if empty",
     .operands = 2,
-    .infer = InferDispatch,
-    .sharding = DispatchSharding,
-    .evaluate = EvaluateDispatch,
-    .gradient = DispatchGradient,
+    .infer = experts_cc::InferDispatch,
+    .sharding = experts_cc::DispatchSharding,
+    .evaluate = experts_cc::EvaluateDispatch,
+    .gradient = experts_cc::DispatchGradient,
     .no_gradient = 0b10,
 };
 
@@ -318,11 +320,11 @@ extern const OpInfo kCombineOp = {
         "its gate [E,B,C]",
     .operands = 3,
     .optional = 1,
-    .infer = InferCombine,
-    .flops = CombineFlops,
-    .sharding = CombineSharding,
-    .evaluate = EvaluateCombine,
-    .gradient = CombineGradient,
+    .infer = experts_cc::InferCombine,
+    .flops = experts_cc::CombineFlops,
+    .sharding = experts_cc::CombineSharding,
+    .evaluate = experts_cc::EvaluateCombine,
+    .gradient = experts_cc::CombineGradient,
     .no_gradient = 0b10,
 };
 
@@ -331,10 +333,10 @@ extern const OpInfo kCombineGradOp = {
     .summary = "gradients of Combine(y, slots, gates) from that of its result: of y, of gates",
     .operands = 4,
     .results = 2,
-    .infer = InferCombineGrad,
-    .flops = CombineGradFlops,
-    .sharding = CombineGradSharding,
-    .evaluate = EvaluateCombineGrad,
+    .infer = experts_cc::InferCombineGrad,
+    .flops = experts_cc::CombineGradFlops,
+    .sharding = experts_cc::CombineGradSharding,
+    .evaluate = experts_cc::EvaluateCombineGrad,
 };
 
 }  // namespace orrery::ir

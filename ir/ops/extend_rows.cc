@@ -9,6 +9,7 @@
 // evaluated alone.
 
 namespace orrery::ir {
+namespace extend_rows_cc {
 namespace {
 
 absl::Status CheckSlice(const OpTypes& op) {
@@ -61,6 +62,7 @@ int64_t ExtendRowsGradBytes(const OpTypes& op, const TypeList&) {
 }
 
 }  // namespace
+}  // namespace extend_rows_cc
 
 extern const OpInfo kExtendRowsOp = {
     .name = "ExtendRows",
@@ -69,8 +71,8 @@ extern const OpInfo kExtendRowsOp = {
         "which the rank has kept: [b,earlier + rows,..]; rows are dimension `dim`",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferExtendRows,
-    .sharding = ExtendRowsSharding,
+    .infer = extend_rows_cc::InferExtendRows,
+    .sharding = extend_rows_cc::ExtendRowsSharding,
     .strided_view = true,
     .linear = true,
 };
@@ -82,10 +84,10 @@ extern const OpInfo kExtendRowsGradOp = {
         "`later` rows of later slices have summed up for them; the rank sums up the others for "
         "earlier slices",
     .operands = 1,
-    .infer = InferExtendRowsGrad,
-    .flops = ExtendRowsGradFlops,
-    .bytes = ExtendRowsGradBytes,
-    .sharding = ExtendRowsSharding,
+    .infer = extend_rows_cc::InferExtendRowsGrad,
+    .flops = extend_rows_cc::ExtendRowsGradFlops,
+    .bytes = extend_rows_cc::ExtendRowsGradBytes,
+    .sharding = extend_rows_cc::ExtendRowsSharding,
     .linear = true,
 };
 

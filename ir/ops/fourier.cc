@@ -11,6 +11,7 @@
 // part, or the real part alone.
 
 namespace orrery::ir {
+namespace fourier_cc {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -145,6 +146,7 @@ absl::Status DftGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace fourier_cc
 
 extern const OpInfo kDftOp = {
     .name = "Dft",
@@ -152,11 +154,11 @@ extern const OpInfo kDftOp = {
         "Fourier transform of x [..,1 or 2] (real and imaginary part) along `axis`, of "
         "`length`; inverse=1: the inverse; onesided=1: up to half the frequencies",
     .operands = 1,
-    .infer = InferDft,
-    .flops = DftFlops,
-    .sharding = DftSharding,
-    .evaluate = EvaluateDft,
-    .gradient = DftGradient,
+    .infer = fourier_cc::InferDft,
+    .flops = fourier_cc::DftFlops,
+    .sharding = fourier_cc::DftSharding,
+    .evaluate = fourier_cc::EvaluateDft,
+    .gradient = fourier_cc::DftGradient,
     .linear = true,
 };
 

@@ -5,6 +5,7 @@
 // 2019), each rank contributes the rows that it holds, and zeros for the others.
 
 namespace orrery::ir {
+namespace gather_cc {
 namespace {
 
 size_t AxisOf(const AttributeSet& attributes) {
@@ -141,6 +142,7 @@ absl::Status GatherGradGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace gather_cc
 
 extern const OpInfo kGatherOp = {
     .name = "Gather",
@@ -148,11 +150,11 @@ extern const OpInfo kGatherOp = {
         "the rows of table [..,v,..] that the indices [i..] name along dimension `axis`: "
         "[..,i..,..]",
     .operands = 2,
-    .infer = InferGather,
+    .infer = gather_cc::InferGather,
     .bytes = GatheredBytes,
-    .sharding = GatherRule,
-    .evaluate = EvaluateGather,
-    .gradient = GatherGradient,
+    .sharding = gather_cc::GatherRule,
+    .evaluate = gather_cc::EvaluateGather,
+    .gradient = gather_cc::GatherGradient,
     .no_gradient = 0b10,
 };
 
@@ -162,11 +164,11 @@ extern const OpInfo kGatherGradOp = {
         "gradient of a table from the indices and the gradient of the rows: zeros [..,size,..] "
         "to which each row is added; the axes `split` split them by rows",
     .operands = 2,
-    .infer = InferGatherGrad,
+    .infer = gather_cc::InferGatherGrad,
     .flops = OneFlopALastElement,
-    .sharding = GatherGradRule,
-    .evaluate = EvaluateGatherGrad,
-    .gradient = GatherGradGradient,
+    .sharding = gather_cc::GatherGradRule,
+    .evaluate = gather_cc::EvaluateGatherGrad,
+    .gradient = gather_cc::GatherGradGradient,
     .no_gradient = 0b1,
 };
 

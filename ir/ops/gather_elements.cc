@@ -4,6 +4,7 @@
 // dimension.
 
 namespace orrery::ir {
+namespace gather_elements_cc {
 namespace {
 
 size_t AxisOf(const AttributeSet& attributes) {
@@ -160,6 +161,7 @@ absl::Status ScatterElementsGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace gather_elements_cc
 
 extern const OpInfo kGatherElementsOp = {
     .name = "GatherElements",
@@ -167,11 +169,11 @@ extern const OpInfo kGatherElementsOp = {
         "for each index the element of x in its place, but for dimension `axis`, where the "
         "index says which",
     .operands = 2,
-    .infer = InferGatherElements,
+    .infer = gather_elements_cc::InferGatherElements,
     .bytes = GatheredBytes,
-    .sharding = GatherElementsRule,
-    .evaluate = EvaluateGatherElements,
-    .gradient = GatherElementsGradient,
+    .sharding = gather_elements_cc::GatherElementsRule,
+    .evaluate = gather_elements_cc::EvaluateGatherElements,
+    .gradient = gather_elements_cc::GatherElementsGradient,
     .no_gradient = 0b10,
 };
 
@@ -181,10 +183,10 @@ extern const OpInfo kGatherElementsGradOp = {
         "gradient of x from the indices and the gradient of the elements: zeros, `size` along "
         "dimension `axis`, split over the axes `split`, to which each element is added",
     .operands = 2,
-    .infer = InferGatherElementsGrad,
+    .infer = gather_elements_cc::InferGatherElementsGrad,
     .flops = OneFlopALastElement,
-    .sharding = GatherElementsGradRule,
-    .evaluate = EvaluateGatherElementsGrad,
+    .sharding = gather_elements_cc::GatherElementsGradRule,
+    .evaluate = gather_elements_cc::EvaluateGatherElementsGrad,
 };
 
 extern const OpInfo kScatterElementsOp = {
@@ -194,11 +196,11 @@ extern const OpInfo kScatterElementsOp = {
         "`axis`, where the index says which; `reduction` none, add, mul, max or min",
     .operands = 3,
     .optional = 1,
-    .infer = InferScatterElements,
+    .infer = gather_elements_cc::InferScatterElements,
     .flops = ScatterFlops,
-    .sharding = ScatterElementsRule,
-    .evaluate = EvaluateScatterElements,
-    .gradient = ScatterElementsGradient,
+    .sharding = gather_elements_cc::ScatterElementsRule,
+    .evaluate = gather_elements_cc::EvaluateScatterElements,
+    .gradient = gather_elements_cc::ScatterElementsGradient,
     .no_gradient = 0b10,
 };
 

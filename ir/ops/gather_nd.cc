@@ -4,6 +4,7 @@
 // the tuple, which names a place along as many dimensions of x.
 
 namespace orrery::ir {
+namespace gather_nd_cc {
 namespace {
 
 // x is [batch.., indexed.., rest..], the indices are [batch.., tuples.., k], slices are
@@ -187,6 +188,7 @@ absl::Status ScatterNDGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace gather_nd_cc
 
 extern const OpInfo kGatherNDOp = {
     .name = "GatherND",
@@ -194,11 +196,11 @@ extern const OpInfo kGatherNDOp = {
         "for each tuple of indices [batch..,tuples..,k] the slice of x [batch..,i..,rest..] "
         "that it names along k dimensions: [batch..,tuples..,rest..]",
     .operands = 2,
-    .infer = InferGatherND,
+    .infer = gather_nd_cc::InferGatherND,
     .bytes = GatheredBytes,
-    .sharding = GatherNDRule,
-    .evaluate = EvaluateGatherND,
-    .gradient = GatherNDGradient,
+    .sharding = gather_nd_cc::GatherNDRule,
+    .evaluate = gather_nd_cc::EvaluateGatherND,
+    .gradient = gather_nd_cc::GatherNDGradient,
     .no_gradient = 0b10,
 };
 
@@ -208,10 +210,10 @@ extern const OpInfo kGatherNDGradOp = {
         "gradient of x from the indices and the gradient of the slices: zeros "
         "[batch..,sizes..,rest..] to which each slice is added",
     .operands = 2,
-    .infer = InferGatherNDGrad,
+    .infer = gather_nd_cc::InferGatherNDGrad,
     .flops = OneFlopALastElement,
-    .sharding = GatherNDGradRule,
-    .evaluate = EvaluateGatherNDGrad,
+    .sharding = gather_nd_cc::GatherNDGradRule,
+    .evaluate = gather_nd_cc::EvaluateGatherNDGrad,
 };
 
 extern const OpInfo kScatterNDOp = {
@@ -221,11 +223,11 @@ extern const OpInfo kScatterNDOp = {
         "names is the update (or `value`); `reduction` none, add, mul, max or min",
     .operands = 3,
     .optional = 1,
-    .infer = InferScatterND,
+    .infer = gather_nd_cc::InferScatterND,
     .flops = ScatterFlops,
-    .sharding = ScatterNDRule,
-    .evaluate = EvaluateScatterND,
-    .gradient = ScatterNDGradient,
+    .sharding = gather_nd_cc::ScatterNDRule,
+    .evaluate = gather_nd_cc::EvaluateScatterND,
+    .gradient = gather_nd_cc::ScatterNDGradient,
     .no_gradient = 0b10,
 };
 

@@ -14,6 +14,7 @@
 // nearest or cubic interpolation along each dimension.
 
 namespace orrery::ir {
+namespace grid_sample_cc {
 namespace {
 
 constexpr double kCubic = -0.75;  // the coefficient of the cubic that frameworks use
@@ -259,6 +260,7 @@ absl::Status GridSampleGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace grid_sample_cc
 
 extern const OpInfo kGridSampleOp = {
     .name = "GridSample",
@@ -266,14 +268,15 @@ extern const OpInfo kGridSampleOp = {
         "x [batch,channels,..] at the points of a grid [batch,..,coordinates] from -1 to 1; "
         "`mode` linear, nearest or cubic",
     .operands = 2,
-    .infer = InferGridSample,
+    .infer = grid_sample_cc::InferGridSample,
     .flops =
         [](const OpTypes& op, const TypeList& results) {
-          return 2 * SeenElements(op) * static_cast<double>(ElementCount(results[0].dims));
+          return 2 * grid_sample_cc::SeenElements(op) *
+                 static_cast<double>(ElementCount(results[0].dims));
         },
-    .sharding = GridSampleSharding,
-    .evaluate = EvaluateGridSample,
-    .gradient = GridSampleGradient,
+    .sharding = grid_sample_cc::GridSampleSharding,
+    .evaluate = grid_sample_cc::EvaluateGridSample,
+    .gradient = grid_sample_cc::GridSampleGradient,
 };
 
 extern const OpInfo kGridSampleGradOp = {
@@ -281,13 +284,14 @@ extern const OpInfo kGridSampleGradOp = {
     .summary = "gradients of x and grid of GridSample from both and that of its result",
     .operands = 3,
     .results = 2,
-    .infer = InferGridSampleGrad,
+    .infer = grid_sample_cc::InferGridSampleGrad,
     .flops =
         [](const OpTypes& op, const TypeList&) {
-          return 4 * SeenElements(op) * static_cast<double>(ElementCount(op.operands[2]->dims));
+          return 4 * grid_sample_cc::SeenElements(op) *
+                 static_cast<double>(ElementCount(op.operands[2]->dims));
         },
-    .sharding = GridSampleSharding,
-    .evaluate = EvaluateGridSampleGrad,
+    .sharding = grid_sample_cc::GridSampleSharding,
+    .evaluate = grid_sample_cc::EvaluateGridSampleGrad,
 };
 
 }  // namespace orrery::ir

@@ -7,6 +7,7 @@
 // mean and variance (Wu & He 2018). With as many groups as channels it is instance normalization.
 
 namespace orrery::ir {
+namespace group_norm_cc {
 namespace {
 
 absl::Status CheckGroups(const OpTypes& op) {
@@ -105,6 +106,7 @@ absl::Status EvaluateGroupNormGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace group_norm_cc
 
 extern const OpInfo kGroupNormOp = {
     .name = "GroupNorm",
@@ -113,11 +115,11 @@ extern const OpInfo kGroupNormOp = {
         "mean; 1 / standard deviation",
     .operands = 3,
     .results = 3,
-    .infer = InferGroupNorm,
+    .infer = group_norm_cc::InferGroupNorm,
     .flops = [](const OpTypes& op, const TypeList&) { return kNormFlops * ElementsOfFirst(op); },
-    .sharding = GroupNormSharding,
-    .evaluate = EvaluateGroupNorm,
-    .gradient = GroupNormGradient,
+    .sharding = group_norm_cc::GroupNormSharding,
+    .evaluate = group_norm_cc::EvaluateGroupNorm,
+    .gradient = group_norm_cc::GroupNormGradient,
 };
 
 extern const OpInfo kGroupNormGradOp = {
@@ -127,11 +129,11 @@ extern const OpInfo kGroupNormGradOp = {
         "deviation and dy",
     .operands = 5,
     .results = 3,
-    .infer = InferGroupNormGrad,
+    .infer = group_norm_cc::InferGroupNormGrad,
     .flops = [](const OpTypes& op,
                 const TypeList&) { return kNormGradFlops * ElementsOfFirst(op); },
-    .sharding = GroupNormGradSharding,
-    .evaluate = EvaluateGroupNormGrad,
+    .sharding = group_norm_cc::GroupNormGradSharding,
+    .evaluate = group_norm_cc::EvaluateGroupNormGrad,
 };
 
 }  // namespace orrery::ir

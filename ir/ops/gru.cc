@@ -7,6 +7,7 @@
 // linear_before_reset=1 what comes out of it, as cuDNN does; that is then saved, too.
 
 namespace orrery::ir {
+namespace gru_cc {
 namespace {
 
 using Vector = Recurrence::Vector;
@@ -107,21 +108,22 @@ absl::Status EvaluateGruGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace gru_cc
 
-extern constinit const OpInfo kGruOp = RecurrentInfo<GruCell>({
+extern constinit const OpInfo kGruOp = RecurrentInfo<gru_cc::GruCell>({
     .name = "Gru",
     .summary = "GRU over x [steps,batch,input] by w, r and what is `given`: y "
                "[steps,directions,batch,hidden], y_h, gates of each step",
     .results = 3,
-    .evaluate = EvaluateGru,
+    .evaluate = gru_cc::EvaluateGru,
 });
 
-extern constinit const OpInfo kGruGradOp = RecurrentGradInfo<GruCell>({
+extern constinit const OpInfo kGruGradOp = RecurrentGradInfo<gru_cc::GruCell>({
     .name = "GruGrad",
     .summary = "gradients of x, w, r and what is `given` of Gru from these, y, gates, and the "
                "`gradients` of its results",
     .results = OpInfo::kVariadic,
-    .evaluate = EvaluateGruGrad,
+    .evaluate = gru_cc::EvaluateGruGrad,
 });
 
 }  // namespace orrery::ir

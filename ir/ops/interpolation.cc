@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 
 namespace orrery::ir {
+namespace interpolation_cc {
 namespace {
 
 constexpr absl::string_view kModes[] = {"nearest", "linear", "cubic"};
@@ -122,16 +123,19 @@ class Interpolation {
 };
 
 }  // namespace
+}  // namespace interpolation_cc
 
 absl::Status CheckInterpolation(const AttributeSet& attributes) {
   for (const absl::Status& status :
-       {CheckOneOf(attributes, "mode", kModes), CheckOneOf(attributes, "coordinates", kCoordinates),
-        CheckOneOf(attributes, "nearest_mode", kNearestModes)}) {
+       {interpolation_cc::CheckOneOf(attributes, "mode", interpolation_cc::kModes),
+        interpolation_cc::CheckOneOf(attributes, "coordinates", interpolation_cc::kCoordinates),
+        interpolation_cc::CheckOneOf(attributes, "nearest_mode",
+                                     interpolation_cc::kNearestModes)}) {
     if (!status.ok()) return status;
   }
   const size_t axes = attributes.Ints("axes").size();
-  const std::vector<double> scales = Doubles(attributes, "scales"),
-                            roi = Doubles(attributes, "roi");
+  const std::vector<double> scales = interpolation_cc::Doubles(attributes, "scales"),
+                            roi = interpolation_cc::Doubles(attributes, "roi");
   const bool fits =
       (scales.empty() || scales.size() == axes) && (roi.empty() || roi.size() == 2 * axes) &&
       std::all_of(scales.begin(), scales.end(), [](double n) { return n > 1e-4 && n < 1e9; }) &&
@@ -148,19 +152,19 @@ int64_t TapsOf(const AttributeSet& attributes) {
 }
 
 std::vector<Blend> BlendsAlong(const AttributeSet& attributes, size_t i, int64_t from, int64_t to) {
-  const std::vector<double> scales = Doubles(attributes, "scales"),
-                            roi = Doubles(attributes, "roi");
+  const std::vector<double> scales = interpolation_cc::Doubles(attributes, "scales"),
+                            roi = interpolation_cc::Doubles(attributes, "roi");
   const std::string how = attributes.String("coordinates", "half_pixel");
-  Axis axis{.from = static_cast<double>(from), .to = static_cast<double>(to)};
+  interpolation_cc::Axis axis{.from = static_cast<double>(from), .to = static_cast<double>(to)};
   axis.scale = scales.empty() ? axis.to / axis.from : scales[i];
   if (!roi.empty()) {
     axis.begin = roi[i];
     axis.end = roi[i + roi.size() / 2];
   }
-  const Interpolation interpolation(attributes);
+  const interpolation_cc::Interpolation interpolation(attributes);
   std::vector<Blend> blends;
   for (int64_t place = 0; place < to; ++place) {
-    const double x = Coordinate(axis, how, static_cast<double>(place));
+    const double x = interpolation_cc::Coordinate(axis, how, static_cast<double>(place));
     const bool outside = how == "tf_crop_and_resize" && (x < 0 || x > axis.from - 1);
     // Far outside only the outermost elements count.
     const double near = std::clamp(x, -4.0, axis.from + 4);

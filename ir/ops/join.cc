@@ -5,6 +5,7 @@
 // Concat and Split: one tensor and its parts along a dimension.
 
 namespace orrery::ir {
+namespace join_cc {
 namespace {
 
 size_t AxisOf(const AttributeSet& attributes) {
@@ -152,15 +153,16 @@ absl::Status SplitGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace join_cc
 
 extern const OpInfo kConcatOp = {
     .name = "Concat",
     .summary = "its operands side by side along dimension `axis`",
     .operands = OpInfo::kVariadic,
-    .infer = InferConcat,
-    .sharding = ConcatRule,
-    .evaluate = EvaluateConcat,
-    .gradient = ConcatGradient,
+    .infer = join_cc::InferConcat,
+    .sharding = join_cc::ConcatRule,
+    .evaluate = join_cc::EvaluateConcat,
+    .gradient = join_cc::ConcatGradient,
     .linear = true,
 };
 
@@ -170,10 +172,10 @@ extern const OpInfo kSplitOp = {
     .op_class = OpClass::kView,
     .operands = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferSplit,
+    .infer = join_cc::InferSplit,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateSplit,
-    .gradient = SplitGradient,
+    .evaluate = join_cc::EvaluateSplit,
+    .gradient = join_cc::SplitGradient,
     .strided_view = true,
     .linear = true,
 };

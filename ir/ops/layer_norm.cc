@@ -8,6 +8,7 @@
 // it.
 
 namespace orrery::ir {
+namespace layer_norm_cc {
 namespace {
 
 absl::StatusOr<size_t> AxisOf(const OpTypes& op) {
@@ -107,6 +108,7 @@ absl::Status EvaluateLayerNormGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace layer_norm_cc
 
 extern const OpInfo kLayerNormOp = {
     .name = "LayerNorm",
@@ -116,11 +118,11 @@ extern const OpInfo kLayerNormOp = {
     .operands = 3,
     .optional = 1,
     .results = 3,
-    .infer = InferLayerNorm,
+    .infer = layer_norm_cc::InferLayerNorm,
     .flops = [](const OpTypes& op, const TypeList&) { return kNormFlops * ElementsOfFirst(op); },
-    .sharding = LayerNormSharding,
-    .evaluate = EvaluateLayerNorm,
-    .gradient = LayerNormGradient,
+    .sharding = layer_norm_cc::LayerNormSharding,
+    .evaluate = layer_norm_cc::EvaluateLayerNorm,
+    .gradient = layer_norm_cc::LayerNormGradient,
 };
 
 extern const OpInfo kLayerNormGradOp = {
@@ -130,11 +132,11 @@ extern const OpInfo kLayerNormGradOp = {
         "deviation and dy",
     .operands = 5,
     .results = 3,
-    .infer = InferLayerNormGrad,
+    .infer = layer_norm_cc::InferLayerNormGrad,
     .flops = [](const OpTypes& op,
                 const TypeList&) { return kNormGradFlops * ElementsOfFirst(op); },
-    .sharding = LayerNormGradSharding,
-    .evaluate = EvaluateLayerNormGrad,
+    .sharding = layer_norm_cc::LayerNormGradSharding,
+    .evaluate = layer_norm_cc::EvaluateLayerNormGrad,
 };
 
 }  // namespace orrery::ir

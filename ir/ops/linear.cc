@@ -9,6 +9,7 @@
 // products that stand side by side and read the same x once.
 
 namespace orrery::ir {
+namespace linear_cc {
 namespace {
 
 constexpr int8_t kFactorK = 0;
@@ -349,6 +350,7 @@ absl::Status EvaluateLinearGroupGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace linear_cc
 
 extern const OpInfo kLinearOp = {
     .name = "Linear",
@@ -358,11 +360,11 @@ extern const OpInfo kLinearOp = {
     .operands = 3,
     .optional = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferLinear,
-    .flops = LinearFlops,
-    .sharding = LinearSharding,
-    .evaluate = EvaluateLinear,
-    .gradient = LinearGradient,
+    .infer = linear_cc::InferLinear,
+    .flops = linear_cc::LinearFlops,
+    .sharding = linear_cc::LinearSharding,
+    .evaluate = linear_cc::EvaluateLinear,
+    .gradient = linear_cc::LinearGradient,
     .matrix_product = true,
 };
 
@@ -371,11 +373,11 @@ extern const OpInfo kLinearGroupOp = {
     .summary = "products of x with `count` weights side by side, plus as many biases if given",
     .operands = OpInfo::kVariadic,
     .results = OpInfo::kVariadic,
-    .infer = InferLinearGroup,
-    .flops = LinearGroupFlops,
-    .sharding = LinearGroupSharding,
-    .evaluate = EvaluateLinearGroup,
-    .gradient = LinearGroupGradient,
+    .infer = linear_cc::InferLinearGroup,
+    .flops = linear_cc::LinearGroupFlops,
+    .sharding = linear_cc::LinearGroupSharding,
+    .evaluate = linear_cc::EvaluateLinearGroup,
+    .gradient = linear_cc::LinearGroupGradient,
     .matrix_product = true,
 };
 
@@ -384,10 +386,10 @@ extern const OpInfo kLinearGroupGradOp = {
     .summary = "gradients of LinearGroup: of x, of each weight",
     .operands = OpInfo::kVariadic,
     .results = OpInfo::kVariadic,
-    .infer = InferLinearGroupGrad,
-    .flops = LinearGroupGradFlops,
-    .sharding = LinearGroupGradSharding,
-    .evaluate = EvaluateLinearGroupGrad,
+    .infer = linear_cc::InferLinearGroupGrad,
+    .flops = linear_cc::LinearGroupGradFlops,
+    .sharding = linear_cc::LinearGroupGradSharding,
+    .evaluate = linear_cc::EvaluateLinearGroupGrad,
     .kernels = 2,
     .matrix_product = true,
 };

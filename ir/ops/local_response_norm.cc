@@ -9,6 +9,7 @@
 // y = x / s^beta with s = bias + alpha/size times the sum of x² over the `size` channels around.
 
 namespace orrery::ir {
+namespace local_response_norm_cc {
 namespace {
 
 absl::Status CheckAttributes(const OpTypes& op) {
@@ -125,6 +126,7 @@ absl::Status Gradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace local_response_norm_cc
 
 extern const OpInfo kLocalResponseNormOp = {
     .name = "LocalResponseNorm",
@@ -132,21 +134,21 @@ extern const OpInfo kLocalResponseNormOp = {
         "x [batch,channels,..] over (bias + alpha/size · the squares of `size` channels "
         "around)^beta",
     .operands = 1,
-    .infer = InferLocalResponseNorm,
-    .flops = Flops,
-    .sharding = ResponseSharding,
-    .evaluate = EvaluateLocalResponseNorm,
-    .gradient = Gradient,
+    .infer = local_response_norm_cc::InferLocalResponseNorm,
+    .flops = local_response_norm_cc::Flops,
+    .sharding = local_response_norm_cc::ResponseSharding,
+    .evaluate = local_response_norm_cc::EvaluateLocalResponseNorm,
+    .gradient = local_response_norm_cc::Gradient,
 };
 
 extern const OpInfo kLocalResponseNormGradOp = {
     .name = "LocalResponseNormGrad",
     .summary = "gradient of LocalResponseNorm(x) from x and that of its result",
     .operands = 2,
-    .infer = InferLocalResponseNormGrad,
-    .flops = Flops,
-    .sharding = ResponseSharding,
-    .evaluate = EvaluateLocalResponseNormGrad,
+    .infer = local_response_norm_cc::InferLocalResponseNormGrad,
+    .flops = local_response_norm_cc::Flops,
+    .sharding = local_response_norm_cc::ResponseSharding,
+    .evaluate = local_response_norm_cc::EvaluateLocalResponseNormGrad,
 };
 
 }  // namespace orrery::ir

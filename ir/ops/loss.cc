@@ -8,6 +8,7 @@
 // that gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
 
 namespace orrery::ir {
+namespace loss_cc {
 namespace {
 
 absl::Status InferLoss(const OpTypes& op, TypeList& results) {
@@ -40,13 +41,14 @@ absl::Status LossGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace loss_cc
 
 extern const OpInfo kLossOp = {
     .name = "Loss",
     .summary = "squared error of each element over the global `batch`",
     .operands = 2,
-    .infer = InferLoss,
-    .flops = LossFlops,
+    .infer = loss_cc::InferLoss,
+    .flops = loss_cc::LossFlops,
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {
@@ -54,7 +56,7 @@ extern const OpInfo kLossOp = {
           return EvaluateBinary(e,
                                 [batch](double x, double z) { return (x - z) * (x - z) / batch; });
         },
-    .gradient = LossGradient,
+    .gradient = loss_cc::LossGradient,
     .no_gradient = 0b10,
     .is_loss = true,
 };
@@ -63,8 +65,8 @@ extern const OpInfo kLossGradOp = {
     .name = "LossGrad",
     .summary = "gradient of Loss(x, z) with respect to x: 2(x - z)/batch",
     .operands = 2,
-    .infer = InferLoss,
-    .flops = LossFlops,
+    .infer = loss_cc::InferLoss,
+    .flops = loss_cc::LossFlops,
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {

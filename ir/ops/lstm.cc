@@ -6,6 +6,7 @@
 // candidate c; C = f C' + i c; h = o tanh(C); peepholes let i and f see C', and o see C.
 
 namespace orrery::ir {
+namespace lstm_cc {
 namespace {
 
 using Vector = Recurrence::Vector;
@@ -112,21 +113,22 @@ absl::Status EvaluateLstmGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace lstm_cc
 
-extern constinit const OpInfo kLstmOp = RecurrentInfo<LstmCell>({
+extern constinit const OpInfo kLstmOp = RecurrentInfo<lstm_cc::LstmCell>({
     .name = "Lstm",
     .summary = "LSTM over x [steps,batch,input] by w, r and what is `given`: y "
                "[steps,directions,batch,hidden], y_h, y_c, gates and cells of each step",
     .results = 5,
-    .evaluate = EvaluateLstm,
+    .evaluate = lstm_cc::EvaluateLstm,
 });
 
-extern constinit const OpInfo kLstmGradOp = RecurrentGradInfo<LstmCell>({
+extern constinit const OpInfo kLstmGradOp = RecurrentGradInfo<lstm_cc::LstmCell>({
     .name = "LstmGrad",
     .summary = "gradients of x, w, r and what is `given` of Lstm from these, y, gates, cells, and "
                "the `gradients` of its results",
     .results = OpInfo::kVariadic,
-    .evaluate = EvaluateLstmGrad,
+    .evaluate = lstm_cc::EvaluateLstmGrad,
 });
 
 }  // namespace orrery::ir

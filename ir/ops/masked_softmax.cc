@@ -8,6 +8,7 @@
 // Softmax with the scale and the mask that go before it, in one kernel.
 
 namespace orrery::ir {
+namespace masked_softmax_cc {
 namespace {
 
 using attention::CheckMask;
@@ -114,6 +115,7 @@ absl::Status MaskedSoftmaxGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace masked_softmax_cc
 
 extern const OpInfo kMaskedSoftmaxOp = {
     .name = "MaskedSoftmax",
@@ -122,11 +124,11 @@ extern const OpInfo kMaskedSoftmaxOp = {
         "bools or causal=1 hides",
     .operands = 2,
     .optional = 1,
-    .infer = InferMaskedSoftmax,
-    .flops = MaskedSoftmaxFlops,
-    .sharding = MaskedSoftmaxSharding,
-    .evaluate = EvaluateMaskedSoftmax,
-    .gradient = MaskedSoftmaxGradient,
+    .infer = masked_softmax_cc::InferMaskedSoftmax,
+    .flops = masked_softmax_cc::MaskedSoftmaxFlops,
+    .sharding = masked_softmax_cc::MaskedSoftmaxSharding,
+    .evaluate = masked_softmax_cc::EvaluateMaskedSoftmax,
+    .gradient = masked_softmax_cc::MaskedSoftmaxGradient,
 };
 
 }  // namespace orrery::ir

@@ -1,4 +1,3 @@
-#include <Eigen/Core>
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -6,6 +5,7 @@
 #include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/matrix_product.h"
 #include "ir/ops/product_type.h"
 
 // Matrix products: x (… m k) times w (… k n) with numpy's broadcasting of what stands before the
@@ -13,6 +13,7 @@
 // gradients at once, and its own gradient as one product over all rows.
 
 namespace orrery::ir {
+namespace matmul_cc {
 namespace {
 
 constexpr int8_t kFactorK = 0;
@@ -227,17 +228,13 @@ ShardingRule MatMulWeightGradSharding(const OpTypes& op, const TypeList& results
 
 // Evaluation, matrix by matrix. Whole numbers wrap around.
 
-template <typename T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-template <typename T>
-using MatrixMap = Eigen::Map<RowMajor<T>>;
-
 // The matrix of `tensor` that starts at `offset`; T is double or uint64_t.
 template <typename T>
-MatrixMap<T> MatrixAt(const Tensor& tensor, int64_t offset) {
+MatrixView<T> MatrixAt(const Tensor& tensor, int64_t offset) {
   const Dims& dims = tensor.dims();
-  return {Elements<T>(tensor) + offset, dims[dims.size() - 2], dims[dims.size() - 1]};
+  return {.data = Elements<T>(tensor) + offset,
+          .rows = dims[dims.size() - 2],
+          .columns = dims[dims.size() - 1]};
 }
 
 Dims LeadingStrides(const Dims& dims, const Dims& leading) {
@@ -257,29 +254,14 @@ void ForEachMatrix(const Dims& x, const Dims& w, const Dims& y, F f) {
   }
 }
 
-// to += a' b', where ' is what the flags ask.
-template <typename T>
-void AddProduct(MatrixMap<T> to, const MatrixMap<T>& a, bool flip_a, const MatrixMap<T>& b,
-                bool flip_b) {
-  if (flip_a && flip_b) {
-    to.noalias() += a.transpose() * b.transpose();
-  } else if (flip_a) {
-    to.noalias() += a.transpose() * b;
-  } else if (flip_b) {
-    to.noalias() += a * b.transpose();
-  } else {
-    to.noalias() += a * b;
-  }
-}
-
 template <typename T>
 void Multiply(Evaluation& e) {
   const Tensor &x = e.operand(0), &w = e.operand(1);
   Tensor& y = e.results[0];
   const Product p = ProductOf(e.attributes, x.dims().size(), w.dims().size());
   ForEachMatrix(x.dims(), w.dims(), y.dims(), [&](int64_t i, int64_t j, int64_t to) {
-    AddProduct<T>(MatrixAt<T>(y, to), MatrixAt<T>(x, i), p.transpose_x, MatrixAt<T>(w, j),
-                  p.transpose_w);
+    AddProduct(MatrixAt<T>(y, to), MatrixAt<T>(x, i).Transposed(p.transpose_x),
+               MatrixAt<T>(w, j).Transposed(p.transpose_w));
   });
 }
 
@@ -296,9 +278,9 @@ void AddWeightGradient(const AttributeSet& attributes, const Tensor& x, const Te
   ForEachMatrix(x.dims(), dw.dims(), dy.dims(), [&](int64_t i, int64_t j, int64_t k) {
     const auto rows = MatrixAt<T>(x, i), gradient = MatrixAt<T>(dy, k);
     if (p.transpose_w) {
-      AddProduct<T>(MatrixAt<T>(dw, j), gradient, true, rows, p.transpose_x);
+      AddProduct(MatrixAt<T>(dw, j), gradient.Transposed(), rows.Transposed(p.transpose_x));
     } else {
-      AddProduct<T>(MatrixAt<T>(dw, j), rows, !p.transpose_x, gradient, false);
+      AddProduct(MatrixAt<T>(dw, j), rows.Transposed(!p.transpose_x), gradient);
     }
   });
 }
@@ -310,9 +292,10 @@ void MultiplyBack(Evaluation& e) {
   ForEachMatrix(x.dims(), w.dims(), dy.dims(), [&](int64_t i, int64_t j, int64_t k) {
     const auto weight = MatrixAt<T>(w, j), gradient = MatrixAt<T>(dy, k);
     if (p.transpose_x) {
-      AddProduct<T>(MatrixAt<T>(e.results[0], i), weight, p.transpose_w, gradient, true);
+      AddProduct(MatrixAt<T>(e.results[0], i), weight.Transposed(p.transpose_w),
+                 gradient.Transposed());
     } else {
-      AddProduct<T>(MatrixAt<T>(e.results[0], i), gradient, false, weight, !p.transpose_w);
+      AddProduct(MatrixAt<T>(e.results[0], i), gradient, weight.Transposed(!p.transpose_w));
     }
   });
   AddWeightGradient<T>(e.attributes, x, dy, e.results[1]);
@@ -331,6 +314,7 @@ absl::Status EvaluateMatMulWeightGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace matmul_cc
 
 extern const OpInfo kMatMulOp = {
     .name = "MatMul",
@@ -338,11 +322,11 @@ extern const OpInfo kMatMulOp = {
         "x [..,m,k] times w [..,k,n]; transpose_x and transpose_w swap the last two dimensions; "
         "written as `out`, in the type of x without it",
     .operands = 2,
-    .infer = InferMatMul,
-    .flops = MatMulFlops,
-    .sharding = MatMulSharding,
-    .evaluate = EvaluateMatMul,
-    .gradient = MatMulGradient,
+    .infer = matmul_cc::InferMatMul,
+    .flops = matmul_cc::MatMulFlops,
+    .sharding = matmul_cc::MatMulSharding,
+    .evaluate = matmul_cc::EvaluateMatMul,
+    .gradient = matmul_cc::MatMulGradient,
     .matrix_product = true,
 };
 
@@ -351,10 +335,10 @@ extern const OpInfo kMatMulGradOp = {
     .summary = "gradients of MatMul(x, w [k,n]) from the gradient of its result: of x, of w",
     .operands = 3,
     .results = 2,
-    .infer = InferMatMulGrad,
-    .flops = MatMulGradFlops,
-    .sharding = MatMulGradSharding,
-    .evaluate = EvaluateMatMulGrad,
+    .infer = matmul_cc::InferMatMulGrad,
+    .flops = matmul_cc::MatMulGradFlops,
+    .sharding = matmul_cc::MatMulGradSharding,
+    .evaluate = matmul_cc::EvaluateMatMulGrad,
     .kernels = 2,
     .matrix_product = true,
 };
@@ -363,10 +347,10 @@ extern const OpInfo kMatMulWeightGradOp = {
     .name = "MatMulWeightGrad",
     .summary = "gradient of w [k,n] in MatMul(x, w) from x and the gradient of the result",
     .operands = 2,
-    .infer = InferMatMulWeightGrad,
-    .flops = MatMulWeightGradFlops,
-    .sharding = MatMulWeightGradSharding,
-    .evaluate = EvaluateMatMulWeightGrad,
+    .infer = matmul_cc::InferMatMulWeightGrad,
+    .flops = matmul_cc::MatMulWeightGradFlops,
+    .sharding = matmul_cc::MatMulWeightGradSharding,
+    .evaluate = matmul_cc::EvaluateMatMulWeightGrad,
     .matrix_product = true,
 };
 

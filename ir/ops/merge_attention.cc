@@ -10,6 +10,7 @@
 // exponentials, whose logarithm attention keeps with flash=1.
 
 namespace orrery::ir {
+namespace merge_attention_cc {
 namespace {
 
 // Each element is weighted twice and added; each row has two exponentials, their sum, its
@@ -83,6 +84,7 @@ absl::Status EvaluateMergeAttention(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace merge_attention_cc
 
 extern const OpInfo kMergeAttentionOp = {
     .name = "MergeAttention",
@@ -91,10 +93,10 @@ extern const OpInfo kMergeAttentionOp = {
         "those to all of them",
     .operands = 4,
     .results = 2,
-    .infer = InferMergeAttention,
-    .flops = MergeAttentionFlops,
-    .sharding = MergeAttentionSharding,
-    .evaluate = EvaluateMergeAttention,
+    .infer = merge_attention_cc::InferMergeAttention,
+    .flops = merge_attention_cc::MergeAttentionFlops,
+    .sharding = merge_attention_cc::MergeAttentionSharding,
+    .evaluate = merge_attention_cc::EvaluateMergeAttention,
     .in_place_from = 0,
 };
 

@@ -5,6 +5,7 @@
 // Ops that fill a tensor from little or nothing.
 
 namespace orrery::ir {
+namespace one_hot_cc {
 namespace {
 
 size_t AxisOf(const AttributeSet& attributes) {
@@ -68,6 +69,7 @@ absl::Status EvaluateRandomLike(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace one_hot_cc
 
 extern const OpInfo kOneHotOp = {
     .name = "OneHot",
@@ -75,9 +77,9 @@ extern const OpInfo kOneHotOp = {
         "`on` where the index is the place along the new dimension `axis` of size `depth`, "
         "else `off`, as `to`; a negative index counts from the end",
     .operands = 1,
-    .infer = InferOneHot,
-    .sharding = OneHotRule,
-    .evaluate = EvaluateOneHot,
+    .infer = one_hot_cc::InferOneHot,
+    .sharding = one_hot_cc::OneHotRule,
+    .evaluate = one_hot_cc::EvaluateOneHot,
     .no_gradient = 0b1,
 };
 
@@ -87,10 +89,10 @@ extern const OpInfo kRandomLikeOp = {
         "random numbers `to` that dtype and of the dimensions of x, which is not read; "
         "evaluated, all are `value`",
     .operands = 1,
-    .infer = InferRandomLike,
+    .infer = one_hot_cc::InferRandomLike,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateRandomLike,
+    .evaluate = one_hot_cc::EvaluateRandomLike,
     .no_gradient = 0b1,
     .random = true,
 };

@@ -10,6 +10,7 @@
 // then the gradients. The results are the parameters and the state, written in place.
 
 namespace orrery::ir {
+namespace optimizer_cc {
 namespace {
 
 absl::Status InferOptimizer(const OpTypes& op, TypeList& results) {
@@ -140,14 +141,17 @@ constexpr OpInfo Optimizer(absl::string_view name, absl::string_view summary,
 }
 
 }  // namespace
+}  // namespace optimizer_cc
 
 // Multiply-adds an element: w -= lr g; v = mu v + g, w -= lr v; Adam's two moments, the two bias
 // corrections, the root, the quotient and the step (Kingma & Ba 2015, Algorithm 1).
-extern const OpInfo kSgdOp = Optimizer("Sgd", "w - lr g", OptimizerFlops<2>, EvaluateSgd);
+extern const OpInfo kSgdOp = optimizer_cc::Optimizer(
+    "Sgd", "w - lr g", optimizer_cc::OptimizerFlops<2>, optimizer_cc::EvaluateSgd);
 extern const OpInfo kMomentumOp =
-    Optimizer("Momentum", "v = mu v + g; w - lr v", OptimizerFlops<4>, EvaluateMomentum);
+    optimizer_cc::Optimizer("Momentum", "v = mu v + g; w - lr v", optimizer_cc::OptimizerFlops<4>,
+                            optimizer_cc::EvaluateMomentum);
 extern const OpInfo kAdamOp =
-    Optimizer("Adam", "Adam, two moments; biases corrected as in step number `step`",
-              OptimizerFlops<12>, EvaluateAdam);
+    optimizer_cc::Optimizer("Adam", "Adam, two moments; biases corrected as in step number `step`",
+                            optimizer_cc::OptimizerFlops<12>, optimizer_cc::EvaluateAdam);
 
 }  // namespace orrery::ir

@@ -5,6 +5,7 @@
 // Padding around a tensor, and tiling.
 
 namespace orrery::ir {
+namespace pad_cc {
 namespace {
 
 constexpr absl::string_view kModes[] = {"constant", "edge", "reflect", "wrap"};
@@ -191,6 +192,7 @@ absl::Status TileGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace pad_cc
 
 extern const OpInfo kPadOp = {
     .name = "Pad",
@@ -198,20 +200,20 @@ extern const OpInfo kPadOp = {
         "x with before[i] and after[i] elements more around dimension axes[i]: `value`, or "
         "what `mode` edge, reflect or wrap repeats",
     .operands = 1,
-    .infer = InferPad,
+    .infer = pad_cc::InferPad,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluatePad,
-    .gradient = PadGradient,
+    .evaluate = pad_cc::EvaluatePad,
+    .gradient = pad_cc::PadGradient,
 };
 
 extern const OpInfo kPadGradOp = {
     .name = "PadGrad",
     .summary = "gradient of Pad from that of its result: what repeats an element is added to it",
     .operands = 1,
-    .infer = InferPadGrad,
+    .infer = pad_cc::InferPadGrad,
     .flops = OneFlopAFirstElement,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluatePadGrad,
+    .evaluate = pad_cc::EvaluatePadGrad,
     .linear = true,
 };
 
@@ -219,10 +221,10 @@ extern const OpInfo kTileOp = {
     .name = "Tile",
     .summary = "repeats[i] copies of x, one after another, along dimension axes[i]",
     .operands = 1,
-    .infer = InferTile,
+    .infer = pad_cc::InferTile,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateTile,
-    .gradient = TileGradient,
+    .evaluate = pad_cc::EvaluateTile,
+    .gradient = pad_cc::TileGradient,
     .linear = true,
 };
 

@@ -5,6 +5,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace pointwise_cc {
 namespace {
 
 absl::Status Want(const OpTypes& op, size_t i, bool fits, absl::string_view wanted) {
@@ -14,17 +15,20 @@ absl::Status Want(const OpTypes& op, size_t i, bool fits, absl::string_view want
 }
 
 }  // namespace
+}  // namespace pointwise_cc
 
 absl::Status WantNumbers(const OpTypes& op) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    ORRERY_RETURN_IF_ERROR(Want(op, i, op.operands[i]->dtype != DType::kBool, "numbers"));
+    ORRERY_RETURN_IF_ERROR(
+        pointwise_cc::Want(op, i, op.operands[i]->dtype != DType::kBool, "numbers"));
   }
   return absl::OkStatus();
 }
 
 absl::Status WantBits(const OpTypes& op) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    ORRERY_RETURN_IF_ERROR(Want(op, i, !IsFloat(op.operands[i]->dtype), "bool or whole numbers"));
+    ORRERY_RETURN_IF_ERROR(
+        pointwise_cc::Want(op, i, !IsFloat(op.operands[i]->dtype), "bool or whole numbers"));
   }
   return absl::OkStatus();
 }

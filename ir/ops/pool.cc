@@ -12,6 +12,7 @@
 // Pools: one number of all that a window of [batch, channels, ..] sees.
 
 namespace orrery::ir {
+namespace pool_cc {
 namespace {
 
 absl::Status CheckImage(const OpTypes& op, size_t i) {
@@ -309,69 +310,70 @@ absl::Status LpPoolGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace pool_cc
 
 extern const OpInfo kMaxPoolOp = {
     .name = "MaxPool",
     .summary = "the largest element of each window of `kernel`; indices=1: and where it stands",
     .operands = 1,
     .results = OpInfo::kVariadic,
-    .infer = InferMaxPool,
-    .flops = ForwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateMaxPool,
-    .gradient = MaxPoolGradient,
+    .infer = pool_cc::InferMaxPool,
+    .flops = pool_cc::ForwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateMaxPool,
+    .gradient = pool_cc::MaxPoolGradient,
 };
 
 extern const OpInfo kMaxPoolGradOp = {
     .name = "MaxPoolGrad",
     .summary = "gradient of MaxPool(x) from x and that of its result",
     .operands = 2,
-    .infer = InferPoolGrad,
-    .flops = BackwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateMaxPoolGrad,
+    .infer = pool_cc::InferPoolGrad,
+    .flops = pool_cc::BackwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateMaxPoolGrad,
 };
 
 extern const OpInfo kAveragePoolOp = {
     .name = "AveragePool",
     .summary = "the mean of each window of `kernel`; count_include_pad=1: padding counts as zeros",
     .operands = 1,
-    .infer = InferPool,
-    .flops = ForwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateAveragePool,
-    .gradient = AveragePoolGradient,
+    .infer = pool_cc::InferPool,
+    .flops = pool_cc::ForwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateAveragePool,
+    .gradient = pool_cc::AveragePoolGradient,
 };
 
 extern const OpInfo kAveragePoolGradOp = {
     .name = "AveragePoolGrad",
     .summary = "gradient of AveragePool(x), of the dims `spatial`, from that of its result",
     .operands = 1,
-    .infer = InferAveragePoolGrad,
-    .flops = BackwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateAveragePoolGrad,
+    .infer = pool_cc::InferAveragePoolGrad,
+    .flops = pool_cc::BackwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateAveragePoolGrad,
 };
 
 extern const OpInfo kLpPoolOp = {
     .name = "LpPool",
     .summary = "the p-norm of each window of `kernel`",
     .operands = 1,
-    .infer = InferLpPool,
-    .flops = ForwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateLpPool,
-    .gradient = LpPoolGradient,
+    .infer = pool_cc::InferLpPool,
+    .flops = pool_cc::ForwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateLpPool,
+    .gradient = pool_cc::LpPoolGradient,
 };
 
 extern const OpInfo kLpPoolGradOp = {
     .name = "LpPoolGrad",
     .summary = "gradient of LpPool(x) from x, its result and that one's gradient",
     .operands = 3,
-    .infer = InferLpPoolGrad,
-    .flops = BackwardFlops,
-    .sharding = PoolSharding,
-    .evaluate = EvaluateLpPoolGrad,
+    .infer = pool_cc::InferLpPoolGrad,
+    .flops = pool_cc::BackwardFlops,
+    .sharding = pool_cc::PoolSharding,
+    .evaluate = pool_cc::EvaluateLpPoolGrad,
 };
 
 }  // namespace orrery::ir

@@ -6,6 +6,7 @@
 // Powers, and the kernel of their gradient.
 
 namespace orrery::ir {
+namespace pow_cc {
 namespace {
 
 // Whole powers of whole numbers wrap; negative ones are cut towards zero.
@@ -75,16 +76,17 @@ absl::Status EvaluatePowGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace pow_cc
 
 extern const OpInfo kPowOp = {
     .name = "Pow",
     .summary = "x to the power y, with broadcasting; of the type of x",
     .operands = 2,
-    .infer = InferPow,
+    .infer = pow_cc::InferPow,
     .flops = FlopsAnElement<kExpFlops>,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluatePow,
-    .gradient = PowGradient,
+    .evaluate = pow_cc::EvaluatePow,
+    .gradient = pow_cc::PowGradient,
 };
 
 extern const OpInfo kPowGradOp = {
@@ -94,7 +96,7 @@ extern const OpInfo kPowGradOp = {
     .infer = InferBroadcastGrad,
     .flops = FlopsAnElement<kExpFlops + 3>,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluatePowGrad,
+    .evaluate = pow_cc::EvaluatePowGrad,
 };
 
 }  // namespace orrery::ir

@@ -6,6 +6,7 @@
 // PRelu, whose slope is learned (He et al. 2015), and the kernel of its gradients.
 
 namespace orrery::ir {
+namespace prelu_cc {
 namespace {
 
 absl::Status InferPRelu(const OpTypes& op, TypeList& results) {
@@ -44,12 +45,13 @@ absl::Status EvaluatePReluGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace prelu_cc
 
 extern const OpInfo kPReluOp = {
     .name = "PRelu",
     .summary = "x where x > 0, else x times a slope that broadcasts to x",
     .operands = 2,
-    .infer = InferPRelu,
+    .infer = prelu_cc::InferPRelu,
     .flops = FlopsAnElement<2>,
     .sharding = ElementwiseRule,
     .evaluate =
@@ -58,7 +60,7 @@ extern const OpInfo kPReluOp = {
             return x > 0 ? x : Wrapping(x, slope, std::multiplies<>());
           });
         },
-    .gradient = PReluGradient,
+    .gradient = prelu_cc::PReluGradient,
 };
 
 extern const OpInfo kPReluGradOp = {
@@ -68,10 +70,10 @@ extern const OpInfo kPReluGradOp = {
         "slope, to be summed",
     .operands = 3,
     .results = 2,
-    .infer = InferPReluGrad,
+    .infer = prelu_cc::InferPReluGrad,
     .flops = FlopsAnElement<4>,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluatePReluGrad,
+    .evaluate = prelu_cc::EvaluatePReluGrad,
 };
 
 }  // namespace orrery::ir

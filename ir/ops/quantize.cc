@@ -9,6 +9,7 @@
 // along it. Scales are statistics: no gradient flows into any operand.
 
 namespace orrery::ir {
+namespace quantize_cc {
 namespace {
 
 constexpr size_t kScale = 1, kZeroPoint = 2;
@@ -156,6 +157,7 @@ absl::Status EvaluateDequantize(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace quantize_cc
 
 extern const OpInfo kQuantizeLinearOp = {
     .name = "QuantizeLinear",
@@ -164,10 +166,10 @@ extern const OpInfo kQuantizeLinearOp = {
         "`to`; scales of the tensor, along `axis` or of blocks of `block_size` there",
     .operands = 3,
     .optional = 1,
-    .infer = InferQuantize,
+    .infer = quantize_cc::InferQuantize,
     .flops = FlopsAnElement<4>,
-    .sharding = QuantizeRule,
-    .evaluate = EvaluateQuantize,
+    .sharding = quantize_cc::QuantizeRule,
+    .evaluate = quantize_cc::EvaluateQuantize,
     .no_gradient = 7,
 };
 
@@ -176,10 +178,10 @@ extern const OpInfo kDequantizeLinearOp = {
     .summary = "x minus the zero point z, times its scale y; scales as those of QuantizeLinear",
     .operands = 3,
     .optional = 1,
-    .infer = InferDequantize,
+    .infer = quantize_cc::InferDequantize,
     .flops = FlopsAnElement<2>,
-    .sharding = QuantizeRule,
-    .evaluate = EvaluateDequantize,
+    .sharding = quantize_cc::QuantizeRule,
+    .evaluate = quantize_cc::EvaluateDequantize,
     .no_gradient = 7,
 };
 

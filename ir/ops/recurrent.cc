@@ -10,6 +10,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace recurrent_cc {
 namespace {
 
 constexpr size_t kAlways = 3;  // x, w and r
@@ -106,6 +107,7 @@ absl::StatusOr<RecurrentShape> CheckForward(const Cell& cell, const OpTypes& op,
 }
 
 }  // namespace
+}  // namespace recurrent_cc
 
 std::vector<std::string> NameList(const AttributeSet& attributes, absl::string_view name) {
   return absl::StrSplit(attributes.String(name, ""), ',', absl::SkipEmpty());
@@ -154,16 +156,17 @@ int64_t SavedGates(const Cell& cell, const AttributeSet& attributes) {
 
 absl::Status InferRecurrent(const Cell& cell, const OpTypes& op, TypeList& results) {
   ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape,
-                          CheckForward(cell, op, ForwardNames(op.attributes)));
+                          recurrent_cc::CheckForward(cell, op, ForwardNames(op.attributes)));
   for (const std::string& name : ResultNames(cell)) {
-    AddResult(results, op.operands[0]->dtype, ResultDims(cell, op.attributes, shape, name));
+    AddResult(results, op.operands[0]->dtype,
+              recurrent_cc::ResultDims(cell, op.attributes, shape, name));
   }
   return absl::OkStatus();
 }
 
 absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& results) {
   const std::vector<std::string> names = BackwardNames(cell, op.attributes);
-  ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, CheckForward(cell, op, names));
+  ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, recurrent_cc::CheckForward(cell, op, names));
   const std::vector<std::string> forward = ForwardNames(op.attributes);
   for (size_t i = forward.size(); i < names.size(); ++i) {
     absl::string_view name = names[i];
@@ -174,7 +177,8 @@ absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& r
           absl::StrCat("gradients names \"", name, "\"; wanted y, y_h or y_c"));
     }
     ORRERY_RETURN_IF_ERROR(CheckFloat(op, i));
-    ORRERY_RETURN_IF_ERROR(CheckDims(op, i, ResultDims(cell, op.attributes, shape, name),
+    ORRERY_RETURN_IF_ERROR(CheckDims(op, i,
+                                     recurrent_cc::ResultDims(cell, op.attributes, shape, name),
                                      absl::StrCat("(", names[i], ")")));
   }
   for (const std::string& name : NameList(op.attributes, "without")) {
@@ -190,6 +194,7 @@ absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& r
   return absl::OkStatus();
 }
 
+namespace recurrent_cc {
 namespace {
 
 // Two for each sample, step and element of a gate, and for so many columns of the weights.
@@ -199,21 +204,22 @@ double FlopsOfColumns(const Cell& cell, const RecurrentShape& s, int64_t columns
 }
 
 }  // namespace
+}  // namespace recurrent_cc
 
 double RecurrentFlops(const Cell& cell, const OpTypes& op) {
-  const absl::StatusOr<RecurrentShape> s = ShapeOf(cell, op);
-  return s.ok() ? FlopsOfColumns(cell, *s, s->input + s->hidden) : 0;
+  const absl::StatusOr<RecurrentShape> s = recurrent_cc::ShapeOf(cell, op);
+  return s.ok() ? recurrent_cc::FlopsOfColumns(cell, *s, s->input + s->hidden) : 0;
 }
 
 double RecurrentGradFlops(const Cell& cell, const OpTypes& op) {
-  const absl::StatusOr<RecurrentShape> s = ShapeOf(cell, op);
+  const absl::StatusOr<RecurrentShape> s = recurrent_cc::ShapeOf(cell, op);
   if (!s.ok()) return 0;
   int64_t columns = s->hidden;  // back through the steps, whatever is wanted
   for (const std::string& name : DifferentiatedNames(op.attributes)) {
     if (name == "x" || name == "w") columns += s->input;
     if (name == "r") columns += s->hidden;
   }
-  return FlopsOfColumns(cell, *s, columns);
+  return recurrent_cc::FlopsOfColumns(cell, *s, columns);
 }
 
 ShardingRule RecurrentSharding(const Cell& cell, const OpTypes& op, const TypeList& results,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::ir {
+namespace recurrent_activation_cc {
 namespace {
 
 // In the order of Activation::Kind; the numbers are those of the operators of the same names.
@@ -25,12 +26,13 @@ constexpr std::array<ActivationDefaults, 11> kActivations = {
      {.name = "Softplus"}}};
 
 }  // namespace
+}  // namespace recurrent_activation_cc
 
 const ActivationDefaults* FindActivation(absl::string_view name) {
   const auto* found = std::find_if(
-      kActivations.begin(), kActivations.end(),
+      recurrent_activation_cc::kActivations.begin(), recurrent_activation_cc::kActivations.end(),
       [name](const ActivationDefaults& d) { return absl::EqualsIgnoreCase(d.name, name); });
-  return found == kActivations.end() ? nullptr : found;
+  return found == recurrent_activation_cc::kActivations.end() ? nullptr : found;
 }
 
 absl::StatusOr<Activation> Activation::Named(absl::string_view name, double alpha, double beta) {
@@ -39,7 +41,7 @@ absl::StatusOr<Activation> Activation::Named(absl::string_view name, double alph
     return absl::InvalidArgumentError(absl::StrCat("activation \"", name, "\" is unknown"));
   }
   Activation activation;
-  activation.kind_ = static_cast<Kind>(found - kActivations.data());
+  activation.kind_ = static_cast<Kind>(found - recurrent_activation_cc::kActivations.data());
   activation.alpha_ = alpha;
   activation.beta_ = beta;
   return activation;

@@ -28,6 +28,7 @@ absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisLis
   return absl::InvalidArgumentError("the attribute axes is missing; wanted the axes to work along");
 }
 
+namespace redistribution_cc {
 namespace {
 
 absl::Status InferSame(const OpTypes& op, TypeList& results) {
@@ -252,15 +253,16 @@ Tensor ExchangePermute(const GroupExchange& exchange) {
 }
 
 }  // namespace
+}  // namespace redistribution_cc
 
 extern const OpInfo kAllReduceOp = {
     .name = "AllReduce",
     .summary = "the sum over the ranks along `axes`, on each of them",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllReduce,
-    .exchange = Sum,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardAllReduce,
+    .exchange = redistribution_cc::Sum,
     .in_place_from = 0,
 };
 
@@ -269,9 +271,9 @@ extern const OpInfo kAllGatherOp = {
     .summary = "dimension `dim`, whose innermost split is over `axes`, put together over them",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllGather,
-    .exchange = ExchangeAllGather,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardAllGather,
+    .exchange = redistribution_cc::ExchangeAllGather,
 };
 
 extern const OpInfo kReduceScatterOp = {
@@ -279,9 +281,9 @@ extern const OpInfo kReduceScatterOp = {
     .summary = "the sum over the ranks along `axes`, split over them along dimension `dim`",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardReduceScatter,
-    .exchange = ExchangeReduceScatter,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardReduceScatter,
+    .exchange = redistribution_cc::ExchangeReduceScatter,
 };
 
 extern const OpInfo kAllToAllOp = {
@@ -289,9 +291,9 @@ extern const OpInfo kAllToAllOp = {
     .summary = "`axes`, the innermost split of dimension `from`, split dimension `to` in its place",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllToAll,
-    .exchange = ExchangeAllToAll,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardAllToAll,
+    .exchange = redistribution_cc::ExchangeAllToAll,
 };
 
 extern const OpInfo kPermuteOp = {
@@ -300,9 +302,9 @@ extern const OpInfo kPermuteOp = {
         "whole parts trade places along `axes`: `to` has the axes of each dimension after it",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardPermute,
-    .exchange = ExchangePermute,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardPermute,
+    .exchange = redistribution_cc::ExchangePermute,
 };
 
 // Each rank has the whole already, so nothing moves.
@@ -311,8 +313,8 @@ extern const OpInfo kAllSliceOp = {
     .summary = "of dimension `dim` the part that falls to each rank along `axes`",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferSame,
-    .infer_sharding = ShardAllSlice,
+    .infer = redistribution_cc::InferSame,
+    .infer_sharding = redistribution_cc::ShardAllSlice,
     .in_place_from = 0,
     .linear = true,
 };

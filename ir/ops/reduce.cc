@@ -9,6 +9,7 @@
 // Reductions over the dimensions `axes`, which vanish unless keepdims=1.
 
 namespace orrery::ir {
+namespace reduce_cc {
 namespace {
 
 bool Reduces(const std::vector<int64_t>& axes, size_t dim) {
@@ -241,16 +242,17 @@ absl::Status LogSumExpGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace reduce_cc
 
 extern const OpInfo kReduceSumOp = {
     .name = "ReduceSum",
     .summary = "the sum of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduceNumbers,
-    .flops = FlopsAnOperandElement<1>,
-    .sharding = SumSharding,
-    .evaluate = EvaluateSum,
-    .gradient = SumGradient,
+    .infer = reduce_cc::InferReduceNumbers,
+    .flops = reduce_cc::FlopsAnOperandElement<1>,
+    .sharding = reduce_cc::SumSharding,
+    .evaluate = reduce_cc::EvaluateSum,
+    .gradient = reduce_cc::SumGradient,
     .linear = true,
 };
 
@@ -258,11 +260,11 @@ extern const OpInfo kReduceMeanOp = {
     .name = "ReduceMean",
     .summary = "the mean of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduceNumbers,
-    .flops = FlopsAnOperandElement<1>,
-    .sharding = SumSharding,
-    .evaluate = EvaluateMean,
-    .gradient = MeanGradient,
+    .infer = reduce_cc::InferReduceNumbers,
+    .flops = reduce_cc::FlopsAnOperandElement<1>,
+    .sharding = reduce_cc::SumSharding,
+    .evaluate = reduce_cc::EvaluateMean,
+    .gradient = reduce_cc::MeanGradient,
     .linear = true,
 };
 
@@ -270,33 +272,33 @@ extern const OpInfo kReduceMaxOp = {
     .name = "ReduceMax",
     .summary = "the greatest of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduce,
-    .flops = FlopsAnOperandElement<1>,
-    .sharding = WholeSharding,
-    .evaluate = EvaluateMax,
-    .gradient = ExtremeGradient,
+    .infer = reduce_cc::InferReduce,
+    .flops = reduce_cc::FlopsAnOperandElement<1>,
+    .sharding = reduce_cc::WholeSharding,
+    .evaluate = reduce_cc::EvaluateMax,
+    .gradient = reduce_cc::ExtremeGradient,
 };
 
 extern const OpInfo kReduceMinOp = {
     .name = "ReduceMin",
     .summary = "the least of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduce,
-    .flops = FlopsAnOperandElement<1>,
-    .sharding = WholeSharding,
-    .evaluate = EvaluateMin,
-    .gradient = ExtremeGradient,
+    .infer = reduce_cc::InferReduce,
+    .flops = reduce_cc::FlopsAnOperandElement<1>,
+    .sharding = reduce_cc::WholeSharding,
+    .evaluate = reduce_cc::EvaluateMin,
+    .gradient = reduce_cc::ExtremeGradient,
 };
 
 extern const OpInfo kReduceProdOp = {
     .name = "ReduceProd",
     .summary = "the product of x over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduceNumbers,
-    .flops = FlopsAnOperandElement<1>,
-    .sharding = WholeSharding,
-    .evaluate = EvaluateProduct,
-    .gradient = ProductGradient,
+    .infer = reduce_cc::InferReduceNumbers,
+    .flops = reduce_cc::FlopsAnOperandElement<1>,
+    .sharding = reduce_cc::WholeSharding,
+    .evaluate = reduce_cc::EvaluateProduct,
+    .gradient = reduce_cc::ProductGradient,
 };
 
 extern const OpInfo kReduceLogSumExpOp = {
@@ -304,11 +306,11 @@ extern const OpInfo kReduceLogSumExpOp = {
     .summary =
         "log of the sum of exp(x) over the dimensions `axes`, which vanish unless keepdims=1",
     .operands = 1,
-    .infer = InferReduceFloat,
-    .flops = FlopsAnOperandElement<kExpFlops + 3>,
-    .sharding = WholeSharding,
-    .evaluate = EvaluateLogSumExp,
-    .gradient = LogSumExpGradient,
+    .infer = reduce_cc::InferReduceFloat,
+    .flops = reduce_cc::FlopsAnOperandElement<kExpFlops + 3>,
+    .sharding = reduce_cc::WholeSharding,
+    .evaluate = reduce_cc::EvaluateLogSumExp,
+    .gradient = reduce_cc::LogSumExpGradient,
 };
 
 }  // namespace orrery::ir

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace orrery::ir {
+namespace reduction_cc {
 namespace {
 
 constexpr absl::string_view kReductions[] = {"none", "add", "mul", "max", "min"};
@@ -13,13 +14,15 @@ int64_t WrappedProduct(int64_t a, int64_t b) {
 }
 
 }  // namespace
+}  // namespace reduction_cc
 
 absl::Status CheckReduction(const AttributeSet& attributes) {
   const std::string reduction = attributes.String("reduction", "none");
-  const auto end = std::end(kReductions);
-  if (std::find(std::begin(kReductions), end, reduction) != end) return absl::OkStatus();
+  const auto end = std::end(reduction_cc::kReductions);
+  if (std::find(std::begin(reduction_cc::kReductions), end, reduction) != end)
+    return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("reduction=\"", reduction, "\"; wanted one of ",
-                                                 absl::StrJoin(kReductions, ", ")));
+                                                 absl::StrJoin(reduction_cc::kReductions, ", ")));
 }
 
 void Update(Tensor& y, int64_t to, const Tensor& updates, int64_t from,
@@ -30,7 +33,7 @@ void Update(Tensor& y, int64_t to, const Tensor& updates, int64_t from,
   } else if (reduction == "mul" && y.is_float()) {
     y.floats()[t] *= updates.floats()[f];
   } else if (reduction == "mul") {
-    y.ints()[t] = WrappedProduct(y.ints()[t], updates.ints()[f]);
+    y.ints()[t] = reduction_cc::WrappedProduct(y.ints()[t], updates.ints()[f]);
   } else if ((reduction == "max" && y.Number(to) >= updates.Number(from)) ||
              (reduction == "min" && y.Number(to) <= updates.Number(from))) {
     return;

@@ -6,6 +6,7 @@
 // any.
 
 namespace orrery::ir {
+namespace reshape_cc {
 namespace {
 
 absl::Status EvaluateSameElements(Evaluation& e) {
@@ -179,16 +180,17 @@ ShardingRule ExpandRule(const OpTypes& op, const TypeList& results) {
 }
 
 }  // namespace
+}  // namespace reshape_cc
 
 extern const OpInfo kReshapeOp = {
     .name = "Reshape",
     .summary = "x with the dimensions `shape`; a -1 stands for what is left",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferReshape,
-    .sharding = SamePlacesRule,
-    .evaluate = EvaluateSameElements,
-    .gradient = ReshapeGradient,
+    .infer = reshape_cc::InferReshape,
+    .sharding = reshape_cc::SamePlacesRule,
+    .evaluate = reshape_cc::EvaluateSameElements,
+    .gradient = reshape_cc::ReshapeGradient,
     .strided_view = true,
     .linear = true,
 };
@@ -198,10 +200,10 @@ extern const OpInfo kSqueezeOp = {
     .summary = "x without its dimensions `axes`, which have size 1",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferSqueeze,
-    .sharding = SqueezeRule,
-    .evaluate = EvaluateSameElements,
-    .gradient = SqueezeGradient,
+    .infer = reshape_cc::InferSqueeze,
+    .sharding = reshape_cc::SqueezeRule,
+    .evaluate = reshape_cc::EvaluateSameElements,
+    .gradient = reshape_cc::SqueezeGradient,
     .strided_view = true,
     .linear = true,
 };
@@ -211,10 +213,10 @@ extern const OpInfo kUnsqueezeOp = {
     .summary = "x with dimensions of size 1 more, which are `axes` of the result",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferUnsqueeze,
-    .sharding = SqueezeRule,
-    .evaluate = EvaluateSameElements,
-    .gradient = UnsqueezeGradient,
+    .infer = reshape_cc::InferUnsqueeze,
+    .sharding = reshape_cc::SqueezeRule,
+    .evaluate = reshape_cc::EvaluateSameElements,
+    .gradient = reshape_cc::UnsqueezeGradient,
     .strided_view = true,
     .linear = true,
 };
@@ -226,10 +228,10 @@ extern const OpInfo kExpandOp = {
         "`batch_dim` follows the batch",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferExpand,
-    .sharding = ExpandRule,
-    .evaluate = EvaluateExpand,
-    .gradient = ExpandGradient,
+    .infer = reshape_cc::InferExpand,
+    .sharding = reshape_cc::ExpandRule,
+    .evaluate = reshape_cc::EvaluateExpand,
+    .gradient = reshape_cc::ExpandGradient,
     .strided_view = true,
     .linear = true,
 };

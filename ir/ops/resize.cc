@@ -7,6 +7,7 @@
 // Resize, one dimension after another.
 
 namespace orrery::ir {
+namespace resize_cc {
 namespace {
 
 absl::Status CheckResize(const OpTypes& op) {
@@ -163,6 +164,7 @@ absl::Status ResizeGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace resize_cc
 
 extern const OpInfo kResizeOp = {
     .name = "Resize",
@@ -170,21 +172,21 @@ extern const OpInfo kResizeOp = {
         "x with `sizes` along `axes`, interpolated by `mode` nearest, linear or cubic; "
         "`coordinates` and the rest as in ONNX",
     .operands = 1,
-    .infer = InferResize,
-    .flops = ResizeFlops,
+    .infer = resize_cc::InferResize,
+    .flops = resize_cc::ResizeFlops,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateResize,
-    .gradient = ResizeGradient,
+    .evaluate = resize_cc::EvaluateResize,
+    .gradient = resize_cc::ResizeGradient,
 };
 
 extern const OpInfo kResizeGradOp = {
     .name = "ResizeGrad",
     .summary = "gradient of Resize from that of its result: `sizes` are those of x",
     .operands = 1,
-    .infer = InferResize,
-    .flops = ResizeGradFlops,
+    .infer = resize_cc::InferResize,
+    .flops = resize_cc::ResizeGradFlops,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateResizeGrad,
+    .evaluate = resize_cc::EvaluateResizeGrad,
     .linear = true,
 };
 

@@ -7,6 +7,7 @@
 // Root-mean-square norm over the last dimensions, from `axis` on (Zhang & Sennrich 2019).
 
 namespace orrery::ir {
+namespace rms_norm_cc {
 namespace {
 
 absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
@@ -115,6 +116,7 @@ absl::Status EvaluateRmsNormGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace rms_norm_cc
 
 extern const OpInfo kRmsNormOp = {
     .name = "RmsNorm",
@@ -123,11 +125,11 @@ extern const OpInfo kRmsNormOp = {
         "reciprocal root",
     .operands = 2,
     .results = 2,
-    .infer = InferRmsNorm,
-    .flops = NormFlops<4>,
-    .sharding = RmsNormSharding,
-    .evaluate = EvaluateRmsNorm,
-    .gradient = RmsNormGradient,
+    .infer = rms_norm_cc::InferRmsNorm,
+    .flops = rms_norm_cc::NormFlops<4>,
+    .sharding = rms_norm_cc::RmsNormSharding,
+    .evaluate = rms_norm_cc::EvaluateRmsNorm,
+    .gradient = rms_norm_cc::RmsNormGradient,
 };
 
 extern const OpInfo kRmsNormGradOp = {
@@ -135,10 +137,10 @@ extern const OpInfo kRmsNormGradOp = {
     .summary = "gradients of RmsNorm from x, gamma, rstd and dy: of x, of gamma",
     .operands = 4,
     .results = 2,
-    .infer = InferRmsNormGrad,
-    .flops = NormFlops<8>,
-    .sharding = RmsNormGradSharding,
-    .evaluate = EvaluateRmsNormGrad,
+    .infer = rms_norm_cc::InferRmsNormGrad,
+    .flops = rms_norm_cc::NormFlops<8>,
+    .sharding = rms_norm_cc::RmsNormGradSharding,
+    .evaluate = rms_norm_cc::EvaluateRmsNormGrad,
 };
 
 }  // namespace orrery::ir

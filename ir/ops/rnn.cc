@@ -5,6 +5,7 @@
 // Plain recurrent nets (Elman 1990): h = tanh(W x + R h' + bias). The backward needs y alone.
 
 namespace orrery::ir {
+namespace rnn_cc {
 namespace {
 
 using Vector = Recurrence::Vector;
@@ -47,21 +48,22 @@ absl::Status EvaluateRnnGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace rnn_cc
 
-extern constinit const OpInfo kRnnOp = RecurrentInfo<RnnCell>({
+extern constinit const OpInfo kRnnOp = RecurrentInfo<rnn_cc::RnnCell>({
     .name = "Rnn",
     .summary = "recurrent net over x [steps,batch,input] by w, r and what is `given`: y "
                "[steps,directions,batch,hidden], y_h",
     .results = 2,
-    .evaluate = EvaluateRnn,
+    .evaluate = rnn_cc::EvaluateRnn,
 });
 
-extern constinit const OpInfo kRnnGradOp = RecurrentGradInfo<RnnCell>({
+extern constinit const OpInfo kRnnGradOp = RecurrentGradInfo<rnn_cc::RnnCell>({
     .name = "RnnGrad",
     .summary = "gradients of x, w, r and what is `given` of Rnn from these, y, and the `gradients` "
                "of its results",
     .results = OpInfo::kVariadic,
-    .evaluate = EvaluateRnnGrad,
+    .evaluate = rnn_cc::EvaluateRnnGrad,
 });
 
 }  // namespace orrery::ir

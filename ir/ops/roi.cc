@@ -14,6 +14,7 @@
 // differ in the image that they are of, so that only channels can be split.
 
 namespace orrery::ir {
+namespace roi_cc {
 namespace {
 
 // `pooled` height and width of the result.
@@ -305,6 +306,7 @@ absl::Status RegionGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace roi_cc
 
 extern const OpInfo kRoiAlignOp = {
     .name = "RoiAlign",
@@ -312,12 +314,12 @@ extern const OpInfo kRoiAlignOp = {
         "regions [regions,4] of image [batch,channels,height,width], each of the image that "
         "operand 2 says, in `pooled` bins of the mean (or max) of points between pixels",
     .operands = 3,
-    .infer = InferRoiAlign,
+    .infer = roi_cc::InferRoiAlign,
     .flops = [](const OpTypes& op,
-                const TypeList& results) { return AlignFlops(op, results[0].dims); },
-    .sharding = ChannelSharding,
-    .evaluate = EvaluateRoiAlign,
-    .gradient = RegionGradient<OpKind::kRoiAlignGrad>,
+                const TypeList& results) { return roi_cc::AlignFlops(op, results[0].dims); },
+    .sharding = roi_cc::ChannelSharding,
+    .evaluate = roi_cc::EvaluateRoiAlign,
+    .gradient = roi_cc::RegionGradient<OpKind::kRoiAlignGrad>,
     .no_gradient = 0b110,
 };
 
@@ -325,11 +327,11 @@ extern const OpInfo kRoiAlignGradOp = {
     .name = "RoiAlignGrad",
     .summary = "gradient of the image of RoiAlign from its operands and that of its result",
     .operands = 4,
-    .infer = InferRoiAlignGrad,
+    .infer = roi_cc::InferRoiAlignGrad,
     .flops = [](const OpTypes& op,
-                const TypeList&) { return AlignFlops(op, op.operands[3]->dims); },
-    .sharding = ChannelSharding,
-    .evaluate = EvaluateRoiAlignGrad,
+                const TypeList&) { return roi_cc::AlignFlops(op, op.operands[3]->dims); },
+    .sharding = roi_cc::ChannelSharding,
+    .evaluate = roi_cc::EvaluateRoiAlignGrad,
 };
 
 extern const OpInfo kRoiMaxPoolOp = {
@@ -338,11 +340,11 @@ extern const OpInfo kRoiMaxPoolOp = {
         "regions [regions,5] (image, corners) of image [batch,channels,height,width] in "
         "`pooled` bins of the largest pixel",
     .operands = 2,
-    .infer = InferRoiMaxPool,
+    .infer = roi_cc::InferRoiMaxPool,
     .flops = OneFlopAnElement,
-    .sharding = ChannelSharding,
-    .evaluate = EvaluateRoiMaxPool,
-    .gradient = RegionGradient<OpKind::kRoiMaxPoolGrad>,
+    .sharding = roi_cc::ChannelSharding,
+    .evaluate = roi_cc::EvaluateRoiMaxPool,
+    .gradient = roi_cc::RegionGradient<OpKind::kRoiMaxPoolGrad>,
     .no_gradient = 0b10,
 };
 
@@ -350,10 +352,10 @@ extern const OpInfo kRoiMaxPoolGradOp = {
     .name = "RoiMaxPoolGrad",
     .summary = "gradient of the image of RoiMaxPool from its operands and that of its result",
     .operands = 3,
-    .infer = InferRoiMaxPoolGrad,
+    .infer = roi_cc::InferRoiMaxPoolGrad,
     .flops = OneFlopAnElement,
-    .sharding = ChannelSharding,
-    .evaluate = EvaluateRoiMaxPoolGrad,
+    .sharding = roi_cc::ChannelSharding,
+    .evaluate = roi_cc::EvaluateRoiMaxPoolGrad,
 };
 
 }  // namespace orrery::ir

@@ -4,6 +4,7 @@
 // shifted do (Liu et al. 2021).
 
 namespace orrery::ir {
+namespace roll_cc {
 namespace {
 
 absl::Status InferRoll(const OpTypes& op, TypeList& results) {
@@ -43,16 +44,17 @@ absl::Status RollGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace roll_cc
 
 extern const OpInfo kRollOp = {
     .name = "Roll",
     .summary =
         "x moved by `shifts` places along `axes`; what leaves at one end enters at the other",
     .operands = 1,
-    .infer = InferRoll,
+    .infer = roll_cc::InferRoll,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateRoll,
-    .gradient = RollGradient,
+    .evaluate = roll_cc::EvaluateRoll,
+    .gradient = roll_cc::RollGradient,
     .linear = true,
 };
 

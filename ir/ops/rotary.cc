@@ -5,6 +5,7 @@
 // packed [batch,sequence,heads d], with tables [..,sequence,d].
 
 namespace orrery::ir {
+namespace rotary_cc {
 namespace {
 
 constexpr absl::string_view kHalf = "half";
@@ -114,6 +115,7 @@ absl::Status RotaryGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace rotary_cc
 
 extern const OpInfo kRotaryOp = {
     .name = "Rotary",
@@ -121,11 +123,11 @@ extern const OpInfo kRotaryOp = {
         "x [..,sequence,d], or [..,sequence,heads d], with pairs of features turned by the "
         "angles of the tables cos and sin [..,sequence,d]; turned back with inverse=1",
     .operands = 3,
-    .infer = InferRotary,
-    .flops = RotaryFlops,
-    .sharding = RotarySharding,
-    .evaluate = EvaluateRotary,
-    .gradient = RotaryGradient,
+    .infer = rotary_cc::InferRotary,
+    .flops = rotary_cc::RotaryFlops,
+    .sharding = rotary_cc::RotarySharding,
+    .evaluate = rotary_cc::EvaluateRotary,
+    .gradient = rotary_cc::RotaryGradient,
     .no_gradient = 0b110,
 };
 

@@ -9,6 +9,7 @@
 // keys and values pass by all queries in ring attention (Liu et al. 2023).
 
 namespace orrery::ir {
+namespace rotate_cc {
 namespace {
 
 // x mod n, not negative.
@@ -60,6 +61,7 @@ Tensor ExchangeRotate(const GroupExchange& exchange) {
 }
 
 }  // namespace
+}  // namespace rotate_cc
 
 extern const OpInfo kRotateOp = {
     .name = "Rotate",
@@ -68,9 +70,9 @@ extern const OpInfo kRotateOp = {
         "i + `by` (1), the last ones the first",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = InferRotate,
-    .infer_sharding = ShardRotate,
-    .exchange = ExchangeRotate,
+    .infer = rotate_cc::InferRotate,
+    .infer_sharding = rotate_cc::ShardRotate,
+    .exchange = rotate_cc::ExchangeRotate,
 };
 
 }  // namespace orrery::ir

@@ -7,6 +7,7 @@
 // triangles, sequences turned around.
 
 namespace orrery::ir {
+namespace scan_cc {
 namespace {
 
 size_t AxisOf(const AttributeSet& attributes) {
@@ -190,6 +191,7 @@ absl::Status ReverseSequenceGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace scan_cc
 
 extern const OpInfo kTopKOp = {
     .name = "TopK",
@@ -198,11 +200,11 @@ extern const OpInfo kTopKOp = {
         "where they stand",
     .operands = 1,
     .results = 2,
-    .infer = InferTopK,
+    .infer = scan_cc::InferTopK,
     .flops = OneFlopAFirstElement,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateTopK,
-    .gradient = TopKGradient,
+    .evaluate = scan_cc::EvaluateTopK,
+    .gradient = scan_cc::TopKGradient,
 };
 
 extern const OpInfo kCumSumOp = {
@@ -211,11 +213,11 @@ extern const OpInfo kCumSumOp = {
         "sums of x up to each place along dimension `axis`, without that place when "
         "`exclusive`, from the end when `reverse`",
     .operands = 1,
-    .infer = InferCumSum,
+    .infer = scan_cc::InferCumSum,
     .flops = OneFlopAnElement,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateCumSum,
-    .gradient = CumSumGradient,
+    .evaluate = scan_cc::EvaluateCumSum,
+    .gradient = scan_cc::CumSumGradient,
     .linear = true,
 };
 
@@ -223,10 +225,10 @@ extern const OpInfo kTriluOp = {
     .name = "Trilu",
     .summary = "x [..,rows,columns] above (`upper`) or below diagonal `k`, and with it; else 0",
     .operands = 1,
-    .infer = InferTrilu,
-    .sharding = TriluRule,
-    .evaluate = EvaluateTrilu,
-    .gradient = TriluGradient,
+    .infer = scan_cc::InferTrilu,
+    .sharding = scan_cc::TriluRule,
+    .evaluate = scan_cc::EvaluateTrilu,
+    .gradient = scan_cc::TriluGradient,
     .linear = true,
 };
 
@@ -236,10 +238,10 @@ extern const OpInfo kReverseSequenceOp = {
         "x with the first lengths[b] elements along `time_axis` in reverse, for each place b "
         "along `batch_axis`",
     .operands = 2,
-    .infer = InferReverseSequence,
-    .sharding = ReverseSequenceRule,
-    .evaluate = EvaluateReverseSequence,
-    .gradient = ReverseSequenceGradient,
+    .infer = scan_cc::InferReverseSequence,
+    .sharding = scan_cc::ReverseSequenceRule,
+    .evaluate = scan_cc::EvaluateReverseSequence,
+    .gradient = scan_cc::ReverseSequenceGradient,
     .no_gradient = 0b10,
 };
 

@@ -4,6 +4,7 @@
 // Choices between elements, and changes of the element type.
 
 namespace orrery::ir {
+namespace select_cc {
 namespace {
 
 absl::Status InferWhere(const OpTypes& op, TypeList& results) {
@@ -78,16 +79,17 @@ absl::Status CastGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace select_cc
 
 extern const OpInfo kWhereOp = {
     .name = "Where",
     .summary = "y where the condition x holds, else z, with broadcasting",
     .operands = 3,
-    .infer = InferWhere,
+    .infer = select_cc::InferWhere,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateWhere,
-    .gradient = WhereGradient,
+    .evaluate = select_cc::EvaluateWhere,
+    .gradient = select_cc::WhereGradient,
     .no_gradient = 1,
 };
 
@@ -96,11 +98,11 @@ extern const OpInfo kCastOp = {
     .name = "Cast",
     .summary = "x as elements of the type `to`",
     .operands = 1,
-    .infer = InferCast,
+    .infer = select_cc::InferCast,
     .flops = OneFlopAnElement,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateCast,
-    .gradient = CastGradient,
+    .evaluate = select_cc::EvaluateCast,
+    .gradient = select_cc::CastGradient,
 };
 
 }  // namespace orrery::ir

@@ -7,6 +7,7 @@
 // Ops that make, rename or move elements.
 
 namespace orrery::ir {
+namespace shape_cc {
 namespace {
 
 absl::Status IdentityGradient(GradientContext& c) {
@@ -85,6 +86,7 @@ absl::Status EvaluateConstant(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace shape_cc
 
 // Its type is the one that its text or its builder gives: data is optional.
 extern const OpInfo kConstantOp = {
@@ -92,7 +94,7 @@ extern const OpInfo kConstantOp = {
     .summary = "a tensor known beforehand; `values` lists its elements, or `fill` is all of them",
     .op_class = OpClass::kView,
     .operands = 0,
-    .evaluate = EvaluateConstant,
+    .evaluate = shape_cc::EvaluateConstant,
 };
 
 extern const OpInfo kIdentityOp = {
@@ -102,8 +104,8 @@ extern const OpInfo kIdentityOp = {
     .operands = 1,
     .infer = InferUnary,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateIdentity,
-    .gradient = IdentityGradient,
+    .evaluate = shape_cc::EvaluateIdentity,
+    .gradient = shape_cc::IdentityGradient,
     .strided_view = true,
     .linear = true,
 };
@@ -112,10 +114,10 @@ extern const OpInfo kTransposeOp = {
     .name = "Transpose",
     .summary = "dimension d of the result is dimension perm[d] of x; all reversed without perm",
     .operands = 1,
-    .infer = InferTranspose,
-    .sharding = TransposeSharding,
-    .evaluate = EvaluateTranspose,
-    .gradient = TransposeGradient,
+    .infer = shape_cc::InferTranspose,
+    .sharding = shape_cc::TransposeSharding,
+    .evaluate = shape_cc::EvaluateTranspose,
+    .gradient = shape_cc::TransposeGradient,
     .linear = true,
 };
 

@@ -5,6 +5,7 @@
 // Slice, and the gradient of one with steps.
 
 namespace orrery::ir {
+namespace slice_cc {
 namespace {
 
 // One dimension of a slice: elements start, start + step, …: `count` of them.
@@ -136,6 +137,7 @@ absl::Status EvaluateSliceGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace slice_cc
 
 extern const OpInfo kSliceOp = {
     .name = "Slice",
@@ -145,10 +147,10 @@ extern const OpInfo kSliceOp = {
         "of a step backwards begins at the last one",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = InferSlice,
+    .infer = slice_cc::InferSlice,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateSlice,
-    .gradient = SliceGradient,
+    .evaluate = slice_cc::EvaluateSlice,
+    .gradient = slice_cc::SliceGradient,
     .strided_view = true,
     .linear = true,
 };
@@ -158,9 +160,9 @@ extern const OpInfo kSliceGradOp = {
     .summary =
         "zeros of `sizes` along `axes`, but dy where a Slice with `starts` and `steps` reads",
     .operands = 1,
-    .infer = InferSliceGrad,
+    .infer = slice_cc::InferSliceGrad,
     .sharding = SplitUntouchedDims,
-    .evaluate = EvaluateSliceGrad,
+    .evaluate = slice_cc::EvaluateSliceGrad,
     .linear = true,
 };
 

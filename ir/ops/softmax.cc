@@ -10,6 +10,7 @@
 // one.
 
 namespace orrery::ir {
+namespace softmax_cc {
 namespace {
 
 absl::Status InferAlongAxis(const OpTypes& op, TypeList& results) {
@@ -112,57 +113,59 @@ absl::Status GradientBy(GradientContext& c, OpKind kind) {
 }
 
 }  // namespace
+}  // namespace softmax_cc
 
 extern const OpInfo kSoftmaxOp = {
     .name = "Softmax",
     .summary = "exp(x) over its sum along the dimension `axis`",
     .operands = 1,
-    .infer = InferAlongAxis,
+    .infer = softmax_cc::InferAlongAxis,
     .flops = FlopsAnElement<kSoftmaxFlops>,
-    .sharding = AlongAxisRule,
-    .evaluate = EvaluateSoftmax,
-    .gradient = [](GradientContext& c) { return GradientBy(c, OpKind::kSoftmaxGrad); },
+    .sharding = softmax_cc::AlongAxisRule,
+    .evaluate = softmax_cc::EvaluateSoftmax,
+    .gradient = [](GradientContext& c) { return softmax_cc::GradientBy(c, OpKind::kSoftmaxGrad); },
 };
 
 extern const OpInfo kSoftmaxGradOp = {
     .name = "SoftmaxGrad",
     .summary = "gradient of y = Softmax(x) from that of y: y (dy - sum(y dy)), times `scale`",
     .operands = 2,
-    .infer = InferAlongAxis,
+    .infer = softmax_cc::InferAlongAxis,
     .flops = FlopsAnElement<4>,
-    .sharding = AlongAxisRule,
-    .evaluate = EvaluateSoftmaxGrad,
+    .sharding = softmax_cc::AlongAxisRule,
+    .evaluate = softmax_cc::EvaluateSoftmaxGrad,
 };
 
 extern const OpInfo kLogSoftmaxOp = {
     .name = "LogSoftmax",
     .summary = "x minus the log of the sum of exp(x) along the dimension `axis`",
     .operands = 1,
-    .infer = InferAlongAxis,
+    .infer = softmax_cc::InferAlongAxis,
     .flops = FlopsAnElement<kSoftmaxFlops>,
-    .sharding = AlongAxisRule,
-    .evaluate = EvaluateLogSoftmax,
-    .gradient = [](GradientContext& c) { return GradientBy(c, OpKind::kLogSoftmaxGrad); },
+    .sharding = softmax_cc::AlongAxisRule,
+    .evaluate = softmax_cc::EvaluateLogSoftmax,
+    .gradient =
+        [](GradientContext& c) { return softmax_cc::GradientBy(c, OpKind::kLogSoftmaxGrad); },
 };
 
 extern const OpInfo kLogSoftmaxGradOp = {
     .name = "LogSoftmaxGrad",
     .summary = "gradient of y = LogSoftmax(x) from that of y: dy - exp(y) sum(dy)",
     .operands = 2,
-    .infer = InferAlongAxis,
+    .infer = softmax_cc::InferAlongAxis,
     .flops = FlopsAnElement<kExpFlops + 3>,
-    .sharding = AlongAxisRule,
-    .evaluate = EvaluateLogSoftmaxGrad,
+    .sharding = softmax_cc::AlongAxisRule,
+    .evaluate = softmax_cc::EvaluateLogSoftmaxGrad,
 };
 
 extern const OpInfo kHardmaxOp = {
     .name = "Hardmax",
     .summary = "1 for the first of the greatest x along the dimension `axis`, 0 for all others",
     .operands = 1,
-    .infer = InferAlongAxis,
+    .infer = softmax_cc::InferAlongAxis,
     .flops = FlopsAnElement<2>,
-    .sharding = AlongAxisRule,
-    .evaluate = EvaluateHardmax,
+    .sharding = softmax_cc::AlongAxisRule,
+    .evaluate = softmax_cc::EvaluateHardmax,
     .no_gradient = 1,
 };
 

@@ -5,6 +5,7 @@
 // `batch`, a number of elements over all microbatches, it is their mean.
 
 namespace orrery::ir {
+namespace sum_loss_cc {
 namespace {
 
 absl::Status InferSumLoss(const OpTypes& op, TypeList& results) {
@@ -30,15 +31,16 @@ absl::Status EvaluateSumLossGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace sum_loss_cc
 
 extern const OpInfo kSumLossOp = {
     .name = "SumLoss",
     .summary = "x, or x / `batch`, each element of which is a part of the loss",
     .operands = 1,
-    .infer = InferSumLoss,
+    .infer = sum_loss_cc::InferSumLoss,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateSumLoss,
-    .gradient = SumLossGradient,
+    .evaluate = sum_loss_cc::EvaluateSumLoss,
+    .gradient = sum_loss_cc::SumLossGradient,
     .in_place_from = 0,
     .is_loss = true,
 };
@@ -48,9 +50,9 @@ extern const OpInfo kSumLossGradOp = {
     .name = "SumLossGrad",
     .summary = "gradient of SumLoss(x): ones, or 1 / `batch` each",
     .operands = 1,
-    .infer = InferSumLoss,
+    .infer = sum_loss_cc::InferSumLoss,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateSumLossGrad,
+    .evaluate = sum_loss_cc::EvaluateSumLossGrad,
     .seeds_backward = true,
 };
 

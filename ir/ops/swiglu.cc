@@ -6,6 +6,7 @@
 // The gated activation of Llama: silu(gate) up (Shazeer 2020), and its gradient in one kernel.
 
 namespace orrery::ir {
+namespace swiglu_cc {
 namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -47,6 +48,7 @@ absl::Status EvaluateSwiGluGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace swiglu_cc
 
 extern const OpInfo kSwiGluOp = {
     .name = "SwiGlu",
@@ -57,10 +59,10 @@ extern const OpInfo kSwiGluOp = {
     .sharding = ElementwiseRule,
     .evaluate =
         [](Evaluation& e) {
-          return EvaluateBinary(e,
-                                [](double gate, double up) { return gate * Sigmoid(gate) * up; });
+          return EvaluateBinary(
+              e, [](double gate, double up) { return gate * swiglu_cc::Sigmoid(gate) * up; });
         },
-    .gradient = SwiGluGradient,
+    .gradient = swiglu_cc::SwiGluGradient,
 };
 
 extern const OpInfo kSwiGluGradOp = {
@@ -68,10 +70,10 @@ extern const OpInfo kSwiGluGradOp = {
     .summary = "gradients of SwiGlu(gate, up) from that of its result: of gate, of up",
     .operands = 3,
     .results = 2,
-    .infer = InferSwiGluGrad,
+    .infer = swiglu_cc::InferSwiGluGrad,
     .flops = FlopsAnElement<kExpFlops + 6>,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateSwiGluGrad,
+    .evaluate = swiglu_cc::EvaluateSwiGluGrad,
 };
 
 }  // namespace orrery::ir

@@ -8,6 +8,7 @@
 // Functions of one number, element by element: those of a calculator. activation.cc has the others.
 
 namespace orrery::ir {
+namespace unary_cc {
 namespace {
 
 using P = const UnaryParameters&;
@@ -140,10 +141,11 @@ constexpr OpInfo Record() {
 }
 
 }  // namespace
+}  // namespace unary_cc
 
 const UnaryFunction* FindUnaryFunction(absl::string_view name) {
   for (const std::span<const UnaryFunction> table :
-       {std::span<const UnaryFunction>(kFunctions), ActivationFunctions()}) {
+       {std::span<const UnaryFunction>(unary_cc::kFunctions), ActivationFunctions()}) {
     for (const UnaryFunction& f : table) {
       if (f.name == name) return &f;
     }
@@ -183,6 +185,7 @@ absl::Status UnaryGradient(const UnaryFunction& f, GradientContext& c) {
   return c.builder().status();
 }
 
+namespace unary_cc {
 namespace {
 
 const UnaryFunction* DifferentiatedBy(const AttributeSet& attributes) {
@@ -216,39 +219,40 @@ absl::Status EvaluateUnaryGrad(Evaluation& e) {
 }
 
 }  // namespace
+}  // namespace unary_cc
 
-extern const OpInfo kAbsOp = Record<Row("Abs")>();
-extern const OpInfo kAcosOp = Record<Row("Acos")>();
-extern const OpInfo kAcoshOp = Record<Row("Acosh")>();
-extern const OpInfo kAsinOp = Record<Row("Asin")>();
-extern const OpInfo kAsinhOp = Record<Row("Asinh")>();
-extern const OpInfo kAtanOp = Record<Row("Atan")>();
-extern const OpInfo kAtanhOp = Record<Row("Atanh")>();
-extern const OpInfo kCeilOp = Record<Row("Ceil")>();
-extern const OpInfo kCosOp = Record<Row("Cos")>();
-extern const OpInfo kCoshOp = Record<Row("Cosh")>();
-extern const OpInfo kErfOp = Record<Row("Erf")>();
-extern const OpInfo kExpOp = Record<Row("Exp")>();
-extern const OpInfo kFloorOp = Record<Row("Floor")>();
-extern const OpInfo kLogOp = Record<Row("Log")>();
-extern const OpInfo kReciprocalOp = Record<Row("Reciprocal")>();
-extern const OpInfo kRoundOp = Record<Row("Round")>();
-extern const OpInfo kRsqrtOp = Record<Row("Rsqrt")>();
-extern const OpInfo kSignOp = Record<Row("Sign")>();
-extern const OpInfo kSinOp = Record<Row("Sin")>();
-extern const OpInfo kSinhOp = Record<Row("Sinh")>();
-extern const OpInfo kSqrtOp = Record<Row("Sqrt")>();
-extern const OpInfo kTanOp = Record<Row("Tan")>();
-extern const OpInfo kTanhOp = Record<Row("Tanh")>();
+extern const OpInfo kAbsOp = unary_cc::Record<unary_cc::Row("Abs")>();
+extern const OpInfo kAcosOp = unary_cc::Record<unary_cc::Row("Acos")>();
+extern const OpInfo kAcoshOp = unary_cc::Record<unary_cc::Row("Acosh")>();
+extern const OpInfo kAsinOp = unary_cc::Record<unary_cc::Row("Asin")>();
+extern const OpInfo kAsinhOp = unary_cc::Record<unary_cc::Row("Asinh")>();
+extern const OpInfo kAtanOp = unary_cc::Record<unary_cc::Row("Atan")>();
+extern const OpInfo kAtanhOp = unary_cc::Record<unary_cc::Row("Atanh")>();
+extern const OpInfo kCeilOp = unary_cc::Record<unary_cc::Row("Ceil")>();
+extern const OpInfo kCosOp = unary_cc::Record<unary_cc::Row("Cos")>();
+extern const OpInfo kCoshOp = unary_cc::Record<unary_cc::Row("Cosh")>();
+extern const OpInfo kErfOp = unary_cc::Record<unary_cc::Row("Erf")>();
+extern const OpInfo kExpOp = unary_cc::Record<unary_cc::Row("Exp")>();
+extern const OpInfo kFloorOp = unary_cc::Record<unary_cc::Row("Floor")>();
+extern const OpInfo kLogOp = unary_cc::Record<unary_cc::Row("Log")>();
+extern const OpInfo kReciprocalOp = unary_cc::Record<unary_cc::Row("Reciprocal")>();
+extern const OpInfo kRoundOp = unary_cc::Record<unary_cc::Row("Round")>();
+extern const OpInfo kRsqrtOp = unary_cc::Record<unary_cc::Row("Rsqrt")>();
+extern const OpInfo kSignOp = unary_cc::Record<unary_cc::Row("Sign")>();
+extern const OpInfo kSinOp = unary_cc::Record<unary_cc::Row("Sin")>();
+extern const OpInfo kSinhOp = unary_cc::Record<unary_cc::Row("Sinh")>();
+extern const OpInfo kSqrtOp = unary_cc::Record<unary_cc::Row("Sqrt")>();
+extern const OpInfo kTanOp = unary_cc::Record<unary_cc::Row("Tan")>();
+extern const OpInfo kTanhOp = unary_cc::Record<unary_cc::Row("Tanh")>();
 
 extern const OpInfo kUnaryGradOp = {
     .name = "UnaryGrad",
     .summary = "gradient of the unary function `of`: its slope, by its x or its result, times dy",
     .operands = 2,
-    .infer = InferUnaryGrad,
-    .flops = UnaryGradFlops,
+    .infer = unary_cc::InferUnaryGrad,
+    .flops = unary_cc::UnaryGradFlops,
     .sharding = ElementwiseRule,
-    .evaluate = EvaluateUnaryGrad,
+    .evaluate = unary_cc::EvaluateUnaryGrad,
 };
 
 }  // namespace orrery::ir

@@ -11,6 +11,7 @@
 // Places count over the whole image, so that within a plane [..] they repeat for each channel.
 
 namespace orrery::ir {
+namespace unpool_cc {
 namespace {
 
 absl::Status CheckPlaces(const OpTypes& op, size_t places) {
@@ -87,6 +88,7 @@ absl::Status MaxUnpoolGradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace unpool_cc
 
 extern const OpInfo kMaxUnpoolOp = {
     .name = "MaxUnpool",
@@ -94,10 +96,10 @@ extern const OpInfo kMaxUnpoolOp = {
         "x [batch,channels,..] at the places that MaxPool gave, in an image of the dims "
         "`spatial`; all else 0",
     .operands = 2,
-    .infer = InferMaxUnpool,
-    .sharding = UnpoolSharding,
-    .evaluate = EvaluateMaxUnpool,
-    .gradient = MaxUnpoolGradient,
+    .infer = unpool_cc::InferMaxUnpool,
+    .sharding = unpool_cc::UnpoolSharding,
+    .evaluate = unpool_cc::EvaluateMaxUnpool,
+    .gradient = unpool_cc::MaxUnpoolGradient,
     .no_gradient = 0b10,
 };
 
@@ -105,9 +107,9 @@ extern const OpInfo kMaxUnpoolGradOp = {
     .name = "MaxUnpoolGrad",
     .summary = "gradient of x of MaxUnpool from the places and the gradient of the image",
     .operands = 2,
-    .infer = InferMaxUnpoolGrad,
-    .sharding = UnpoolSharding,
-    .evaluate = EvaluateMaxUnpoolGrad,
+    .infer = unpool_cc::InferMaxUnpoolGrad,
+    .sharding = unpool_cc::UnpoolSharding,
+    .evaluate = unpool_cc::EvaluateMaxUnpoolGrad,
 };
 
 }  // namespace orrery::ir

@@ -1,11 +1,11 @@
 #ifndef ORRERY_IR_OPS_UNROLLED_CONVOLUTION_H_
 #define ORRERY_IR_OPS_UNROLLED_CONVOLUTION_H_
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <vector>
 
 #include "ir/ops/kernels.h"
+#include "ir/ops/matrix_product.h"
 #include "ir/ops/window.h"
 #include "ir/tensor.h"
 
@@ -35,55 +35,67 @@ class Convolution {
 
   /// Adds to the maps.
   void Forward() {
-    ForEachGroup(
-        [&](T* image, auto weight, auto maps) { maps.noalias() += weight * Unroll(image); });
+    ForEachGroup([&](T* image, const Matrix& weight, const Matrix& maps) {
+      std::vector<T> columns = Unroll(image);
+      AddProduct(maps, weight, Columns(columns));
+    });
   }
   /// Adds to the image what each element of the maps was made from.
   void ToImage() {
-    ForEachGroup([&](T* image, auto weight, auto maps) {
-      Rows columns = weight.transpose() * maps;
-      ForEachTap(
-          [&](int64_t row, int64_t place, int64_t pixel) { image[pixel] += columns(row, place); });
+    ForEachGroup([&](T* image, const Matrix& weight, const Matrix& maps) {
+      std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * places_));
+      AddProduct(Columns(columns), weight.Transposed(), maps);
+      ForEachTap([&](int64_t column, int64_t pixel) {
+        image[pixel] += columns[static_cast<size_t>(column)];
+      });
     });
   }
   /// Adds to the weights.
   void ToWeight() {
-    ForEachGroup([&](T* image, auto weight, auto maps) {
-      weight.noalias() += maps * Unroll(image).transpose();
+    ForEachGroup([&](T* image, const Matrix& weight, const Matrix& maps) {
+      std::vector<T> columns = Unroll(image);
+      AddProduct(weight, maps, Columns(columns).Transposed());
     });
   }
 
  private:
-  using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Matrix = MatrixView<T>;
 
   template <typename F>
   void ForEachGroup(F f) {
     for (int64_t i = 0; i < batch_ * groups_; ++i) {
       const int64_t g = i % groups_;
       f(image_ + i * channels_ * pixels_,
-        Eigen::Map<Rows>(weight_ + g * group_maps_ * channels_ * kernel_, group_maps_,
-                         channels_ * kernel_),
-        Eigen::Map<Rows>(maps_ + i * group_maps_ * places_, group_maps_, places_));
+        Matrix{.data = weight_ + g * group_maps_ * channels_ * kernel_,
+               .rows = group_maps_,
+               .columns = channels_ * kernel_},
+        Matrix{.data = maps_ + i * group_maps_ * places_, .rows = group_maps_, .columns = places_});
     }
   }
 
-  // Calls f(row and column of the unrolled image, element of the group's image).
+  // Calls f(element of the unrolled image, element of the group's image).
   template <typename F>
   void ForEachTap(F f) const {
     for (int64_t row = 0; row < channels_ * kernel_; ++row) {
       const int64_t channel = row / kernel_, element = row % kernel_;
       for (int64_t place = 0; place < places_; ++place) {
         const int64_t tap = taps_[static_cast<size_t>(element * places_ + place)];
-        if (tap >= 0) f(row, place, channel * pixels_ + tap);
+        if (tap >= 0) f(row * places_ + place, channel * pixels_ + tap);
       }
     }
   }
 
-  Rows Unroll(const T* image) const {
-    Rows columns = Rows::Zero(channels_ * kernel_, places_);
-    ForEachTap(
-        [&](int64_t row, int64_t place, int64_t pixel) { columns(row, place) = image[pixel]; });
+  // A row for each channel and element of the kernel, a column for each place.
+  std::vector<T> Unroll(const T* image) const {
+    std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * places_));
+    ForEachTap([&](int64_t column, int64_t pixel) {
+      columns[static_cast<size_t>(column)] = image[pixel];
+    });
     return columns;
+  }
+
+  Matrix Columns(std::vector<T>& columns) const {
+    return {.data = columns.data(), .rows = channels_ * kernel_, .columns = places_};
   }
 
   T *image_, *weight_, *maps_;

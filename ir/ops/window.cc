@@ -9,6 +9,7 @@
 #include "support/status.h"
 
 namespace orrery::ir {
+namespace window_cc {
 namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 30;  // of kernels, strides, dilations and paddings
@@ -25,11 +26,12 @@ absl::StatusOr<Dims> List(const AttributeSet& attributes, absl::string_view name
 }
 
 }  // namespace
+}  // namespace window_cc
 
 absl::StatusOr<Window> WindowOf(const AttributeSet& attributes, const Dims& kernel) {
   const size_t rank = kernel.size();
   for (const int64_t size : kernel) {
-    if (size >= 1 && size <= kLimit) continue;
+    if (size >= 1 && size <= window_cc::kLimit) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("the window is ", Show(kernel), "; wanted sizes of at least 1"));
   }
@@ -39,9 +41,10 @@ absl::StatusOr<Window> WindowOf(const AttributeSet& attributes, const Dims& kern
                    .after = {},
                    .dilations = {},
                    .ceil = attributes.Int("ceil_mode", 0) != 0};
-  ORRERY_ASSIGN_OR_RETURN(window.strides, List(attributes, "strides", rank, 1));
-  ORRERY_ASSIGN_OR_RETURN(window.dilations, List(attributes, "dilations", rank, 1));
-  ORRERY_ASSIGN_OR_RETURN(const Dims pads, List(attributes, "pads", 2 * rank, -kLimit));
+  ORRERY_ASSIGN_OR_RETURN(window.strides, window_cc::List(attributes, "strides", rank, 1));
+  ORRERY_ASSIGN_OR_RETURN(window.dilations, window_cc::List(attributes, "dilations", rank, 1));
+  ORRERY_ASSIGN_OR_RETURN(const Dims pads,
+                          window_cc::List(attributes, "pads", 2 * rank, -window_cc::kLimit));
   const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
   window.before = Dims(pads.begin(), middle);
   window.after = Dims(middle, pads.end());

@@ -20,6 +20,7 @@
 // runs those alone, and tells of each.
 
 namespace orrery::backend {
+namespace backend_test_cc {
 namespace {
 
 constexpr char kData[] = "/usr/share/libonnx-testdata/data";
@@ -125,4 +126,5 @@ TEST(Backend, PytorchOperator) { CheckAll("pytorch-operator"); }
 TEST(Backend, PytorchConverted) { CheckAll("pytorch-converted"); }
 
 }  // namespace
+}  // namespace backend_test_cc
 }  // namespace orrery::backend

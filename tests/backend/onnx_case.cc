@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "importer/onnx.h"
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "ir/mesh.h"
 #include "ir/type.h"
 #include "support/file.h"
@@ -26,6 +26,7 @@
 #include "tests/backend/tensor_file.h"
 
 namespace orrery::backend {
+namespace onnx_case_cc {
 namespace {
 
 using ir::DType;
@@ -234,22 +235,25 @@ std::vector<std::string> DataSets(const std::string& folder) {
 }
 
 }  // namespace
+}  // namespace onnx_case_cc
 
 CaseResult RunCase(const std::string& folder) {
-  absl::StatusOr<Case> test = ReadCase(folder);
+  absl::StatusOr<onnx_case_cc::Case> test = onnx_case_cc::ReadCase(folder);
   if (!test.ok()) return {.message = std::string(test.status().message())};
-  FindInputs(*test);
-  bool numeric = !UsesOtherKinds(test->model.graph());
-  for (const onnx::ValueInfoProto* input : test->inputs) numeric = numeric && IsNumeric(*input);
-  for (const auto& output : test->model.graph().output()) numeric = numeric && IsNumeric(output);
+  onnx_case_cc::FindInputs(*test);
+  bool numeric = !onnx_case_cc::UsesOtherKinds(test->model.graph());
+  for (const onnx::ValueInfoProto* input : test->inputs)
+    numeric = numeric && onnx_case_cc::IsNumeric(*input);
+  for (const auto& output : test->model.graph().output())
+    numeric = numeric && onnx_case_cc::IsNumeric(output);
   if (!numeric) {
     (void)importer::ImportOnnx(folder + "/model.onnx");  // it may refuse, yet not crash
     return {.verdict = Verdict::kOtherKind};
   }
   CaseResult result{.verdict = Verdict::kPassed};
-  for (const std::string& data_set : DataSets(folder)) {
+  for (const std::string& data_set : onnx_case_cc::DataSets(folder)) {
     int level = 0;
-    const absl::Status status = RunDataSet(folder, data_set, *test, level);
+    const absl::Status status = onnx_case_cc::RunDataSet(folder, data_set, *test, level);
     result.known = std::max(result.known, level);
     if (status.ok()) continue;
     return {.message = absl::StrReplaceAll(status.message(), {{folder + "/model.onnx: ", ""}}),
@@ -263,7 +267,7 @@ CaseResult RunCaseApart(const std::string& folder) {
   if (pipe(ends) != 0) return {.message = "no pipe"};
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kSecondsACase);
+    alarm(onnx_case_cc::kSecondsACase);
     const CaseResult result = RunCase(folder);
     const std::string bytes =
         absl::StrCat(static_cast<int>(result.verdict), result.known, result.message);

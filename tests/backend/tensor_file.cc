@@ -31,6 +31,7 @@ std::optional<DType> DTypeOf(int type) {
   return found->second;
 }
 
+namespace tensor_file_cc {
 namespace {
 
 double FromHalf(uint16_t bits) {
@@ -122,6 +123,7 @@ int CountTyped(const TensorProto& proto) {
 }
 
 }  // namespace
+}  // namespace tensor_file_cc
 
 std::optional<Tensor> TensorOf(const TensorProto& proto) {
   const std::optional<DType> dtype = DTypeOf(proto.data_type());
@@ -131,11 +133,12 @@ std::optional<Tensor> TensorOf(const TensorProto& proto) {
     if (static_cast<int64_t>(proto.raw_data().size()) < tensor.size() * ir::SizeOf(*dtype)) {
       return std::nullopt;
     }
-    SetRaw(proto.raw_data(), tensor);
+    tensor_file_cc::SetRaw(proto.raw_data(), tensor);
     return tensor;
   }
-  if (CountTyped(proto) < tensor.size()) return std::nullopt;
-  for (int i = 0; i < static_cast<int>(tensor.size()); ++i) SetElement(proto, i, tensor);
+  if (tensor_file_cc::CountTyped(proto) < tensor.size()) return std::nullopt;
+  for (int i = 0; i < static_cast<int>(tensor.size()); ++i)
+    tensor_file_cc::SetElement(proto, i, tensor);
   return tensor;
 }
 

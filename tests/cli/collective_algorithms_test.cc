@@ -14,6 +14,7 @@
 // are, closed forms on a uniform cluster, and what must hold of every answer on two nodes.
 
 namespace orrery::cli {
+namespace collective_algorithms_test_cc {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -185,4 +186,5 @@ INSTANTIATE_TEST_SUITE_P(
         Form{"gather", "minimum-spanning-tree", 7.0 / 8}, Form{"send-receive", "direct", 1}));
 
 }  // namespace
+}  // namespace collective_algorithms_test_cc
 }  // namespace orrery::cli

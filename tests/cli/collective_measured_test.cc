@@ -12,6 +12,7 @@
 // `collective` beside measurements: how far the presets are from them, and sweeps as a cost model.
 
 namespace orrery::cli {
+namespace collective_measured_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +136,5 @@ TEST(CollectiveProtocols, AreNamedAndCanBeLeftOut) {
 }
 
 }  // namespace
+}  // namespace collective_measured_test_cc
 }  // namespace orrery::cli

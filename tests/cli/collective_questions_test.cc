@@ -10,6 +10,7 @@
 // files of cases; and each wrong question with its one line.
 
 namespace orrery::cli {
+namespace collective_questions_test_cc {
 namespace {
 
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
@@ -237,4 +238,5 @@ INSTANTIATE_TEST_SUITE_P(
               "too many positional options have been specified on the command line; try --help"}));
 
 }  // namespace
+}  // namespace collective_questions_test_cc
 }  // namespace orrery::cli

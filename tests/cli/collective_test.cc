@@ -8,6 +8,7 @@
 // is uniform: a link of 25 GB/s for every pair, without latency, so that figures are plain.
 
 namespace orrery::cli {
+namespace collective_test_cc {
 namespace {
 
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
@@ -118,4 +119,5 @@ TEST(Collective, RefusesImpossibleQuestionsInOneLine) {
 }
 
 }  // namespace
+}  // namespace collective_test_cc
 }  // namespace orrery::cli

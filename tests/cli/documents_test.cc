@@ -10,6 +10,7 @@
 // What documents show is what the programs print.
 
 namespace orrery::cli {
+namespace documents_test_cc {
 namespace {
 
 std::string Source(const std::string& name) {
@@ -64,4 +65,5 @@ TEST(CommandLinePage, ShowsWhatSchedulePrints) {
 }
 
 }  // namespace
+}  // namespace documents_test_cc
 }  // namespace orrery::cli

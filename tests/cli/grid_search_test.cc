@@ -8,6 +8,7 @@
 #include "tests/cli/run.h"
 
 namespace orrery::cli {
+namespace grid_search_test_cc {
 namespace {
 
 const std::string kGrid =
@@ -16,7 +17,13 @@ const std::string kGrid =
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
-    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,offload";
+    "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,slices,"
+    "schedule_file,zero_group,prefetch,offload,offload_prefetch,sharding,sequence_parallel,"
+    "context_attention,shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,"
+    "algorithm";
+
+// What stands behind cp and ep, of the default.
+const std::string kBehind = ",equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto";
 
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -33,7 +40,8 @@ TEST(GridSearch, WritesOneRowACandidate) {
   EXPECT_THAT(lines[1], testing::StartsWith("\"mlp:layers=4,dim=64\",4,16,1,1,4,1,1,1f1b,none,0,"));
   EXPECT_THAT(lines[2],
               testing::EndsWith("1f1b,none,0,,,,,,,,,false,divisibility: a batch of 16 does not "
-                                "divide into 3 microbatches,1,1,none"));
+                                "divide into 3 microbatches,1,1" +
+                                kBehind));
   const auto rows = nlohmann::ordered_json::parse(Contents("grid.json"));
   ASSERT_EQ(rows.size(), 12u);
   std::string keys;
@@ -49,8 +57,8 @@ TEST(GridSearch, VariesFurtherAxes) {
   ASSERT_EQ(finished.code, 0) << finished.err;
   const std::vector<std::string> lines = Lines(Contents("g.csv"));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[1], testing::EndsWith(",2,1,none"));
-  EXPECT_THAT(lines[2], testing::EndsWith(",2,2,none"));
+  EXPECT_THAT(lines[1], testing::EndsWith(",2,1" + kBehind));
+  EXPECT_THAT(lines[2], testing::EndsWith(",2,2" + kBehind));
   EXPECT_THAT(finished.out, testing::HasSubstr("  cp 2  ep 2\n"));
 }
 
@@ -153,4 +161,5 @@ TEST(GridSearch, PlaysTheNotebook) {
 }
 
 }  // namespace
+}  // namespace grid_search_test_cc
 }  // namespace orrery::cli

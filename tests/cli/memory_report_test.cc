@@ -9,6 +9,7 @@
 // What simulate says of memory and of the bubble.
 
 namespace orrery::cli {
+namespace memory_report_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -88,4 +89,5 @@ TEST(SimulateMemory, AsynchronousSchedulesTellTheirVersions) {
 }
 
 }  // namespace
+}  // namespace memory_report_test_cc
 }  // namespace orrery::cli

@@ -18,6 +18,7 @@
 //   func @f ...
 
 namespace orrery::cli {
+namespace opt_test_cc {
 namespace {
 
 constexpr absl::string_view kMark = "// OUTPUT\n";
@@ -95,4 +96,5 @@ TEST(Opt, ReadsWhatItPrints) {
 }
 
 }  // namespace
+}  // namespace opt_test_cc
 }  // namespace orrery::cli

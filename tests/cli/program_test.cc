@@ -11,6 +11,7 @@
 // `simulate --program`: what a person writes, and what is wrong with it.
 
 namespace orrery::cli {
+namespace program_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -174,4 +175,5 @@ TEST(ProgramFile, OtherFlagsAreWrongUsage) {
 }
 
 }  // namespace
+}  // namespace program_test_cc
 }  // namespace orrery::cli

@@ -10,6 +10,7 @@
 // --recompute, as a user has it.
 
 namespace orrery::cli {
+namespace recompute_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -103,4 +104,5 @@ TEST(Recompute, IsShown) {
 }
 
 }  // namespace
+}  // namespace recompute_test_cc
 }  // namespace orrery::cli

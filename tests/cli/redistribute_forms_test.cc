@@ -14,6 +14,7 @@
 // `redistribute`: one question in all the forms in which it can be put, and records in files.
 
 namespace orrery::cli {
+namespace redistribute_forms_test_cc {
 namespace {
 
 using testing::AllOf;
@@ -267,4 +268,5 @@ TEST(RedistributeForms, OfRecordsMayBeWrong) {
 }
 
 }  // namespace
+}  // namespace redistribute_forms_test_cc
 }  // namespace orrery::cli

@@ -13,6 +13,7 @@
 // one line for each impossible question.
 
 namespace orrery::cli {
+namespace redistribute_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -162,4 +163,5 @@ TEST(Redistribute, NamesWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace redistribute_test_cc
 }  // namespace orrery::cli

@@ -14,6 +14,7 @@
 #include "support/file.h"
 
 namespace orrery::cli {
+namespace run_cc {
 namespace {
 
 constexpr const char* kBin = ORRERY_BIN_DIR "/";
@@ -30,6 +31,7 @@ std::string Slurp(const std::string& path) {
 }
 
 }  // namespace
+}  // namespace run_cc
 
 const std::string& Folder() {
   // Of this process, and gone with it: ctest runs many at a time.
@@ -47,28 +49,31 @@ Finished Execute(const std::string& command) {
   const std::string streams = absl::StrCat(Folder(), ".streams");
   std::filesystem::create_directories(streams);
   const std::string line = absl::StrCat("cd ", Folder(), " && MODELS=", ORRERY_SOURCE_DIR,
-                                        "/examples/models; timeout 60 ", kBin, command, " >",
-                                        streams, "/out 2>", streams, "/err");
+                                        "/examples/models; timeout 60 ", run_cc::kBin, command,
+                                        " >", streams, "/out 2>", streams, "/err");
   const int status = std::system(line.c_str());
-  Finished finished{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                    .out = Slurp(streams + "/out"),
-                    .err = absl::StrReplaceAll(Slurp(streams + "/err"), {{kBin, ""}})};
+  Finished finished{
+      .code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+      .out = run_cc::Slurp(streams + "/out"),
+      .err = absl::StrReplaceAll(run_cc::Slurp(streams + "/err"), {{run_cc::kBin, ""}})};
   std::filesystem::remove_all(streams);
   return finished;
 }
 
-std::string Contents(const std::string& name) { return Slurp(absl::StrCat(Folder(), "/", name)); }
+std::string Contents(const std::string& name) {
+  return run_cc::Slurp(absl::StrCat(Folder(), "/", name));
+}
 
 void Write(const std::string& name, const std::string& contents) {
   ORRERY_CHECK(WriteFile(absl::StrCat(Folder(), "/", name), contents).ok()) << name;
-  Written().insert(name);
+  run_cc::Written().insert(name);
 }
 
 std::vector<std::string> Left() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(Folder())) {
     const std::string name = std::filesystem::relative(entry.path(), Folder()).string();
-    if (!Written().contains(name)) names.push_back(name);
+    if (!run_cc::Written().contains(name)) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -77,7 +82,7 @@ std::vector<std::string> Left() {
 void Clear() {
   std::filesystem::remove_all(Folder());
   std::filesystem::create_directories(Folder());
-  Written().clear();
+  run_cc::Written().clear();
 }
 
 }  // namespace orrery::cli

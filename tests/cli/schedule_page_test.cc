@@ -16,6 +16,7 @@
 // rewrites it.
 
 namespace orrery::cli {
+namespace schedule_page_test_cc {
 namespace {
 
 using transforms::PipelineSchedule;
@@ -87,4 +88,5 @@ TEST(SchedulesPage, SaysWhatEachIsAndWhenToUseIt) {
 }
 
 }  // namespace
+}  // namespace schedule_page_test_cc
 }  // namespace orrery::cli

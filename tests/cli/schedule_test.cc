@@ -9,6 +9,7 @@
 #include "tests/cli/run.h"
 
 namespace orrery::cli {
+namespace schedule_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -173,4 +174,5 @@ TEST(Schedule, TakesLargeShapes) {
 }
 
 }  // namespace
+}  // namespace schedule_test_cc
 }  // namespace orrery::cli

@@ -8,6 +8,7 @@
 // How a step is spread over hp, cp and ep, from the command line.
 
 namespace orrery::cli {
+namespace sharding_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -134,7 +135,7 @@ TEST(Sharding, SaysWhatIsWrong) {
             "simulate: --sharding 'best': wanted auto or megatron\n");
   EXPECT_EQ(
       error(kMlp + "--hp 2 --shard w0"),
-      "simulate: --shard: 'w0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as "
+      "simulate: --shard 'w0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as "
       "in 'mlp.up.weight$=hp@1', or @whole\n");
   EXPECT_EQ(error(kMlp + "--hp 2 --shard w9=hp@0"),
             "simulate: mlp: pin 'w9=hp@0': matches the name of no value\n");
@@ -143,27 +144,29 @@ TEST(Sharding, SaysWhatIsWrong) {
       "simulate: infeasible (unsupported): values are pinned to hp, and mesh(pp=1, dp=2, hp=1) "
       "has no such axis of several ranks; wanted hp of at least 2\n");
   EXPECT_EQ(error(kMlp + "--dp 2 --shard w0=dp@0"),
-            "simulate: --shard: 'w0=dp@0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
+            "simulate: --shard 'w0=dp@0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
             "and ep, as in 'mlp.up.weight$=hp@1', or @whole\n");
   EXPECT_EQ(error(kMlp + "--cp 2 --context-attention foo"),
             "simulate: --context-attention 'foo': wanted auto, all-to-all, all-gather or ring\n");
-  EXPECT_EQ(error(kMlp + "--context-attention ring"),
-            "simulate: --context-attention: wanted --cp of at least 2\n");
+  EXPECT_EQ(
+      error(kMlp + "--context-attention ring"),
+      "simulate: --context-attention ring: wanted a context-parallel degree (cp) of at least 2\n");
+  EXPECT_EQ(error(kMlp + "--hp 2 --sequence-parallel --sharding auto"),
+            "simulate: --sharding auto: wanted megatron beside sequence-parallel; by itself it is "
+            "found where it pays\n");
   EXPECT_EQ(error(kMlp + "--sequence-parallel"),
-            "simulate: --sequence-parallel: wanted --hp of at least 2\n");
+            "simulate: --sequence-parallel 1: wanted a horizontal degree (hp) of at least 2\n");
   EXPECT_THAT(
       error("simulate --model gpt:layers=1,hidden=64,heads=4,seq=64,vocab=64 --batch-size 4 "
             "--cluster uniform:8@200Gbps --cp 4 --context-attention ring"),
       HasSubstr("no attention can do what --context-attention wants"));
   EXPECT_EQ(error(kMlp + "--hp 2 --shard w0=hp@0 --sharding megatron"),
-            "simulate: --shard: --sharding megatron places all; wanted auto\n");
-  EXPECT_EQ(error(kMlp + "--hp 2 --sequence-parallel --sharding auto"),
-            "simulate: --sequence-parallel: --sharding auto finds it where it pays; wanted "
-            "--sharding megatron\n");
+            "simulate: --shard: sharding by Megatron's pattern places all; wanted auto\n");
   EXPECT_THAT(error(kMlp + "--cp 5"), HasSubstr("infeasible (divisibility): cp=5: dimension 1 of"));
   EXPECT_THAT(error(kMlp + "--ep 5"), HasSubstr("infeasible (divisibility): ep=5: dimension 0 of"));
   EXPECT_THAT(error(kMlp + "--cp 2 --sharding megatron"), HasSubstr("wanted sharding by cost"));
 }
 
 }  // namespace
+}  // namespace sharding_test_cc
 }  // namespace orrery::cli

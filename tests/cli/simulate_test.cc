@@ -8,6 +8,7 @@
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::cli {
+namespace simulate_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -56,6 +57,20 @@ TEST(Simulate, PlaysTheNotebook) {
               testing::HasSubstr("(15.255254978"));
   EXPECT_THAT(Execute(notebook + "--cluster uniform:16@200Gbps --dp 4 --hp 4").out,
               testing::HasSubstr("5491.04 samples/s"));
+}
+
+// What a preset says holds where nothing else is said, and switches go off again.
+TEST(Simulate, TakesWhatIsSaidBesideAPreset) {
+  const std::string command = "simulate --preset distir " + kMlp + " --dp 2 --pp 2 ";
+  const Finished as_it_is = Execute(command);
+  EXPECT_THAT(as_it_is.out,
+              testing::HasSubstr("--dp 2 --hp 1 --pp 2 --micro-batches 1 --schedule distir\n"));
+  EXPECT_THAT(Execute(command + "--blocking=0 --schedule gpipe").out,
+              testing::HasSubstr("--schedule gpipe --blocking=0\n"));
+  EXPECT_THAT(Execute(command + "--layers-per-stage 2,2").out,
+              testing::HasSubstr("--layers-per-stage 2,2\n"));
+  EXPECT_THAT(Execute("grid_search --preset distir " + kMlp + " --pp 2 --layers-per-stage 2,2").out,
+              testing::HasSubstr("--layers-per-stage 2,2\n"));
 }
 
 TEST(Simulate, WritesTheReportAsJson) {
@@ -194,4 +209,5 @@ TEST(Simulate, ReadsAnOnnxFile) {
 }
 
 }  // namespace
+}  // namespace simulate_test_cc
 }  // namespace orrery::cli

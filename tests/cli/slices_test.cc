@@ -8,6 +8,7 @@
 // Slices of the sequence, as one asks for them.
 
 namespace orrery::cli {
+namespace slices_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -47,14 +48,14 @@ TEST(SimulateSlices, SaysWhatCannotBeCut) {
   EXPECT_THAT(error("gpt:layers=2,hidden=64,heads=2,seq=16 --batch-size 4 --offload activations"),
               HasSubstr("slices of the sequence with activations on the host"));
   EXPECT_THAT(error("gpt:layers=2,hidden=64,heads=2,seq=16 --batch-size 4 --slices long"),
-              HasSubstr("--slices: 'long': wanted equal, balanced, or the positions"));
+              HasSubstr("--slices 'long': wanted equal, balanced, or the positions"));
   EXPECT_THAT(Execute("simulate --model gpt:layers=8,hidden=64,heads=2,seq=1048576,flash=1 "
                       "--batch-size 1 --cluster dgx-a100:1 --pp 2 --micro-batches 65536 "
                       "--schedule terapipe")
                   .err,
               HasSubstr("; at most 4194304 ops are simulated; try fewer slices"));
   EXPECT_THAT(Execute("simulate " + kGpt + "--pp 2 --slices balanced").err,
-              HasSubstr("--slices: wanted a schedule of slices, as terapipe is"));
+              HasSubstr("--slices balanced: wanted a schedule of slices, as terapipe is"));
 }
 
 // Many slices of a long sequence keep a pipeline full that one sample does not.
@@ -72,8 +73,8 @@ TEST(GridSearchSlices, TakesAList) {
   const Finished found = Execute("grid_search " + flags + "--dp 1 --hp 1 --pp 2");
   ASSERT_EQ(found.code, 0) << found.err;
   EXPECT_THAT(found.out, HasSubstr(": 1 candidates, 1 feasible"));
-  EXPECT_THAT(found.out, HasSubstr("\nbest: --dp 1 --hp 1 --pp 2 --micro-batches 3 --schedule "
-                                   "terapipe --slices 1024,640,384\n"));
+  EXPECT_THAT(found.out, HasSubstr("\nbest: --dp 1 --hp 1 --pp 2 --slices 1024,640,384 "
+                                   "--micro-batches 3 --schedule terapipe\n"));
 
   const Finished played = Execute("simulate " + flags + "--pp 2 --json slices.json");
   ASSERT_EQ(played.code, 0) << played.err;
@@ -83,7 +84,7 @@ TEST(GridSearchSlices, TakesAList) {
   EXPECT_THAT(Execute("simulate " + flags + "--pp 2 --micro-batches 2").err,
               HasSubstr("slices of 1024,640,384 are 3"));
   EXPECT_THAT(Execute("grid_search " + kGpt + "--schedule 1f1b --slices balanced").err,
-              HasSubstr("--slices: wanted a schedule of slices, as terapipe is"));
+              HasSubstr("--slices balanced: wanted a schedule of slices, as terapipe is"));
 }
 
 // Before orders of so many are made.
@@ -96,4 +97,5 @@ TEST(SimulateSlices, RefusesFarTooMany) {
 }
 
 }  // namespace
+}  // namespace slices_test_cc
 }  // namespace orrery::cli

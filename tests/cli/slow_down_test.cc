@@ -9,6 +9,7 @@
 // A device that computes more slowly while communication runs on it.
 
 namespace orrery::cli {
+namespace slow_down_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -55,4 +56,5 @@ TEST(SlowDown, WhatDoesNotOverlapIsAsItWas) {
 }
 
 }  // namespace
+}  // namespace slow_down_test_cc
 }  // namespace orrery::cli

@@ -9,6 +9,7 @@
 // Where pipeline stages begin, as users ask for it.
 
 namespace orrery::cli {
+namespace stages_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -55,10 +56,16 @@ TEST(Stages, ThatCannotBeSayWhy) {
   EXPECT_EQ(Error(kGpt + "--split-at '('"),
             "simulate: --split-at '(': missing ): (; wanted a regular expression\n");
   EXPECT_EQ(Error(kGpt + "--stages-by size"),
-            "simulate: --stages-by 'size': wanted cost, ops, layers or flops\n");
-  EXPECT_EQ(Error(kGpt + "--stages-by cost --layers-per-stage 2,2,2,2"),
-            "simulate: --stages-by, --split-at and --layers-per-stage each say where stages begin; "
-            "wanted one\n");
+            "simulate: --stages-by 'size': wanted cost, ops, layers, flops or distir\n");
+  for (const char* by : {"cost", "flops"}) {
+    EXPECT_EQ(Error(kGpt + "--layers-per-stage 2,2,2,2 --stages-by " + by),
+              absl::StrCat("simulate: --stages-by ", by,
+                           ": wanted one word on where stages begin: split-at and "
+                           "layers-per-stage are others\n"));
+  }
+  EXPECT_EQ(Error(kGpt + "--split-at h --layers-per-stage 2,2,2,2"),
+            "simulate: --split-at: a pattern of first ops and layers of each stage each say where "
+            "stages begin; wanted one\n");
 }
 
 // The default, by cost, is never slower than equally many layers.
@@ -143,4 +150,5 @@ TEST(Stages, WithATiedEmbeddingAreNotAsynchronous) {
 }
 
 }  // namespace
+}  // namespace stages_test_cc
 }  // namespace orrery::cli

@@ -11,6 +11,7 @@
 // The Chrome trace of a real run, read back.
 
 namespace orrery::cli {
+namespace trace_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -124,4 +125,5 @@ TEST(Trace, PackedIsTheSame) {
 }
 
 }  // namespace
+}  // namespace trace_test_cc
 }  // namespace orrery::cli

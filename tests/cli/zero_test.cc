@@ -10,6 +10,7 @@
 // --zero, --zero-group and --prefetch.
 
 namespace orrery::cli {
+namespace zero_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -83,12 +84,12 @@ struct Wrong {
 
 TEST(Zero, SaysWhatIsWrong) {
   for (const Wrong& wrong : std::vector<Wrong>{
-           {"simulate --zero 4", "simulate: --zero 4: wanted a stage from 0 to 3"},
-           {"simulate --zero -1", "simulate: --zero -1: wanted a stage from 0 to 3"},
+           {"simulate --zero 4", "simulate: --zero '4': wanted a stage from 0 to 3"},
+           {"simulate --zero -1", "simulate: --zero '-1': wanted a stage from 0 to 3"},
            {"simulate --zero-group 2",
-            "simulate: --zero-group 2: wanted --zero 1, 2 or 3 beside it"},
+            "simulate: --zero-group 2: wanted ZeRO's stage 1, 2 or 3 beside it"},
            {"simulate --zero 1 --prefetch -1",
-            "simulate: --zero-group 0 --prefetch -1: wanted numbers of at least 0"},
+            "simulate: --prefetch '-1': wanted a number of at least 0"},
            {"simulate --dp 6 --batch-size 60 --zero 1 --zero-group 4",
             "simulate: infeasible (divisibility): dp=6 does not divide into groups of 4 ranks that "
             "share parameters"},
@@ -98,7 +99,9 @@ TEST(Zero, SaysWhatIsWrong) {
            {"grid_search --zero 0,,1",
             "grid_search: --zero '0,,1': wanted stages from 0 to 3, each once, as in 0,1,3"},
            {"grid_search --zero 1,1",
-            "grid_search: --zero '1,1': wanted stages from 0 to 3, each once, as in 0,1,3"}}) {
+            "grid_search: --zero '1,1': wanted stages from 0 to 3, each once, as in 0,1,3"},
+           {"grid_search --zero 0,x,1", "grid_search: --zero 'x': wanted a stage from 0 to 3"},
+           {"grid_search --zero 1,4", "grid_search: --zero '4': wanted a stage from 0 to 3"}}) {
     const size_t space = wrong.flags.find(' ');
     const std::string batch =
         wrong.flags.find("--batch-size") == std::string::npos ? " --batch-size 64" : "";
@@ -111,4 +114,5 @@ TEST(Zero, SaysWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace zero_test_cc
 }  // namespace orrery::cli

@@ -8,6 +8,7 @@
 // Every case that DistIR has printed, played by Orrery: time, bytes and memory of every rank.
 
 namespace orrery::distir {
+namespace golden_test_cc {
 namespace {
 
 using ::testing::AnyOf;
@@ -85,4 +86,5 @@ TEST(DistirGolden, SmallShapes) {
 }
 
 }  // namespace
+}  // namespace golden_test_cc
 }  // namespace orrery::distir

@@ -4,12 +4,16 @@
 #include "search/search.h"
 #include "search/space.h"
 #include "tests/distir/play.h"
+#include "transforms/plan/plan_text.h"
 
 // The notebook's grid search as a user runs it: `grid_search --preset distir --model
 // mlp:layers=64,dim=8192 --batch-size 8192 --cluster uniform:16@200Gbps`.
 
 namespace orrery::distir {
+namespace grid_test_cc {
 namespace {
+
+using transforms::ParallelPlan;
 
 constexpr int64_t kDevices = 16;
 
@@ -17,28 +21,27 @@ search::Setting NotebookSetting() {
   return MakeSetting({.layers = 64, .dim = 8192, .batch = 8192, .dp = kDevices});
 }
 
-std::vector<search::Candidate> NotebookCandidates() {
-  search::Space space;
-  space.schedules = {"distir"};
-  space.distir_microbatches = true;
-  return search::Enumerate(space, kDevices, 8192).value();
+std::vector<ParallelPlan> NotebookPlans() {
+  search::Space space(PlanOf({}));
+  EXPECT_TRUE(space.List(*transforms::FindAxis("micro-batches"), "distir").ok());
+  return search::Enumerate(space, {.devices = kDevices, .batch_size = 8192}).value();
 }
 
-TEST(DistirGrid, HasTheCandidatesOfTheNotebookInItsOrder) {
-  std::vector<search::Candidate> expected;
+TEST(DistirGrid, HasThePlansOfTheNotebookInItsOrder) {
+  std::vector<ParallelPlan> expected;
   for (const Golden& golden : ReadGolden("grid.json")) {
-    if (golden.config.ranks() == kDevices) expected.push_back(CandidateOf(golden.config));
+    if (golden.config.ranks() == kDevices) expected.push_back(PlanOf(golden.config));
   }
   EXPECT_EQ(expected.size(), 52u);
-  EXPECT_EQ(NotebookCandidates(), expected);
+  EXPECT_EQ(NotebookPlans(), expected);
 }
 
 TEST(DistirGrid, BestIsDataAndHorizontalParallel) {
-  const auto results = search::RunSearch(NotebookSetting(), NotebookCandidates(), 2);
+  const auto results = search::RunSearch(NotebookSetting(), NotebookPlans(), 2);
   ASSERT_TRUE(results.ok()) << results.status();
   const std::vector<const search::Result*> ranked = search::Ranked(*results);
   ASSERT_EQ(ranked.size(), 52u);
-  EXPECT_EQ(ToString(ranked[0]->candidate),
+  EXPECT_EQ(ToString(ranked[0]->plan, PlanOf({})),
             "--dp 4 --hp 4 --pp 1 --micro-batches 1 --schedule distir");
   EXPECT_NEAR(ranked[0]->figures.throughput_samples_per_s, 5491.04, 0.005);
 }
@@ -50,16 +53,16 @@ TEST(DistirGrid, SequentialStepTakesFifteenSeconds) {
 }
 
 TEST(DistirGrid, FoldingChangesNoPicosecond) {
-  const std::vector<search::Candidate> candidates = NotebookCandidates();
+  const std::vector<ParallelPlan> plans = NotebookPlans();
   const Case shape = {.layers = 64, .dim = 8192, .batch = 8192, .dp = kDevices};
   const search::Setting folded = MakeSetting(shape), unfolded = MakeSetting(shape, false);
-  for (size_t i = 0; i < candidates.size(); i += 7) {
-    SCOPED_TRACE(ToString(candidates[i]));
-    const auto few = search::Play(folded, candidates[i]);
-    const auto all = search::Play(unfolded, candidates[i]);
+  for (size_t i = 0; i < plans.size(); i += 7) {
+    SCOPED_TRACE(ToString(plans[i]));
+    const auto few = search::Play(folded, plans[i]);
+    const auto all = search::Play(unfolded, plans[i]);
     ASSERT_TRUE(few.ok() && all.ok());
     EXPECT_EQ(all->program.rank_count(), kDevices);
-    EXPECT_EQ(few->program.rank_count(), candidates[i].pp);
+    EXPECT_EQ(few->program.rank_count(), plans[i].pp);
     EXPECT_EQ(few->report.step_time, all->report.step_time);
     EXPECT_EQ(ByRank(*few).finish_s, ByRank(*all).finish_s);
     EXPECT_EQ(ByRank(*few).peak_memory_bytes, ByRank(*all).peak_memory_bytes);
@@ -69,4 +72,5 @@ TEST(DistirGrid, FoldingChangesNoPicosecond) {
 }
 
 }  // namespace
+}  // namespace grid_test_cc
 }  // namespace orrery::distir

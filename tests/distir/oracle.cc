@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::distir {
+namespace oracle_cc {
 namespace {
 
 constexpr double kFlops = 1.4e13, kMemory = 9e11, kLaunch = 1e-5, kGigabit = 1.25e8;
@@ -210,6 +211,7 @@ class Simulation {
 };
 
 }  // namespace
+}  // namespace oracle_cc
 
 std::string Case::ToString() const {
   return absl::StrCat("layers=", layers, " dim=", dim, " batch=", batch, " dp=", dp, " hp=", hp,
@@ -217,6 +219,6 @@ std::string Case::ToString() const {
                       optimizer ? " sgd" : " no optimizer", " at ", gigabits_per_second, " Gbps");
 }
 
-Figures Simulate(const Case& c) { return Simulation(c).Run(); }
+Figures Simulate(const Case& c) { return oracle_cc::Simulation(c).Run(); }
 
 }  // namespace orrery::distir

@@ -11,6 +11,7 @@
 // First the oracle against DistIR, then Orrery against the oracle where there is no golden file.
 
 namespace orrery::distir {
+namespace oracle_test_cc {
 namespace {
 
 double Error(double ours, double expected) {
@@ -97,4 +98,5 @@ TEST(Oracle, AgreesOnRandomConfigurations) {
 }
 
 }  // namespace
+}  // namespace oracle_test_cc
 }  // namespace orrery::distir

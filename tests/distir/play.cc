@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 #include "tools/flags.h"
+#include "tools/presets.h"
 
 namespace orrery::distir {
 
@@ -21,13 +22,19 @@ search::Setting MakeSetting(const Case& c, bool fold) {
   return *std::move(setting);
 }
 
-search::Candidate CandidateOf(const Case& c) {
-  return {.dp = c.dp, .hp = c.hp, .pp = c.pp, .microbatches = c.microbatches, .schedule = "distir"};
+transforms::ParallelPlan PlanOf(const Case& c) {
+  tools::ModelFlags flags;
+  flags.preset = "distir";
+  absl::StatusOr<transforms::ParallelPlan> plan = tools::ApplyPreset(flags);
+  ORRERY_CHECK(plan.ok()) << plan.status().ToString();
+  plan->dp = c.dp;
+  plan->hp = c.hp;
+  plan->pp = c.pp;
+  plan->microbatches = c.microbatches;
+  return *std::move(plan);
 }
 
-absl::StatusOr<search::Run> Play(const Case& c) {
-  return search::Play(MakeSetting(c), CandidateOf(c));
-}
+absl::StatusOr<search::Run> Play(const Case& c) { return search::Play(MakeSetting(c), PlanOf(c)); }
 
 RankFigures ByRank(const search::Run& run) {
   const auto ranks = static_cast<size_t>(run.report.rank_count);

@@ -16,7 +16,8 @@ namespace orrery::distir {
 /// The setting that `--preset distir` makes of a case, on a cluster of exactly its ranks.
 search::Setting MakeSetting(const Case& c, bool fold = true);
 
-search::Candidate CandidateOf(const Case& c);
+/// The plan that the preset makes of a case.
+transforms::ParallelPlan PlanOf(const Case& c);
 
 /// The case played by Orrery.
 absl::StatusOr<search::Run> Play(const Case& c);

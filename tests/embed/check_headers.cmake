@@ -11,7 +11,7 @@ foreach(header IN LISTS headers)
     string(REGEX REPLACE "^ *#include \"(.*)\".*" "\\1" included "${line}")
     if(NOT included MATCHES "^absl/" AND NOT included IN_LIST headers)
       message(SEND_ERROR "${header} includes ${included}, which is not installed; "
-        "see orrery_private_headers in cmake/OrreryInstall.cmake")
+        "see cmake/public_headers.txt")
     endif()
   endforeach()
 endforeach()

@@ -18,7 +18,7 @@
 #include "ir/verifier.h"
 #include "support/file.h"
 #include "tests/fuzz/onnx_mutator.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // onnx_fuzz [--rounds N] [--seed S] [--first R] [FILE.onnx …]: imports so many mutants of the files
 // (without any: of the models of this repository and the test data of the ONNX project) and makes
@@ -26,6 +26,7 @@
 // of one line, within 20 seconds and in little memory. What fails is said with seed and round:
 // `--first R --rounds 1` replays it.
 
+namespace onnx_fuzz_cc {
 namespace {
 
 using orrery::fuzz::OnnxMutator;
@@ -156,20 +157,22 @@ class Fuzzer {
 };
 
 }  // namespace
+}  // namespace onnx_fuzz_cc
 
 int main(int argc, char** argv) {
-  Settings settings;
-  if (!ReadSettings(argc, argv, settings)) {
+  onnx_fuzz_cc::Settings settings;
+  if (!onnx_fuzz_cc::ReadSettings(argc, argv, settings)) {
     std::cerr << "usage: onnx_fuzz [--rounds N] [--seed S] [--first R] [FILE.onnx …]\n";
     return 2;
   }
-  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGALRM}) std::signal(signal, OnCrash);
-  Fuzzer fuzzer(settings);
+  for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGALRM})
+    std::signal(signal, onnx_fuzz_cc::OnCrash);
+  onnx_fuzz_cc::Fuzzer fuzzer(settings);
   for (int64_t r = settings.first; r < settings.first + settings.rounds; ++r) fuzzer.Round(r);
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   std::cout << "seed " << settings.seed << ": " << settings.rounds << " mutants of "
             << settings.files.size() << " files: " << fuzzer.Summary() << "; "
             << usage.ru_maxrss / 1024 << " MiB\n";
-  return fuzzer.failures() > 0 || usage.ru_maxrss > kMaxResidentKilobytes ? 1 : 0;
+  return fuzzer.failures() > 0 || usage.ru_maxrss > onnx_fuzz_cc::kMaxResidentKilobytes ? 1 : 0;
 }

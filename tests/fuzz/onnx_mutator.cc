@@ -6,9 +6,10 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "importer/onnx_op.h"
+#include "importer/onnx/onnx_op.h"
 
 namespace orrery::fuzz {
+namespace onnx_mutator_cc {
 namespace {
 
 void SetRaw(onnx::TensorProto& tensor, size_t place, int64_t value) {
@@ -24,6 +25,7 @@ void Drop(Rows& rows, size_t i) {
 }
 
 }  // namespace
+}  // namespace onnx_mutator_cc
 
 int64_t OnnxMutator::AnyNumber() {
   constexpr int64_t kNumbers[] = {0,
@@ -128,7 +130,7 @@ void OnnxMutator::MutateNodes(onnx::GraphProto& graph) {
   const size_t i = Below(count);
   switch (Below(8)) {
     case 0:
-      return Drop(*graph.mutable_node(), i);
+      return onnx_mutator_cc::Drop(*graph.mutable_node(), i);
     case 1:
       graph.mutable_node()->SwapElements(static_cast<int>(i), static_cast<int>(Below(count)));
       return;
@@ -182,7 +184,7 @@ void OnnxMutator::MutateAttribute(onnx::NodeProto& node) {
     return;
   }
   const size_t i = Below(static_cast<size_t>(node.attribute_size()));
-  if (OneIn(6)) return Drop(*node.mutable_attribute(), i);
+  if (OneIn(6)) return onnx_mutator_cc::Drop(*node.mutable_attribute(), i);
   MutateValue(*node.mutable_attribute(static_cast<int>(i)));
 }
 
@@ -238,11 +240,11 @@ void OnnxMutator::MutateTensor(onnx::TensorProto& tensor) {
         return tensor.set_int64_data(
             static_cast<int>(Below(static_cast<size_t>(tensor.int64_data_size()))), AnyNumber());
       }
-      if (tensor.has_raw_data()) SetRaw(tensor, Below(4), AnyNumber());
+      if (tensor.has_raw_data()) onnx_mutator_cc::SetRaw(tensor, Below(4), AnyNumber());
       return;
     default:
       if (tensor.float_data_size() > 0) tensor.set_float_data(0, NAN);
-      if (tensor.has_raw_data()) SetRaw(tensor, 0, AnyNumber());
+      if (tensor.has_raw_data()) onnx_mutator_cc::SetRaw(tensor, 0, AnyNumber());
   }
 }
 

@@ -7,6 +7,7 @@
 #include "support/file.h"
 
 namespace orrery::golden {
+namespace calculon_cc {
 namespace {
 
 using nlohmann::json;
@@ -95,11 +96,13 @@ void SetTiers(const CalculonCase& c, const CalculonUnits& u, CalculonMemory& mem
 }
 
 }  // namespace
+}  // namespace calculon_cc
 
 std::vector<CalculonCase> CalculonCases() {
   std::vector<CalculonCase> cases;
   const std::string text = ReadFile(ORRERY_SOURCE_DIR "/tests/data/calculon_memory.json").value();
-  for (const json& row : json::parse(text)) cases.push_back(CaseOf(row));
+  for (const nlohmann::json& row : nlohmann::json::parse(text))
+    cases.push_back(calculon_cc::CaseOf(row));
   return cases;
 }
 
@@ -129,8 +132,8 @@ CalculonMemory CalculonMemoryOf(const CalculonCase& c) {
     memory.optimizer = 6 * u.layers * u.layer / u.shards;
     memory.gradients = 2 * u.layer + (u.layers - 1) * u.layer / u.shards;
   }
-  SetActivations(c, u, memory);
-  SetTiers(c, u, memory);
+  calculon_cc::SetActivations(c, u, memory);
+  calculon_cc::SetTiers(c, u, memory);
   return memory;
 }
 

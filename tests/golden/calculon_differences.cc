@@ -4,6 +4,7 @@
 #include <vector>
 
 namespace orrery::golden {
+namespace calculon_differences_cc {
 namespace {
 
 // What a layer keeps of a microbatch without its input alone: Korthikanti et al. 2022, table 2.
@@ -65,6 +66,7 @@ std::vector<Difference> Gradients(const CalculonCase& c, const CalculonUnits& u)
 }
 
 }  // namespace
+}  // namespace calculon_differences_cc
 
 double Sum(const std::vector<Difference>& differences) {
   double sum = 0;
@@ -86,10 +88,11 @@ double AtWorkOf(const CalculonCase& c) {
 Differences DifferencesOf(const CalculonCase& c) {
   const CalculonUnits u = UnitsOf(c);
   Differences d;
-  d.gradients = Gradients(c, u);
-  if (c.training) d.kept = Kept(c, u);
-  d.at_work = {{"operands and results of all ops of a layer at once", -AtWorkOf(c)},
-               {"what has been made and is still to be read", WorkHere(c, u)}};
+  d.gradients = calculon_differences_cc::Gradients(c, u);
+  if (c.training) d.kept = calculon_differences_cc::Kept(c, u);
+  d.at_work = {
+      {"operands and results of all ops of a layer at once", -AtWorkOf(c)},
+      {"what has been made and is still to be read", calculon_differences_cc::WorkHere(c, u)}};
   if (c.weight_offload) {
     d.weights = {{"weights stay on the device", (u.layers - 2) * u.layer}};
     d.host = {{"weights stay on the device", -u.layers * u.layer}};
@@ -99,7 +102,7 @@ Differences DifferencesOf(const CalculonCase& c) {
         {"the host updates: no state of two layers on the device", -2 * 6 * u.layer / u.shards}};
   }
   if (c.activation_offload) {
-    const double layer = LayerOf(c, u), theirs = CalculonMemoryOf(c).saved;
+    const double layer = calculon_differences_cc::LayerOf(c, u), theirs = CalculonMemoryOf(c).saved;
     d.kept = {{"of two layers, not of one beside the working set", 2 * layer - 2 * theirs}};
     d.host.push_back({"of all layers but two that are on the device",
                       layer * (u.layers * u.in_flight - 2) - CalculonMemoryOf(c).activations});

@@ -18,6 +18,7 @@
 // once it is added. docs/memory.md has the table.
 
 namespace orrery::golden {
+namespace calculon_memory_test_cc {
 namespace {
 
 using Figure = double (*)(const PlayedMemory&);
@@ -233,4 +234,5 @@ TEST(CalculonMemory, ShardedGradientsAreThoseOfStage2) {
 }
 
 }  // namespace
+}  // namespace calculon_memory_test_cc
 }  // namespace orrery::golden

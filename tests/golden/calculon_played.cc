@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "search/evaluate.h"
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 #include "tools/flags.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::golden {
+namespace calculon_played_cc {
 namespace {
 
 using simulator::MemoryKind;
@@ -26,36 +27,37 @@ using transforms::StepKind;
 constexpr RankClassId kFirst(0);
 
 // The small vocabulary leaves blocks and nothing else; only the dropout behind the embedding stays.
-search::Candidate CandidateOf(const CalculonCase& c, int64_t zero) {
-  std::vector<std::string> offload;
-  if (c.optimizer_offload) offload.emplace_back("optimizer");
-  if (c.activation_offload) offload.emplace_back("activations:.");
-  return {.dp = c.optimizer_sharding ? c.dp : 1,
-          .hp = c.hp,
-          .pp = c.pp,
-          .microbatches = 2 * c.pp,
-          .schedule = c.chunks > 1 ? "interleaved" : "1f1b",
-          .chunks = c.chunks > 1 ? c.chunks : 0,
-          .zero = c.optimizer_sharding ? zero : 0,
-          .recompute = c.attention_only() ? "selective" : c.recompute,
-          .offload = offload.empty() ? "none" : absl::StrJoin(offload, "+")};
+transforms::ParallelPlan PlanOf(const CalculonCase& c, int64_t zero) {
+  return {
+      .dp = c.optimizer_sharding ? c.dp : 1,
+      .hp = c.hp,
+      .pp = c.pp,
+      .microbatches = 2 * c.pp,
+      .schedule = c.chunks > 1 ? "interleaved" : "1f1b",
+      .chunks = c.chunks > 1 ? c.chunks : 0,
+      .zero = c.optimizer_sharding ? zero : 0,
+      .recompute =
+          transforms::ParseRecomputePolicy(c.attention_only() ? "selective" : c.recompute).value(),
+      .offload = {.activations = c.activation_offload,
+                  .optimizer = c.optimizer_offload,
+                  .pattern = c.activation_offload ? "." : ""},
+      .sharding = transforms::ShardingMethod::kMegatron,
+      .sequence_parallel = c.sequence_parallel,
+      .stages_by = transforms::StagesBy::kLayers};
 }
 
-search::Setting SettingOf(const CalculonCase& c, const search::Candidate& candidate) {
+search::Setting SettingOf(const CalculonCase& c, const transforms::ParallelPlan& plan) {
   tools::ModelFlags flags;
   flags.model =
       absl::StrCat("gpt:layers=", c.layers, ",hidden=", c.hidden, ",heads=", c.heads,
                    ",seq=", c.seq, ",vocab=64,position=none,tied_embeddings=0,dropout=0.1");
-  flags.batch_size = c.microbatch_size * candidate.microbatches * candidate.dp;
+  flags.batch_size = c.microbatch_size * plan.microbatches * plan.dp;
   flags.dtype = "fp16";
-  flags.cluster = absl::StrCat("dgx-a100:", (candidate.ranks() + 7) / 8);
+  flags.cluster = absl::StrCat("dgx-a100:", (plan.ranks() + 7) / 8);
   flags.memory_limit = "none";
-  flags.sharding = "megatron";
-  flags.sequence_parallel = c.sequence_parallel;
   auto setting = tools::MakeSetting(flags);
   EXPECT_TRUE(setting.ok()) << setting.status();
   setting->lowering.every_link = true;  // kernel by kernel: a run of them tells only its peak
-  setting->stages.by = transforms::StagesBy::kLayers;
   if (!c.training) setting->step = tools::LoadModel(flags).value();
   return *std::move(setting);
 }
@@ -134,18 +136,20 @@ PlayedMemory MemoryOf(const search::Run& run, bool training) {
 }
 
 }  // namespace
+}  // namespace calculon_played_cc
 
 const PlayedMemory& Played(const CalculonCase& c, int64_t zero) {
   static auto& known = *new std::map<std::string, PlayedMemory>;
-  const search::Candidate candidate = CandidateOf(c, zero);
-  const std::string key =
-      absl::StrCat(c.model, c.sequence_parallel ? " sequence parallel " : " ", c.microbatch_size,
-                   c.training ? " " : " inference ", ToString(candidate));
+  const transforms::ParallelPlan plan = calculon_played_cc::PlanOf(c, zero);
+  const std::string key = absl::StrCat(c.model, " ", c.microbatch_size,
+                                       c.training ? " " : " inference ", ToString(plan));
   if (const auto found = known.find(key); found != known.end()) return found->second;
-  const search::Setting setting = SettingOf(c, candidate);
-  const auto run = search::Play(setting, candidate);
+  const search::Setting setting = calculon_played_cc::SettingOf(c, plan);
+  const auto run = search::Play(setting, plan);
   EXPECT_TRUE(run.ok()) << key << ": " << run.status();
-  return known.emplace(key, run.ok() ? MemoryOf(*run, c.training) : PlayedMemory()).first->second;
+  return known
+      .emplace(key, run.ok() ? calculon_played_cc::MemoryOf(*run, c.training) : PlayedMemory())
+      .first->second;
 }
 
 }  // namespace orrery::golden

@@ -17,6 +17,7 @@
 // 253 collectives that ASTRA-sim has played (tests/data/collectives_astrasim.json).
 
 namespace orrery::tools {
+namespace collectives_test_cc {
 namespace {
 
 const std::string& Path() {
@@ -235,4 +236,5 @@ TEST(CollectiveCases, SayWhatIsWrongWithTheFile) {
 }
 
 }  // namespace
+}  // namespace collectives_test_cc
 }  // namespace orrery::tools

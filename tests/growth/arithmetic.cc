@@ -5,6 +5,7 @@
 // take their launch.
 
 namespace orrery::cost_models {
+namespace arithmetic_cc {
 namespace {
 
 class Arithmetic final : public CostModel {
@@ -29,12 +30,13 @@ class Arithmetic final : public CostModel {
 std::unique_ptr<const CostModel> Make() { return std::make_unique<Arithmetic>(); }
 
 }  // namespace
+}  // namespace arithmetic_cc
 
 extern const CostModelInfo kArithmeticCostModel = {
     .name = "arithmetic",
     .summary = "flops at the device's peak, and a launch a kernel; memory is free",
     .source = "a bound from below, no measurement",
-    .make = Make,
+    .make = arithmetic_cc::Make,
 };
 
 }  // namespace orrery::cost_models

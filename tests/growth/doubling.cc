@@ -4,6 +4,7 @@
 // moves the whole tensor. For short messages, and powers of two.
 
 namespace orrery::cost_models {
+namespace doubling_cc {
 namespace {
 
 Rounds Emit(const CollectiveCall& call) {
@@ -20,6 +21,7 @@ Rounds Emit(const CollectiveCall& call) {
 bool Supports(const CollectiveCall& call) { return (call.ranks & (call.ranks - 1)) == 0; }
 
 }  // namespace
+}  // namespace doubling_cc
 
 extern const CollectiveAlgorithm kDoublingCollective = {
     .name = "doubling",
@@ -27,9 +29,9 @@ extern const CollectiveAlgorithm kDoublingCollective = {
     .source = "Thakur, Rabenseifner & Gropp 2005, section 4",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBarrier},
     .chosen = {CollectiveKind::kAllReduce},
-    .supports = Supports,
+    .supports = doubling_cc::Supports,
     .wanted = "2, 4, 8, 16, … ranks",
-    .rounds = Emit,
+    .rounds = doubling_cc::Emit,
 };
 
 }  // namespace orrery::cost_models

@@ -2,9 +2,10 @@
 #include <vector>
 
 #include "ir/dead_code.h"
-#include "transforms/pass.h"
+#include "transforms/pass/pass.h"
 
 namespace orrery::transforms {
+namespace drop_results_cc {
 namespace {
 
 absl::StatusOr<bool> DropResults(ir::Function& function, const PassOptions&) {
@@ -19,12 +20,13 @@ absl::StatusOr<bool> DropResults(ir::Function& function, const PassOptions&) {
 }
 
 }  // namespace
+}  // namespace drop_results_cc
 
 extern const PassInfo kDropResultsPass = {
     .name = "drop-results",
     .summary = "returns only the loss, gradients and state; drops what only other results needed",
     .options = "",
-    .run = DropResults,
+    .run = drop_results_cc::DropResults,
     .idempotent = true,
 };
 

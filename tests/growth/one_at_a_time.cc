@@ -4,6 +4,7 @@
 // bubble of (p-1)/p. It is what one gets without a pipeline schedule.
 
 namespace orrery::transforms {
+namespace one_at_a_time_cc {
 namespace {
 
 RankOrders OneAtATimeOrders(const PipelineShape& shape) {
@@ -21,12 +22,13 @@ RankOrders OneAtATimeOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace one_at_a_time_cc
 
 constinit const PipelineSchedule kOneAtATimeSchedule = {
     .name = "one-at-a-time",
     .summary = "Each microbatch forward and backward before the next: one live at a time.",
     .source = "model parallelism without a pipeline, as in Huang et al., GPipe, figure 2b",
-    .orders = OneAtATimeOrders,
+    .orders = one_at_a_time_cc::OneAtATimeOrders,
     .weight_versions = OneWeightVersion,
 };
 

@@ -5,6 +5,7 @@
 // Devices in a row, each with a `port` to the next and to the one before.
 
 namespace orrery::cluster {
+namespace row_cc {
 namespace {
 
 absl::Status Check(const TopologyShape& shape) {
@@ -32,6 +33,7 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 }
 
 }  // namespace
+}  // namespace row_cc
 
 extern constinit const TopologyKind kRowTopology = {
     .name = "row",
@@ -39,11 +41,11 @@ extern constinit const TopologyKind kRowTopology = {
     .parameters = "port",
     .spelling = SizeSpelling::kDevices,
     .example = "row:8@50GB/s",
-    .check = Check,
-    .link_count = LinkCount,
-    .link_at = LinkAt,
-    .append_route = AppendRoute,
-    .bisection = Bisection,
+    .check = row_cc::Check,
+    .link_count = row_cc::LinkCount,
+    .link_at = row_cc::LinkAt,
+    .append_route = row_cc::AppendRoute,
+    .bisection = row_cc::Bisection,
 };
 
 }  // namespace orrery::cluster

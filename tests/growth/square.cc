@@ -3,6 +3,7 @@
 #include "ir/tensor.h"
 
 namespace orrery::ir {
+namespace square_cc {
 namespace {
 
 absl::Status Infer(const OpTypes& op, TypeList& results) {
@@ -30,16 +31,17 @@ absl::Status Gradient(GradientContext& c) {
 }
 
 }  // namespace
+}  // namespace square_cc
 
 extern const OpInfo kSquareOp = {
     .name = "Square",
     .summary = "x times x",
     .operands = 1,
-    .infer = Infer,
-    .flops = CountFlops,
+    .infer = square_cc::Infer,
+    .flops = square_cc::CountFlops,
     .sharding = ElementwiseRule,
-    .evaluate = Compute,
-    .gradient = Gradient,
+    .evaluate = square_cc::Compute,
+    .gradient = square_cc::Gradient,
 };
 
 }  // namespace orrery::ir

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/function.h"
 #include "ir/tensor.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "support/check.h"
 #include "tests/ir_text/golden.h"
 

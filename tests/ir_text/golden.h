@@ -13,8 +13,11 @@
 
 namespace orrery::ir::golden {
 
-/// The folder of the texts.
-inline std::string Folder() { return std::string(ORRERY_SOURCE_DIR) + "/tests/ir_text"; }
+/// The folder of the texts: this one, or another that the variable ORRERY_IR_TEXT names.
+inline std::string Folder() {
+  const char* other = std::getenv("ORRERY_IR_TEXT");
+  return other != nullptr ? other : std::string(ORRERY_SOURCE_DIR) + "/tests/ir_text";
+}
 
 /// Paths of all texts, sorted.
 inline std::vector<std::string> Paths() {

@@ -9,19 +9,18 @@
 #include "cost_models/cost_model.h"
 #include "importer/builtin_models.h"
 #include "ir/models/mlp.h"
-#include "lowering/sharding_prices.h"
-#include "simulator/memory.h"
+#include "lowering/network/sharding_prices.h"
+#include "simulator/report/memory.h"
 #include "tests/lowering/played.h"
 #include "transforms/parallel.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // What forward keeps for backward, against published formulas: Korthikanti et al. 2022
 // (2205.05198), table 2, for their four models; and Chen et al. 2016 on how often to keep.
 
 namespace orrery::lowering {
+namespace activation_formulas_test_cc {
 namespace {
-
-using transforms::ParallelDegrees;
 
 // A model of table 3; `b` samples a microbatch.
 struct Gpt {
@@ -70,16 +69,17 @@ transforms::PipelinedStep Spread(const Gpt& gpt, int64_t layers, const Way& way)
       importer::BuildBuiltinModel(model, static_cast<int64_t>(gpt.microbatch), ir::DType::kF16)
           .value();
   EXPECT_TRUE(transforms::MakeTrainingStep(step, {}).ok());
-  const ParallelDegrees degrees = {.hp = way.tensor_parallel};
+  const transforms::ParallelPlan plan = {
+      .hp = way.tensor_parallel,
+      .recompute = transforms::ParseRecomputePolicy(way.recompute).value(),
+      .sequence_parallel = way.sequence_parallel};
   const cluster::Cluster cluster = cluster::ParseCluster("dgx-a100:1").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const ClusterShardingPrices prices(transforms::MakeMesh(degrees).value(), cluster, *cost_model);
-  transforms::SpreadOptions options = {
-      .prices = way.sequence_parallel ? &prices : nullptr,
-      .recompute = transforms::ParseRecomputePolicy(way.recompute).value(),
-      .fp8_mixed = way.fp8};
-  options.sharding.sequence_parallel = way.sequence_parallel;
-  return transforms::ParallelTransform3d(step, degrees, options).value();
+  const ClusterShardingPrices prices(transforms::MakeMesh(plan).value(), cluster, *cost_model);
+  return transforms::ParallelTransform3d(
+             step, plan,
+             {.prices = way.sequence_parallel ? &prices : nullptr, .fp8_mixed = way.fp8})
+      .value();
 }
 
 // Of a rank, for one microbatch.
@@ -151,7 +151,8 @@ TEST(Activations, AreLeastWhereARootOfTheLayersIsKept) {
     const int64_t layers = root * root;
     const ir::Function step = ir::Mlp({.layers = layers, .dim = 64, .batch = 1024}).value();
     const auto peak = [&](const std::string& recompute) {
-      return PeakActivations(Play(step, {.degrees = {}, .recompute = recompute}));
+      return PeakActivations(
+          Play(step, {.plan = {.recompute = transforms::ParseRecomputePolicy(recompute).value()}}));
     };
     const int64_t least = peak(absl::StrCat("every:", root));
     for (int64_t every = 1; every <= layers; ++every) {
@@ -166,4 +167,5 @@ TEST(Activations, AreLeastWhereARootOfTheLayersIsKept) {
 }
 
 }  // namespace
+}  // namespace activation_formulas_test_cc
 }  // namespace orrery::lowering

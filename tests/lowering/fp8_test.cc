@@ -8,14 +8,16 @@
 #include "cost_models/cost_model.h"
 #include "importer/builtin_models.h"
 #include "ir/models/mlp.h"
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 #include "tests/lowering/played.h"
-#include "transforms/fp8_mixed.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/training/fp8_mixed.h"
+#include "transforms/training/training_step.h"
 
 // What 8-bit products cost and what they keep, by hand.
 
 namespace orrery::lowering {
+namespace fp8_test_cc {
 namespace {
 
 ir::Function GptStep(const std::string& sizes, int64_t batch) {
@@ -96,10 +98,8 @@ struct Residents {
   int64_t parameters, optimizer;
 };
 
-Residents ResidentsOf(const ir::Function& step, const transforms::ParallelDegrees& degrees,
-                      int64_t zero) {
-  const Played played =
-      Play(step, {.degrees = degrees, .zero = {.stage = zero}, .fp8_mixed = true});
+Residents ResidentsOf(const ir::Function& step, const transforms::ParallelPlan& plan) {
+  const Played played = Play(step, {.plan = plan, .fp8_mixed = true});
   const auto resident = [&](simulator::MemoryKind kind) {
     return played.program.resident(simulator::RankClassId(0), kind).count();
   };
@@ -113,20 +113,18 @@ TEST(Fp8Mixed, KeepsAByteMoreAWeight) {
   ir::Function step =
       ir::Mlp({.layers = kLayers, .dim = kDim, .batch = 256, .dtype = ir::DType::kBF16}).value();
   ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
-  const auto expect = [&](const transforms::ParallelDegrees& degrees, int64_t zero,
-                          const Residents& wanted) {
-    SCOPED_TRACE(
-        absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp, " pp=", degrees.pp, " zero=", zero));
-    const Residents found = ResidentsOf(step, degrees, zero);
+  const auto expect = [&](const transforms::ParallelPlan& plan, const Residents& wanted) {
+    SCOPED_TRACE(ToString(plan));
+    const Residents found = ResidentsOf(step, plan);
     EXPECT_EQ(found.parameters, wanted.parameters);
     EXPECT_EQ(found.optimizer, wanted.optimizer);
   };
-  expect({}, 0, {3 * kWeights, 12 * kWeights});
-  expect({.hp = 2}, 0, {3 * kWeights / 2, 12 * kWeights / 2});
-  expect({.pp = 2, .microbatches = 2}, 0, {3 * kWeights / 2, 12 * kWeights / 2});
-  expect({.dp = 4}, 1, {3 * kWeights, 12 * kWeights / 4});
-  expect({.dp = 4}, 2, {3 * kWeights, 12 * kWeights / 4});
-  expect({.dp = 4}, 3, {3 * kWeights / 4, 12 * kWeights / 4});
+  expect({}, {3 * kWeights, 12 * kWeights});
+  expect({.hp = 2}, {3 * kWeights / 2, 12 * kWeights / 2});
+  expect({.pp = 2, .microbatches = 2}, {3 * kWeights / 2, 12 * kWeights / 2});
+  expect({.dp = 4, .zero = 1}, {3 * kWeights, 12 * kWeights / 4});
+  expect({.dp = 4, .zero = 2}, {3 * kWeights, 12 * kWeights / 4});
+  expect({.dp = 4, .zero = 3}, {3 * kWeights / 4, 12 * kWeights / 4});
 }
 
 // The update makes copies where the old ones are: a step has no more at its peak than without them,
@@ -134,9 +132,9 @@ TEST(Fp8Mixed, KeepsAByteMoreAWeight) {
 TEST(Fp8Mixed, PeaksLower) {
   const ir::Function step = GptStep("layers=4,hidden=1024,heads=16,seq=512,vocab=1024", 32);
   for (const int64_t pp : {1, 2}) {
-    const transforms::ParallelDegrees degrees = {.dp = 2, .pp = pp, .microbatches = 4};
-    const Played before = Play(step, {.degrees = degrees});
-    const Played after = Play(step, {.degrees = degrees, .fp8_mixed = true});
+    const transforms::ParallelPlan plan = {.dp = 2, .pp = pp, .microbatches = 4};
+    const Played before = Play(step, {.plan = plan});
+    const Played after = Play(step, {.plan = plan, .fp8_mixed = true});
     const auto activations = [](const Played& played) {
       return played.report.ranks[simulator::RankClassId(0)]
           .memory.of(simulator::MemoryKind::kActivations)
@@ -148,4 +146,5 @@ TEST(Fp8Mixed, PeaksLower) {
 }
 
 }  // namespace
+}  // namespace fp8_test_cc
 }  // namespace orrery::lowering

@@ -5,6 +5,7 @@
 #include <tuple>
 
 namespace orrery::lowering {
+namespace memory_oracle_cc {
 namespace {
 
 using ir::OpClass;
@@ -337,10 +338,11 @@ class Unrolled {
 };
 
 }  // namespace
+}  // namespace memory_oracle_cc
 
 std::vector<int64_t> BruteForcePeaks(const transforms::PipelinedStep& step,
                                      const transforms::RankOrders& orders, int64_t update_every) {
-  Unrolled unrolled(step, update_every);
+  memory_oracle_cc::Unrolled unrolled(step, update_every);
   int32_t last = 0;
   for (const auto& order : orders) last = std::max(last, order.back().slot);
   for (int32_t slot = 0; slot <= last; ++slot) unrolled.RunSlot(orders, slot);

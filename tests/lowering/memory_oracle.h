@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "transforms/pipeline.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/stages/pipeline.h"
 
 // Memory by brute force: the whole step is unrolled op by op, rank by rank, in the order of a
 // schedule, and each tensor is there from the op that makes it to the last op that ever reads it.

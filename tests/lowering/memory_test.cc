@@ -1,4 +1,4 @@
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,16 +9,18 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "ir/models/mlp.h"
-#include "simulator/play.h"
+#include "simulator/engine/play.h"
 #include "tests/lowering/memory_oracle.h"
 #include "tests/lowering/played.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
+#include "transforms/plan/plan_test_util.h"
 #include "transforms/schedules/orders.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::lowering {
+namespace memory_test_cc {
 namespace {
 
 using simulator::RankClassId;
@@ -38,18 +40,15 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
   if (shape.split) {
     EXPECT_TRUE(transforms::SplitBackward(function).ok());
   }
-  transforms::SpreadOptions options;
-  options.stages = {.split_backward = shape.split,
-                    .chunks = static_cast<int32_t>(shape.chunks),
-                    .placement = schedule.placement};
-  options.updates_each_microbatch = schedule.asynchronous;
-  options.fp8_mixed = shape.fp8_mixed;
-  played.step =
-      transforms::ParallelTransform3d(
-          function,
-          {.dp = shape.dp, .hp = shape.hp, .pp = shape.pp, .microbatches = shape.microbatches},
-          options)
-          .value();
+  const transforms::ParallelPlan plan = {
+      .dp = shape.dp, .hp = shape.hp, .pp = shape.pp, .microbatches = shape.microbatches};
+  played.step = transforms::ParallelTransform3d(function, transforms::ByFlops(plan),
+                                                {.chunks = static_cast<int32_t>(shape.chunks),
+                                                 .placement = schedule.placement,
+                                                 .split_backward = shape.split,
+                                                 .updates_each_microbatch = schedule.asynchronous,
+                                                 .fp8_mixed = shape.fp8_mixed})
+                    .value();
   const cluster::Cluster cluster = cluster::ParseCluster("uniform:16@200Gbps").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   LoweringOptions lowering;
@@ -257,4 +256,5 @@ TEST(Memory, GrowsWithMicrobatchesUnderGpipeOnly) {
 }
 
 }  // namespace
+}  // namespace memory_test_cc
 }  // namespace orrery::lowering

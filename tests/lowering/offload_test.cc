@@ -1,4 +1,4 @@
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,56 +10,50 @@
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
 #include "ir/models/mlp.h"
-#include "lowering/host_work.h"
-#include "simulator/play.h"
+#include "lowering/blocks/host_work.h"
+#include "simulator/engine/play.h"
 #include "tests/lowering/played.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // What offload saves on the device, and what it costs.
 
 namespace orrery::lowering {
+namespace offload_test_cc {
 namespace {
 
 using simulator::MemoryKind;
 using simulator::RankClassId;
 using simulator::StreamKind;
 using simulator::TaskId;
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 
 constexpr int64_t kLayers = 8, kDim = 1024, kBatch = 4096;
 constexpr int64_t kActivation = kBatch * kDim * 4;  // bytes
 
 struct Options {
-  std::string offload = "none";
-  int64_t prefetch = 1;
+  ParallelPlan plan = {};
   Bandwidth host = Bandwidth::FromGigabytesPerSecond(1e6);
-  ParallelDegrees degrees = {};
-  std::string schedule = "1f1b";
-  int64_t zero = 0;
   bool splits_backward = false;
-  bool blocking = false;
 };
 
+const transforms::OffloadPolicy kActivations = {.activations = true};
+
 Played PlayStep(const ir::Function& step, const Options& options) {
-  transforms::SpreadOptions spread;
-  spread.offload = transforms::ParseOffloadPolicy(options.offload).value();
-  spread.offload.prefetch = options.prefetch;
-  spread.zero.stage = options.zero;
-  spread.stages.split_backward = options.splits_backward;
-  const auto schedule = transforms::FindSchedule(options.schedule).value();
   cluster::Cluster cluster = cluster::ParseCluster("dgx-a100:1").value();
   cluster.device.host = {options.host, Duration(0)};
   Played played;
-  auto parallel = transforms::ParallelTransform3d(step, options.degrees, spread);
+  auto parallel = transforms::ParallelTransform3d(step, transforms::ByFlops(options.plan),
+                                                  {.split_backward = options.splits_backward});
   EXPECT_TRUE(parallel.ok()) << parallel.status();
   played.step = *std::move(parallel);
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   auto program = Lower({.step = played.step,
-                        .schedule = *schedule,
+                        .schedule = *options.plan.schedule,
                         .cluster = cluster,
                         .cost_model = *cost_model,
-                        .options = {.blocking = options.blocking, .memory_limit = {}}});
+                        .options = {.blocking = options.plan.blocking, .memory_limit = {}}});
   EXPECT_TRUE(program.ok()) << program.status();
   played.program = *std::move(program);
   played.trace = simulator::Play(played.program).value();
@@ -106,7 +100,7 @@ TEST(Offload, FreesWhatItTakesButForALayer) {
   const std::map<double, int64_t> on_the_way = {{1e6, 2}, {100, 1}, {10, 2}, {0.1, 2}};
   for (const auto& [rate, activations] : on_the_way) {
     SCOPED_TRACE(rate);
-    const Played played = PlayStep(step, {.offload = "activations", .host = Link(rate)});
+    const Played played = PlayStep(step, {.plan = {.offload = kActivations}, .host = Link(rate)});
     EXPECT_EQ(FirstRank(played).host_memory, Bytes(kOffloaded * kBytes));
     EXPECT_EQ(FirstRank(before).memory.of(MemoryKind::kActivations) -
                   FirstRank(played).memory.of(MemoryKind::kActivations),
@@ -118,7 +112,8 @@ TEST(Offload, KeepsAsManyLayersAsArePrefetched) {
   const ir::Function step = MlpStep();
   Bytes last;
   for (const int64_t prefetch : {1, 2, 3}) {
-    const Played played = PlayStep(step, {.offload = "activations", .prefetch = prefetch});
+    const Played played =
+        PlayStep(step, {.plan = {.offload = kActivations, .offload_prefetch = prefetch}});
     EXPECT_EQ(played.report.step_time, PlayStep(step, {}).report.step_time);
     EXPECT_GE(FirstRank(played).memory.total, last);
     last = FirstRank(played).memory.total;
@@ -128,7 +123,7 @@ TEST(Offload, KeepsAsManyLayersAsArePrefetched) {
 // A layer's two copies at 4/5 of 120 GB/s take less than its product.
 TEST(Offload, CostsNothingWhereComputeIsLongEnough) {
   const ir::Function step = MlpStep();
-  const Played played = PlayStep(step, {.offload = "activations", .host = Link(120)});
+  const Played played = PlayStep(step, {.plan = {.offload = kActivations}, .host = Link(120)});
   EXPECT_EQ(played.report.step_time, PlayStep(step, {}).report.step_time);
   EXPECT_EQ(CountOn(played, StreamKind::kHost), kOffloaded);
   EXPECT_EQ(CountOn(played, StreamKind::kFromHost), kOffloaded);
@@ -145,8 +140,9 @@ TEST(Offload, TakesItsCopiesWhereTheLinkIsSlow) {
     cluster::Device device;
     device.host = {Link(rate), Duration(0)};
     const Duration copy = HostCopyTime(Bytes(kActivation), device);
-    EXPECT_EQ(PlayStep(step, {.offload = "activations", .host = Link(rate)}).report.step_time,
-              around + copy * (2 * kOffloaded));
+    EXPECT_EQ(
+        PlayStep(step, {.plan = {.offload = kActivations}, .host = Link(rate)}).report.step_time,
+        around + copy * (2 * kOffloaded));
   }
 }
 
@@ -154,10 +150,9 @@ TEST(Offload, OfTheOptimizerTakesItsStates) {
   constexpr int64_t kWeights = kLayers * kDim * kDim * 4;
   for (const int64_t zero : {0, 1, 2, 3}) {
     const ir::Function step = MlpStep("adam");
-    const ParallelDegrees degrees = {.dp = 4};
-    const Played kept = PlayStep(step, {.degrees = degrees, .zero = zero});
+    const Played kept = PlayStep(step, {.plan = {.dp = 4, .zero = zero}});
     const Played played =
-        PlayStep(step, {.offload = "optimizer", .degrees = degrees, .zero = zero});
+        PlayStep(step, {.plan = {.dp = 4, .zero = zero, .offload = {.optimizer = true}}});
     const int64_t share = zero == 0 ? 1 : 4;
     EXPECT_EQ(played.program.resident(RankClassId(0), MemoryKind::kOptimizer), Bytes(0));
     EXPECT_EQ(kept.program.resident(RankClassId(0), MemoryKind::kOptimizer),
@@ -172,7 +167,8 @@ TEST(Offload, OfTheOptimizerTakesItsStates) {
 // Gradients leave while backward runs; then the last of them, all updates, and the last parameter.
 TEST(Offload, OfTheOptimizerUpdatesOnTheHost) {
   constexpr Bytes kWeight(kDim * kDim * 4);
-  const Played played = PlayStep(MlpStep("adam"), {.offload = "optimizer", .host = Link(40)});
+  const Played played =
+      PlayStep(MlpStep("adam"), {.plan = {.offload = {.optimizer = true}}, .host = Link(40)});
   cluster::Device device = cluster::FindDevice("a100-80gb").value();
   device.host = {Link(40), Duration(0)};
   // Adam reads weight, moments and gradient, and writes all but the gradient.
@@ -186,7 +182,8 @@ TEST(Offload, OfTheOptimizerUpdatesOnTheHost) {
 // On one stream everything has its turn.
 TEST(Offload, BlockingIsTheSumOfAll) {
   const Played played =
-      PlayStep(MlpStep("adam"), {.offload = "optimizer+activations", .blocking = true});
+      PlayStep(MlpStep("adam"),
+               {.plan = {.offload = {.activations = true, .optimizer = true}, .blocking = true}});
   Duration sum;
   for (const Duration duration : played.program.durations()) sum += duration;
   EXPECT_EQ(played.report.step_time, sum);
@@ -214,15 +211,14 @@ TEST(Offload, LeavesNothingBehindUnderAnySchedule) {
     if (splits) {
       ASSERT_TRUE(transforms::SplitBackward(step).value());
     }
-    const Options kept = {.host = Link(50),
-                          .degrees = {.pp = 2, .microbatches = 4},
-                          .schedule = schedule,
+    const Options kept = {.plan = {.pp = 2, .microbatches = 4, .schedule = schedule},
+                          .host = Link(50),
                           .splits_backward = splits};
     const Played without = PlayStep(step, kept);
     for (const char* offload : {"activations", "activations:.", "optimizer+activations:."}) {
       SCOPED_TRACE(absl::StrCat(schedule, " ", offload));
       Options options = kept;
-      options.offload = offload;
+      options.plan.offload = transforms::ParseOffloadPolicy(offload).value();
       const Played played = PlayStep(step, options);
       EXPECT_EQ(LeftBytes(played), LeftBytes(without));
       EXPECT_LT(played.report.peak_memory, without.report.peak_memory);
@@ -231,4 +227,5 @@ TEST(Offload, LeavesNothingBehindUnderAnySchedule) {
 }
 
 }  // namespace
+}  // namespace offload_test_cc
 }  // namespace orrery::lowering

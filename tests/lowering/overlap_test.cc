@@ -7,13 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
-#include "simulator/program_text.h"
+#include "simulator/program/program_text.h"
 #include "tests/lowering/played.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // What runs beside compute: reductions of gradients in buckets, and sends between stages.
 
 namespace orrery::lowering {
+namespace overlap_test_cc {
 namespace {
 
 using simulator::LabelId;
@@ -35,7 +36,7 @@ ir::Function Gpt(int64_t batch, bool tied = true) {
 }
 
 Configuration GptOn(const char* cluster, Bytes bucket_size) {
-  return {.degrees = {.dp = 8}, .cluster = cluster, .bucket_size = bucket_size};
+  return {.plan = {.dp = 8, .bucket_size = bucket_size}, .cluster = cluster};
 }
 
 // Tasks of the update that reduce gradients, in the order of their stream; of rank class `rank`.
@@ -131,7 +132,7 @@ TEST(Buckets, QueueInTheOrderOfTheirGradients) {
   int reductions = 0, early = 0;
   for (uint32_t seed = 0; seed < 80 && !testing::Test::HasFailure(); ++seed) {
     RandomCase random = MakeRandomCase(seed);
-    random.configuration.blocking = false;
+    random.configuration.plan.blocking = false;
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", ToString(random.configuration)));
     const Played played = Play(random.step, random.configuration);
     for (int32_t r = 0; r < played.program.rank_count(); ++r) {
@@ -158,14 +159,14 @@ TEST(Buckets, ReduceEachGradientOnce) {
   for (uint32_t seed = 0; seed < 60 && !testing::Test::HasFailure(); ++seed) {
     RandomCase random = MakeRandomCase(seed);
     Configuration& configuration = random.configuration;
-    configuration.blocking = true;
+    configuration.plan.blocking = true;
     configuration.cost_model = "roofline";
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", ToString(configuration)));
     const Played blocking = Play(random.step, configuration);
-    configuration.blocking = false;
+    configuration.plan.blocking = false;
     size_t count = 0;
     for (const Bytes size : {kUnlimited, Bytes(50'000), Bytes(0)}) {
-      configuration.bucket_size = size;
+      configuration.plan.bucket_size = size;
       const Played played = Play(random.step, configuration);
       EXPECT_EQ(played.report.bytes_reduced, blocking.report.bytes_reduced);
       EXPECT_EQ(played.report.flops, blocking.report.flops);
@@ -179,17 +180,19 @@ TEST(Buckets, ReduceEachGradientOnce) {
 // A batch of an asynchronous pipeline is reduced and updated before the next forward of its stage.
 TEST(Buckets, WorkInAsynchronousPipelines) {
   const ir::Function step = Gpt(32, false);
-  Configuration configuration = {.degrees = {.dp = 2, .pp = 2, .microbatches = 4},
-                                 .schedule = "pipedream",
-                                 .cluster = "uniform:4@25Gbps",
-                                 .bucket_size = Bytes(1 << 20)};
+  Configuration configuration = {.plan = {.dp = 2,
+                                          .pp = 2,
+                                          .microbatches = 4,
+                                          .schedule = "pipedream",
+                                          .bucket_size = Bytes(1 << 20)},
+                                 .cluster = "uniform:4@25Gbps"};
   const Played folded = Play(step, configuration);
   configuration.fold = false;
   const Played every = Play(step, configuration);
   EXPECT_EQ(folded.report.step_time, every.report.step_time);
   EXPECT_TRUE(folded.program.Verify().ok());
   configuration.fold = true;
-  configuration.bucket_size = kUnlimited;
+  configuration.plan.bucket_size = kUnlimited;
   const Played all = Play(step, configuration);
   EXPECT_EQ(Reductions(all.program, 0).size(), 4u);
   EXPECT_EQ(all.report.bytes_reduced, folded.report.bytes_reduced);
@@ -200,9 +203,9 @@ TEST(Buckets, WorkInAsynchronousPipelines) {
 TEST(Buckets, ChangeNothingWhereCommunicationBlocks) {
   const ir::Function step = Gpt(32);
   Configuration configuration = GptOn("uniform:8@25Gbps", Bytes(0));
-  configuration.blocking = true;
+  configuration.plan.blocking = true;
   const std::string without = simulator::Print(Play(step, configuration).program);
-  configuration.bucket_size = kUnlimited;
+  configuration.plan.bucket_size = kUnlimited;
   EXPECT_EQ(simulator::Print(Play(step, configuration).program), without);
 }
 
@@ -233,10 +236,10 @@ Duration SendsBesideCompute(const Played& played) {
 
 TEST(Sends, OverlapWithComputeUnlessBlocking) {
   const ir::Function step = Gpt(64, false);
-  Configuration configuration = {.degrees = {.pp = 4, .microbatches = 8},
+  Configuration configuration = {.plan = {.pp = 4, .microbatches = 8},
                                  .cluster = "uniform:4@25Gbps"};
   const Played overlapping = Play(step, configuration);
-  configuration.blocking = true;
+  configuration.plan.blocking = true;
   const Played blocking = Play(step, configuration);
   EXPECT_GT(SendsBesideCompute(overlapping), Duration(0));
   EXPECT_EQ(SendsBesideCompute(blocking), Duration(0));
@@ -245,4 +248,5 @@ TEST(Sends, OverlapWithComputeUnlessBlocking) {
 }
 
 }  // namespace
+}  // namespace overlap_test_cc
 }  // namespace orrery::lowering

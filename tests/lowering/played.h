@@ -7,9 +7,9 @@
 
 #include "ir/function.h"
 #include "lowering/lower.h"
-#include "simulator/program.h"
-#include "simulator/report.h"
-#include "simulator/trace.h"
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
+#include "simulator/report/report.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 
@@ -19,21 +19,14 @@ namespace orrery::lowering {
 
 /// Everything that a program is made from, besides the step.
 struct Configuration {
-  transforms::ParallelDegrees degrees;
-  std::string schedule = "1f1b";
-  int32_t chunks = 0;  // a rank, where the schedule leaves it open
+  transforms::ParallelPlan plan;  // stages by flops, where it leaves them to the cost
   std::string cluster = "uniform:16@200Gbps";
   std::string cost_model = "roofline";
-  bool blocking = false;
   bool fold = true;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
-  Bytes bucket_size = LoweringOptions().bucket_size;
-  std::string recompute = "none";
-  transforms::ZeroOptions zero = {};
   bool fp8_mixed = false;
   std::vector<transforms::SliceRange> slices = {};  // of the sequence
   bool fuse_runs = false;
-  std::string split_at = {};  // where stages begin
 };
 std::string ToString(const Configuration& configuration);
 

@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "simulator/event_queue.h"
-#include "simulator/independent_flows.h"
-#include "simulator/memory.h"
-#include "simulator/program_text.h"
+#include "simulator/engine/event_queue.h"
+#include "simulator/program/program_text.h"
+#include "simulator/report/memory.h"
+#include "simulator/testing/independent_flows.h"
 #include "tests/lowering/played.h"
 
 namespace orrery::lowering {
+namespace properties_test_cc {
 namespace {
 
 using simulator::RankClassId;
@@ -38,7 +39,7 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
     Configuration all = random.configuration;
     all.fold = false;
     const Played one = Play(random.step, random.configuration), every = Play(random.step, all);
-    EXPECT_EQ(every.program.rank_count(), random.configuration.degrees.ranks());
+    EXPECT_EQ(every.program.rank_count(), random.configuration.plan.ranks());
     EXPECT_EQ(one.report.step_time, every.report.step_time);
     EXPECT_EQ(FinishOf(one), FinishOf(every));
     EXPECT_EQ(PeakOf(one), PeakOf(every));
@@ -57,8 +58,8 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
       EXPECT_NEAR(row.exposed_s, other.exposed_s, 1e-9 * other.total_s);
       EXPECT_NEAR(row.hidden_s, other.hidden_s, 1e-9 * other.total_s);
     }
-    if (random.configuration.degrees.dp * random.configuration.degrees.hp == 1) return;
-    ++(one.program.rank_count() == random.configuration.degrees.pp ? folded : kept);
+    if (random.configuration.plan.dp * random.configuration.plan.hp == 1) return;
+    ++(one.program.rank_count() == random.configuration.plan.pp ? folded : kept);
   });
   EXPECT_GT(folded, 20);
   EXPECT_GT(kept, 10);  // groups that straddle nodes
@@ -95,7 +96,7 @@ TEST(Folding, OfUnlikeRanksIsClose) {
     Configuration folded = random.configuration;
     folded.most_unfolded_tasks = 0;
     const Played one = Play(random.step, folded), exact = Play(random.step, random.configuration);
-    EXPECT_EQ(one.program.rank_count(), random.configuration.degrees.pp);
+    EXPECT_EQ(one.program.rank_count(), random.configuration.plan.pp);
     if (one.program.rank_count() == exact.program.rank_count()) return;
     const double ratio = one.report.step_time.seconds() / exact.report.step_time.seconds();
     EXPECT_NEAR(ratio, 1, 0.1);
@@ -155,8 +156,7 @@ int64_t SummedBytes(const transforms::PipelineStage& stage) {
 }
 
 bool IsTwoWay(const Configuration& configuration) {
-  return (*transforms::FindSchedule(configuration.schedule))->placement ==
-         transforms::StagePlacement::kTwoWay;
+  return configuration.plan.schedule->placement == transforms::StagePlacement::kTwoWay;
 }
 
 TEST(Memory, IsNeverNegativeAndEndsAtWhatIsReturned) {
@@ -219,8 +219,8 @@ TEST(Makespan, IsAtLeastTheComputeOfTheBusiestRank) {
 TEST(Makespan, IsNotShortenedByBlocking) {
   ForRandomCases(60, [](const RandomCase& random) {
     Configuration blocking = random.configuration, overlapped = random.configuration;
-    blocking.blocking = true;
-    overlapped.blocking = false;
+    blocking.plan.blocking = true;
+    overlapped.plan.blocking = false;
     EXPECT_GE(Play(random.step, blocking).report.step_time,
               Play(random.step, overlapped).report.step_time);
   });
@@ -240,4 +240,5 @@ TEST(Makespan, IsNotLengthenedByBandwidth) {
 }
 
 }  // namespace
+}  // namespace properties_test_cc
 }  // namespace orrery::lowering

@@ -9,15 +9,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 #include "tests/lowering/played.h"
 #include "transforms/schedules/step_player.h"
 #include "transforms/schedules/text.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // Every schedule as it is played: no step runs before what it waits for.
 
 namespace orrery::lowering {
+namespace schedules_test_cc {
 namespace {
 
 using simulator::TaskId;
@@ -76,9 +77,11 @@ TEST(Schedules, RunNothingBeforeWhatItWaitsFor) {
     if (schedule->slices_sequence) continue;  // for slices of sequences alone: see slices_test
     for (const auto& [pp, microbatches] : std::vector<std::pair<int64_t, int64_t>>{
              {2, 3}, {2, 8}, {3, 7}, {4, 4}, {4, 8}, {4, 13}}) {
-      Configuration configuration = {.degrees = {.pp = pp, .microbatches = microbatches},
-                                     .schedule = std::string(schedule->name),
-                                     .cluster = "uniform:4@100Gbps"};
+      Configuration configuration = {
+          .plan = {.pp = pp,
+                   .microbatches = microbatches,
+                   .schedule = transforms::ScheduleChoice::Parse(schedule->name).value()},
+          .cluster = "uniform:4@100Gbps"};
       const PipelineShape shape = ShapeOf(configuration);
       if (schedule->asynchronous || !schedule->CheckShape(shape).ok()) continue;
       SCOPED_TRACE(ToString(configuration));
@@ -98,7 +101,7 @@ TEST(Schedules, StepsThatRunAtOnceWaitForWhatEitherNeeds) {
   const auto read =
       transforms::ParseOrders("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n", "orders");
   ASSERT_TRUE(read.ok()) << read.status();
-  const Configuration configuration = {.degrees = {.pp = 2, .microbatches = 2},
+  const Configuration configuration = {.plan = {.pp = 2, .microbatches = 2},
                                        .cluster = "uniform:2@100Gbps"};
   const PipelineShape shape = ShapeOf(configuration);
   const Played played = Play(Chain(shape), configuration, &read->orders);
@@ -122,10 +125,9 @@ std::vector<int32_t> StagesReduced(const Played& played, simulator::RankClassId 
 
 // The chunk of a rank whose last gradients come first reduces them first.
 TEST(Schedules, RanksReduceGradientsInTheOrderInWhichTheyAreMade) {
-  Configuration configuration = {.degrees = {.dp = 2, .pp = 2, .microbatches = 1},
-                                 .schedule = "interleaved",
-                                 .chunks = 2,
-                                 .cluster = "uniform:4@100Gbps"};
+  Configuration configuration = {
+      .plan = {.dp = 2, .pp = 2, .microbatches = 1, .schedule = "interleaved", .chunks = 2},
+      .cluster = "uniform:4@100Gbps"};
   const PipelineShape shape = ShapeOf(configuration);
   for (const auto& [text, stages] : std::vector<std::pair<std::string, std::vector<int32_t>>>{
            {"0F0,2F0,2I0,0I0,2W0,0W0\n1F0,3F0,3I0,1I0,3W0,1W0\n", {2, 0}},
@@ -138,13 +140,13 @@ TEST(Schedules, RanksReduceGradientsInTheOrderInWhichTheyAreMade) {
 }
 
 // What the last rank holds at the end, of so many microbatches more.
-int64_t Growth(const std::string& schedule, const std::string& cost_model) {
+int64_t Growth(const char* schedule, const std::string& cost_model) {
   std::vector<int64_t> left;
   for (const int64_t microbatches : {8, 16}) {
-    const Configuration configuration = {.degrees = {.pp = 2, .microbatches = microbatches},
-                                         .schedule = schedule,
-                                         .cluster = "uniform:2@100Gbps",
-                                         .cost_model = cost_model};
+    const Configuration configuration = {
+        .plan = {.pp = 2, .microbatches = microbatches, .schedule = schedule},
+        .cluster = "uniform:2@100Gbps",
+        .cost_model = cost_model};
     const ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64 * microbatches}).value();
     const Played played = Play(step, configuration);
     const auto timeline = simulator::MemoryTimeline(played.program, played.trace);
@@ -167,10 +169,10 @@ TEST(Schedules, ThatAreAsynchronousLeaveNothing) {
   for (const char* schedule : {"pipedream", "pipedream-2bw", "ampnet"}) {
     for (const char* cost_model : {"roofline", "distir"}) {
       SCOPED_TRACE(absl::StrCat(schedule, " by ", cost_model));
-      const Configuration configuration = {.degrees = {.hp = 2, .pp = 2, .microbatches = 4},
-                                           .schedule = schedule,
-                                           .cluster = "uniform:4@100Gbps",
-                                           .cost_model = cost_model};
+      const Configuration configuration = {
+          .plan = {.hp = 2, .pp = 2, .microbatches = 4, .schedule = schedule},
+          .cluster = "uniform:4@100Gbps",
+          .cost_model = cost_model};
       ir::Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 256}).value();
       ASSERT_TRUE(transforms::AppendOptimizer(step, "sgd").ok());
       const Played played = Play(step, configuration);
@@ -187,4 +189,5 @@ TEST(Schedules, ThatAreAsynchronousLeaveNothing) {
 }
 
 }  // namespace
+}  // namespace schedules_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "transforms/slices.h"
+#include "transforms/slices/slices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,15 +9,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
-#include "simulator/memory.h"
+#include "ir/text/text.h"
+#include "simulator/report/memory.h"
 #include "tests/lowering/memory_oracle.h"
 #include "tests/lowering/played.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // Programs of slices of the sequence: how long each takes, and what a rank holds of them.
 
 namespace orrery::lowering {
+namespace slices_test_cc {
 namespace {
 
 using simulator::RankClassId;
@@ -29,10 +30,14 @@ ir::Function Gpt(const std::string& keys, int64_t batch, const std::string& opti
   return step;
 }
 
+transforms::RecomputePolicy PolicyOf(const std::string& text) {
+  return transforms::ParseRecomputePolicy(text).value();
+}
+
 Played PlaySlices(const ir::Function& step, Configuration c) {
-  c.schedule = "terapipe";
+  c.plan.schedule = "terapipe";
   if (c.slices.empty()) {
-    c.slices = transforms::EqualSlices(step, c.degrees.microbatches).value();
+    c.slices = transforms::EqualSlices(step, c.plan.microbatches).value();
   }
   return Play(step, c);
 }
@@ -88,12 +93,13 @@ TEST(SlicesMemory, IsWhatBruteForceFinds) {
       for (const int64_t slices : {2, 3, 8}) {
         for (const std::string recompute : {"none", "selective", "full"}) {
           SCOPED_TRACE(absl::StrCat(keys, " pp=", pp, " m=", slices, " ", recompute));
-          ExpectMemory(
-              PlaySlices(step,
-                         {.degrees = {.dp = 1 + pp % 2, .hp = 2, .pp = pp, .microbatches = slices},
-                          .blocking = true,
-                          .recompute = recompute}),
-              4 / (1 + pp % 2) * 24 * 4);
+          ExpectMemory(PlaySlices(step, {.plan = {.dp = 1 + pp % 2,
+                                                  .hp = 2,
+                                                  .pp = pp,
+                                                  .microbatches = slices,
+                                                  .recompute = PolicyOf(recompute),
+                                                  .blocking = true}}),
+                       4 / (1 + pp % 2) * 24 * 4);
         }
       }
     }
@@ -106,9 +112,10 @@ TEST(SlicesMemory, OfUnequalSlicesIsWhatBruteForceFinds) {
   for (const int64_t pp : {1, 2}) {
     for (const std::string recompute : {"none", "full", "every:2", "match:mlp"}) {
       SCOPED_TRACE(absl::StrCat(recompute, " pp=", pp));
-      ExpectMemory(PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 4},
-                                     .blocking = true,
-                                     .recompute = recompute,
+      ExpectMemory(PlaySlices(step, {.plan = {.pp = pp,
+                                              .microbatches = 4,
+                                              .recompute = PolicyOf(recompute),
+                                              .blocking = true},
                                      .slices = {{0, 10}, {10, 7}, {17, 4}, {21, 3}}}),
                    2 * 24 * 4);
     }
@@ -119,8 +126,8 @@ TEST(SlicesMemory, OfUnequalSlicesIsWhatBruteForceFinds) {
 TEST(SlicesMemory, OfResidentsIsThatOfTheWhole) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48,flash=1", 2);
   for (const int64_t pp : {1, 2}) {
-    const Played whole = Play(step, {.degrees = {.pp = pp}, .schedule = "terapipe"});
-    const Played slices = PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 4},
+    const Played whole = Play(step, {.plan = {.pp = pp, .schedule = "terapipe"}});
+    const Played slices = PlaySlices(step, {.plan = {.pp = pp, .microbatches = 4},
                                             .slices = {{0, 10}, {10, 7}, {17, 4}, {21, 3}}});
     for (int32_t r = 0; r < whole.program.rank_count(); ++r) {
       EXPECT_EQ(ResidentOf(slices.program, RankClassId(r)),
@@ -139,12 +146,13 @@ TEST(SlicesMemory, OfForwardAloneIsWhatBruteForceFinds) {
       for (const std::vector<SliceRange>& slices :
            {std::vector<SliceRange>{{0, 24}}, {{0, 12}, {12, 12}}, {{0, 10}, {10, 11}, {21, 3}}}) {
         SCOPED_TRACE(absl::StrCat(keys, " pp=", pp, " m=", slices.size()));
-        ExpectMemory(
-            PlaySlices(forward,
-                       {.degrees = {.dp = 2, .hp = 2, .pp = pp, .microbatches = std::ssize(slices)},
-                        .blocking = true,
-                        .slices = slices}),
-            ReturnedOf(forward, 2));
+        ExpectMemory(PlaySlices(forward, {.plan = {.dp = 2,
+                                                   .hp = 2,
+                                                   .pp = pp,
+                                                   .microbatches = std::ssize(slices),
+                                                   .blocking = true},
+                                          .slices = slices}),
+                     ReturnedOf(forward, 2));
       }
     }
   }
@@ -169,8 +177,7 @@ TEST(SlicesMemory, OfSharedKeysIsWhatBruteForceFinds) {
                                      .value();
     for (const int64_t pp : {1, 2}) {
       SCOPED_TRACE(absl::StrCat(end, " pp=", pp));
-      ExpectMemory(PlaySlices(forward, {.degrees = {.pp = pp, .microbatches = 3},
-                                        .blocking = true,
+      ExpectMemory(PlaySlices(forward, {.plan = {.pp = pp, .microbatches = 3, .blocking = true},
                                         .slices = {{0, 10}, {10, 11}, {21, 3}}}),
                    2 * 24 * 8 * 4);
     }
@@ -197,9 +204,10 @@ TEST(SlicesMemory, OfFrozenWeightsIsWhatBruteForceFinds) {
   for (const int64_t pp : {1, 2}) {
     for (const std::string recompute : {"none", "full"}) {
       SCOPED_TRACE(absl::StrCat(recompute, " pp=", pp));
-      ExpectMemory(PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 3},
-                                     .blocking = true,
-                                     .recompute = recompute,
+      ExpectMemory(PlaySlices(step, {.plan = {.pp = pp,
+                                              .microbatches = 3,
+                                              .recompute = PolicyOf(recompute),
+                                              .blocking = true},
                                      .slices = {{0, 10}, {10, 11}, {21, 3}}}),
                    2 * 24 * 4);
     }
@@ -212,9 +220,10 @@ TEST(SlicesSends, OfCutAttentionDoNotGrow) {
       Gpt("layers=4,hidden=32,heads=4,seq=64,vocab=48,flash=1,tied_embeddings=0,qkv=separate", 2);
   Bytes whole;
   for (const int64_t m : {1, 2, 4, 8, 16}) {
-    const Played played = PlaySlices(step, {.degrees = {.pp = 2, .microbatches = m},
-                                            .blocking = true,
-                                            .split_at = R"(h\.2\.attn\.core)"});
+    const Played played = PlaySlices(
+        step,
+        {.plan = {
+             .pp = 2, .microbatches = m, .split_at = R"(h\.2\.attn\.core)", .blocking = true}});
     if (m == 1) whole = played.report.bytes_sent;
     EXPECT_EQ(played.report.bytes_sent, whole) << m;
     ExpectMemory(played, 2 * 64 * 4);
@@ -225,9 +234,8 @@ TEST(SlicesSends, OfCutAttentionDoNotGrow) {
 TEST(SlicesMemory, OfCopiesIsNeverNegative) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48", 2);
   for (const int64_t pp : {1, 2, 4}) {
-    const Played played = PlaySlices(step, {.degrees = {.pp = pp, .microbatches = 4},
+    const Played played = PlaySlices(step, {.plan = {.pp = pp, .microbatches = 4, .blocking = true},
                                             .cost_model = "distir",
-                                            .blocking = true,
                                             .slices = {{0, 10}, {10, 7}, {17, 4}, {21, 3}}});
     const auto timelines = simulator::MemoryTimeline(played.program, played.trace);
     for (const auto& timeline : timelines.rows()) {
@@ -244,7 +252,7 @@ TEST(SlicesMemory, OfCopiesIsNeverNegative) {
 TEST(SlicesMemory, OfOneSliceIsThatOfTheWhole) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48,flash=1", 2);
   for (const int64_t pp : {1, 2}) {
-    Configuration c = {.degrees = {.pp = pp}, .schedule = "terapipe"};
+    Configuration c = {.plan = {.pp = pp, .schedule = "terapipe"}};
     const Played whole = Play(step, c);
     c.slices = {{0, 24}};
     const Played slice = Play(step, c);
@@ -277,12 +285,12 @@ std::vector<double> AttentionFlops(const Played& played, simulator::Phase phase)
 TEST(SlicesTime, AttentionMeetsTheKeysOfEarlierSlices) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=64,vocab=48,flash=1", 2);
   for (const simulator::Phase phase : {simulator::Phase::kForward, simulator::Phase::kBackward}) {
-    const Played whole = Play(step, {.degrees = {.pp = 2}, .schedule = "gpipe"});
+    const Played whole = Play(step, {.plan = {.pp = 2, .schedule = "gpipe"}});
     const double all = AttentionFlops(whole, phase)[0];
     ASSERT_GT(all, 0);
     for (const int64_t m : {2, 4, 8, 16}) {
       const std::vector<double> flops =
-          AttentionFlops(PlaySlices(step, {.degrees = {.pp = 2, .microbatches = m}}), phase);
+          AttentionFlops(PlaySlices(step, {.plan = {.pp = 2, .microbatches = m}}), phase);
       double sum = 0;
       for (int64_t i = 0; i < m; ++i) {
         const double own = flops[static_cast<size_t>(i)];
@@ -313,7 +321,7 @@ TEST(SlicesTime, ForwardGrowsLinearly) {
   const ir::Function step =
       Gpt("layers=4,hidden=512,heads=8,seq=32768,vocab=48,flash=1,tied_embeddings=0", 1, "sgd");
   const Played played =
-      PlaySlices(step, {.degrees = {.pp = 4, .microbatches = 8}, .cluster = "dgx-a100:1"});
+      PlaySlices(step, {.plan = {.pp = 4, .microbatches = 8}, .cluster = "dgx-a100:1"});
   const std::vector<double> seconds = SecondsOf(played, 1, simulator::Phase::kForward);
   const double growth = (seconds.back() - seconds.front()) / 7;
   EXPECT_GT(growth, 0.1 * seconds.front());
@@ -329,8 +337,8 @@ TEST(SlicesTime, OfShortSequencesIsThatOfGpipe) {
   for (const int64_t pp : {2, 4, 8}) {
     for (const int64_t m : {2, 4, 8}) {
       SCOPED_TRACE(absl::StrCat("pp=", pp, " m=", m));
-      const Configuration c = {
-          .degrees = {.pp = pp, .microbatches = m}, .schedule = "gpipe", .cluster = "dgx-a100:1"};
+      const Configuration c = {.plan = {.pp = pp, .microbatches = m, .schedule = "gpipe"},
+                               .cluster = "dgx-a100:1"};
       const Played slices = PlaySlices(Gpt(absl::StrCat(keys, ",seq=", 64 * m), 1, "sgd"), c);
       const Played samples = Play(Gpt(absl::StrCat(keys, ",seq=64"), m, "sgd"), c);
       EXPECT_NEAR(slices.report.step_time.seconds() / samples.report.step_time.seconds(), 1, 0.03);
@@ -343,9 +351,8 @@ TEST(SlicesTime, OfShortSequencesIsThatOfGpipe) {
 TEST(SlicesTime, FoldingChangesNothing) {
   const ir::Function step = Gpt("layers=4,hidden=32,heads=4,seq=24,vocab=48,flash=1", 4);
   for (const int64_t zero : {0, 1, 3}) {
-    Configuration c = {.degrees = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4},
-                       .cluster = "dgx-a100:1",
-                       .zero = {.stage = zero}};
+    Configuration c = {.plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4, .zero = zero},
+                       .cluster = "dgx-a100:1"};
     const Played folded = PlaySlices(step, c);
     c.fold = false;
     const Played all = PlaySlices(step, c);
@@ -355,4 +362,5 @@ TEST(SlicesTime, FoldingChangesNothing) {
 }
 
 }  // namespace
+}  // namespace slices_test_cc
 }  // namespace orrery::lowering

@@ -1,4 +1,4 @@
-#include "transforms/zero.h"
+#include "transforms/memory/zero.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
 #include "ir/models/mlp.h"
-#include "simulator/memory.h"
+#include "simulator/report/memory.h"
 #include "tests/lowering/played.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // What ZeRO takes of memory, time and network.
 
 namespace orrery::lowering {
+namespace zero_test_cc {
 namespace {
 
 using simulator::MemoryKind;
@@ -32,10 +33,7 @@ ir::Function Mlp(ir::DType dtype, int64_t batch = 64, absl::string_view optimize
 }
 
 Configuration With(int64_t dp, int64_t stage, int64_t microbatches = 2) {
-  Configuration configuration;
-  configuration.degrees = {.dp = dp, .microbatches = microbatches};
-  configuration.zero = {.stage = stage};
-  return configuration;
+  return {.plan = {.dp = dp, .microbatches = microbatches, .zero = stage}};
 }
 
 // What rank 0 holds when its optimizer begins.
@@ -92,10 +90,10 @@ TEST(Zero, BytesAParameterAreThoseOfTheTable) {
 TEST(Zero, BytesOfGroupsOfPartsAndOfWhatDoesNotDivide) {
   using testing::ElementsAre;
   Configuration grouped = With(8, 3);
-  grouped.zero.group = 4;
+  grouped.plan.zero_group = 4;
   EXPECT_THAT(BytesAParameter(Play(Mlp(ir::DType::kBF16), grouped)), ElementsAre(0.5, 0.5, 3));
   Configuration parts = With(4, 3);
-  parts.degrees.hp = 2;
+  parts.plan.hp = 2;
   EXPECT_THAT(BytesAParameter(Play(Mlp(ir::DType::kBF16), parts), kParameters / 2),
               ElementsAre(0.5, 0.5, 3));
   // 512 rows over 3 ranks are 171 for two of them.
@@ -129,9 +127,9 @@ TEST(Zero, GathersNoFartherAheadThanItIsTold) {
       for (const char* cluster : {"uniform:8@200Gbps", "dgx-h100:1"}) {
         SCOPED_TRACE(absl::StrCat("pp=", pp, " K=", microbatches, " prefetch=", prefetch));
         Configuration configuration = With(4, 3, microbatches);
-        configuration.degrees.pp = pp;
+        configuration.plan.pp = pp;
         configuration.cluster = cluster;
-        configuration.zero.prefetch = prefetch;
+        configuration.plan.prefetch = prefetch;
         const Played played = Play(Mlp(ir::DType::kBF16, 4096), configuration);
         Bytes most;
         for (int32_t r = 0; r < played.program.rank_count(); ++r) {
@@ -165,7 +163,7 @@ TEST(Zero, GathersHideBehindCompute) {
   const auto play = [&](int64_t stage, int64_t prefetch) {
     Configuration configuration = With(8, stage, 2);
     configuration.cluster = "dgx-h100:1";
-    configuration.zero.prefetch = prefetch;
+    configuration.plan.prefetch = prefetch;
     return Play(step, configuration).report;
   };
   const simulator::Report without = play(0, 1), with = play(3, 1), late = play(3, 0);
@@ -193,7 +191,7 @@ TEST(Zero, OneCollectiveAUnit) {
 TEST(Zero, BlockingStepsAreOneThingAfterAnother) {
   for (const int64_t stage : {1, 2, 3}) {
     Configuration configuration = With(4, stage, 2);
-    configuration.blocking = true;
+    configuration.plan.blocking = true;
     const Played played = Play(Mlp(ir::DType::kBF16), configuration);
     const simulator::RankReport& rank = played.report.ranks[RankClassId(0)];
     EXPECT_EQ(rank.busy, rank.finish - Time());
@@ -202,4 +200,5 @@ TEST(Zero, BlockingStepsAreOneThingAfterAnother) {
 }
 
 }  // namespace
+}  // namespace zero_test_cc
 }  // namespace orrery::lowering

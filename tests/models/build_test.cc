@@ -4,14 +4,15 @@
 
 #include "importer/builtin_models.h"
 #include "ir/models/model.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/simplify.h"
-#include "transforms/training_step.h"
+#include "transforms/simplify/simplify.h"
+#include "transforms/training/training_step.h"
 
 // What the families of the library write, in the text form of the IR.
 
 namespace orrery {
+namespace build_test_cc {
 namespace {
 
 // One block of each style, small enough to read.
@@ -129,4 +130,5 @@ TEST(Families, StandAnySize) {
 }
 
 }  // namespace
+}  // namespace build_test_cc
 }  // namespace orrery

@@ -12,24 +12,27 @@
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
 #include "ir/batch.h"
-#include "ir/execute.h"
-#include "ir/text.h"
+#include "ir/execution/execute.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
-#include "transforms/microbatch.h"
 #include "transforms/parallel.h"
-#include "transforms/shard.h"
-#include "transforms/simplify.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/simplify/simplify.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 // The small models of tests/data/exports/: kinds that people export, node by node as PyTorch 1.13
 // writes them, with the batch baked into inputs and shapes or computed by the graph. They are
 // imported at other batches, simplified, differentiated, and spread.
 
 namespace orrery {
+namespace exports_test_cc {
 namespace {
 
 constexpr const char* kExports[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
@@ -222,10 +225,10 @@ TEST(Exports, PipelinedTheyAreTheSame) {
     const ir::Function step = StepOf(name);
     const semantics::Named inputs = Inputs(step, 6);
     const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
-    for (const transforms::ParallelDegrees& degrees : std::vector<transforms::ParallelDegrees>{
+    for (const transforms::ParallelPlan& plan : std::vector<transforms::ParallelPlan>{
              {.pp = 2, .microbatches = 4}, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
-      SCOPED_TRACE(absl::StrCat(name, " dp=", degrees.dp, " pp=", degrees.pp));
-      const auto pipelined = transforms::ParallelTransform3d(step, degrees);
+      SCOPED_TRACE(absl::StrCat(name, " ", ToString(plan)));
+      const auto pipelined = transforms::ParallelTransform3d(step, transforms::ByFlops(plan));
       ASSERT_TRUE(pipelined.ok()) << pipelined.status();
       const auto outcome =
           semantics::RunPipelined(*pipelined, semantics::OrdersOf("1f1b", *pipelined), inputs);
@@ -236,4 +239,5 @@ TEST(Exports, PipelinedTheyAreTheSame) {
 }
 
 }  // namespace
+}  // namespace exports_test_cc
 }  // namespace orrery

@@ -8,11 +8,12 @@
 #include "cost_models/summary.h"
 #include "importer/builtin_models.h"
 #include "ir/verifier.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // Flops and saved activations of whole training steps against the formulas of the literature.
 
 namespace orrery {
+namespace flops_test_cc {
 namespace {
 
 using cost_models::Phase;
@@ -129,4 +130,5 @@ TEST(Kernels, OfABlock) {
 }
 
 }  // namespace
+}  // namespace flops_test_cc
 }  // namespace orrery

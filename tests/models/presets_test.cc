@@ -13,6 +13,7 @@
 // published it counts.
 
 namespace orrery {
+namespace presets_test_cc {
 namespace {
 
 int64_t ParametersOf(const std::string& model) {
@@ -96,4 +97,5 @@ TEST(Lstm, HasItsParameters) {
 }
 
 }  // namespace
+}  // namespace presets_test_cc
 }  // namespace orrery

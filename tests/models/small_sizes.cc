@@ -8,6 +8,7 @@
 #include "support/check.h"
 
 namespace orrery {
+namespace small_sizes_cc {
 namespace {
 
 int64_t Smaller(const std::map<int64_t, int64_t>& sizes, int64_t size) {
@@ -29,11 +30,16 @@ std::vector<T> First(std::vector<T> values, const SmallSizes& sizes) {
 }
 
 }  // namespace
+}  // namespace small_sizes_cc
 
 ir::Function WithSmallSizes(const ir::Function& function, const SmallSizes& sizes) {
   const ir::Rebuild change{
-      .input = [&](const ir::Input&, const ir::TensorType& type) { return Smaller(sizes, type); },
-      .uninferred = [&](ir::OpId, const ir::TensorType& type) { return Smaller(sizes, type); },
+      .input = [&](const ir::Input&,
+                   const ir::TensorType& type) { return small_sizes_cc::Smaller(sizes, type); },
+      .uninferred =
+          [&](ir::OpId, const ir::TensorType& type) {
+            return small_sizes_cc::Smaller(sizes, type);
+          },
       .attributes = [&](ir::OpKind kind,
                         const ir::AttributeSet& attributes) -> std::optional<ir::AttributeSet> {
         ir::AttributeSet changed = attributes;
@@ -42,20 +48,20 @@ ir::Function WithSmallSizes(const ir::Function& function, const SmallSizes& size
           if (attributes.Find(name) == nullptr || attributes.Ints(name).empty()) continue;
           std::vector<int64_t> list = attributes.Ints(name);
           if (values) {
-            list = First(std::move(list), sizes);
+            list = small_sizes_cc::First(std::move(list), sizes);
           } else {
-            for (int64_t& size : list) size = Smaller(sizes.dims, size);
+            for (int64_t& size : list) size = small_sizes_cc::Smaller(sizes.dims, size);
           }
           changed.Set(name, std::move(list));
         }
         if (attributes.Find("kernel") != nullptr) {
           std::vector<int64_t> list = attributes.Ints("kernel");
-          for (int64_t& size : list) size = Smaller(sizes.kernels, size);
+          for (int64_t& size : list) size = small_sizes_cc::Smaller(sizes.kernels, size);
           changed.Set("kernel", std::move(list));
         }
         for (const char* name : {"heads", "kv_heads"}) {
           if (attributes.Find(name) == nullptr) continue;
-          changed.Set(name, Smaller(sizes.heads, attributes.Int(name, 0)));
+          changed.Set(name, small_sizes_cc::Smaller(sizes.heads, attributes.Int(name, 0)));
         }
         return changed;
       }};

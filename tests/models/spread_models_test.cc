@@ -6,23 +6,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "tests/models/small_sizes.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/simplify.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/simplify/simplify.h"
+#include "transforms/training/training_step.h"
 
 // Real ONNX files, with the sizes of their tensors made small, spread in every combination of dp,
 // hp and pp by cost: each verifies, and computes what one device computes.
 
 namespace orrery {
+namespace spread_models_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 using transforms::PlainPrices;
 
 constexpr int64_t kBatch = 12;
@@ -107,33 +110,29 @@ class SpreadModels : public testing::TestWithParam<Model> {
   }
 
   static absl::StatusOr<transforms::PipelinedStep> Spread(const ir::Function& step,
-                                                          const ParallelDegrees& degrees) {
-    const auto mesh = transforms::MakeMesh(degrees);
+                                                          const ParallelPlan& plan) {
+    const auto mesh = transforms::MakeMesh(plan);
     if (!mesh.ok()) return mesh.status();
-    const PlainPrices prices = PricesOf(*mesh, degrees.dp + degrees.hp + degrees.pp);
-    return transforms::ParallelTransform3d(step, degrees, {.prices = &prices});
+    const PlainPrices prices = PricesOf(*mesh, plan.dp + plan.hp + plan.pp);
+    return transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {.prices = &prices});
   }
 
   // With several microbatches where statistics of a batch do not forbid it.
-  static ParallelDegrees DegreesOf(int64_t dp, int64_t hp, int64_t pp, bool exact) {
+  static ParallelPlan PlanOf(int64_t dp, int64_t hp, int64_t pp, bool exact) {
     return {.dp = dp, .hp = hp, .pp = pp, .microbatches = exact && pp > 1 && dp != 4 ? 2 : 1};
   }
 };
-
-std::string Show(const ParallelDegrees& d) {
-  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches);
-}
 
 TEST_P(SpreadModels, Verify) {
   const ir::Function step = SmallStep(GetParam());
   for (const int64_t hp : {2, 3, 4, 8}) {
     for (const int64_t dp : {1, 2, 3, 4}) {
       for (const int64_t pp : {1, 2, 3, 4}) {
-        const ParallelDegrees degrees = DegreesOf(dp, hp, pp, GetParam().exact);
-        const auto spread = Spread(step, degrees);
-        ASSERT_TRUE(spread.ok()) << Show(degrees) << ": " << spread.status();
+        const ParallelPlan plan = PlanOf(dp, hp, pp, GetParam().exact);
+        const auto spread = Spread(step, plan);
+        ASSERT_TRUE(spread.ok()) << ToString(plan) << ": " << spread.status();
         for (const ir::Function& function : spread->Functions()) {
-          ASSERT_TRUE(ir::Verify(function).ok()) << Show(degrees) << ": " << ir::Verify(function);
+          ASSERT_TRUE(ir::Verify(function).ok()) << ToString(plan) << ": " << ir::Verify(function);
         }
       }
     }
@@ -148,11 +147,11 @@ TEST_P(SpreadModels, AreTheSame) {
   int64_t turn = 0;
   for (const int64_t hp : {2, 3, 4, 8}) {
     for (const int64_t dp : {1, 2, 3, 4}) {
-      const ParallelDegrees degrees =
-          DegreesOf(GetParam().exact ? dp : 1, hp, 1 + (turn + turn / 4) % 4, GetParam().exact);
+      const ParallelPlan plan =
+          PlanOf(GetParam().exact ? dp : 1, hp, 1 + (turn + turn / 4) % 4, GetParam().exact);
       ++turn;
-      SCOPED_TRACE(Show(degrees));
-      const auto spread = Spread(step, degrees);
+      SCOPED_TRACE(ToString(plan));
+      const auto spread = Spread(step, plan);
       ASSERT_TRUE(spread.ok()) << spread.status();
       const auto orders = semantics::OrdersOf("1f1b", *spread);
       const semantics::PipelinedOutcome outcome = semantics::RunPipelined(*spread, orders, inputs);
@@ -168,4 +167,5 @@ INSTANTIATE_TEST_SUITE_P(Files, SpreadModels, testing::ValuesIn(Models()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
+}  // namespace spread_models_test_cc
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "transforms/auto_shard.h"
+#include "transforms/sharding/auto_shard.h"
 
 #include <gtest/gtest.h>
 
@@ -8,21 +8,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
-#include "transforms/microbatch.h"
-#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/shard.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
 
 // Sharding by cost changes nothing that is computed, whatever the prices, and is never dearer than
 // Megatron's pattern by its own prices.
 
 namespace orrery::semantics {
+namespace auto_shard_test_cc {
 namespace {
 
 using transforms::AutoShardReport;
@@ -216,22 +218,22 @@ TEST(AutoShard, LossesInPartsAreTheSame) {
 
 TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
   using transforms::ContextAttention;
-  using transforms::ParallelDegrees;
+  using transforms::ParallelPlan;
   const ir::Function step = transforms::ModelStep(
       "gpt", "layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1", 16);
   const Named inputs = RandomInputs(step, 5);
   const Named expected = RunAll(step, inputs).outputs;
   for (const ContextAttention way :
        {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing}) {
-    for (const ParallelDegrees& degrees :
-         {ParallelDegrees{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2, .cp = 2},
-          ParallelDegrees{.pp = 2, .microbatches = 4, .cp = 2, .ep = 2}}) {
-      SCOPED_TRACE(absl::StrCat("way ", static_cast<int>(way), " dp=", degrees.dp));
+    for (ParallelPlan plan : {ParallelPlan{.dp = 2, .hp = 2, .pp = 2, .cp = 2, .microbatches = 2},
+                              ParallelPlan{.pp = 2, .cp = 2, .ep = 2, .microbatches = 4}}) {
+      plan.context_attention = way;
+      SCOPED_TRACE(absl::StrCat("way ", static_cast<int>(way), " dp=", plan.dp));
       const transforms::PlainPrices prices(
-          transforms::MakeMesh(degrees).value(),
+          transforms::MakeMesh(plan).value(),
           {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
-      const auto spread = transforms::ParallelTransform3d(
-          step, degrees, {.prices = &prices, .sharding = {.context_attention = way}});
+      const auto spread =
+          transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {.prices = &prices});
       ASSERT_TRUE(spread.ok()) << spread.status();
       int64_t rotations = 0;
       for (const ir::Function& function : spread->Functions()) {
@@ -283,4 +285,5 @@ TEST(AutoShard, RandomStepsAreTheSame) {
 }
 
 }  // namespace
+}  // namespace auto_shard_test_cc
 }  // namespace orrery::semantics

@@ -7,44 +7,42 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
-#include "transforms/microbatch.h"
 #include "transforms/parallel.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/shard.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // Spreading a training step changes nothing that it computes: loss, gradients, updated weights and
 // optimizer state are those of one device, whatever the degrees.
 
 namespace orrery::semantics {
+namespace equivalence_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 
-std::string Show(const ParallelDegrees& d) {
-  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches, " ", d.order);
-}
-
-// Plays `step` spread by `degrees` under `schedule` and compares it with one device.
-void ExpectPipelinedSame(const ir::Function& step, const ParallelDegrees& degrees,
-                         absl::string_view schedule,
-                         const transforms::SpreadOptions& options = {}) {
-  SCOPED_TRACE(absl::StrCat(Show(degrees), " ", schedule));
-  const auto pipelined = transforms::ParallelTransform3d(step, degrees, options);
+// Plays `step` spread by `plan` and compares it with one device.
+void ExpectPipelinedSame(const ir::Function& step, const ParallelPlan& plan,
+                         const transforms::PlanContext& context = {}) {
+  SCOPED_TRACE(ToString(plan));
+  const auto pipelined = transforms::ParallelTransform3d(step, transforms::ByFlops(plan), context);
   ASSERT_TRUE(pipelined.ok()) << pipelined.status() << "\n" << ir::Print(step);
   for (const ir::Function& function : pipelined->Functions()) {
     ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
   const Named inputs = RandomInputs(step, 7);
-  const transforms::RankOrders orders = OrdersOf(schedule, *pipelined);
+  const transforms::RankOrders orders = OrdersOf(plan.schedule->name, *pipelined);
   const PipelinedOutcome spread = RunPipelined(*pipelined, orders, inputs);
   ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
   EXPECT_LE(spread.disagreement, kTolerance);
@@ -77,15 +75,15 @@ TEST(Equivalence, PipelinedMlpIsTheMlp) {
     ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
     for (const int64_t pp : {1, 2, 3}) {
       if (layers % pp != 0) continue;
-      for (const ParallelDegrees& degrees : std::vector<ParallelDegrees>{
-               {.dp = 1, .hp = 1, .microbatches = 1},
-               {.dp = 1, .hp = 1, .microbatches = 4},
-               {.dp = 2, .hp = 2, .microbatches = 1},
-               {.dp = 2, .hp = 3, .microbatches = 3},
-               {.dp = 3, .hp = 2, .microbatches = 4, .order = "pp,dp,hp"}}) {
-        ParallelDegrees with_stages = degrees;
+      for (const ParallelPlan& plan :
+           std::vector<ParallelPlan>{{.dp = 1, .hp = 1, .microbatches = 1},
+                                     {.dp = 1, .hp = 1, .microbatches = 4},
+                                     {.dp = 2, .hp = 2, .microbatches = 1},
+                                     {.dp = 2, .hp = 3, .microbatches = 3},
+                                     {.dp = 3, .hp = 2, .microbatches = 4, .order = "pp,dp,hp"}}) {
+        ParallelPlan with_stages = plan;
         with_stages.pp = pp;
-        ExpectPipelinedSame(step, with_stages, "1f1b");
+        ExpectPipelinedSame(step, with_stages);
       }
     }
   }
@@ -96,8 +94,8 @@ TEST(Equivalence, PipelinedGradientsAreTheGradients) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 4, .batch = 8}).value();
   for (const int64_t dp : {1, 2}) {
     for (const int64_t microbatches : {1, 2, 4}) {
-      ExpectPipelinedSame(step, {.dp = dp, .hp = 2, .pp = 2, .microbatches = microbatches},
-                          "gpipe");
+      ExpectPipelinedSame(
+          step, {.dp = dp, .hp = 2, .pp = 2, .microbatches = microbatches, .schedule = "gpipe"});
     }
   }
 }
@@ -126,8 +124,8 @@ TEST(Equivalence, RandomStepsSharded) {
 }
 
 TEST(Equivalence, RandomStepsPipelined) {
-  constexpr std::array<absl::string_view, 3> kSchedules = {"1f1b", "gpipe", "distir"};
-  constexpr std::array<absl::string_view, 3> kOrders = {"hp,dp,pp", "pp,hp,dp", "dp,pp,hp"};
+  constexpr std::array<const char*, 3> kSchedules = {"1f1b", "gpipe", "distir"};
+  constexpr std::array<const char*, 3> kOrders = {"hp,dp,pp", "pp,hp,dp", "dp,pp,hp"};
   constexpr std::array<absl::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
   for (uint32_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
@@ -138,13 +136,12 @@ TEST(Equivalence, RandomStepsPipelined) {
                                           .batch = dp * microbatches * 2,
                                           .width_unit = hp},
                                          std::string(kOptimizers[seed % 3]));
-    ExpectPipelinedSame(step,
-                        {.dp = dp,
-                         .hp = hp,
-                         .pp = pp,
-                         .microbatches = microbatches,
-                         .order = std::string(kOrders[seed / 7 % 3])},
-                        kSchedules[seed / 3 % 3]);
+    ExpectPipelinedSame(step, {.dp = dp,
+                               .hp = hp,
+                               .pp = pp,
+                               .microbatches = microbatches,
+                               .schedule = kSchedules[seed / 3 % 3],
+                               .order = kOrders[seed / 7 % 3]});
     if (HasFailure()) FAIL();
   }
 }
@@ -175,12 +172,16 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
       if (split) {
         ASSERT_TRUE(transforms::SplitBackward(step).ok());
       }
-      ExpectPipelinedSame(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
-                          schedule->name,
-                          {.stages = {.split_backward = split,
-                                      .chunks = static_cast<int32_t>(chunks),
-                                      .placement = schedule->placement},
-                           .recompute = policies[seed % policies.size()]});
+      ExpectPipelinedSame(step,
+                          {.dp = dp,
+                           .hp = hp,
+                           .pp = pp,
+                           .microbatches = microbatches,
+                           .schedule = transforms::ScheduleChoice::Parse(schedule->name).value(),
+                           .recompute = policies[seed % policies.size()]},
+                          {.chunks = static_cast<int32_t>(chunks),
+                           .placement = schedule->placement,
+                           .split_backward = split});
       if (HasFailure()) FAIL();
     }
   }
@@ -201,9 +202,8 @@ TEST(Equivalence, WhatOnceWentWrong) {
                     .ok());
     for (int64_t way = 0; way < 16; ++way) {
       const auto bit = [&](int n) { return int64_t{1} + (way >> n & 1); };
-      const ParallelDegrees degrees = {
-          .dp = bit(0), .hp = bit(1), .pp = bit(2), .microbatches = bit(3)};
-      ExpectPipelinedSame(*step, degrees, "1f1b");
+      const ParallelPlan plan = {.dp = bit(0), .hp = bit(1), .pp = bit(2), .microbatches = bit(3)};
+      ExpectPipelinedSame(*step, plan);
       ++ways;
     }
     ++files;
@@ -213,4 +213,5 @@ TEST(Equivalence, WhatOnceWentWrong) {
 }
 
 }  // namespace
+}  // namespace equivalence_test_cc
 }  // namespace orrery::semantics

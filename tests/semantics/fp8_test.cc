@@ -10,28 +10,31 @@
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/rebuild.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
-#include "transforms/fp8_mixed.h"
-#include "transforms/microbatch.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/fp8_mixed.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // A step with 8-bit products computes what it computes without them: exactly where nothing is
 // rounded, wherever its ranks are, and within what three bits allow where it is.
 
 namespace orrery::semantics {
+namespace fp8_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 using transforms::PlainPrices;
-using transforms::SpreadOptions;
+using transforms::PlanContext;
 
 // A forward function of f32 in bf16.
 ir::Function InBf16(const ir::Function& function) {
@@ -100,13 +103,11 @@ void ExpectCopiesOfWeights(const Named& outputs) {
 }
 
 // Products in 8 bits that ran; -1 where the step cannot be spread like this.
-int ExpectSameStep(const Expected& expected, const ParallelDegrees& d, SpreadOptions options,
-                   absl::string_view schedule = "1f1b") {
-  SCOPED_TRACE(absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches,
-                            " zero=", options.zero.stage, " group=", options.zero.group,
-                            options.offload.optimizer ? " offload" : "", " ", schedule));
-  options.fp8_mixed = true;
-  const auto step = transforms::ParallelTransform3d(expected.step, d, options);
+int ExpectSameStep(const Expected& expected, const ParallelPlan& plan, PlanContext context = {}) {
+  SCOPED_TRACE(ToString(plan));
+  context.fp8_mixed = true;
+  const auto step =
+      transforms::ParallelTransform3d(expected.step, transforms::ByFlops(plan), context);
   if (AsInfeasible(step.status()).has_value()) return -1;
   EXPECT_TRUE(step.ok()) << step.status();
   if (!step.ok()) return -1;
@@ -117,8 +118,8 @@ int ExpectSameStep(const Expected& expected, const ParallelDegrees& d, SpreadOpt
     ExpectSendsIn16Bits(function);
   }
   if (testing::Test::HasFailure()) return -1;
-  const PipelinedOutcome outcome =
-      RunPipelined(*step, OrdersOf(schedule, *step), WithCopies(expected.step, expected.inputs));
+  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf(plan.schedule->name, *step),
+                                                WithCopies(expected.step, expected.inputs));
   ExpectSame(outcome.outputs, expected.outputs, 1e-8);
   ExpectCopiesOfWeights(outcome.outputs);
   EXPECT_LE(outcome.disagreement, 1e-8);
@@ -133,8 +134,8 @@ TEST(Fp8Mixed, IsTheMlpHoweverItIsSpread) {
       for (const int64_t hp : {1, 2, 4}) {
         for (const int64_t pp : {1, 2}) {
           for (const int64_t microbatches : {1, 3}) {
-            const ParallelDegrees d = {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches};
-            const int products = ExpectSameStep(expected, d, {});
+            const int products = ExpectSameStep(
+                expected, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches});
             EXPECT_EQ(products, 8) << "four forward, four backward";
             if (HasFailure()) return;
           }
@@ -150,10 +151,17 @@ TEST(Fp8Mixed, IsTheMlpWhoeverKeepsWhat) {
     for (const int64_t pp : {1, 2}) {
       for (const int64_t group : {0, 2}) {
         for (const bool host : {false, true}) {
-          const SpreadOptions options = {.zero = {.stage = stage, .group = group},
-                                         .offload = {.optimizer = host}};
-          EXPECT_GT(ExpectSameStep(expected, {.dp = 4, .pp = pp, .microbatches = 3}, options), 0);
-          EXPECT_GT(ExpectSameStep(expected, {.dp = 2, .hp = 2, .pp = pp}, options), 0);
+          ParallelPlan plan = {.dp = 4,
+                               .pp = pp,
+                               .microbatches = 3,
+                               .zero = stage,
+                               .zero_group = group,
+                               .offload = {.optimizer = host}};
+          EXPECT_GT(ExpectSameStep(expected, plan), 0);
+          plan.dp = 2;
+          plan.hp = 2;
+          plan.microbatches = 1;
+          EXPECT_GT(ExpectSameStep(expected, plan), 0);
           if (HasFailure()) return;
         }
       }
@@ -165,14 +173,15 @@ TEST(Fp8Mixed, IsTheMlpInPartsAndAgain) {
   Expected expected(MlpStep("adam"));
   const auto recompute = transforms::ParseRecomputePolicy("match:^y").value();
   for (const int64_t hp : {1, 2}) {
-    const ParallelDegrees d = {.dp = 2, .hp = hp, .pp = 2, .microbatches = 3};
-    EXPECT_GT(ExpectSameStep(expected, d, {.recompute = recompute}), 8) << "some run again";
+    const ParallelPlan plan = {
+        .dp = 2, .hp = hp, .pp = 2, .microbatches = 3, .recompute = recompute};
+    EXPECT_GT(ExpectSameStep(expected, plan), 8) << "some run again";
   }
   EXPECT_TRUE(transforms::SplitBackward(expected.step).value());
   for (const int64_t zero : {0, 2, 3}) {
-    const ParallelDegrees d = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 3};
-    const SpreadOptions options = {.stages = {.split_backward = true}, .zero = {.stage = zero}};
-    EXPECT_EQ(ExpectSameStep(expected, d, options, "zb-h1"), 12);
+    const ParallelPlan plan = {
+        .dp = 2, .hp = 2, .pp = 2, .microbatches = 3, .schedule = "zb-h1", .zero = zero};
+    EXPECT_EQ(ExpectSameStep(expected, plan, {.split_backward = true}), 12);
   }
 }
 
@@ -189,14 +198,13 @@ TEST(Fp8Mixed, IsAnyStep) {
     ir::Function step = InBf16(RandomForward(shape));
     ASSERT_TRUE(transforms::MakeTrainingStep(step, {.loss = {.kind = "mse"}}).ok());
     const Expected expected(std::move(step));
-    const ParallelDegrees d = {.dp = 1 + seed % 2,
+    const ParallelPlan plan = {.dp = 1 + seed % 2,
                                .hp = 1 + seed / 2 % 2,
                                .pp = 1 + seed / 4 % 2,
-                               .microbatches = 1 + seed % 3};
-    const PlainPrices prices(transforms::MakeMesh(d).value(), kRates);
-    const SpreadOptions options = {.prices = seed % 5 < 2 ? &prices : nullptr,
-                                   .zero = {.stage = seed % 4}};
-    const int ran = ExpectSameStep(expected, d, options);
+                               .microbatches = 1 + seed % 3,
+                               .zero = seed % 4};
+    const PlainPrices prices(transforms::MakeMesh(plan).value(), kRates);
+    const int ran = ExpectSameStep(expected, plan, {.prices = seed % 5 < 2 ? &prices : nullptr});
     ASSERT_FALSE(HasFailure()) << ir::Print(expected.step).substr(0, 4000);
     spread += ran >= 0 ? 1 : 0;
     products += std::max(ran, 0);
@@ -299,4 +307,5 @@ TEST(Fp8Mixed, IsDoneOnce) {
 }
 
 }  // namespace
+}  // namespace fp8_test_cc
 }  // namespace orrery::semantics

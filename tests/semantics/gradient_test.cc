@@ -2,14 +2,15 @@
 
 #include <cmath>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 // Gradients against finite differences of the loss.
 
 namespace orrery::semantics {
+namespace gradient_test_cc {
 namespace {
 
 double Loss(const ir::Function& function, const Named& inputs) {
@@ -85,4 +86,5 @@ TEST(Gradients, ThereIsOneForEveryParameterThatTheLossDependsOn) {
 }
 
 }  // namespace
+}  // namespace gradient_test_cc
 }  // namespace orrery::semantics

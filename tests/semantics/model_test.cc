@@ -5,22 +5,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
+#include "transforms/plan/plan_test_util.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/shard.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/training_step.h"
 
 // The built-in models, small: what simplifying, differentiating and spreading them must not change.
 
 namespace orrery::semantics {
+namespace model_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 
 struct Model {
   absl::string_view family, keys;
@@ -174,14 +176,14 @@ TEST(Models, PipelinedTheyAreTheSame) {
     const ir::Function step = Step(model, "momentum");
     const Named inputs = RandomInputs(step, 9);
     const Named expected = RunAll(step, inputs).outputs;
-    for (const ParallelDegrees& degrees :
-         std::vector<ParallelDegrees>{{.microbatches = 2},
-                                      {.pp = 2, .microbatches = 2},
-                                      {.hp = 2, .pp = 2, .microbatches = 4},
-                                      {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
-      SCOPED_TRACE(absl::StrCat(Show(model), " dp=", degrees.dp, " hp=", degrees.hp,
-                                " pp=", degrees.pp, " K=", degrees.microbatches));
-      const auto pipelined = transforms::ParallelTransform3d(step, degrees);
+    for (const ParallelPlan& plan :
+         std::vector<ParallelPlan>{{.microbatches = 2},
+                                   {.pp = 2, .microbatches = 2},
+                                   {.hp = 2, .pp = 2, .microbatches = 4},
+                                   {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+      SCOPED_TRACE(absl::StrCat(Show(model), " dp=", plan.dp, " hp=", plan.hp, " pp=", plan.pp,
+                                " K=", plan.microbatches));
+      const auto pipelined = transforms::ParallelTransform3d(step, transforms::ByFlops(plan));
       ASSERT_TRUE(pipelined.ok()) << pipelined.status();
       const transforms::RankOrders orders = OrdersOf("1f1b", *pipelined);
       const PipelinedOutcome outcome = RunPipelined(*pipelined, orders, inputs);
@@ -195,4 +197,5 @@ TEST(Models, PipelinedTheyAreTheSame) {
 }
 
 }  // namespace
+}  // namespace model_test_cc
 }  // namespace orrery::semantics

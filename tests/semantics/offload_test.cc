@@ -1,4 +1,4 @@
-#include "transforms/offload.h"
+#include "transforms/memory/offload.h"
 
 #include <gtest/gtest.h>
 
@@ -6,27 +6,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
-#include "transforms/model_step_test_util.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // Wherever values lie for a while, a step computes what it computes on one device.
 
 namespace orrery::semantics {
+namespace offload_test_cc {
 namespace {
 
 using transforms::HostWork;
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 using transforms::PipelinedStep;
-using transforms::SpreadOptions;
+using transforms::PlanContext;
 
 constexpr std::array<const char*, 4> kPolicies = {"activations", "activations:.", "optimizer",
                                                   "optimizer+activations:."};
@@ -51,12 +54,11 @@ int64_t Count(const PipelinedStep& step, HostWork work) {
 }
 
 // Copies that the step has; -1 where it cannot be spread like this.
-int64_t ExpectSameStep(const Expected& expected, const ParallelDegrees& d,
-                       const SpreadOptions& options, absl::string_view schedule = "1f1b") {
-  SCOPED_TRACE(absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches, " ",
-                            ToString(options.offload), " prefetch=", options.offload.prefetch,
-                            " zero=", options.zero.stage, " ", ToString(options.recompute)));
-  const auto step = transforms::ParallelTransform3d(expected.step, d, options);
+int64_t ExpectSameStep(const Expected& expected, const ParallelPlan& plan,
+                       const PlanContext& context = {}) {
+  SCOPED_TRACE(ToString(plan));
+  const auto step =
+      transforms::ParallelTransform3d(expected.step, transforms::ByFlops(plan), context);
   if (AsInfeasible(step.status()).has_value()) return -1;
   EXPECT_TRUE(step.ok()) << step.status();
   if (!step.ok()) return -1;
@@ -64,7 +66,8 @@ int64_t ExpectSameStep(const Expected& expected, const ParallelDegrees& d,
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function) << ir::Print(function);
   }
   if (testing::Test::HasFailure()) return -1;
-  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf(schedule, *step), expected.inputs);
+  const PipelinedOutcome outcome =
+      RunPipelined(*step, OrdersOf(plan.schedule->name, *step), expected.inputs);
   ExpectSame(outcome.outputs, expected.outputs, 1e-8);
   EXPECT_LE(outcome.disagreement, 1e-8);
   EXPECT_EQ(outcome.lost, 0);
@@ -72,11 +75,9 @@ int64_t ExpectSameStep(const Expected& expected, const ParallelDegrees& d,
   return Count(*step, HostWork::kStore);
 }
 
-SpreadOptions With(const char* offload, int64_t prefetch = 1) {
-  SpreadOptions options;
-  options.offload = transforms::ParseOffloadPolicy(offload).value();
-  options.offload.prefetch = prefetch;
-  return options;
+ParallelPlan With(const char* offload, ParallelPlan plan) {
+  plan.offload = transforms::ParseOffloadPolicy(offload).value();
+  return plan;
 }
 
 TEST(Offload, OfAnMlpIsTheSame) {
@@ -87,8 +88,11 @@ TEST(Offload, OfAnMlpIsTheSame) {
     for (const int64_t hp : {1, 2}) {
       for (const int64_t microbatches : {1, 2, 3}) {
         for (const char* policy : kPolicies) {
-          const ParallelDegrees degrees = {.hp = hp, .pp = pp, .microbatches = microbatches};
-          ASSERT_GT(ExpectSameStep(expected, degrees, With(policy, microbatches - 1)), 0);
+          const ParallelPlan plan = {.hp = hp,
+                                     .pp = pp,
+                                     .microbatches = microbatches,
+                                     .offload_prefetch = microbatches - 1};
+          ASSERT_GT(ExpectSameStep(expected, With(policy, plan)), 0);
         }
       }
     }
@@ -103,10 +107,10 @@ TEST(Offload, OfModelsIsTheSame) {
            {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"}}) {
     SCOPED_TRACE(keys);
     const Expected expected(transforms::ModelStep(family, keys, 12));
-    for (const ParallelDegrees& degrees : std::vector<ParallelDegrees>{
+    for (const ParallelPlan& plan : std::vector<ParallelPlan>{
              {}, {.hp = 2}, {.pp = 2, .microbatches = 3}, {.hp = 2, .pp = 2, .microbatches = 2}}) {
       for (const char* policy : kPolicies) {
-        ran += ExpectSameStep(expected, degrees, With(policy)) >= 0 ? 1 : 0;
+        ran += ExpectSameStep(expected, With(policy, plan)) >= 0 ? 1 : 0;
         ASSERT_FALSE(HasFailure());
       }
     }
@@ -121,13 +125,15 @@ TEST(Offload, BesideRecomputationAndZeroIsTheSame) {
   for (const char* recompute : {"none", "selective", "full", "every:2"}) {
     for (const int64_t zero : {0, 1, 2, 3}) {
       for (const char* policy : {"optimizer+activations", "optimizer+activations:."}) {
-        SpreadOptions options = With(policy, zero);
-        options.recompute = transforms::ParseRecomputePolicy(recompute).value();
-        options.zero.stage = zero;
-        for (const ParallelDegrees& degrees :
-             {ParallelDegrees{.dp = 2, .microbatches = 2},
-              ParallelDegrees{.dp = 2, .pp = 2, .microbatches = 2}}) {
-          ASSERT_GT(ExpectSameStep(expected, degrees, options), 0);
+        for (const int64_t pp : {1, 2}) {
+          const ParallelPlan plan = {
+              .dp = 2,
+              .pp = pp,
+              .microbatches = 2,
+              .zero = zero,
+              .recompute = transforms::ParseRecomputePolicy(recompute).value(),
+              .offload_prefetch = zero};
+          ASSERT_GT(ExpectSameStep(expected, With(policy, plan)), 0);
         }
       }
     }
@@ -141,9 +147,8 @@ TEST(Offload, OfASplitBackwardIsTheSame) {
   ASSERT_TRUE(transforms::SplitBackward(step).value());
   const Expected expected(std::move(step));
   for (const char* policy : kPolicies) {
-    SpreadOptions options = With(policy);
-    options.stages.split_backward = true;
-    ASSERT_GT(ExpectSameStep(expected, {.pp = 2, .microbatches = 4}, options, "zb-h1"), 0);
+    const ParallelPlan plan = {.pp = 2, .microbatches = 4, .schedule = "zb-h1"};
+    ASSERT_GT(ExpectSameStep(expected, With(policy, plan), {.split_backward = true}), 0);
   }
 }
 
@@ -155,10 +160,8 @@ TEST(Offload, BringsBackWhatItTakesOutOnce) {
       ASSERT_TRUE(transforms::SplitBackward(model).value());
     }
     for (const char* policy : kPolicies) {
-      SpreadOptions options = With(policy);
-      options.stages.split_backward = split;
-      const auto step =
-          transforms::ParallelTransform3d(model, {.pp = 2, .microbatches = 2}, options);
+      const ParallelPlan plan = With(policy, transforms::ByFlops({.pp = 2, .microbatches = 2}));
+      const auto step = transforms::ParallelTransform3d(model, plan, {.split_backward = split});
       ASSERT_TRUE(step.ok()) << step.status();
       EXPECT_GT(Count(*step, HostWork::kStore), 0);
       EXPECT_EQ(Count(*step, HostWork::kStore), Count(*step, HostWork::kLoad)) << policy;
@@ -176,17 +179,19 @@ TEST(Offload, OfRandomStepsIsTheSame) {
                                         .width_unit = 12,
                                         .tied = seed % 2 == 0},
                                        seed % 7 == 0 ? "none" : "momentum"));
-    SpreadOptions options = With(seed % 3 == 0 ? "optimizer+activations" : "optimizer", seed % 4);
-    options.zero.stage = seed / 2 % 4;
-    const ParallelDegrees degrees = {.dp = 1 + seed % 3,
-                                     .hp = 1 + seed / 3 % 2,
-                                     .pp = 1 + seed / 6 % 2,
-                                     .microbatches = 1 + seed % 2};
-    copies += ExpectSameStep(expected, degrees, options) > 0 ? 1 : 0;
+    const char* const policy = seed % 3 == 0 ? "optimizer+activations" : "optimizer";
+    const ParallelPlan plan = {.dp = 1 + seed % 3,
+                               .hp = 1 + seed / 3 % 2,
+                               .pp = 1 + seed / 6 % 2,
+                               .microbatches = 1 + seed % 2,
+                               .zero = seed / 2 % 4,
+                               .offload_prefetch = seed % 4};
+    copies += ExpectSameStep(expected, With(policy, plan)) > 0 ? 1 : 0;
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(copies, 60);
 }
 
 }  // namespace
+}  // namespace offload_test_cc
 }  // namespace orrery::semantics

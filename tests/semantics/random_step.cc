@@ -9,9 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "support/check.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::semantics {
+namespace random_step_cc {
 namespace {
 
 using ir::DType;
@@ -115,8 +116,11 @@ int64_t IndexLimit(const ir::Function& function, ValueId value) {
 }
 
 }  // namespace
+}  // namespace random_step_cc
 
-ir::Function RandomForward(const RandomShape& shape) { return Generator(shape).Make(); }
+ir::Function RandomForward(const RandomShape& shape) {
+  return random_step_cc::Generator(shape).Make();
+}
 
 ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer) {
   ir::Function function = RandomForward(shape);
@@ -134,13 +138,13 @@ Named RandomInputs(const ir::Function& function, uint32_t seed) {
   std::mt19937 random(seed);
   Named inputs;
   for (const ir::Input& input : function.inputs()) {
-    const TensorType& type = function.type(input.value);
+    const ir::TensorType& type = function.type(input.value);
     Tensor tensor(type.dtype, type.dims);
     for (double& value : tensor.floats()) {
       value = static_cast<double>(random() % 2001) / 1000 - 1;
       if (input.role == ir::InputRole::kState) value = std::abs(value) + 0.1;
     }
-    const int64_t limit = IndexLimit(function, input.value);
+    const int64_t limit = random_step_cc::IndexLimit(function, input.value);
     for (int64_t& value : tensor.ints()) value = static_cast<int64_t>(random()) % limit;
     inputs[std::string(function.value_name(input.value))] = std::move(tensor);
   }

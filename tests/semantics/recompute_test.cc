@@ -5,33 +5,32 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // What backward computes again is what forward has computed: with every policy, spread in any way,
 // a step gives the same loss, gradients and weights.
 
 namespace orrery::semantics {
+namespace recompute_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
 using transforms::PipelinedStep;
-using transforms::SpreadOptions;
+using transforms::PlanContext;
 
 constexpr std::array<const char*, 5> kPolicies = {"selective", "full", "every:2", "every:3",
                                                   "match:core|ln|norm|a1|up|v[0-9]"};
-
-std::string Show(const ParallelDegrees& d) {
-  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " K=", d.microbatches);
-}
 
 int64_t SavedValues(const PipelinedStep& step) {
   int64_t saved = 0;
@@ -45,26 +44,27 @@ int64_t SavedValues(const PipelinedStep& step) {
 
 // Plays `step` with each policy and compares it with `expected`; returns with how many policies
 // something is run again.
-int ExpectSameWithEachPolicy(const ir::Function& step, const ParallelDegrees& degrees,
-                             SpreadOptions options, const Named& expected,
-                             absl::string_view schedule = "1f1b") {
-  const auto plain = transforms::ParallelTransform3d(step, degrees, options);
+int ExpectSameWithEachPolicy(const ir::Function& step, ParallelPlan plan, const Named& expected,
+                             const PlanContext& context = {}) {
+  plan = transforms::ByFlops(plan);
+  const auto plain = transforms::ParallelTransform3d(step, plan, context);
   if (AsInfeasible(plain.status()).has_value()) return 0;  // a tied embedding
   EXPECT_TRUE(plain.ok()) << plain.status();
   if (!plain.ok()) return 0;
   const Named inputs = RandomInputs(step, 7);
   int fewer = 0;
   for (const char* policy : kPolicies) {
-    SCOPED_TRACE(absl::StrCat(Show(degrees), " ", policy));
-    options.recompute = transforms::ParseRecomputePolicy(policy).value();
-    const auto again = transforms::ParallelTransform3d(step, degrees, options);
+    plan.recompute = transforms::ParseRecomputePolicy(policy).value();
+    SCOPED_TRACE(ToString(plan));
+    const auto again = transforms::ParallelTransform3d(step, plan, context);
     if (absl::IsInvalidArgument(again.status())) continue;  // nothing has such a name
     EXPECT_TRUE(again.ok()) << again.status();
     if (!again.ok()) return fewer;
     for (const ir::Function& function : again->Functions()) {
       EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
     }
-    const PipelinedOutcome outcome = RunPipelined(*again, OrdersOf(schedule, *again), inputs);
+    const PipelinedOutcome outcome =
+        RunPipelined(*again, OrdersOf(plan.schedule->name, *again), inputs);
     ExpectSame(outcome.outputs, expected);
     EXPECT_LE(outcome.disagreement, kTolerance);
     EXPECT_EQ(outcome.lost, 0);
@@ -107,15 +107,15 @@ TEST(Recompute, OfModelsIsTheSame) {
     const ir::Function step = Step(model);
     const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
     int fewer = 0;
-    for (const ParallelDegrees& degrees :
-         std::vector<ParallelDegrees>{{},
-                                      {.microbatches = 2},
-                                      {.hp = 2},
-                                      {.pp = 2, .microbatches = 2},
-                                      {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+    for (const ParallelPlan& plan :
+         std::vector<ParallelPlan>{{},
+                                   {.microbatches = 2},
+                                   {.hp = 2},
+                                   {.pp = 2, .microbatches = 2},
+                                   {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
       // Statistics of a batch want it whole.
-      if (model.family == "resnet" && degrees.microbatches * degrees.dp > 1) continue;
-      fewer += ExpectSameWithEachPolicy(step, degrees, {}, expected);
+      if (model.family == "resnet" && plan.microbatches * plan.dp > 1) continue;
+      fewer += ExpectSameWithEachPolicy(step, plan, expected);
       if (HasFailure()) return;
     }
     EXPECT_GE(fewer, 3);
@@ -128,8 +128,8 @@ TEST(Recompute, OfAnMlpIsTheSame) {
   const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
   for (const int64_t pp : {1, 2, 3}) {
     for (const int64_t hp : {1, 2}) {
-      const ParallelDegrees degrees = {.dp = 2, .hp = hp, .pp = pp, .microbatches = 3};
-      EXPECT_GE(ExpectSameWithEachPolicy(step, degrees, {}, expected), 3);
+      const ParallelPlan plan = {.dp = 2, .hp = hp, .pp = pp, .microbatches = 3};
+      EXPECT_GE(ExpectSameWithEachPolicy(step, plan, expected), 3);
     }
   }
 }
@@ -138,20 +138,17 @@ TEST(Recompute, OfAnMlpIsTheSame) {
 // forward are run again.
 TEST(Recompute, SpreadByCostIsTheSame) {
   const ir::Function step = Step(kModels[0]), flash = Step(kModels[1]);
-  const auto with = [](const ir::Function& of, const ParallelDegrees& degrees,
-                       transforms::AutoShardOptions sharding) {
+  const auto with = [](const ir::Function& of, const ParallelPlan& plan) {
     const Named expected = RunAll(of, RandomInputs(of, 7)).outputs;
-    const transforms::PlainPrices prices(transforms::MakeMesh(degrees).value(), {});
-    EXPECT_GE(ExpectSameWithEachPolicy(
-                  of, degrees, {.prices = &prices, .sharding = std::move(sharding)}, expected),
-              3);
+    const transforms::PlainPrices prices(transforms::MakeMesh(plan).value(), {});
+    EXPECT_GE(ExpectSameWithEachPolicy(of, plan, expected, {.prices = &prices}), 3);
   };
-  with(step, {.hp = 2, .pp = 2, .microbatches = 2}, {.sequence_parallel = true});
-  with(step, {.hp = 2, .cp = 2}, {});
+  with(step, {.hp = 2, .pp = 2, .microbatches = 2, .sequence_parallel = true});
+  with(step, {.hp = 2, .cp = 2});
   for (const auto attention :
        {transforms::ContextAttention::kRing, transforms::ContextAttention::kAllGather,
         transforms::ContextAttention::kAllToAll}) {
-    with(flash, {.microbatches = 2, .cp = 2}, {.context_attention = attention});
+    with(flash, {.cp = 2, .microbatches = 2, .context_attention = attention});
   }
 }
 
@@ -160,8 +157,8 @@ TEST(Recompute, WithZeroIsTheSame) {
   const ir::Function step = Step(kModels[0]);
   const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;
   for (const int64_t stage : {1, 2, 3}) {
-    EXPECT_GE(ExpectSameWithEachPolicy(step, {.dp = 2, .hp = 2, .microbatches = 2},
-                                       {.zero = {.stage = stage}}, expected),
+    EXPECT_GE(ExpectSameWithEachPolicy(step, {.dp = 2, .hp = 2, .microbatches = 2, .zero = stage},
+                                       expected),
               3);
   }
 }
@@ -175,13 +172,14 @@ TEST(Recompute, UnderEveryScheduleIsTheSame) {
     SCOPED_TRACE(schedule->name);
     if (schedule->asynchronous) continue;
     for (const bool splits : {true, false}) {
-      SpreadOptions options;
-      options.stages = {.split_backward = splits,
-                        .chunks = schedule->chunks == 0 ? 2 : schedule->chunks,
-                        .placement = schedule->placement};
-      EXPECT_GE(ExpectSameWithEachPolicy(splits ? split : whole, {.pp = 2, .microbatches = 4},
-                                         options, expected, schedule->name),
-                3);
+      const ParallelPlan plan = {
+          .pp = 2,
+          .microbatches = 4,
+          .schedule = transforms::ScheduleChoice::Parse(schedule->name).value()};
+      const PlanContext context = {.chunks = schedule->chunks == 0 ? 2 : schedule->chunks,
+                                   .placement = schedule->placement,
+                                   .split_backward = splits};
+      EXPECT_GE(ExpectSameWithEachPolicy(splits ? split : whole, plan, expected, context), 3);
       if (HasFailure()) return;
     }
   }
@@ -193,14 +191,13 @@ TEST(Recompute, OfDropoutIsTheSame) {
     const std::string keys =
         absl::StrCat("layers=2,hidden=8,heads=2,seq=4,vocab=8,dropout=0.5,flash=", flash);
     const ir::Function step = Step({"gpt", keys});
-    for (const ParallelDegrees& degrees :
-         std::vector<ParallelDegrees>{{}, {.dp = 2, .hp = 2, .microbatches = 2}}) {
-      const PipelinedStep plain = transforms::ParallelTransform3d(step, degrees).value();
+    for (const ParallelPlan& plan :
+         std::vector<ParallelPlan>{{}, {.dp = 2, .hp = 2, .microbatches = 2}}) {
+      const PipelinedStep plain = transforms::ParallelTransform3d(step, plan).value();
       const Named inputs = RandomInputs(step, 7);
-      EXPECT_GE(
-          ExpectSameWithEachPolicy(step, degrees, {},
-                                   RunPipelined(plain, OrdersOf("1f1b", plain), inputs).outputs),
-          3);
+      EXPECT_GE(ExpectSameWithEachPolicy(
+                    step, plan, RunPipelined(plain, OrdersOf("1f1b", plain), inputs).outputs),
+                3);
     }
   }
 }
@@ -218,11 +215,12 @@ TEST(Recompute, OfRandomStepsIsTheSame) {
                                          seed % 2 == 0 ? "none" : "adam");
     fewer +=
         ExpectSameWithEachPolicy(step, {.dp = dp, .hp = hp, .pp = pp, .microbatches = microbatches},
-                                 {}, RunAll(step, RandomInputs(step, 7)).outputs);
+                                 RunAll(step, RandomInputs(step, 7)).outputs);
     if (HasFailure()) FAIL() << ir::Print(step);
   }
   EXPECT_GT(fewer, 150);
 }
 
 }  // namespace
+}  // namespace recompute_test_cc
 }  // namespace orrery::semantics

@@ -1,28 +1,31 @@
-#include "transforms/slices.h"
+#include "transforms/slices/slices.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/training_step.h"
 
 // Slices of the sequence, one after the other, compute what the whole sequence does at once: loss,
 // gradients, updated weights.
 
 namespace orrery::semantics {
+namespace slices_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ParallelPlan;
+using transforms::PlanContext;
 using transforms::SliceRange;
-using transforms::SpreadOptions;
 
 // Learned positions that are added; grouped heads, and positions that are angles.
 constexpr absl::string_view kModels[] = {
@@ -50,13 +53,12 @@ void ExpectVerified(const transforms::PipelinedStep& step) {
 }
 
 // Plays the step in slices and compares it with one device.
-void ExpectSlicedSame(const ir::Function& step, const ParallelDegrees& degrees,
-                      const SpreadOptions& options) {
-  SCOPED_TRACE(absl::StrCat("dp=", degrees.dp, " hp=", degrees.hp, " pp=", degrees.pp,
-                            " slices=", degrees.microbatches));
-  const auto sliced = transforms::ParallelTransform3d(step, degrees, options);
+void ExpectSlicedSame(const ir::Function& step, const ParallelPlan& plan,
+                      const PlanContext& context) {
+  SCOPED_TRACE(ToString(plan));
+  const auto sliced = transforms::ParallelTransform3d(step, transforms::ByFlops(plan), context);
   ASSERT_TRUE(sliced.ok()) << sliced.status();
-  ASSERT_EQ(sliced->slices.size(), options.slices.size());
+  ASSERT_EQ(sliced->slices.size(), context.slices.size());
   ExpectVerified(*sliced);
   const Named inputs = RandomInputs(step, 7);
   const PipelinedOutcome outcome = RunPipelined(*sliced, OrdersOf("terapipe", *sliced), inputs);
@@ -71,12 +73,11 @@ TEST(Slices, AreTheWholeSequence) {
     for (const int64_t batch : {1, 4}) {
       const ir::Function step = Step(model, batch == 1 ? "sgd" : "adam", batch);
       for (const int64_t slices : {1, 2, 4, 8}) {
-        SpreadOptions options;
-        options.slices = transforms::EqualSlices(step, slices).value();
+        const PlanContext context = {.slices = transforms::EqualSlices(step, slices).value()};
         for (const int64_t pp : {1, 2}) {
-          ExpectSlicedSame(step, {.pp = pp, .microbatches = slices}, options);
+          ExpectSlicedSame(step, {.pp = pp, .microbatches = slices}, context);
           if (batch == 1) continue;
-          ExpectSlicedSame(step, {.dp = 2, .hp = 2, .pp = pp, .microbatches = slices}, options);
+          ExpectSlicedSame(step, {.dp = 2, .hp = 2, .pp = pp, .microbatches = slices}, context);
         }
       }
     }
@@ -87,9 +88,8 @@ TEST(Slices, MayBeOfUnequalLength) {
   const std::vector<SliceRange> slices = {{0, 3}, {3, 2}, {5, 2}, {7, 1}};
   for (const absl::string_view model : kModels) {
     SCOPED_TRACE(model);
-    SpreadOptions options;
-    options.slices = slices;
-    ExpectSlicedSame(Step(model, "momentum", 2), {.dp = 2, .pp = 2, .microbatches = 4}, options);
+    ExpectSlicedSame(Step(model, "momentum", 2), {.dp = 2, .pp = 2, .microbatches = 4},
+                     {.slices = slices});
   }
 }
 
@@ -97,14 +97,13 @@ TEST(Slices, AreTheSameWithRecomputationAndZero) {
   for (const absl::string_view model : kModels) {
     SCOPED_TRACE(model);
     const ir::Function step = Step(model, "adam", 4);
-    SpreadOptions options;
-    options.slices = transforms::EqualSlices(step, 4).value();
+    const PlanContext context = {.slices = transforms::EqualSlices(step, 4).value()};
     for (const std::string recompute : {"selective", "full", "every:2"}) {
       for (const int64_t zero : {0, 1, 2, 3}) {
-        SCOPED_TRACE(absl::StrCat(recompute, " zero=", zero));
-        options.recompute = transforms::ParseRecomputePolicy(recompute).value();
-        options.zero.stage = static_cast<int>(zero);
-        ExpectSlicedSame(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}, options);
+        const auto policy = transforms::ParseRecomputePolicy(recompute).value();
+        ExpectSlicedSame(
+            step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4, .zero = zero, .recompute = policy},
+            context);
       }
     }
   }
@@ -114,10 +113,9 @@ TEST(Slices, AreTheSameWithRecomputationAndZero) {
 TEST(Slices, AreTheSameWhereAttentionIsCut) {
   for (const absl::string_view model : kModels) {
     SCOPED_TRACE(model);
-    SpreadOptions options;
-    options.slices = {{0, 3}, {3, 2}, {5, 2}, {7, 1}};
-    options.stages.choice.split_at = R"(\.1\.attn\.core)";
-    ExpectSlicedSame(Step(model, "adam", 2), {.pp = 2, .microbatches = 4}, options);
+    ExpectSlicedSame(Step(model, "adam", 2),
+                     {.pp = 2, .microbatches = 4, .split_at = R"(\.1\.attn\.core)"},
+                     {.slices = {{0, 3}, {3, 2}, {5, 2}, {7, 1}}});
   }
 }
 
@@ -127,19 +125,19 @@ TEST(Slices, AreTheSameHoweverSharded) {
   for (const absl::string_view model : kModels) {
     SCOPED_TRACE(model);
     const ir::Function step = Step(model, "adam", 4);
-    const ParallelDegrees degrees = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4};
-    const ir::Mesh mesh = transforms::MakeMesh(degrees).value();
+    ParallelPlan plan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4};
+    const ir::Mesh mesh = transforms::MakeMesh(plan).value();
     const transforms::PlainPrices prices(
         mesh, {.flops = 1e12, .bytes = 1e11, .link = 1e10, .latency = 1e-8});
-    SpreadOptions options;
-    options.slices = transforms::EqualSlices(step, 4).value();
-    options.prices = &prices;
+    const PlanContext context = {.prices = &prices,
+                                 .slices = transforms::EqualSlices(step, 4).value()};
     for (const bool sequence_parallel : {false, true}) {
-      options.sharding.sequence_parallel = sequence_parallel;
-      ExpectSlicedSame(step, degrees, options);
+      plan.sequence_parallel = sequence_parallel;
+      ExpectSlicedSame(step, plan, context);
     }
   }
 }
 
 }  // namespace
+}  // namespace slices_test_cc
 }  // namespace orrery::semantics

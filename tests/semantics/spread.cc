@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 namespace orrery::semantics {
+namespace spread_cc {
 namespace {
 
 using ir::AxisList;
@@ -351,13 +352,15 @@ class Pipeline {
 };
 
 }  // namespace
+}  // namespace spread_cc
 
-Outcome RunAll(const Function& function, const Named& inputs) {
-  const absl::StatusOr<ir::Execution> execution = ir::Execute(function, inputs, kExactly);
+Outcome RunAll(const ir::Function& function, const Named& inputs) {
+  const absl::StatusOr<ir::Execution> execution =
+      ir::Execute(function, inputs, spread_cc::kExactly);
   ORRERY_CHECK(execution.ok()) << execution.status().ToString();
   Outcome outcome{.outputs = {}, .disagreement = execution->disagreement};
   for (size_t i = 0; i < execution->outputs.size(); ++i) {
-    const ValueId value = function.outputs()[i].value;
+    const ir::ValueId value = function.outputs()[i].value;
     outcome.outputs[std::string(function.value_name(value))] = execution->outputs[i];
   }
   return outcome;
@@ -372,7 +375,7 @@ transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::Pi
 
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
                               const transforms::RankOrders& orders, const Named& inputs) {
-  return Pipeline(step, inputs).Run(orders);
+  return spread_cc::Pipeline(step, inputs).Run(orders);
 }
 
 }  // namespace orrery::semantics

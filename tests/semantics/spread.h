@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "ir/execute.h"
+#include "ir/execution/execute.h"
 #include "ir/function.h"
 #include "ir/tensor_parts.h"
-#include "transforms/pipeline.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/stages/pipeline.h"
 
-// Functions run rank by rank over a mesh that is not there, by ir/execute.h; a pipeline runs stage
-// by stage in the order of a schedule. Floats are not rounded, so that whatever computes the same
-// gives nearly the same numbers.
+// Functions run rank by rank over a mesh that is not there, by ir/execution/execute.h; a pipeline
+// runs stage by stage in the order of a schedule. Floats are not rounded, so that whatever computes
+// the same gives nearly the same numbers.
 
 namespace orrery::semantics {
 

@@ -8,21 +8,23 @@
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
 #include "transforms/parallel.h"
-#include "transforms/training_step.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/training/training_step.h"
 
 // Wherever stages begin, a pipelined step computes what one device does.
 
 namespace orrery::semantics {
+namespace stage_choice_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
-using transforms::StageChoice;
+using transforms::ParallelPlan;
 using transforms::StagesBy;
 
 // Whether there are such stages; if so, they are compared with one device.
-bool ExpectSameInStages(const ir::Function& step, const ParallelDegrees& degrees,
-                        absl::string_view schedule, const transforms::PartitionOptions& stages) {
-  const auto pipelined = transforms::ParallelTransform3d(step, degrees, {.stages = stages});
+bool ExpectSameInStages(const ir::Function& step, const ParallelPlan& plan,
+                        const transforms::PlanContext& context = {}) {
+  SCOPED_TRACE(ToString(plan));
+  const auto pipelined = transforms::ParallelTransform3d(step, plan, context);
   if (AsInfeasible(pipelined.status()).has_value()) return false;
   EXPECT_TRUE(pipelined.ok()) << pipelined.status();
   if (!pipelined.ok()) return false;
@@ -30,7 +32,8 @@ bool ExpectSameInStages(const ir::Function& step, const ParallelDegrees& degrees
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
   const Named inputs = RandomInputs(step, 7);
-  const PipelinedOutcome spread = RunPipelined(*pipelined, OrdersOf(schedule, *pipelined), inputs);
+  const PipelinedOutcome spread =
+      RunPipelined(*pipelined, OrdersOf(plan.schedule->name, *pipelined), inputs);
   ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
   EXPECT_LE(spread.disagreement, kTolerance);
   EXPECT_EQ(spread.lost, 0);
@@ -62,10 +65,9 @@ TEST(StageChoice, ChangesNothingThatIsComputed) {
     int feasible = 0;
     for (const StagesBy by : {StagesBy::kLayers, StagesBy::kCost, StagesBy::kOps}) {
       for (const int64_t pp : {2, 3, 5}) {
-        SCOPED_TRACE(
-            absl::StrCat(model.family, ":", model.keys, " by ", static_cast<int>(by), " pp=", pp));
-        feasible += ExpectSameInStages(step, {.pp = pp, .microbatches = model.microbatches}, "1f1b",
-                                       {.choice = {.by = by}})
+        SCOPED_TRACE(absl::StrCat(model.family, ":", model.keys));
+        feasible += ExpectSameInStages(
+                        step, {.pp = pp, .microbatches = model.microbatches, .stages_by = by})
                         ? 1
                         : 0;
       }
@@ -76,16 +78,24 @@ TEST(StageChoice, ChangesNothingThatIsComputed) {
 
 TEST(StageChoice, ChangesNothingWithChunksAndOtherAxes) {
   const ir::Function step = Step("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=32");
-  for (const StageChoice& choice :
-       {StageChoice{.by = StagesBy::kCost}, StageChoice{.by = StagesBy::kLayers},
-        StageChoice{.split_at = "h[.][0-2][.]mlp[.]up$"},
-        StageChoice{.layers_per_stage = {1, 1, 1, 1}}}) {
-    EXPECT_TRUE(ExpectSameInStages(step, {.dp = 2, .hp = 2, .pp = 4, .microbatches = 2}, "1f1b",
-                                   {.choice = choice}));
-    EXPECT_TRUE(ExpectSameInStages(step, {.dp = 1, .hp = 2, .pp = 2, .microbatches = 4},
-                                   "interleaved", {.chunks = 2, .choice = choice}));
+  for (const ParallelPlan& choice :
+       {ParallelPlan{.stages_by = StagesBy::kCost}, ParallelPlan{.stages_by = StagesBy::kLayers},
+        ParallelPlan{.split_at = "h[.][0-2][.]mlp[.]up$"},
+        ParallelPlan{.layers_per_stage = {1, 1, 1, 1}}}) {
+    ParallelPlan plan = choice;
+    plan.dp = 2;
+    plan.hp = 2;
+    plan.pp = 4;
+    plan.microbatches = 2;
+    EXPECT_TRUE(ExpectSameInStages(step, plan));
+    plan.dp = 1;
+    plan.pp = 2;
+    plan.microbatches = 4;
+    plan.schedule = "interleaved";
+    EXPECT_TRUE(ExpectSameInStages(step, plan, {.chunks = 2}));
   }
 }
 
 }  // namespace
+}  // namespace stage_choice_test_cc
 }  // namespace orrery::semantics

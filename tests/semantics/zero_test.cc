@@ -1,37 +1,39 @@
-#include "transforms/zero.h"
+#include "transforms/memory/zero.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/spread.h"
-#include "transforms/model_step_test_util.h"
+#include "transforms/memory/recompute.h"
 #include "transforms/parallel.h"
-#include "transforms/plain_prices_test_util.h"
-#include "transforms/recompute.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/split_backward.h"
-#include "transforms/training_step.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
 
 // Whoever keeps what, a step computes what it computes on one device.
 
 namespace orrery::semantics {
+namespace zero_test_cc {
 namespace {
 
-using transforms::ParallelDegrees;
+using transforms::ByFlops;
+using transforms::ParallelPlan;
 using transforms::PlainPrices;
-using transforms::SpreadOptions;
-using transforms::ZeroOptions;
+using transforms::PlanContext;
 
-std::string Show(const ParallelDegrees& d, const ZeroOptions& zero) {
-  return absl::StrCat("dp=", d.dp, " hp=", d.hp, " pp=", d.pp, " cp=", d.cp, " ep=", d.ep,
-                      " K=", d.microbatches, " zero=", zero.stage, " group=", zero.group,
-                      " prefetch=", zero.prefetch);
+absl::StatusOr<transforms::PipelinedStep> Spread(const ir::Function& step, const ParallelPlan& plan,
+                                                 const PlanContext& context = {}) {
+  return transforms::ParallelTransform3d(step, ByFlops(plan), context);
 }
 
 /// A step, and what it computes on one device.
@@ -51,11 +53,11 @@ int64_t Count(const transforms::PipelinedStep& step, ir::OpKind kind) {
   return count;
 }
 
-/// Plays the step, spread by `degrees` and `options`, and compares. False where it cannot be.
-bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
-                    const SpreadOptions& options, absl::string_view schedule = "1f1b") {
-  SCOPED_TRACE(Show(degrees, options.zero));
-  const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
+/// Plays the step, spread by `plan`, and compares. False where it cannot be.
+bool ExpectSameStep(const Expected& expected, const ParallelPlan& plan,
+                    const PlanContext& context = {}) {
+  SCOPED_TRACE(ToString(plan));
+  const auto step = Spread(expected.step, plan, context);
   if (AsInfeasible(step.status()).has_value()) return false;
   EXPECT_TRUE(step.ok()) << step.status();
   if (!step.ok()) return false;
@@ -63,7 +65,8 @@ bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function) << ir::Print(function);
   }
   if (testing::Test::HasFailure()) return false;
-  const PipelinedOutcome outcome = RunPipelined(*step, OrdersOf(schedule, *step), expected.inputs);
+  const PipelinedOutcome outcome =
+      RunPipelined(*step, OrdersOf(plan.schedule->name, *step), expected.inputs);
   ExpectSame(outcome.outputs, expected.outputs, 1e-8);
   EXPECT_LE(outcome.disagreement, 1e-8);
   EXPECT_EQ(outcome.lost, 0);
@@ -71,8 +74,8 @@ bool ExpectSameStep(const Expected& expected, const ParallelDegrees& degrees,
   return !testing::Test::HasFailure();
 }
 
-std::vector<ParallelDegrees> AllDegrees() {
-  std::vector<ParallelDegrees> all;
+std::vector<ParallelPlan> AllDegrees() {
+  std::vector<ParallelPlan> all;
   for (const int64_t dp : {2, 3, 4}) {
     for (const int64_t hp : {1, 2}) {
       for (const int64_t pp : {1, 2}) {
@@ -90,10 +93,11 @@ TEST(Zero, EveryStageIsTheMlp) {
     ir::Function step = ir::Mlp({.layers = 4, .dim = 12, .batch = 72}).value();
     ASSERT_TRUE(transforms::AppendOptimizer(step, optimizer).value());
     const Expected expected(std::move(step));
-    for (const ParallelDegrees& degrees : AllDegrees()) {
+    for (ParallelPlan plan : AllDegrees()) {
       for (const int64_t stage : {1, 2, 3}) {
-        ASSERT_TRUE(ExpectSameStep(
-            expected, degrees, {.zero = {.stage = stage, .prefetch = degrees.microbatches - 1}}));
+        plan.zero = stage;
+        plan.prefetch = plan.microbatches - 1;
+        ASSERT_TRUE(ExpectSameStep(expected, plan));
       }
     }
   }
@@ -105,15 +109,15 @@ constexpr PlainPrices::Rates kRates[] = {
 };
 
 // By cost and by Megatron's pattern; how many could be.
-int ExpectSameModel(const Expected& expected, const std::vector<ParallelDegrees>& all) {
+int ExpectSameModel(const Expected& expected, const std::vector<ParallelPlan>& all) {
   int ran = 0;
-  for (const ParallelDegrees& degrees : all) {
+  for (ParallelPlan plan : all) {
     for (const int64_t stage : {1, 2, 3}) {
-      const ZeroOptions zero = {.stage = stage};
-      ran += ExpectSameStep(expected, degrees, {.zero = zero}) ? 1 : 0;
+      plan.zero = stage;
+      ran += ExpectSameStep(expected, plan) ? 1 : 0;
       for (const PlainPrices::Rates& rates : kRates) {
-        const PlainPrices prices(transforms::MakeMesh(degrees).value(), rates);
-        ran += ExpectSameStep(expected, degrees, {.prices = &prices, .zero = zero}) ? 1 : 0;
+        const PlainPrices prices(transforms::MakeMesh(plan).value(), rates);
+        ran += ExpectSameStep(expected, plan, {.prices = &prices}) ? 1 : 0;
         if (testing::Test::HasFailure()) return ran;
       }
     }
@@ -146,9 +150,9 @@ TEST(Zero, FurtherAxesAreTheSame) {
         "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,tied_embeddings=0"}) {
     SCOPED_TRACE(keys);
     const Expected expected(transforms::ModelStep("gpt", keys, 8));
-    ran += ExpectSameModel(expected, {{.dp = 2, .microbatches = 2, .cp = 2},
-                                      {.dp = 2, .microbatches = 2, .ep = 2},
-                                      {.pp = 2, .microbatches = 2, .cp = 2, .ep = 2},
+    ran += ExpectSameModel(expected, {{.dp = 2, .cp = 2, .microbatches = 2},
+                                      {.dp = 2, .ep = 2, .microbatches = 2},
+                                      {.pp = 2, .cp = 2, .ep = 2, .microbatches = 2},
                                       {.dp = 2, .hp = 2, .cp = 2}});
   }
   EXPECT_GT(ran, 30);
@@ -170,17 +174,18 @@ TEST(Zero, GroupsAreTheSame) {
   ir::Function step = ir::Mlp({.layers = 4, .dim = 8, .batch = 64}).value();
   ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
   const Expected expected(std::move(step));
-  for (const ParallelDegrees& degrees :
-       {ParallelDegrees{.dp = 4}, ParallelDegrees{.dp = 4, .hp = 2, .microbatches = 2},
-        ParallelDegrees{.dp = 8, .pp = 2, .microbatches = 2, .order = "dp,hp,pp"}}) {
+  for (ParallelPlan plan :
+       {ParallelPlan{.dp = 4}, ParallelPlan{.dp = 4, .hp = 2, .microbatches = 2},
+        ParallelPlan{.dp = 8, .pp = 2, .microbatches = 2, .order = "dp,hp,pp"}}) {
     for (const int64_t stage : {1, 2, 3}) {
       for (const int64_t group : {2, 4}) {
-        const SpreadOptions options = {.zero = {.stage = stage, .group = group}};
-        ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
-        const auto spread = transforms::ParallelTransform3d(expected.step, degrees, options);
+        plan.zero = stage;
+        plan.zero_group = group;
+        ASSERT_TRUE(ExpectSameStep(expected, plan));
+        const auto spread = Spread(expected.step, plan);
         EXPECT_EQ(Count(*spread, ir::OpKind::kReduceScatter), 4);
-        EXPECT_EQ(Count(*spread, ir::OpKind::kAllReduce) > 0, degrees.dp > group || degrees.hp > 1);
-        EXPECT_EQ(spread->mesh.Find("zero").has_value(), degrees.dp > group);
+        EXPECT_EQ(Count(*spread, ir::OpKind::kAllReduce) > 0, plan.dp > group || plan.hp > 1);
+        EXPECT_EQ(spread->mesh.Find("zero").has_value(), plan.dp > group);
       }
     }
   }
@@ -195,8 +200,8 @@ TEST(Zero, MasterCopiesAreTheSame) {
     const Expected expected(std::move(step));
     for (const int64_t stage : {1, 2, 3}) {
       for (const int64_t microbatches : {1, 2}) {
-        ASSERT_TRUE(ExpectSameStep(expected, {.dp = 2, .hp = 2, .microbatches = microbatches},
-                                   {.zero = {.stage = stage}}));
+        ASSERT_TRUE(ExpectSameStep(
+            expected, {.dp = 2, .hp = 2, .microbatches = microbatches, .zero = stage}));
       }
     }
   }
@@ -212,14 +217,15 @@ TEST(Zero, RandomStepsAreTheSame) {
                                         .width_unit = seed % 5 == 0 ? 3 : 12,
                                         .tied = seed % 2 == 0},
                                        seed % 7 == 0 ? "none" : "momentum"));
-    const ParallelDegrees degrees = {.dp = 2 + seed % 3,
-                                     .hp = 1 + seed / 3 % 2,
-                                     .pp = 1 + seed / 6 % 2,
-                                     .microbatches = seed % 4 == 0   ? 1
-                                                     : seed % 3 == 2 ? 3
-                                                                     : 2};
-    const ZeroOptions zero = {.stage = 1 + seed / 2 % 3, .prefetch = seed % 4};
-    ran += ExpectSameStep(expected, degrees, {.zero = zero}) ? 1 : 0;
+    const ParallelPlan plan = {.dp = 2 + seed % 3,
+                               .hp = 1 + seed / 3 % 2,
+                               .pp = 1 + seed / 6 % 2,
+                               .microbatches = seed % 4 == 0   ? 1
+                                               : seed % 3 == 2 ? 3
+                                                               : 2,
+                               .zero = 1 + seed / 2 % 3,
+                               .prefetch = seed % 4};
+    ran += ExpectSameStep(expected, plan) ? 1 : 0;
     if (HasFailure()) FAIL() << ir::Print(expected.step);
   }
   EXPECT_GT(ran, 100);
@@ -234,22 +240,26 @@ TEST(Zero, EveryScheduleIsTheSame) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
       const int64_t pp = two_way ? 2 : 1 + seed % 3;
       const int64_t chunks = schedule->chunks == 0 ? 2 : schedule->chunks;
-      const ParallelDegrees degrees = {
-          .dp = 2, .hp = 1 + seed / 3 % 2, .pp = pp, .microbatches = pp * (2 + seed % 3)};
+      const ParallelPlan plan = {
+          .dp = 2,
+          .hp = 1 + seed / 3 % 2,
+          .pp = pp,
+          .microbatches = pp * (2 + seed % 3),
+          .schedule = transforms::ScheduleChoice::Parse(schedule->name).value(),
+          .zero = 1 + seed % 3};
       SCOPED_TRACE(absl::StrCat("seed=", seed, " chunks=", chunks, " ", schedule->name));
       ir::Function step = RandomStep({.seed = seed,
                                       .layers = static_cast<int>(pp * chunks * (1 + seed % 2)),
-                                      .batch = 2 * degrees.microbatches,
+                                      .batch = 2 * plan.microbatches,
                                       .width_unit = 4,
                                       .tied = seed % 5 == 0},
                                      "momentum");
       const bool split = seed % 4 != 0;
       if (split) transforms::SplitBackward(step).value();
-      const SpreadOptions options = {.stages = {.split_backward = split,
-                                                .chunks = static_cast<int32_t>(chunks),
-                                                .placement = schedule->placement},
-                                     .zero = {.stage = 1 + seed % 3}};
-      ASSERT_TRUE(ExpectSameStep(Expected(std::move(step)), degrees, options, schedule->name));
+      ASSERT_TRUE(ExpectSameStep(Expected(std::move(step)), plan,
+                                 {.chunks = static_cast<int32_t>(chunks),
+                                  .placement = schedule->placement,
+                                  .split_backward = split}));
     }
   }
 }
@@ -259,13 +269,11 @@ TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
   const Expected expected(
       transforms::ModelStep("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0", 8));
   for (const char* text : {"selective", "full", "every:2"}) {
-    for (const ParallelDegrees& degrees :
-         {ParallelDegrees{.dp = 2, .microbatches = 2},
-          ParallelDegrees{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
-      SCOPED_TRACE(text);
-      SpreadOptions options = {.zero = {.stage = 3}};
+    for (ParallelPlan plan :
+         {ParallelPlan{.dp = 2, .microbatches = 2, .zero = 3},
+          ParallelPlan{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2, .zero = 3}}) {
       const auto gathers = [&] {
-        const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
+        const auto step = Spread(expected.step, plan);
         int64_t count = 0;
         for (const transforms::PipelineStage& stage : step->stages) {
           const ir::Function& backward = stage.backward.function;
@@ -279,8 +287,8 @@ TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
         return count;
       };
       const int64_t before = gathers();
-      options.recompute = transforms::ParseRecomputePolicy(text).value();
-      ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
+      plan.recompute = transforms::ParseRecomputePolicy(text).value();
+      ASSERT_TRUE(ExpectSameStep(expected, plan));
       // Biases are read by forward alone.
       EXPECT_GE(gathers(), before);
       EXPECT_LE(gathers(), static_cast<int64_t>(expected.step.inputs().size()));
@@ -292,11 +300,10 @@ TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
 TEST(Zero, TiedEmbeddingsAreScattered) {
   const Expected expected(
       transforms::ModelStep("gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8", 8));
-  const ParallelDegrees degrees = {.dp = 2, .pp = 2, .microbatches = 2};
   for (const int64_t stage : {1, 2, 3}) {
-    const SpreadOptions options = {.zero = {.stage = stage}};
-    ASSERT_TRUE(ExpectSameStep(expected, degrees, options));
-    const auto step = transforms::ParallelTransform3d(expected.step, degrees, options);
+    const ParallelPlan plan = {.dp = 2, .pp = 2, .microbatches = 2, .zero = stage};
+    ASSERT_TRUE(ExpectSameStep(expected, plan));
+    const auto step = Spread(expected.step, plan);
     int sent = 0;
     for (const transforms::PipelineStage& of : step->stages) {
       for (const ir::OpId op : of.update.function.order()) {
@@ -311,4 +318,5 @@ TEST(Zero, TiedEmbeddingsAreScattered) {
 }
 
 }  // namespace
+}  // namespace zero_test_cc
 }  // namespace orrery::semantics

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 
 namespace orrery::tidy {
+namespace includes_cc {
 namespace {
 
 std::string ParentOf(absl::string_view path) {
@@ -46,7 +47,24 @@ void AddLinked(const std::map<std::string, const FolderTarget*>& by_name, const 
   for (const std::string& link : target->second->links) AddLinked(by_name, link, linked);
 }
 
+// The words of each call of `function` in the text of a CMakeLists.txt.
+std::vector<std::vector<std::string>> CallsOf(absl::string_view function, absl::string_view cmake) {
+  std::string code;
+  for (const absl::string_view line : absl::StrSplit(cmake, '\n')) {
+    absl::StrAppend(&code, line.substr(0, line.find('#')), " ");
+  }
+  const std::string call = absl::StrCat(function, "(");
+  std::vector<std::vector<std::string>> calls;
+  for (size_t at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
+    const size_t begin = at + call.size();
+    calls.push_back(absl::StrSplit(code.substr(begin, code.find(')', begin) - begin), ' ',
+                                   absl::SkipWhitespace()));
+  }
+  return calls;
+}
+
 }  // namespace
+}  // namespace includes_cc
 
 std::vector<std::string> Includes(absl::string_view text) {
   std::vector<std::string> paths;
@@ -88,22 +106,14 @@ std::vector<std::string> FindCycle(const Graph& graph) {
   std::map<std::string, bool> left;  // of the nodes seen: whether the search is done with them
   for (const auto& [node, edges] : graph) {
     std::vector<std::string> stack;
-    if (Visit(graph, node, left, stack)) return stack;
+    if (includes_cc::Visit(graph, node, left, stack)) return stack;
   }
   return {};
 }
 
 std::vector<FolderTarget> ParseFolderTargets(absl::string_view cmake) {
-  std::string code;
-  for (const absl::string_view line : absl::StrSplit(cmake, '\n')) {
-    absl::StrAppend(&code, line.substr(0, line.find('#')), " ");
-  }
-  const std::string call = "orrery_add_folder(";
   std::vector<FolderTarget> targets;
-  for (size_t at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
-    const size_t begin = at + call.size();
-    const std::vector<std::string> words = absl::StrSplit(
-        code.substr(begin, code.find(')', begin) - begin), ' ', absl::SkipWhitespace());
+  for (const auto& words : includes_cc::CallsOf("orrery_add_folder", cmake)) {
     if (words.empty()) continue;
     FolderTarget target = {.name = words[0], .links = {}, .test_links = {}};
     std::set<std::string>* list = nullptr;
@@ -113,8 +123,10 @@ std::vector<FolderTarget> ParseFolderTargets(absl::string_view cmake) {
         list = &target.links;
       else if (word == "TEST_DEPS")
         list = &target.test_links;
-      else if (word == "SOURCES" || word == "TEST_SOURCES")
+      else if (word == "SOURCES" || word == "TEST_SOURCES" || word == "REGISTRY")
         list = nullptr;
+      else if (word == "FOR_TESTS")
+        target.for_tests = true;
       else if (list != nullptr && absl::ConsumePrefix(&name, "orrery::"))
         list->emplace(name);
     }
@@ -123,8 +135,22 @@ std::vector<FolderTarget> ParseFolderTargets(absl::string_view cmake) {
   return targets;
 }
 
+std::set<std::string> ParseProgramLinks(absl::string_view cmake) {
+  std::set<std::string> links;
+  for (const auto& words : includes_cc::CallsOf("target_link_libraries", cmake)) {
+    for (const std::string& word : words) {
+      absl::string_view name = word;
+      if (absl::ConsumePrefix(&name, "orrery::") || absl::ConsumePrefix(&name, "orrery_")) {
+        links.emplace(name);
+      }
+    }
+  }
+  return links;
+}
+
 std::string FolderOf(absl::string_view path, const FolderTargets& targets) {
-  for (std::string folder = ParentOf(path); !folder.empty(); folder = ParentOf(folder)) {
+  for (std::string folder = includes_cc::ParentOf(path); !folder.empty();
+       folder = includes_cc::ParentOf(folder)) {
     if (targets.count(folder) > 0) return folder;
   }
   return "";
@@ -140,9 +166,10 @@ std::vector<std::string> UpwardIncludes(const std::vector<Source>& sources,
     if (folder.empty()) continue;
     const FolderTarget& target = targets.at(folder);
     std::set<std::string> linked;
-    AddLinked(by_name, target.name, linked);
+    includes_cc::AddLinked(by_name, target.name, linked);
     if (IsTest(source.path)) {
-      for (const std::string& link : target.test_links) AddLinked(by_name, link, linked);
+      for (const std::string& link : target.test_links)
+        includes_cc::AddLinked(by_name, link, linked);
     }
     for (const std::string& path : Includes(source.text)) {
       const std::string other = FolderOf(path, targets);

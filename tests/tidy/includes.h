@@ -34,10 +34,15 @@ struct FolderTarget {
   std::string name;             // "ir"
   std::set<std::string> links;  // targets of other folders, without "orrery::"
   std::set<std::string> test_links;
+  bool for_tests = false;  // FOR_TESTS: no program links it
 };
 
 /// The calls in the text of a CMakeLists.txt.
 std::vector<FolderTarget> ParseFolderTargets(absl::string_view cmake);
+
+/// The folders that the calls of target_link_libraries in the text of a CMakeLists.txt name, as
+/// "orrery::ir" or as "orrery_ir".
+std::set<std::string> ParseProgramLinks(absl::string_view cmake);
 
 /// All folders by the path of their CMakeLists.txt: "transforms/schedules".
 using FolderTargets = std::map<std::string, FolderTarget>;

@@ -4,6 +4,7 @@
 #include "gtest/gtest.h"
 
 namespace orrery::tidy {
+namespace includes_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -54,6 +55,30 @@ TEST(ParseFolderTargets, ReadsTheCall) {
   EXPECT_THAT(targets[0].test_links, ElementsAre("other"));
 }
 
+TEST(ParseFolderTargets, KnowsFoldersForTests) {
+  const auto targets = ParseFolderTargets(
+      "orrery_add_folder(a FOR_TESTS\n  DEPS orrery::b REGISTRY "
+      "orrery::c)\norrery_add_folder(b)\n");
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_TRUE(targets[0].for_tests);
+  EXPECT_THAT(targets[0].links, ElementsAre("b"));
+  EXPECT_FALSE(targets[1].for_tests);
+}
+
+TEST(ParseProgramLinks, TakesBothSpellings) {
+  EXPECT_THAT(ParseProgramLinks("add_library(orrery::x)\ntarget_link_libraries(${name} PRIVATE\n"
+                                "  orrery_ir orrery::tools absl::span)\n"),
+              ElementsAre("ir", "tools"));
+}
+
+TEST(FolderGraph, TellsRoomsFromTheirHouse) {
+  const std::vector<Source> sources = {{"ir/a.cc", "#include \"ir/text/b.h\"\n"},
+                                       {"ir/text/b.h", "#include \"ir/c.h\"\n"}};
+  EXPECT_THAT(FindCycle(FolderGraph(sources, {"ir"})), IsEmpty());
+  EXPECT_THAT(FindCycle(FolderGraph(sources, {"ir", "ir/text"})),
+              ElementsAre("ir", "ir/text", "ir"));
+}
+
 TEST(FolderOf, IsTheInnermost) {
   EXPECT_EQ(FolderOf("ir/parts/x/a.h", Targets()), "ir/parts");
   EXPECT_EQ(FolderOf("ir/models/a.h", Targets()), "ir");
@@ -73,4 +98,5 @@ TEST(UpwardIncludes, AreThoseThatAreNotLinked) {
 }
 
 }  // namespace
+}  // namespace includes_test_cc
 }  // namespace orrery::tidy

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 
 namespace orrery::tidy {
+namespace scan_cc {
 namespace {
 
 enum class Layer : uint8_t { kCode, kComment, kText, kPreprocessor };
@@ -102,18 +103,19 @@ std::string GuardOf(absl::string_view path) {
 }
 
 }  // namespace
+}  // namespace scan_cc
 
 std::string BlankNonCode(absl::string_view text) {
-  const std::vector<Layer> layers = Layers(text);
+  const std::vector<scan_cc::Layer> layers = scan_cc::Layers(text);
   std::string code(text);
   for (size_t i = 0; i < code.size(); ++i) {
-    if (layers[i] != Layer::kCode && code[i] != '\n') code[i] = ' ';
+    if (layers[i] != scan_cc::Layer::kCode && code[i] != '\n') code[i] = ' ';
   }
   return code;
 }
 
 LineCounts CountLines(absl::string_view text) {
-  const std::vector<Layer> layers = Layers(text);
+  const std::vector<scan_cc::Layer> layers = scan_cc::Layers(text);
   LineCounts counts;
   bool code = false, comment = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -123,7 +125,7 @@ LineCounts CountLines(absl::string_view text) {
       ++counts.total;
       code = comment = false;
     } else if (!absl::ascii_isspace(static_cast<unsigned char>(text[i]))) {
-      (layers[i] == Layer::kComment ? comment : code) = true;
+      (layers[i] == scan_cc::Layer::kComment ? comment : code) = true;
     }
   }
   return counts;
@@ -140,7 +142,7 @@ std::vector<FunctionSpan> FindFunctions(absl::string_view text) {
     std::string& head = heads.back();
     if (c == '\n') ++line;
     if (c == '{') {
-      if (body_depth == 0 && OpensFunction(head)) {
+      if (body_depth == 0 && scan_cc::OpensFunction(head)) {
         body_depth = heads.size();
         function = {
             .head = std::string(absl::StripAsciiWhitespace(head)), .line = head_line, .lines = 0};
@@ -185,7 +187,7 @@ std::vector<std::string> TextFaults(const Source& source) {
   }
   if (!absl::EndsWith(source.text, "\n")) fault(lines.size(), "no line end");
   if (absl::EndsWith(source.path, ".h")) {
-    const std::string guard = GuardOf(source.path);
+    const std::string guard = scan_cc::GuardOf(source.path);
     const bool guarded = lines.size() > 2 && lines[0] == absl::StrCat("#ifndef ", guard) &&
                          lines[1] == absl::StrCat("#define ", guard);
     if (!guarded) fault(1, absl::StrCat("wanted the guard ", guard));

@@ -10,6 +10,7 @@
 // The checker itself, on small good and bad snippets.
 
 namespace orrery::tidy {
+namespace scan_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -97,4 +98,5 @@ TEST(IsTest, GoesByName) {
 }
 
 }  // namespace
+}  // namespace scan_test_cc
 }  // namespace orrery::tidy

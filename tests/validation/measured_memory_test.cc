@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/measured_steps.h"
-#include "tools/step_errors.h"
-#include "tools/step_setup.h"
+#include "tools/validation/measured_steps.h"
+#include "tools/validation/step_errors.h"
+#include "tools/validation/step_setup.h"
 
 // Predicted peaks beside measured ones: docs/validation_memory.md. Rows marked for calibration.
 
 namespace orrery::tools {
+namespace measured_memory_test_cc {
 namespace {
 
 const std::vector<PredictedStep>& Predicted() {
@@ -103,4 +104,5 @@ TEST(MeasuredMemory, OfPaddedShardsLiesBetween) {
 }
 
 }  // namespace
+}  // namespace measured_memory_test_cc
 }  // namespace orrery::tools

@@ -1,9 +1,10 @@
-#include "tools/measured_steps.h"
+#include "tools/validation/measured_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace orrery::tools {
+namespace measured_steps_test_cc {
 namespace {
 
 using testing::HasSubstr;
@@ -100,4 +101,5 @@ TEST(MeasuredSteps, OfAFolderComeByName) {
 }
 
 }  // namespace
+}  // namespace measured_steps_test_cc
 }  // namespace orrery::tools

@@ -1,4 +1,4 @@
-#include "lowering/stack_memory.h"
+#include "lowering/blocks/stack_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,20 +7,23 @@
 
 #include "search/evaluate.h"
 #include "tools/flags.h"
-#include "tools/software_stack.h"
+#include "tools/validation/software_stack.h"
+#include "transforms/plan/plan_text.h"
 
 // What software holds beside a step, in the peaks of ranks.
 
 namespace orrery::tools {
+namespace stack_memory_test_cc {
 namespace {
 
 using lowering::StackMemory;
 using simulator::MemoryKind;
+using transforms::ParallelPlan;
 
 constexpr int64_t kBatch = 8, kSequence = 32, kVocabulary = 256;
 constexpr double kMuch = 1000;  // more than a layer takes for each of its elements
 
-simulator::MemoryUse PeakOf(const StackMemory& memory, const search::Candidate& candidate) {
+simulator::MemoryUse PeakOf(const StackMemory& memory, const ParallelPlan& plan) {
   ModelFlags flags;
   flags.model = "gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256,tied_embeddings=0,bias=0";
   flags.batch_size = kBatch;
@@ -29,7 +32,7 @@ simulator::MemoryUse PeakOf(const StackMemory& memory, const search::Candidate& 
   flags.memory_limit = "none";
   search::Setting setting = MakeSetting(flags).value();
   setting.lowering.stack_memory = memory;
-  const search::Run run = search::Play(setting, candidate).value();
+  const search::Run run = search::Play(setting, plan).value();
   simulator::MemoryUse peak;
   for (int32_t r = 0; r < run.program.rank_count(); ++r) {
     const simulator::MemoryUse& use = run.report.ranks[simulator::RankClassId(r)].memory;
@@ -38,27 +41,25 @@ simulator::MemoryUse PeakOf(const StackMemory& memory, const search::Candidate& 
   return peak;
 }
 
-int64_t Difference(const StackMemory& more, const StackMemory& less,
-                   const search::Candidate& candidate) {
-  return (PeakOf(more, candidate).total - PeakOf(less, candidate).total).count();
+int64_t Difference(const StackMemory& more, const StackMemory& less, const ParallelPlan& plan) {
+  return (PeakOf(more, plan).total - PeakOf(less, plan).total).count();
 }
 
-int64_t ParametersOf(const search::Candidate& candidate) {
-  return PeakOf({}, candidate).of(MemoryKind::kParameters).count() / 2;
+int64_t ParametersOf(const ParallelPlan& plan) {
+  return PeakOf({}, plan).of(MemoryKind::kParameters).count() / 2;
 }
 
 TEST(StackMemory, GradientsAreForEachParameterOfARank) {
-  for (const search::Candidate& candidate :
-       {search::Candidate{}, search::Candidate{.dp = 2}, search::Candidate{.pp = 2},
-        search::Candidate{.dp = 2, .zero = 3}}) {
-    const int64_t parameters = ParametersOf(candidate);
+  for (const ParallelPlan& plan : {ParallelPlan{}, ParallelPlan{.dp = 2}, ParallelPlan{.pp = 2},
+                                   ParallelPlan{.dp = 2, .zero = 3}}) {
+    const int64_t parameters = ParametersOf(plan);
     ASSERT_GT(parameters, 0);
-    EXPECT_EQ(Difference({.gradient = 2}, {}, candidate), 2 * parameters) << ToString(candidate);
-    EXPECT_EQ((PeakOf({.gradient = 2}, candidate).of(MemoryKind::kGradients) -
-               PeakOf({}, candidate).of(MemoryKind::kGradients))
+    EXPECT_EQ(Difference({.gradient = 2}, {}, plan), 2 * parameters) << ToString(plan);
+    EXPECT_EQ((PeakOf({.gradient = 2}, plan).of(MemoryKind::kGradients) -
+               PeakOf({}, plan).of(MemoryKind::kGradients))
                   .count(),
               2 * parameters)
-        << ToString(candidate);
+        << ToString(plan);
   }
 }
 
@@ -96,4 +97,5 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
 }
 
 }  // namespace
+}  // namespace stack_memory_test_cc
 }  // namespace orrery::tools

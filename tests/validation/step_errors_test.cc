@@ -1,4 +1,4 @@
-#include "tools/step_errors.h"
+#include "tools/validation/step_errors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 namespace orrery::tools {
+namespace step_errors_test_cc {
 namespace {
 
 MeasuredStep Step(const std::string& id, const std::string& split, double seconds, double bytes) {
@@ -101,4 +102,5 @@ TEST(StepErrors, AsJson) {
 }
 
 }  // namespace
+}  // namespace step_errors_test_cc
 }  // namespace orrery::tools

@@ -1,4 +1,4 @@
-#include "tools/step_setup.h"
+#include "tools/validation/step_setup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/plan/plan_text.h"
 
 // What a row asks of the simulator, as text.
 
 namespace orrery::tools {
+namespace step_setup_test_cc {
 namespace {
 
 using testing::AllOf;
@@ -37,9 +39,8 @@ std::string Show(const MeasuredStep& row) {
   if (!setup.ok()) return absl::StrCat("skipped: ", setup.status().message());
   const ModelFlags& flags = setup->flags;
   return absl::StrCat(flags.model, " --batch-size ", flags.batch_size, " --dtype ", flags.dtype,
-                      " --cluster ", flags.cluster, " ", ToString(setup->candidate), " --stack ",
-                      setup->stack, " --layers-per-stage ", flags.stages.layers_per_stage,
-                      " --memory-overhead ", flags.memory_overhead);
+                      " --cluster ", flags.cluster, " ", ToString(setup->plan), " --stack ",
+                      setup->stack, " --memory-overhead ", flags.memory_overhead);
 }
 
 TEST(StepSetup, OfAPipeline) {
@@ -47,7 +48,7 @@ TEST(StepSetup, OfAPipeline) {
             "gpt:layers=22,hidden=2304,heads=24,seq=1024,vocab=50304,flash=0,dropout=0.1 "
             "--batch-size 144 --dtype fp16 --cluster dgx-a100:1 "
             "--dp 1 --hp 1 --pp 8 --micro-batches 24 --schedule 1f1b "
-            "--stack megatron --layers-per-stage 2,3,3,3,3,3,3,2 --memory-overhead none");
+            "--layers-per-stage 2,3,3,3,3,3,3,2 --stack megatron --memory-overhead none");
 }
 
 TEST(StepSetup, OfShards) {
@@ -75,7 +76,7 @@ TEST(StepSetup, OfShards) {
             "gpt:layers=32,hidden=4096,heads=32,seq=8192,vocab=128256,flash=1,kv_heads=8,ffn=14336,"
             "mlp=swiglu --batch-size 16 --dtype fp8-mixed --cluster h100-torchtitan:1 "
             "--dp 8 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3 --recompute full "
-            "--stack torchtitan --layers-per-stage  --memory-overhead fragmentation=0.05");
+            "--stack torchtitan --memory-overhead fragmentation=0.05");
 }
 
 TEST(StepSetup, SchedulesByTheirNames) {
@@ -94,8 +95,8 @@ TEST(StepSetup, SchedulesByTheirNames) {
     row.schedule = c.said;
     const auto setup = SetupOf(row);
     ASSERT_TRUE(setup.ok()) << c.said << ": " << setup.status();
-    EXPECT_EQ(setup->candidate.schedule, c.name) << c.said;
-    EXPECT_EQ(setup->candidate.chunks, c.chunks) << c.said;
+    EXPECT_EQ(setup->plan.schedule.name(), c.name) << c.said;
+    EXPECT_EQ(setup->plan.chunks, c.chunks) << c.said;
   }
 }
 
@@ -130,11 +131,13 @@ TEST(StepSetup, PinsMegatronsPattern) {
     row.sequence_parallel = sequence;
     const auto setup = SetupOf(row);
     ASSERT_TRUE(setup.ok()) << setup.status();
-    const std::string pins = absl::StrCat(setup->flags.shard.front(), setup->flags.shard.back());
+    const std::string pins =
+        absl::StrCat(ToString(setup->plan.pins.front()), ToString(setup->plan.pins.back()));
     EXPECT_THAT(
         pins, AllOf(HasSubstr("wte\\.weight$=hp@0"), HasSubstr(sequence ? "=hp@1" : "=hp@whole")));
   }
 }
 
 }  // namespace
+}  // namespace step_setup_test_cc
 }  // namespace orrery::tools

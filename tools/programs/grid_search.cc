@@ -10,14 +10,12 @@
 #include "absl/strings/str_format.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
-#include "search/slices.h"
 #include "search/space.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "transforms/offload.h"
-#include "transforms/recompute.h"
-#include "transforms/slices.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/slices/slices.h"
 
 // Plays every configuration and ranks them.
 
@@ -28,41 +26,12 @@ namespace po = boost::program_options;
 
 struct Flags {
   ModelFlags model;
-  std::string dp, hp, pp, cp, ep, microbatches, schedule, slices, chunks, zero, recompute, offload;
+  PlanFlags axes;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
   bool progress = false;
 };
-
-absl::StatusOr<search::Space> MakeSpace(const Flags& flags) {
-  search::Space space;
-  ORRERY_ASSIGN_OR_RETURN(space.dp, ParseList("dp", flags.dp));
-  ORRERY_ASSIGN_OR_RETURN(space.hp, ParseList("hp", flags.hp));
-  ORRERY_ASSIGN_OR_RETURN(space.pp, ParseList("pp", flags.pp));
-  ORRERY_ASSIGN_OR_RETURN(space.cp, ParseList("cp", flags.cp.empty() ? "1" : flags.cp));
-  ORRERY_ASSIGN_OR_RETURN(space.ep, ParseList("ep", flags.ep.empty() ? "1" : flags.ep));
-  ORRERY_ASSIGN_OR_RETURN(space.microbatches, ParseList("micro-batches", flags.microbatches));
-  const std::string schedules = !flags.schedule.empty() ? flags.schedule
-                                : flags.model.distir()  ? "distir"
-                                                        : "1f1b";
-  ORRERY_ASSIGN_OR_RETURN(space.schedules, ParseSchedules(schedules));
-  if (!flags.chunks.empty()) {
-    ORRERY_ASSIGN_OR_RETURN(space.chunks, ParseList("chunks", flags.chunks));
-  }
-  ORRERY_ASSIGN_OR_RETURN(
-      space.recompute,
-      Annotated(transforms::ParseRecomputeList(flags.recompute.empty() ? "none" : flags.recompute),
-                "--recompute"));
-  ORRERY_ASSIGN_OR_RETURN(
-      space.offload,
-      Annotated(transforms::ParseOffloadList(flags.offload.empty() ? "none" : flags.offload),
-                "--offload"));
-  ORRERY_ASSIGN_OR_RETURN(space.zero, ParseZero(flags.zero.empty() ? "0" : flags.zero));
-  ORRERY_RETURN_IF_ERROR(CheckZeroFlags(flags.model, space.zero));
-  space.distir_microbatches = flags.model.distir();
-  return space;
-}
 
 // A line on standard error that says how far the search is, at most ten times a second.
 class Progress {
@@ -86,7 +55,7 @@ class Progress {
 absl::Status WriteBestTrace(const search::Setting& setting,
                             const std::vector<search::Result>& results, const std::string& path) {
   const std::vector<const search::Result*> ranked = search::Ranked(results);
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, ranked.front()->candidate));
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, ranked.front()->plan));
   return WriteTrace(run, path);
 }
 
@@ -95,19 +64,19 @@ absl::Status Search(const Flags& flags) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(search::Space space, MakeSpace(flags));
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
-  ORRERY_ASSIGN_OR_RETURN(setting.slices,
-                          Annotated(search::ReadSlices(flags.slices, space.schedules), "--slices"));
-  space.sequence = transforms::SequenceLength(setting.step);
-  space.slices = std::ssize(setting.slices.rows);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates,
-                          search::Enumerate(space, setting.cluster.size(), setting.batch_size));
+  ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, {}));
+  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  const search::SpaceSize size = {.devices = setting.cluster.size(),
+                                  .batch_size = setting.batch_size,
+                                  .sequence = transforms::SequenceLength(setting.step)};
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
+                          search::Enumerate(space, size));
+  ORRERY_RETURN_IF_ERROR(AtBorder(search::CheckListed(space, setting.base, plans)));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
-  Progress progress(candidates.size(), flags.progress || isatty(STDERR_FILENO) != 0);
+  Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(
       const std::vector<search::Result> results,
-      search::RunSearch(setting, candidates, flags.threads > 0 ? flags.threads : cores,
+      search::RunSearch(setting, plans, flags.threads > 0 ? flags.threads : cores,
                         [&](size_t done) { progress(done); }));
   std::cout << search::ResultsTable(setting, results, flags.top);
   if (!flags.csv.empty()) {
@@ -122,10 +91,7 @@ absl::Status Search(const Flags& flags) {
     return absl::FailedPreconditionError("no candidate is feasible");
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));
-  const search::Candidate& best = ranked.front()->candidate;
-  const bool sliced = !flags.slices.empty() && search::SlicesSequence(best.schedule);
-  std::cout << "\nbest: " << search::ToString(best)
-            << (sliced ? absl::StrCat(" --slices ", flags.slices) : "") << "\n";
+  std::cout << "\nbest: " << transforms::ToString(ranked.front()->plan, setting.base) << "\n";
   return absl::OkStatus();
 }
 
@@ -137,29 +103,13 @@ int Main(int argc, char** argv) {
       .example =
           "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
           "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
-      .options = po::options_description("Flags")};
+      .options = po::options_description("Flags"),
+      .searches = true};
   AddModelFlags(spec.options, flags.model);
-  spec.options.add_options()("dp", po::value(&flags.dp),
-                             "data-parallel degrees, as in 1,2,4 [all that divide]")(
-      "hp", po::value(&flags.hp), "horizontal (tensor) parallel degrees [all that divide]")(
-      "pp", po::value(&flags.pp), "pipeline stages [all that divide]")(
-      "cp", po::value(&flags.cp), "context-parallel degrees [1]")("ep", po::value(&flags.ep),
-                                                                  "expert-parallel degrees [1]")(
-      "micro-batches", po::value(&flags.microbatches),
-      "microbatches of a data-parallel replica, or slices of the sequence [all that divide]")(
-      "schedule", po::value(&flags.schedule),
-      "pipeline schedules; `schedule --list` names all [1f1b]")(
-      "slices", po::value(&flags.slices),
-      "of terapipe, how long slices are: equal, balanced, or as in 1024,640,384 [equal]")(
-      "chunks", po::value(&flags.chunks),
-      "stages that a rank holds, of schedules that leave it open [2]")(
-      "recompute", po::value(&flags.recompute),
-      "what backward computes again: none,selective,full,every:K,match:REGEX [none]")(
-      "offload", po::value(&flags.offload),
-      "what the host keeps: none,optimizer,activations,optimizer+activations [none]")(
-      "zero", po::value(&flags.zero), "stages of ZeRO, as in 0,1,2,3 [0]")(
-      "threads", po::value(&flags.threads), "threads to search with [one a core]")(
-      "top", po::value(&flags.top), "candidates to print [10]")(
+  AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
+  spec.options.add_options()("threads", po::value(&flags.threads),
+                             "threads to search with [one a core]")("top", po::value(&flags.top),
+                                                                    "candidates to print [10]")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.json), "the same as JSON")(
       "trace", po::value(&flags.trace),

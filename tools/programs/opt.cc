@@ -5,13 +5,13 @@
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
 #include "importer/builtin_models.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "transforms/fp8_mixed.h"
 #include "transforms/parallel.h"
-#include "transforms/pass.h"
+#include "transforms/pass_registry.h"
+#include "transforms/training/fp8_mixed.h"
 
 // Runs passes over the IR and prints it.
 
@@ -30,11 +30,9 @@ struct Flags {
   bool summary = false;
   bool json = false;
   bool step = false;
-  transforms::ParallelDegrees degrees;
-  transforms::ZeroOptions zero;
+  PlanFlags axes;
   bool stages = false;
-  std::string recompute = "none", offload = "none";
-  int64_t offload_prefetch = 1;
+  bool list_stages = false;
 };
 
 void ListPasses() {
@@ -44,38 +42,54 @@ void ListPasses() {
   }
 }
 
-absl::Status PrintStages(const Flags& flags, const ir::Function& function) {
-  transforms::SpreadOptions options = {.zero = flags.zero, .fp8_mixed = flags.model.fp8_mixed()};
-  ORRERY_ASSIGN_OR_RETURN(
-      options.recompute,
-      Annotated(transforms::ParseRecomputePolicy(flags.recompute), "--recompute"));
-  ORRERY_ASSIGN_OR_RETURN(options.stages.choice,
-                          MakeStageChoice(flags.model.stages, transforms::StagesBy::kFlops));
-  ORRERY_ASSIGN_OR_RETURN(options.offload,
-                          Annotated(transforms::ParseOffloadPolicy(flags.offload), "--offload"));
-  options.offload.prefetch = std::max<int64_t>(0, flags.offload_prefetch);
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, flags.degrees, options));
-  for (const ir::Function& stage : step.Functions()) {
-    if (flags.verify_each) ORRERY_RETURN_IF_ERROR(ir::Verify(stage));
+// Without a cluster there are no prices: layers are divided by their flops.
+transforms::ParallelPlan Unpriced() {
+  transforms::ParallelPlan plan;
+  plan.stages_by = transforms::StagesBy::kFlops;
+  return plan;
+}
+
+void ListStages() {
+  for (const transforms::StepStage& stage : transforms::AllStepStages()) {
+    std::cout << absl::StrFormat("%-20s %s\n", stage.name, stage.summary);
   }
-  std::cout << ir::Print(step.Functions());
+}
+
+absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& plan,
+                         const ir::Function& function) {
+  const transforms::PlanContext context = {.fp8_mixed = flags.model.fp8_mixed()};
+  absl::Status verified;
+  const auto observe = [&](const transforms::StepStage& stage, const transforms::StepWork& work) {
+    const std::vector<ir::Function> functions = work.Functions();
+    for (const ir::Function& each : functions) {
+      if (flags.verify_each && verified.ok()) {
+        verified = Annotate(ir::Verify(each), absl::StrCat("after ", stage.name));
+      }
+    }
+    if (!flags.print_after_all) return;
+    std::cout << "// after " << stage.name << "\n" << ir::Print(functions) << "\n";
+  };
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
+                          transforms::ParallelTransform3d(function, plan, context, observe));
+  ORRERY_RETURN_IF_ERROR(verified);
+  if (!flags.print_after_all) std::cout << ir::Print(step.Functions());
   return absl::OkStatus();
 }
 
-bool Spreads(const Flags& flags) {
-  return flags.stages || flags.degrees.ranks() > 1 || flags.degrees.microbatches > 1 ||
-         flags.recompute != "none" || flags.offload != "none";
+bool Spreads(const Flags& flags, const transforms::ParallelPlan& plan) {
+  return flags.stages || plan.ranks() > 1 || plan.microbatches > 1 ||
+         !(plan.recompute == transforms::RecomputePolicy{}) ||
+         !(plan.offload == transforms::OffloadPolicy{});
 }
 
 // Whether the training step is asked for, not the function as it stands in the file. Passes say
 // themselves what they want, and IR text is taken as it is where it is spread.
-bool WantsStep(const Flags& flags) {
+bool WantsStep(const Flags& flags, const transforms::ParallelPlan& plan) {
   const ModelFlags& model = flags.model;
   const bool asks = flags.step || flags.summary || !model.loss.kind.empty() ||
                     !model.loss.output.empty() || !model.optimizer.empty() || model.no_simplify;
   const bool is_text = absl::EndsWith(model.model, ".orr");
-  return flags.passes.empty() && (asks || (Spreads(flags) && !is_text));
+  return flags.passes.empty() && (asks || (Spreads(flags, plan) && !is_text));
 }
 
 absl::Status PrintSummary(const Flags& flags, const ir::Function& function) {
@@ -90,6 +104,10 @@ absl::Status Optimize(const Flags& flags) {
     ListPasses();
     return absl::OkStatus();
   }
+  if (flags.list_stages) {
+    ListStages();
+    return absl::OkStatus();
+  }
   if (flags.list_models) {
     std::cout << importer::DescribeBuiltinModels();
     return absl::OkStatus();
@@ -97,11 +115,9 @@ absl::Status Optimize(const Flags& flags) {
   if (flags.model.model.empty()) {
     return absl::InvalidArgumentError("no input; wanted FILE.onnx, FILE.orr or a built-in model");
   }
-  ORRERY_RETURN_IF_ERROR(transforms::MakeMesh(flags.degrees).status());
-  if (flags.degrees.microbatches < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--micro-batches ", flags.degrees.microbatches, ": wanted at least 1"));
-  }
+  ORRERY_ASSIGN_OR_RETURN(const transforms::ParallelPlan plan, ReadPlan(flags.axes, Unpriced()));
+  ORRERY_RETURN_IF_ERROR(transforms::MakeMesh(plan).status());
+  ORRERY_RETURN_IF_ERROR(CheckFlags(flags.axes, plan, Unpriced()));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<transforms::PassCall> passes,
                           transforms::ParsePasses(flags.passes));
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model));
@@ -115,10 +131,10 @@ absl::Status Optimize(const Flags& flags) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
     }
   }
-  if (WantsStep(flags)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
+  if (WantsStep(flags, plan)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   if (flags.summary) return PrintSummary(flags, function);
-  if (Spreads(flags)) return PrintStages(flags, function);
-  if (WantsStep(flags) && flags.model.fp8_mixed()) {
+  if (Spreads(flags, plan)) return PrintStages(flags, plan, function);
+  if (WantsStep(flags, plan) && flags.model.fp8_mixed()) {
     ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
   }
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
@@ -134,11 +150,12 @@ int Main(int argc, char** argv) {
                        "attach-loss,build-backward,append-optimizer{optimizer=adam}",
                    .options = po::options_description("Flags")};
   AddStepFlags(spec.options, flags.model);
-  AddStageFlags(spec.options, flags.model.stages);
   spec.options.add_options()("input", po::value(&flags.model.model),
                              "FILE.onnx, FILE.orr or a built-in model")(
       "passes", po::value(&flags.passes), "passes in the order in which to run them")(
       "list-passes", po::bool_switch(&flags.list_passes), "names all passes with their options")(
+      "list-stages", po::bool_switch(&flags.list_stages),
+      "names the stages of work that make a pipelined step, in their order")(
       "list-models", po::bool_switch(&flags.list_models),
       "names all built-in models with their keys and sources")(
       "summary", po::bool_switch(&flags.summary),
@@ -147,22 +164,13 @@ int Main(int argc, char** argv) {
       "print the training step that simulate plays; --loss, --output, --optimizer and "
       "--no-simplify "
       "imply it")("json", po::bool_switch(&flags.json), "print the summary as JSON")(
-      "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each pass")(
-      "print-after-all", po::bool_switch(&flags.print_after_all), "print the IR after each pass")(
+      "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each of these")(
+      "print-after-all", po::bool_switch(&flags.print_after_all),
+      "print the IR after each pass, and after each stage of work that spreads a step")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
       "stages", po::bool_switch(&flags.stages),
-      "print the functions of each stage, spread by the degrees below; any degree implies it")(
-      "dp", po::value(&flags.degrees.dp), "data-parallel degree [1]")(
-      "hp", po::value(&flags.degrees.hp), "horizontal (tensor) parallel degree [1]")(
-      "pp", po::value(&flags.degrees.pp), "pipeline stages [1]")(
-      "micro-batches", po::value(&flags.degrees.microbatches), "microbatches [1]")(
-      "recompute", po::value(&flags.recompute),
-      "what backward computes again, as simulate has it [none]")(
-      "offload", po::value(&flags.offload), "what the host keeps, as simulate has it [none]")(
-      "offload-prefetch", po::value(&flags.offload_prefetch), "layers copied back ahead [1]")(
-      "zero", po::value(&flags.zero.stage), "stage of ZeRO: what dp ranks share out, 0 to 3 [0]")(
-      "zero-group", po::value(&flags.zero.group), "neighbouring dp ranks that share it [all]")(
-      "prefetch", po::value(&flags.zero.prefetch), "units gathered ahead, of stage 3 [1]");
+      "print the functions of each stage, spread by the degrees below; any degree implies it");
+  AddPlanFlags(spec.options, PlanForm::kStep, Unpriced(), flags.axes);
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
 }

@@ -9,7 +9,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "tools/redistribution.h"
+#include "tools/redistribution/redistribution.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
 

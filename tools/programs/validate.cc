@@ -6,9 +6,9 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "tools/measured_steps.h"
-#include "tools/step_errors.h"
-#include "tools/step_setup.h"
+#include "tools/validation/measured_steps.h"
+#include "tools/validation/step_errors.h"
+#include "tools/validation/step_setup.h"
 
 // Predicts published measurements.
 

@@ -11,6 +11,7 @@
 #include "transforms/redistribution/dtensor_view.h"
 
 namespace orrery::redistribution {
+namespace dtensor_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -354,6 +355,7 @@ absl::Status CheckLayout(const Problem& problem, const ir::Sharding& layout,
 }
 
 }  // namespace
+}  // namespace dtensor_cc
 
 absl::Status CheckDtensor(const Problem& problem, const DtensorOptions& options) {
   if (options.devices_per_host < 1) {
@@ -369,14 +371,15 @@ absl::Status CheckDtensor(const Problem& problem, const DtensorOptions& options)
           absl::StrCat("dtensor: a dimension of ", dim, "; wanted a tensor of at most 2^60 bytes"));
     }
   }
-  if (auto status = CheckLayout(problem, problem.from, "source"); !status.ok()) return status;
-  return CheckLayout(problem, problem.to, "target");
+  if (auto status = dtensor_cc::CheckLayout(problem, problem.from, "source"); !status.ok())
+    return status;
+  return dtensor_cc::CheckLayout(problem, problem.to, "target");
 }
 
 absl::StatusOr<std::unique_ptr<const Dialect>> MakeDtensor(const Problem& problem,
                                                            const DtensorOptions& options) {
   if (auto status = CheckDtensor(problem, options); !status.ok()) return status;
-  return std::make_unique<Dtensor>(problem, options);
+  return std::make_unique<dtensor_cc::Dtensor>(problem, options);
 }
 
 }  // namespace orrery::redistribution

@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace orrery::redistribution {
+namespace dtensor_bound_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -145,18 +146,19 @@ class Solver {
 };
 
 }  // namespace
+}  // namespace dtensor_bound_cc
 
 DtensorBound::DtensorBound(const DtensorTopology& topology, const DtensorPrices& prices,
                            const std::vector<double>& make_partial, const PackedLayout& target,
                            bool merge)
-    : goals_(GoalsOf(target, topology.axes())) {
+    : goals_(dtensor_bound_cc::GoalsOf(target, topology.axes())) {
   if (goals_.empty()) {
     least_ = {0};
     return;
   }
   const std::vector<double> nothing(make_partial.size());
   const double launch = merge ? kDtensorLaunch : 0;
-  least_ = Solver(goals_, prices, merge ? nothing : make_partial, launch).Run();
+  least_ = dtensor_bound_cc::Solver(goals_, prices, merge ? nothing : make_partial, launch).Run();
   for (double& least : least_) {
     if (least > 0) least += launch;
     // Sums are rounded in another order than along a plan; without this, a bound could be over the
@@ -169,25 +171,25 @@ double DtensorBound::operator()(const PackedLayout& layout) const {
   int32_t node = 0;
   AxisMask in_place = 0;
   for (const DtensorGoal& goal : goals_) {
-    Class c = kReplicated;
+    dtensor_bound_cc::Class c = dtensor_bound_cc::kReplicated;
     switch (layout.role(goal.axis)) {
       case AxisRole::kReplicates:
         break;
       case AxisRole::kPartial:
         c = goal.role == AxisRole::kPartial && layout.reduction(goal.axis) != goal.reduction
-                ? kElsewhere
-                : kPartial;
+                ? dtensor_bound_cc::kElsewhere
+                : dtensor_bound_cc::kPartial;
         break;
       case AxisRole::kSplits:
-        c = kSplit;
+        c = dtensor_bound_cc::kSplit;
         if (goal.role != AxisRole::kSplits) break;
         if (layout.dim(goal.axis) != goal.dim) {
-          c = kElsewhere;
+          c = dtensor_bound_cc::kElsewhere;
         } else if (layout.place(goal.axis) == goal.place &&
                    (goal.place == 0 || (in_place >> goal.outside & 1) != 0)) {
           in_place |= 1u << goal.axis;
         } else {
-          c = kStuck;
+          c = dtensor_bound_cc::kStuck;
         }
     }
     node += goal.stride * c;

@@ -9,6 +9,7 @@
 // What DTensor does, or did, without looking for the best plan.
 
 namespace orrery::redistribution {
+namespace dtensor_greedy_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -123,6 +124,7 @@ bool InMeshOrder(const ir::Sharding& layout) {
 }
 
 }  // namespace
+}  // namespace dtensor_greedy_cc
 
 absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
                                                      const DtensorOptions& options) {
@@ -130,12 +132,13 @@ absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
   if (!dialect.ok()) return dialect.status();
   for (const auto& [layout, which] :
        {std::pair{&problem.from, "source"}, {&problem.to, "target"}}) {
-    if (InMeshOrder(*layout)) continue;
+    if (dtensor_greedy_cc::InMeshOrder(*layout)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(which, ": a dimension's axes are not in the order of the mesh, as DTensor's",
                      " greedy planner wants them; try --planner optimal, as DTensor does"));
   }
-  return Priced(**dialect, PackedLayout(problem.from), Greedy(**dialect, problem).Run());
+  return Priced(**dialect, PackedLayout(problem.from),
+                dtensor_greedy_cc::Greedy(**dialect, problem).Run());
 }
 
 absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOptions& options) {
@@ -144,17 +147,18 @@ absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOp
   const PackedLayout source(problem.from), target(problem.to);
   double bytes =
       static_cast<double>(ir::ElementCount(problem.dims)) * static_cast<double>(problem.itemsize);
-  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(topology.axes()); ++axis) {
     if (source.role(axis) != AxisRole::kSplits) continue;
     bytes /= static_cast<double>(problem.mesh.size(axis));
   }
   double cost = 0;
-  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
-    const Placement from = At(source, axis), to = At(target, axis);
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(topology.axes()); ++axis) {
+    const dtensor_greedy_cc::Placement from = dtensor_greedy_cc::At(source, axis),
+                                       to = dtensor_greedy_cc::At(target, axis);
     if (from == to) continue;
-    if (!HasStep(from, to)) return kInfinity;
+    if (!dtensor_greedy_cc::HasStep(from, to)) return dtensor_greedy_cc::kInfinity;
     const DtensorRing& ring = topology.ring(axis);
-    switch (KindOf(from, to)) {
+    switch (dtensor_greedy_cc::KindOf(from, to)) {
       case StepKind::kAllGather:
         bytes *= static_cast<double>(ring.ranks);
         cost += DtensorAllGather(ring, bytes).total();

@@ -7,6 +7,7 @@
 #include "transforms/redistribution/dtensor_test_util.h"
 
 namespace orrery::redistribution {
+namespace dtensor_greedy_test_cc {
 namespace {
 
 using testing::DoubleNear;
@@ -126,4 +127,5 @@ TEST(DtensorGreedy, OfRandomProblems) {
 }
 
 }  // namespace
+}  // namespace dtensor_greedy_test_cc
 }  // namespace orrery::redistribution

@@ -8,6 +8,7 @@
 #include "transforms/redistribution/dtensor.h"
 
 namespace orrery::redistribution {
+namespace dtensor_options_cc {
 namespace {
 
 struct Option {
@@ -55,6 +56,7 @@ absl::Status Read(const Option& option, DtensorOptions& options) {
 }
 
 }  // namespace
+}  // namespace dtensor_options_cc
 
 absl::StatusOr<DtensorOptions> ParseDtensorOptions(absl::string_view text) {
   DtensorOptions options;
@@ -63,14 +65,14 @@ absl::StatusOr<DtensorOptions> ParseDtensorOptions(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
   for (const absl::string_view part : parts) {
     const size_t equals = part.find('=');
-    const Option option = {
+    const dtensor_options_cc::Option option = {
         .name = part.substr(0, equals),
         .value = equals == absl::string_view::npos ? "" : part.substr(equals + 1)};
     if (!seen.insert(option.name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("dtensor: ", option.name, " is given twice; wanted each option once"));
     }
-    if (auto status = Read(option, options); !status.ok()) return status;
+    if (auto status = dtensor_options_cc::Read(option, options); !status.ok()) return status;
   }
   return options;
 }

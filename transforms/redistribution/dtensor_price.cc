@@ -5,6 +5,7 @@
 #include "support/check.h"
 
 namespace orrery::redistribution {
+namespace dtensor_price_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -29,20 +30,25 @@ StepCost Circled(const DtensorRing& ring, double bytes, double rounds) {
 }
 
 }  // namespace
+}  // namespace dtensor_price_cc
 
-StepCost DtensorAllGather(const DtensorRing& ring, double bytes) { return Circled(ring, bytes, 1); }
+StepCost DtensorAllGather(const DtensorRing& ring, double bytes) {
+  return dtensor_price_cc::Circled(ring, bytes, 1);
+}
 
-StepCost DtensorAllReduce(const DtensorRing& ring, double bytes) { return Circled(ring, bytes, 2); }
+StepCost DtensorAllReduce(const DtensorRing& ring, double bytes) {
+  return dtensor_price_cc::Circled(ring, bytes, 2);
+}
 
 StepCost DtensorAllToAll(const DtensorRing& ring, double bytes, double penalty) {
-  StepCost cost = Circled(ring, bytes, 1);
+  StepCost cost = dtensor_price_cc::Circled(ring, bytes, 1);
   cost.copy = penalty;
   return cost;
 }
 
 AxisMask MaskOf(const ir::AxisList& axes) {
   AxisMask mask = 0;
-  for (const AxisIndex axis : axes.axes()) mask |= 1u << axis;
+  for (const ir::AxisIndex axis : axes.axes()) mask |= 1u << axis;
   return mask;
 }
 
@@ -51,16 +57,17 @@ DtensorTopology::DtensorTopology(const ir::Mesh& mesh, int64_t devices_per_host)
   ORRERY_CHECK(devices_per_host >= 1) << devices_per_host;
   int64_t ranks = 1;
   for (int axis = axes_ - 1; axis >= 0; --axis) {
-    const int64_t size = mesh.size(static_cast<AxisIndex>(axis));
+    const int64_t size = mesh.size(static_cast<ir::AxisIndex>(axis));
     ranks *= size;
     DtensorRing& ring = rings_[static_cast<size_t>(axis)];
-    ring = ranks > devices_per_host ? kBetweenHosts : kWithinHosts;
+    ring =
+        ranks > devices_per_host ? dtensor_price_cc::kBetweenHosts : dtensor_price_cc::kWithinHosts;
     ring.ranks = size;
   }
 }
 
 DtensorRing DtensorTopology::Flat(AxisMask axes) const {
-  DtensorRing flat = kWithinHosts;
+  DtensorRing flat = dtensor_price_cc::kWithinHosts;
   for (int axis = 0; axis < axes_; ++axis) {
     if ((axes >> axis & 1) == 0) continue;
     const DtensorRing& ring = rings_[static_cast<size_t>(axis)];
@@ -87,7 +94,7 @@ DtensorPrices::DtensorPrices(const DtensorTopology& topology, double bytes, doub
       if ((axes & splitting) == 0) Fill(axes, splitting, merge);
     }
   }
-  for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(topology.axes()); ++axis) {
+  for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(topology.axes()); ++axis) {
     for (AxisMask splitting = 0; splitting < sets; ++splitting) {
       exchange_[At(axis, splitting)] = ExchangeCost(axis, splitting).total();
     }
@@ -119,7 +126,9 @@ StepCost DtensorPrices::ScatterCost(AxisMask axes, AxisMask splitting) const {
   const AxisMask first = scatter_first_[At(axes, splitting)];
   ORRERY_CHECK(first != 0) << axes << " and " << splitting;
   const StepCost stage = DtensorAllGather(topology_.Flat(first), bytes_[splitting]);
-  return first == axes ? stage : Sum(stage, ScatterCost(axes & ~first, splitting | first));
+  return first == axes
+             ? stage
+             : dtensor_price_cc::Sum(stage, ScatterCost(axes & ~first, splitting | first));
 }
 
 StepCost DtensorPrices::ReduceCost(AxisMask axes, AxisMask splitting) const {
@@ -127,10 +136,11 @@ StepCost DtensorPrices::ReduceCost(AxisMask axes, AxisMask splitting) const {
   ORRERY_CHECK(first != 0) << axes << " and " << splitting;
   if (first == axes) return DtensorAllReduce(topology_.Flat(first), bytes_[splitting]);
   const StepCost stage = DtensorAllGather(topology_.Flat(first), bytes_[splitting]);
-  return Sum(Sum(stage, stage), ReduceCost(axes & ~first, splitting | first));
+  return dtensor_price_cc::Sum(dtensor_price_cc::Sum(stage, stage),
+                               ReduceCost(axes & ~first, splitting | first));
 }
 
-StepCost DtensorPrices::ExchangeCost(AxisIndex axis, AxisMask splitting) const {
+StepCost DtensorPrices::ExchangeCost(ir::AxisIndex axis, AxisMask splitting) const {
   return DtensorAllToAll(topology_.ring(axis), bytes_[splitting], penalty_);
 }
 

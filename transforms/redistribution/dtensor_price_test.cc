@@ -7,6 +7,7 @@
 #include "transforms/redistribution/dtensor_test_util.h"
 
 namespace orrery::redistribution {
+namespace dtensor_price_test_cc {
 namespace {
 
 using testing::DoubleEq;
@@ -135,4 +136,5 @@ TEST_P(MergedPrices, AreSensible) {
 INSTANTIATE_TEST_SUITE_P(Random, MergedPrices, testing::Range(0, 20));
 
 }  // namespace
+}  // namespace dtensor_price_test_cc
 }  // namespace orrery::redistribution

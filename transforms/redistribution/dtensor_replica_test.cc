@@ -10,6 +10,7 @@
 // groups add up differs, even when both add the same numbers.
 
 namespace orrery::redistribution {
+namespace dtensor_replica_test_cc {
 namespace {
 
 using Bits = int64_t;
@@ -158,4 +159,5 @@ TEST(ReplicaConsistency, HoldsOnRandomProblems) {
 }
 
 }  // namespace
+}  // namespace dtensor_replica_test_cc
 }  // namespace orrery::redistribution

@@ -11,6 +11,7 @@
 #include "transforms/redistribution/dtensor_test_util.h"
 
 namespace orrery::redistribution {
+namespace dtensor_test_cc {
 namespace {
 
 using testing::DoubleNear;
@@ -333,4 +334,5 @@ TEST(ParseDtensorOptions, SaysWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace dtensor_test_cc
 }  // namespace orrery::redistribution

@@ -1,6 +1,7 @@
 #include "transforms/redistribution/dtensor_view.h"
 
 namespace orrery::redistribution {
+namespace dtensor_view_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -35,6 +36,7 @@ Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) 
 }
 
 }  // namespace
+}  // namespace dtensor_view_cc
 
 uint8_t Beside(ir::Reduction reduction) {
   const auto linear =
@@ -49,10 +51,11 @@ DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const 
     view.depth[d] = 0;
     view.size[d] = view.wider[d] = dims[d];
   }
-  const Places places = ReadRoles(layout, static_cast<AxisIndex>(mesh.axes().size()), view);
+  const dtensor_view_cc::Places places =
+      dtensor_view_cc::ReadRoles(layout, static_cast<ir::AxisIndex>(mesh.axes().size()), view);
   for (size_t place = 0; place < places.count.size(); ++place) {
     for (size_t i = 0; i < places.count[place]; ++i) {
-      const AxisIndex axis = places.axes[place][i];
+      const ir::AxisIndex axis = places.axes[place][i];
       const auto d = static_cast<size_t>(view.dim[axis]);
       ++view.depth[d];
       view.wider[d] = view.size[d];

@@ -15,6 +15,7 @@
 // What DTensor's dialect reads of a layout, how good its bound is, and its errors word by word.
 
 namespace orrery::redistribution {
+namespace dtensor_view_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -220,4 +221,5 @@ TEST(ParseDtensorOptions, ErrorsWordByWord) {
 }
 
 }  // namespace
+}  // namespace dtensor_view_test_cc
 }  // namespace orrery::redistribution

@@ -7,6 +7,7 @@
 #include "support/status.h"
 
 namespace orrery::redistribution {
+namespace emit_cc {
 namespace {
 
 ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mesh) {
@@ -39,6 +40,7 @@ ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mes
 }
 
 }  // namespace
+}  // namespace emit_cc
 
 std::optional<ir::OpKind> OpOf(StepKind kind) {
   switch (kind) {
@@ -77,7 +79,8 @@ ir::ValueId EmitStep(const Step& step, ir::ValueId value, absl::string_view name
   const std::optional<ir::OpKind> op = OpOf(step.kind);
   ORRERY_CHECK(op.has_value()) << ToString(step.kind);
   const size_t rank = builder.type(value).dims.size();
-  return builder.Op(*op, {value}, name, AttributesOf(step, rank, builder.function().mesh()));
+  return builder.Op(*op, {value}, name,
+                    emit_cc::AttributesOf(step, rank, builder.function().mesh()));
 }
 
 absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,

@@ -12,8 +12,8 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ir/execute.h"
-#include "ir/text.h"
+#include "ir/execution/execute.h"
+#include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 #include "transforms/redistribution/tensorcraft.h"
@@ -21,6 +21,7 @@
 // The ops of plans: as text, as what they compute, and where there are none.
 
 namespace orrery::redistribution {
+namespace emit_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -225,4 +226,5 @@ TEST(Emit, OfDtensorsPlansKeepsTheValue) {
 }
 
 }  // namespace
+}  // namespace emit_test_cc
 }  // namespace orrery::redistribution

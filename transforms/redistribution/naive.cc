@@ -3,6 +3,7 @@
 #include <vector>
 
 namespace orrery::redistribution {
+namespace naive_cc {
 namespace {
 
 // The first `count` axes of a list.
@@ -13,6 +14,7 @@ ir::AxisList First(const ir::AxisList& axes, size_t count) {
 }
 
 }  // namespace
+}  // namespace naive_cc
 
 std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLayout& from,
                                          std::span<const PackedLayout> layouts) {
@@ -48,7 +50,7 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
   for (int dim = rank - 1; dim >= 0; --dim) {
     const bool nested = at.block(dim) == ir::kNestedChunks;
     for (ir::AxisList axes = at.axes(dim); !axes.empty();) {
-      axes = First(axes, nested ? axes.axes().size() - 1 : 0);
+      axes = naive_cc::First(axes, nested ? axes.axes().size() - 1 : 0);
       at.SetSplit(dim, axes);
       layouts.push_back(at);
     }
@@ -58,7 +60,7 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
     const bool nested = to.block(dim) == ir::kNestedChunks;
     for (size_t count = nested ? 1 : axes.axes().size(); count <= axes.axes().size(); ++count) {
       if (count == 0) break;
-      at.SetSplit(dim, First(axes, count), to.block(dim));
+      at.SetSplit(dim, naive_cc::First(axes, count), to.block(dim));
       layouts.push_back(at);
     }
   }

@@ -11,6 +11,7 @@
 #include "transforms/redistribution/toy_test_util.h"
 
 namespace orrery::redistribution {
+namespace naive_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -156,4 +157,5 @@ TEST(NaivePlan, GathersBlocksDimensionByDimension) {
 }
 
 }  // namespace
+}  // namespace naive_test_cc
 }  // namespace orrery::redistribution

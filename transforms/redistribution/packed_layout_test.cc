@@ -13,6 +13,7 @@
 // A packed layout against the ir::Sharding that it stands for, call by call.
 
 namespace orrery::redistribution {
+namespace packed_layout_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -239,4 +240,5 @@ TEST(PackedLayoutDeathTest, HasNoRoomForMoreDimensions) {
 }
 
 }  // namespace
+}  // namespace packed_layout_test_cc
 }  // namespace orrery::redistribution

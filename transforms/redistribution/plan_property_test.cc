@@ -9,17 +9,19 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "ir/layout_text.h"
+#include "ir/sharding_text.h"
+#include "ir/text/layout_text.h"
 #include "transforms/redistribution/dtensor.h"
-#include "transforms/redistribution/execute.h"
 #include "transforms/redistribution/naive.h"
 #include "transforms/redistribution/search.h"
 #include "transforms/redistribution/tensorcraft.h"
+#include "transforms/redistribution/testing/execute.h"
 
 // A thousand random problems, whatever the dialect: the plan is the cheapest of all ways there are,
 // ends at the target when it is carried out on numbers, and moves what it is charged for.
 
 namespace orrery::redistribution {
+namespace plan_property_test_cc {
 namespace {
 
 class Drawing {
@@ -188,4 +190,5 @@ TEST(Plans, OfTensorcraftAreTheCheapestAndRight) {
 }
 
 }  // namespace
+}  // namespace plan_property_test_cc
 }  // namespace orrery::redistribution

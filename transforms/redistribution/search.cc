@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 
 namespace orrery::redistribution {
+namespace search_cc {
 namespace {
 
 // A layout reached in one way.
@@ -125,12 +126,13 @@ class Search {
 };
 
 }  // namespace
+}  // namespace search_cc
 
 std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
                                                const PackedLayout& to, const SearchLimits& limits) {
-  auto plan = Search(dialect, to, limits, Moves::kRegular).Run(from);
+  auto plan = search_cc::Search(dialect, to, limits, search_cc::Moves::kRegular).Run(from);
   if (plan.has_value()) return plan;
-  return Search(dialect, to, limits, Moves::kWithLastResorts).Run(from);
+  return search_cc::Search(dialect, to, limits, search_cc::Moves::kWithLastResorts).Run(from);
 }
 
 std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,

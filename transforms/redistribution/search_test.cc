@@ -15,6 +15,7 @@
 // The search on graphs written down, where the answer is plain to see, and on random ones.
 
 namespace orrery::redistribution {
+namespace search_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -312,4 +313,5 @@ TEST_P(RandomGraph, ParetoPlansAreThoseThatNoneBeats) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraph, testing::Range(0, 100));
 
 }  // namespace
+}  // namespace search_test_cc
 }  // namespace orrery::redistribution

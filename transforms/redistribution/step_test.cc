@@ -9,6 +9,7 @@
 #include "transforms/redistribution/dialect.h"
 
 namespace orrery::redistribution {
+namespace step_test_cc {
 namespace {
 
 TEST(StepKind, HasANameAndSaysWhetherRanksExchangeAnything) {
@@ -48,4 +49,5 @@ TEST(StepCost, IsTheSumOfItsParts) {
 }
 
 }  // namespace
+}  // namespace step_test_cc
 }  // namespace orrery::redistribution

@@ -16,6 +16,7 @@ namespace orrery::redistribution {
 using ir::AxisIndex;
 using ir::AxisList;
 
+namespace tensorcraft_cc {
 namespace {
 
 constexpr absl::string_view kWanted =
@@ -57,6 +58,7 @@ bool IsRun(const AxisList& part, const AxisList& whole) {
 }
 
 }  // namespace
+}  // namespace tensorcraft_cc
 
 absl::StatusOr<TensorcraftOptions> ParseTensorcraftOptions(absl::string_view text) {
   TensorcraftOptions options;
@@ -80,8 +82,8 @@ absl::StatusOr<TensorcraftOptions> ParseTensorcraftOptions(absl::string_view tex
     const bool fits = weight != nullptr && !again && absl::SimpleAtod(value, weight) &&
                       std::isfinite(*weight) && *weight >= 0;
     if (fits) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensorcraft: got option '", part, again ? "' again; " : "'; ", kWanted));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensorcraft: got option '", part, again ? "' again; " : "'; ", tensorcraft_cc::kWanted));
   }
   return options;
 }
@@ -105,7 +107,7 @@ TensorcraftDialect::TensorcraftDialect(const Problem& problem, const Tensorcraft
       from_(tensor_.Normal(PackedLayout(problem.from))),
       to_(tensor_.Normal(PackedLayout(problem.to))),
       target_(tensor_.Open(to_)),
-      blocks_(BlocksOf(target_)) {
+      blocks_(tensorcraft_cc::BlocksOf(target_)) {
   // After the last collective nothing but splits follows, so its layout has at most the target's
   // parts. p ranks gather from layouts with p times as many; every other collective starts from
   // one with as many. Each sends (p-1)/p of its result at least.
@@ -133,7 +135,7 @@ void TensorcraftDialect::Expand(const PackedLayout& layout, std::vector<Move>& m
 void TensorcraftDialect::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
   if (layout == to_) return;
   const Step step{.kind = StepKind::kReblock,
-                  .axes = UsedByAny(layout, to_),
+                  .axes = tensorcraft_cc::UsedByAny(layout, to_),
                   .from = -1,
                   .to = -1,
                   .after = to_};
@@ -146,7 +148,8 @@ bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
     if (dim >= 0 && to_.dim(axis) != dim) return false;
   }
   for (int d = 0; d < tensor_.rank(); ++d) {
-    if (!IsRun(layout.axes(d), target_.dims[static_cast<size_t>(d)].axes)) return false;
+    if (!tensorcraft_cc::IsRun(layout.axes(d), target_.dims[static_cast<size_t>(d)].axes))
+      return false;
   }
   return true;
 }
@@ -166,8 +169,8 @@ double TensorcraftDialect::Bound(const PackedLayout& layout) const {
   }
   if (options_.physical) peers = 1 - 1 / static_cast<double>(ranks);  // <= (1 - 1/p) + (1 - 1/q)
   const double moves =
-      options_.alpha * Rounds(ranks) + options_.beta * peers * least_part_elements_;
-  return std::max(least_collective_, moves) * kBelowRounding;
+      options_.alpha * tensorcraft_cc::Rounds(ranks) + options_.beta * peers * least_part_elements_;
+  return std::max(least_collective_, moves) * tensorcraft_cc::kBelowRounding;
 }
 
 TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) const {
@@ -188,7 +191,7 @@ TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) c
 StepCost TensorcraftDialect::Cost(const Step& step, int64_t before, int64_t after) const {
   const TensorcraftVolume volume = Volume(step, before);
   const double ranks = static_cast<double>(volume.ranks);
-  double rounds = Rounds(volume.ranks);
+  double rounds = tensorcraft_cc::Rounds(volume.ranks);
   double sent = volume.ranks == 0 ? 0 : (ranks - 1) * volume.elements / ranks;
   if (step.kind == StepKind::kPermute) {
     rounds = 1;
@@ -238,8 +241,11 @@ RedistributionPlan TensorcraftDialect::Naive() const {
   std::vector<Move> moves;
   PackedLayout at = from_;
   const auto take = [&](StepKind kind, const PackedLayout& after) {
-    const Step step{
-        .kind = kind, .axes = UsedByAny(at, after), .from = -1, .to = -1, .after = after};
+    const Step step{.kind = kind,
+                    .axes = tensorcraft_cc::UsedByAny(at, after),
+                    .from = -1,
+                    .to = -1,
+                    .after = after};
     moves.push_back({.step = step, .cost = CostOf(at, step).total(), .peak = Elements(after)});
     at = after;
   };

@@ -9,12 +9,14 @@ namespace orrery::redistribution {
 using ir::AxisIndex;
 using ir::AxisList;
 
+namespace tensorcraft_layout_cc {
 namespace {
 
 // More elements than any device could hold; volumes are counted in double.
 constexpr int64_t kMaxElements = int64_t{1} << 60;
 
 }  // namespace
+}  // namespace tensorcraft_layout_cc
 
 int64_t LargestPart(int64_t size, int64_t block, int64_t parts) {
   if (block >= size) return size;
@@ -35,7 +37,8 @@ TensorcraftTensor::TensorcraftTensor(const ir::Mesh& mesh, const ir::Dims& dims)
     axis_sizes_[axis] = mesh.axes()[axis].size;
   }
   for (const int64_t size : dims_) {
-    const bool fits = size >= 1 && elements_ >= 1 && size <= kMaxElements / elements_;
+    const bool fits =
+        size >= 1 && elements_ >= 1 && size <= tensorcraft_layout_cc::kMaxElements / elements_;
     elements_ = fits ? elements_ * size : 0;
   }
 }

@@ -7,6 +7,7 @@ namespace orrery::redistribution {
 using ir::AxisIndex;
 using ir::AxisList;
 
+namespace tensorcraft_operation_cc {
 namespace {
 
 using Kind = TensorcraftOperationKind;
@@ -253,23 +254,24 @@ class Application {
 };
 
 }  // namespace
+}  // namespace tensorcraft_operation_cc
 
 std::string NameOf(const TensorcraftOperation& operation) {
   const auto axis = [&](size_t i) { return int{operation.axes.axes()[i]}; };
   const int from = operation.from, to = operation.to;
   switch (operation.kind) {
-    case Kind::kSplit:
+    case tensorcraft_operation_cc::Kind::kSplit:
       return absl::StrCat("split_", operation.to_minor ? "minor_" : "", to, "_", axis(0), "_",
                           operation.block);
-    case Kind::kAllGather:
+    case tensorcraft_operation_cc::Kind::kAllGather:
       if (operation.axes.empty()) return "allgather_*";
       return absl::StrCat("allgather_", axis(0));
-    case Kind::kPermute:
+    case tensorcraft_operation_cc::Kind::kPermute:
       return absl::StrCat("permute_", axis(0), "_", axis(1));
-    case Kind::kAllToAll:
+    case tensorcraft_operation_cc::Kind::kAllToAll:
       return absl::StrCat("alltoall_", operation.from_minor ? "mf_" : "",
                           operation.to_minor ? "mt_" : "", from, "_", to, "_", operation.block);
-    case Kind::kChangeBlock:
+    case tensorcraft_operation_cc::Kind::kChangeBlock:
       return absl::StrCat("changeBlockSize_", to, "_", operation.block);
   }
   return "";
@@ -278,13 +280,13 @@ std::string NameOf(const TensorcraftOperation& operation) {
 TensorcraftOperations ListOperations(const TensorcraftTensor& tensor,
                                      const TensorcraftLayout& layout,
                                      const std::vector<int64_t>& blocks, Repeats repeats) {
-  return Lister(tensor, layout, blocks, repeats).List();
+  return tensorcraft_operation_cc::Lister(tensor, layout, blocks, repeats).List();
 }
 
 std::optional<TensorcraftStep> Apply(const TensorcraftTensor& tensor,
                                      const TensorcraftLayout& layout,
                                      const TensorcraftOperation& operation) {
-  return Application(tensor, layout, operation).Run();
+  return tensorcraft_operation_cc::Application(tensor, layout, operation).Run();
 }
 
 }  // namespace orrery::redistribution

@@ -16,6 +16,7 @@
 // says of layouts and options that are not its own.
 
 namespace orrery::redistribution {
+namespace tensorcraft_price_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -287,4 +288,5 @@ TEST(TensorcraftBound, IsWorthSomethingWhereAnAxisHasToMove) {
 }
 
 }  // namespace
+}  // namespace tensorcraft_price_test_cc
 }  // namespace orrery::redistribution

@@ -17,6 +17,7 @@
 // sizes against counting.
 
 namespace orrery::redistribution {
+namespace tensorcraft_property_test_cc {
 namespace {
 
 class Random {
@@ -285,4 +286,5 @@ TEST(Search, ParetoPlansTradeTimeForMemory) {
 }
 
 }  // namespace
+}  // namespace tensorcraft_property_test_cc
 }  // namespace orrery::redistribution

@@ -17,6 +17,7 @@
 // search by another program.
 
 namespace orrery::redistribution {
+namespace tensorcraft_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -346,4 +347,5 @@ TEST(Options, OthersAreErrors) {
 }
 
 }  // namespace
+}  // namespace tensorcraft_test_cc
 }  // namespace orrery::redistribution

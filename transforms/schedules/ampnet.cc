@@ -10,6 +10,7 @@
 // says: that bounds memory, and how stale weights are.
 
 namespace orrery::transforms {
+namespace ampnet_cc {
 namespace {
 
 class AmpnetPlayer {
@@ -94,6 +95,7 @@ RankOrders AmpnetOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace ampnet_cc
 
 constinit const PipelineSchedule kAmpnetSchedule = {
     .name = "ampnet",
@@ -101,7 +103,7 @@ constinit const PipelineSchedule kAmpnetSchedule = {
         "Whatever has arrived runs at once, backwards first; an update after each backward, on "
         "weights that are stale by then.",
     .source = "Gaunt et al., AMPNet, 2017; at most 2p microbatches under way unless said",
-    .orders = AmpnetOrders,
+    .orders = ampnet_cc::AmpnetOrders,
     .weighs_durations = true,
     .asynchronous = true,
     .weight_versions = OneWeightVersion,

@@ -1,6 +1,7 @@
 #include "transforms/schedules/building_block.h"
 
 namespace orrery::transforms {
+namespace building_block_cc {
 namespace {
 
 // Which slots of the interval each rank has given away.
@@ -35,6 +36,7 @@ class TakenSlots {
 };
 
 }  // namespace
+}  // namespace building_block_cc
 
 BuildingBlock PlaceBlock(const BlockPipeline& pipeline, std::span<const int32_t> gaps,
                          int32_t interval) {
@@ -42,7 +44,7 @@ BuildingBlock PlaceBlock(const BlockPipeline& pipeline, std::span<const int32_t>
   BuildingBlock block = {.interval = interval,
                          .forward = std::vector<int32_t>(stages),
                          .backward = std::vector<int32_t>(stages)};
-  TakenSlots taken(pipeline.ranks, interval);
+  building_block_cc::TakenSlots taken(pipeline.ranks, interval);
   int32_t slot = 0;
   for (size_t stage = 0; stage < stages; ++stage) {
     block.forward[stage] = taken.Take(pipeline.RankOf(stage), slot, 1);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::transforms {
+namespace building_block_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -102,4 +103,5 @@ TEST(PlaceBlock, NoRankHasTwoStepsAtATimeAndGapsAreKept) {
 }
 
 }  // namespace
+}  // namespace building_block_test_cc
 }  // namespace orrery::transforms

@@ -10,6 +10,7 @@
 // the one before.
 
 namespace orrery::transforms {
+namespace chimera_cc {
 namespace {
 
 absl::Status CheckChimera(const PipelineShape& shape) {
@@ -46,6 +47,7 @@ RankOrders ChimeraOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace chimera_cc
 
 constinit const PipelineSchedule kChimeraSchedule = {
     .name = "chimera",
@@ -55,8 +57,8 @@ constinit const PipelineSchedule kChimeraSchedule = {
     .source = "Li & Hoefler, Chimera, SC 2021; groups of p microbatches concatenated",
     .placement = StagePlacement::kTwoWay,
     .chunks = 2,
-    .orders = ChimeraOrders,
-    .check = CheckChimera,
+    .orders = chimera_cc::ChimeraOrders,
+    .check = chimera_cc::CheckChimera,
     .weight_versions = OneWeightVersion,
 };
 

@@ -11,6 +11,7 @@
 // What papers say of their schedules, over many sizes: time, memory, versions of the weights.
 
 namespace orrery::transforms {
+namespace closed_form_test_cc {
 namespace {
 
 const PipelineSchedule& Schedule(absl::string_view name) { return *FindSchedule(name).value(); }
@@ -296,4 +297,5 @@ TEST(ClosedForm, DistirIsGreedySoThatItsTimestepsAreTheEarliestSlots) {
 }
 
 }  // namespace
+}  // namespace closed_form_test_cc
 }  // namespace orrery::transforms

@@ -11,6 +11,7 @@
 // microbatches 0..m-1 in order, each list only ever grows and shrinks in that order: counters do.
 
 namespace orrery::transforms {
+namespace distir_cc {
 namespace {
 
 struct StageState {
@@ -63,12 +64,13 @@ RankOrders DistirOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace distir_cc
 
 constinit const PipelineSchedule kDistirSchedule = {
     .name = "distir",
     .summary = "Greedy alternation of forward and backward, first ready first, without a cap.",
     .source = "DistIR's PipeDreamScheduler (microsoft/dist-ir 7cfa1b0; Santhanam et al. 2021)",
-    .orders = DistirOrders,
+    .orders = distir_cc::DistirOrders,
     .weight_versions = OneWeightVersion,
 };
 

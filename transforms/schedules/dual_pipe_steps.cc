@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace orrery::transforms {
+namespace dual_pipe_steps_cc {
 namespace {
 
 constexpr size_t kEarly = 0;
@@ -94,10 +95,11 @@ class DualPipeRank {
 };
 
 }  // namespace
+}  // namespace dual_pipe_steps_cc
 
 std::vector<ScheduleStep> DualPipeSteps(const HalfPipe& place,
                                         const std::array<int32_t, 2>& stages) {
-  return DualPipeRank(place, stages).Order();
+  return dual_pipe_steps_cc::DualPipeRank(place, stages).Order();
 }
 
 }  // namespace orrery::transforms

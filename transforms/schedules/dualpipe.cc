@@ -4,6 +4,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace dualpipe_cc {
 namespace {
 
 absl::Status CheckDualPipe(const PipelineShape& shape) {
@@ -34,6 +35,7 @@ RankOrders DualPipeOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace dualpipe_cc
 
 constinit const PipelineSchedule kDualPipeSchedule = {
     .name = "dualpipe",
@@ -43,8 +45,8 @@ constinit const PipelineSchedule kDualPipeSchedule = {
     .source = "DeepSeek-V3 technical report 2024; order of deepseek-ai/DualPipe",
     .placement = StagePlacement::kTwoWay,
     .chunks = 2,
-    .orders = DualPipeOrders,
-    .check = CheckDualPipe,
+    .orders = dualpipe_cc::DualPipeOrders,
+    .check = dualpipe_cc::CheckDualPipe,
     .weight_versions = OneWeightVersion,
 };
 

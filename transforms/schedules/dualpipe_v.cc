@@ -2,6 +2,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace dualpipe_v_cc {
 namespace {
 
 absl::Status CheckDualPipeV(const PipelineShape& shape) {
@@ -21,6 +22,7 @@ RankOrders DualPipeVOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace dualpipe_v_cc
 
 constinit const PipelineSchedule kDualPipeVSchedule = {
     .name = "dualpipe-v",
@@ -32,8 +34,8 @@ constinit const PipelineSchedule kDualPipeVSchedule = {
         "ScheduleDualPipeV",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = DualPipeVOrders,
-    .check = CheckDualPipeV,
+    .orders = dualpipe_v_cc::DualPipeVOrders,
+    .check = dualpipe_v_cc::CheckDualPipeV,
     .weight_versions = OneWeightVersion,
 };
 

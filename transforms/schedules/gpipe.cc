@@ -1,6 +1,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace gpipe_cc {
 namespace {
 
 RankOrders GpipeOrders(const PipelineShape& shape) {
@@ -18,12 +19,13 @@ RankOrders GpipeOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace gpipe_cc
 
 constinit const PipelineSchedule kGpipeSchedule = {
     .name = "gpipe",
     .summary = "All forwards, then all backwards: every microbatch's activations live at once.",
     .source = "Huang et al., GPipe, NeurIPS 2019; backwards ascend as in torch's ScheduleGPipe",
-    .orders = GpipeOrders,
+    .orders = gpipe_cc::GpipeOrders,
     .weight_versions = OneWeightVersion,
 };
 

@@ -2,6 +2,7 @@
 #include "transforms/schedules/rounds.h"
 
 namespace orrery::transforms {
+namespace interleaved_cc {
 namespace {
 
 RankOrders InterleavedOrders(const PipelineShape& shape) {
@@ -26,6 +27,7 @@ RankOrders InterleavedOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace interleaved_cc
 
 constinit const PipelineSchedule kInterleavedSchedule = {
     .name = "interleaved",
@@ -34,7 +36,7 @@ constinit const PipelineSchedule kInterleavedSchedule = {
         "the sends and more activations.",
     .source = "Narayanan et al., SC 2021; order of Megatron-LM and torch's ScheduleInterleaved1F1B",
     .chunks = 0,
-    .orders = InterleavedOrders,
+    .orders = interleaved_cc::InterleavedOrders,
     .weight_versions = OneWeightVersion,
 };
 

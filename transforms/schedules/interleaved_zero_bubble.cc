@@ -2,6 +2,7 @@
 #include "transforms/schedules/rounds.h"
 
 namespace orrery::transforms {
+namespace interleaved_zero_bubble_cc {
 namespace {
 
 RankOrders InterleavedZeroBubbleOrders(const PipelineShape& shape) {
@@ -30,6 +31,7 @@ RankOrders InterleavedZeroBubbleOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace interleaved_zero_bubble_cc
 
 constinit const PipelineSchedule kInterleavedZeroBubbleSchedule = {
     .name = "interleaved-zero-bubble",
@@ -38,7 +40,7 @@ constinit const PipelineSchedule kInterleavedZeroBubbleSchedule = {
         "steps, where others wait for it.",
     .source = "Qi et al., ICLR 2024, ZB-1P; order of torch's ScheduleInterleavedZeroBubble",
     .chunks = 0,
-    .orders = InterleavedZeroBubbleOrders,
+    .orders = interleaved_zero_bubble_cc::InterleavedZeroBubbleOrders,
     .weight_versions = OneWeightVersion,
 };
 

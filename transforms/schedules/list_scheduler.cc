@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
+namespace list_scheduler_cc {
 namespace {
 
 int64_t CeilDivide(int64_t numerator, int64_t denominator) {
@@ -14,6 +15,7 @@ int64_t CeilDivide(int64_t numerator, int64_t denominator) {
 }
 
 }  // namespace
+}  // namespace list_scheduler_cc
 
 EarliestRank::EarliestRank(size_t ranks) {
   while (leaves_ < ranks) leaves_ *= 2;
@@ -116,9 +118,10 @@ int64_t ListScheduler::FirstForwards(size_t rank) const {
   if (!rules_.spares_room || pipeline_.chunks == 1) return kNever;
   const int64_t forward = std::max<int64_t>(rules_.durations.forward, 1);
   const auto behind = static_cast<int64_t>(rank);
-  const int64_t coming = CeilDivide((behind + 1) * forward + behind * backward_, 2 * forward);
+  const int64_t coming =
+      list_scheduler_cc::CeilDivide((behind + 1) * forward + behind * backward_, 2 * forward);
   const int64_t limit = pipeline_.live_limits[rank];
-  return std::max(CeilDivide(limit, 2), limit - coming);
+  return std::max(list_scheduler_cc::CeilDivide(limit, 2), limit - coming);
 }
 
 bool ListScheduler::Play(const BuildingBlock& block, const ListRules& rules) {

@@ -13,6 +13,7 @@
 #include "transforms/schedules/text.h"
 
 namespace orrery::transforms {
+namespace list_scheduler_test_cc {
 namespace {
 
 class Draws {
@@ -237,4 +238,5 @@ TEST(ListScheduler, StepsComeAfterThoseThatTheyWaitFor) {
 }
 
 }  // namespace
+}  // namespace list_scheduler_test_cc
 }  // namespace orrery::transforms

@@ -1,6 +1,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace looped_bfs_cc {
 namespace {
 
 RankOrders LoopedBfsOrders(const PipelineShape& shape) {
@@ -23,6 +24,7 @@ RankOrders LoopedBfsOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace looped_bfs_cc
 
 constinit const PipelineSchedule kLoopedBfsSchedule = {
     .name = "looped-bfs",
@@ -33,7 +35,7 @@ constinit const PipelineSchedule kLoopedBfsSchedule = {
         "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023; order of torch's "
         "ScheduleLoopedBFS",
     .chunks = 0,
-    .orders = LoopedBfsOrders,
+    .orders = looped_bfs_cc::LoopedBfsOrders,
     .weight_versions = OneWeightVersion,
 };
 

@@ -3,6 +3,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace one_forward_one_backward_cc {
 namespace {
 
 std::vector<ScheduleStep> StageOrder(const PipelineShape& shape, int32_t stage) {
@@ -22,11 +23,12 @@ std::vector<ScheduleStep> StageOrder(const PipelineShape& shape, int32_t stage) 
 }
 
 }  // namespace
+}  // namespace one_forward_one_backward_cc
 
 RankOrders OneForwardOneBackwardOrders(const PipelineShape& shape) {
   RankOrders orders;
   for (int32_t stage = 0; stage < shape.ranks; ++stage) {
-    orders.push_back(StageOrder(shape, stage));
+    orders.push_back(one_forward_one_backward_cc::StageOrder(shape, stage));
   }
   AssignSlots(orders, StagePlacement::kLoop, shape);
   return orders;

@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace one_forward_one_backward_v_cc {
 namespace {
 
 constexpr std::array kStarts = {
@@ -22,6 +23,7 @@ RankOrders OneForwardOneBackwardVOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace one_forward_one_backward_v_cc
 
 constinit const PipelineSchedule kOneForwardOneBackwardVSchedule = {
     .name = "1f1b-v",
@@ -31,7 +33,7 @@ constinit const PipelineSchedule kOneForwardOneBackwardVSchedule = {
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = OneForwardOneBackwardVOrders,
+    .orders = one_forward_one_backward_v_cc::OneForwardOneBackwardVOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

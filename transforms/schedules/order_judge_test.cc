@@ -11,6 +11,7 @@
 #include "transforms/schedules/orders.h"
 
 namespace orrery::transforms {
+namespace order_judge_test_cc {
 namespace {
 
 constexpr OrderScore kWorst = {.makespan = std::numeric_limits<int64_t>::max()};
@@ -158,4 +159,5 @@ TEST(OrderJudge, BoundsAreThoseThatOneFindsByHand) {
 }
 
 }  // namespace
+}  // namespace order_judge_test_cc
 }  // namespace orrery::transforms

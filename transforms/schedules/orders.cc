@@ -7,6 +7,7 @@
 #include "transforms/schedules/text.h"
 
 namespace orrery::transforms {
+namespace orders_cc {
 namespace {
 
 void CheckStepsAreOfShape(const RankOrders& orders, const PipelineShape& shape) {
@@ -20,9 +21,10 @@ void CheckStepsAreOfShape(const RankOrders& orders, const PipelineShape& shape) 
 }
 
 }  // namespace
+}  // namespace orders_cc
 
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape) {
-  CheckStepsAreOfShape(orders, shape);
+  orders_cc::CheckStepsAreOfShape(orders, shape);
   const StepPlayer player(orders, placement, shape, {.pairs_wait = true});
   ORRERY_CHECK(player.Deadlock().empty()) << "deadlock: " << player.Deadlock();
   for (size_t rank = 0; rank < orders.size(); ++rank) {
@@ -42,7 +44,7 @@ int32_t UnitMakespan(const RankOrders& orders) {
 
 Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const PipelineShape& shape,
                   const StepDurations& durations) {
-  CheckStepsAreOfShape(orders, shape);
+  orders_cc::CheckStepsAreOfShape(orders, shape);
   StepLengths lengths = {.send = durations.send};
   for (size_t kind = 0; kind < lengths.of_kind.size(); ++kind) {
     lengths.of_kind[kind] = durations.Of(static_cast<StepKind>(kind));

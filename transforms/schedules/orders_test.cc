@@ -10,6 +10,7 @@
 // What follows from orders, on pictures that a person can check by eye.
 
 namespace orrery::transforms {
+namespace orders_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -248,4 +249,5 @@ TEST(CheckOrders, LooksAtNoSlots) {
 }
 
 }  // namespace
+}  // namespace orders_test_cc
 }  // namespace orrery::transforms

@@ -13,6 +13,7 @@
 // Orders from text, and of what pipeline they are.
 
 namespace orrery::transforms {
+namespace parse_cc {
 namespace {
 
 // What `schedule` prints behind the orders begins with it.
@@ -216,10 +217,12 @@ class ShapeFinder {
 };
 
 }  // namespace
+}  // namespace parse_cc
 
 absl::StatusOr<ParsedOrders> ParseOrders(absl::string_view text, absl::string_view file) {
-  ORRERY_ASSIGN_OR_RETURN(const RankOrders orders, OrdersReader(file).Read(text));
-  ORRERY_ASSIGN_OR_RETURN(ParsedOrders parsed, Annotated(ShapeFinder(orders).Find(), file));
+  ORRERY_ASSIGN_OR_RETURN(const RankOrders orders, parse_cc::OrdersReader(file).Read(text));
+  ORRERY_ASSIGN_OR_RETURN(ParsedOrders parsed,
+                          Annotated(parse_cc::ShapeFinder(orders).Find(), file));
   ORRERY_RETURN_IF_ERROR(
       Annotate(CheckOrders(parsed.orders, parsed.placement, parsed.shape), file));
   AssignSlots(parsed.orders, parsed.placement, parsed.shape);

@@ -1,6 +1,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace pipedream_cc {
 namespace {
 
 // A microbatch must meet in its backward the weights of its forward; of the p-k microbatches live
@@ -8,6 +9,7 @@ namespace {
 int32_t StashedVersions(const PipelineShape& shape, int32_t stage) { return shape.ranks - stage; }
 
 }  // namespace
+}  // namespace pipedream_cc
 
 constinit const PipelineSchedule kPipedreamSchedule = {
     .name = "pipedream",
@@ -17,7 +19,7 @@ constinit const PipelineSchedule kPipedreamSchedule = {
     .source = "Narayanan et al., PipeDream, SOSP 2019",
     .orders = OneForwardOneBackwardOrders,
     .asynchronous = true,
-    .weight_versions = StashedVersions,
+    .weight_versions = pipedream_cc::StashedVersions,
 };
 
 }  // namespace orrery::transforms

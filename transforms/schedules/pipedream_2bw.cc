@@ -3,6 +3,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace pipedream_2bw_cc {
 namespace {
 
 // Gradients of a batch, or of as many microbatches as are live on the first stage, whichever is
@@ -14,6 +15,7 @@ int32_t MicrobatchesAnUpdate(const PipelineShape& shape) {
 int32_t TwoVersions(const PipelineShape& shape, int32_t) { return shape.ranks == 1 ? 1 : 2; }
 
 }  // namespace
+}  // namespace pipedream_2bw_cc
 
 constinit const PipelineSchedule kPipedream2bwSchedule = {
     .name = "pipedream-2bw",
@@ -25,8 +27,8 @@ constinit const PipelineSchedule kPipedream2bwSchedule = {
     .source = "Narayanan et al., PipeDream-2BW, ICML 2021",
     .orders = OneForwardOneBackwardOrders,
     .asynchronous = true,
-    .microbatches_an_update = MicrobatchesAnUpdate,
-    .weight_versions = TwoVersions,
+    .microbatches_an_update = pipedream_2bw_cc::MicrobatchesAnUpdate,
+    .weight_versions = pipedream_2bw_cc::TwoVersions,
 };
 
 }  // namespace orrery::transforms

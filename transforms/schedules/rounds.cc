@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace orrery::transforms {
+namespace rounds_cc {
 namespace {
 
 int32_t Rounds(const PipelineShape& shape) { return std::max(1, shape.microbatches / shape.ranks); }
@@ -32,17 +33,18 @@ std::vector<ChunkStep> InRounds(const PipelineShape& shape, ChunkOf chunk_of) {
 }
 
 }  // namespace
+}  // namespace rounds_cc
 
 std::vector<ChunkStep> ForwardsInRounds(const PipelineShape& shape) {
-  return InRounds(shape, [](int32_t turn) { return turn; });
+  return rounds_cc::InRounds(shape, [](int32_t turn) { return turn; });
 }
 
 std::vector<ChunkStep> BackwardsInRounds(const PipelineShape& shape) {
-  return InRounds(shape, [&](int32_t turn) { return shape.chunks - 1 - turn; });
+  return rounds_cc::InRounds(shape, [&](int32_t turn) { return shape.chunks - 1 - turn; });
 }
 
 int32_t WarmUpInRounds(const PipelineShape& shape, int32_t rank, int32_t steps_a_rank) {
-  const int32_t of_last = (shape.chunks - 1) * FirstRound(shape);
+  const int32_t of_last = (shape.chunks - 1) * rounds_cc::FirstRound(shape);
   return std::min(of_last + steps_a_rank * (shape.ranks - 1 - rank),
                   shape.chunks * shape.microbatches);
 }

@@ -8,6 +8,7 @@
 #include "transforms/schedules/registry.h"
 
 namespace orrery::transforms {
+namespace schedule_cc {
 namespace {
 
 constexpr std::array kSchedules = {
@@ -20,24 +21,26 @@ constexpr int32_t kChunksUnlessSaid = 2;
 constexpr int32_t kMostStages = 1 << 20;
 
 }  // namespace
+}  // namespace schedule_cc
 
-std::span<const PipelineSchedule* const> AllSchedules() { return kSchedules; }
+std::span<const PipelineSchedule* const> AllSchedules() { return schedule_cc::kSchedules; }
 
 absl::StatusOr<const PipelineSchedule*> FindSchedule(absl::string_view name) {
-  for (const PipelineSchedule* schedule : kSchedules) {
+  for (const PipelineSchedule* schedule : schedule_cc::kSchedules) {
     if (schedule->name == name) return schedule;
   }
   const auto append_name = [](std::string* out, const PipelineSchedule* schedule) {
     absl::StrAppend(out, schedule->name);
   };
-  return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' is unknown; wanted one of ",
-                                                 absl::StrJoin(kSchedules, ", ", append_name)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("schedule '", name, "' is unknown; wanted one of ",
+                   absl::StrJoin(schedule_cc::kSchedules, ", ", append_name)));
 }
 
 PipelineShape PipelineSchedule::ShapeOf(int32_t ranks, int32_t microbatches,
                                         int32_t chunks_wanted) const {
   int32_t chosen = chunks;
-  if (chosen == 0) chosen = chunks_wanted > 0 ? chunks_wanted : kChunksUnlessSaid;
+  if (chosen == 0) chosen = chunks_wanted > 0 ? chunks_wanted : schedule_cc::kChunksUnlessSaid;
   return {.ranks = ranks, .microbatches = microbatches, .chunks = chosen};
 }
 
@@ -45,8 +48,8 @@ absl::Status PipelineSchedule::CheckShape(const PipelineShape& shape) const {
   absl::Status status;
   if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 1) {
     status = NoSuchOrders(shape, "at least one of each");
-  } else if (int64_t{shape.ranks} * shape.chunks > kMostStages) {
-    status = NoSuchOrders(shape, absl::StrCat("at most ", kMostStages, " stages"));
+  } else if (int64_t{shape.ranks} * shape.chunks > schedule_cc::kMostStages) {
+    status = NoSuchOrders(shape, absl::StrCat("at most ", schedule_cc::kMostStages, " stages"));
   } else if (chunks != 0 && shape.chunks != chunks) {
     status =
         NoSuchOrders(shape, absl::StrCat(chunks, chunks == 1 ? " chunk a rank" : " chunks a rank"));

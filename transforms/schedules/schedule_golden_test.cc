@@ -17,6 +17,7 @@
 // The schedules against what their own programs do.
 
 namespace orrery::transforms {
+namespace schedule_golden_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -165,4 +166,5 @@ TEST(Golden, DistirOrderAndSlotsAreDistirsTimesteps) {
 }
 
 }  // namespace
+}  // namespace schedule_golden_test_cc
 }  // namespace orrery::transforms

@@ -16,6 +16,7 @@
 // without an edit.
 
 namespace orrery::transforms {
+namespace schedule_property_test_cc {
 namespace {
 
 std::string Name(const PipelineShape& shape) {
@@ -234,4 +235,5 @@ INSTANTIATE_TEST_SUITE_P(Schedules, EverySchedule, testing::ValuesIn(AllSchedule
                          });
 
 }  // namespace
+}  // namespace schedule_property_test_cc
 }  // namespace orrery::transforms

@@ -8,6 +8,7 @@
 // The list of schedules, the shapes that they take, and who holds what.
 
 namespace orrery::transforms {
+namespace schedule_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -118,4 +119,5 @@ TEST(Placement, OnlyTwoWayHasASecondPipelineWhichTheSecondHalfOfTheMicrobatchesT
 }
 
 }  // namespace
+}  // namespace schedule_test_cc
 }  // namespace orrery::transforms

@@ -11,6 +11,7 @@
 #include "transforms/schedules/orders.h"
 
 namespace orrery::transforms {
+namespace search_orders_cc {
 namespace {
 
 // Three times as many shorten the orders of 16 ranks and fewer by less than 1 in 1000.
@@ -173,6 +174,7 @@ RankOrders ToOrders(const std::vector<PlayedStep>& steps, size_t ranks) {
 }
 
 }  // namespace
+}  // namespace search_orders_cc
 
 RankOrders SearchOrders(const PipelineShape& shape, const OrderSearch& search) {
   BlockPipeline pipeline = {.ranks = static_cast<size_t>(shape.ranks),
@@ -183,21 +185,22 @@ RankOrders SearchOrders(const PipelineShape& shape, const OrderSearch& search) {
   for (const int64_t limit : search.live_limits) {
     ORRERY_CHECK(limit >= static_cast<int64_t>(pipeline.chunks)) << "at most " << limit << " live";
   }
-  Searcher whole(pipeline, shape.durations);
+  search_orders_cc::Searcher whole(pipeline, shape.durations);
   const int64_t steps_of_one =
       static_cast<int64_t>(pipeline.ranks * pipeline.StepsOfRank()) / shape.microbatches;
-  const size_t enough = std::max(static_cast<size_t>(kStepsPlayed / kTries / steps_of_one),
-                                 3 * pipeline.ranks / 2 + 4);
+  const size_t enough = std::max(
+      static_cast<size_t>(search_orders_cc::kStepsPlayed / search_orders_cc::kTries / steps_of_one),
+      3 * pipeline.ranks / 2 + 4);
   if (enough >= pipeline.microbatches) {
     whole.Start(search.starts);
   } else {
     pipeline.microbatches = enough;
-    Searcher part(pipeline, shape.durations);
+    search_orders_cc::Searcher part(pipeline, shape.durations);
     part.Start(search.starts);
     // A block of which more is live of more microbatches does not fit.
     if (!whole.Consider(part.best())) whole.Start(search.starts);
   }
-  RankOrders orders = ToOrders(whole.steps(), pipeline.ranks);
+  RankOrders orders = search_orders_cc::ToOrders(whole.steps(), pipeline.ranks);
   AssignSlots(orders, search.placement, shape);
   return orders;
 }

@@ -24,6 +24,7 @@
 // hold of each for any shape and any durations.
 
 namespace orrery::transforms {
+namespace search_orders_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -393,4 +394,5 @@ TEST(SearchOrdersDeathTest, ARankMustHoldAMicrobatchOnEachOfItsStages) {
 }
 
 }  // namespace
+}  // namespace search_orders_test_cc
 }  // namespace orrery::transforms

@@ -7,6 +7,7 @@
 #include "transforms/schedules/text.h"
 
 namespace orrery::transforms {
+namespace step_player_cc {
 namespace {
 
 constexpr int64_t kNotYet = -1;
@@ -20,6 +21,7 @@ ScheduleStep InputGradient(int32_t stage, int32_t microbatch) {
 }
 
 }  // namespace
+}  // namespace step_player_cc
 
 StepNeeds::StepNeeds(StagePlacement placement, const PipelineShape& shape)
     : depth_(shape.stages() / Pipelines(placement)) {}
@@ -31,12 +33,12 @@ StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
     needs.steps[static_cast<size_t>(needs.count++)] = need;
   };
   if (step.kind == StepKind::kWeightGradient) {
-    add(InputGradient(step.stage, step.microbatch));
+    add(step_player_cc::InputGradient(step.stage, step.microbatch));
   } else if (step.kind == StepKind::kForward) {
-    if (place > 0) add(Forward(step.stage - 1, step.microbatch));
+    if (place > 0) add(step_player_cc::Forward(step.stage - 1, step.microbatch));
   } else {
-    if (place + 1 < depth_) add(InputGradient(step.stage + 1, step.microbatch));
-    add(Forward(step.stage, step.microbatch));
+    if (place + 1 < depth_) add(step_player_cc::InputGradient(step.stage + 1, step.microbatch));
+    add(step_player_cc::Forward(step.stage, step.microbatch));
   }
   return needs;
 }
@@ -59,7 +61,7 @@ StepPlayer::StepPlayer(const RankOrders& orders, StagePlacement placement,
       shape_(shape),
       lengths_(lengths),
       needs_(placement, shape),
-      finish_(shape, kNotYet),
+      finish_(shape, step_player_cc::kNotYet),
       next_(orders.size(), 0),
       free_(orders.size(), 0) {
   for (const auto& order : orders) times_.emplace_back(order.size());
@@ -80,7 +82,7 @@ std::optional<int64_t> StepPlayer::ReadyAt(size_t rank, const ScheduleStep& step
   int64_t ready = 0;
   for (const ScheduleStep& need : needs_.Of(step)) {
     const int64_t finish = finish_[need];
-    if (finish == kNotYet) return std::nullopt;
+    if (finish == step_player_cc::kNotYet) return std::nullopt;
     const bool here = RankOf(placement_, shape_, need.stage) == static_cast<int32_t>(rank);
     ready = std::max(ready, finish + (here ? 0 : lengths_.send));
   }
@@ -124,7 +126,7 @@ std::optional<StepPlayer::Blocked> StepPlayer::BlockedOn(size_t rank) const {
   for (const ScheduleStep* step : {&next, PartnerOf(rank, next_[rank])}) {
     if (step == nullptr) continue;
     for (const ScheduleStep& need : needs_.Of(*step)) {
-      if (finish_[need] == kNotYet) return Blocked{.step = *step, .need = need};
+      if (finish_[need] == step_player_cc::kNotYet) return Blocked{.step = *step, .need = need};
     }
   }
   return std::nullopt;

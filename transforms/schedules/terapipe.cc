@@ -4,6 +4,7 @@
 // those before it: its forward needs theirs, its backward those of the slices after it.
 
 namespace orrery::transforms {
+namespace terapipe_cc {
 namespace {
 
 RankOrders TerapipeOrders(const PipelineShape& shape) {
@@ -22,6 +23,7 @@ RankOrders TerapipeOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace terapipe_cc
 
 constinit const PipelineSchedule kTerapipeSchedule = {
     .name = "terapipe",
@@ -29,7 +31,7 @@ constinit const PipelineSchedule kTerapipeSchedule = {
         "Microbatches are slices of the sequence of causal models: forwards in their order, then "
         "backwards in the opposite one.",
     .source = "Li et al., TeraPipe, ICML 2021",
-    .orders = TerapipeOrders,
+    .orders = terapipe_cc::TerapipeOrders,
     .slices_sequence = true,
     .weight_versions = OneWeightVersion,
 };

@@ -10,6 +10,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
+namespace text_cc {
 namespace {
 
 constexpr absl::string_view kLetters[] = {"F", "B", "I", "W"};
@@ -59,9 +60,11 @@ std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<Ste
 }
 
 }  // namespace
+}  // namespace text_cc
 
 std::string StepName(const ScheduleStep& step) {
-  return absl::StrCat(step.stage, kLetters[static_cast<size_t>(step.kind)], step.microbatch);
+  return absl::StrCat(step.stage, text_cc::kLetters[static_cast<size_t>(step.kind)],
+                      step.microbatch);
 }
 
 std::vector<std::string> StepNames(std::span<const ScheduleStep> order) {
@@ -88,14 +91,14 @@ std::string PrintOrders(const RankOrders& orders) {
 }
 
 std::string DrawTimeline(const RankOrders& orders, const Timing& timing, int64_t unit) {
-  if (unit == 0) unit = UnitOf(timing);
+  if (unit == 0) unit = text_cc::UnitOf(timing);
   ORRERY_CHECK(unit > 0) << unit;
-  const size_t width = WidthOf(orders, timing, unit);
+  const size_t width = text_cc::WidthOf(orders, timing, unit);
   const size_t size = static_cast<size_t>((timing.makespan + unit - 1) / unit) * width;
   const auto rank_width = static_cast<int>(absl::StrCat(orders.size() - 1).size());
   std::string text;
   for (size_t rank = 0; rank < orders.size(); ++rank) {
-    const std::string line = LineOf(orders[rank], timing.steps[rank], size, unit, width);
+    const std::string line = text_cc::LineOf(orders[rank], timing.steps[rank], size, unit, width);
     absl::StrAppendFormat(&text, "rank %-*d | %s\n", rank_width, rank,
                           absl::StripTrailingAsciiWhitespace(line));
   }

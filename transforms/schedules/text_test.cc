@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::transforms {
+namespace text_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -235,4 +236,5 @@ TEST(ParseOrders, SurvivesAnyText) {
 }
 
 }  // namespace
+}  // namespace text_test_cc
 }  // namespace orrery::transforms

@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace v_half_cc {
 namespace {
 
 // The first has the gaps of the paper's block.
@@ -21,6 +22,7 @@ RankOrders VHalfOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace v_half_cc
 
 constinit const PipelineSchedule kVHalfSchedule = {
     .name = "v-half",
@@ -31,7 +33,7 @@ constinit const PipelineSchedule kVHalfSchedule = {
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = VHalfOrders,
+    .orders = v_half_cc::VHalfOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

@@ -4,6 +4,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace v_min_cc {
 namespace {
 
 // The first has the gaps of the paper's block: a microbatch never waits.
@@ -25,6 +26,7 @@ RankOrders VMinOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace v_min_cc
 
 constinit const PipelineSchedule kVMinSchedule = {
     .name = "v-min",
@@ -34,7 +36,7 @@ constinit const PipelineSchedule kVMinSchedule = {
     .source = "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = VMinOrders,
+    .orders = v_min_cc::VMinOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

@@ -9,6 +9,7 @@
 // Whether orders are orders at all.
 
 namespace orrery::transforms {
+namespace verify_cc {
 namespace {
 
 absl::Status RankError(size_t rank, const std::string& trouble) {
@@ -128,6 +129,7 @@ absl::Status CheckSlotsAscend(size_t rank, const std::vector<ScheduleStep>& orde
 }
 
 }  // namespace
+}  // namespace verify_cc
 
 absl::Status CheckOrders(const RankOrders& orders, StagePlacement placement,
                          const PipelineShape& shape) {
@@ -135,15 +137,15 @@ absl::Status CheckOrders(const RankOrders& orders, StagePlacement placement,
     return absl::InvalidArgumentError(
         absl::StrCat("there are orders of ", orders.size(), " ranks; wanted ", shape.ranks));
   }
-  Completeness completeness(placement, shape);
+  verify_cc::Completeness completeness(placement, shape);
   for (size_t rank = 0; rank < orders.size(); ++rank) {
     for (const ScheduleStep& step : orders[rank]) {
       ORRERY_RETURN_IF_ERROR(completeness.Record(rank, step));
     }
     if (!orders[rank].empty() && orders[rank].back().with_next) {
-      return RankError(rank, StepName(orders[rank].back()) +
-                                 " runs at once with a step after it, "
-                                 "but is the last");
+      return verify_cc::RankError(rank, StepName(orders[rank].back()) +
+                                            " runs at once with a step after it, "
+                                            "but is the last");
     }
   }
   ORRERY_RETURN_IF_ERROR(completeness.CheckNoneIsMissing());
@@ -158,7 +160,7 @@ absl::Status VerifyOrders(const RankOrders& orders, StagePlacement placement,
   ORRERY_RETURN_IF_ERROR(CheckOrders(orders, placement, shape));
   StepTable<int32_t> slots(shape, -1);
   for (size_t rank = 0; rank < orders.size(); ++rank) {
-    ORRERY_RETURN_IF_ERROR(CheckSlotsAscend(rank, orders[rank]));
+    ORRERY_RETURN_IF_ERROR(verify_cc::CheckSlotsAscend(rank, orders[rank]));
     for (const ScheduleStep& step : orders[rank]) slots[step] = step.slot;
   }
   const StepNeeds needs(placement, shape);

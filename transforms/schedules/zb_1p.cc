@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace zb_1p_cc {
 namespace {
 
 constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
@@ -14,6 +15,7 @@ RankOrders Zb1pOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace zb_1p_cc
 
 constinit const PipelineSchedule kZb1pSchedule = {
     .name = "zb-1p",
@@ -21,7 +23,7 @@ constinit const PipelineSchedule kZb1pSchedule = {
         "One stage a rank and backwards in two parts, as short as a search finds under a limit on "
         "live activations: p where none is given.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, automatic schedules",
-    .orders = Zb1pOrders,
+    .orders = zb_1p_cc::Zb1pOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

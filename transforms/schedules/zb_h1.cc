@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace zb_h1_cc {
 namespace {
 
 constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
@@ -13,6 +14,7 @@ RankOrders ZbH1Orders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace zb_h1_cc
 
 constinit const PipelineSchedule kZbH1Schedule = {
     .name = "zb-h1",
@@ -21,7 +23,7 @@ constinit const PipelineSchedule kZbH1Schedule = {
         "I "
         "and W last the same, at most p live.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
-    .orders = ZbH1Orders,
+    .orders = zb_h1_cc::ZbH1Orders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace zb_h2_cc {
 namespace {
 
 constexpr std::array kStarts = {BlockGaps{}, BlockGaps{.backward = {2, 1}}};
@@ -13,6 +14,7 @@ RankOrders ZbH2Orders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace zb_h2_cc
 
 constinit const PipelineSchedule kZbH2Schedule = {
     .name = "zb-h2",
@@ -20,7 +22,7 @@ constinit const PipelineSchedule kZbH2Schedule = {
         "As zb-h1 with more forwards before the first backward: no bubble between a rank's first "
         "step and its last, at most 2p live.",
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
-    .orders = ZbH2Orders,
+    .orders = zb_h2_cc::ZbH2Orders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

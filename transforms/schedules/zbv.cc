@@ -10,6 +10,7 @@
 // there are left out.
 
 namespace orrery::transforms {
+namespace zbv_cc {
 namespace {
 
 // One rank's order, in which each kind of step of each chunk goes through the microbatches in turn.
@@ -109,6 +110,7 @@ RankOrders ZbvOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace zbv_cc
 
 constinit const PipelineSchedule kZbvSchedule = {
     .name = "zbv",
@@ -118,7 +120,7 @@ constinit const PipelineSchedule kZbvSchedule = {
     .source = "Qi et al., ICLR 2024, ZB-V; order of torch's ScheduleZBVZeroBubble",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = ZbvOrders,
+    .orders = zbv_cc::ZbvOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

@@ -2,6 +2,7 @@
 #include "transforms/schedules/search_orders.h"
 
 namespace orrery::transforms {
+namespace zbv_auto_cc {
 namespace {
 
 constexpr std::array kStarts = {
@@ -21,6 +22,7 @@ RankOrders ZbvAutoOrders(const PipelineShape& shape) {
 }
 
 }  // namespace
+}  // namespace zbv_auto_cc
 
 constinit const PipelineSchedule kZbvAutoSchedule = {
     .name = "zbv-auto",
@@ -30,7 +32,7 @@ constinit const PipelineSchedule kZbvAutoSchedule = {
     .source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, ZB-V of its own program",
     .placement = StagePlacement::kV,
     .chunks = 2,
-    .orders = ZbvAutoOrders,
+    .orders = zbv_auto_cc::ZbvAutoOrders,
     .weighs_durations = true,
     .weight_versions = OneWeightVersion,
 };

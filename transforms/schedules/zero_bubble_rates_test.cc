@@ -14,6 +14,7 @@
 // durations (table 6): table 5. Only the rows of 1F1B that are marked for calibration are here.
 
 namespace orrery::transforms {
+namespace zero_bubble_rates_test_cc {
 namespace {
 
 struct Row {
@@ -79,4 +80,5 @@ TEST(ZeroBubbleRates, FallFrom1f1bToH1ToH2) {
 }
 
 }  // namespace
+}  // namespace zero_bubble_rates_test_cc
 }  // namespace orrery::transforms

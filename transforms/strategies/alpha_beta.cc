@@ -3,6 +3,7 @@
 #include <cmath>
 
 namespace orrery::transforms {
+namespace alpha_beta_cc {
 namespace {
 
 double Sum(AlphaBetaStyle style, double time, double tie_break) {
@@ -10,26 +11,27 @@ double Sum(AlphaBetaStyle style, double time, double tie_break) {
 }
 
 }  // namespace
+}  // namespace alpha_beta_cc
 
 // The order of the operations is that of the originals, so that the digits are.
 double AlphaBeta::AllGather(double bytes) const {
   const auto n = static_cast<double>(ranks);
-  return Sum(style, alpha + beta * (n - 1) / n * bytes, 0.1);
+  return alpha_beta_cc::Sum(style, alpha + beta * (n - 1) / n * bytes, 0.1);
 }
 
 double AlphaBeta::AllReduce(double bytes) const {
   const auto n = static_cast<double>(ranks);
-  return Sum(style, alpha + beta * 2 * (n - 1) / n * bytes, 0.01);
+  return alpha_beta_cc::Sum(style, alpha + beta * 2 * (n - 1) / n * bytes, 0.01);
 }
 
 double AlphaBeta::ReduceScatter(double bytes) const {
   const auto n = static_cast<double>(ranks);
-  return Sum(style, alpha + beta * (n - 1) / n * bytes, 0.001);
+  return alpha_beta_cc::Sum(style, alpha + beta * (n - 1) / n * bytes, 0.001);
 }
 
 double AlphaBeta::AllToAll(double bytes) const {
   const auto n = static_cast<double>(ranks);
-  return Sum(style, alpha + beta * (n - 1) / n / n * bytes * (n / 2), 0.001);
+  return alpha_beta_cc::Sum(style, alpha + beta * (n - 1) / n / n * bytes * (n / 2), 0.001);
 }
 
 }  // namespace orrery::transforms

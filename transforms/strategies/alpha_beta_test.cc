@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::transforms {
+namespace alpha_beta_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -74,4 +75,5 @@ TEST(AlphaBeta, BreaksTies) {
 }
 
 }  // namespace
+}  // namespace alpha_beta_test_cc
 }  // namespace orrery::transforms

@@ -7,6 +7,7 @@
 #include "transforms/strategies/minimize.h"
 
 namespace orrery::transforms::strategies {
+namespace bucket_tree_cc {
 namespace {
 
 // Entries and additions that one Fill may take: a quarter of a GiB, about half a second.
@@ -47,6 +48,7 @@ Table Transposed(const Model& model, const Table& table, std::vector<int32_t> sc
 }
 
 }  // namespace
+}  // namespace bucket_tree_cc
 
 BucketTree::BucketTree(const Model& model, double table_limit, const std::vector<int32_t>& last)
     : model_(model), order_(OrderNodes(model, table_limit, last)), waiting_(model.nodes()) {
@@ -59,15 +61,15 @@ void BucketTree::AddTables() {
   for (const Table& table : model_.tables) {
     std::vector<int32_t> scope = table.scope;
     std::ranges::sort(scope, [&](int32_t a, int32_t b) {
-      return order_.position[At(a)] > order_.position[At(b)];
+      return order_.position[bucket_tree_cc::At(a)] > order_.position[bucket_tree_cc::At(b)];
     });
-    AddTable(Transposed(model_, table, std::move(scope)));
+    AddTable(bucket_tree_cc::Transposed(model_, table, std::move(scope)));
   }
 }
 
 int32_t BucketTree::AddTable(Table table) {
   const auto number = static_cast<int32_t>(tables_.size());
-  if (!table.scope.empty()) waiting_[At(table.scope.back())].push_back(number);
+  if (!table.scope.empty()) waiting_[bucket_tree_cc::At(table.scope.back())].push_back(number);
   tables_.push_back(std::move(table));
   return number;
 }
@@ -76,7 +78,7 @@ void BucketTree::MakeBuckets(double table_limit, size_t last) {
   for (size_t i = 0; i < order_.nodes.size(); ++i) {
     Bucket bucket{.node = order_.nodes[i], .parts = {}};
     if (i + last < order_.nodes.size()) {
-      MakeParts(bucket, waiting_[At(bucket.node)], table_limit);
+      MakeParts(bucket, waiting_[bucket_tree_cc::At(bucket.node)], table_limit);
     }
     buckets_.push_back(std::move(bucket));
   }
@@ -85,19 +87,22 @@ void BucketTree::MakeBuckets(double table_limit, size_t last) {
 // Largest first, each table goes to the first part that stays within the limit with it.
 void BucketTree::MakeParts(Bucket& bucket, std::vector<int32_t> inputs, double table_limit) {
   std::ranges::stable_sort(inputs, [&](int32_t a, int32_t b) {
-    return tables_[At(a)].scope.size() > tables_[At(b)].scope.size();
+    return tables_[bucket_tree_cc::At(a)].scope.size() >
+           tables_[bucket_tree_cc::At(b)].scope.size();
   });
   const auto later = [&](int32_t a, int32_t b) {
-    return order_.position[At(a)] > order_.position[At(b)];
+    return order_.position[bucket_tree_cc::At(a)] > order_.position[bucket_tree_cc::At(b)];
   };
   std::vector<std::vector<int32_t>> scopes;
   for (const int32_t input : inputs) {
-    const std::vector<int32_t>& scope = tables_[At(input)].scope;
+    const std::vector<int32_t>& scope = tables_[bucket_tree_cc::At(input)].scope;
     size_t part = 0;
     for (; part < scopes.size(); ++part) {
       std::vector<int32_t> joined;
       std::ranges::set_union(scopes[part], scope, std::back_inserter(joined), later);
-      if (joined.size() > scopes[part].size() && SizeOf(model_, joined) > table_limit) continue;
+      if (joined.size() > scopes[part].size() &&
+          bucket_tree_cc::SizeOf(model_, joined) > table_limit)
+        continue;
       scopes[part] = std::move(joined);
       break;
     }
@@ -113,10 +118,10 @@ void BucketTree::MakeParts(Bucket& bucket, std::vector<int32_t> inputs, double t
   }
   if (bucket.parts.size() > 1) exact_ = false;
   for (size_t part = 0; part < scopes.size(); ++part) {
-    const double size = SizeOf(model_, scopes[part]);
+    const double size = bucket_tree_cc::SizeOf(model_, scopes[part]);
     work_ += size * static_cast<double>(bucket.parts[part].inputs.size() + 1);
     scopes[part].pop_back();  // the node itself, eliminated before all others
-    entries_ += SizeOf(model_, scopes[part]);
+    entries_ += bucket_tree_cc::SizeOf(model_, scopes[part]);
     bucket.parts[part].message = AddTable({.scope = std::move(scopes[part]), .values = {}});
   }
 }
@@ -128,24 +133,26 @@ void BucketTree::OrderBuckets(size_t last) {
   std::vector<std::vector<int32_t>> children(nodes + 1);
   for (size_t i = 0; i < nodes; ++i) {
     const int32_t node = order_.nodes[i];
-    const int32_t parent = order_.parent[At(node)];
-    children[parent < 0 ? nodes : At(parent)].push_back(node);
-    if (parent >= 0) size[At(parent)] += size[At(node)];
+    const int32_t parent = order_.parent[bucket_tree_cc::At(node)];
+    children[parent < 0 ? nodes : bucket_tree_cc::At(parent)].push_back(node);
+    if (parent >= 0) size[bucket_tree_cc::At(parent)] += size[bucket_tree_cc::At(node)];
   }
   std::vector<Bucket> ordered;
   for (size_t i = 0; i < last; ++i) ordered.push_back(std::move(buckets_[nodes - 1 - i]));
   std::vector<int32_t> open;
   const auto push = [&](std::vector<int32_t>& list) {
-    std::ranges::stable_sort(list, [&](int32_t a, int32_t b) { return size[At(a)] > size[At(b)]; });
+    std::ranges::stable_sort(list, [&](int32_t a, int32_t b) {
+      return size[bucket_tree_cc::At(a)] > size[bucket_tree_cc::At(b)];
+    });
     open.insert(open.end(), list.begin(), list.end());
   };
   push(children[nodes]);
   while (!open.empty()) {
     const int32_t node = open.back();
     open.pop_back();
-    const size_t position = At(order_.position[At(node)]);
+    const size_t position = bucket_tree_cc::At(order_.position[bucket_tree_cc::At(node)]);
     if (position + last < nodes) ordered.push_back(std::move(buckets_[position]));
-    push(children[At(node)]);
+    push(children[bucket_tree_cc::At(node)]);
   }
   buckets_ = std::move(ordered);
 }
@@ -172,7 +179,8 @@ void BucketTree::FillBucket(const Bucket& bucket) {
     MinimizeTask task;
     for (const int32_t node : scope) task.sizes.push_back(model_.strategies(node));
     for (const int32_t input : part.inputs) {
-      task.inputs.push_back({table(input).values.data(), Strides(model_, table(input), scope)});
+      task.inputs.push_back(
+          {table(input).values.data(), bucket_tree_cc::Strides(model_, table(input), scope)});
     }
     task.own = tasks.empty() ? costs(bucket.node) : std::vector<double>(strategies);
     tasks.push_back(std::move(task));
@@ -194,7 +202,7 @@ void BucketTree::FillBucket(const Bucket& bucket) {
     }
   }
   for (size_t part = 0; part < tasks.size(); ++part) {
-    MinimizeOut(tasks[part], tables_[At(bucket.parts[part].message)].values);
+    MinimizeOut(tasks[part], tables_[bucket_tree_cc::At(bucket.parts[part].message)].values);
   }
 }
 
@@ -208,13 +216,15 @@ void BucketTree::Descend(std::vector<int32_t>& choice) const {
         const Table& table = this->table(input);
         size_t at = 0;
         for (size_t i = 0; i + 1 < table.scope.size(); ++i) {
-          at = at * model_.strategies(table.scope[i]) + At(choice[At(table.scope[i])]);
+          at = at * model_.strategies(table.scope[i]) +
+               bucket_tree_cc::At(choice[bucket_tree_cc::At(table.scope[i])]);
         }
         at *= sums.size();
         for (size_t a = 0; a < sums.size(); ++a) sums[a] += table.values[at + a];
       }
     }
-    choice[At(bucket.node)] = static_cast<int32_t>(std::ranges::min_element(sums) - sums.begin());
+    choice[bucket_tree_cc::At(bucket.node)] =
+        static_cast<int32_t>(std::ranges::min_element(sums) - sums.begin());
   }
 }
 
@@ -223,12 +233,12 @@ Table BucketTree::Remaining(const std::vector<int32_t>& last) const {
   MinimizeTask task{.sizes = {}, .inputs = {}, .own = {0}};
   for (const int32_t node : last) task.sizes.push_back(model_.strategies(node));
   for (const int32_t node : last) {
-    for (const int32_t number : waiting_[At(node)]) {
+    for (const int32_t number : waiting_[bucket_tree_cc::At(node)]) {
       const Table& table = this->table(number);
-      task.inputs.push_back({table.values.data(), Strides(model_, table, last)});
+      task.inputs.push_back({table.values.data(), bucket_tree_cc::Strides(model_, table, last)});
     }
     const Table own{.scope = {node}, .values = {}};
-    task.inputs.push_back({costs(node).data(), Strides(model_, own, last)});
+    task.inputs.push_back({costs(node).data(), bucket_tree_cc::Strides(model_, own, last)});
   }
   for (const Bucket& bucket : buckets_) {
     for (const Part& part : bucket.parts) {
@@ -242,7 +252,8 @@ Table BucketTree::Remaining(const std::vector<int32_t>& last) const {
 BucketTree AffordableTree(const Model& model, double table_limit) {
   while (true) {
     BucketTree tree(model, table_limit);
-    if (table_limit < 1024 || (tree.entries() <= kMostEntries && tree.work() <= kMostWork)) {
+    if (table_limit < 1024 || (tree.entries() <= bucket_tree_cc::kMostEntries &&
+                               tree.work() <= bucket_tree_cc::kMostWork)) {
       return tree;
     }
     table_limit /= 4;

@@ -9,6 +9,7 @@
 #include <utility>
 
 namespace orrery::transforms::strategies {
+namespace colored_graph_cc {
 namespace {
 
 // Each takes away the layers that are this close to an end; residual connections make two edges of
@@ -149,26 +150,30 @@ class Matching {
 };
 
 }  // namespace
+}  // namespace colored_graph_cc
 
 ColoredGraph Colored(const Model& model) {
   ColoredGraph graph{.edges = {}, .color = {}, .classes = {}};
   graph.edges.resize(model.nodes());
   for (const Table& table : model.tables) {
     const int32_t a = table.scope[0], b = table.scope[1];
-    graph.edges[At(a)].push_back({.node = b, .label = HashOf(table.values)});
-    graph.edges[At(b)].push_back(
-        {.node = a, .label = HashOfTransposed(table.values, model.strategies(b))});
+    graph.edges[colored_graph_cc::At(a)].push_back(
+        {.node = b, .label = colored_graph_cc::HashOf(table.values)});
+    graph.edges[colored_graph_cc::At(b)].push_back(
+        {.node = a,
+         .label = colored_graph_cc::HashOfTransposed(table.values, model.strategies(b))});
   }
   std::vector<uint64_t> hash(model.nodes());
-  for (size_t i = 0; i < hash.size(); ++i) hash[i] = HashOf(model.cost[i]);
-  for (int round = 0; round < kRounds; ++round) {
+  for (size_t i = 0; i < hash.size(); ++i) hash[i] = colored_graph_cc::HashOf(model.cost[i]);
+  for (int round = 0; round < colored_graph_cc::kRounds; ++round) {
     std::vector<uint64_t> finer = hash;
     for (size_t i = 0; i < hash.size(); ++i) {
       uint64_t around = 0;  // a sum: in any order
       for (const ColoredGraph::Edge& edge : graph.edges[i]) {
-        around += Mix(Mix(1, edge.label), hash[At(edge.node)]);
+        around += colored_graph_cc::Mix(colored_graph_cc::Mix(1, edge.label),
+                                        hash[colored_graph_cc::At(edge.node)]);
       }
-      finer[i] = Mix(hash[i], around);
+      finer[i] = colored_graph_cc::Mix(hash[i], around);
     }
     hash = std::move(finer);
   }
@@ -177,7 +182,7 @@ ColoredGraph Colored(const Model& model) {
     const auto [at, is_new] = colors.emplace(hash[i], static_cast<int32_t>(graph.classes.size()));
     if (is_new) graph.classes.emplace_back();
     graph.color.push_back(at->second);
-    graph.classes[At(at->second)].push_back(static_cast<int32_t>(i));
+    graph.classes[colored_graph_cc::At(at->second)].push_back(static_cast<int32_t>(i));
   }
   return graph;
 }
@@ -185,8 +190,8 @@ ColoredGraph Colored(const Model& model) {
 std::vector<int32_t> ChainOf(const ColoredGraph& graph, int32_t color) {
   std::map<int32_t, std::vector<int32_t>> beside;
   std::vector<int32_t> seen_by(graph.edges.size(), -1);
-  for (const int32_t node : graph.classes[At(color)]) {
-    beside[node] = Nearest(graph, node, seen_by);
+  for (const int32_t node : graph.classes[colored_graph_cc::At(color)]) {
+    beside[node] = colored_graph_cc::Nearest(graph, node, seen_by);
     if (beside[node].size() > 2) return {};
   }
   // The first may be the nearest of one that is none of its nearest.
@@ -211,7 +216,7 @@ std::vector<int32_t> ChainOf(const ColoredGraph& graph, int32_t color) {
 }
 
 std::vector<int32_t> NextInLayers(const ColoredGraph& graph, const std::vector<int32_t>& chain) {
-  return Matching(graph, chain).Run();
+  return colored_graph_cc::Matching(graph, chain).Run();
 }
 
 }  // namespace orrery::transforms::strategies

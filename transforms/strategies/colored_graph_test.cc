@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transforms::strategies {
+namespace colored_graph_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +80,5 @@ TEST(NextInLayers, FollowsFromAChainToItsNeighbours) {
 }
 
 }  // namespace
+}  // namespace colored_graph_test_cc
 }  // namespace orrery::transforms::strategies

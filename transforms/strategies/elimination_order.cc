@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace orrery::transforms::strategies {
+namespace elimination_order_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -99,10 +100,11 @@ class Ordering {
 };
 
 }  // namespace
+}  // namespace elimination_order_cc
 
 EliminationOrder OrderNodes(const Model& model, double table_limit,
                             const std::vector<int32_t>& last) {
-  return Ordering(model, last).Run(table_limit, last);
+  return elimination_order_cc::Ordering(model, last).Run(table_limit, last);
 }
 
 }  // namespace orrery::transforms::strategies

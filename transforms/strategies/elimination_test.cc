@@ -14,6 +14,7 @@
 // Elimination: orders, buckets and messages by hand, and against enumeration.
 
 namespace orrery::transforms::strategies {
+namespace elimination_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -338,4 +339,5 @@ TEST(AffordableTree, IsExactOnlyWhereThatCanBeWaitedFor) {
 }
 
 }  // namespace
+}  // namespace elimination_test_cc
 }  // namespace orrery::transforms::strategies

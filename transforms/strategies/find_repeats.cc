@@ -14,6 +14,7 @@
 #include "transforms/strategies/vertex_cut.h"
 
 namespace orrery::transforms {
+namespace find_repeats_cc {
 namespace {
 
 using strategies::ColoredGraph;
@@ -194,30 +195,35 @@ bool IsValid(const Model& model, const RepeatedBlocks& repeat) {
 }
 
 }  // namespace
+}  // namespace find_repeats_cc
 
 std::vector<RepeatedBlocks> FindRepeats(const StrategyGraph& graph) {
-  const Model model = strategies::ModelOf(graph);
-  const ColoredGraph colored = strategies::Colored(model);
+  const strategies::Model model = strategies::ModelOf(graph);
+  const strategies::ColoredGraph colored = strategies::Colored(model);
   std::vector<RepeatedBlocks> repeats;
   std::vector<bool> taken(model.nodes());
-  const auto is_taken = [&](int32_t node) { return taken[At(node)]; };
+  const auto is_taken = [&](int32_t node) { return taken[find_repeats_cc::At(node)]; };
   std::map<size_t, int> tries_of_size;
   int tries = 0;
-  for (const int32_t color : Candidates(colored)) {
-    if (std::ranges::any_of(colored.classes[At(color)], is_taken)) continue;
-    if (++tries_of_size[colored.classes[At(color)].size()] > kMostOfOneSize) continue;
-    if (++tries > kMostTries) break;
+  for (const int32_t color : find_repeats_cc::Candidates(colored)) {
+    if (std::ranges::any_of(colored.classes[find_repeats_cc::At(color)], is_taken)) continue;
+    if (++tries_of_size[colored.classes[find_repeats_cc::At(color)].size()] >
+        find_repeats_cc::kMostOfOneSize)
+      continue;
+    if (++tries > find_repeats_cc::kMostTries) break;
     const std::vector<int32_t> chain = strategies::ChainOf(colored, color);
     if (chain.empty()) continue;
-    RepeatedBlocks repeat{.blocks = Strands(model, colored, chain).Blocks()};
-    if (repeat.blocks.size() < kFewestBlocks || !IsValid(model, repeat)) continue;
+    RepeatedBlocks repeat{.blocks = find_repeats_cc::Strands(model, colored, chain).Blocks()};
+    if (repeat.blocks.size() < find_repeats_cc::kFewestBlocks ||
+        !find_repeats_cc::IsValid(model, repeat))
+      continue;
     bool apart = true;
     for (const auto& block : repeat.blocks) {
       apart = apart && !std::ranges::any_of(block, is_taken);
     }
     if (!apart) continue;
     for (const auto& block : repeat.blocks) {
-      for (const int32_t node : block) taken[At(node)] = true;
+      for (const int32_t node : block) taken[find_repeats_cc::At(node)] = true;
     }
     repeats.push_back(std::move(repeat));
   }

@@ -12,6 +12,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 
 namespace orrery::transforms {
+namespace find_repeats_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -309,4 +310,5 @@ TEST(FindRepeats, LeavesOutWhatAllLayersShare) {
 }
 
 }  // namespace
+}  // namespace find_repeats_test_cc
 }  // namespace orrery::transforms

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace orrery::transforms::strategies {
+namespace fix_shared_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -67,25 +68,28 @@ void Fold(Model& model, Table& table, int32_t node, size_t strategy) {
 }
 
 }  // namespace
+}  // namespace fix_shared_cc
 
 void FixShared(Model& model, const std::vector<RepeatedBlocks>& repeats) {
-  const std::vector<Where> where = PlacesOf(model, repeats);
+  const std::vector<fix_shared_cc::Where> where = fix_shared_cc::PlacesOf(model, repeats);
   std::vector<bool> shared(model.nodes());
   std::vector<std::vector<Table*>> tables(model.nodes());
   for (Table& table : model.tables) {
     for (const int32_t node : table.scope) {
-      if (where[At(node)] != Where::kOutside) continue;
-      tables[At(node)].push_back(&table);
-      if (where[At(Other(table, node))] == Where::kBetween) shared[At(node)] = true;
+      if (where[fix_shared_cc::At(node)] != fix_shared_cc::Where::kOutside) continue;
+      tables[fix_shared_cc::At(node)].push_back(&table);
+      if (where[fix_shared_cc::At(fix_shared_cc::Other(table, node))] ==
+          fix_shared_cc::Where::kBetween)
+        shared[fix_shared_cc::At(node)] = true;
     }
   }
   for (size_t i = 0; i < shared.size(); ++i) {
     if (!shared[i]) continue;
     const auto node = static_cast<int32_t>(i);
     std::erase_if(tables[i], [](const Table* table) { return table->values.empty(); });
-    const auto best = Best(model, node, tables[i]);
+    const auto best = fix_shared_cc::Best(model, node, tables[i]);
     if (!best.has_value()) continue;
-    for (Table* table : tables[i]) Fold(model, *table, node, *best);
+    for (Table* table : tables[i]) fix_shared_cc::Fold(model, *table, node, *best);
     model.kept[i] = {model.kept[i][*best]};
     model.cost[i] = {model.cost[i][*best]};
     model.memory[i] = {model.memory[i][*best]};

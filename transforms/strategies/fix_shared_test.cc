@@ -6,6 +6,7 @@
 #include "transforms/strategies/random_model_test_util.h"
 
 namespace orrery::transforms::strategies {
+namespace fix_shared_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +89,5 @@ TEST(FixShared, KeepsTheLeastCost) {
 }
 
 }  // namespace
+}  // namespace fix_shared_test_cc
 }  // namespace orrery::transforms::strategies

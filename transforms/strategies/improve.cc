@@ -4,6 +4,7 @@
 #include <cmath>
 
 namespace orrery::transforms::strategies {
+namespace improve_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -129,16 +130,17 @@ constexpr int kMostPasses = 50;
 constexpr int kMostRepairs = 400;
 
 }  // namespace
+}  // namespace improve_cc
 
 void Improve(const Model& model, std::vector<int32_t>& choice) {
-  LocalSearch search(model, choice);
-  for (int pass = 0; pass < kMostPasses && search.ImproveOnce(); ++pass) {
+  improve_cc::LocalSearch search(model, choice);
+  for (int pass = 0; pass < improve_cc::kMostPasses && search.ImproveOnce(); ++pass) {
   }
 }
 
 bool Repair(const Model& model, std::vector<int32_t>& choice) {
-  LocalSearch search(model, choice);
-  for (int change = 0; change < kMostRepairs && !search.fits(); ++change) {
+  improve_cc::LocalSearch search(model, choice);
+  for (int change = 0; change < improve_cc::kMostRepairs && !search.fits(); ++change) {
     if (!search.RepairOnce()) return false;
   }
   return search.fits();

@@ -10,6 +10,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace inter_op_cc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -166,24 +167,26 @@ std::vector<double> Caps(const InterOpProblem& problem) {
 }
 
 }  // namespace
+}  // namespace inter_op_cc
 
 absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& problem) {
-  ORRERY_RETURN_IF_ERROR(Validate(problem));
+  ORRERY_RETURN_IF_ERROR(inter_op_cc::Validate(problem));
   const int64_t rows =
       problem.most_successors.empty() ? 2 : std::min(problem.layers, problem.devices) + 1;
-  if ((int64_t{problem.layers} + 1) * (int64_t{problem.devices} + 1) > kMostStates / rows) {
+  if ((int64_t{problem.layers} + 1) * (int64_t{problem.devices} + 1) >
+      inter_op_cc::kMostStates / rows) {
     return absl::InvalidArgumentError(
         absl::StrCat("stages: got ", problem.layers, " layers on ", problem.devices,
                      " devices, which is more than fits memory; group layers or devices"));
   }
-  CappedProgram program(problem);
+  inter_op_cc::CappedProgram program(problem);
   std::optional<InterOpPlan> best;
-  for (const double cap : Caps(problem)) {
+  for (const double cap : inter_op_cc::Caps(problem)) {
     // The slowest stage is this slow, unless an earlier cap has found the plan.
     const double least = cap * static_cast<double>(problem.microbatches);
     if (best.has_value() && least >= best->cost) break;
     InterOpPlan plan = program.Run(cap);
-    if (plan.cost == kNever) continue;
+    if (plan.cost == inter_op_cc::kNever) continue;
     if (!best.has_value() || plan.cost < best->cost) best = std::move(plan);
   }
   return best;

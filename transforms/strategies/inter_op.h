@@ -26,15 +26,15 @@ struct InterOpProblem {
   std::vector<std::vector<std::vector<int32_t>>> most_successors;
 };
 
-struct PipelineStage {
+struct InterOpStage {
   int32_t begin = 0;  // layers begin..end-1
   int32_t end = 0;
   int32_t submesh = 0;
-  friend bool operator==(const PipelineStage&, const PipelineStage&) = default;
+  friend bool operator==(const InterOpStage&, const InterOpStage&) = default;
 };
 
 struct InterOpPlan {
-  std::vector<PipelineStage> stages;
+  std::vector<InterOpStage> stages;
   double cost = 0;
 };
 

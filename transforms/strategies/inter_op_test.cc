@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace orrery::transforms {
+namespace inter_op_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -96,7 +97,7 @@ TEST(PlanInterOp, IsTheGoldenProgram) {
     const auto plan = PlanInterOp(problem).value();
     ASSERT_TRUE(plan.has_value());
     EXPECT_NEAR(plan->cost, golden["dp_cost"].get<double>(), 1e-9);
-    std::vector<PipelineStage> stages;
+    std::vector<InterOpStage> stages;
     for (const json& stage : golden["stages"]) stages.push_back({stage[0], stage[1], stage[2]});
     EXPECT_EQ(plan->stages, stages);
     ++compared;
@@ -117,7 +118,7 @@ TEST(PlanInterOp, IsEnumeration) {
     if (!plan.has_value()) continue;
     EXPECT_NEAR(plan->cost, best, 1e-9);
     int32_t end = 0, devices = 0;
-    for (const PipelineStage& stage : plan->stages) {
+    for (const InterOpStage& stage : plan->stages) {
       EXPECT_EQ(stage.begin, end);
       end = stage.end;
       devices += problem.submesh_sizes[static_cast<size_t>(stage.submesh)];
@@ -137,10 +138,10 @@ TEST(PlanInterOp, CutsMoreWhereThereAreMoreMicrobatches) {
                          .submesh_sizes = {1, 2},
                          .stage_cost = {{{10, 6}, {20, 12}}, {{kNever, kNever}, {10, 6}}},
                          .most_successors = {}};
-  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 1}));
+  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(InterOpStage{0, 2, 1}));
   problem.microbatches = 16;
   EXPECT_THAT(PlanInterOp(problem).value()->stages,
-              ElementsAre(PipelineStage{0, 1, 0}, PipelineStage{1, 2, 0}));
+              ElementsAre(InterOpStage{0, 1, 0}, InterOpStage{1, 2, 0}));
   EXPECT_EQ(PlanInterOp(problem).value()->cost, 170);
 }
 
@@ -213,7 +214,7 @@ TEST(PlanInterOp, IsNothingWhereNoStagesUseAllDevices) {
                          .most_successors = {}};
   EXPECT_FALSE(PlanInterOp(problem).value().has_value());
   problem.submesh_sizes = {3};
-  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(PipelineStage{0, 2, 0}));
+  EXPECT_THAT(PlanInterOp(problem).value()->stages, ElementsAre(InterOpStage{0, 2, 0}));
   EXPECT_EQ(PlanInterOp(problem).value()->cost, 2 + 3 * 2);
   // More stages than layers cannot be.
   problem.devices = 9;
@@ -276,7 +277,7 @@ TEST(PlanInterOp, CountsTheStagesThatFollow) {
   problem.most_successors[1][1][0] = 1;
   problem.stage_cost[0][1][1] = 1.5;
   EXPECT_THAT(PlanInterOp(problem).value()->stages,
-              ElementsAre(PipelineStage{0, 2, 1}, PipelineStage{2, 3, 0}, PipelineStage{3, 4, 0}));
+              ElementsAre(InterOpStage{0, 2, 1}, InterOpStage{2, 3, 0}, InterOpStage{3, 4, 0}));
 }
 
 // 1 and 9 sum to less than 6 and 6, but the slowest stage counts B times.
@@ -316,4 +317,5 @@ TEST(PlanInterOp, ScalesWithTheCosts) {
 }
 
 }  // namespace
+}  // namespace inter_op_test_cc
 }  // namespace orrery::transforms

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace orrery::transforms::strategies {
+namespace label_layers_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -121,9 +122,10 @@ class LayerMaker {
 };
 
 }  // namespace
+}  // namespace label_layers_cc
 
 std::vector<LabelLayer> MakeLayers(const Model& model, const BucketTree& tree) {
-  return LayerMaker(model, tree).Run();
+  return label_layers_cc::LayerMaker(model, tree).Run();
 }
 
 }  // namespace orrery::transforms::strategies

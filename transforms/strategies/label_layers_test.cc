@@ -13,6 +13,7 @@
 // What the labels of each layer hold, and the search over them.
 
 namespace orrery::transforms::strategies {
+namespace label_layers_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -265,4 +266,5 @@ TEST(SearchLabels, FindsNothingWhereALimitOnNothingIsTooSmall) {
 }
 
 }  // namespace
+}  // namespace label_layers_test_cc
 }  // namespace orrery::transforms::strategies

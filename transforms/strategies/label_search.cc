@@ -8,6 +8,7 @@
 #include "transforms/strategies/label_layers.h"
 
 namespace orrery::transforms::strategies {
+namespace label_search_cc {
 namespace {
 
 // A label is compared with so many others of the same choices. All would be quadratic, and it is
@@ -238,14 +239,16 @@ class LabelSearch {
 };
 
 }  // namespace
+}  // namespace label_search_cc
 
 Costs Prices::Add(const Model& model) const {
   Costs costs = model.cost;
   for (size_t i = 0; i < model.limits.size(); ++i) {
     if (of_limit[i] == 0) continue;
     for (const int32_t node : model.limits[i].nodes) {
-      for (size_t a = 0; a < costs[At(node)].size(); ++a) {
-        costs[At(node)][a] += of_limit[i] * model.memory[At(node)][a];
+      for (size_t a = 0; a < costs[label_search_cc::At(node)].size(); ++a) {
+        costs[label_search_cc::At(node)][a] +=
+            of_limit[i] * model.memory[label_search_cc::At(node)][a];
       }
     }
   }
@@ -260,7 +263,7 @@ double Prices::OfBudgets(const Model& model) const {
 
 LabelSearchResult SearchLabels(const Model& model, const BucketTree& tree, const Prices& prices,
                                double known, BeamLimits limits) {
-  return LabelSearch(model, tree, prices, known).Run(limits);
+  return label_search_cc::LabelSearch(model, tree, prices, known).Run(limits);
 }
 
 }  // namespace orrery::transforms::strategies

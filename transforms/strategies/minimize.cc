@@ -4,6 +4,7 @@
 #include <limits>
 
 namespace orrery::transforms::strategies {
+namespace minimize_cc {
 namespace {
 
 // Calls visit(sums) for each choice in the scope, in order.
@@ -50,15 +51,17 @@ double Least(const std::vector<double>& sums) {
 }
 
 }  // namespace
+}  // namespace minimize_cc
 
 void MinimizeOut(const MinimizeTask& task, std::vector<double>& least) {
   least.clear();
-  ForEach(task, [&](const std::vector<double>& sums) { least.push_back(Least(sums)); });
+  minimize_cc::ForEach(
+      task, [&](const std::vector<double>& sums) { least.push_back(minimize_cc::Least(sums)); });
 }
 
 std::vector<double> LeastForEach(const MinimizeTask& task) {
   std::vector<double> least(task.own.size(), std::numeric_limits<double>::infinity());
-  ForEach(task, [&](const std::vector<double>& sums) {
+  minimize_cc::ForEach(task, [&](const std::vector<double>& sums) {
     for (size_t a = 0; a < sums.size(); ++a) least[a] = sums[a] < least[a] ? sums[a] : least[a];
   });
   return least;

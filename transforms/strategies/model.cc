@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace orrery::transforms::strategies {
+namespace model_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -124,6 +125,7 @@ double LeastLoss(const View& view, size_t a, size_t b, const std::vector<bool>& 
 }
 
 }  // namespace
+}  // namespace model_cc
 
 double Slack(double budget) { return 1e-12 * std::abs(budget); }
 
@@ -136,7 +138,7 @@ Model ModelOf(const StrategyGraph& graph) {
     model.kept.emplace_back(node.cost.size());
     std::iota(model.kept.back().begin(), model.kept.back().end(), 0);
   }
-  AddEdges(graph, model);
+  model_cc::AddEdges(graph, model);
   for (size_t i = 0; i < graph.live_sets.size(); ++i) {
     model.limits.push_back({.live_set = static_cast<int32_t>(i),
                             .nodes = graph.live_sets[i].nodes,
@@ -146,37 +148,37 @@ Model ModelOf(const StrategyGraph& graph) {
 }
 
 int32_t DropImpossible(Model& model) {
-  const std::vector<std::vector<int32_t>> tables = TablesOf(model);
+  const std::vector<std::vector<int32_t>> tables = model_cc::TablesOf(model);
   std::vector<std::vector<bool>> alive(model.nodes());
   for (size_t i = 0; i < model.nodes(); ++i) alive[i].assign(model.cost[i].size(), true);
   std::vector<int32_t> open(model.nodes());
   std::iota(open.begin(), open.end(), 0);
   std::vector<bool> is_open(model.nodes(), true);
   const auto supported = [&](int32_t node, size_t strategy) {
-    if (model.cost[At(node)][strategy] == kImpossible) return false;
-    return std::ranges::all_of(tables[At(node)], [&](int32_t number) {
-      const View view(model, model.tables[At(number)], node);
+    if (model.cost[model_cc::At(node)][strategy] == kImpossible) return false;
+    return std::ranges::all_of(tables[model_cc::At(node)], [&](int32_t number) {
+      const model_cc::View view(model, model.tables[model_cc::At(number)], node);
       for (size_t y = 0; y < view.other_size; ++y) {
-        if (alive[At(view.other)][y] && view.at(strategy, y) != kImpossible) return true;
+        if (alive[model_cc::At(view.other)][y] && view.at(strategy, y) != kImpossible) return true;
       }
       return false;
     });
   };
   for (size_t next = 0; next < open.size(); ++next) {
     const int32_t node = open[next];
-    is_open[At(node)] = false;
+    is_open[model_cc::At(node)] = false;
     bool changed = false;
-    for (size_t a = 0; a < alive[At(node)].size(); ++a) {
-      if (!alive[At(node)][a] || supported(node, a)) continue;
-      alive[At(node)][a] = false;
+    for (size_t a = 0; a < alive[model_cc::At(node)].size(); ++a) {
+      if (!alive[model_cc::At(node)][a] || supported(node, a)) continue;
+      alive[model_cc::At(node)][a] = false;
       changed = true;
     }
     if (!changed) continue;
-    if (std::ranges::count(alive[At(node)], true) == 0) return node;
-    for (const int32_t number : tables[At(node)]) {
-      const int32_t other = View(model, model.tables[At(number)], node).other;
-      if (!is_open[At(other)]) open.push_back(other);
-      is_open[At(other)] = true;
+    if (std::ranges::count(alive[model_cc::At(node)], true) == 0) return node;
+    for (const int32_t number : tables[model_cc::At(node)]) {
+      const int32_t other = model_cc::View(model, model.tables[model_cc::At(number)], node).other;
+      if (!is_open[model_cc::At(other)]) open.push_back(other);
+      is_open[model_cc::At(other)] = true;
     }
   }
   std::vector<std::vector<int32_t>> keep(model.nodes());
@@ -185,31 +187,31 @@ int32_t DropImpossible(Model& model) {
       if (alive[i][a]) keep[i].push_back(static_cast<int32_t>(a));
     }
   }
-  Keep(model, keep);
+  model_cc::Keep(model, keep);
   return -1;
 }
 
 void DropDominated(Model& model) {
-  const std::vector<std::vector<int32_t>> tables = TablesOf(model);
+  const std::vector<std::vector<int32_t>> tables = model_cc::TablesOf(model);
   std::vector<bool> limited(model.nodes());
   for (const MemoryLimit& limit : model.limits) {
-    for (const int32_t node : limit.nodes) limited[At(node)] = true;
+    for (const int32_t node : limit.nodes) limited[model_cc::At(node)] = true;
   }
   std::vector<bool> judged(model.nodes(), true);
   for (const Table& table : model.tables) {
     for (const int32_t node : table.scope) {
-      if (table.scope.size() != 2) judged[At(node)] = false;
+      if (table.scope.size() != 2) judged[model_cc::At(node)] = false;
     }
   }
   std::vector<std::vector<bool>> alive(model.nodes());
   for (size_t i = 0; i < model.nodes(); ++i) alive[i].assign(model.cost[i].size(), true);
   const auto dominated = [&](int32_t node, size_t a, size_t b) {
-    const std::vector<double>& memory = model.memory[At(node)];
-    if (limited[At(node)] && memory[b] > memory[a]) return false;
-    double loss = model.cost[At(node)][a] - model.cost[At(node)][b];
-    for (const int32_t number : tables[At(node)]) {
-      const View view(model, model.tables[At(number)], node);
-      loss += LeastLoss(view, a, b, alive[At(view.other)]);
+    const std::vector<double>& memory = model.memory[model_cc::At(node)];
+    if (limited[model_cc::At(node)] && memory[b] > memory[a]) return false;
+    double loss = model.cost[model_cc::At(node)][a] - model.cost[model_cc::At(node)][b];
+    for (const int32_t number : tables[model_cc::At(node)]) {
+      const model_cc::View view(model, model.tables[model_cc::At(number)], node);
+      loss += model_cc::LeastLoss(view, a, b, alive[model_cc::At(view.other)]);
       if (loss == -kImpossible) return false;
     }
     return loss >= 0;
@@ -224,44 +226,45 @@ void DropDominated(Model& model) {
       if (alive[i][a]) keep[i].push_back(static_cast<int32_t>(a));
     }
   }
-  Keep(model, keep);
+  model_cc::Keep(model, keep);
 }
 
 void DropLooseLimits(Model& model) {
   std::erase_if(model.limits, [&](const MemoryLimit& limit) {
     double most = 0;
-    for (const int32_t node : limit.nodes) most += std::ranges::max(model.memory[At(node)]);
+    for (const int32_t node : limit.nodes)
+      most += std::ranges::max(model.memory[model_cc::At(node)]);
     return most <= limit.budget;
   });
   // Nodes that need no memory say nothing about one set lying within another.
   for (MemoryLimit& limit : model.limits) {
     std::erase_if(limit.nodes,
-                  [&](int32_t n) { return std::ranges::max(model.memory[At(n)]) == 0; });
+                  [&](int32_t n) { return std::ranges::max(model.memory[model_cc::At(n)]) == 0; });
     std::ranges::sort(limit.nodes);
   }
   std::vector<int32_t> order(model.limits.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](int32_t a, int32_t b) {
-    return model.limits[At(a)].nodes.size() > model.limits[At(b)].nodes.size();
+    return model.limits[model_cc::At(a)].nodes.size() > model.limits[model_cc::At(b)].nodes.size();
   });
   // A set within another one with no larger budget follows from it: ask only the sets that hold the
   // node that the fewest sets hold.
   std::vector<std::vector<int32_t>> holders(model.nodes());
   std::vector<bool> keep(model.limits.size());
   for (const int32_t number : order) {
-    const MemoryLimit& limit = model.limits[At(number)];
+    const MemoryLimit& limit = model.limits[model_cc::At(number)];
     if (!limit.nodes.empty()) {
       const int32_t rare = *std::ranges::min_element(
-          limit.nodes, {}, [&](int32_t node) { return holders[At(node)].size(); });
-      if (std::ranges::any_of(holders[At(rare)], [&](int32_t other) {
-            return model.limits[At(other)].budget <= limit.budget &&
-                   std::ranges::includes(model.limits[At(other)].nodes, limit.nodes);
+          limit.nodes, {}, [&](int32_t node) { return holders[model_cc::At(node)].size(); });
+      if (std::ranges::any_of(holders[model_cc::At(rare)], [&](int32_t other) {
+            return model.limits[model_cc::At(other)].budget <= limit.budget &&
+                   std::ranges::includes(model.limits[model_cc::At(other)].nodes, limit.nodes);
           })) {
         continue;
       }
     }
-    keep[At(number)] = true;
-    for (const int32_t node : limit.nodes) holders[At(node)].push_back(number);
+    keep[model_cc::At(number)] = true;
+    for (const int32_t node : limit.nodes) holders[model_cc::At(node)].push_back(number);
   }
   size_t next = 0;
   std::erase_if(model.limits, [&](const MemoryLimit&) { return !keep[next++]; });
@@ -269,17 +272,17 @@ void DropLooseLimits(Model& model) {
 
 std::vector<int32_t> InGraph(const Model& model, const std::vector<int32_t>& choice) {
   std::vector<int32_t> assignment(choice.size());
-  for (size_t i = 0; i < choice.size(); ++i) assignment[i] = model.kept[i][At(choice[i])];
+  for (size_t i = 0; i < choice.size(); ++i) assignment[i] = model.kept[i][model_cc::At(choice[i])];
   return assignment;
 }
 
 double CostOf(const Model& model, const std::vector<int32_t>& choice) {
   double cost = 0;
-  for (size_t i = 0; i < model.nodes(); ++i) cost += model.cost[i][At(choice[i])];
+  for (size_t i = 0; i < model.nodes(); ++i) cost += model.cost[i][model_cc::At(choice[i])];
   for (const Table& table : model.tables) {
     size_t at = 0;
     for (const int32_t node : table.scope) {
-      at = at * model.strategies(node) + At(choice[At(node)]);
+      at = at * model.strategies(node) + model_cc::At(choice[model_cc::At(node)]);
     }
     cost += table.values[at];
   }
@@ -289,7 +292,8 @@ double CostOf(const Model& model, const std::vector<int32_t>& choice) {
 bool Fits(const Model& model, const std::vector<int32_t>& choice) {
   return std::ranges::all_of(model.limits, [&](const MemoryLimit& limit) {
     double memory = 0;
-    for (const int32_t node : limit.nodes) memory += model.memory[At(node)][At(choice[At(node)])];
+    for (const int32_t node : limit.nodes)
+      memory += model.memory[model_cc::At(node)][model_cc::At(choice[model_cc::At(node)])];
     return memory <= limit.budget + Slack(limit.budget);
   });
 }

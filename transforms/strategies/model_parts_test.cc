@@ -13,6 +13,7 @@
 // What the solver takes away before it searches, and how it mends choices: small cases by hand.
 
 namespace orrery::transforms::strategies {
+namespace model_parts_test_cc {
 namespace {
 
 using ::testing::DoubleNear;
@@ -365,4 +366,5 @@ TEST(SolveModel, AnswersInTheNumbersOfItsModel) {
 }
 
 }  // namespace
+}  // namespace model_parts_test_cc
 }  // namespace orrery::transforms::strategies

@@ -15,6 +15,7 @@
 // The parts of the solver, each against enumeration.
 
 namespace orrery::transforms::strategies {
+namespace model_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -239,4 +240,5 @@ TEST(Reparametrize, RaisesTheBoundAndKeepsTheOptimum) {
 }
 
 }  // namespace
+}  // namespace model_test_cc
 }  // namespace orrery::transforms::strategies

@@ -8,6 +8,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace pipedream_plan_cc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -185,10 +186,11 @@ class Planner {
 };
 
 }  // namespace
+}  // namespace pipedream_plan_cc
 
 absl::StatusOr<PipeDreamPlan> PlanPipeDream(const PipeDreamProblem& problem) {
-  ORRERY_RETURN_IF_ERROR(Validate(problem));
-  return Planner(problem).Run();
+  ORRERY_RETURN_IF_ERROR(pipedream_plan_cc::Validate(problem));
+  return pipedream_plan_cc::Planner(problem).Run();
 }
 
 }  // namespace orrery::transforms

@@ -9,6 +9,7 @@
 #include <random>
 
 namespace orrery::transforms {
+namespace pipedream_plan_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -151,4 +152,5 @@ TEST(PlanPipeDream, SaysWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace pipedream_plan_test_cc
 }  // namespace orrery::transforms

@@ -7,6 +7,7 @@
 #include "transforms/strategies/improve.h"
 
 namespace orrery::transforms::strategies {
+namespace reparametrize_cc {
 namespace {
 
 // Most of what can be gained is gained by then; each pass reads all tables.
@@ -129,9 +130,10 @@ class Reparametrization {
 };
 
 }  // namespace
+}  // namespace reparametrize_cc
 
 void Reparametrize(Model& model) {
-  Reparametrization reparametrization(model);
+  reparametrize_cc::Reparametrization reparametrization(model);
   reparametrization.Run();
   std::vector<int32_t> choice;
   for (const auto& costs : model.cost) {

@@ -11,6 +11,7 @@
 #include "transforms/strategies/bucket_tree.h"
 
 namespace orrery::transforms::strategies {
+namespace repeats_cc {
 namespace {
 
 // A product of tables over so many choices of the border takes a tenth of a second.
@@ -326,13 +327,14 @@ std::vector<int32_t> Expand(const Model& model, const RepeatedBlocks& repeat,
 }
 
 }  // namespace
+}  // namespace repeats_cc
 
 absl::Status ValidateRepeats(const Model& model, const std::vector<RepeatedBlocks>& repeats) {
   std::vector<bool> taken(model.nodes());
   for (const RepeatedBlocks& repeat : repeats) {
     if (repeat.blocks.empty()) continue;
-    ORRERY_RETURN_IF_ERROR(ValidateNodes(model, repeat, taken));
-    ORRERY_RETURN_IF_ERROR(ValidateTables(model, repeat));
+    ORRERY_RETURN_IF_ERROR(repeats_cc::ValidateNodes(model, repeat, taken));
+    ORRERY_RETURN_IF_ERROR(repeats_cc::ValidateTables(model, repeat));
   }
   return absl::OkStatus();
 }
@@ -345,12 +347,13 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) {
     return SolveRepeated(model, others, options);
   }
-  const BlockSolver block(model, repeat, kMoreEntries * static_cast<double>(options.table_limit));
+  const repeats_cc::BlockSolver block(
+      model, repeat, repeats_cc::kMoreEntries * static_cast<double>(options.table_limit));
   if (!block.solved()) return SolveRepeated(model, others, options);
-  const Composed composed = Compose(model, repeat, block);
+  const repeats_cc::Composed composed = repeats_cc::Compose(model, repeat, block);
   for (RepeatedBlocks& other : others) {
     for (std::vector<int32_t>& nodes : other.blocks) {
-      for (int32_t& node : nodes) node = composed.new_place[At(node)];
+      for (int32_t& node : nodes) node = composed.new_place[repeats_cc::At(node)];
     }
   }
   ModelSolution solution = SolveRepeated(composed.outer, others, options);
@@ -358,7 +361,7 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   solution.composed += static_cast<int64_t>(repeat.blocks.size());
   const bool optimal = solution.bound >= solution.cost;
   const double gap = solution.cost - solution.bound;
-  solution.choice = Expand(model, repeat, block, composed, solution.choice);
+  solution.choice = repeats_cc::Expand(model, repeat, block, composed, solution.choice);
   solution.cost = CostOf(model, solution.choice);
   solution.bound = optimal ? solution.cost : solution.cost - gap;
   return solution;

@@ -10,6 +10,7 @@
 // Repeated blocks of shapes at the edge: not connected, few, wide borders; and by hand.
 
 namespace orrery::transforms {
+namespace repeats_shapes_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +164,5 @@ TEST(ValidateRepeats, SaysWordByWordWhatIsNotEqual) {
 }
 
 }  // namespace
+}  // namespace repeats_shapes_test_cc
 }  // namespace orrery::transforms

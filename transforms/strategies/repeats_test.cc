@@ -8,6 +8,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 
 namespace orrery::transforms {
+namespace repeats_test_cc {
 namespace {
 
 using ::testing::HasSubstr;
@@ -145,4 +146,5 @@ TEST(Repeats, MustBeEqual) {
 }
 
 }  // namespace
+}  // namespace repeats_test_cc
 }  // namespace orrery::transforms

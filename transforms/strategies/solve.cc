@@ -12,6 +12,7 @@
 #include "transforms/strategies/strategy_graph.h"
 
 namespace orrery::transforms {
+namespace solve_cc {
 namespace {
 
 using strategies::Model;
@@ -125,17 +126,18 @@ std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& opti
 }
 
 }  // namespace
+}  // namespace solve_cc
 
 absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
                                                const SolveOptions& options) {
   ORRERY_RETURN_IF_ERROR(Validate(graph));
-  Model model = strategies::ModelOf(graph);
+  strategies::Model model = strategies::ModelOf(graph);
   StrategyChoice result;
   if (!options.repeats.empty()) {
-    Model fixed = model;
+    strategies::Model fixed = model;
     strategies::FixShared(fixed, options.repeats);
     ORRERY_RETURN_IF_ERROR(strategies::ValidateRepeats(fixed, options.repeats));
-    if (const auto solution = WithoutLimits(fixed, options); solution.has_value()) {
+    if (const auto solution = solve_cc::WithoutLimits(fixed, options); solution.has_value()) {
       result.assignment = strategies::InGraph(fixed, solution->choice);
       result.cost = CostOf(graph, result.assignment);
       result.labels = solution->labels;
@@ -145,17 +147,17 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
     }
   }
   if (const int32_t node = strategies::DropImpossible(model); node >= 0) {
-    result.none = Impossible(graph, node);
+    result.none = solve_cc::Impossible(graph, node);
     return result;
   }
-  ModelSolution solution = strategies::SolveModel(model, options);
+  strategies::ModelSolution solution = strategies::SolveModel(model, options);
   result.labels = solution.labels;
   result.bound = solution.bound;
   if (!solution.found()) {
-    LeastOver least = FindLeastOver(model, options);
+    solve_cc::LeastOver least = solve_cc::FindLeastOver(model, options);
     const bool proven = solution.bound == kImpossible;
     if (proven || !least.any.found() || !strategies::Fits(model, least.choice)) {
-      result.none = NothingFound(graph, least);
+      result.none = solve_cc::NothingFound(graph, least);
       if (!proven) result.none->proven = false;
       return result;
     }

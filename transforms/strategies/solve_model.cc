@@ -10,6 +10,7 @@
 #include "transforms/strategies/reparametrize.h"
 
 namespace orrery::transforms::strategies {
+namespace solve_model_cc {
 namespace {
 
 // Below so many additions an elimination is faster than the search for what can be left out.
@@ -209,21 +210,23 @@ class ModelSolver {
 };
 
 }  // namespace
+}  // namespace solve_model_cc
 
 ModelSolution SolveModel(Model model, const SolveOptions& options) {
   const std::vector<std::vector<int32_t>> before = model.kept;
   if (DropImpossible(model) >= 0) return {.choice = {}, .bound = kImpossible};
   DropLooseLimits(model);
   const auto tree = [&] { return BucketTree(model, static_cast<double>(options.table_limit)); };
-  if (const BucketTree first = tree(); !first.exact() || first.work() > kLittleWork) {
+  if (const BucketTree first = tree();
+      !first.exact() || first.work() > solve_model_cc::kLittleWork) {
     DropDominated(model);
     DropImpossible(model);
     if (!tree().exact()) Reparametrize(model);
   }
-  ModelSolution solution = ModelSolver(model, options).Run();
+  ModelSolution solution = solve_model_cc::ModelSolver(model, options).Run();
   // Back to the numbers of the model that came in.
   for (size_t i = 0; i < solution.choice.size(); ++i) {
-    const int32_t strategy = model.kept[i][At(solution.choice[i])];
+    const int32_t strategy = model.kept[i][solve_model_cc::At(solution.choice[i])];
     solution.choice[i] =
         static_cast<int32_t>(std::ranges::lower_bound(before[i], strategy) - before[i].begin());
   }

@@ -15,6 +15,7 @@
 // itself on the same graph written differently.
 
 namespace orrery::transforms {
+namespace solve_test_cc {
 namespace {
 
 using ::testing::IsEmpty;
@@ -380,4 +381,5 @@ TEST(SolveStrategies, IsHonestWhereItMissesAllChoices) {
 }
 
 }  // namespace
+}  // namespace solve_test_cc
 }  // namespace orrery::transforms

@@ -11,6 +11,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace stage_program_cc {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -211,9 +212,11 @@ StageDivision Improved(const StageProblem& problem, const StageWeights& weights,
 }
 
 }  // namespace
+}  // namespace stage_program_cc
 
 StageDivision Weigh(const StageProblem& problem, std::vector<int32_t> begins) {
-  return WeighBy(problem, StageWeights(problem), std::move(begins));
+  return stage_program_cc::WeighBy(problem, stage_program_cc::StageWeights(problem),
+                                   std::move(begins));
 }
 
 std::vector<int32_t> EqualBegins(int32_t units, int32_t stages) {
@@ -226,22 +229,24 @@ std::vector<int32_t> EqualBegins(int32_t units, int32_t stages) {
 }
 
 absl::StatusOr<StageDivision> DivideByCost(const StageProblem& problem) {
-  ORRERY_RETURN_IF_ERROR(Validate(problem));
-  const StageWeights weights(problem);
+  ORRERY_RETURN_IF_ERROR(stage_program_cc::Validate(problem));
+  const stage_program_cc::StageWeights weights(problem);
   const auto chunks = [&] {
     int32_t ranks = 0;
     for (const int32_t rank : problem.ranks) ranks = std::max(ranks, rank + 1);
     return ranks == 0 ? 1 : problem.stages / ranks;
   }();
   // What a rank has, its stages share.
-  std::vector<int32_t> begins = FastestBegins(problem, weights, problem.memory_limit / chunks);
-  if (begins.empty()) begins = SmallestBegins(problem, weights);
-  StageDivision best = WeighBy(problem, weights, std::move(begins));
+  std::vector<int32_t> begins =
+      stage_program_cc::FastestBegins(problem, weights, problem.memory_limit / chunks);
+  if (begins.empty()) begins = stage_program_cc::SmallestBegins(problem, weights);
+  StageDivision best = stage_program_cc::WeighBy(problem, weights, std::move(begins));
   if (chunks == 1) return best;
-  best = Improved(problem, weights, std::move(best));
-  StageDivision other = Improved(
-      problem, weights, WeighBy(problem, weights, EqualBegins(weights.units(), problem.stages)));
-  return IsBetter(problem, other, best) ? other : best;
+  best = stage_program_cc::Improved(problem, weights, std::move(best));
+  StageDivision other = stage_program_cc::Improved(
+      problem, weights,
+      stage_program_cc::WeighBy(problem, weights, EqualBegins(weights.units(), problem.stages)));
+  return stage_program_cc::IsBetter(problem, other, best) ? other : best;
 }
 
 }  // namespace orrery::transforms

@@ -10,6 +10,7 @@
 #include <tuple>
 
 namespace orrery::transforms {
+namespace stage_program_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -202,4 +203,5 @@ TEST(DivideByCost, SaysWhatIsWrong) {
 }
 
 }  // namespace
+}  // namespace stage_program_test_cc
 }  // namespace orrery::transforms

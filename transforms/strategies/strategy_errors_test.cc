@@ -9,6 +9,7 @@
 // What graphs are refused, word by word; what a choice costs, by hand; why there is none.
 
 namespace orrery::transforms {
+namespace strategy_errors_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -169,4 +170,5 @@ TEST(NoChoice, IsPossibleWithoutNodes) {
 }
 
 }  // namespace
+}  // namespace strategy_errors_test_cc
 }  // namespace orrery::transforms

@@ -6,6 +6,7 @@
 #include "support/status.h"
 
 namespace orrery::transforms {
+namespace strategy_graph_cc {
 namespace {
 
 // Sums of this many stay finite, so that only kImpossible is infinite.
@@ -103,15 +104,18 @@ absl::Status ValidateLiveSet(const StrategyGraph& graph, size_t number) {
 }
 
 }  // namespace
+}  // namespace strategy_graph_cc
 
 absl::Status Validate(const StrategyGraph& graph) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) ORRERY_RETURN_IF_ERROR(ValidateNode(graph, i));
-  for (size_t i = 0; i < graph.edges.size(); ++i) ORRERY_RETURN_IF_ERROR(ValidateEdge(graph, i));
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    ORRERY_RETURN_IF_ERROR(strategy_graph_cc::ValidateNode(graph, i));
+  for (size_t i = 0; i < graph.edges.size(); ++i)
+    ORRERY_RETURN_IF_ERROR(strategy_graph_cc::ValidateEdge(graph, i));
   for (const IncompatiblePair& pair : graph.incompatible) {
-    ORRERY_RETURN_IF_ERROR(ValidatePair(graph, pair));
+    ORRERY_RETURN_IF_ERROR(strategy_graph_cc::ValidatePair(graph, pair));
   }
   for (size_t i = 0; i < graph.live_sets.size(); ++i) {
-    ORRERY_RETURN_IF_ERROR(ValidateLiveSet(graph, i));
+    ORRERY_RETURN_IF_ERROR(strategy_graph_cc::ValidateLiveSet(graph, i));
   }
   return absl::OkStatus();
 }

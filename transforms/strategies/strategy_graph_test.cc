@@ -13,6 +13,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 
 namespace orrery::transforms {
+namespace strategy_graph_test_cc {
 namespace {
 
 using nlohmann::json;
@@ -313,4 +314,5 @@ TEST(SolveStrategies, RejectsWhatDoesNotFitTogether) {
 }
 
 }  // namespace
+}  // namespace strategy_graph_test_cc
 }  // namespace orrery::transforms

@@ -4,6 +4,7 @@
 #include <limits>
 
 namespace orrery::transforms::strategies {
+namespace vertex_cut_cc {
 namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
@@ -85,7 +86,10 @@ class Flow {
 };
 
 }  // namespace
+}  // namespace vertex_cut_cc
 
-std::vector<bool> LeftOfLeastCut(const CutProblem& problem) { return Flow(problem).Run(); }
+std::vector<bool> LeftOfLeastCut(const CutProblem& problem) {
+  return vertex_cut_cc::Flow(problem).Run();
+}
 
 }  // namespace orrery::transforms::strategies

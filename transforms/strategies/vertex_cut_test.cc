@@ -9,6 +9,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 
 namespace orrery::transforms::strategies {
+namespace vertex_cut_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +95,5 @@ TEST(VertexCut, IsTheLeftmostOfAllThatWeighLeast) {
 }
 
 }  // namespace
+}  // namespace vertex_cut_test_cc
 }  // namespace orrery::transforms::strategies

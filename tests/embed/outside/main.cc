@@ -7,11 +7,11 @@
 
 #include "ir/builder.h"
 #include "lowering/lower.h"
-#include "simulator/play.h"
-#include "simulator/report.h"
+#include "simulator/engine/play.h"
+#include "simulator/report/report.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
-#include "transforms/training_step.h"
+#include "transforms/training/training_step.h"
 
 using namespace orrery;
 

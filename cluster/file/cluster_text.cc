@@ -1,0 +1,260 @@
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cluster/cluster.pb.h"
+#include "cluster/cluster_file.h"
+#include "cluster/file/file_place.h"
+#include "cluster/file/file_topology.h"
+#include "cluster/quantity.h"
+#include "support/module.h"
+#include "support/status.h"
+
+namespace orrery::cluster {
+namespace cluster_text_cc {
+namespace {
+
+using google::protobuf::TextFormat;
+
+// Keeps the first error; those after it are often its consequence.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(const std::string& file) : file_(file) {}
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!status_.ok()) return;
+    const std::string where = line >= 0 ? absl::StrCat(":", line + 1, ":", column + 1) : "";
+    status_ = absl::InvalidArgumentError(absl::StrCat(
+        file_, where, ": ", Quotable(message), " Wanted fields as cluster.proto lists them"));
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string file_;
+  absl::Status status_;
+};
+
+absl::Status ParseText(absl::string_view text, const std::string& name, file::Cluster& message,
+                       TextFormat::ParseInfoTree& places) {
+  FirstError error(name);
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.WriteLocationsTo(&places);
+  parser.SetRecursionLimit(16);
+  if (parser.ParseFromString(std::string(text), &message)) return absl::OkStatus();
+  if (!error.status().ok()) return error.status();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": is no cluster; wanted fields as cluster.proto lists them"));
+}
+
+absl::Status ParseJson(absl::string_view text, const std::string& name, file::Cluster& message) {
+  const auto status = google::protobuf::util::JsonStringToMessage(std::string(text), &message);
+  if (status.ok()) return absl::OkStatus();
+  const std::string full = status.message().ToString();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": ",
+                                                 Quotable(full.substr(0, full.find('\n'))),
+                                                 "; wanted fields as cluster.proto lists them"));
+}
+
+template <typename Value>
+absl::Status Assign(const absl::StatusOr<Value>& parsed, const FilePlace& place, Value& value) {
+  if (!parsed.ok()) return place.Error(Quotable(parsed.status().message()));
+  value = *parsed;
+  return absl::OkStatus();
+}
+
+absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePlace& place, Device& device) {
+  struct Peak {
+    absl::string_view name;
+    bool present;
+    const std::string& text;
+    FlopRate& rate;
+  };
+  for (const Peak& peak : {Peak{"fp64", kind.has_fp64(), kind.fp64(), device.fp64},
+                           Peak{"fp32", kind.has_fp32(), kind.fp32(), device.fp32},
+                           Peak{"tf32", kind.has_tf32(), kind.tf32(), device.tf32},
+                           Peak{"fp16", kind.has_fp16(), kind.fp16(), device.fp16},
+                           Peak{"fp8", kind.has_fp8(), kind.fp8(), device.fp8}}) {
+    if (!peak.present) continue;
+    ORRERY_RETURN_IF_ERROR(Assign(ParseFlopRate(peak.text), place.At(peak.name), peak.rate));
+  }
+  // What a device has no units for runs on those of the wider type.
+  if (!kind.has_like() && !kind.has_tf32()) device.tf32 = device.fp32;
+  if (!kind.has_like() && !kind.has_fp16()) device.fp16 = device.tf32;
+  if (!kind.has_like() && !kind.has_fp8()) device.fp8 = device.fp16;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePlace& place) {
+  Device device;
+  if (kind.has_like())
+    ORRERY_RETURN_IF_ERROR(Assign(FindDevice(kind.like()), place.At("like"), device));
+  device.name = kind.name();
+  if (device.name.empty()) return place.Error("got no name; wanted one for devices to call it");
+  ORRERY_RETURN_IF_ERROR(ReadPeaks(kind, place, device));
+  if (kind.has_memory()) {
+    ORRERY_RETURN_IF_ERROR(Assign(ParseBytes(kind.memory()), place.At("memory"), device.memory));
+  }
+  if (kind.has_memory_bandwidth()) {
+    ORRERY_RETURN_IF_ERROR(Assign(ParseBandwidth(kind.memory_bandwidth()),
+                                  place.At("memory_bandwidth"), device.memory_bandwidth));
+  }
+  if (kind.has_launch_overhead()) {
+    ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(kind.launch_overhead()),
+                                  place.At("launch_overhead"), device.launch_overhead));
+  }
+  if (kind.has_host()) {
+    ORRERY_ASSIGN_OR_RETURN(device.host, ReadSpeed(kind.host(), place.At("host")));
+  }
+  if (kind.has_host_memory_bandwidth()) {
+    ORRERY_RETURN_IF_ERROR(Assign(ParseBandwidth(kind.host_memory_bandwidth()),
+                                  place.At("host_memory_bandwidth"), device.host_memory_bandwidth));
+  }
+  if (kind.has_communication_slowdown()) {
+    device.communication_slowdown = kind.communication_slowdown();
+  }
+  if (const absl::Status status = CheckDevice(device); !status.ok()) return place.Error(status);
+  return device;
+}
+
+// The file's own kinds, each name once.
+absl::StatusOr<std::vector<Device>> ReadKinds(const file::Cluster& message,
+                                              const FilePlace& place) {
+  std::vector<Device> kinds;
+  for (int i = 0; i < message.device_kinds_size(); ++i) {
+    const FilePlace at = place.At("device_kinds", i);
+    ORRERY_ASSIGN_OR_RETURN(const Device device, ReadKind(message.device_kinds(i), at));
+    for (const Device& other : kinds) {
+      if (other.name != device.name) continue;
+      return at.At("name").Error(
+          absl::StrCat("got '", Quotable(device.name), "' twice; wanted a name once"));
+    }
+    kinds.push_back(device);
+  }
+  return kinds;
+}
+
+absl::StatusOr<Device> KindOf(const file::DeviceGroup& group, const FilePlace& place,
+                              const std::vector<Device>& own) {
+  for (const Device& device : own) {
+    if (device.name == group.kind()) return device;
+  }
+  Device device;
+  ORRERY_RETURN_IF_ERROR(Assign(FindDevice(group.kind()), place.At("kind"), device));
+  return device;
+}
+
+// How many devices the groups count; 0 when that is left to the topology.
+absl::StatusOr<int32_t> CountDevices(const file::Cluster& message, const FilePlace& place) {
+  if (message.devices_size() == 0) {
+    return place.Error("got no devices; wanted such as devices { count: 8 kind: \"h100-80gb\" }");
+  }
+  if (message.devices_size() == 1 && !message.devices(0).has_count()) return 0;
+  int64_t count = 0;
+  for (int i = 0; i < message.devices_size(); ++i) {
+    count += message.devices(i).count();
+    if (message.devices(i).count() >= 1 && count <= kMaxDevices) continue;
+    return place.At("devices", i)
+        .At("count")
+        .Error(absl::StrCat("got ", message.devices(i).count(), " devices, ", count,
+                            " in all; wanted 1 or more, and at most ", kMaxDevices, " in all"));
+  }
+  return static_cast<int32_t>(count);
+}
+
+absl::Status AddDevices(const file::Cluster& message, const FilePlace& place, Cluster& cluster) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Device> own, ReadKinds(message, place));
+  for (int i = 0; i < message.devices_size(); ++i) {
+    const FilePlace at = place.At("devices", i);
+    ORRERY_ASSIGN_OR_RETURN(const Device device, KindOf(message.devices(i), at, own));
+    const int32_t count =
+        message.devices(i).has_count() ? message.devices(i).count() : cluster.size();
+    cluster.AddDevices(device, count);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& message,
+                                                const FilePlace& place) {
+  CollectiveProtocol protocol = {.name = Quotable(message.name()),
+                                 .in_network = message.in_network()};
+  if (message.has_rate()) protocol.rate = message.rate();
+  if (message.has_rate_between_nodes()) protocol.rate_between_nodes = message.rate_between_nodes();
+  struct Time {
+    absl::string_view name;
+    bool present;
+    const std::string& text;
+    Duration& time;
+  };
+  for (const Time& time :
+       {Time{"start_up", message.has_start_up(), message.start_up(), protocol.start_up},
+        Time{"step_in_node", message.has_step_in_node(), message.step_in_node(),
+             protocol.step_in_node},
+        Time{"step_between_nodes", message.has_step_between_nodes(), message.step_between_nodes(),
+             protocol.step_between_nodes}}) {
+    if (!time.present) continue;
+    ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(time.text), place.At(time.name), time.time));
+  }
+  if (message.has_copy_rate()) {
+    ORRERY_RETURN_IF_ERROR(
+        Assign(ParseBandwidth(message.copy_rate()), place.At("copy_rate"), protocol.copy_rate));
+  }
+  return protocol;
+}
+
+absl::StatusOr<CollectiveProfile> ReadProfile(const file::CollectiveProfile& message,
+                                              const FilePlace& place) {
+  CollectiveProfile profile = {.name = Quotable(message.name())};
+  if (message.protocols_size() == 0) {
+    ORRERY_RETURN_IF_ERROR(
+        Assign(FindCollectiveProfile(message.name()), place.At("name"), profile));
+  }
+  for (int i = 0; i < message.protocols_size(); ++i) {
+    ORRERY_ASSIGN_OR_RETURN(CollectiveProtocol protocol,
+                            ReadProtocol(message.protocols(i), place.At("protocols", i)));
+    profile.protocols.push_back(std::move(protocol));
+  }
+  const absl::Status status = CheckCollectiveProfile(profile);
+  if (!status.ok()) return place.Error(status);
+  return profile;
+}
+
+absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePlace& place,
+                                    const std::string& name) {
+  Cluster cluster;
+  cluster.name = message.has_name() ? Quotable(message.name()) : name;
+  ORRERY_ASSIGN_OR_RETURN(const int32_t devices, CountDevices(message, place));
+  if (!message.has_topology()) {
+    return place.Error(
+        "got no topology; wanted such as topology { kind: \"switch\" port { rate: "
+        "\"450GB/s\" latency: \"1us\" } }");
+  }
+  ORRERY_ASSIGN_OR_RETURN(cluster.topology,
+                          ReadTopology(message.topology(), devices, place.At("topology")));
+  ORRERY_RETURN_IF_ERROR(AddDevices(message, place, cluster));
+  if (!message.has_collectives()) return cluster;
+  ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile,
+                          ReadProfile(message.collectives(), place.At("collectives")));
+  cluster.topology.SetCollectiveProfile(std::move(profile));
+  return cluster;
+}
+
+}  // namespace
+}  // namespace cluster_text_cc
+
+absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
+                                         const std::string& name) {
+  file::Cluster message;
+  google::protobuf::TextFormat::ParseInfoTree places;
+  const bool has_lines = format == ClusterFormat::kText;
+  ORRERY_RETURN_IF_ERROR(has_lines ? cluster_text_cc::ParseText(text, name, message, places)
+                                   : cluster_text_cc::ParseJson(text, name, message));
+  const FilePlace place(name, file::Cluster::descriptor(), has_lines ? &places : nullptr);
+  return cluster_text_cc::ReadCluster(message, place, name);
+}
+
+}  // namespace orrery::cluster
+
+ORRERY_MODULE_ENTRY(cluster_file, orrery::cluster::ParseClusterText)

@@ -1,0 +1,351 @@
+#include "importer/batch/batch_places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/batch.h"
+#include "ir/tensor.h"
+#include "support/check.h"
+#include "support/printable.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace batch_places_cc {
+namespace {
+
+using ir::AttributeSet;
+using ir::Dims;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+// Ops are visited again when one asked for a change before them. A graph that has this many of
+// those for each op is none that anybody trains.
+constexpr size_t kMostVisits = 256;
+
+int64_t Product(const Dims& dims, size_t from, size_t to) {
+  int64_t product = 1;
+  for (size_t d = from; d < to; ++d) product *= dims[d];
+  return product;
+}
+
+Dims WithTwice(Dims dims, int dim) {
+  if (dim >= 0) dims[static_cast<size_t>(dim)] *= 2;
+  return dims;
+}
+
+}  // namespace
+}  // namespace batch_places_cc
+
+BatchPlaces::BatchPlaces(const ir::Function& function, BatchSize size)
+    : function_(function),
+      batch_(ir::BatchOf(function)),
+      size_(size),
+      places_(function.value_limit()),
+      steps_(function.op_limit()) {}
+
+absl::Status BatchPlaces::Find() {
+  FindSources();
+  if (size_ == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
+  for (bool asked = true; asked;) {
+    ORRERY_RETURN_IF_ERROR(VisitAll());
+    ORRERY_ASSIGN_OR_RETURN(asked, RequestOutputs());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::VisitAll() {
+  const std::vector<ir::OpId>& order = function_.order();
+  for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
+    next_ = step + 1;  // Visit may set it back
+    ORRERY_RETURN_IF_ERROR(Visit(order[step]));
+    if (++visits_ < batch_places_cc::kMostVisits * order.size()) continue;
+    return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
+  }
+  return absl::OkStatus();
+}
+
+// Data, and what an earlier search has found.
+void BatchPlaces::FindSources() {
+  for (const ir::Input& input : function_.inputs()) {
+    if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
+  }
+  for (size_t step = 0; step < function_.order().size(); ++step) {
+    const ir::OpId op = function_.order()[step];
+    steps_[op] = step;
+    const int64_t dim = function_.attributes(op).Int("batch_dim", -1);
+    const ir::Dims& dims = function_.type(function_.result(op)).dims;
+    if (function_.kind(op) != ir::OpKind::kExpand || dim < 0 ||
+        dim >= static_cast<int64_t>(dims.size())) {
+      continue;
+    }
+    places_[function_.result(op)] = {.dim = static_cast<int>(dim),
+                                     .inner = dims[static_cast<size_t>(dim)] / batch_,
+                                     .uniform = true};
+  }
+}
+
+// With a rare batch nobody need ask for what grows with it.
+absl::Status BatchPlaces::FindMade() {
+  for (const ir::OpId op : function_.order()) {
+    if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(FindMadeByExpand(op));
+    for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+      ORRERY_RETURN_IF_ERROR(FindMadeByConstant(op, k));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(ir::OpId op,
+                                                              const ir::Dims& dims) const {
+  std::optional<size_t> found;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0 || dims[d] % batch_ != 0) continue;
+    if (found.has_value()) return Fails(op, "a value has the batch in two dimensions");
+    found = d;
+  }
+  return found;
+}
+
+absl::Status BatchPlaces::FindMadeByExpand(ir::OpId op) {
+  const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& to = function_.type(function_.result(op)).dims;
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, to));
+  if (!dim.has_value() || places_[function_.result(op)].has_batch()) return absl::OkStatus();
+  const size_t made = to.size() - from.size();
+  if (*dim >= made && from[*dim - made] == to[*dim]) return absl::OkStatus();
+  RequestOfExpand(op, {.dim = static_cast<int>(*dim), .inner = to[*dim] / batch_});
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::FindMadeByConstant(ir::OpId op, size_t k) {
+  const ir::ValueId value = function_.operands(op)[k];
+  const ir::OpId producer = function_.producer(value);
+  if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant)
+    return absl::OkStatus();
+  const ir::TensorType& type = function_.type(value);
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, type.dims));
+  if (!dim.has_value()) return absl::OkStatus();
+  if (!OneRow(function_.attributes(producer), type, *dim).has_value()) {
+    return Fails(op, "it reads a constant that differs from sample to sample");
+  }
+  expansions_[{op.index(), k}] = {
+      .dim = static_cast<int>(*dim), .inner = type.dims[*dim] / batch_, .uniform = true};
+  return absl::OkStatus();
+}
+
+const ir::AttributeSet& BatchPlaces::AttributesOf(ir::OpId op) const {
+  const auto found = attributes_.find(op.index());
+  return found == attributes_.end() ? function_.attributes(op) : found->second;
+}
+
+std::optional<size_t> BatchPlaces::ExpandedDim(ir::OpId op, size_t k) const {
+  const auto found = expansions_.find({op.index(), k});
+  if (found == expansions_.end()) return std::nullopt;
+  return static_cast<size_t>(found->second.dim);
+}
+
+void BatchPlaces::SetAttributes(ir::OpId op, ir::AttributeSet attributes) {
+  attributes_[op.index()] = std::move(attributes);
+}
+
+absl::Status BatchPlaces::Fails(ir::OpId op, absl::string_view why) const {
+  const absl::string_view name = function_.value_name(function_.result(op));
+  return absl::InvalidArgumentError(
+      absl::StrCat(function_.name(), ": ", function_.info(op).name,
+                   name.empty() ? std::string() : absl::StrCat(" ", Show(name)),
+                   " cannot follow the batch: ", why));
+}
+
+BatchPlace BatchPlaces::PlaceOfOperand(ir::OpId op, size_t k) const {
+  const auto found = expansions_.find({op.index(), k});
+  return found != expansions_.end() ? found->second : places_[function_.operands(op)[k]];
+}
+
+bool BatchPlaces::AnyBatched(ir::OpId op) const {
+  for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+    if (PlaceOfOperand(op, k).has_batch()) return true;
+  }
+  return false;
+}
+
+// Ops that mix what they read along a dimension.
+absl::Status BatchPlaces::CheckSamplesStay(ir::OpId op) const {
+  const int dim = PlaceOfOperand(op, 0).dim;
+  if (function_.kind(op) == ir::OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
+    return Fails(op, "it takes samples out of the batch");
+  }
+  if (dim < 0) return absl::OkStatus();
+  const absl::string_view why =
+      ir::MixesAlong(function_.kind(op), function_.attributes(op), static_cast<size_t>(dim));
+  return why.empty() ? absl::OkStatus() : Fails(op, why);
+}
+
+absl::Status BatchPlaces::Visit(ir::OpId op) {
+  if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
+  ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
+  if (function_.kind(op) == ir::OpKind::kReshape) return VisitReshape(op);
+  if (function_.kind(op) == ir::OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
+  if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(VisitExpand(op));
+  if (function_.kind(op) == ir::OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
+  const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
+  std::string trouble(doubled.status().message());
+  std::vector<Place> places;
+  for (int32_t j = 0; trouble.empty() && j < function_.result_count(op); ++j) {
+    const auto place = ResultPlace(op, j, (*doubled)[static_cast<size_t>(j)].dims);
+    trouble = std::string(place.status().message());
+    if (place.ok()) places.push_back(*place);
+  }
+  if (!trouble.empty()) return Request(op) ? absl::OkStatus() : Fails(op, trouble);
+  for (int32_t j = 0; j < function_.result_count(op); ++j) {
+    places_[function_.result(op, j)] = places[static_cast<size_t>(j)];
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(ir::OpId op) const {
+  const auto operands = function_.operands(op);
+  std::vector<ir::TensorType> types;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    types.push_back(function_.type(operands[k]));
+    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PlaceOfOperand(op, k).dim);
+  }
+  std::vector<const ir::TensorType*> pointers;
+  for (const ir::TensorType& type : types) pointers.push_back(&type);
+  ir::TypeList results;
+  ORRERY_RETURN_IF_ERROR(ir::InferTypes(
+      function_.kind(op),
+      {.attributes = AttributesOf(op), .operands = pointers, .mesh = function_.mesh()}, results));
+  if (static_cast<int32_t>(results.size()) != function_.result_count(op)) {
+    return absl::InvalidArgumentError("it would make another number of results");
+  }
+  return results;
+}
+
+absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(ir::OpId op, int32_t j,
+                                                    const ir::Dims& doubled) const {
+  const ir::Dims& dims = function_.type(function_.result(op, j)).dims;
+  Place place;
+  for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
+    if (dims[d] == doubled[d]) continue;
+    if (place.has_batch()) {
+      return absl::InvalidArgumentError("its result has the batch in two dimensions");
+    }
+    if (doubled[d] != 2 * dims[d]) {
+      return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " of its result, of ",
+                                                     dims[d], ", does not grow with the batch"));
+    }
+    place.dim = static_cast<int>(d);
+  }
+  if (!place.has_batch()) return place;
+  const int dim = place.dim;
+  const int64_t size = dims[static_cast<size_t>(dim)];
+  const auto operands = function_.operands(op);
+  bool found = false;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const Place from = PlaceOfOperand(op, k);
+    if (!from.has_batch() || (found && !place.uniform)) continue;
+    if (function_.type(operands[k]).dims[static_cast<size_t>(from.dim)] != size) continue;
+    place = from;
+    place.dim = dim;
+    found = true;
+  }
+  if (found || size == batch_) return place;
+  return absl::InvalidArgumentError("its result has the samples in another order");
+}
+
+// The dimension of the result in which what comes before the batch, and what comes after it, have
+// their ends.
+absl::Status BatchPlaces::VisitReshape(ir::OpId op) {
+  const Place from = PlaceOfOperand(op, 0);
+  const ir::Dims& dims = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& to = function_.type(function_.result(op)).dims;
+  const auto at = static_cast<size_t>(from.dim);
+  const int64_t before = batch_places_cc::Product(dims, 0, at) * from.outer;
+  const int64_t after = batch_places_cc::Product(dims, at + 1, dims.size()) * from.inner;
+  std::optional<Place> found;
+  for (size_t d = 0; d < to.size(); ++d) {
+    const int64_t left = batch_places_cc::Product(to, 0, d),
+                  right = batch_places_cc::Product(to, d + 1, to.size());
+    if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
+    const Place place = {
+        .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
+    const bool exact = place.outer == 1 && place.inner == 1;
+    if (exact || !found.has_value()) found = place;
+    if (exact) break;
+  }
+  if (!found.has_value()) {
+    return Fails(op, absl::StrCat("no dimension of [", absl::StrJoin(to, ","), "] has the batch ",
+                                  batch_, " of [", absl::StrJoin(dims, ","), "]"));
+  }
+  std::vector<int64_t> shape(to.begin(), to.end());
+  shape[static_cast<size_t>(found->dim)] = -1;
+  ir::AttributeSet attributes = function_.attributes(op);
+  attributes.Set("shape", shape);
+  SetAttributes(op, std::move(attributes));
+  places_[function_.result(op)] = *found;
+  return absl::OkStatus();
+}
+
+absl::Status BatchPlaces::VisitSlice(ir::OpId op) {
+  const Place place = PlaceOfOperand(op, 0);
+  ir::AttributeSet attributes = AttributesOf(op);
+  std::vector<int64_t> lists[4];
+  constexpr absl::string_view kLists[] = {"axes", "starts", "ends", "steps"};
+  for (size_t i = 0; i < 4; ++i) lists[i] = attributes.Ints(kLists[i]);
+  const auto axis = std::find(lists[0].begin(), lists[0].end(), place.dim);
+  if (axis == lists[0].end()) return absl::OkStatus();
+  const auto row = axis - lists[0].begin();
+  const int64_t size =
+      function_.type(function_.operands(op)[0]).dims[static_cast<size_t>(place.dim)];
+  if (lists[1][static_cast<size_t>(row)] != 0 || lists[2][static_cast<size_t>(row)] < size ||
+      (lists[3].size() > static_cast<size_t>(row) && lists[3][static_cast<size_t>(row)] != 1)) {
+    return Fails(op, "it takes part of the batch");
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    if (static_cast<size_t>(row) >= lists[i].size()) continue;
+    lists[i].erase(lists[i].begin() + row);
+    attributes.Set(kLists[i], lists[i]);
+  }
+  if (lists[0].empty()) dropped_.insert(op.index());
+  SetAttributes(op, std::move(attributes));
+  return absl::OkStatus();
+}
+
+// The dimension that has the batch stays that of the operand.
+absl::Status BatchPlaces::VisitExpand(ir::OpId op) {
+  ir::AttributeSet attributes = AttributesOf(op);
+  if (attributes.Find("batch_dim") != nullptr) {
+    return Fails(op, "its result has the batch in two dimensions");
+  }
+  std::vector<int64_t> shape = attributes.Ints("shape");
+  const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
+  const size_t at = shape.size() - rank + static_cast<size_t>(PlaceOfOperand(op, 0).dim);
+  const auto& from = function_.type(function_.operands(op)[0]).dims;
+  if (at >= shape.size() || shape[at] != from[static_cast<size_t>(PlaceOfOperand(op, 0).dim)]) {
+    return absl::OkStatus();
+  }
+  shape[at] = -1;
+  attributes.Set("shape", shape);
+  SetAttributes(op, std::move(attributes));
+  return absl::OkStatus();
+}
+
+// Along the batch: the parts follow each other.
+bool BatchPlaces::VisitConcat(ir::OpId op) {
+  const int64_t axis = function_.attributes(op).Int("axis", 0);
+  Place place = {.dim = static_cast<int>(axis), .outer = 0};
+  for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+    const Place part = PlaceOfOperand(op, k);
+    if (part.dim != axis) return false;
+    if (k > 0 && part.inner != place.inner) return false;
+    place.inner = part.inner;
+    place.outer += part.outer;
+  }
+  places_[function_.result(op)] = place;
+  return true;
+}
+
+}  // namespace orrery::importer

@@ -1,0 +1,169 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "importer/batch/batch_places.h"
+#include "ir/tensor.h"
+#include "support/status.h"
+
+// What ops ask of the values that they read beside batched ones.
+
+namespace orrery::importer {
+namespace batch_requests_cc {
+namespace {
+
+using ir::AttributeSet;
+using ir::Dims;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+constexpr int kMaxDepth = 64;
+
+}  // namespace
+}  // namespace batch_requests_cc
+
+ir::ShardingRule BatchPlaces::RuleOf(ir::OpId op) const {
+  const ir::OpInfo& info = function_.info(op);
+  if (info.sharding == nullptr) return {};
+  std::vector<const ir::TensorType*> types;
+  for (const ir::ValueId operand : function_.operands(op))
+    types.push_back(&function_.type(operand));
+  ir::TypeList results;
+  for (int32_t j = 0; j < function_.result_count(op); ++j) {
+    results.push_back(function_.type(function_.result(op, j)));
+  }
+  return info.sharding(
+      {.attributes = function_.attributes(op), .operands = types, .mesh = function_.mesh()},
+      results);
+}
+
+bool BatchPlaces::Request(ir::OpId op) {
+  const ir::ShardingRule rule = RuleOf(op);
+  bool any = false;
+  for (size_t k = 0; k < rule.operands.size(); ++k) {
+    const Place place = PlaceOfOperand(op, k);
+    if (!place.has_batch()) continue;
+    const int8_t factor = rule.operands[k][static_cast<size_t>(place.dim)];
+    for (size_t m = 0; factor != ir::kNoFactor && m < rule.operands.size(); ++m) {
+      if (PlaceOfOperand(op, m).has_batch()) continue;
+      for (size_t d = 0; d < rule.operands[m].size(); ++d) {
+        if (rule.operands[m][d] != factor) continue;
+        Place wanted = place;
+        wanted.dim = static_cast<int>(d);
+        any |= RequestOperand(op, m, wanted, 0);
+      }
+    }
+  }
+  return any;
+}
+
+// What is the same for all samples, queries say, has nobody who asks for them.
+absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
+  bool any = false;
+  next_ = function_.order().size();
+  for (const ir::Output& output : function_.outputs()) {
+    const ir::Dims& dims = function_.type(output.value).dims;
+    const ir::OpId op = function_.producer(output.value);
+    if (output.role != ir::OutputRole::kResult || !op.valid() || dims.empty() ||
+        dims[0] != batch_ || places_[output.value].has_batch() ||
+        function_.kind(op) == ir::OpKind::kConstant) {
+      continue;
+    }
+    if (RequestOfProducer(output.value, {.dim = 0}, 0)) {
+      any = true;
+    } else if (batch_ > 1) {
+      return Fails(op, absl::StrCat("this output has as many rows, ", batch_,
+                                    ", but none of them comes from a sample"));
+    }
+  }
+  return any;
+}
+
+void BatchPlaces::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }
+
+bool BatchPlaces::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth) {
+  const ir::ValueId value = function_.operands(op)[k];
+  if (depth > batch_requests_cc::kMaxDepth || places_[value].has_batch() ||
+      ExpandedDim(op, k).has_value()) {
+    return false;
+  }
+  const auto dim = static_cast<size_t>(wanted.dim);
+  if (function_.type(value).dims[dim] != wanted.outer * batch_ * wanted.inner) return false;
+  if (RequestOfProducer(value, wanted, depth)) return true;
+  if (!CanExpand(value, dim)) return false;
+  Place& made = expansions_[{op.index(), k}];
+  made = wanted;
+  made.uniform = true;
+  VisitAgain(op);
+  return true;
+}
+
+// An Expand may make the batch.
+bool BatchPlaces::RequestOfExpand(ir::OpId op, const Place& wanted) {
+  if (function_.kind(op) != ir::OpKind::kExpand) return false;
+  const auto dim = static_cast<size_t>(wanted.dim);
+  const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const size_t made = function_.type(function_.result(op)).dims.size() - from.size();
+  if (dim >= made && from[dim - made] != 1) return false;
+  ir::AttributeSet attributes = AttributesOf(op);
+  attributes.Set("batch_dim", static_cast<int64_t>(dim));
+  SetAttributes(op, std::move(attributes));
+  Place& place = places_[function_.result(op)];
+  place = wanted;
+  place.uniform = true;
+  VisitAgain(op);
+  return true;
+}
+
+// What is made of values that have the size of the batch follows when these do.
+bool BatchPlaces::RequestOfProducer(ir::ValueId value, const Place& wanted, int depth) {
+  const ir::OpId op = function_.producer(value);
+  if (!op.valid()) return false;
+  if (RequestOfExpand(op, wanted)) return true;
+  if (batch_ == 1) return false;  // where it is used it can be expanded
+  const ir::ShardingRule rule = RuleOf(op);
+  const auto j = static_cast<size_t>(value.index() - function_.result(op).index());
+  const auto dim = static_cast<size_t>(wanted.dim);
+  if (j >= rule.results.size() || rule.results[j][dim] == ir::kNoFactor) return false;
+  bool any = false;
+  for (size_t k = 0; k < rule.operands.size(); ++k) {
+    for (size_t d = 0; d < rule.operands[k].size(); ++d) {
+      if (rule.operands[k][d] != rule.results[j][dim]) continue;
+      Place asked = wanted;
+      asked.dim = static_cast<int>(d);
+      any |= RequestOperand(op, k, asked, depth + 1);
+    }
+  }
+  return any;
+}
+
+bool BatchPlaces::CanExpand(ir::ValueId value, size_t dim) const {
+  const ir::TensorType& type = function_.type(value);
+  if (type.dims[dim] == 1) return true;
+  const ir::OpId op = function_.producer(value);
+  return op.valid() && function_.kind(op) == ir::OpKind::kConstant &&
+         OneRow(function_.attributes(op), type, dim).has_value();
+}
+
+std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,
+                                       size_t dim) {
+  if (constant.Find("fill") != nullptr) return constant;
+  const std::optional<ir::Tensor> tensor = ir::ConstantTensor(constant, type);
+  if (!tensor.has_value() || tensor->size() == 0) return std::nullopt;
+  const ir::AroundDim around = ir::SplitAround(type.dims, dim);
+  ir::Dims dims = type.dims;
+  dims[dim] = 1;
+  ir::Tensor row(type.dtype, dims);
+  for (int64_t o = 0; o < around.outer; ++o) {
+    for (int64_t i = 0; i < around.inner; ++i) {
+      const int64_t first = o * around.size * around.inner + i;
+      row.CopyElement(o * around.inner + i, *tensor, first);
+      for (int64_t s = 1; s < around.size; ++s) {
+        if (tensor->Number(first + s * around.inner) != tensor->Number(first)) return std::nullopt;
+      }
+    }
+  }
+  return ir::ConstantAttributes(row);
+}
+
+}  // namespace orrery::importer

@@ -1,0 +1,29 @@
+#ifndef ORRERY_IMPORTER_IMPORT_OPTIONS_H_
+#define ORRERY_IMPORTER_IMPORT_OPTIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "ir/tensor.h"
+
+namespace orrery::importer {
+
+struct ImportOptions {
+  /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch");
+  /// a dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").
+  std::map<std::string, int64_t> symbols = {};
+  /// The value of the dynamic batch, in samples, when `symbols` has none: of the one symbol that is
+  /// dimension 0 of every graph input. 0: none. A batch that the file fixes stays here; LoadModel
+  /// changes it.
+  int64_t batch_size = 0;
+  /// Values of graph inputs, by name: such an input becomes a constant, so that what depends on it
+  /// may even decide about shapes.
+  std::map<std::string, ir::Tensor> values = {};
+  /// Parameters whose names this regular expression matches somewhere are not trained.
+  std::string freeze = {};
+};
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_IMPORT_OPTIONS_H_

@@ -1,0 +1,76 @@
+#ifndef ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_
+#define ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_
+
+#include <onnx/onnx_pb.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "importer/onnx/inline_names.h"
+#include "importer/onnx/known_values.h"
+#include "importer/onnx/onnx_op.h"
+#include "importer/onnx/symbols.h"
+#include "ir/function.h"
+
+namespace orrery::importer {
+
+/// Makes the function of a graph that Tidy has passed. Initializers of floating point become
+/// parameters, save for scalars, which are constants as those of whole numbers are; which of them
+/// are trained is for AssignRoles to say.
+class GraphImporter {
+ public:
+  /// `folder` holds the files of external data; `graph` must outlive this. `rare_batch` is that of
+  /// KnownValues.
+  GraphImporter(const onnx::GraphProto& graph, int64_t opset, const std::string& name,
+                const std::string& folder, int64_t rare_batch = 0)
+      : graph_(graph), opset_(opset), function_(name), known_(folder, rare_batch) {}
+
+  /// Errors say which node or value of the graph is wrong.
+  absl::Status Run(const SymbolValues& symbols);
+
+  /// Whether element type and rank of each graph output are those that the file says. Sizes may
+  /// differ: exports are wrong about them where a batch is dynamic.
+  absl::Status CheckOutputs() const;
+
+  ir::Function& function() { return function_; }
+  /// Constants of floating point that stand where ops have weights: to be trained.
+  const std::vector<ir::ValueId>& weights() const { return weights_; }
+
+ private:
+  absl::Status AddInputs(const SymbolValues& symbols);
+  absl::Status AddInitializers(const onnx::GraphProto& graph);
+  absl::Status AddInitializer(const onnx::TensorProto& tensor, bool parameters);
+  absl::Status AddNode(const onnx::GraphProto& graph, const onnx::NodeProto& node);
+  absl::Status Lower(const onnx::NodeProto& node);
+  bool AddCopyOfInitializer(const onnx::NodeProto& node);
+  void NoteWeights(const onnx::NodeProto& node, const OnnxOp& op);
+  void NoteStored(const onnx::NodeProto& node);
+  bool ViewsStored(const onnx::NodeProto& node) const;
+
+  // Control flow.
+  absl::Status AddIf(const onnx::NodeProto& node);
+  onnx::GraphProto& Inlined(const onnx::NodeProto& node, const onnx::GraphProto& branch);
+  absl::Status AddBranch(const onnx::GraphProto& branch);
+
+  const onnx::GraphProto& graph_;
+  int64_t opset_;
+  ir::Function function_;
+  KnownValues known_;
+  Scope scope_;
+  std::vector<ir::ValueId> weights_;
+  absl::flat_hash_set<int32_t> is_weight_;
+  absl::flat_hash_set<int32_t> stored_;  // constants that may be weights
+  absl::flat_hash_set<int32_t> held_;    // constants that are initializers
+  absl::flat_hash_map<absl::string_view, const onnx::TensorProto*> initializers_;
+  std::optional<NameSet> names_;        // of the graph, once a branch needs new ones
+  ByteBudget budget_;                   // of those
+  std::deque<onnx::GraphProto> taken_;  // branches, with names of their own
+};
+
+}  // namespace orrery::importer
+
+#endif  // ORRERY_IMPORTER_ONNX_GRAPH_IMPORTER_H_

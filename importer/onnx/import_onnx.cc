@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "importer/batch/rebatch.h"
+#include "importer/batch/rebind.h"
+#include "importer/onnx.h"
+#include "importer/onnx/graph_importer.h"
+#include "importer/onnx/graph_structure.h"
+#include "importer/onnx/inline_functions.h"
+#include "importer/onnx/onnx_file.h"
+#include "importer/onnx/onnx_given_values.h"
+#include "importer/onnx/rare_batch.h"
+#include "importer/onnx/symbols.h"
+#include "importer/roles.h"
+#include "ir/verifier.h"
+#include "support/module.h"
+#include "support/status.h"
+
+namespace orrery::importer {
+namespace import_onnx_cc {
+namespace {
+
+struct Source {
+  const onnx::GraphProto& graph;
+  int64_t opset;
+  std::filesystem::path path;
+  std::string freeze;
+};
+
+absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues& symbols,
+                                        int64_t rare_batch = 0) {
+  GraphImporter importer(source.graph, source.opset, source.path.stem().string(),
+                         source.path.parent_path().string(), rare_batch);
+  ORRERY_RETURN_IF_ERROR(importer.Run(symbols));
+  ORRERY_RETURN_IF_ERROR(importer.CheckOutputs());
+  ORRERY_ASSIGN_OR_RETURN(
+      ir::Function function,
+      AssignRoles(importer.function(), {.weights = importer.weights(), .freeze = source.freeze}));
+  ORRERY_RETURN_IF_ERROR(ir::Verify(function));
+  return function;
+}
+
+// A dynamic batch: with a value that no other size has, what is computed from it can be told from
+// what is not.
+absl::StatusOr<ir::Function> ImportWithDynamicBatch(const Source& source, SymbolValues symbols) {
+  const int64_t rare = RareBatch(source.graph, symbols);
+  const int64_t wanted = symbols.values.at(symbols.batch[0]);
+  for (const std::string& symbol : symbols.batch) symbols.values[symbol] = rare;
+  ORRERY_ASSIGN_OR_RETURN(const ir::Function with_rare, ImportWith(source, symbols, rare));
+  ORRERY_ASSIGN_OR_RETURN(const ir::Function free, MakeBatchFree(with_rare, BatchSize::kRare));
+  if (ComputesWithBatch(free, rare)) return absl::InvalidArgumentError("computes with its batch");
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, WithBatch(free, wanted));
+  if (HasSizeOf(function, rare)) return absl::InvalidArgumentError("another size is its batch");
+  return function;
+}
+
+bool SameOutputs(const ir::Function& one, const ir::Function& other) {
+  return std::equal(one.outputs().begin(), one.outputs().end(), other.outputs().begin(),
+                    other.outputs().end(), [&](const ir::Output& a, const ir::Output& b) {
+                      return one.type(a.value) == other.type(b.value);
+                    });
+}
+
+// A fixed batch that the graph computes its shapes from, as if it were dynamic. `fixed` is what the
+// file says.
+std::optional<ir::Function> ImportAsDynamic(const Source& source, SymbolValues symbols,
+                                            const ir::Function& fixed) {
+  const bool computes =
+      std::any_of(source.graph.node().begin(), source.graph.node().end(),
+                  [](const onnx::NodeProto& node) { return node.op_type() == "Shape"; });
+  onnx::GraphProto graph;
+  if (computes) graph = source.graph;
+  if (!computes || !MakeBatchDynamic(graph, symbols)) return std::nullopt;
+  Source dynamic = {
+      .graph = graph, .opset = source.opset, .path = source.path, .freeze = source.freeze};
+  absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(dynamic, symbols);
+  if (!function.ok() || !SameOutputs(*function, fixed)) return std::nullopt;
+  return *std::move(function);
+}
+
+absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,
+                                    const ImportOptions& options) {
+  ORRERY_RETURN_IF_ERROR(GiveValues(options.values, *model.mutable_graph()));
+  ORRERY_RETURN_IF_ERROR(InlineFunctions(model));
+  ORRERY_RETURN_IF_ERROR(Tidy(model));
+  ORRERY_ASSIGN_OR_RETURN(const SymbolValues symbols, FindSymbols(options, model.graph()));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
+  const Source source = {
+      .graph = model.graph(), .opset = opset, .path = path, .freeze = options.freeze};
+  const bool keeps = !options.values.empty();  // what depends on data has the sizes of that data
+  if (!keeps && !symbols.batch.empty()) {
+    absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
+    if (function.ok()) return function;
+  }
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
+  if (keeps) return function;
+  if (symbols.batch.empty()) {
+    std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
+    if (dynamic.has_value()) return *std::move(dynamic);
+  }
+  absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  return free.ok() ? free : function;
+}
+
+}  // namespace
+}  // namespace import_onnx_cc
+
+absl::StatusOr<ir::Function> ImportOnnx(const std::string& path, const ImportOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(onnx::ModelProto model, ReadOnnxFile(path));
+  absl::StatusOr<ir::Function> function = import_onnx_cc::Import(std::move(model), path, options);
+  if (!function.ok()) return Annotate(function.status(), path);
+  return function;
+}
+
+}  // namespace orrery::importer
+
+ORRERY_MODULE_ENTRY(onnx, orrery::importer::ImportOnnx)

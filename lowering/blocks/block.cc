@@ -1,0 +1,396 @@
+#include "lowering/blocks/block.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cost_models/collectives/collective_kind.h"
+#include "ir/last_of_kind.h"
+#include "lowering/blocks/block_buffers.h"
+#include "lowering/blocks/earlier_rows.h"
+#include "lowering/blocks/host_work.h"
+#include "lowering/blocks/scratch.h"
+#include "lowering/blocks/task_name.h"
+#include "lowering/blocks/units.h"
+#include "lowering/network/collective_times.h"
+#include "support/check.h"
+#include "transforms/redistribution/emit.h"
+
+namespace orrery::lowering {
+namespace block_cc {
+namespace {
+
+using ir::OpClass;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+using simulator::StreamKind;
+using transforms::HostWork;
+
+constexpr int32_t kNone = -1;
+
+class BlockLowering {
+ public:
+  BlockLowering(const transforms::StageFunction& part, const BlockContext& context,
+                simulator::Program& program)
+      : part_(part),
+        function_(part.function),
+        context_(context),
+        program_(program),
+        copies_(context.cost_model.copies_everything()),
+        local_types_(function_.types().size()),
+        local_bytes_(function_.types().size()),
+        maker_(function_.value_limit()) {
+    for (int32_t t = 0; t < function_.types().size(); ++t) {
+      local_types_[ir::TypeId(t)] =
+          ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
+      local_bytes_[ir::TypeId(t)] = ir::SizeOf(local_types_[ir::TypeId(t)]).count();
+    }
+    buffers_ = FindBuffers(part_, context_, local_bytes_);
+  }
+
+  Block Run() {
+    block_.tasks.reserve(function_.order().size());
+    block_.memory.reserve(3 * function_.order().size());
+    block_.outputs.reserve(function_.outputs().size());
+    block_.inputs.reserve(function_.inputs().size());
+    for (const ir::Input& input : function_.inputs()) AddInput(input.value);
+    for (const OpId op : function_.order()) {
+      LowerOp(op);
+      ++place_;
+    }
+    for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
+    if (block_.tasks.empty()) block_.memory.clear();  // there is no time at which to count it
+    FormUnits(context_.blocking, block_, program_);
+    return std::move(block_);
+  }
+
+ private:
+  // Who makes a value: a task of this block, an input, or nobody that one has to wait for.
+  struct Maker {
+    bool known = false;
+    BlockDependency dependency;
+  };
+
+  struct Cost {
+    Duration duration;
+    Flops flops;
+    Bytes bytes;
+  };
+
+  ValueId OriginOf(ValueId value) const { return transforms::OriginOf(part_, value); }
+  const ir::TensorType& Local(ValueId value) const {
+    return local_types_[function_.type_id(value)];
+  }
+  int64_t BytesOf(ValueId value) const { return local_bytes_[function_.type_id(value)]; }
+  bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
+
+  void AddInput(ValueId value, bool received = false) {
+    const auto index = static_cast<int32_t>(block_.inputs.size());
+    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone, .received = received});
+    maker_[value] = {.known = true, .dependency = {.external = true, .index = index}};
+  }
+
+  void AddOutput(ValueId value) {
+    const Maker& maker = maker_[value];
+    const bool made_here = maker.known && !maker.dependency.external;
+    // A sum goes by the name of what is summed, so that the next block finds it.
+    ValueId origin = OriginOf(value);
+    const OpId op = function_.producer(value);
+    if (op.valid() && IsSum(function_.kind(op))) origin = OriginOf(function_.operands(op)[1]);
+    block_.outputs.push_back(
+        {.origin = origin, .task = made_here ? maker.dependency.index : kNone});
+  }
+
+  void LowerOp(OpId op) {
+    if (transforms::HostWorkOf(function_, op) != HostWork::kNone) {
+      return AddTask(op);
+    }
+    switch (function_.info(op).op_class) {
+      case OpClass::kReceive:
+        AddInput(function_.result(op), /*received=*/true);
+        break;
+      case OpClass::kSend:
+        AddSend(op);
+        break;
+      case OpClass::kView:
+        // A view of another size than what it views is a copy.
+        if (!function_.operands(op).empty() &&
+            (copies_ || buffers_.buffer[function_.result(op)] == function_.result(op))) {
+          AddTask(op);
+        } else {
+          Forward(op);
+        }
+        break;
+      default:
+        // Adding to nothing is no work.
+        if (!copies_ && context_.first && function_.kind(op) == OpKind::kAccumulate) {
+          Forward(op);
+        } else {
+          AddTask(op);
+        }
+    }
+  }
+
+  // A result that takes no task: it is there when its operand is.
+  void Forward(OpId op) {
+    const auto operands = function_.operands(op);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      if (!operands.empty()) maker_[function_.result(op, i)] = maker_[operands.back()];
+    }
+    UseOperands(op, std::max(0, static_cast<int32_t>(block_.tasks.size()) - 1));
+  }
+
+  // One use of the value's buffer by `task`; after the last one it is free.
+  void Use(ValueId value, int32_t task) {
+    const ValueId buffer = buffers_.buffer[value];
+    if (--buffers_.uses[buffer] > 0) return;
+    ORRERY_CHECK(buffers_.uses[buffer] == 0)
+        << function_.name() << " " << ir::PrintValue(function_, value);
+    const simulator::MemoryKind kind = buffers_.kind[buffer];
+    if (kind == simulator::MemoryKind::kBuffers) block_.releases.push_back(task);
+    block_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
+  }
+
+  void UseOperands(OpId op, int32_t task) {
+    const auto operands = function_.operands(op);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const bool so_far = i == 0 && IsSum(function_.kind(op));
+      const bool collects = function_.kind(op) == OpKind::kCollect;
+      if (so_far && (context_.first || (collects && !copies_))) {
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // there is nothing yet, or it stays where
+                                                        // it was made
+      } else if (so_far && collects) {
+        --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
+        const bool slices = IsOfSlice(op);
+        block_.memory.push_back({.task = task,
+                                 .kind = buffers_.kind[operands[0]],
+                                 .growth = slices ? MemoryGrowth::kNone : MemoryGrowth::kSoFar,
+                                 .bytes = -(slices ? BytesBefore(op) : BytesOf(operands[1]))});
+      } else {
+        Use(operands[i], task);
+      }
+    }
+    const auto earlier = buffers_.earlier_rows.find(op);
+    if (earlier == buffers_.earlier_rows.end()) return;
+    block_.memory.push_back({.task = task, .bytes = -earlier->second});
+  }
+
+  void AddTask(OpId op) {
+    const auto task = static_cast<int32_t>(block_.tasks.size());
+    const bool sum = IsSum(function_.kind(op));
+    BlockTask& row = block_.tasks.emplace_back();
+    row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
+    row.first_op = row.last_op = place_;
+    const HostWork work = transforms::HostWorkOf(function_, op);
+    if (work != HostWork::kNone) {
+      WorkWithHost(op, work, row);
+    } else if (function_.info(op).op_class == OpClass::kCollective) {
+      Collective(op, row);
+    } else {
+      const Cost cost = CostOf(op);
+      row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
+      if (!(sum && context_.first)) row.duration = cost.duration;
+    }
+    for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
+    if (IsKernel(row) && awaited_store_ != kNone) {
+      block_.dependencies.push_back(
+          {.external = false, .index = std::exchange(awaited_store_, kNone)});
+    }
+    row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
+      if (buffers_.buffer[result] == result) block_.memory.push_back(RoomOf(op, result, task));
+    }
+    if (function_.kind(op) == OpKind::kExtendRowsGrad) KeepSums(op, task);
+    Scratch(op, task);
+    UseOperands(op, task);
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      const ValueId result = function_.result(op, i);
+      if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
+      BlockMemory freed = RoomOf(op, result, task);
+      freed.bytes = -freed.bytes;
+      block_.memory.push_back(freed);
+    }
+  }
+
+  // Gradients of earlier slices' keys and values are summed up from the last slice on, each until
+  // the backward of its own.
+  void KeepSums(OpId op, int32_t task) {
+    const int64_t change = ChangeOfSums(function_, op, local_bytes_);
+    if (change != 0) block_.memory.push_back({.task = task, .bytes = change});
+  }
+
+  // What the software needs while the op runs.
+  void Scratch(OpId op, int32_t task) {
+    const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
+    if (bytes <= 0) return;
+    for (const double sign : {1.0, -1.0}) {
+      block_.memory.push_back({.task = task,
+                               .kind = simulator::MemoryKind::kActivations,
+                               .bytes = static_cast<int64_t>(sign * bytes)});
+    }
+  }
+
+  // That a result takes; what is collected grows with the microbatches.
+  BlockMemory RoomOf(OpId op, ValueId result, int32_t task) const {
+    BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
+    if (function_.kind(op) == OpKind::kCollect) {
+      memory.bytes = BytesOf(function_.operands(op)[1]);
+      if (IsOfSlice(op)) {
+        memory.bytes += BytesBefore(op);
+      } else {
+        memory.growth = MemoryGrowth::kWithThis;
+      }
+    }
+    return memory;
+  }
+
+  // A Collect of slices of the sequence, and what those before it have left: they need not be
+  // alike.
+  bool IsOfSlice(OpId op) const { return function_.attributes(op).Find("begin") != nullptr; }
+  int64_t BytesBefore(OpId op) const {
+    return BytesCollectedBefore(function_, op, BytesOf(function_.operands(op)[1]));
+  }
+
+  // A stream runs its tasks in order, so only what another stream makes has to be waited for.
+  void DependOn(ValueId operand, StreamKind stream) {
+    const Maker& maker = maker_[operand];
+    if (!maker.known || context_.blocking) return;
+    const BlockDependency& made_by = maker.dependency;
+    const bool same_stream =
+        !made_by.external && block_.tasks[static_cast<size_t>(made_by.index)].stream == stream;
+    if (!same_stream || context_.every_dependency) block_.dependencies.push_back(made_by);
+  }
+
+  cost_models::OpView View(OpId op) {
+    operands_.clear();
+    results_.clear();
+    for (const ValueId operand : function_.operands(op)) operands_.push_back(&Local(operand));
+    for (int32_t i = 0; i < function_.result_count(op); ++i) {
+      results_.push_back(&Local(function_.result(op, i)));
+    }
+    return {.kind = function_.kind(op),
+            .attributes = function_.attributes(op),
+            .operands = operands_,
+            .results = results_};
+  }
+
+  simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
+                              absl::string_view communication = {}) {
+    const TaskName name = NameOfTask(function_, op);
+    name_.clear();
+    absl::StrAppend(&name_, name.op, " ", name.value);
+    return program_.AddLabel({.name = name_,
+                              .kind = kind,
+                              .phase = context_.phase,
+                              .stage = context_.stage,
+                              .flops = flops,
+                              .bytes = bytes,
+                              .communication = communication});
+  }
+
+  Cost CostOf(OpId op) {
+    const Cost* const known = costs_.Find(function_, op);
+    if (known != nullptr) return *known;
+    const cost_models::OpView view = View(op);
+    return costs_.Put(function_, op,
+                      {.duration = context_.cost_model.Compute(view, *context_.device),
+                       .flops = cost_models::FlopsOf(view),
+                       .bytes = cost_models::BytesMovedBy(view)});
+  }
+
+  void Collective(OpId op, BlockTask& row) {
+    const auto step = redistribution::StepOf(function_.kind(op));
+    ORRERY_CHECK(step.has_value()) << function_.info(op).name;
+    row.collective = CollectiveOf(*step).value();
+    const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
+    row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
+    row.dtype = function_.type(function_.result(op)).dtype;
+    row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", BlockTask::kNoUnit));
+    const absl::Status status =
+        ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
+    ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
+    const std::string axes = function_.mesh().Names(row.group);
+    row.label =
+        AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
+                 absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
+    row.stream = context_.blocking ? StreamKind::kCompute : StreamOf(axes);
+  }
+
+  // Copies of a microbatch have their place among the kernels: out after the last use, back no
+  // sooner than told; and once those of a layer begin, kernels wait for those of the layer before.
+  // Those of an update go when they can, and the host begins with it when it has all gradients.
+  void WorkWithHost(OpId op, HostWork work, BlockTask& row) {
+    const Bytes bytes(BytesOf(function_.operands(op)[0]));
+    const bool updates = work == HostWork::kUpdate;
+    const Bytes moved = updates ? cost_models::BytesMovedBy(View(op)) : bytes;
+    row.label = AddLabel(op, simulator::TaskKind::kCompute, {}, moved);
+    row.duration =
+        updates ? HostUpdateTime(moved, *context_.device) : HostCopyTime(bytes, *context_.device);
+    if (context_.blocking) return;
+    row.stream = HostStreamOf(work);
+    row.follows = context_.phase != simulator::Phase::kUpdate;
+    if (updates && last_store_ != kNone) {
+      block_.dependencies.push_back({.external = false, .index = last_store_});
+    }
+    if (work != HostWork::kStore) return;
+    const int64_t layer = function_.attributes(op).Int("layer", kNone);
+    if (layer != layer_stored_) awaited_store_ = last_store_;
+    layer_stored_ = layer;
+    last_store_ = static_cast<int32_t>(block_.tasks.size()) - 1;
+  }
+
+  // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
+  // runs beside the backward of all of them.
+  StreamKind StreamOf(absl::string_view axes) const {
+    if (axes == "hp") return StreamKind::kHorizontal;
+    if (context_.phase == simulator::Phase::kUpdate) return StreamKind::kData;
+    return axes == "cp"   ? StreamKind::kContext
+           : axes == "ep" ? StreamKind::kExperts
+                          : StreamKind::kData;
+  }
+
+  void AddSend(OpId op) {
+    const ValueId value = function_.operands(op)[0];
+    const Maker& maker = maker_[value];
+    const Bytes bytes(BytesOf(value));
+    block_.sends.push_back({.origin = OriginOf(value),
+                            .made_by = maker.dependency,
+                            .has_maker = maker.known,
+                            .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
+                            .bytes = bytes,
+                            .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
+                            .op = place_,
+                            .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
+  }
+
+  const transforms::StageFunction& part_;
+  const ir::Function& function_;
+  const BlockContext& context_;
+  simulator::Program& program_;
+  const bool copies_;
+  IdTable<ir::TypeId, ir::TensorType> local_types_;
+  IdTable<ir::TypeId, int64_t> local_bytes_;
+  IdTable<ValueId, Maker> maker_;
+  BlockBuffers buffers_;
+  ir::LastOfKind<Cost> costs_;
+  std::string name_;
+  int32_t place_ = 0;  // of the op that is being lowered, in the order
+  std::vector<const ir::TensorType*> operands_, results_;
+  int32_t last_store_ = kNone;     // the last copy to the host
+  int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet
+  int64_t layer_stored_ = kNone;
+  Block block_;
+};
+
+}  // namespace
+}  // namespace block_cc
+
+Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
+                 simulator::Program& program) {
+  return block_cc::BlockLowering(part, context, program).Run();
+}
+
+}  // namespace orrery::lowering

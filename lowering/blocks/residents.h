@@ -1,0 +1,36 @@
+#ifndef ORRERY_LOWERING_BLOCKS_RESIDENTS_H_
+#define ORRERY_LOWERING_BLOCKS_RESIDENTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cluster/memory_overhead.h"
+#include "ir/mesh.h"
+#include "lowering/blocks/stack_memory.h"
+#include "simulator/program/program.h"
+#include "transforms/stages/pipeline.h"
+
+namespace orrery::lowering {
+
+/// A rank of one stage, and how many versions of its weights it keeps.
+struct ResidentsOf {
+  const transforms::PipelinedStep& step;
+  int32_t stage = 0;
+  int32_t weight_versions = 1;
+  simulator::RankClassId rank;
+  StackMemory stack_memory = {};
+};
+
+/// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:
+/// parameters, optimizer state, and its share of the whole batch. `seen`, by origin, is of all
+/// stages of the rank: what they share is there once.
+void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program);
+
+/// Adds what a rank of a mesh holds beside the step: a communicator for each axis along which it
+/// has neighbours, as `buffers`; the rest of the overhead, but fragmentation, as `other`.
+void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,
+                 simulator::RankClassId rank, simulator::Program& program);
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_BLOCKS_RESIDENTS_H_

@@ -1,0 +1,150 @@
+#include "lowering/blocks/units.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace orrery::lowering {
+namespace units_cc {
+namespace {
+
+using cost_models::CollectiveKind;
+
+class UnitForming {
+ public:
+  UnitForming(bool blocking, Block& block, simulator::Program& program)
+      : blocking_(blocking), block_(block), program_(program) {}
+
+  void Run() {
+    new_index_.reserve(block_.tasks.size());
+    for (size_t begin = 0, end = 0; begin < block_.tasks.size(); begin = end) {
+      end = begin + 1;
+      while (end < block_.tasks.size() && Joins(block_.tasks[end - 1], block_.tasks[end])) ++end;
+      new_index_.resize(end, static_cast<int32_t>(tasks_.size()));
+      Append(begin, end);
+    }
+    SetGates();
+    block_.tasks = std::move(tasks_);
+    block_.dependencies = std::move(dependencies_);
+    for (BlockMemory& memory : block_.memory) memory.task = NewIndex(memory.task);
+    for (BlockValue& output : block_.outputs) {
+      if (output.task >= 0) output.task = NewIndex(output.task);
+    }
+    for (BlockSend& send : block_.sends) {
+      if (send.has_maker && !send.made_by.external) {
+        send.made_by.index = NewIndex(send.made_by.index);
+      }
+    }
+  }
+
+ private:
+  static bool Joins(const BlockTask& a, const BlockTask& b) {
+    const auto key = [](const BlockTask& task) {
+      return std::tuple(task.unit, task.collective, task.stream, task.dtype, task.group);
+    };
+    return a.unit != BlockTask::kNoUnit && key(a) == key(b);
+  }
+
+  static bool Is(cost_models::CollectiveKind kind, const BlockTask& task) {
+    return task.unit != BlockTask::kNoUnit && task.collective == kind;
+  }
+
+  int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
+
+  void Append(size_t begin, size_t end) {
+    BlockTask task = block_.tasks[begin];
+    const auto first = static_cast<uint32_t>(dependencies_.size());
+    for (size_t t = begin; t < end; ++t) {
+      if (t > begin) task.bytes += block_.tasks[t].bytes;
+      AddDependencies(block_.tasks[t], first);
+    }
+    if (end - begin > 1) task.label = AddLabel(task, end - begin);
+    const bool waits = std::any_of(dependencies_.begin() + first, dependencies_.end(),
+                                   [](const BlockDependency& on) { return !on.external; });
+    if (Is(CollectiveKind::kAllGather, task) && !waits) {
+      members_.push_back(end - begin);
+      if (last_kernel_ < 0) ++early_;
+      if (last_kernel_ >= 0 && !blocking_) {
+        dependencies_.push_back({.external = false, .index = last_kernel_});
+      }
+    }
+    task.dependency_begin = first;
+    if (!blocking_) WaitForScatter(task);
+    task.dependency_end = static_cast<uint32_t>(dependencies_.size());
+    if (IsKernel(task)) last_kernel_ = static_cast<int32_t>(tasks_.size());
+    tasks_.push_back(task);
+  }
+
+  void WaitForScatter(const BlockTask& task) {
+    if (Is(CollectiveKind::kReduceScatter, task)) {
+      awaited_ = scatter_;
+      scatter_ = static_cast<int32_t>(tasks_.size());
+    } else if (IsKernel(task) && awaited_ >= 0) {
+      dependencies_.push_back({.external = false, .index = std::exchange(awaited_, -1)});
+    }
+  }
+
+  // The releases of the members of a unit become one, that of the last; and the first gathers take
+  // the places of the last units of the block before, one by one.
+  void SetGates() {
+    std::vector<int32_t> releases;
+    size_t next = 0;
+    for (const size_t members : members_) {
+      next = std::min(next + members, block_.releases.size());
+      if (next > 0) releases.push_back(NewIndex(block_.releases[next - 1]));
+    }
+    block_.releases = std::move(releases);
+    for (BlockTask& task : tasks_) {
+      if (early_ == 0 || blocking_) break;
+      if (Is(CollectiveKind::kAllGather, task)) task.gate = early_--;
+    }
+  }
+
+  // Each once.
+  void AddDependencies(const BlockTask& task, uint32_t first) {
+    for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
+      BlockDependency on = block_.dependencies[d];
+      if (!on.external) on.index = NewIndex(on.index);
+      const bool known = std::any_of(
+          dependencies_.begin() + first, dependencies_.end(), [&](const BlockDependency& other) {
+            return on.external == other.external && on.index == other.index;
+          });
+      if (!known) dependencies_.push_back(on);
+    }
+  }
+
+  simulator::LabelId AddLabel(const BlockTask& task, size_t members) {
+    simulator::TaskLabel label = program_.label(task.label);
+    const std::string name = absl::StrCat(label.name, " and ", members - 1, " more");
+    label.name = name;
+    label.bytes = task.bytes;
+    return program_.AddLabel(label);
+  }
+
+  const bool blocking_;
+  Block& block_;
+  simulator::Program& program_;
+  std::vector<int32_t> new_index_;  // by task
+  std::vector<size_t> members_;     // of each gather
+  int32_t early_ = 0;               // gathers before the first kernel
+  int32_t last_kernel_ = -1;        // in tasks_, as the two below
+  int32_t scatter_ = -1;            // the last one
+  int32_t awaited_ = -1;            // the one before it, for which no kernel waits yet
+  std::vector<BlockTask> tasks_;    // as they will be
+  std::vector<BlockDependency> dependencies_;
+};
+
+}  // namespace
+}  // namespace units_cc
+
+void FormUnits(bool blocking, Block& block, simulator::Program& program) {
+  const bool any = std::ranges::any_of(
+      block.tasks, [](const BlockTask& task) { return task.unit != BlockTask::kNoUnit; });
+  if (any) units_cc::UnitForming(blocking, block, program).Run();
+}
+
+}  // namespace orrery::lowering

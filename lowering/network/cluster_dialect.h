@@ -1,0 +1,64 @@
+#ifndef ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
+#define ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
+#include "cost_models/cost_model.h"
+#include "lowering/network/collective_times.h"
+#include "transforms/redistribution/dialect.h"
+
+namespace orrery::lowering {
+
+struct ClusterDialectOptions {
+  std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
+  cost_models::CollectiveChoice algorithms = {};
+  Duration straggler = {};  // what each collective waits for its slowest rank, beside its time
+};
+
+/// Redistributions on a real cluster, in microseconds. A step is one collective over any set of
+/// axes, and its cost is what lowering gives the op that carries it out: all groups of ranks at
+/// once, sharing the links that they share. Steps:
+///  - slice by an axis that replicates; all-gather of the innermost axes of a dimension; all-to-all
+///    that moves them to the inner end of another;
+///  - all-reduce over any set of partial axes of one reduction; reduce-scatter of them to the inner
+///    end of a dimension;
+///  - permutations: another order of the axes of a dimension, another axis of the same size, or the
+///    target itself, where each dimension keeps its number of parts;
+///  - other blocks of a dimension, by a general all-to-all;
+///  - replicas made summands, where the target is partial.
+/// A rank holds source and result of a step at once, except of slices and all-reduces.
+class ClusterDialect final : public redistribution::Dialect {
+ public:
+  /// The mesh has at most as many ranks as the cluster devices. `cluster` and `cost_model` live
+  /// longer than the dialect.
+  ClusterDialect(const redistribution::Problem& problem, const cluster::Cluster& cluster,
+                 const cost_models::CostModel& cost_model,
+                 const ClusterDialectOptions& options = {});
+
+  void Expand(const redistribution::PackedLayout& layout,
+              std::vector<redistribution::Move>& moves) const override;
+  redistribution::StepCost CostOf(const redistribution::PackedLayout& before,
+                                  const redistribution::Step& step) const override;
+  int64_t Elements(const redistribution::PackedLayout& layout) const override;
+  std::string NameOf(const redistribution::PackedLayout& before,
+                     const redistribution::Step& step) const override;
+  /// Without axes of one rank.
+  redistribution::PackedLayout Normal(const redistribution::PackedLayout& layout) const override;
+
+ private:
+  class Expansion;
+
+  const redistribution::Problem problem_;
+  const cluster::Cluster& cluster_;
+  const ClusterDialectOptions options_;
+  const CollectiveTimes times_;  // memoised, so a dialect is not for several threads
+  redistribution::PackedLayout target_;
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_

@@ -1,0 +1,78 @@
+#include "lowering/network/collective_times.h"
+
+#include <utility>
+
+#include "lowering/network/geometry.h"
+#include "lowering/network/pricing.h"
+#include "simulator/program/time_alone.h"
+
+namespace orrery::lowering {
+
+std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind) {
+  using cost_models::CollectiveKind;
+  using redistribution::StepKind;
+  switch (kind) {
+    case StepKind::kAllGather:
+      return CollectiveKind::kAllGather;
+    case StepKind::kReduceScatter:
+      return CollectiveKind::kReduceScatter;
+    case StepKind::kAllReduce:
+      return CollectiveKind::kAllReduce;
+    case StepKind::kAllToAll:
+    case StepKind::kReblock:
+      return CollectiveKind::kAllToAll;
+    case StepKind::kPermute:
+      return CollectiveKind::kSendReceive;
+    case StepKind::kSlice:
+    case StepKind::kLocalCopy:
+    case StepKind::kMakePartial:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+namespace collective_times_cc {
+namespace {
+
+// A step of no ops, whose ranks are where lowering would have them.
+transforms::PipelinedStep StepOn(const ir::Mesh& mesh, std::vector<int32_t> devices) {
+  transforms::PipelinedStep step;
+  step.mesh = mesh;
+  step.devices = std::move(devices);
+  const auto pp = mesh.Find("pp");
+  step.stages.resize(static_cast<size_t>(pp.has_value() ? mesh.size(*pp) : 1));
+  return step;
+}
+
+}  // namespace
+}  // namespace collective_times_cc
+
+CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devices,
+                                 const cluster::Cluster& cluster,
+                                 const cost_models::CostModel& cost_model,
+                                 const cost_models::CollectiveChoice& algorithms)
+    : cluster_(cluster),
+      cost_model_(cost_model),
+      algorithms_(algorithms),
+      step_(collective_times_cc::StepOn(mesh, std::move(devices))),
+      geometry_(step_) {}
+
+Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisList& axes,
+                             Bytes size) const {
+  const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
+  if (!is_new) return found->second;
+  Pricing pricing(geometry_, cost_model_, cluster_.topology, {.algorithms = algorithms_});
+  CollectiveRequest task;
+  task.collective = kind;
+  task.group = axes;
+  task.bytes = size;
+  task.stream = simulator::StreamKind::kHorizontal;
+  simulator::Program program;
+  pricing.Expect(0, task);
+  pricing.Prepare(/*fold=*/true, program);
+  const TaskTime time = pricing.Collective(0, task, 0);
+  return found->second = time.flow.valid() ? simulator::TimeAlone(program.flow(time.flow), program)
+                                           : time.duration;
+}
+
+}  // namespace orrery::lowering

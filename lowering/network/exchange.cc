@@ -1,0 +1,65 @@
+#include "lowering/network/exchange.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace orrery::lowering {
+namespace exchange_cc {
+namespace {
+
+using cost_models::RoundCost;
+using cost_models::RoundsCost;
+
+bool CostsTheSame(const RoundsCost& a, const RoundsCost& b) {
+  return a.steps == b.steps &&
+         std::equal(a.rounds.begin(), a.rounds.end(), b.rounds.begin(), b.rounds.end(),
+                    [](const RoundCost& x, const RoundCost& y) {
+                      return x.repeat == y.repeat && x.candidates == y.candidates;
+                    });
+}
+
+// Whether no link carries anything of two groups.
+bool AreApart(const std::vector<RoundsCost>& costs) {
+  size_t volumes = 0;
+  for (const RoundsCost& cost : costs) volumes += cost.volumes.size();
+  absl::flat_hash_set<cluster::LinkNumber> links;
+  links.reserve(volumes);
+  for (const RoundsCost& cost : costs) {
+    for (const cost_models::LinkVolume& volume : cost.volumes) links.insert(volume.link);
+  }
+  return links.size() == volumes;
+}
+
+}  // namespace
+}  // namespace exchange_cc
+
+Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
+                      const cluster::Topology& topology) {
+  Exchange exchange;
+  const std::vector<cost_models::DeviceGroup> spans(groups.begin(), groups.end());
+  for (const cost_models::DeviceGroup& group : spans) {
+    exchange.alone.push_back(CostOf(topology, std::span(&group, 1), rounds));
+    exchange.alike &= exchange_cc::CostsTheSame(exchange.alone.back(), exchange.alone.front());
+  }
+  if (!exchange.alike || !exchange_cc::AreApart(exchange.alone)) {
+    exchange.together = CostOf(topology, spans, rounds);
+    return exchange;
+  }
+  exchange.together = exchange.alone.front();
+  for (size_t g = 1; g < groups.size(); ++g) {
+    const std::vector<cost_models::LinkVolume>& volumes = exchange.alone[g].volumes;
+    exchange.together.volumes.insert(exchange.together.volumes.end(), volumes.begin(),
+                                     volumes.end());
+  }
+  return exchange;
+}
+
+cost_models::Rounds MessageRounds() {
+  cost_models::Rounds rounds{
+      .kind = cost_models::CollectiveKind::kSendReceive, .ranks = 2, .parts = 2, .parts_a_size = 1};
+  rounds.rounds.push_back({.transfers = {{.from = 0, .to = 1, .first_part = 0}}});
+  return rounds;
+}
+
+}  // namespace orrery::lowering

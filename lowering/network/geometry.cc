@@ -1,0 +1,63 @@
+#include "lowering/network/geometry.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "support/check.h"
+
+namespace orrery::lowering {
+
+Geometry::Geometry(const transforms::PipelinedStep& step)
+    : mesh_(step.mesh), devices_(step.devices), places_(step.ranks) {
+  const auto pp = mesh_.Find("pp");
+  ranks_.resize(static_cast<size_t>(pp.has_value() ? mesh_.size(*pp) : 1));
+  for (size_t s = places_.size(); s < step.stages.size(); ++s) {
+    places_.push_back(static_cast<int32_t>(s));  // where nothing else is said, one each
+  }
+  for (const int32_t place : places_) ORRERY_CHECK(place < places()) << ir::ToString(mesh_);
+  for (int32_t rank = 0; rank < mesh_.size(); ++rank) {
+    const int64_t stage = pp.has_value() ? Coordinate(rank, *pp) : 0;
+    ranks_[static_cast<size_t>(stage)].push_back(rank);
+  }
+}
+
+cluster::DeviceId Geometry::device(int32_t rank) const {
+  return cluster::DeviceId(devices_.empty() ? rank : devices_[static_cast<size_t>(rank)]);
+}
+
+std::vector<std::vector<int32_t>> Geometry::Groups(const ir::AxisList& axes) const {
+  // Ranks are in one group when they agree on what is left after their coordinates along `axes` are
+  // taken off. Stages are alike, so the first one stands for all.
+  std::map<int64_t, std::vector<int32_t>> by_rest;
+  const std::vector<int32_t>& ranks = ranks_.front();
+  for (size_t place = 0; place < ranks.size(); ++place) {
+    int64_t rest = ranks[place];
+    for (const ir::AxisIndex axis : axes.axes()) {
+      rest -= Coordinate(ranks[place], axis) * mesh_.stride(axis);
+    }
+    by_rest[rest].push_back(static_cast<int32_t>(place));
+  }
+  std::vector<std::vector<int32_t>> groups;
+  for (auto& [rest, places] : by_rest) groups.push_back(std::move(places));
+  return groups;
+}
+
+std::vector<cluster::DeviceId> Geometry::Devices(int32_t stage,
+                                                 const std::vector<int32_t>& places) const {
+  std::vector<cluster::DeviceId> devices;
+  for (const int32_t place : places) {
+    devices.push_back(device(ranks_of_stage(stage)[static_cast<size_t>(place)]));
+  }
+  return devices;
+}
+
+std::string Geometry::Name(int32_t rank) const {
+  std::string name;
+  for (size_t axis = 0; axis < mesh_.axes().size(); ++axis) {
+    absl::StrAppend(&name, name.empty() ? "" : " ", mesh_.axes()[axis].name,
+                    Coordinate(rank, static_cast<ir::AxisIndex>(axis)));
+  }
+  return name;
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,161 @@
+#ifndef ORRERY_LOWERING_NETWORK_PRICING_H_
+#define ORRERY_LOWERING_NETWORK_PRICING_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "cost_models/cost_model.h"
+#include "ir/mesh.h"
+#include "lowering/network/exchange.h"
+#include "lowering/network/geometry.h"
+#include "lowering/network/link_classes.h"
+#include "simulator/program/program.h"
+#include "support/units.h"
+
+namespace orrery::lowering {
+
+/// How long a task takes: a flow says, if there is one.
+struct TaskTime {
+  Duration duration = {};
+  simulator::FlowId flow = {};
+};
+
+/// A collective of all groups of ranks of a stage along axes.
+struct CollectiveRequest {
+  simulator::StreamKind stream = simulator::StreamKind::kCompute;
+  cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
+  ir::AxisList group;
+  Bytes bytes;  // that it gathers or reduces, a rank
+};
+
+/// What each rank of a stage sends to one of another.
+struct SendRequest {
+  int32_t to = 0;  // stage
+  Bytes bytes;     // a rank
+};
+
+struct PricingOptions {
+  bool blocking = false;  // a rank has one stream for everything
+  /// Flows for all communication and resources for all links that carry it, for people who want to
+  /// see links. If not, only for what shares a link with something else; the rest has fixed times.
+  bool every_link = false;
+  cost_models::CollectiveChoice algorithms = {};  // of collectives, where they can serve a group
+};
+
+/// Times of communication among the ranks of a pipelined step. First everything is announced
+/// (`Expect`), then the times are found at once (`Prepare`), as what shares a link with what
+/// depends on all of it; then they are looked up.
+class Pricing {
+ public:
+  Pricing(const Geometry& geometry, const cost_models::CostModel& cost_model,
+          const cluster::Topology& topology, const PricingOptions& options = {})
+      : geometry_(geometry), cost_model_(cost_model), topology_(topology), options_(options) {}
+
+  void Expect(int32_t stage, const CollectiveRequest& task);
+  void Expect(int32_t stage, const SendRequest& send);
+
+  /// Whether all groups of ranks of a stage pay the same for everything announced, and meet the
+  /// same on the links that they share: then one of them can stand for all.
+  bool AllGroupsAlike();
+
+  /// Finds all times and adds the resources and flows that it takes to `program`. With `fold`, of
+  /// all groups of a stage in step: the slowest sets the pace.
+  void Prepare(bool fold, simulator::Program& program);
+
+  /// Groups of the ranks of a stage along `axes`, as places within the stage.
+  const std::vector<std::vector<int32_t>>& GroupsOf(const ir::AxisList& axes);
+
+  /// Of a collective in group number `group` of a stage (0 when folded); zero when the group is one
+  /// rank.
+  TaskTime Collective(int32_t stage, const CollectiveRequest& task, size_t group) const;
+  /// Of a send from rank number `place` of a stage (0 when folded) to the same one of stage
+  /// send.to.
+  TaskTime Send(int32_t stage, const SendRequest& send, size_t place) const;
+
+  /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
+  /// when it is not known. Of all groups at once, as they are in step.
+  absl::string_view LevelOf(int32_t stage, const CollectiveRequest& task) const;
+  absl::string_view LevelOf(int32_t stage, const SendRequest& send) const;
+
+ private:
+  // A collective of a stage along axes, or the sends from a stage to another; of one size.
+  struct Key {
+    int32_t stage = 0;
+    int32_t to = -1;    // of a send
+    ir::AxisList axes;  // of a collective
+    cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
+    Bytes size;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Movement {
+    simulator::StreamKind stream = simulator::StreamKind::kCompute;
+    std::vector<int32_t> exchanges;                      // of all groups at once, or one a group
+    std::vector<cluster::CollectiveProtocol> protocols;  // likewise; of the library
+    std::vector<TaskTime> times;                         // likewise
+    absl::string_view level;
+  };
+  using Entry = std::pair<const Key, Movement>;
+  // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
+  using ExchangeKey = std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind,
+                                 const void*, int64_t, int64_t, int64_t, int32_t, bool>;
+  struct PlacedExchange {
+    Exchange exchange;
+    absl::InlinedVector<Lane, 2> lanes;
+  };
+
+  static Key KeyOf(int32_t stage, const CollectiveRequest& task) {
+    return {.stage = stage, .axes = task.group, .kind = task.collective, .size = task.bytes};
+  }
+  static Key KeyOf(int32_t stage, const SendRequest& send) {
+    return {.stage = stage, .to = send.to, .axes = {}, .size = send.bytes};
+  }
+  static bool IsSend(const Key& key) { return key.to >= 0; }
+
+  size_t GroupCount(const Key& key);
+  Devices GroupOf(const Key& key, size_t group);
+  const std::vector<std::vector<int32_t>>& LayoutsOf(const Key& key);
+  struct Plan {
+    std::vector<int32_t> groups;  // that carry it out
+    cost_models::ChosenCollective chosen;
+  };
+  Plan PlanOf(const Key& key, int32_t group);
+  // kAll: the exchange of all groups at once.
+  static constexpr int32_t kAll = -1;
+  int32_t FindExchange(Entry& entry, int32_t group);
+  absl::InlinedVector<Lane, 2> LanesOf(const Entry& entry, int32_t group);
+  void FindExchanges(bool fold);
+  void Classify();
+  bool GroupsSeeTheSame(int32_t exchange) const;
+  // Of each group.
+  std::vector<Duration> TimesWithoutLinks(const Key& key);
+  void SetTimesWithoutLinks(bool fold);
+  absl::string_view BusiestLevel(const Movement& movement) const;
+  TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
+                  simulator::Program& program) const;
+  simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
+  const Movement& Find(const Key& key) const { return movements_.find(key)->second; }
+
+  const Geometry& geometry_;
+  const cost_models::CostModel& cost_model_;
+  const cluster::Topology& topology_;
+  const PricingOptions options_;
+  std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
+  // Numbers of groups by stage, stage to send to, axes.
+  std::map<std::tuple<int32_t, int32_t, ir::AxisList>, std::vector<std::vector<int32_t>>> layouts_;
+  std::map<Key, Movement> movements_;
+  std::optional<bool> exchanges_are_of_;  // whether those below are of a folded step
+  std::map<ExchangeKey, int32_t> exchange_numbers_;
+  std::vector<PlacedExchange> exchanges_;
+  LinkClasses classes_;
+  std::vector<simulator::ResourceId> resources_;  // by class; invalid where it needs none
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_NETWORK_PRICING_H_

@@ -1,0 +1,43 @@
+#ifndef ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_
+#define ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
+#include "cost_models/cost_model.h"
+#include "lowering/network/collective_times.h"
+#include "transforms/sharding/sharding_prices.h"
+
+namespace orrery::lowering {
+
+struct ShardingPricesOptions {
+  std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
+  cost_models::CollectiveChoice algorithms = {};
+};
+
+/// What lowering gives the ops of a training step on a cluster: kernels by the cost model,
+/// collectives as if each stood alone. Memoised, so not for several threads.
+class ClusterShardingPrices final : public transforms::ShardingPrices {
+ public:
+  /// The mesh has at most as many ranks as the cluster devices. `cluster` and `cost_model` live
+  /// longer.
+  ClusterShardingPrices(const ir::Mesh& mesh, const cluster::Cluster& cluster,
+                        const cost_models::CostModel& cost_model,
+                        const ShardingPricesOptions& options = {});
+
+  double OpSeconds(const transforms::LocalOp& op) const override;
+  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+                     Bytes size) const override;
+
+ private:
+  const ir::Mesh mesh_;
+  const cluster::Cluster& cluster_;
+  const cost_models::CostModel& cost_model_;
+  const CollectiveTimes times_;
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_NETWORK_SHARDING_PRICES_H_

@@ -1,0 +1,98 @@
+#include "lowering/network/sharding_prices.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "ir/models/mlp.h"
+#include "lowering/lower.h"
+#include "lowering/network/cluster_dialect.h"
+#include "simulator/engine/play.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/sharding/shard.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
+
+namespace orrery::lowering {
+namespace sharding_prices_test_cc {
+namespace {
+
+class OnCluster : public testing::Test {
+ protected:
+  const cluster::Cluster cluster_ = cluster::ParseCluster("dgx-h100:2").value();
+  const std::unique_ptr<const cost_models::CostModel> cost_model_ =
+      cost_models::MakeCostModel("roofline").value();
+
+  // Of one step on one stream, as it is simulated.
+  double Simulated(const ir::Function& spread) const {
+    const std::vector<bool> batched(spread.outputs().size(), true);
+    const auto step = transforms::PartitionStages(spread, spread.mesh(), 1, batched);
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok()) return 0;
+    const auto program = Lower({.step = *step,
+                                .schedule = *transforms::FindSchedule("gpipe").value(),
+                                .cluster = cluster_,
+                                .cost_model = *cost_model_,
+                                .options = {.blocking = true}});
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? simulator::Play(*program).value().makespan.seconds() : 0;
+  }
+};
+
+// What a search of shardings adds up is what a step takes on one stream.
+TEST_F(OnCluster, PricesAreThoseOfTheSimulation) {
+  for (const auto& [dp, hp, batch] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 8, 512}, {1, 3, 512}, {2, 8, 4096}}) {
+    ir::Function step = ir::Mlp({.layers = 4, .dim = 3072, .batch = batch}).value();
+    ASSERT_TRUE(transforms::AppendOptimizer(step, "adam").value());
+    const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
+    const ClusterShardingPrices prices(mesh, cluster_, *cost_model_);
+    const std::vector<bool> batched = transforms::BatchedInputs(step);
+    const auto found = transforms::AutoShard(step, mesh, batched, prices);
+    ASSERT_TRUE(found.ok()) << found.status();
+    const auto pattern = transforms::Shard(step, mesh, batched);
+    ASSERT_TRUE(pattern.ok()) << pattern.status();
+    for (const ir::Function* spread : {&*found, &*pattern}) {
+      const double seconds = transforms::SerialSeconds(*spread, prices);
+      EXPECT_NEAR(seconds, Simulated(*spread), 1e-9 * seconds) << ir::ToString(mesh);
+    }
+    EXPECT_LE(Simulated(*found), Simulated(*pattern));
+  }
+}
+
+// A step of a redistribution costs what it costs where redistributions are planned alone.
+TEST_F(OnCluster, StepsCostWhatTheDialectSays) {
+  const ir::Mesh mesh({{"dp", 2}, {"hp", 8}});
+  const ClusterShardingPrices prices(mesh, cluster_, *cost_model_);
+  redistribution::Problem problem{
+      .mesh = mesh, .dims = {4096, 1024}, .itemsize = 2, .from = {}, .to = {}};
+  problem.from.Set(0, 2, ir::AxisList(1));
+  const ClusterDialect dialect(problem, cluster_, *cost_model_);
+  for (const bool partial : {false, true}) {
+    ir::Sharding from = problem.from;
+    if (partial) {
+      from = {};
+      from.partial.push_back(1);
+    }
+    const redistribution::PackedLayout before(from);
+    std::vector<redistribution::Move> moves;
+    dialect.Expand(before, moves);
+    int seen = 0;
+    for (const redistribution::Move& move : moves) {
+      if (move.step.axes != ir::AxisList(1)) continue;
+      const bool gathers = move.step.kind == redistribution::StepKind::kAllGather;
+      const int64_t held = dialect.Elements(gathers ? move.step.after : before);
+      EXPECT_NEAR(prices.StepSeconds(move.step.kind, move.step.axes, Bytes(2 * held)) * 1e6,
+                  move.cost, 1e-9 * move.cost)
+          << dialect.NameOf(before, move.step);
+      ++seen;
+    }
+    EXPECT_GE(seen, 2);
+  }
+}
+
+}  // namespace
+}  // namespace sharding_prices_test_cc
+}  // namespace orrery::lowering

@@ -1,0 +1,123 @@
+#include "lowering/placement/fuse_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/models/model_test_util.h"
+#include "lowering/lower.h"
+#include "simulator/engine/play.h"
+#include "simulator/report/memory.h"
+#include "simulator/report/report.h"
+#include "transforms/parallel.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/slices/slices.h"
+#include "transforms/training/split_backward.h"
+#include "transforms/training/training_step.h"
+
+// A program of runs of kernels is the program of the kernels: to the picosecond, to the flop, and
+// but for what arrives in the middle of a run to the byte.
+
+namespace orrery::lowering {
+namespace fuse_runs_test_cc {
+namespace {
+
+using transforms::ByFlops;
+
+struct Played {
+  simulator::Program program;
+  simulator::Report report;
+};
+
+Played PlayStep(const transforms::PipelinedStep& step, const transforms::PipelineSchedule& schedule,
+                bool fuse, bool fold = true) {
+  const auto cluster = cluster::ParseCluster("dgx-a100:2").value();
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  auto program = Lower({.step = step,
+                        .schedule = schedule,
+                        .cluster = cluster,
+                        .cost_model = *cost_model,
+                        .options = {.fold = fold, .fuse_runs = fuse},
+                        .rounds = schedule.asynchronous ? 3 : 1});
+  EXPECT_TRUE(program.ok()) << program.status();
+  const auto trace = simulator::Play(*program, nullptr);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  Played played{.program = *std::move(program), .report = {}};
+  played.report = simulator::Summarize(played.program, *trace);
+  return played;
+}
+
+ir::Function SmallGpt() {
+  ir::Function step =
+      ir::BuildModel("gpt", "layers=8,hidden=64,heads=4,seq=32,vocab=96,tied_embeddings=0", 64);
+  EXPECT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "adam"}).ok());
+  EXPECT_TRUE(transforms::SplitBackward(step).ok());
+  return step;
+}
+
+void ExpectSame(const Played& fused, const Played& whole) {
+  EXPECT_EQ(fused.report.step_time, whole.report.step_time);
+  EXPECT_EQ(fused.report.bytes_sent, whole.report.bytes_sent);
+  EXPECT_EQ(fused.report.bytes_reduced, whole.report.bytes_reduced);
+  EXPECT_DOUBLE_EQ(fused.report.flops.count(), whole.report.flops.count());
+  EXPECT_LT(2 * fused.program.task_count(), whole.program.task_count());
+  for (size_t r = 0; r < whole.report.ranks.rows().size(); ++r) {
+    const simulator::RankReport &a = fused.report.ranks.rows()[r],
+                                &b = whole.report.ranks.rows()[r];
+    EXPECT_EQ(a.finish, b.finish);
+    EXPECT_EQ(a.busy, b.busy);
+    EXPECT_EQ(a.exposed_communication, b.exposed_communication);
+    EXPECT_EQ(a.idle, b.idle);
+    // What arrives is an activation of a microbatch or a few.
+    EXPECT_GE(a.memory.total, b.memory.total);
+    EXPECT_LE(static_cast<double>(a.memory.total.count()),
+              1.03 * static_cast<double>(b.memory.total.count()));
+  }
+}
+
+TEST(FuseRuns, ChangesNothingUnderAnySchedule) {
+  const ir::Function step = SmallGpt();
+  for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+    if (schedule->slices_sequence) continue;  // for slices of sequences alone: see slices_test
+    for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {2, 2}}) {
+      for (const bool split : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << schedule->name << " dp=" << dp << " hp=" << hp << " split=" << split);
+        const transforms::PipelineShape shape = schedule->ShapeOf(4, 8);
+        const auto spread = transforms::ParallelTransform3d(
+            step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8}),
+            {.chunks = shape.chunks, .placement = schedule->placement, .split_backward = split});
+        ASSERT_TRUE(spread.ok()) << spread.status();
+        ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
+      }
+    }
+  }
+}
+
+TEST(FuseRuns, ChangesNothingOfSlices) {
+  const ir::Function step = SmallGpt();
+  const transforms::PlanContext context = {.slices = transforms::EqualSlices(step, 8).value()};
+  for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {2, 2}}) {
+    for (const int64_t zero : {0, 1}) {
+      SCOPED_TRACE(testing::Message() << "dp=" << dp << " hp=" << hp << " zero=" << zero);
+      const auto spread = transforms::ParallelTransform3d(
+          step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8, .zero = zero}), context);
+      ASSERT_TRUE(spread.ok()) << spread.status();
+      const auto* schedule = transforms::FindSchedule("terapipe").value();
+      ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
+    }
+  }
+}
+
+TEST(FuseRuns, ChangesNothingWhereEveryRankIsSimulated) {
+  const ir::Function step = SmallGpt();
+  const auto spread = transforms::ParallelTransform3d(
+      step, ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  const auto* schedule = transforms::FindSchedule("1f1b").value();
+  ExpectSame(PlayStep(*spread, *schedule, true, false), PlayStep(*spread, *schedule, false, false));
+}
+
+}  // namespace
+}  // namespace fuse_runs_test_cc
+}  // namespace orrery::lowering

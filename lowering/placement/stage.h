@@ -1,0 +1,137 @@
+#ifndef ORRERY_LOWERING_PLACEMENT_STAGE_H_
+#define ORRERY_LOWERING_PLACEMENT_STAGE_H_
+
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "lowering/blocks/block.h"
+#include "lowering/network/pricing.h"
+#include "lowering/placement/makers.h"
+#include "simulator/program/program.h"
+#include "transforms/schedules/schedule.h"
+
+namespace orrery::lowering {
+
+/// A rank that is simulated: one of a stage, standing for all of it or for itself.
+struct Actor {
+  simulator::RankClassId rank;
+  std::array<simulator::StreamId, simulator::kStreamKindCount> streams;
+  size_t kind = 0;  // of its device, among those of its stage
+};
+
+/// A block with what was looked up once.
+struct PlacedBlock {
+  Block block;
+  /// Of its kernels on each kind of device of the stage but the first, whose are in the block.
+  std::vector<std::vector<Duration>> other_durations = {};
+  // When folded:
+  std::vector<simulator::FlowId> flows = {};  // by task, invalid for kernels
+  std::vector<TaskTime> sends = {};
+
+  /// How long task `t` takes on a device of that kind.
+  Duration DurationOf(size_t t, size_t kind) const {
+    return kind == 0 ? block.tasks[t].duration : other_durations[kind - 1][t];
+  }
+};
+
+/// The block of the first microbatch, when there is nothing to add to, and that of the others.
+struct PhaseBlocks {
+  PlacedBlock first, later;
+  PlacedBlock last;    // `later` before an update, where FuseRuns tells them apart; else empty
+  int32_t placed = 0;  // microbatches so far
+  /// In the place of all of these, where microbatches are slices of the sequence: one each.
+  std::vector<PlacedBlock> slices = {};
+
+  /// Of the microbatch after which the update begins; of a single one there is only a first. The
+  /// first slice is the last to go back.
+  const Block& final() const {
+    if (!slices.empty()) return slices.front().block;
+    return later.block.tasks.empty() ? first.block : later.block;
+  }
+};
+
+/// One stage while its blocks are being placed.
+struct Stage {
+  std::vector<Actor> actors;
+  PhaseBlocks forward, backward, weights;  // weights: empty where backward is not split
+  PlacedBlock update;
+  int32_t last_microbatch = 0;  // that was placed
+  int32_t last_gradient = 0;    // whose gradient of the input was placed
+  int32_t last_backward = -1;   // whose backward was placed; -1: none yet
+  Makers makers;
+
+  /// Of which those of slices come last.
+  template <typename Placed>
+  using Blocks = absl::InlinedVector<Placed*, 9>;
+  Blocks<PlacedBlock> blocks() { return BlocksOf<PlacedBlock>(*this); }
+  Blocks<const PlacedBlock> blocks() const { return BlocksOf<const PlacedBlock>(*this); }
+  /// What makes the last gradients before the update.
+  const Block& LastBackward() const {
+    return weights.final().tasks.empty() ? backward.final() : weights.final();
+  }
+
+ private:
+  template <typename Placed, typename Self>
+  static Blocks<Placed> BlocksOf(Self& self) {
+    Blocks<Placed> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
+                          &self.backward.later, &self.backward.last, &self.weights.first,
+                          &self.weights.later,  &self.weights.last,  &self.update};
+    for (auto* phase : {&self.forward, &self.backward}) {
+      for (Placed& slice : phase->slices) all.push_back(&slice);
+    }
+    return all;
+  }
+};
+
+/// How often blocks are placed.
+struct Placements {
+  int64_t microbatches = 1;
+  transforms::PipelineShape shape = {};
+  int64_t update_every = 0;  // microbatches, in asynchronous schedules; 0: once, in the end
+
+  bool asynchronous() const { return update_every > 0; }
+  /// There is never anything to add to: the blocks of the first microbatch are those of all.
+  bool always_first() const { return update_every == 1 || microbatches == 1; }
+  /// Whether gradients begin anew with the microbatch that is the `placed`th of its stage.
+  bool IsFirst(int64_t placed) const {
+    return asynchronous() ? placed % update_every == 0 : placed == 0;
+  }
+  /// Whether an update follows the microbatch that is the `placed`th of `count` of its stage.
+  bool IsLast(int64_t placed, int64_t count) const {
+    return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
+  }
+  /// Of each of Stage::blocks but those of slices, at most. These are placed once.
+  std::array<int64_t, 9> counts() const {
+    const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
+    const int64_t first = always_first() ? microbatches : updates;
+    const int64_t later = always_first() ? 0 : microbatches;
+    return {first, later, first, later, updates, first, later, updates, updates};
+  }
+  /// Rows that `rows_of` counts in the blocks of a stage, each as often as a rank has it.
+  template <typename RowsOf>
+  int64_t CountOnARank(const Stage& stage, const RowsOf& rows_of) const {
+    int64_t rows = 0;
+    const auto blocks = stage.blocks();
+    const std::array<int64_t, 9> times = counts();
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      rows += rows_of(blocks[b]->block) * (b < times.size() ? times[b] : 1);
+    }
+    return rows;
+  }
+  /// The same of all ranks that are simulated.
+  template <typename RowsOf>
+  int64_t Count(const std::vector<Stage>& stages, const RowsOf& rows_of) const {
+    int64_t rows = 0;
+    for (const Stage& stage : stages) {
+      rows += CountOnARank(stage, rows_of) * std::ssize(stage.actors);
+    }
+    return rows;
+  }
+};
+
+}  // namespace orrery::lowering
+
+#endif  // ORRERY_LOWERING_PLACEMENT_STAGE_H_

@@ -1,0 +1,319 @@
+#include "lowering/placement/stage_maker.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "lowering/blocks/buckets.h"
+#include "lowering/blocks/host_work.h"
+#include "lowering/blocks/residents.h"
+#include "lowering/placement/fuse_runs.h"
+#include "support/check.h"
+
+namespace orrery::lowering {
+namespace stage_maker_cc {
+namespace {
+
+using simulator::Phase;
+using simulator::Program;
+using simulator::StreamKind;
+
+// Whether anything in the function adds to what an earlier microbatch has left.
+bool AddsUp(const ir::Function& function) {
+  return std::ranges::any_of(function.order(), [&](ir::OpId op) {
+    return function.kind(op) == ir::OpKind::kAccumulate ||
+           function.kind(op) == ir::OpKind::kCollect;
+  });
+}
+
+}  // namespace
+}  // namespace stage_maker_cc
+
+std::vector<Stage> StageMaker::Make() {
+  MakeBlocks();
+  uses_host_ = transforms::FindHostWork(input_.step).copies;
+  fold_ = input_.options.fold && CanFold();
+  pricing_.Prepare(fold_, program_);
+  MakeRanks();
+  SetLevels();
+  PriceBlocks();
+  return std::move(stages_);
+}
+
+const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
+  return input_.cluster.device_of(geometry_.device(rank));
+}
+
+// `stage` has all blocks but those that come after this one.
+PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const Stage& stage,
+                                  const BlockContext& context) {
+  const bool overlaps = context.every_dependency;
+  const auto lower = [&](int32_t kind, simulator::Program& program) {
+    BlockContext of_kind = context;
+    of_kind.device = &input_.cluster.kind(kind);
+    Block block = LowerBlock(part, of_kind, program);
+    if (overlaps) FormBuckets(stage.LastBackward(), input_.options.bucket_size, block, program);
+    return block;
+  };
+  const std::vector<int32_t>& kinds = KindsOf(context.stage);
+  PlacedBlock placed;
+  placed.block = lower(kinds.front(), program_);
+  for (size_t k = 1; k < kinds.size(); ++k) {
+    simulator::Program labels;  // are those of the first kind
+    std::vector<Duration>& durations = placed.other_durations.emplace_back();
+    for (const BlockTask& task : lower(kinds[k], labels).tasks) durations.push_back(task.duration);
+  }
+  return placed;
+}
+
+// Stages of another size do not do the same.
+size_t StageMaker::SizeOf(int32_t s) const {
+  size_t size = 0;
+  for (const auto* part : input_.step.stages[static_cast<size_t>(s)].parts()) {
+    const ir::Function& function = part->function;
+    size = absl::HashOf(size, function.inputs().size(), function.order().size());
+  }
+  return size;
+}
+
+// A stage before this one that may do the same; -1: none.
+int32_t StageMaker::FindAlike(int32_t s) const {
+  if (!input_.step.slices.empty()) return -1;
+  const auto last = last_of_size_.find(SizeOf(s));
+  const int32_t before = last == last_of_size_.end() ? -1 : last->second;
+  const bool two_way = input_.schedule.placement == transforms::StagePlacement::kTwoWay;
+  const int32_t twin = two_way ? s - geometry_.stages() / 2 : -1;
+  for (const int32_t made : {twin, before}) {
+    if (made >= 0 && KindsOf(made) == KindsOf(s)) return made;
+  }
+  return -1;
+}
+
+bool StageMaker::CopyFromEarlier(int32_t s) {
+  const int32_t made = FindAlike(s);
+  if (made < 0) return false;
+  const std::vector<transforms::PipelineStage>& parts = input_.step.stages;
+  std::optional<Stage> copy = copier_.Copy({.parts = parts[static_cast<size_t>(made)],
+                                            .made = stages_[static_cast<size_t>(made)],
+                                            .other_parts = parts[static_cast<size_t>(s)],
+                                            .other = s});
+  if (!copy.has_value()) return false;
+  stages_.push_back(*std::move(copy));
+  return true;
+}
+
+void StageMaker::MakeStage(int32_t s) {
+  if (CopyFromEarlier(s)) return;
+  const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
+  Stage& stage = stages_.emplace_back();
+  BlockContext context = {
+      .cost_model = input_.cost_model,
+      .stage = s,
+      .blocking = input_.options.blocking,
+      .keeps_results = !placements_.asynchronous(),
+      .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
+      .stack_memory = input_.options.stack_memory};
+  const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
+                        PhaseBlocks& blocks) {
+    context.phase = phase;
+    context.first = true;
+    blocks.first = MakeBlock(part, stage, context);
+    context.first = false;
+    if (placements_.always_first()) return;
+    blocks.later =
+        stage_maker_cc::AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
+  };
+  if (input_.step.slices.empty()) {
+    make(parts.forward, simulator::Phase::kForward, stage.forward);
+    if (context.update != nullptr) context.weights = &parts.weights;
+    make(parts.backward, simulator::Phase::kBackward, stage.backward);
+    context.weights = nullptr;
+    make(parts.weights, simulator::Phase::kBackward, stage.weights);
+  } else {
+    MakeSlices(context, stage);
+  }
+  context.phase = simulator::Phase::kUpdate;
+  context.first = true;
+  context.every_dependency = !input_.options.blocking;
+  stage.update = MakeBlock(parts.update, stage, context);
+  if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
+}
+
+// Backwards run in the opposite order: sums begin with the last slice.
+void StageMaker::MakeSlices(BlockContext context, Stage& stage) {
+  ORRERY_CHECK(context.update == nullptr) << "backwards of slices are not split";
+  const auto s = static_cast<size_t>(context.stage);
+  for (const transforms::SequenceSlice& slice : input_.step.slices) {
+    context.phase = simulator::Phase::kForward;
+    context.first = stage.forward.slices.empty();
+    stage.forward.slices.push_back(MakeBlock(slice.stages[s].forward, stage, context));
+    context.phase = simulator::Phase::kBackward;
+    context.first = stage.backward.slices.size() + 1 == input_.step.slices.size();
+    stage.backward.slices.push_back(MakeBlock(slice.stages[s].backward, stage, context));
+  }
+}
+
+void StageMaker::MakeBlocks() {
+  int32_t ops = 0;
+  for (const transforms::PipelineStage& stage : input_.step.stages) {
+    for (const auto* part : stage.parts()) ops += part->function.op_limit();
+  }
+  program_.ReserveLabels(ops);
+  for (int32_t place = 0; place < geometry_.places(); ++place) {
+    std::vector<int32_t>& kinds = kinds_.emplace_back();
+    for (const int32_t rank : geometry_.ranks_at(place)) {
+      const int32_t kind = input_.cluster.kind_of(geometry_.device(rank));
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
+  }
+  stages_.reserve(static_cast<size_t>(geometry_.stages()));
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    MakeStage(s);
+    last_of_size_.insert_or_assign(SizeOf(s), s);
+    for (const PlacedBlock* placed : stages_.back().blocks()) {
+      for (const BlockTask& task : placed->block.tasks) {
+        if (!task.group.empty()) pricing_.Expect(s, RequestOf(task));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        if (Travels(s, send)) pricing_.Expect(s, RequestOf(send));
+      }
+    }
+  }
+}
+
+// Where ranks are alike, or too many to simulate each.
+bool StageMaker::CanFold() {
+  if (OneKindAStage() && pricing_.AllGroupsAlike()) return true;
+  const auto tasks_of = [](const Block& block) { return block.task_count(); };
+  int64_t tasks = 0;
+  for (int32_t stage = 0; stage < geometry_.stages(); ++stage) {
+    tasks += placements_.CountOnARank(stages_[static_cast<size_t>(stage)], tasks_of) *
+             std::ssize(geometry_.ranks_of_stage(stage));
+  }
+  return tasks > input_.options.most_unfolded_tasks;
+}
+
+bool StageMaker::OneKindAStage() const {
+  return std::all_of(kinds_.begin(), kinds_.end(),
+                     [](const auto& kinds) { return kinds.size() == 1; });
+}
+
+Bytes StageMaker::CapacityOf(int32_t rank) const {
+  const Bytes limit = input_.options.memory_limit;
+  if (!input_.options.device_memory) return limit;
+  const Bytes memory = DeviceOf(rank).memory;
+  return limit == Bytes(0) ? memory : std::min(limit, memory);
+}
+
+// As with durations, the slowest kind stands for all of a folded stage.
+double StageMaker::SlowDownOf(int32_t place, int32_t rank) const {
+  if (!fold_) return DeviceOf(rank).communication_slowdown;
+  double slowdown = 0;
+  for (const int32_t kind : kinds_[static_cast<size_t>(place)]) {
+    slowdown = std::max(slowdown, input_.cluster.kind(kind).communication_slowdown);
+  }
+  return slowdown;
+}
+
+void StageMaker::MakeActors(int32_t place) {
+  const std::vector<int32_t>& ranks = geometry_.ranks_at(place);
+  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(place)];
+  std::vector<Actor>& actors = actors_.emplace_back();
+  const size_t count = fold_ ? 1 : ranks.size();
+  for (size_t a = 0; a < count; ++a) {
+    Bytes capacity = CapacityOf(ranks[a]);
+    for (const int32_t rank : ranks) {
+      if (fold_) capacity = std::min(capacity, CapacityOf(rank));
+    }
+    const int32_t kind = input_.cluster.kind_of(geometry_.device(ranks[a]));
+    Actor actor;
+    actor.kind =
+        fold_ ? 0
+              : static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+    actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
+                                   .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
+                                   .stage = place,
+                                   .capacity = capacity,
+                                   .communication_slowdown = SlowDownOf(place, ranks[a])});
+    for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
+         ++stream) {
+      const auto kind = static_cast<simulator::StreamKind>(stream);
+      if (IsHostStream(kind) && kind != simulator::StreamKind::kHost && !uses_host_) continue;
+      actor.streams[static_cast<size_t>(stream)] = program_.AddStream(actor.rank, kind);
+    }
+    actors.push_back(actor);
+  }
+}
+
+void StageMaker::MakeRanks() {
+  for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
+  for (int32_t place = 0; place < geometry_.places(); ++place) {
+    for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+      AddOverhead(input_.options.memory_overhead, input_.step.mesh, actor.rank, program_);
+      std::vector<char> seen;
+      for (int32_t s = 0; s < geometry_.stages(); ++s) {
+        if (geometry_.place_of(s) != place) continue;
+        const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
+        AddResidents({.step = input_.step,
+                      .stage = s,
+                      .weight_versions = versions,
+                      .rank = actor.rank,
+                      .stack_memory = input_.options.stack_memory},
+                     seen, program_);
+      }
+    }
+  }
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    stages_[static_cast<size_t>(s)].actors = actors_[static_cast<size_t>(geometry_.place_of(s))];
+  }
+}
+
+// The first kind's durations become those of the slowest of all.
+void StageMaker::TakeSlowest(PlacedBlock& placed) const {
+  for (const std::vector<Duration>& durations : placed.other_durations) {
+    for (size_t t = 0; t < durations.size(); ++t) {
+      Duration& duration = placed.block.tasks[t].duration;
+      duration = std::max(duration, durations[t]);
+    }
+  }
+}
+
+void StageMaker::SetLevels() {
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (const PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
+      for (const BlockTask& task : placed->block.tasks) {
+        if (!task.group.empty())
+          program_.SetLevel(task.label, pricing_.LevelOf(s, RequestOf(task)));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        if (Travels(s, send)) program_.SetLevel(send.label, pricing_.LevelOf(s, RequestOf(send)));
+      }
+    }
+  }
+}
+
+void StageMaker::PriceBlocks() {
+  if (!fold_) return;
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
+      TakeSlowest(*placed);
+      placed->flows.resize(placed->block.tasks.size());
+      for (size_t t = 0; t < placed->block.tasks.size(); ++t) {
+        BlockTask& task = placed->block.tasks[t];
+        if (task.group.empty()) continue;
+        const TaskTime time = pricing_.Collective(s, RequestOf(task), 0);
+        task.duration = time.duration;
+        placed->flows[t] = time.flow;
+        program_.SetCollectives(task.label,
+                                static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
+      }
+      for (const BlockSend& send : placed->block.sends) {
+        placed->sends.push_back(Travels(s, send) ? pricing_.Send(s, RequestOf(send), 0)
+                                                 : TaskTime());
+      }
+    }
+  }
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,71 @@
+#ifndef ORRERY_SEARCH_PLAN_PLAYER_H_
+#define ORRERY_SEARCH_PLAN_PLAYER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "lowering/network/sharding_prices.h"
+#include "search/run.h"
+#include "search/setting.h"
+#include "transforms/plan/plan_context.h"
+#include "transforms/schedules/schedule.h"
+
+namespace orrery::search {
+
+/// One way to carry out a plan, where it leaves something open.
+struct Way {
+  bool by_cost = true;  // else by Megatron's pattern
+  transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
+  Bytes limit = Bytes(0);  // of memory, that choices keep to; 0: none
+  int64_t in_flight = 0;   // as in transforms::PlanContext
+};
+
+/// Plays one plan in one way or another: what all of its ways share is found out once.
+class PlanPlayer {
+ public:
+  /// Both live longer.
+  PlanPlayer(const Setting& setting, const ParallelPlan& plan) : setting_(setting), plan_(plan) {}
+
+  /// To come first. InvalidArgument for a plan that makes no sense on this cluster, Infeasible for
+  /// one whose pipeline there are no orders for.
+  absl::Status Prepare();
+
+  /// Spreads, lowers and plays the plan; without the figures of the model. Infeasible where it
+  /// cannot be spread so.
+  absl::StatusOr<Run> Play(const Way& way);
+
+  const Setting& setting() const { return setting_; }
+  const ParallelPlan& plan() const { return plan_; }
+  const transforms::PipelineShape& shape() const { return shape_; }
+  const transforms::ScheduledRanks& ranks() const { return ranks_; }
+  /// Bytes that a device has for a step; 0: no limit.
+  Bytes limit() const { return limit_; }
+  /// Whether stages begin where it costs least.
+  bool weighs_stages() const;
+
+ private:
+  absl::Status CheckSize() const;
+  absl::Status SplitBackward();
+  transforms::StageContext StagesOf(const Way& way) const;
+  const ir::Function& step() const {
+    return split_step_.has_value() ? *split_step_ : setting_.step;
+  }
+
+  const Setting& setting_;
+  const ParallelPlan& plan_;
+  transforms::PipelineSchedule schedule_;
+  transforms::PipelineShape shape_;
+  transforms::ScheduledRanks ranks_;
+  bool splits_ = false;                     // backwards
+  std::optional<ir::Function> split_step_;  // then
+  ir::Mesh mesh_;
+  std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
+  Bytes limit_;
+};
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_PLAN_PLAYER_H_

@@ -1,0 +1,25 @@
+#ifndef ORRERY_SIMULATOR_PROGRAM_TRACE_H_
+#define ORRERY_SIMULATOR_PROGRAM_TRACE_H_
+
+#include <vector>
+
+#include "simulator/program/program.h"
+#include "support/units.h"
+
+namespace orrery::simulator {
+
+/// What ran when, since the step began: the outcome of a simulation, whichever engine played it.
+struct Trace {
+  std::vector<Time> start;   // by index of the task
+  std::vector<Time> finish;  // by index of the task
+  Time makespan;             // when the last task finished; 0 when there is none
+
+  Time start_of(TaskId task) const { return start[static_cast<size_t>(task.index())]; }
+  Time finish_of(TaskId task) const { return finish[static_cast<size_t>(task.index())]; }
+
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_PROGRAM_TRACE_H_

@@ -1,0 +1,201 @@
+#include "simulator/report/report.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "simulator/report/activity.h"
+#include "simulator/report/host_memory.h"
+#include "support/check.h"
+
+namespace orrery::simulator {
+namespace report_cc {
+namespace {
+
+// What the label of a task adds to the report, looked up once a label and not once a task.
+struct LabelFacts {
+  double flops = 0;  // of each rank that takes part
+  int64_t bytes_sent = 0;
+  int64_t halves_reduced = 0;  // of bytes
+  Bytes bytes;
+  int32_t column = -1;  // of the shares of communication; -1: it computes
+};
+
+// An all-reduce is a reduce-scatter and then an all-gather, so each of these counts half.
+int64_t HalvesReduced(const TaskLabel& label) {
+  if (label.kind != TaskKind::kCollective) return 0;
+  const bool half = absl::StartsWith(label.communication, "all-gather") ||
+                    absl::StartsWith(label.communication, "reduce-scatter");
+  return label.bytes.count() * label.collectives * (half ? 1 : 2);
+}
+
+std::vector<LabelFacts> FactsOfLabels(const Program& program, const CommunicationShares& shares) {
+  std::vector<LabelFacts> facts;
+  facts.reserve(static_cast<size_t>(program.label_count()));
+  for (int32_t i = 0; i < program.label_count(); ++i) {
+    const TaskLabel label = program.label(LabelId(i));
+    const int64_t bytes = label.bytes.count();
+    facts.push_back({.flops = label.flops.count(),
+                     .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
+                     .halves_reduced = HalvesReduced(label),
+                     .bytes = label.bytes,
+                     .column = shares.column_of(LabelId(i))});
+  }
+  return facts;
+}
+
+IdTable<StreamId, int64_t> MembersByStream(const Program& program) {
+  IdTable<StreamId, int64_t> members;
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    const RankClass& rank = program.rank(program.stream(StreamId(i)).rank);
+    members.push_back(static_cast<int64_t>(rank.members.size()));
+  }
+  return members;
+}
+
+void AddTask(bool communicates, Time finish, Duration duration, StreamSums& sum) {
+  (communicates ? sum.communicating : sum.computing) += duration;
+  ++(communicates ? sum.communicating_tasks : sum.computing_tasks);
+  sum.finish = std::max(sum.finish, finish);
+}
+
+// The pass over the tasks.
+IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace,
+                                         Report& report) {
+  const std::vector<LabelFacts> facts = FactsOfLabels(program, report.shares);
+  const IdTable<StreamId, int64_t> members = MembersByStream(program);
+  IdTable<StreamId, StreamSums> sums(program.stream_count());
+  int64_t bytes_sent = 0;
+  int64_t halves_reduced = 0;
+  double flops = 0;
+  const std::span<const LabelId> labels = program.task_labels();
+  for (size_t row = 0; row < labels.size(); ++row) {
+    const LabelFacts& fact = facts[static_cast<size_t>(labels[row].index())];
+    const TaskId task(static_cast<int32_t>(row));
+    const std::span<const StreamId> streams = program.streams_of(task);
+    const Duration duration = trace.finish[row] - trace.start[row];
+    for (const StreamId stream : streams) {
+      AddTask(fact.column >= 0, trace.finish[row], duration, sums[stream]);
+      if (fact.column >= 0) {
+        report.shares.at(program.stream(stream).rank, fact.column) +=
+            {.bytes = fact.bytes, .total = duration, .exposed = {}};
+      }
+      flops += fact.flops * static_cast<double>(members[stream]);
+    }
+    bytes_sent += fact.bytes_sent * members[streams.front()];
+    halves_reduced += fact.halves_reduced;
+  }
+  report.bytes_sent = Bytes(bytes_sent);
+  report.bytes_reduced = Bytes((halves_reduced + 1) / 2);
+  report.flops = Flops(flops);
+  return sums;
+}
+
+void SumRanks(const Program& program, const IdTable<StreamId, StreamSums>& sums, Report& report) {
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    const StreamSums& sum = sums[StreamId(i)];
+    RankReport& rank = report.ranks[program.stream(StreamId(i)).rank];
+    rank.finish = std::max(rank.finish, sum.finish);
+    rank.busy += sum.computing + sum.communicating;
+    rank.communication += sum.communicating;
+  }
+}
+
+void AddActivity(const Program& program, const Trace& trace,
+                 const IdTable<StreamId, StreamSums>& sums, Report& report) {
+  const IdTable<RankClassId, Activity> activities =
+      ActivityOfRanks(program, trace, sums, report.shares);
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const Activity& activity = activities[RankClassId(i)];
+    RankReport& rank = report.ranks[RankClassId(i)];
+    rank.exposed_communication = activity.active - activity.computing;
+    rank.idle = report.step_time - activity.active;
+  }
+}
+
+// Once the peak of the rank is known.
+void CheckFit(const Program& program, RankClassId id, Report& report) {
+  RankReport& rank = report.ranks[id];
+  const Bytes capacity = program.rank(id).capacity;
+  rank.fits = capacity == Bytes(0) || rank.memory.total <= capacity;
+  report.fits &= rank.fits;
+  report.peak_memory = std::max(report.peak_memory, rank.memory.total);
+}
+
+void AddMemory(const Program& program, const Trace& trace, Report& report) {
+  const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
+  const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankClassId id(i);
+    report.ranks[id].memory = peaks[id];
+    report.ranks[id].host_memory = of_hosts[id];
+    CheckFit(program, id, report);
+  }
+}
+
+// Picoseconds over all ranks, which can leave 64 bits; exact, so that folding changes no digit.
+struct Totals {
+  using Wide = __int128;
+  Wide busy = 0, communication = 0, exposed = 0, idle = 0;
+
+  void Add(const RankReport& rank, int64_t members) {
+    busy += Wide{rank.busy.picoseconds()} * members;
+    communication += Wide{rank.communication.picoseconds()} * members;
+    exposed += Wide{rank.exposed_communication.picoseconds()} * members;
+    idle += Wide{rank.idle.picoseconds()} * members;
+  }
+};
+
+}  // namespace
+}  // namespace report_cc
+
+void SetRatios(const Program& program, Report& report) {
+  report_cc::Totals totals;
+  report.rank_count = 0;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const auto members = static_cast<int64_t>(program.rank(RankClassId(i)).members.size());
+    report.rank_count += members;
+    totals.Add(report.ranks[RankClassId(i)], members);
+  }
+  const auto ratio = [](report_cc::Totals::Wide part, report_cc::Totals::Wide whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  };
+  report.exposed_communication_s = 1e-12 * ratio(totals.exposed, report.rank_count);
+  report.communication_overhead = ratio(totals.communication, totals.busy);
+  report.communication = report.shares.Means(program);
+  report.bubble_fraction = ratio(
+      totals.idle, report_cc::Totals::Wide{report.step_time.picoseconds()} * report.rank_count);
+}
+
+void AddFragmentation(const Program& program, double fragmentation, Report& report) {
+  if (fragmentation == 0) return;
+  report.fits = true;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankClassId id(i);
+    MemoryUse& use = report.ranks[id].memory;
+    const Bytes tensors = use.total - program.resident(id, MemoryKind::kBuffers) -
+                          program.resident(id, MemoryKind::kOther);
+    const Bytes lost(static_cast<int64_t>(fragmentation * static_cast<double>(tensors.count())));
+    use.by_kind[static_cast<size_t>(MemoryKind::kOther)] += lost;
+    use.total += lost;
+    report_cc::CheckFit(program, id, report);
+  }
+}
+
+Report Summarize(const Program& program, const Trace& trace) {
+  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
+      << "the trace is of another program";
+  Report report;
+  report.step_time = trace.makespan;
+  report.simulated_tasks = program.task_count();
+  report.ranks.resize(program.rank_count());
+  report.shares = CommunicationShares(program);
+  const IdTable<StreamId, StreamSums> sums = report_cc::SumStreams(program, trace, report);
+  report_cc::SumRanks(program, sums, report);
+  report_cc::AddActivity(program, trace, sums, report);
+  report_cc::AddMemory(program, trace, report);
+  SetRatios(program, report);
+  return report;
+}
+
+}  // namespace orrery::simulator

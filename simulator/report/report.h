@@ -1,0 +1,68 @@
+#ifndef ORRERY_SIMULATOR_REPORT_REPORT_H_
+#define ORRERY_SIMULATOR_REPORT_REPORT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "simulator/program/program.h"
+#include "simulator/program/trace.h"
+#include "simulator/report/communication.h"
+#include "simulator/report/memory.h"
+#include "support/id_table.h"
+#include "support/units.h"
+
+// What a simulation says about a step, in figures that people compare. A rendezvous counts once for
+// each stream that it occupies, and a rank class once for each of its members, so that a folded
+// program reports what the unfolded one would.
+
+namespace orrery::simulator {
+
+/// Where one rank spends the step. Times are those of one member of the class.
+struct RankReport {
+  Time finish;             // when its last task finished
+  Duration busy;           // sum of the durations of its tasks, on all streams
+  Duration communication;  // of that, collectives and sends
+  /// Time when communication runs on the rank and its compute stream computes nothing. All of it,
+  /// when communication sits on the compute stream itself.
+  Duration exposed_communication;
+  Duration idle;      // the step less computing and exposed communication: the bubble
+  MemoryUse memory;   // at the peak
+  Bytes host_memory;  // the most that it holds in the memory of its host at a time
+  bool fits = true;   // whether that is within the device's capacity
+};
+
+/// The figures of one simulated step.
+struct Report {
+  Duration step_time;
+  double communication_overhead = 0;   // communication over all durations, over all ranks
+  double exposed_communication_s = 0;  // mean over all ranks
+  double bubble_fraction = 0;          // idle share of all ranks' time
+  Bytes peak_memory;                   // of the rank that needs most
+  bool fits = true;                    // whether every rank's peak is within its capacity
+  Bytes bytes_sent;                    // by sends, each counted once
+  /// Tensors of collectives, each counted once; of an all-gather and a reduce-scatter half, since
+  /// the two together are an all-reduce.
+  Bytes bytes_reduced;
+  Flops flops;                                     // of all ranks
+  std::vector<CommunicationReport> communication;  // by kind and level
+  CommunicationShares shares;                      // the same, of each rank class
+  int64_t rank_count = 0;                          // global ranks: the members of all classes
+  int64_t simulated_tasks = 0;                     // after folding
+  IdTable<RankClassId, RankReport> ranks;          // by class
+};
+
+/// Sets what is a ratio or a mean over all ranks (rank_count, communication_overhead,
+/// exposed_communication_s, bubble_fraction, communication) from step_time, the rows of the ranks
+/// and the shares.
+void SetRatios(const Program& program, Report& report);
+
+/// Adds to every rank's peak what an allocator loses: the part `fragmentation` of what the peak is
+/// more than the residents of kinds `buffers` and `other`, as `other`.
+void AddFragmentation(const Program& program, double fragmentation, Report& report);
+
+/// The report of `trace`, a run of `program`, which must verify.
+Report Summarize(const Program& program, const Trace& trace);
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_REPORT_REPORT_H_

@@ -1,0 +1,47 @@
+#ifndef ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_
+#define ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/report/bubble.h"
+#include "simulator/report/memory.h"
+#include "simulator/report/report.h"
+#include "support/id_table.h"
+
+// What a report says of one configuration and a search does not ask for: it costs passes over the
+// program that the figures do not need.
+
+namespace orrery::simulator {
+
+/// One stage of an asynchronous pipeline.
+struct StageVersions {
+  int32_t stage = 0;
+  int32_t rank = 0;             // of the pipeline, that holds it
+  int32_t staleness = 0;        // updates between a forward and the update that its backward makes
+  int32_t weight_versions = 1;  // that the rank keeps
+};
+
+struct ReportDetails {
+  IdTable<RankClassId, Bubble> bubbles;
+  IdTable<RankClassId, std::vector<MemoryUse>> memory;  // thinned
+  std::vector<StageVersions> versions;                  // of asynchronous schedules
+  std::vector<int64_t> slices = {};  // positions of each, where microbatches are such
+};
+
+/// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an
+/// asynchronous schedule, whose `report` is of the steady state and whose trace is not.
+ReportDetails DetailsOf(const Program& program, const Trace& trace, const Report& report,
+                        bool steady, size_t points = 512);
+
+/// What memory is made of, the largest kind first: "optimizer 20.1 GiB, activations 18.0 GiB".
+std::string CompositionText(const MemoryUse& use);
+
+/// What ran when a rank needed most: "MatMul h.3, backward of microbatch 2 on stage 1"; "resident"
+/// where nothing did.
+std::string PeakTaskText(const Program& program, const MemoryUse& peak);
+
+}  // namespace orrery::simulator
+
+#endif  // ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_

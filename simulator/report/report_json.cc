@@ -1,0 +1,184 @@
+#include "simulator/report/report_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+#include "support/check.h"
+
+namespace orrery::simulator {
+namespace report_json_cc {
+namespace {
+
+std::string Number(double value) {
+  ORRERY_CHECK(std::isfinite(value)) << "JSON has no " << value;
+  return absl::StrFormat("%.17g", value);
+}
+
+std::string Quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Global ranks with the class that each is of, by rank.
+std::vector<std::pair<int32_t, RankClassId>> ClassesByRank(const Program& program) {
+  std::vector<std::pair<int32_t, RankClassId>> ranks;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    for (const int32_t member : program.rank(RankClassId(i)).members) {
+      ranks.emplace_back(member, RankClassId(i));
+    }
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+std::string BubbleText(const MeanBubble& bubble) {
+  return absl::StrCat("{\"warm_up_s\": ", Number(bubble.warm_up_s),
+                      ", \"steady_s\": ", Number(bubble.steady_s),
+                      ", \"cool_down_s\": ", Number(bubble.cool_down_s),
+                      ", \"imbalance_s\": ", Number(bubble.imbalance_s), "}");
+}
+
+// What the details add to the entry of a device.
+std::string DeviceDetails(const Program& program, const MemoryUse& peak, const Bubble& bubble) {
+  return absl::StrCat(", \"peak_time_s\": ", Number(peak.time.seconds()),
+                      ", \"peak_task\": ", Quoted(PeakTaskText(program, peak)), ", \"bubble\": ",
+                      BubbleText({.warm_up_s = bubble.warm_up.seconds(),
+                                  .steady_s = bubble.steady.seconds(),
+                                  .cool_down_s = bubble.cool_down.seconds(),
+                                  .imbalance_s = bubble.imbalance.seconds()}));
+}
+
+// One line of numbers: `text_of` each use.
+template <typename TextOf>
+std::string Row(const std::vector<MemoryUse>& uses, TextOf text_of) {
+  return absl::StrJoin(uses, ", ", [&](std::string* out, const MemoryUse& use) {
+    absl::StrAppend(out, text_of(use));
+  });
+}
+
+// What ranks hold over time; those that hold the same are one entry, folded or not.
+std::string MemoryOverTime(const Program& program, const ReportDetails& details) {
+  IdTable<RankClassId, std::string> points_of;
+  for (const std::vector<MemoryUse>& uses : details.memory.rows()) {
+    points_of.push_back(absl::StrCat(
+        "\"time_s\": [", Row(uses, [](const MemoryUse& use) { return Number(use.time.seconds()); }),
+        "], \"bytes\": [", Row(uses, [](const MemoryUse& use) { return use.total.count(); }), "]"));
+  }
+  std::vector<std::pair<std::string, std::vector<int32_t>>> entries;
+  for (const auto& [rank, id] : ClassesByRank(program)) {
+    const std::string& points = points_of[id];
+    const auto same = std::find_if(entries.begin(), entries.end(),
+                                   [&](const auto& entry) { return entry.first == points; });
+    if (same == entries.end()) {
+      entries.push_back({points, {rank}});
+    } else {
+      same->second.push_back(rank);
+    }
+  }
+  std::string out;
+  for (const auto& [points, ranks] : entries) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"ranks\": [",
+                    absl::StrJoin(ranks, ", "), "], ", points, "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+std::string Versions(const ReportDetails& details) {
+  std::string out;
+  for (const StageVersions& row : details.versions) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"stage\": ", row.stage,
+                    ", \"pipeline_rank\": ", row.rank, ", \"staleness\": ", row.staleness,
+                    ", \"weight_versions\": ", row.weight_versions, "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+// What follows "rank" in the entry of a device: the same text for all members of a class.
+std::string DeviceFigures(const RankReport& rank) {
+  std::string out =
+      absl::StrCat(", \"finish_s\": ", Number(rank.finish.seconds()),
+                   ", \"busy_s\": ", Number(rank.busy.seconds()),
+                   ", \"communication_s\": ", Number(rank.communication.seconds()),
+                   ", \"peak_memory_bytes\": ", rank.memory.total.count(), ", \"memory\": {");
+  for (int i = 0; i < kMemoryKindCount; ++i) {
+    const MemoryKind kind = static_cast<MemoryKind>(i);
+    absl::StrAppend(&out, i > 0 ? ", " : "", "\"", ToString(kind),
+                    "\": ", rank.memory.of(kind).count());
+  }
+  absl::StrAppend(&out, "}");
+  if (rank.host_memory > Bytes(0)) {
+    absl::StrAppend(&out, ", \"host_memory_bytes\": ", rank.host_memory.count());
+  }
+  return out;
+}
+
+std::string Devices(const Program& program, const Report& report, const ReportDetails* details) {
+  IdTable<RankClassId, std::string> figures;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    const RankClassId id(i);
+    const RankReport& rank = report.ranks[id];
+    figures.push_back(absl::StrCat(
+        DeviceFigures(rank),
+        details == nullptr ? "" : DeviceDetails(program, rank.memory, details->bubbles[id]), "}"));
+  }
+  std::string out;
+  for (const auto& [rank, id] : ClassesByRank(program)) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"rank\": ", rank, figures[id]);
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+std::string Communication(const Report& report) {
+  std::string out;
+  for (const CommunicationReport& row : report.communication) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", Quoted(row.kind),
+                    ", \"level\": ", Quoted(row.level), ", \"bytes\": ", Number(row.bytes),
+                    ", \"total_s\": ", Number(row.total_s),
+                    ", \"exposed_s\": ", Number(row.exposed_s),
+                    ", \"hidden_s\": ", Number(row.hidden_s), "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+}  // namespace
+}  // namespace report_json_cc
+
+std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures,
+                       const ReportDetails* details) {
+  ORRERY_CHECK(report.ranks.size() == program.rank_count()) << "the report is of another program";
+  std::vector<std::pair<absl::string_view, std::string>> fields = {
+      {"step_time_s", report_json_cc::Number(report.step_time.seconds())},
+      {"throughput_samples_per_s", report_json_cc::Number(figures.throughput_samples_per_s)},
+      {"tokens_per_s", report_json_cc::Number(figures.tokens_per_s)},
+      {"mfu", report_json_cc::Number(figures.mfu)},
+      {"hfu", report_json_cc::Number(figures.hfu)},
+      {"communication_overhead", report_json_cc::Number(report.communication_overhead)},
+      {"exposed_communication_s", report_json_cc::Number(report.exposed_communication_s)},
+      {"communication", report_json_cc::Communication(report)},
+      {"bubble_fraction", report_json_cc::Number(report.bubble_fraction)},
+      {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
+      {"fits", report.fits ? "true" : "false"},
+      {"devices", report_json_cc::Devices(program, report, details)},
+      {"bytes_sent", absl::StrCat(report.bytes_sent.count())},
+      {"bytes_reduced", absl::StrCat(report.bytes_reduced.count())},
+      {"simulated_tasks", absl::StrCat(report.simulated_tasks)},
+      {"wall_time_s", report_json_cc::Number(figures.wall_time_s)}};
+  if (details != nullptr) {
+    fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
+    fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
+    fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
+    fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
+  }
+  std::string out;
+  for (const auto& [name, value] : fields) {
+    absl::StrAppend(&out, out.empty() ? "{\n" : ",\n", "  \"", name, "\": ", value);
+  }
+  return absl::StrCat(out, "\n}\n");
+}
+
+}  // namespace orrery::simulator

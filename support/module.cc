@@ -1,0 +1,55 @@
+#include "support/module.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace orrery {
+
+std::vector<std::string> ModuleFolders(absl::string_view program_folder) {
+  const std::filesystem::path folder{std::string(program_folder)};
+  return {folder.string(), (folder.parent_path() / "lib" / "orrery").string()};
+}
+
+namespace module_cc {
+namespace {
+
+constexpr absl::string_view kWanted =
+    "wanted the one that was built or installed with this program";
+
+absl::StatusOr<void*> Load(const std::string& path, absl::string_view name) {
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const entry =
+      module == nullptr ? nullptr : dlsym(module, absl::StrCat("orrery_", name, "_entry").c_str());
+  if (entry != nullptr) return reinterpret_cast<void* (*)()>(entry)();
+  const char* const error = dlerror();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot load ", path, ": ", error == nullptr ? "it is empty" : error, "; ", kWanted));
+}
+
+}  // namespace
+}  // namespace module_cc
+
+absl::StatusOr<void*> LoadModuleEntry(absl::string_view name,
+                                      const std::vector<std::string>& folders) {
+  const std::string file = absl::StrCat("liborrery_", name, ".so");
+  for (const std::string& folder : folders) {
+    const std::string path = absl::StrCat(folder, "/", file);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return module_cc::Load(path, name);
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "found no ", file, " in ", absl::StrJoin(folders, " or "), "; ", module_cc::kWanted));
+}
+
+absl::StatusOr<void*> LoadModuleEntry(absl::string_view name) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return LoadModuleEntry(name, ModuleFolders(program.parent_path().string()));
+}
+
+}  // namespace orrery

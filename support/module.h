@@ -1,0 +1,44 @@
+#ifndef ORRERY_SUPPORT_MODULE_H_
+#define ORRERY_SUPPORT_MODULE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// A module is a shared library that holds one function, and the large libraries that this function
+// needs: a program that starts without it starts in a millisecond. Modules share Orrery's own code
+// with the program that loads them (cmake/OrreryModule.cmake).
+
+/// In one file of module `name`: the function that it holds.
+#define ORRERY_MODULE_ENTRY(name, function)                                                       \
+  extern "C" __attribute__((visibility("default"))) decltype(&function) orrery_##name##_entry() { \
+    return &function;                                                                             \
+  }
+
+namespace orrery {
+
+/// The folders in which a program that stands in `program_folder` looks for modules, first to last:
+/// its own, then ../lib/orrery.
+std::vector<std::string> ModuleFolders(absl::string_view program_folder);
+
+/// What `orrery_NAME_entry` of liborrery_NAME.so returns; the module is then in memory to the end.
+/// The error, one line, says where a module was looked for, or what is wrong with the one found.
+absl::StatusOr<void*> LoadModuleEntry(absl::string_view name,
+                                      const std::vector<std::string>& folders);
+
+/// The same in the folders of this program.
+absl::StatusOr<void*> LoadModuleEntry(absl::string_view name);
+
+/// The function that module `name` holds, of type `Function`.
+template <typename Function>
+absl::StatusOr<Function*> LoadModule(absl::string_view name) {
+  const absl::StatusOr<void*> entry = LoadModuleEntry(name);
+  if (!entry.ok()) return entry.status();
+  return reinterpret_cast<Function*>(*entry);
+}
+
+}  // namespace orrery
+
+#endif  // ORRERY_SUPPORT_MODULE_H_

@@ -1,0 +1,103 @@
+#include "tests/tidy/rooms.h"
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace orrery::tidy {
+namespace rooms_cc {
+namespace {
+
+std::string StemOf(absl::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return std::string(absl::StripSuffix(path, ".cc"));
+}
+
+// Sources that are programs of their own.
+bool IsProgram(absl::string_view path) {
+  return absl::StartsWith(path, "bench/") || absl::StartsWith(path, "examples/") ||
+         absl::StartsWith(path, "tools/programs/");
+}
+
+// What may be compiled together: a top-level folder, or a folder of tests.
+std::string HouseOf(absl::string_view path) {
+  const size_t slash = path.find('/');
+  const bool tests = path.substr(0, slash) == "tests";
+  return std::string(path.substr(0, tests ? path.find('/', slash + 1) : slash));
+}
+
+int Count(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
+}
+
+}  // namespace
+}  // namespace rooms_cc
+
+std::vector<std::string> FileLocalFaults(const Source& source) {
+  if (!absl::EndsWith(source.path, ".cc") || rooms_cc::IsProgram(source.path)) return {};
+  const std::string code = BlankNonCode(source.text);
+  const std::string own = rooms_cc::StemOf(source.path) + "_cc";
+  const std::string unnamed = R"(\bnamespace\s*\{)";
+  const int all = rooms_cc::Count(code, unnamed);
+  const int inside =
+      rooms_cc::Count(code, absl::StrCat(R"(\bnamespace )", own, R"(\s*\{\s*)", unnamed));
+  if (all == inside) return {};
+  return {absl::StrCat(source.path, ": wanted namespace ", own, " around each unnamed namespace")};
+}
+
+std::vector<std::string> SharedStems(const std::vector<Source>& sources) {
+  std::map<std::string, std::string> first;  // by house and stem
+  std::vector<std::string> faults;
+  for (const Source& source : sources) {
+    if (!absl::EndsWith(source.path, ".cc") || rooms_cc::IsProgram(source.path)) continue;
+    const auto [other, inserted] = first.emplace(
+        absl::StrCat(rooms_cc::HouseOf(source.path), " ", rooms_cc::StemOf(source.path)),
+        source.path);
+    if (inserted) continue;
+    faults.push_back(absl::StrCat(other->second, " and ", source.path, " have one stem"));
+  }
+  return faults;
+}
+
+std::vector<std::string> FullFolders(const std::vector<Source>& sources, size_t limit) {
+  std::map<std::string, size_t> counts;
+  for (const Source& source : sources) ++counts[source.path.substr(0, source.path.rfind('/'))];
+  std::vector<std::string> faults;
+  for (const auto& [folder, count] : counts) {
+    if (count > limit) faults.push_back(absl::StrCat(folder, " has ", count, " sources"));
+  }
+  return faults;
+}
+
+std::vector<std::string> LinksOfTestFolders(const FolderTargets& targets,
+                                            const std::vector<Source>& cmake) {
+  std::set<std::string> for_tests;
+  for (const auto& [path, target] : targets) {
+    if (target.for_tests) for_tests.insert(target.name);
+  }
+  std::vector<std::string> faults;
+  const auto fault = [&faults](absl::string_view who, absl::string_view linked) {
+    faults.push_back(absl::StrCat(who, " links ", linked, ", which is for tests"));
+  };
+  for (const auto& [path, target] : targets) {
+    if (target.for_tests) continue;
+    for (const std::string& link : target.links) {
+      if (for_tests.contains(link)) fault(target.name, link);
+    }
+  }
+  for (const Source& list : cmake) {
+    if (absl::StartsWith(list.path, "tests/") || absl::StartsWith(list.path, "bench/")) continue;
+    for (const std::string& link : ParseProgramLinks(list.text)) {
+      if (for_tests.contains(link)) fault(list.path, link);
+    }
+  }
+  return faults;
+}
+
+}  // namespace orrery::tidy

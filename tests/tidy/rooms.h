@@ -1,0 +1,35 @@
+#ifndef ORRERY_TESTS_TIDY_ROOMS_H_
+#define ORRERY_TESTS_TIDY_ROOMS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/tidy/includes.h"
+#include "tests/tidy/scan.h"
+
+// How files stand in their rooms: a room is a folder with a CMake target of its own.
+
+namespace orrery::tidy {
+
+/// Names that are local to a file, where the file is compiled together with others: unnamed
+/// namespaces that do not stand in `namespace <stem>_cc`. "ir/a.cc: wanted namespace a_cc around
+/// each unnamed namespace". Programs and benchmarks, of one file each, may do as they like.
+std::vector<std::string> FileLocalFaults(const Source& source);
+
+/// Sources of one stem in one top-level folder, or in one folder of tests: their file-local names
+/// would stand in one namespace. "ir/text/a.cc and ir/a.cc have one stem".
+std::vector<std::string> SharedStems(const std::vector<Source>& sources);
+
+/// Folders with more than `limit` sources: "ir has 61 sources".
+std::vector<std::string> FullFolders(const std::vector<Source>& sources, size_t limit);
+
+/// What links a folder that is FOR_TESTS without being so: other folders, by `targets`, and
+/// programs, by the texts of the CMakeLists.txt that add them. Tests and benchmarks may.
+/// "ir links ir_execution, which is for tests".
+std::vector<std::string> LinksOfTestFolders(const FolderTargets& targets,
+                                            const std::vector<Source>& cmake);
+
+}  // namespace orrery::tidy
+
+#endif  // ORRERY_TESTS_TIDY_ROOMS_H_

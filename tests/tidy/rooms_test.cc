@@ -1,0 +1,57 @@
+#include "tests/tidy/rooms.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace orrery::tidy {
+namespace rooms_test_cc {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(FileLocalFaults, WantsTheNamespaceOfTheFile) {
+  const std::string good = "namespace orrery {\nnamespace a_cc {\nnamespace {\n}\n}\n}\n";
+  EXPECT_THAT(FileLocalFaults({"ir/a.cc", good}), IsEmpty());
+  EXPECT_THAT(FileLocalFaults({"ir/a.cc", "int a;  // namespace {\n"}), IsEmpty());
+  EXPECT_THAT(FileLocalFaults({"ir/text/b.cc", good}),
+              ElementsAre("ir/text/b.cc: wanted namespace b_cc around each unnamed namespace"));
+  EXPECT_THAT(FileLocalFaults({"tests/ir/a.cc", good + "namespace {\n}\n"}),
+              ElementsAre("tests/ir/a.cc: wanted namespace a_cc around each unnamed namespace"));
+  EXPECT_THAT(FileLocalFaults({"tools/programs/simulate.cc", "namespace {\n}\n"}), IsEmpty());
+}
+
+TEST(SharedStems, AreThoseOfOneHouse) {
+  EXPECT_THAT(SharedStems({{"ir/a.cc", ""}, {"ir/a.h", ""}, {"lowering/a.cc", ""}}), IsEmpty());
+  EXPECT_THAT(SharedStems({{"tests/cli/a.cc", ""}, {"tests/golden/a.cc", ""}}), IsEmpty());
+  EXPECT_THAT(SharedStems({{"bench/a.cc", ""}, {"bench/b/a.cc", ""}}), IsEmpty());
+  EXPECT_THAT(SharedStems({{"ir/a.cc", ""}, {"ir/text/a.cc", ""}}),
+              ElementsAre("ir/a.cc and ir/text/a.cc have one stem"));
+  EXPECT_THAT(SharedStems({{"tests/cli/a.cc", ""}, {"tests/cli/more/a.cc", ""}}),
+              ElementsAre("tests/cli/a.cc and tests/cli/more/a.cc have one stem"));
+}
+
+TEST(FullFolders, CountWhatStandsInThemDirectly) {
+  const std::vector<Source> sources = {{"a/1.cc", ""}, {"a/2.h", ""}, {"a/b/3.cc", ""}};
+  EXPECT_THAT(FullFolders(sources, 2), IsEmpty());
+  EXPECT_THAT(FullFolders(sources, 1), ElementsAre("a has 2 sources"));
+}
+
+TEST(LinksOfTestFolders, AreForTestsAndBenchmarksAlone) {
+  FolderTargets targets = {{"ir", {"ir", {}, {"oracle"}}},
+                           {"oracle", {"oracle", {"ir"}, {}, true}}};
+  const std::string link = "target_link_libraries(x PRIVATE orrery_oracle)\n";
+  EXPECT_THAT(LinksOfTestFolders(targets, {{"bench/CMakeLists.txt", link}}), IsEmpty());
+  EXPECT_THAT(LinksOfTestFolders(targets, {{"tests/a/CMakeLists.txt", link}}), IsEmpty());
+  EXPECT_THAT(LinksOfTestFolders(targets, {{"tools/CMakeLists.txt", link}}),
+              ElementsAre("tools/CMakeLists.txt links oracle, which is for tests"));
+  targets["more"] = {"more", {"oracle"}, {}, true};
+  EXPECT_THAT(LinksOfTestFolders(targets, {}), IsEmpty());
+  targets["tools"] = {"tools", {"oracle"}, {}};
+  EXPECT_THAT(LinksOfTestFolders(targets, {}),
+              ElementsAre("tools links oracle, which is for tests"));
+}
+
+}  // namespace
+}  // namespace rooms_test_cc
+}  // namespace orrery::tidy

@@ -1,0 +1,127 @@
+#include "tools/redistribution/redistribution.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "lowering/network/cluster_dialect.h"
+#include "support/status.h"
+#include "transforms/redistribution/dtensor.h"
+#include "transforms/redistribution/naive.h"
+#include "transforms/redistribution/tensorcraft.h"
+
+namespace orrery::tools {
+namespace redistribution_cc {
+namespace {
+
+using redistribution::PackedLayout;
+using redistribution::RedistributionPlan;
+
+absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
+                                         absl::string_view planner) {
+  if (plan.has_value()) return *std::move(plan);
+  return absl::NotFoundError(
+      absl::StrCat("the ", planner, " planner has no steps that lead to the target"));
+}
+
+}  // namespace
+}  // namespace redistribution_cc
+
+absl::Status Redistributor::UseTensorcraft(absl::string_view options) {
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::TensorcraftOptions parsed,
+                          redistribution::ParseTensorcraftOptions(options));
+  ORRERY_ASSIGN_OR_RETURN(dialect_, redistribution::TensorcraftDialect::Create(problem_, parsed));
+  return absl::OkStatus();
+}
+
+absl::Status Redistributor::UseDtensor(absl::string_view options) {
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
+                          redistribution::ParseDtensorOptions(options));
+  ORRERY_ASSIGN_OR_RETURN(dialect_, redistribution::MakeDtensor(problem_, parsed));
+  unit_ = "us";
+  return absl::OkStatus();
+}
+
+absl::Status Redistributor::UseCluster(absl::string_view spec, absl::string_view cost_model) {
+  ORRERY_ASSIGN_OR_RETURN(cluster::Cluster cluster, cluster::ParseCluster(spec));
+  if (problem_.mesh.size() > cluster.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("cluster ", spec, " has ", cluster.size(),
+                                                   " devices; wanted at least the ",
+                                                   problem_.mesh.size(), " ranks of the mesh"));
+  }
+  cluster_ = std::make_unique<const cluster::Cluster>(std::move(cluster));
+  ORRERY_ASSIGN_OR_RETURN(cost_model_, cost_models::MakeCostModel(cost_model));
+  dialect_ = std::make_unique<lowering::ClusterDialect>(problem_, *cluster_, *cost_model_);
+  unit_ = "us";
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Problem& problem,
+                                                    absl::string_view cost,
+                                                    absl::string_view cost_model) {
+  Redistributor made;
+  made.problem_ = problem;
+  made.cost_ = std::string(cost);
+  const std::pair<absl::string_view, absl::string_view> halves =
+      absl::StrSplit(cost, absl::MaxSplits(':', 1));
+  absl::Status status = absl::InvalidArgumentError(
+      absl::StrCat("got '", cost,
+                   "'; wanted tensorcraft[:OPTIONS], dtensor[:OPTIONS] or cluster:SPEC, as in "
+                   "cluster:dgx-h100:2"));
+  if (halves.first == "tensorcraft") status = made.UseTensorcraft(halves.second);
+  if (halves.first == "dtensor") status = made.UseDtensor(halves.second);
+  if (halves.first == "cluster") status = made.UseCluster(halves.second, cost_model);
+  if (!status.ok()) return Annotate(status, "--cost");
+  return made;
+}
+
+absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::string_view planner,
+                                                                       int64_t limit) const {
+  const redistribution::PackedLayout from(problem_.from), to(problem_.to);
+  if (planner == "optimal") {
+    auto plan = redistribution::CheapestPlan(*dialect_, from, to, limit);
+    if (plan.has_value()) return *std::move(plan);
+    return absl::NotFoundError(absl::StrCat(
+        "no steps within ", limit, " elements a rank; source and target take ",
+        dialect_->Elements(from), " and ", dialect_->Elements(to), ", wanted a limit above that"));
+  }
+  if (planner == "naive") {
+    const auto* tensorcraft =
+        dynamic_cast<const redistribution::TensorcraftDialect*>(dialect_.get());
+    if (tensorcraft != nullptr) return tensorcraft->Naive();
+    return redistribution_cc::Found(redistribution::NaivePlan(*dialect_, problem_), planner);
+  }
+  if (planner != "greedy") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--planner '", planner, "': wanted optimal, naive or greedy"));
+  }
+  const absl::string_view options =
+      absl::StartsWith(cost_, "dtensor:") ? absl::string_view(cost_).substr(8) : "";
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
+                          redistribution::ParseDtensorOptions(options));
+  ORRERY_ASSIGN_OR_RETURN(redistribution::RedistributionPlan plan,
+                          redistribution::DtensorGreedyPlan(problem_, parsed));
+  if (absl::StartsWith(cost_, "dtensor")) return plan;
+  std::vector<redistribution::PackedLayout> layouts;
+  for (const redistribution::PlannedStep& step : plan.steps) layouts.push_back(step.step.after);
+  return redistribution_cc::Found(redistribution::Follow(*dialect_, from, layouts), planner);
+}
+
+absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question) {
+  if (text.empty()) return redistribution::kNoLimit;
+  if (text == "endpoints") {
+    return std::max(
+        question.dialect().Elements(redistribution::PackedLayout(question.problem().from)),
+        question.dialect().Elements(redistribution::PackedLayout(question.problem().to)));
+  }
+  int64_t elements = 0;
+  if (absl::SimpleAtoi(text, &elements) && elements >= 0) return elements;
+  ORRERY_ASSIGN_OR_RETURN(const Bytes bytes,
+                          Annotated(ParseBytes(std::string(text)), "--memory-limit"));
+  return bytes.count() / question.problem().itemsize;
+}
+
+}  // namespace orrery::tools

@@ -1,0 +1,91 @@
+#ifndef ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_
+#define ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cluster/cluster.h"
+#include "cost_models/cost_model.h"
+#include "ir/text/layout_text.h"
+#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/search.h"
+
+// Redistributions as `redistribute` asks for them.
+
+namespace orrery::tools {
+
+/// How a layout is written: tensorcraft's mapping, DTensor's placements, or ours.
+enum class Notation : uint8_t { kMapping, kPlacements, kAxes };
+
+/// A redistribution as the command line has it.
+struct RedistributionText {
+  std::string mesh;   // "2,8", or "dp=2,hp=8"; not needed where a layout has it
+  std::string shape;  // "8192,1024"; likewise
+  int64_t itemsize = 0;
+  std::string from, to;                // in any notation, both in the same
+  std::string from_blocks, to_blocks;  // of a mapping
+};
+
+/// What was read: the problem, and how its layouts are printed.
+struct WrittenProblem {
+  redistribution::Problem problem;
+  Notation notation = Notation::kMapping;
+  ir::MeshRefinement mesh;  // of ours: problem.mesh is its refinement
+
+  /// A layout of the problem, as the question was written.
+  std::string Text(const redistribution::PackedLayout& layout) const;
+};
+absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& text);
+
+/// "1501", "71678.97481612775": as few digits as tell the number from all others.
+std::string ShortestText(double number);
+
+/// A problem in the dialect that --cost names.
+class Redistributor {
+ public:
+  /// `cost`: "tensorcraft", "dtensor", each with ":OPTIONS" after it, or "cluster:SPEC".
+  /// `cost_model` is that of collectives on a cluster.
+  static absl::StatusOr<Redistributor> Create(const redistribution::Problem& problem,
+                                              absl::string_view cost, absl::string_view cost_model);
+
+  const redistribution::Dialect& dialect() const { return *dialect_; }
+  const redistribution::Problem& problem() const { return problem_; }
+  /// What costs are in: "us", or "" for a cost without a unit.
+  absl::string_view unit() const { return unit_; }
+
+  /// By "optimal", "naive" or "greedy". The limit, in elements, is the optimal planner's.
+  absl::StatusOr<redistribution::RedistributionPlan> Plan(absl::string_view planner,
+                                                          int64_t limit) const;
+
+ private:
+  absl::Status UseTensorcraft(absl::string_view options);
+  absl::Status UseDtensor(absl::string_view options);
+  absl::Status UseCluster(absl::string_view spec, absl::string_view cost_model);
+
+  redistribution::Problem problem_;
+  std::string cost_;  // as it was given
+  absl::string_view unit_;
+  std::unique_ptr<const cluster::Cluster> cluster_;  // of the dialect of a cluster
+  std::unique_ptr<const cost_models::CostModel> cost_model_;
+  std::unique_ptr<const redistribution::Dialect> dialect_;
+};
+
+/// A limit of elements from "1500", elements, "64MiB", bytes of elements of `itemsize`, or
+/// "endpoints", what source and target take; empty: none.
+absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question);
+
+/// Plans every record of `path`, a file in the format of
+/// tests/data/redistribution_tensorcraft.json or redistribution_dtensor.json, and returns a line of
+/// CSV for each: name, total cost, peak elements, seconds of planning, and a note where there is no
+/// plan. `cost` empty: that of the format, with the hosts that a record names. No record stops the
+/// others.
+struct RedistributionCases {
+  std::string path, cost, cost_model, planner, limit;
+};
+absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& cases);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_

@@ -1,0 +1,172 @@
+#include "tools/validation/measured_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "support/file.h"
+#include "support/status.h"
+
+namespace orrery::tools {
+namespace measured_steps_cc {
+namespace {
+
+using Json = nlohmann::json;
+
+// A field of an object; null where there is none.
+const Json& Field(const Json& object, const char* key) {
+  static const Json& kNull = *new Json();
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+double Number(const Json& object, const char* key) {
+  const Json& field = Field(object, key);
+  return field.is_number() ? field.get<double>() : 0;
+}
+
+// 0, as where nothing is said, of what is no whole number from 0 to 10^9.
+int64_t Whole(const Json& object, const char* key) {
+  constexpr double kMost = 1e9;  // products of two stay far below 2^63
+  const double number = Number(object, key);
+  const bool whole = number >= 0 && number <= kMost && number == std::floor(number);
+  return whole ? static_cast<int64_t>(number) : 0;
+}
+
+bool Truth(const Json& object, const char* key) {
+  const Json& field = Field(object, key);
+  return field.is_boolean() && field.get<bool>();
+}
+
+std::string Text(const Json& object, const char* key) {
+  const Json& field = Field(object, key);
+  return field.is_string() ? field.get<std::string>() : "";
+}
+
+struct MemoryField {
+  const char* key;
+  double unit;  // bytes
+  MemoryMeasure measure;
+};
+constexpr double kGigabyte = 1e9, kGibibyte = 1024.0 * 1024 * 1024;
+constexpr MemoryField kMemoryFields[] = {
+    {"mem_max_allocated_gb", kGigabyte, MemoryMeasure::kAllocated},
+    {"memory_gb_max", kGigabyte, MemoryMeasure::kDevice},
+    {"memory_gb", kGigabyte, MemoryMeasure::kAllocated},
+    {"memory_gib", kGibibyte, MemoryMeasure::kAllocated}};
+
+void ReadMeasured(const Json& row, bool reserved, MeasuredStep& step) {
+  const Json &measured = Field(row, "measured"), &derived = Field(row, "derived");
+  step.seconds = Number(measured, "iter_time_s");
+  if (step.seconds <= 0) step.seconds = Number(derived, "iter_time_s");
+  for (const MemoryField& field : kMemoryFields) {
+    if (Number(measured, field.key) <= 0) continue;
+    step.bytes = Number(measured, field.key) * field.unit;
+    step.measure = reserved ? MemoryMeasure::kReserved : field.measure;
+    return;
+  }
+}
+
+void ReadModel(const Json& model, MeasuredStep& step) {
+  const std::string mlp = absl::AsciiStrToLower(Text(model, "mlp"));
+  step.model = {.layers = Whole(model, "layers"),
+                .hidden = Whole(model, "hidden"),
+                .heads = Whole(model, "heads"),
+                .kv_heads = Whole(model, "kv_heads"),
+                .ffn = Whole(model, "ffn"),
+                .vocab = Whole(model, "vocab"),
+                .seq = Whole(model, "seq"),
+                .experts = Whole(model, "experts"),
+                .topk = Whole(model, "topk"),
+                .expert_ffn = Whole(model, "moe_ffn"),
+                .swiglu = mlp == "swiglu" || Truth(model, "swiglu")};
+}
+
+MeasuredStep ReadRow(const Json& row, const std::string& source, bool reserved) {
+  MeasuredStep step;
+  step.id = Text(row, "id");
+  step.split = Text(row, "split");
+  step.source = source;
+  ReadModel(Field(row, "model"), step);
+  const Json &hw = Field(row, "hw"), &par = Field(row, "par"), &batch = Field(row, "batch");
+  step.device = Text(hw, "gpu");
+  step.devices = Whole(hw, "gpus");
+  step.tp = Whole(par, "tp");
+  step.pp = Whole(par, "pp");
+  step.dp = Whole(par, "dp");
+  step.cp = Whole(par, "cp");
+  step.ep = Whole(par, "ep");
+  step.chunks = Whole(par, "vp");
+  step.zero = Whole(par, "zero");
+  step.sequence_parallel = Truth(par, "sequence_parallel");
+  step.global_batch = Whole(batch, "global_batch");
+  step.micro_batch = Whole(batch, "micro_batch");
+  step.microbatches = Whole(batch, "num_microbatches");
+  step.schedule = Text(row, "schedule");
+  step.recompute = Text(row, "recompute");
+  step.precision = absl::AsciiStrToLower(Text(row, "precision"));
+  ReadMeasured(row, reserved, step);
+  return step;
+}
+
+}  // namespace
+}  // namespace measured_steps_cc
+
+absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view text,
+                                                             const std::string& name) {
+  const measured_steps_cc::Json file =
+      measured_steps_cc::Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (file.is_discarded()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": is not JSON; wanted {\"rows\": [...]}"));
+  }
+  const measured_steps_cc::Json& rows = measured_steps_cc::Field(file, "rows");
+  if (!rows.is_array()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": has no list \"rows\"; wanted {\"rows\": [{\"id\": ...}, ...]}"));
+  }
+  const std::string source = std::filesystem::path(name).stem().string();
+  const bool reserved =
+      absl::StrContains(measured_steps_cc::Text(file, "how_measured"), "reserved");
+  std::vector<MeasuredStep> steps;
+  for (const measured_steps_cc::Json& row : rows) {
+    if (!measured_steps_cc::Text(row, "id").empty())
+      steps.push_back(measured_steps_cc::ReadRow(row, source, reserved));
+  }
+  return steps;
+}
+
+absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": holds no files *.json"));
+    }
+  } else {
+    files.push_back(path);
+  }
+  std::vector<MeasuredStep> steps;
+  for (const std::string& file : files) {
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    // A folder may hold other files, too.
+    absl::StatusOr<std::vector<MeasuredStep>> more = ParseMeasuredSteps(text, file);
+    if (!more.ok() && files.size() > 1) continue;
+    ORRERY_RETURN_IF_ERROR(more.status());
+    std::move(more->begin(), more->end(), std::back_inserter(steps));
+  }
+  return steps;
+}
+
+}  // namespace orrery::tools

@@ -1,0 +1,55 @@
+#ifndef ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
+#define ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// Published measurements of training steps, as files of rows have them.
+
+namespace orrery::tools {
+
+/// What a published peak of memory counts.
+enum class MemoryMeasure : uint8_t {
+  kAllocated,  // tensors
+  kReserved,   // what the framework's allocator has taken, with what it cannot use
+  kDevice,     // all that is taken on the device, also by driver and communication library
+};
+
+/// A row. A number of 0, or an empty text: the row does not say.
+struct MeasuredStep {
+  std::string id, split, source;  // split: "calibration", "holdout", "reference"
+  struct Model {
+    int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, seq = 0;
+    int64_t experts = 0, topk = 0, expert_ffn = 0;
+    bool swiglu = false;
+  } model;
+  std::string device;
+  int64_t devices = 0;
+  int64_t tp = 0, pp = 0, dp = 0, cp = 0, ep = 0;
+  int64_t chunks = 0;  // of the model, a pipeline rank
+  int64_t zero = 0;
+  bool sequence_parallel = false;
+  int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
+  std::string schedule, recompute, precision;
+  double seconds = 0;  // of a step, printed or derived from what was printed
+  double bytes = 0;    // the peak of the fullest device
+  MemoryMeasure measure = MemoryMeasure::kAllocated;
+};
+
+/// Reads {"source": TEXT, "how_measured": TEXT, "rows": [{"id", "model": {...}, "hw": {...},
+/// ...}]}; docs/validation_memory.md lists the fields. Those that are not known are ignored, and so
+/// are rows without an "id". Memory is in the unit that its field's name ends with. Errors name
+/// `name`.
+absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view text,
+                                                             const std::string& name);
+
+/// The rows of a file, or of all files of a folder that end in ".json", by their names.
+absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_

@@ -1,0 +1,33 @@
+#ifndef ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_
+#define ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/function.h"
+#include "ir/type.h"
+#include "lowering/blocks/stack_memory.h"
+
+namespace orrery::tools {
+
+/// How a training job is run, where that changes what software keeps.
+struct StackUse {
+  ir::DType dtype = ir::DType::kBF16;  // of parameters and activations
+  bool splits_logits = false;          // over tensor-parallel ranks
+};
+
+/// Of a step over `hp` tensor-parallel ranks, by the type of its first parameter.
+StackUse StackUseOf(const ir::Function& step, int64_t hp);
+
+/// What the stack of that name holds beside a step. Beside each figure in software_stack.cc stands
+/// where it comes from; docs/validation_memory.md has the table. An error lists the names.
+absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
+
+/// "ideal, megatron, …", for help and errors.
+std::string StackNames();
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_

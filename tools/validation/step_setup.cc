@@ -1,0 +1,321 @@
+#include "tools/validation/step_setup.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "search/evaluate.h"
+#include "support/status.h"
+#include "tools/validation/software_stack.h"
+#include "transforms/schedules/schedule.h"
+
+namespace orrery::tools {
+namespace step_setup_cc {
+namespace {
+
+absl::Status Skip(absl::string_view reason) { return absl::FailedPreconditionError(reason); }
+
+// What a row's device says, and the preset; the first that fits.
+struct Machine {
+  absl::string_view device, preset;
+  int64_t devices_a_node = 8;
+};
+constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"},
+                                 {"GB200", "gb200-nvl72", 72},
+                                 {"B300", "dgx-b300"},
+                                 {"B200", "dgx-b200"},
+                                 {"H200", "dgx-h200"},
+                                 {"H100", "dgx-h100"},
+                                 {"A100-SXM4-40GB", "dgx-a100-40gb"},
+                                 {"A100", "dgx-a100"},
+                                 {"V100", "dgx-v100"}};
+
+absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
+  for (const Machine& machine : kMachines) {
+    if (machine.device == "GB200" && absl::StrContains(step.device, "GB300")) continue;
+    if (!absl::StrContains(step.device, machine.device)) continue;
+    const int64_t nodes = (step.devices - 1) / machine.devices_a_node + 1;
+    return absl::StrCat(machine.preset, ":", nodes);
+  }
+  return Skip(absl::StrCat("no cluster for device '", step.device, "'"));
+}
+
+std::string StackOf(const MeasuredStep& step) {
+  for (const absl::string_view name : {"torchtitan", "bloom", "foundry"}) {
+    if (!absl::StrContains(absl::AsciiStrToLower(step.source), name)) continue;
+    return name == "bloom" ? "deepspeed" : name == "foundry" ? "fsdp" : std::string(name);
+  }
+  return "megatron";
+}
+
+// Vocabularies that sources leave out: GPT-2's, padded as Megatron pads it; and BLOOM's "about
+// 250k" as its tokenizer has it, padded.
+int64_t VocabularyOf(const MeasuredStep& step, int64_t tp) {
+  int64_t vocab = step.model.vocab > 0 ? step.model.vocab : 50257;
+  if (vocab == 250000) vocab = 250680;
+  const int64_t multiple = 128 * tp;
+  return (vocab + multiple - 1) / multiple * multiple;
+}
+
+// Kernels of attention that keep no scores: everywhere but in Megatron before they came up.
+bool HasFlash(const MeasuredStep& step, absl::string_view stack) {
+  return stack == "torchtitan" || stack == "fsdp" ||
+         !(absl::StrContains(step.device, "A100") || absl::StrContains(step.device, "V100"));
+}
+
+// Models of these sources are Megatron's GPT, with its dropout, or Llamas.
+std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp) {
+  const MeasuredStep::Model& m = step.model;
+  const int64_t heads = m.heads > 0 ? m.heads : std::max<int64_t>(1, m.hidden / 128);
+  const bool split = setup.stack == "torchtitan";  // the vocabulary is not padded
+  std::string text =
+      absl::StrCat("gpt:layers=", m.layers, ",hidden=", m.hidden, ",heads=", heads, ",seq=", m.seq,
+                   ",vocab=", split ? m.vocab : VocabularyOf(step, tp),
+                   ",flash=", HasFlash(step, setup.stack) ? 1 : 0);
+  if (m.kv_heads > 0 && m.kv_heads != heads) absl::StrAppend(&text, ",kv_heads=", m.kv_heads);
+  const int64_t ffn = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
+  if (ffn > 0) absl::StrAppend(&text, ",ffn=", ffn);
+  if (m.experts > 0) {
+    absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk));
+  }
+  absl::StrAppend(&text, m.swiglu                    ? ",mlp=swiglu"
+                         : setup.stack == "megatron" ? ",dropout=0.1"
+                                                     : "");
+  return text;
+}
+
+bool HasEightBits(const MeasuredStep& step) {
+  return absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8");
+}
+
+absl::StatusOr<std::string> DTypeOf(const MeasuredStep& step) {
+  for (const absl::string_view dtype : {"bf16", "fp16", "fp32"}) {
+    if (absl::StartsWith(step.precision, dtype)) return std::string(dtype);
+  }
+  if (HasEightBits(step)) return "fp8-mixed";
+  return Skip(absl::StrCat("precision '", step.precision, "'"));
+}
+
+absl::StatusOr<transforms::ScheduleChoice> ScheduleOf(const MeasuredStep& step, int64_t pp) {
+  using transforms::ScheduleChoice;
+  if (pp == 1) return ScheduleChoice("1f1b");
+  const std::string name = absl::AsciiStrToLower(step.schedule);
+  const bool interleaved =
+      absl::StrContains(name, "1f1b-i") || absl::StrContains(name, "interleaved");
+  if (interleaved || (step.chunks > 1 && absl::StrContains(name, "1f1b")))
+    return ScheduleChoice("interleaved");
+  // Under twice the memory of 1F1B, which is what this one takes.
+  if (name == "zb-2p") return ScheduleChoice("zb-h2");
+  if (transforms::FindSchedule(name).ok()) return ScheduleChoice::Parse(name);
+  if (name.empty() || absl::StrContains(name, "1f1b")) return ScheduleChoice("1f1b");
+  return Skip(absl::StrCat("schedule '", step.schedule, "'"));
+}
+
+// torchtitan's choice by op keeps every second product, attention, and the input of a layer.
+constexpr absl::string_view kByOp =
+    "match:(ln_1|ln_2|attn\\.k|_rot|attn\\.proj|mlp\\.up|mlp\\.act|mlp\\.down)$";
+
+absl::StatusOr<transforms::RecomputePolicy> RecomputeOf(const MeasuredStep& step) {
+  const std::string text = absl::AsciiStrToLower(step.recompute);
+  if (text.empty() || text == "none" || text == "off") {
+    return transforms::RecomputePolicy{};
+  }
+  if (absl::StrContains(text, "per-op") || absl::StrContains(text, "per op"))
+    return transforms::ParseRecomputePolicy(kByOp);
+  if (absl::StartsWith(text, "full")) return transforms::ParseRecomputePolicy("full");
+  if (absl::StartsWith(text, "selective")) return transforms::ParseRecomputePolicy("selective");
+  return Skip(absl::StrCat("recompute '", step.recompute, "'"));
+}
+
+// Megatron's tensor parallelism: vocabulary, heads and feed-forward are split, the rest is whole,
+// or with sequence parallelism split by tokens.
+absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& step) {
+  const absl::string_view stream = step.sequence_parallel ? "1" : "whole";
+  const std::string texts[] = {
+      "^wte\\.weight$=hp@0", "(attn\\.(q|k|v)|mlp\\.(up|gate))\\.weight$=hp@1",
+      "(attn\\.proj|mlp\\.down)\\.weight$=hp@0",
+      "^d?(h\\.[0-9]+\\.(attn\\.(q|k|v|q_rot|k_rot|core)|mlp\\.(gate|up|act))|lm_head)$=hp@2",
+      absl::StrCat("^d?(wte|wpe|drop|h\\.[0-9]+\\.(ln_[12]|attn\\.(proj|drop|residual)|"
+                   "mlp\\.(down|drop|residual))|ln_f)$=hp@",
+                   stream)};
+  std::vector<transforms::ShardingPin> pins;
+  for (const std::string& text : texts) {
+    ORRERY_ASSIGN_OR_RETURN(transforms::ShardingPin pin, transforms::ParseShardingPin(text));
+    pins.push_back(std::move(pin));
+  }
+  return pins;
+}
+
+// Sources that print it give the first and the last stage a layer less, for embedding and loss;
+// others who need to do so do not divide evenly otherwise.
+void SetStages(const MeasuredStep& step, int64_t stages, transforms::ParallelPlan& plan) {
+  const int64_t layers = step.model.layers, most = (layers + 2) / stages;
+  if (stages == 1) return;
+  if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) {
+    plan.stages_by = transforms::StagesBy::kLayers;
+  } else if (most == 1) {
+    plan.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$";  // embedding and loss by themselves
+  } else {
+    plan.layers_per_stage.assign(static_cast<size_t>(stages), most);
+    --plan.layers_per_stage.front();
+    --plan.layers_per_stage.back();
+  }
+}
+
+absl::Status CheckRow(const MeasuredStep& step) {
+  const MeasuredStep::Model& m = step.model;
+  if (step.seconds <= 0 && step.bytes <= 0) return Skip("neither a time nor memory was measured");
+  if (m.layers == 0 || m.hidden == 0 || m.seq == 0) return Skip("the model's shape is not said");
+  if (m.heads == 0 && m.hidden % 128 != 0) return Skip("the model's heads are not said");
+  if (step.devices == 0) return Skip("the number of devices is not said");
+  if (step.global_batch == 0) return Skip("the batch is not said");
+  return absl::OkStatus();
+}
+
+// The degrees, and the microbatches.
+absl::Status Spread(const MeasuredStep& step, transforms::ParallelPlan& c) {
+  const auto degree = [](int64_t n) { return std::max<int64_t>(1, n); };
+  c.hp = degree(step.tp);
+  c.pp = degree(step.pp);
+  c.cp = degree(step.cp);
+  const int64_t dp = step.dp > 0 ? step.dp : step.devices / c.hp / c.pp / c.cp;
+  int64_t left = step.devices;
+  for (const int64_t ranks : {c.hp, c.pp, c.cp, dp}) {
+    if (ranks < 1 || left % ranks != 0) return Skip("degrees do not multiply up to the devices");
+    left /= ranks;
+  }
+  if (left != 1) return Skip("degrees do not multiply up to the devices");
+  c.ep = degree(step.model.experts > 0 ? step.ep : 1);
+  if (dp % c.ep != 0) return Skip("experts are spread over more than data-parallel ranks");
+  c.dp = dp / c.ep;
+  c.microbatches = step.microbatches;
+  if (c.microbatches == 0 && step.micro_batch > 0) {
+    c.microbatches = step.global_batch / (dp * step.micro_batch);
+  }
+  if (c.microbatches == 0) return Skip("the microbatch is not said");
+  if (step.global_batch % (dp * c.microbatches) != 0) return Skip("the batch does not divide");
+  c.zero = dp > 1 ? step.zero : 0;
+  return absl::OkStatus();
+}
+
+// What is taken on a device beside tensors, by what the measurement counts. Fragmentation is
+// fitted on the rows for calibration, the rest is not: docs/validation_memory.md.
+std::string OverheadOf(const MeasuredStep& step, absl::string_view stack) {
+  switch (step.measure) {
+    case MemoryMeasure::kAllocated:
+      return "none";
+    case MemoryMeasure::kReserved:
+      return "fragmentation=0.05";
+    case MemoryMeasure::kDevice:
+      break;
+  }
+  // CUDA 11.4; and DeepSpeed's bucket of 5e8 gradients of 16 bits.
+  return stack == "deepspeed" ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
+}
+
+}  // namespace
+}  // namespace step_setup_cc
+
+absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
+  ORRERY_RETURN_IF_ERROR(step_setup_cc::CheckRow(step));
+  StepSetup setup;
+  setup.stack = step_setup_cc::StackOf(step);
+  ORRERY_RETURN_IF_ERROR(step_setup_cc::Spread(step, setup.plan));
+  transforms::ParallelPlan& c = setup.plan;
+  ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
+  ORRERY_ASSIGN_OR_RETURN(c.recompute, step_setup_cc::RecomputeOf(step));
+  if (c.schedule.name() == "interleaved") {
+    const int64_t most = (step.model.layers + 1) / c.pp + 1;  // a layer each, as one source has it
+    const bool said = step.chunks > 1;
+    c.chunks = said ? step.chunks : setup.stack == "torchtitan" ? 2 : most;
+  }
+  ModelFlags& flags = setup.flags;
+  flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
+  flags.batch_size = step.global_batch;
+  ORRERY_ASSIGN_OR_RETURN(flags.dtype, step_setup_cc::DTypeOf(step));
+  ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
+  if (c.hp > 1) {
+    ORRERY_ASSIGN_OR_RETURN(c.pins, step_setup_cc::Pins(step));
+  }
+  flags.memory_limit = "none";
+  flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
+  step_setup_cc::SetStages(step, c.pp * std::max<int64_t>(1, c.chunks), c);
+  return setup;
+}
+
+namespace step_setup_cc {
+namespace {
+
+absl::StatusOr<search::Run> Play(const StepSetup& setup) {
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags));
+  ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
+                          StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.plan.hp)));
+  return search::Play(setting, setup.plan);
+}
+
+// DeepSpeed's pipeline keeps what a stage has sent until its backward (runtime/pipe/engine.py,
+// pipe_buffers), on the first stage of all microbatches under way.
+double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
+  const transforms::ParallelPlan& c = setup.plan;
+  if (setup.stack != "deepspeed" || c.pp == 1) return 0;
+  const int64_t samples = step.global_batch / (c.dp * c.microbatches);
+  const int64_t elements = samples * step.model.seq * step.model.hidden;
+  return 2 * static_cast<double>(std::min(c.pp, c.microbatches) * elements);
+}
+
+// Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shares out one flat
+// buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
+// line goes through the powers of two on both sides, each with the microbatches of the row.
+absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& setup) {
+  const int64_t dp = setup.plan.dp;
+  double bytes[2] = {};
+  int64_t degrees[2] = {1, 2};
+  while (degrees[1] < dp) degrees[0] = std::exchange(degrees[1], 2 * degrees[1]);
+  for (int i = 0; i < 2; ++i) {
+    MeasuredStep other = step;
+    other.dp = degrees[i] * setup.plan.ep;
+    other.devices = step.devices / dp * degrees[i];
+    other.global_batch = step.global_batch / dp * degrees[i];
+    ORRERY_ASSIGN_OR_RETURN(const StepSetup neighbour, SetupOf(other));
+    ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(neighbour));
+    bytes[i] = static_cast<double>(run.report.peak_memory.count());
+  }
+  const auto part = [](int64_t degree) { return 1 / static_cast<double>(degree); };
+  const double share = (part(dp) - part(degrees[1])) / (part(degrees[0]) - part(degrees[1]));
+  return bytes[1] + share * (bytes[0] - bytes[1]);
+}
+
+absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
+  const MeasuredStep& step = predicted.step;
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
+  predicted.seconds = run.report.step_time.seconds();
+  predicted.bytes = static_cast<double>(run.report.peak_memory.count());
+  const bool divides = step.model.hidden % setup.plan.dp == 0;
+  if (setup.plan.zero > 0 && !divides && step.bytes > 0) {
+    ORRERY_ASSIGN_OR_RETURN(predicted.bytes, PaddedBytes(step, setup));
+  }
+  predicted.bytes += SentBytes(step, setup);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace step_setup_cc
+
+PredictedStep Predict(const MeasuredStep& step) {
+  PredictedStep predicted = {.step = step};
+  const absl::StatusOr<StepSetup> setup = SetupOf(step);
+  const absl::Status status =
+      setup.ok() ? step_setup_cc::Predict(*setup, predicted) : setup.status();
+  if (status.ok()) return predicted;
+  const auto infeasible = AsInfeasible(status);
+  predicted.skipped = infeasible.has_value()
+                          ? absl::StrCat(ToString(infeasible->reason), ": ", infeasible->detail)
+                          : std::string(status.message());
+  return predicted;
+}
+
+}  // namespace orrery::tools

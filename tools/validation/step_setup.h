@@ -1,0 +1,29 @@
+#ifndef ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
+#define ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
+
+#include "absl/status/statusor.h"
+#include "tools/flags.h"
+#include "tools/validation/measured_steps.h"
+#include "tools/validation/step_errors.h"
+#include "transforms/plan/parallel_plan.h"
+
+// What a published row asks of the simulator, as flags of `simulate`.
+
+namespace orrery::tools {
+
+struct StepSetup {
+  ModelFlags flags;
+  transforms::ParallelPlan plan;
+  std::string stack;  // the software that ran it: "megatron", "deepspeed", "torchtitan"
+};
+
+/// The model, cluster, software and layout of a row. A failed precondition with the reason where
+/// the row does not say enough, or something that has no counterpart here.
+absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step);
+
+/// Simulates the row. What stands in its way is the reason why it is skipped.
+PredictedStep Predict(const MeasuredStep& step);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_

@@ -1,0 +1,34 @@
+#ifndef ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
+#define ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
+
+#include <span>
+
+#include "ir/function.h"
+#include "transforms/memory/recompute.h"
+#include "transforms/stages/forward_layers.h"
+
+namespace orrery::transforms {
+
+/// What becomes of the values that a forward function makes.
+struct KeepPlan {
+  /// Values that are run again where a later phase wants them; the others are kept for it.
+  IdTable<ir::ValueId, char> again;
+  /// Of those that later phases want, how many.
+  int64_t dropped = 0;
+};
+
+/// Decides it by `policy`. `saved` marks what later phases read; `layers` are those of `forward`.
+///
+///  - By layers, what crosses the end of a group of layers is kept, wanted so far or not: the
+///  checkpoints. So is what is made outside of layers.
+///  - Else what no later phase reads is run again rather than kept: its operands lead to something
+///  that is.
+///  - What is made from parameters alone is run again unless it is read.
+///  - With `gathers`, what AllGather makes of activations is gathered again, from a part that
+///  counts as if it were read in its place.
+KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
+                    std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_

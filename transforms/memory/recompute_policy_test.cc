@@ -1,0 +1,55 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "transforms/memory/recompute.h"
+
+// The texts of policies.
+
+namespace orrery::transforms {
+namespace recompute_policy_test_cc {
+namespace {
+
+std::string Parsed(absl::string_view text) {
+  const auto policy = ParseRecomputePolicy(text);
+  return policy.ok() ? ToString(*policy) : std::string(policy.status().message());
+}
+
+TEST(RecomputePolicy, ReadsAndPrints) {
+  for (const char* text :
+       {"none", "selective", "full", "every:2", "match:gelu|ln,2", "match:a=b"}) {
+    EXPECT_EQ(Parsed(text), text);
+  }
+  EXPECT_EQ(Parsed("every:1"), "full");
+  EXPECT_EQ(ParseRecomputePolicy("every:12")->every, 12);
+  EXPECT_EQ(*ParseRecomputePolicy("none"), RecomputePolicy());
+}
+
+TEST(RecomputePolicy, SaysWhatIsWrong) {
+  const std::string wanted =
+      ": wanted none, selective, full, every:K with K of at least 1, or match:REGEX";
+  for (const char* text : {"", "all", "every:0", "every:-1", "every:", "every:2x", "Full"}) {
+    EXPECT_EQ(Parsed(text), absl::StrCat("'", text, "'", wanted));
+  }
+  for (const char* text : {"match:", "match:("}) {
+    EXPECT_EQ(Parsed(text), absl::StrCat("'", text,
+                                         "': wanted a regular expression of at most 1000 "
+                                         "characters, as in match:gelu|norm"));
+  }
+}
+
+TEST(RecomputePolicy, ReadsLists) {
+  const auto list = [](absl::string_view text) { return ParseRecomputeList(text); };
+  EXPECT_THAT(*list("none,every:1,every:3"), testing::ElementsAre("none", "full", "every:3"));
+  EXPECT_THAT(*list("match:a{1,2},full"), testing::ElementsAre("match:a{1,2}", "full"));
+  EXPECT_THAT(*list("match:(a,b),match:c"), testing::ElementsAre("match:(a,b)", "match:c"));
+  EXPECT_FALSE(list("none,").ok());
+  EXPECT_FALSE(list("match:(a,b").ok());
+  EXPECT_FALSE(list("some,none").ok());
+}
+
+}  // namespace
+}  // namespace recompute_policy_test_cc
+}  // namespace orrery::transforms

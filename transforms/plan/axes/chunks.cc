@@ -1,0 +1,37 @@
+#include "transforms/plan/axis_fields.h"
+
+namespace orrery::transforms {
+namespace chunks_cc {
+namespace {
+
+// Only some schedules leave it open how many stages a rank holds.
+std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan,
+                                  std::span<const ParallelPlan> given) {
+  if (plan.schedule->chunks == 0 && !given.empty()) {
+    return WithGiven<&ParallelPlan::chunks>(plan, given);
+  }
+  return WithEach<&ParallelPlan::chunks>(plan, std::vector<int64_t>{0});
+}
+
+// As many as the schedule has, where the plan leaves them open.
+AxisCell Cell(const ParallelPlan& plan) {
+  return int64_t{plan.schedule->ShapeOf(1, 1, static_cast<int32_t>(plan.chunks)).chunks};
+}
+
+}  // namespace
+}  // namespace chunks_cc
+
+extern const AxisInfo kChunksAxis = {
+    .flag = "chunks",
+    .summary = "stages that a rank holds, of schedules that leave it open; 0: as they have it",
+    .values = "a number",
+    .is_number = true,
+    .parse = ParseNumber<&ParallelPlan::chunks, 0>,
+    .print = PrintNumber<&ParallelPlan::chunks>,
+    .copy = CopyField<&ParallelPlan::chunks>,
+    .choices = chunks_cc::Choices,
+    .column_place = 5,
+    .cell = chunks_cc::Cell,
+};
+
+}  // namespace orrery::transforms

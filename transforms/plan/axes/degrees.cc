@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "transforms/plan/axis_fields.h"
+#include "transforms/plan/divisors.h"
+
+// The degrees of the mesh's axes.
+
+namespace orrery::transforms {
+namespace degrees_cc {
+namespace {
+
+template <auto kField>
+int64_t Degree(const ParallelPlan& plan) {
+  return plan.*kField;
+}
+
+// All that divide the devices, where it is left open.
+template <auto kField>
+std::vector<ParallelPlan> DivisorsOrGiven(const SpaceQuestion& question, const ParallelPlan& plan,
+                                          std::span<const ParallelPlan> given) {
+  if (!given.empty()) return WithGiven<kField>(plan, given);
+  return WithEach<kField>(plan, Divisors(question.devices));
+}
+
+// More ranks of one axis: on devices that are free, else from those of the data-parallel axis.
+// Each has fewer activations, or not.
+template <auto kField, bool kFewerActivations>
+void SuggestMore(const AxisInfo& axis, const SuggestionQuestion& question, const ParallelPlan& plan,
+                 std::vector<Suggestion>& suggestions) {
+  for (const int64_t factor : {2, 4, 8}) {
+    const double part = 1.0 / static_cast<double>(factor);
+    double activations = kFewerActivations ? part : 1;
+    ParallelPlan next = plan;
+    next.*kField *= factor;
+    if (next.ranks() > question.devices) {
+      if (plan.dp % factor != 0) continue;
+      next.dp /= factor;
+      activations *= static_cast<double>(factor);  // a replica has a larger share of the batch
+    }
+    Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
+    more.shares = {
+        .parameters = part, .gradients = part, .optimizer = part, .activations = activations};
+    more.rank = 300 + static_cast<int>(factor) * 10 + (kFewerActivations ? 1 : 0);
+  }
+}
+
+}  // namespace
+}  // namespace degrees_cc
+
+extern const AxisInfo kDpAxis = {
+    .flag = "dp",
+    .summary = "data-parallel degree",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = ParseNumber<&ParallelPlan::dp>,
+    .print = PrintNumber<&ParallelPlan::dp>,
+    .copy = CopyField<&ParallelPlan::dp>,
+    .always_printed = true,
+    .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::dp>,
+    .degree = degrees_cc::Degree<&ParallelPlan::dp>,
+    .divides_devices = true,
+    .column_place = 1,
+    .cell = NumberCell<&ParallelPlan::dp>,
+};
+
+extern const AxisInfo kHpAxis = {
+    .flag = "hp",
+    .alias = "tp",
+    .summary = "horizontal (tensor) parallel degree",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = ParseNumber<&ParallelPlan::hp>,
+    .print = PrintNumber<&ParallelPlan::hp>,
+    .copy = CopyField<&ParallelPlan::hp>,
+    .always_printed = true,
+    .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::hp>,
+    .degree = degrees_cc::Degree<&ParallelPlan::hp>,
+    .divides_devices = true,
+    .column_place = 2,
+    .cell = NumberCell<&ParallelPlan::hp>,
+    .suggest = degrees_cc::SuggestMore<&ParallelPlan::hp, true>,
+};
+
+extern const AxisInfo kPpAxis = {
+    .flag = "pp",
+    .summary = "pipeline stages, of one rank or chunk each",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = ParseNumber<&ParallelPlan::pp>,
+    .print = PrintNumber<&ParallelPlan::pp>,
+    .copy = CopyField<&ParallelPlan::pp>,
+    .always_printed = true,
+    .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::pp>,
+    .degree = degrees_cc::Degree<&ParallelPlan::pp>,
+    .divides_devices = true,
+    .column_place = 3,
+    .cell = NumberCell<&ParallelPlan::pp>,
+    // As many microbatches more are in flight as each stage has layers less.
+    .suggest = degrees_cc::SuggestMore<&ParallelPlan::pp, false>,
+};
+
+extern const AxisInfo kCpAxis = {
+    .flag = "cp",
+    .summary = "context-parallel degree: ranks that share each sequence",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = ParseNumber<&ParallelPlan::cp>,
+    .print = PrintNumber<&ParallelPlan::cp>,
+    .copy = CopyField<&ParallelPlan::cp>,
+    .degree = degrees_cc::Degree<&ParallelPlan::cp>,
+    .cell = NumberCell<&ParallelPlan::cp>,
+};
+
+extern const AxisInfo kEpAxis = {
+    .flag = "ep",
+    .summary = "expert-parallel degree: ranks that share the batch, and the experts of a mixture",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = ParseNumber<&ParallelPlan::ep>,
+    .print = PrintNumber<&ParallelPlan::ep>,
+    .copy = CopyField<&ParallelPlan::ep>,
+    .degree = degrees_cc::Degree<&ParallelPlan::ep>,
+    .cell = NumberCell<&ParallelPlan::ep>,
+};
+
+}  // namespace orrery::transforms

@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include "transforms/plan/axis_fields.h"
+#include "transforms/plan/divisors.h"
+
+namespace orrery::transforms {
+namespace microbatches_cc {
+namespace {
+
+// 0 stands for DistIR's own choice: one without a pipeline, else the powers of two from 2 to
+// 2^(floor(log2(batch/dp)/2) - 1).
+constexpr int64_t kAsDistir = 0;
+
+absl::Status Parse(absl::string_view text, ParallelPlan& plan) {
+  if (text != "distir") return ParseNumber<&ParallelPlan::microbatches>(text, plan);
+  plan.microbatches = kAsDistir;
+  return absl::OkStatus();
+}
+
+std::string Print(const ParallelPlan& plan) {
+  return plan.microbatches == kAsDistir ? "distir" : absl::StrCat(plan.microbatches);
+}
+
+std::vector<int64_t> DistirCounts(int64_t share, int64_t pp) {
+  if (pp == 1) return {1};
+  int64_t log2 = 0;
+  while ((share >> (log2 + 1)) > 0) ++log2;
+  std::vector<int64_t> counts;
+  for (int64_t power = 1; power <= log2 / 2 - 1; ++power) counts.push_back(int64_t{1} << power);
+  return counts;
+}
+
+// Beyond 8 a stage the pipeline is full for nine tenths of the time, and kernels only get smaller.
+std::vector<int64_t> SliceCounts(const SpaceQuestion& question, const ParallelPlan& plan) {
+  if (!plan.slices.rows.empty()) return {static_cast<int64_t>(plan.slices.rows.size())};
+  std::vector<int64_t> counts = Divisors(std::max<int64_t>(question.sequence, 1));
+  std::erase_if(counts, [&](int64_t count) { return count > 8 * plan.pp; });
+  return counts;
+}
+
+std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
+                                  std::span<const ParallelPlan> given) {
+  constexpr auto kField = &ParallelPlan::microbatches;
+  const int64_t share = std::max<int64_t>(1, question.batch_size / plan.dp / plan.ep);
+  if (given.empty()) {
+    return WithEach<kField>(
+        plan, question.cuts_sequences ? SliceCounts(question, plan) : Divisors(share));
+  }
+  std::vector<ParallelPlan> plans;
+  for (const ParallelPlan& one : given) {
+    const std::vector<int64_t> counts = one.microbatches == kAsDistir
+                                            ? DistirCounts(share, plan.pp)
+                                            : std::vector<int64_t>{one.microbatches};
+    for (ParallelPlan& each : WithEach<kField>(plan, counts)) plans.push_back(std::move(each));
+  }
+  return plans;
+}
+
+constexpr int64_t kMostTimes = 64;
+
+// All slices leave as much together, but what one holds while it works, logits say, is less.
+void Suggestions(const AxisInfo& axis, const SuggestionQuestion& question, const ParallelPlan& plan,
+                 std::vector<Suggestion>& suggestions) {
+  const bool slices = plan.schedule->slices_sequence;
+  if (slices && !plan.slices.rows.empty()) return;
+  const int64_t most = slices ? question.sequence : question.batch_size / (plan.dp * plan.ep);
+  for (int64_t factor = 2; factor <= (slices ? 8 : kMostTimes); factor *= 2) {
+    ParallelPlan next = plan;
+    next.microbatches *= factor;
+    if (next.microbatches > most || most % next.microbatches != 0) return;
+    Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
+    more.shares = {.activations = 1.0 / static_cast<double>(factor)};
+    more.rank = 0;
+  }
+}
+
+}  // namespace
+}  // namespace microbatches_cc
+
+extern const AxisInfo kMicrobatchesAxis = {
+    .flag = "micro-batches",
+    .summary = "microbatches of a data-parallel replica, or slices of the sequence",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .least = 1,
+    .parse = microbatches_cc::Parse,
+    .print = microbatches_cc::Print,
+    .copy = CopyField<&ParallelPlan::microbatches>,
+    .always_printed = true,
+    .choices = microbatches_cc::Choices,
+    .column = "num_microbatches",
+    .column_place = 4,
+    .cell = NumberCell<&ParallelPlan::microbatches>,
+    .suggest = microbatches_cc::Suggestions,
+};
+
+}  // namespace orrery::transforms

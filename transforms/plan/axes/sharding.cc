@@ -1,0 +1,103 @@
+#include "absl/strings/str_join.h"
+#include "transforms/plan/axis_fields.h"
+
+namespace orrery::transforms {
+namespace sharding_cc {
+namespace {
+
+constexpr EnumName<ShardingMethod> kMethods[] = {{"auto", ShardingMethod::kAuto},
+                                                 {"megatron", ShardingMethod::kMegatron}};
+constexpr EnumName<ContextAttention> kAttentions[] = {{"auto", ContextAttention::kAuto},
+                                                      {"all-to-all", ContextAttention::kAllToAll},
+                                                      {"all-gather", ContextAttention::kAllGather},
+                                                      {"ring", ContextAttention::kRing}};
+
+absl::Status ParseMethod(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(plan.sharding, ParseEnum(kMethods, text));
+  return absl::OkStatus();
+}
+std::string PrintMethod(const ParallelPlan& plan) { return EnumText(kMethods, plan.sharding); }
+
+absl::Status ParseAttention(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(plan.context_attention, ParseEnum(kAttentions, text));
+  return absl::OkStatus();
+}
+std::string PrintAttention(const ParallelPlan& plan) {
+  return EnumText(kAttentions, plan.context_attention);
+}
+
+// Each flag adds one; in one text there are spaces between.
+absl::Status ParsePin(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(ShardingPin pin, ParseShardingPin(text));
+  plan.pins.push_back(std::move(pin));
+  return absl::OkStatus();
+}
+std::string PrintPins(const ParallelPlan& plan) {
+  return absl::StrJoin(plan.pins, "\n", [](std::string* out, const ShardingPin& pin) {
+    absl::StrAppend(out, ToString(pin));
+  });
+}
+
+absl::Status CheckPins(const ParallelPlan& plan) {
+  if (plan.pins.empty() || plan.shards_by_cost()) return absl::OkStatus();
+  return absl::InvalidArgumentError("sharding by Megatron's pattern places all; wanted auto");
+}
+
+}  // namespace
+}  // namespace sharding_cc
+
+extern const AxisInfo kShardingAxis = {
+    .flag = "sharding",
+    .summary =
+        "what each op does along hp: as is fastest by the cost model, or Megatron's column "
+        "and row products",
+    .values = "auto or megatron",
+    .parse = sharding_cc::ParseMethod,
+    .print = sharding_cc::PrintMethod,
+    .copy = CopyField<&ParallelPlan::sharding>,
+    .applies =
+        [](const ParallelPlan& plan) {
+          return !plan.sequence_parallel || plan.sharding == ShardingMethod::kMegatron;
+        },
+    .needs = "megatron beside sequence-parallel; by itself it is found where it pays",
+};
+
+extern const AxisInfo kSequenceParallelAxis = {
+    .flag = "sequence-parallel",
+    .summary = "Megatron's products, with the residual stream split along the sequence",
+    .values = "0 or 1",
+    .form = AxisForm::kSwitch,
+    .parse = ParseSwitch<&ParallelPlan::sequence_parallel>,
+    .print = PrintSwitch<&ParallelPlan::sequence_parallel>,
+    .copy = CopyField<&ParallelPlan::sequence_parallel>,
+    .applies = [](const ParallelPlan& plan) { return plan.hp > 1; },
+    .needs = "a horizontal degree (hp) of at least 2",
+    .cell = SwitchCell<&ParallelPlan::sequence_parallel>,
+};
+
+extern const AxisInfo kContextAttentionAxis = {
+    .flag = "context-attention",
+    .summary = "how attention gets by with sequences that cp splits; auto: the fastest",
+    .values = "auto, all-to-all, all-gather or ring",
+    .parse = sharding_cc::ParseAttention,
+    .print = sharding_cc::PrintAttention,
+    .copy = CopyField<&ParallelPlan::context_attention>,
+    .applies = [](const ParallelPlan& plan) { return plan.cp > 1; },
+    .needs = "a context-parallel degree (cp) of at least 2",
+};
+
+extern const AxisInfo kPinsAxis = {
+    .flag = "shard",
+    .summary =
+        "axis hp splits dimension 1 of the values whose names match, or hp@whole; the rest "
+        "is chosen around it (repeat for more)",
+    .values = "REGEX=hp@1",
+    .form = AxisForm::kMany,
+    .lists = false,
+    .parse = sharding_cc::ParsePin,
+    .print = sharding_cc::PrintPins,
+    .copy = CopyField<&ParallelPlan::pins>,
+    .check = sharding_cc::CheckPins,
+};
+
+}  // namespace orrery::transforms

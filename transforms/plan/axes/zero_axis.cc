@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_split.h"
+#include "transforms/memory/zero.h"
+#include "transforms/plan/axis_fields.h"
+
+namespace orrery::transforms {
+namespace zero_axis_cc {
+namespace {
+
+absl::Status ParseStage(absl::string_view text, ParallelPlan& plan) {
+  int64_t stage = 0;
+  if (!absl::SimpleAtoi(text, &stage) || stage < 0 || stage > ZeroOptions::kLastStage) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted a stage from 0 to 3"));
+  }
+  plan.zero = stage;
+  return absl::OkStatus();
+}
+
+// Each once, and none left out.
+absl::StatusOr<std::vector<std::string>> SplitStages(absl::string_view list) {
+  std::vector<std::string> stages = absl::StrSplit(list, ',');
+  const bool repeats = std::set<std::string>(stages.begin(), stages.end()).size() < stages.size();
+  if (!repeats && std::ranges::find(stages, "") == stages.end()) return stages;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", list, "': wanted stages from 0 to 3, each once, as in 0,1,3"));
+}
+
+// Where a plan has no data parallelism, all stages are one: the first counts.
+std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan,
+                                  std::span<const ParallelPlan> given) {
+  if (given.empty()) return {plan};
+  const bool shares = plan.dp * plan.cp * plan.ep > 1;
+  return WithGiven<&ParallelPlan::zero>(plan, shares ? given : given.first(1));
+}
+
+bool SharesOut(const ParallelPlan& plan) { return plan.zero > 0; }
+
+void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const ParallelPlan& plan,
+                 std::vector<Suggestion>& suggestions) {
+  const int64_t ranks = plan.dp * plan.cp * plan.ep;
+  if (ranks == 1) return;
+  const double part = 1.0 / static_cast<double>(ranks);
+  for (const int64_t stage : {1, 2, 3}) {
+    if (plan.zero >= stage) continue;
+    ParallelPlan next = plan;
+    next.zero = stage;
+    Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
+    more.shares = {
+        .parameters = stage > 2 ? part : 1, .gradients = stage > 1 ? part : 1, .optimizer = part};
+    more.rank = 200 + static_cast<int>(stage);
+    more.pairs = stage != 2;
+  }
+}
+
+}  // namespace
+}  // namespace zero_axis_cc
+
+extern const AxisInfo kZeroStageAxis = {
+    .flag = "zero",
+    .summary =
+        "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients "
+        "too (2), parameters too (3)",
+    .values = "0, 1, 2 or 3",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .parse = zero_axis_cc::ParseStage,
+    .print = PrintNumber<&ParallelPlan::zero>,
+    .copy = CopyField<&ParallelPlan::zero>,
+    .split = zero_axis_cc::SplitStages,
+    .choices = zero_axis_cc::Choices,
+    .column_place = 8,
+    .cell = NumberCell<&ParallelPlan::zero>,
+    .suggest = zero_axis_cc::Suggestions,
+};
+
+extern const AxisInfo kZeroGroupAxis = {
+    .flag = "zero-group",
+    .summary =
+        "neighbouring dp ranks that share what ZeRO shares out, other groups hold copies; "
+        "0: all",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .parse = ParseNumber<&ParallelPlan::zero_group, 0>,
+    .print = PrintNumber<&ParallelPlan::zero_group>,
+    .copy = CopyField<&ParallelPlan::zero_group>,
+    .applies = zero_axis_cc::SharesOut,
+    .needs = "ZeRO's stage 1, 2 or 3 beside it",
+    .cell = NumberCell<&ParallelPlan::zero_group>,
+};
+
+extern const AxisInfo kPrefetchAxis = {
+    .flag = "prefetch",
+    .summary = "layers whose weights ZeRO's stage 3 gathers ahead of the one that computes",
+    .values = "a number",
+    .scope = AxisScope::kStep,
+    .is_number = true,
+    .parse = ParseNumber<&ParallelPlan::prefetch, 0>,
+    .print = PrintNumber<&ParallelPlan::prefetch>,
+    .copy = CopyField<&ParallelPlan::prefetch>,
+    .cell = NumberCell<&ParallelPlan::prefetch>,
+};
+
+}  // namespace orrery::transforms

@@ -1,0 +1,145 @@
+#ifndef ORRERY_TRANSFORMS_PLAN_AXIS_H_
+#define ORRERY_TRANSFORMS_PLAN_AXIS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "transforms/plan/parallel_plan.h"
+
+// The record of an axis: all that anybody wants to know of one of the things that a plan chooses.
+// Flags of the programs, texts, columns, search spaces and suggestions follow from these records.
+
+namespace orrery::transforms {
+
+/// A value as a column of a table has it: a number where it is one, else a text.
+using AxisCell = std::variant<int64_t, std::string>;
+
+/// What an axis is asked when a search varies it.
+struct SpaceQuestion {
+  int64_t devices = 1;
+  int64_t batch_size = 1;  // samples
+  int64_t sequence = 0;    // positions of a sample; 0: there are none
+  /// Whether the numbers of microbatches and the schedules wanted are those that cut sequences; not
+  /// asked where the numbers are given.
+  bool cuts_sequences = false;
+  bool open_microbatches = false;  // nobody has given their numbers
+};
+
+/// How much of each kind of memory is left once a plan is changed, roughly: 0.5 is half.
+struct MemoryShares {
+  double parameters = 1;
+  double gradients = 1;
+  double optimizer = 1;
+  double activations = 1;
+};
+
+/// A neighbour of a plan that takes less memory. Those of a lower rank are likely to cost less
+/// time.
+struct Suggestion {
+  ParallelPlan plan;
+  std::string change;  // "--pp 8", as flags of `simulate`
+  MemoryShares shares = {};
+  int rank = 0;
+  /// Whether it is worth a try beside one of another axis where no single change does.
+  bool pairs = false;
+};
+
+struct SuggestionQuestion {
+  int64_t devices = 1;     // of the cluster
+  int64_t batch_size = 1;  // samples
+  int64_t sequence = 0;    // positions of a sample; 0: there are none
+};
+
+/// Whose flag takes what.
+enum class AxisForm : uint8_t {
+  kValue,   // --zero 3
+  kSwitch,  // --blocking
+  kMany,    // --shard … --shard …: values add up
+};
+
+/// What reads the value, and so which programs have the flag.
+enum class AxisScope : uint8_t {
+  kStep,    // how a step is spread, without a cluster: opt, and those below
+  kRun,     // how it is ordered, priced or played: grid_search, and those below
+  kOneRun,  // what is of one shape alone: simulate
+};
+
+struct AxisInfo {
+  absl::string_view flag;        // of the programs, without the dashes: "micro-batches"
+  absl::string_view alias = "";  // another that means the same: "tp"
+  absl::string_view summary;     // what it chooses; no full stop
+  absl::string_view values;      // what it takes, in words: "none, selective, full or every:K"
+  AxisForm form = AxisForm::kValue;
+  AxisScope scope = AxisScope::kRun;
+  /// Whether a text with commas is a list of values to a search. Not so where values have commas.
+  bool lists = true;
+
+  /// Whether values are whole numbers; then those of a search are of at least `least`.
+  bool is_number = false;
+  int64_t least = 0;
+
+  /// Sets the value that `text` says; InvalidArgument says what was found and wanted, but not
+  /// where.
+  absl::Status (*parse)(absl::string_view text, ParallelPlan& plan) = nullptr;
+  /// What `parse` reads: of equal values the same text. Of a switch "1" or "0".
+  std::string (*print)(const ParallelPlan& plan) = nullptr;
+  /// Copies the value of this axis alone.
+  void (*copy)(const ParallelPlan& from, ParallelPlan& to) = nullptr;
+  /// A list as texts that `parse` takes one by one; null: it is cut at its commas.
+  absl::StatusOr<std::vector<std::string>> (*split)(absl::string_view list) = nullptr;
+  /// Whether a plan's text names the value even where it is the default's.
+  bool always_printed = false;
+  /// Whether the text leaves it out, since another axis says it.
+  bool (*hidden)(const ParallelPlan& plan) = nullptr;
+
+  /// Whether the value means something beside the rest of the plan; null: always. One that is given
+  /// and does not is an error.
+  bool (*applies)(const ParallelPlan& plan) = nullptr;
+  absl::string_view needs = "";  // what it applies to: "ZeRO's stage 1, 2 or 3"
+  /// InvalidArgument where the value contradicts the rest of the plan; null: it never does.
+  absl::Status (*check)(const ParallelPlan& plan) = nullptr;
+
+  /// The values that a search tries beside the axes before this one, of which `plan` has the
+  /// values, as plans that differ in this axis. `given`: those that the user lists; empty: it is
+  /// left open. Null: those given, or that of `plan`.
+  std::vector<ParallelPlan> (*choices)(const SpaceQuestion& question, const ParallelPlan& plan,
+                                       std::span<const ParallelPlan> given) = nullptr;
+  /// Of an axis of the mesh its degree, the size of the axis named `flag`; null: it is none.
+  int64_t (*degree)(const ParallelPlan& plan) = nullptr;
+  /// Whether a search looks through what divides the devices where this degree is left open.
+  bool divides_devices = false;
+
+  /// Of tables; empty: `flag` with underscores.
+  absl::string_view column = "";
+  /// Where it stands: columns of positive numbers before the figures, in that order.
+  int column_place = 0;
+  /// What stands there; null: what `print` makes of it.
+  AxisCell (*cell)(const ParallelPlan& plan) = nullptr;
+
+  /// Adds neighbours that take less memory; null: there are none.
+  void (*suggest)(const AxisInfo& axis, const SuggestionQuestion& question,
+                  const ParallelPlan& plan, std::vector<Suggestion>& suggestions) = nullptr;
+
+  /// `column`, or what stands for it.
+  std::string Column() const;
+};
+
+/// All axes, in the order of plan_axes.def.
+std::span<const AxisInfo* const> AllAxes();
+
+/// The axis whose flag or alias that is; null: there is none.
+const AxisInfo* FindAxis(absl::string_view flag);
+
+/// The neighbour `plan` of `from` as a suggestion: its change is the flags that differ, those of
+/// `axis` first.
+Suggestion Suggest(const AxisInfo& axis, const ParallelPlan& from, const ParallelPlan& plan);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PLAN_AXIS_H_

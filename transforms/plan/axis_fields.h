@@ -1,0 +1,123 @@
+#ifndef ORRERY_TRANSFORMS_PLAN_AXIS_FIELDS_H_
+#define ORRERY_TRANSFORMS_PLAN_AXIS_FIELDS_H_
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "support/status.h"
+#include "transforms/plan/axis.h"
+
+// What records of axes are put together from: the functions of a field, by its member pointer.
+
+namespace orrery::transforms {
+
+/// AxisInfo::copy of a field.
+template <auto kField>
+void CopyField(const ParallelPlan& from, ParallelPlan& to) {
+  to.*kField = from.*kField;
+}
+
+/// AxisInfo::parse of a field that `kParse` reads.
+template <auto kField, auto kParse>
+absl::Status ParseField(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(plan.*kField, kParse(text));
+  return absl::OkStatus();
+}
+
+/// AxisInfo::parse of a number of at least `kLeast`.
+template <auto kField, int64_t kLeast = std::numeric_limits<int64_t>::min()>
+absl::Status ParseNumber(absl::string_view text, ParallelPlan& plan) {
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value < kLeast) {
+    return absl::InvalidArgumentError(
+        kLeast < 0 ? absl::StrCat("'", text, "': wanted a number")
+                   : absl::StrCat("'", text, "': wanted a number of at least ", kLeast));
+  }
+  plan.*kField = value;
+  return absl::OkStatus();
+}
+
+/// AxisInfo::print of a number.
+template <auto kField>
+std::string PrintNumber(const ParallelPlan& plan) {
+  return absl::StrCat(plan.*kField);
+}
+
+/// AxisInfo::cell of a number.
+template <auto kField>
+AxisCell NumberCell(const ParallelPlan& plan) {
+  return int64_t{plan.*kField};
+}
+
+/// AxisInfo::parse and print of a switch.
+template <auto kField>
+absl::Status ParseSwitch(absl::string_view text, ParallelPlan& plan) {
+  if (text != "0" && text != "1") {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted 0 or 1"));
+  }
+  plan.*kField = text == "1";
+  return absl::OkStatus();
+}
+template <auto kField>
+std::string PrintSwitch(const ParallelPlan& plan) {
+  return plan.*kField ? "1" : "0";
+}
+template <auto kField>
+AxisCell SwitchCell(const ParallelPlan& plan) {
+  return int64_t{plan.*kField};
+}
+
+/// Plans like `plan` with these values in a field.
+template <auto kField, typename Values>
+std::vector<ParallelPlan> WithEach(const ParallelPlan& plan, const Values& values) {
+  std::vector<ParallelPlan> plans;
+  plans.reserve(values.size());
+  for (const auto& value : values) plans.emplace_back(plan).*kField = value;
+  return plans;
+}
+
+/// Plans like `plan` with the values that those given have in a field.
+template <auto kField>
+std::vector<ParallelPlan> WithGiven(const ParallelPlan& plan, std::span<const ParallelPlan> given) {
+  std::vector<ParallelPlan> plans;
+  plans.reserve(given.size());
+  for (const ParallelPlan& one : given) plans.emplace_back(plan).*kField = one.*kField;
+  return plans;
+}
+
+/// A value of an enumeration and its name.
+template <typename E>
+struct EnumName {
+  absl::string_view name;
+  E value;
+};
+
+/// The value of that name; the error lists the names.
+template <typename E, size_t kCount>
+absl::StatusOr<E> ParseEnum(const EnumName<E> (&names)[kCount], absl::string_view text) {
+  std::string wanted;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (names[i].name == text) return names[i].value;
+    absl::StrAppend(&wanted, i == 0 ? "" : i + 1 == kCount ? " or " : ", ", names[i].name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted ", wanted));
+}
+template <typename E, size_t kCount>
+std::string EnumText(const EnumName<E> (&names)[kCount], E value) {
+  for (const EnumName<E>& each : names) {
+    if (each.value == value) return std::string(each.name);
+  }
+  return "";
+}
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PLAN_AXIS_FIELDS_H_

@@ -1,0 +1,293 @@
+#include "transforms/plan/axis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "transforms/plan/mesh.h"
+#include "transforms/plan/plan_text.h"
+#include "transforms/plan/random_plan_test_util.h"
+
+namespace orrery::transforms {
+namespace axis_test_cc {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+std::vector<std::string> PrintsOf(const ParallelPlan& plan) {
+  std::vector<std::string> prints;
+  for (const AxisInfo* axis : AllAxes()) prints.push_back(axis->print(plan));
+  return prints;
+}
+
+// The axes whose values differ.
+std::vector<std::string> Differing(const ParallelPlan& a, const ParallelPlan& b) {
+  std::vector<std::string> flags;
+  for (const AxisInfo* axis : AllAxes()) {
+    if (axis->print(a) != axis->print(b)) flags.emplace_back(axis->flag);
+  }
+  return flags;
+}
+
+TEST(Axes, AreInTheOrderOfThePlan) {
+  std::vector<std::string> flags;
+  for (const AxisInfo* axis : AllAxes()) flags.emplace_back(axis->flag);
+  EXPECT_THAT(flags,
+              ElementsAre("dp", "hp", "pp", "cp", "ep", "slices", "micro-batches", "schedule",
+                          "schedule-file", "chunks", "zero", "zero-group", "prefetch", "recompute",
+                          "offload", "offload-prefetch", "sharding", "sequence-parallel",
+                          "context-attention", "shard", "stages-by", "split-at", "layers-per-stage",
+                          "order", "blocking", "bucket-size", "algorithm"));
+}
+
+TEST(Axes, SayAllThatIsWantedOfThem) {
+  for (const AxisInfo* axis : AllAxes()) {
+    SCOPED_TRACE(axis->flag);
+    EXPECT_FALSE(axis->flag.empty());
+    for (const char c : axis->flag) EXPECT_TRUE(absl::ascii_islower(c) || c == '-') << c;
+    EXPECT_FALSE(axis->summary.empty());
+    EXPECT_FALSE(absl::EndsWith(axis->summary, "."));
+    EXPECT_FALSE(axis->values.empty());
+    EXPECT_FALSE(absl::EndsWith(axis->values, "."));
+    ASSERT_NE(axis->parse, nullptr);
+    ASSERT_NE(axis->print, nullptr);
+    ASSERT_NE(axis->copy, nullptr);
+    EXPECT_EQ(axis->applies == nullptr, axis->needs.empty());
+    EXPECT_FALSE(axis->split != nullptr && !axis->lists);
+    if (axis->divides_devices) {
+      EXPECT_NE(axis->degree, nullptr);
+    }
+    EXPECT_FALSE(TextsOf(*axis).empty()) << "a new axis wants texts in random_plan_test_util.h";
+  }
+}
+
+TEST(Axes, HaveNamesAndColumnsOfTheirOwn) {
+  std::set<std::string> flags, columns;
+  std::set<int> places;
+  for (const AxisInfo* axis : AllAxes()) {
+    EXPECT_TRUE(flags.emplace(axis->flag).second) << axis->flag;
+    if (!axis->alias.empty()) {
+      EXPECT_TRUE(flags.emplace(axis->alias).second) << axis->alias;
+    }
+    EXPECT_TRUE(columns.insert(axis->Column()).second) << axis->Column();
+    EXPECT_FALSE(absl::StrContains(axis->Column(), "-")) << axis->Column();
+    EXPECT_GE(axis->column_place, 0);
+    if (axis->column_place == 0) continue;
+    EXPECT_TRUE(places.insert(axis->column_place).second) << axis->flag;
+  }
+}
+
+TEST(FindAxis, KnowsFlagsAndAliases) {
+  for (const AxisInfo* axis : AllAxes()) {
+    EXPECT_EQ(FindAxis(axis->flag), axis);
+    if (!axis->alias.empty()) {
+      EXPECT_EQ(FindAxis(axis->alias), axis);
+    }
+  }
+  EXPECT_EQ(FindAxis("tp"), FindAxis("hp"));
+  for (const char* name : {"", "--dp", "DP", "num_microbatches", "mp"}) {
+    EXPECT_EQ(FindAxis(name), nullptr) << name;
+  }
+}
+
+// Of equal values the same text, which is read again as what it was printed from.
+TEST(Axes, ReadWhatTheyPrint) {
+  for (const AxisInfo* axis : AllAxes()) {
+    for (const std::string& text : TextsOf(*axis)) {
+      SCOPED_TRACE(absl::StrCat(axis->flag, " ", text));
+      ParallelPlan plan;
+      const absl::Status read = axis->parse(text, plan);
+      ASSERT_TRUE(read.ok()) << read;
+      const std::string printed = axis->print(plan);
+      ParallelPlan again;
+      ASSERT_TRUE(axis->parse(printed, again).ok()) << printed;
+      EXPECT_EQ(axis->print(again), printed);
+      EXPECT_EQ(again, plan);
+      EXPECT_EQ(again == ParallelPlan(), printed == axis->print(ParallelPlan()));
+    }
+  }
+}
+
+TEST(Axes, SetNothingButTheirOwn) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    const ParallelPlan plan = RandomPlan(seed), other = RandomPlan(1000 + seed);
+    for (const AxisInfo* axis : AllAxes()) {
+      SCOPED_TRACE(absl::StrCat(axis->flag, " seed ", seed));
+      for (const std::string& text : TextsOf(*axis)) {
+        ParallelPlan set = plan;
+        ASSERT_TRUE(axis->parse(text, set).ok());
+        for (const std::string& flag : Differing(plan, set)) EXPECT_EQ(flag, axis->flag);
+      }
+      ParallelPlan copied = plan;
+      axis->copy(other, copied);
+      EXPECT_EQ(axis->print(copied), axis->print(other));
+      for (const std::string& flag : Differing(plan, copied)) EXPECT_EQ(flag, axis->flag);
+    }
+  }
+}
+
+// All axes together are the whole plan.
+TEST(Axes, CopyAllThereIs) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const ParallelPlan plan = RandomPlan(seed);
+    ParallelPlan copied = RandomPlan(1000 + seed);
+    for (const AxisInfo* axis : AllAxes()) axis->copy(plan, copied);
+    EXPECT_EQ(copied, plan);
+    EXPECT_EQ(PrintsOf(copied), PrintsOf(plan));
+  }
+}
+
+TEST(Axes, SayWhatTheyDoNotTake) {
+  const std::map<std::string, std::pair<const char*, const char*>> wrong = {
+      {"dp", {"", "'': wanted a number"}},
+      {"hp", {"2x", "'2x': wanted a number"}},
+      {"pp", {"two", "'two': wanted a number"}},
+      {"cp", {"1,2", "'1,2': wanted a number"}},
+      {"ep", {"1.5", "'1.5': wanted a number"}},
+      {"micro-batches", {"all", "'all': wanted a number"}},
+      {"schedule", {"foo", "schedule 'foo' is unknown; wanted one of gpipe, 1f1b, "}},
+      {"slices", {"even", "'even': wanted equal, balanced, or the positions of each slice"}},
+      {"chunks", {"x", "'x': wanted a number"}},
+      {"zero", {"4", "'4': wanted a stage from 0 to 3"}},
+      {"zero-group", {"all", "'all': wanted a number"}},
+      {"prefetch", {"-", "'-': wanted a number"}},
+      {"recompute",
+       {"some", "'some': wanted none, selective, full, every:K with K of at least 1, or "}},
+      {"offload", {"all", "'all': wanted none, optimizer, activations"}},
+      {"offload-prefetch", {"x", "'x': wanted a number"}},
+      {"sharding", {"manual", "'manual': wanted auto or megatron"}},
+      {"sequence-parallel", {"yes", "'yes': wanted 0 or 1"}},
+      {"context-attention", {"none", "'none': wanted auto, all-to-all, all-gather or ring"}},
+      {"shard", {"w0", "'w0': wanted "}},
+      {"stages-by", {"time", "'time': wanted cost, ops, layers, flops or distir"}},
+      {"split-at", {"(", "'(': missing ): (; wanted a regular expression"}},
+      {"layers-per-stage", {"2,0", "'2,0': wanted a number of at least 1 for each stage"}},
+      {"order", {"dp,dp,pp", "order 'dp,dp,pp'; wanted dp, hp and pp once each"}},
+      {"blocking", {"2", "'2': wanted 0 or 1"}},
+      {"bucket-size", {"-5", "'-5': wanted bytes, such as 25MiB, or none"}},
+      {"algorithm", {"all-reduce=in-line", "algorithm 'in-line' is unknown"}}};
+  for (const AxisInfo* axis : AllAxes()) {
+    if (axis->flag == "schedule-file") continue;  // of any name
+    SCOPED_TRACE(axis->flag);
+    const auto found = wrong.find(std::string(axis->flag));
+    ASSERT_NE(found, wrong.end());
+    const ParallelPlan plan = RandomPlan(1);
+    ParallelPlan same = plan;
+    const absl::Status status = axis->parse(found->second.first, same);
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(found->second.second));
+    EXPECT_EQ(same, plan);
+  }
+}
+
+// What is chosen beside a plan differs from it in this axis alone, and is each there once.
+TEST(Axes, ChooseNothingButTheirOwn) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const ParallelPlan plan = RandomPlan(seed);
+    for (const AxisInfo* axis : AllAxes()) {
+      if (axis->choices == nullptr) continue;
+      std::vector<ParallelPlan> given;
+      for (const std::string& text : TextsOf(*axis)) {
+        ASSERT_TRUE(axis->parse(text, given.emplace_back()).ok());
+      }
+      const SpaceQuestion question = {.devices = 16, .batch_size = 64, .sequence = 2048};
+      for (const auto& choices :
+           {axis->choices(question, plan, {}), axis->choices(question, plan, given)}) {
+        SCOPED_TRACE(absl::StrCat(axis->flag, " seed ", seed));
+        EXPECT_FALSE(choices.empty());
+        std::set<std::string> values;
+        for (const ParallelPlan& choice : choices) {
+          for (const std::string& flag : Differing(plan, choice)) EXPECT_EQ(flag, axis->flag);
+          EXPECT_TRUE(values.insert(axis->print(choice)).second) << axis->print(choice);
+        }
+      }
+    }
+  }
+}
+
+TEST(Suggestions, AreThoseOfAFewAxes) {
+  std::set<std::string> flags;
+  for (const AxisInfo* axis : AllAxes()) {
+    if (axis->suggest != nullptr) flags.emplace(axis->flag);
+  }
+  EXPECT_THAT(flags,
+              UnorderedElementsAre("hp", "pp", "micro-batches", "zero", "recompute", "offload"));
+}
+
+// Each is a plan that the cluster has room for, written down as the flags that make it.
+TEST(Suggestions, LeaveThePlanValid) {
+  const SuggestionQuestion question = {.devices = 16, .batch_size = 96, .sequence = 48};
+  int suggested = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    ParallelPlan plan = RandomPlan(seed);
+    plan.dp = 1 + seed % 2 * 3;
+    plan.hp = 1 + seed / 2 % 2;
+    plan.pp = 1 + seed / 4 % 2;
+    plan.cp = plan.ep = 1;
+    plan.microbatches = plan.schedule->slices_sequence ? 3 : 6;
+    if (!CheckPlan(plan).ok()) continue;
+    for (const AxisInfo* axis : AllAxes()) {
+      if (axis->suggest == nullptr) continue;
+      std::vector<Suggestion> suggestions;
+      axis->suggest(*axis, question, plan, suggestions);
+      for (const Suggestion& suggestion : suggestions) {
+        SCOPED_TRACE(absl::StrCat(ToString(plan), ": ", suggestion.change));
+        ++suggested;
+        EXPECT_TRUE(CheckPlan(suggestion.plan).ok()) << CheckPlan(suggestion.plan);
+        EXPECT_TRUE(MakeMesh(suggestion.plan).ok());
+        EXPECT_LE(suggestion.plan.ranks(), question.devices);
+        EXPECT_NE(suggestion.plan, plan);
+        EXPECT_TRUE(absl::StartsWith(suggestion.change, absl::StrCat("--", axis->flag, " ")));
+        EXPECT_EQ(ParsePlan(suggestion.change, plan).value(), suggestion.plan);
+        const MemoryShares& shares = suggestion.shares;
+        EXPECT_LT(
+            std::min({shares.parameters, shares.gradients, shares.optimizer, shares.activations}),
+            1);
+        EXPECT_GE(suggestion.rank, 0);
+      }
+    }
+  }
+  EXPECT_GT(suggested, 500);
+}
+
+TEST(Suggest, NamesTheAxisFirstAndThenWhatElseDiffers) {
+  const ParallelPlan from = {.dp = 4}, to = {.dp = 2, .pp = 2};
+  EXPECT_EQ(Suggest(*FindAxis("pp"), from, to).change, "--pp 2 --dp 2");
+  EXPECT_EQ(Suggest(*FindAxis("pp"), from, to).plan, to);
+}
+
+// What a value contradicts, or means nothing beside, in words.
+TEST(CheckPlan, SaysWhatMakesNoSense) {
+  const auto error = [](const ParallelPlan& plan, const ParallelPlan& base = {}) {
+    return std::string(CheckPlan(plan, base).message());
+  };
+  EXPECT_EQ(error({}), "");
+  EXPECT_EQ(error({.dp = 4, .zero = 1, .zero_group = 2}), "");
+  EXPECT_EQ(error({.dp = 4, .zero_group = 2}),
+            "zero-group 2: wanted ZeRO's stage 1, 2 or 3 beside it");
+  EXPECT_EQ(error({.dp = 4, .zero_group = 2}, {.zero_group = 2}), "");
+  EXPECT_EQ(error({.slices = {.balanced = true}}),
+            "slices balanced: wanted a schedule of slices, as terapipe is");
+  EXPECT_EQ(error({.slices = {.balanced = true}, .schedule = "terapipe"}), "");
+  EXPECT_EQ(error({.context_attention = ContextAttention::kRing}),
+            "context-attention ring: wanted a context-parallel degree (cp) of at least 2");
+  EXPECT_EQ(error({.hp = 2, .sharding = ShardingMethod::kMegatron, .pins = {{"w0", 1}}}),
+            "shard: sharding by Megatron's pattern places all; wanted auto");
+  EXPECT_EQ(error({.split_at = "h", .layers_per_stage = {1}}),
+            "split-at: a pattern of first ops and layers of each stage each say where stages "
+            "begin; wanted one");
+}
+
+}  // namespace
+}  // namespace axis_test_cc
+}  // namespace orrery::transforms

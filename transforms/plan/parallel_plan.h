@@ -1,0 +1,57 @@
+#ifndef ORRERY_TRANSFORMS_PLAN_PARALLEL_PLAN_H_
+#define ORRERY_TRANSFORMS_PLAN_PARALLEL_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cost_models/collectives/choice.h"
+#include "support/units.h"
+#include "transforms/memory/offload.h"
+#include "transforms/memory/recompute.h"
+#include "transforms/plan/mesh_order.h"
+#include "transforms/plan/schedule_choice.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/slices/slice_lengths.h"
+#include "transforms/stages/stage_choice.h"
+
+// The plan: everything that a user chooses about how a training step is spread over devices, cut
+// into stages, ordered, kept in memory and played. What follows from a plan and a cluster stands in
+// a PlanContext (transforms/plan/plan_context.h) beside it.
+
+namespace orrery::transforms {
+
+using cost_models::CollectiveChoice;
+
+/// How the axes but dp and pp are used: as costs least, or by Megatron's pattern of column and row
+/// products.
+enum class ShardingMethod : uint8_t { kAuto, kMegatron };
+
+/// One way to train: a value that prints, parses, compares and hashes
+/// (transforms/plan/plan_text.h). Its fields are the axes of plan_axes.def; what each means, which
+/// values it takes and what it applies to stands in the record of the axis.
+struct ParallelPlan {
+#define ORRERY_PLAN_AXIS(Name, field, type, value, file) type field = value;
+#include "transforms/plan/plan_axes.def"
+#undef ORRERY_PLAN_AXIS
+
+  /// The product of the degrees.
+  int64_t ranks() const { return dp * hp * pp * cp * ep; }
+  /// Whether shardings are chosen by cost: always with sequence parallelism, which the pattern does
+  /// not know.
+  bool shards_by_cost() const { return sharding == ShardingMethod::kAuto || sequence_parallel; }
+
+  friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ParallelPlan& plan) {
+#define ORRERY_PLAN_AXIS(Name, field, type, value, file) h = H::combine(std::move(h), plan.field);
+#include "transforms/plan/plan_axes.def"
+#undef ORRERY_PLAN_AXIS
+    return h;
+  }
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PLAN_PARALLEL_PLAN_H_

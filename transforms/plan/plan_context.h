@@ -1,0 +1,68 @@
+#ifndef ORRERY_TRANSFORMS_PLAN_PLAN_CONTEXT_H_
+#define ORRERY_TRANSFORMS_PLAN_PLAN_CONTEXT_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "support/units.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/sharding/sharding_prices.h"
+#include "transforms/stages/pipeline.h"
+#include "transforms/stages/stage_choice.h"
+
+// What spreading a step wants to know beside the plan, and what follows from the plan and a
+// cluster: prices, limits, and what the schedule has in flight.
+
+namespace orrery::transforms {
+
+/// What a division into stages is weighed by.
+struct StageContext {
+  /// Of ops; null: their flops count, and all sends take no time. Lives longer.
+  const ShardingPrices* prices = nullptr;
+  /// Seconds of a send from a rank to another, as coordinates along "pp"; none: 0.
+  std::function<double(Bytes size, int32_t from, int32_t to)> send_seconds = {};
+  /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
+  /// counts. Lives longer.
+  const ScheduledRanks* schedule = nullptr;
+  /// Of one rank, as in StageChoice; 0: no limit.
+  Bytes memory_limit = Bytes(0);
+  std::vector<double> in_flight = {};        // as in StageChoice
+  std::vector<double> weight_versions = {};  // as in StageChoice
+};
+
+/// What follows from a plan, and what an experiment sets beside it.
+struct PlanContext {
+  /// By which shardings are chosen; null: by Megatron's pattern (Shard), which knows dp and hp
+  /// only.
+  const ShardingPrices* prices = nullptr;
+  /// Bytes of a rank that the choice of shardings keeps to; 0: no limit.
+  Bytes memory_limit = Bytes(0);
+  /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
+  int64_t in_flight = 0;
+
+  int32_t chunks = 1;  // stages that a rank holds
+  StagePlacement placement = StagePlacement::kLoop;
+  /// Whether the schedule parts backwards into gradients of inputs and of weights.
+  bool split_backward = false;
+  /// Whether weights are updated after each microbatch, as in asynchronous schedules.
+  bool updates_each_microbatch = false;
+  StageContext stages = {};
+
+  /// Where microbatches are slices of the sequence of each sample (transforms/slices): as many as
+  /// the plan has of them, one after the other. Empty: they are parts of the batch.
+  std::vector<SliceRange> slices = {};
+  /// The slice that shardings, stages and recomputation are decided on, where `slices` are to be
+  /// measured only, and need not follow one another. No rows: one of average length in the middle.
+  SliceRange decided_on = {};
+
+  /// Whether products of linear layers read 8-bit copies (Fp8Mixed). Costs of shardings are those
+  /// of 16 bits.
+  bool fp8_mixed = false;
+  /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
+  std::vector<int32_t> devices = {};
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PLAN_PLAN_CONTEXT_H_

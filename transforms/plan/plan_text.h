@@ -1,0 +1,63 @@
+#ifndef ORRERY_TRANSFORMS_PLAN_PLAN_TEXT_H_
+#define ORRERY_TRANSFORMS_PLAN_PLAN_TEXT_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/parallel_plan.h"
+
+// A plan as text, and as columns of a table or keys of JSON.
+
+namespace orrery::transforms {
+
+/// The plan as flags that `simulate` takes: "--dp 4 --hp 2 --pp 2 --micro-batches 8 --schedule
+/// 1f1b". Beside these the axes whose values differ from those of `base`.
+std::string ToString(const ParallelPlan& plan, const ParallelPlan& base = {});
+
+/// The value of one axis as flags: "--zero 3", "--blocking", "--blocking=0"; empty for a list of
+/// none.
+std::string AxisText(const AxisInfo& axis, const ParallelPlan& plan);
+
+/// Reads what ToString prints, quoted as in a shell: flags set values on top of `base`.
+/// InvalidArgument for a flag that no axis has and for a value that its axis does not take.
+absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPlan& base = {});
+
+/// Sets one axis of the plan by its text; an error names the axis.
+absl::Status SetAxis(const AxisInfo& axis, absl::string_view text, ParallelPlan& plan);
+
+/// A column of a table of plans.
+struct PlanColumn {
+  std::string name;  // "num_microbatches"
+  AxisCell value;
+};
+
+/// The columns of a plan: those that stand before the figures of a table, and those behind.
+struct PlanColumns {
+  std::vector<PlanColumn> before, behind;
+};
+PlanColumns ColumnsOf(const ParallelPlan& plan);
+
+/// The plan whose columns are these, by name; axes that are missing have their default. What
+/// ColumnsOf makes of it is the same again. InvalidArgument for a name that no axis has, and for a
+/// value that its axis does not take.
+absl::StatusOr<ParallelPlan> PlanOfColumns(const std::map<std::string, std::string>& columns);
+
+/// Whether the plan has its value of an axis from `preset`, which differs there from the default.
+bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan& plan);
+
+/// InvalidArgument where an axis has a value that contradicts another, or where one that differs
+/// from `base` means nothing beside the others.
+absl::Status CheckPlan(const ParallelPlan& plan, const ParallelPlan& base = {});
+
+/// The text, in quotes where a shell would read it otherwise.
+std::string ShellQuoted(absl::string_view text);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_PLAN_PLAN_TEXT_H_

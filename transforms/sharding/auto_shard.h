@@ -1,0 +1,115 @@
+#ifndef ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
+#define ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "support/units.h"
+#include "transforms/sharding/sharding_prices.h"
+#include "transforms/strategies/strategy_graph.h"
+
+// The sharding of a whole training step by cost: each op takes the strategy that makes op times and
+// redistributions the least.
+
+namespace orrery::transforms {
+
+/// What a user wants an axis to do to all values whose names match.
+struct ShardingPin {
+  static constexpr int kWhole = -1;
+
+  std::string pattern;  // RE2; matches anywhere in a name
+  int dim = kWhole;     // that is split
+  std::string axis = "hp";
+
+  friend bool operator==(const ShardingPin&, const ShardingPin&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ShardingPin& pin) {
+    return H::combine(std::move(h), pin.pattern, pin.dim, pin.axis);
+  }
+};
+
+/// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp) or "…=hp@whole" as a pin. An error says
+/// what was wanted; the axis need not be on any mesh.
+absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
+std::string ToString(const ShardingPin& pin);
+
+/// How attention gets by with sequences that are split along "cp": heads change places with rows
+/// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
+enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
+
+/// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
+/// data-parallel ranks share them out (transforms/memory/zero.h).
+struct HeldParts {
+  double parameters = 1, gradients = 1, states = 1;
+};
+
+struct AutoShardOptions {
+  /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
+  /// is pinned, or redistributed from there.
+  std::vector<ShardingPin> pins = {};
+  /// Megatron's pattern along "hp", with its sequence parallelism (Korthikanti et al. 2022): what
+  /// its row products leave partial is split along dimension 1.
+  bool sequence_parallel = false;
+  /// Of attentions that can.
+  ContextAttention context_attention = ContextAttention::kAuto;
+  /// How often a step runs what is spread here before its update: what the update does counts that
+  /// much less.
+  int64_t microbatches = 1;
+  /// Bytes that a rank has, of all pipeline stages together, for parameters, their gradients and
+  /// state, and for what the forward phases of `in_flight` microbatches keep for backward; 0: no
+  /// limit. The choice keeps to it where one was found that does, and needs little where none does;
+  /// the report tells.
+  Bytes memory_limit = Bytes(0);
+  int64_t in_flight = 1;
+  /// The memory limit counts so much of each.
+  HeldParts held = {};
+  /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
+  /// a search.
+  SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
+};
+
+/// What the choice was.
+struct AutoShardReport {
+  int64_t nodes = 0;      // ops, and groups of inputs that are spread alike
+  int64_t edges = 0;      // between them
+  int64_t labels = 0;     // as in StrategyChoice
+  int64_t composed = 0;   // equal layers that were solved as one, as in StrategyChoice
+  double seconds = 0;     // of the choice, one op after another
+  bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
+  double memory = 0;      // bytes that the choice needs, as the limit counts them
+  double build_time = 0;  // seconds to set the problem up, and to solve it
+  double solve_time = 0;
+};
+
+/// Spreads a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
+/// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
+/// Inputs are spread as is best, but data are split by "ep" along their batch, and by "cp" along
+/// dimension 1, the positions in a sequence, and nothing along the batch; the state and the
+/// gradients of a parameter are spread as the parameter is; results and losses are not partial. A
+/// value that changes its layout does so once for each layout that its consumers want. The costs
+/// count that exactly where they want one more layout than there is; of further ones each consumer
+/// pays for its own, which is never too little.
+///
+/// The result computes the same on the same global shapes. Infeasible (kDivisibility) where data do
+/// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) where a pin's
+/// axis has one rank, or no attention can do what is wanted; what else does not divide is not
+/// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
+/// kept. In the report, `seconds` and `memory` are those with all axes spread; the rest adds up
+/// over them.
+absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
+                                       const std::vector<bool>& batched,
+                                       const ShardingPrices& prices,
+                                       const AutoShardOptions& options = {},
+                                       AutoShardReport* report = nullptr);
+
+/// How long a rank takes for all ops of `function`, which is spread over its mesh, one after
+/// another.
+double SerialSeconds(const ir::Function& function, const ShardingPrices& prices);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_

@@ -1,0 +1,307 @@
+#include "transforms/sharding/auto_shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "ir/builder.h"
+#include "ir/models/mlp.h"
+#include "ir/text/text.h"
+#include "ir/verifier.h"
+#include "transforms/sharding/axis_layout.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
+#include "transforms/training/training_step.h"
+
+namespace orrery::transforms {
+namespace auto_shard_test_cc {
+namespace {
+
+using ir::Function;
+using ir::OpKind;
+using ir::ValueId;
+
+const ir::Mesh& Two() {
+  static const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  return mesh;
+}
+
+Function Spread(const Function& step, const PlainPrices::Rates& rates,
+                const AutoShardOptions& options = {}, AutoShardReport* report = nullptr) {
+  auto spread =
+      AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), rates), options, report);
+  EXPECT_TRUE(spread.ok()) << spread.status();
+  if (!spread.ok()) return step;
+  EXPECT_TRUE(ir::Verify(*spread).ok()) << ir::Verify(*spread);
+  return *std::move(spread);
+}
+
+std::map<OpKind, int> Count(const Function& function) {
+  std::map<OpKind, int> counts;
+  for (const ir::OpId op : function.order()) {
+    if (function.info(op).op_class == ir::OpClass::kCollective) ++counts[function.kind(op)];
+  }
+  return counts;
+}
+
+AxisLayout LayoutOfNamed(const Function& function, absl::string_view name) {
+  for (const ir::Input& input : function.inputs()) {
+    if (function.value_name(input.value) != name) continue;
+    return LayoutOf(function.type(input.value).sharding, 1);
+  }
+  for (const ir::OpId op : function.order()) {
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      const ValueId value = function.result(op, i);
+      if (function.value_name(value) == name) return LayoutOf(function.type(value).sharding, 1);
+    }
+  }
+  ADD_FAILURE() << "no " << name;
+  return kNoLayout;
+}
+
+// Products dominate, and a batch of three cannot be split: one all-reduce for columns and rows.
+constexpr PlainPrices::Rates kProducts = {
+    .flops = 1e9, .bytes = 1e15, .link = 1e10, .latency = 1e-6};
+
+TEST(AutoShard, FindsThePairsOfAnMlp) {
+  const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  AutoShardReport report;
+  const Function spread = Spread(step, kProducts, {}, &report);
+  // Rows first leave the loss split, too; columns first would need its operand whole.
+  for (const auto& [name, layout] : std::map<std::string, AxisLayout>{
+           {"w0", 0}, {"w1", 1}, {"w2", 0}, {"w3", 1}, {"dw0", 0}, {"dw3", 1}}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), layout) << name;
+  }
+  // One a pair forward, and one backward.
+  EXPECT_EQ(Count(spread), (std::map<OpKind, int>{{OpKind::kAllReduce, 4}})) << ir::Print(spread);
+  EXPECT_TRUE(report.optimal);
+  EXPECT_NEAR(report.seconds, SerialSeconds(spread, PlainPrices(Two(), kProducts)),
+              1e-9 * report.seconds);
+}
+
+constexpr char kOddGpt[] = "layers=2,hidden=64,heads=4,seq=3,vocab=33";
+constexpr char kEvenGpt[] = "layers=2,hidden=64,heads=4,seq=8,vocab=33";
+
+void ExpectMegatronWeights(const Function& spread) {
+  for (const std::string layer : {"h.0.", "h.1."}) {
+    for (const char* name : {"attn.q.weight", "attn.k.weight", "attn.v.weight", "mlp.up.weight"}) {
+      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 1) << layer << name;
+    }
+    for (const char* name : {"attn.proj.weight", "mlp.down.weight"}) {
+      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 0) << layer << name;
+    }
+  }
+}
+
+TEST(AutoShard, FindsMegatronsPairs) {
+  const Function spread = Spread(ModelStep("gpt", kOddGpt, 1), kProducts);
+  ExpectMegatronWeights(spread);
+  // An all-reduce for attention and for the feed-forward of each layer, forward and backward.
+  EXPECT_GE(Count(spread)[OpKind::kAllReduce], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// Where norms and residuals take long, they are split along the sequence.
+TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
+  const PlainPrices::Rates rates = {.flops = 1e9, .bytes = 2e9, .link = 1e10, .latency = 1e-9};
+  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), rates);
+  ExpectMegatronWeights(spread);
+  for (const char* name : {"h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2"}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+  }
+  auto counts = Count(spread);
+  EXPECT_GE(counts[OpKind::kReduceScatter], 8);
+  EXPECT_GE(counts[OpKind::kAllGather], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// Rows of the loss cannot be split, and there are many classes.
+constexpr char kWideGpt[] = "layers=1,hidden=16,heads=4,seq=3,vocab=512,tied_embeddings=";
+
+// Ranks exchange two numbers for each row in place of its logits.
+TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
+  const std::string text =
+      ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), kProducts));
+  EXPECT_THAT(text, testing::HasSubstr(
+                        R"(  %lm_head: f32[1,3,512@hp] = MatMul(%ln_f, %lm_head.weight)
+  %91: f32[1,3,2@hp,2] = CrossEntropyParts(%lm_head, %labels) {parts=2}
+  %92: f32[1,3,2,2] = AllGather(%91) {axes="hp", dim=2}
+  %loss: f32[1,3] = CrossEntropyOfParts(%92, %labels) {batch=3}
+  %dlm_head: f32[1,3,512@hp] = CrossEntropyPartsGrad(%lm_head, %labels, %92) {batch=3}
+)"));
+  // One kernel for all of the loss is cheaper than three where each message takes long.
+  const PlainPrices::Rates slow = {.flops = 1e12, .bytes = 1e15, .link = 1e10, .latency = 1};
+  EXPECT_THAT(ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), slow)),
+              testing::HasSubstr(" = CrossEntropy("));
+}
+
+// Megatron's embedding: each rank looks up the words that it has.
+TEST(AutoShard, SplitsATiedEmbeddingByRows) {
+  const Function spread = Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 1), 1), kProducts);
+  EXPECT_EQ(LayoutOfNamed(spread, "wte.weight"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "wte.partial"), kPartialLayout);
+  EXPECT_EQ(LayoutOfNamed(spread, "lm_head"), 2);
+  EXPECT_THAT(ir::Print(spread), testing::HasSubstr(R"({axis=0, size=512, split="hp"})"));
+  EXPECT_EQ(Count(spread)[OpKind::kAllGather], 1) << ir::Print(spread);  // of parts of the loss
+}
+
+// Three rows of one sample: only heads divide, and k and v have but one for two ranks.
+TEST(AutoShard, SplitsGroupedHeadsOverMoreRanksThanKeysHave) {
+  ir::Builder b("grouped");
+  const ValueId q = b.Parameter("q", {ir::DType::kF32, {1, 3, 8}, {}});
+  const ValueId k = b.Parameter("k", {ir::DType::kF32, {1, 3, 4}, {}});
+  const ValueId operands[] = {q, k, k};
+  const ir::OpId op = b.Ops(
+      OpKind::kAttention, operands, std::vector<absl::string_view>{"y", "l"},
+      {{"flash", int64_t{1}}, {"heads", int64_t{2}}, {"kv_heads", int64_t{1}}, {"scale", 0.5}});
+  b.Return(b.function().result(op));
+  const auto step = std::move(b).Finalize();
+  ASSERT_TRUE(step.ok()) << step.status();
+  const Function spread = Spread(*step, kProducts);
+  EXPECT_EQ(LayoutOfNamed(spread, "k"), kWholeLayout);
+  EXPECT_EQ(LayoutOfNamed(spread, "l"), 1);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+TEST(AutoShard, KeepsPins) {
+  const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  const Function spread = Spread(step, kProducts, {.pins = {{"^w0$", 0}, {"^a1$", 1}, {"^w3$"}}});
+  EXPECT_EQ(LayoutOfNamed(spread, "w0"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "dw0"), 0);
+  EXPECT_EQ(LayoutOfNamed(spread, "a1"), 1);
+  EXPECT_EQ(LayoutOfNamed(spread, "w3"), kWholeLayout);
+  // The first one that matches counts.
+  const Function first = Spread(step, kProducts, {.pins = {{"^w1$", 1}, {"^w[01]$", 0}}});
+  EXPECT_EQ(LayoutOfNamed(first, "w1"), 1);
+  EXPECT_EQ(LayoutOfNamed(first, "w0"), 0);
+}
+
+TEST(AutoShard, SaysWhichPinCannotBeKept) {
+  Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "momentum").value());
+  const auto error = [&](const ShardingPin& pin, const ir::Mesh& mesh = Two()) {
+    const auto spread =
+        AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {.pins = {pin}});
+    return spread.ok() ? "kept" : std::string(spread.status().message());
+  };
+  EXPECT_EQ(error({"^w0$", 1}), "kept");
+  EXPECT_EQ(error({"^w0$", 2}),
+            "mlp: pin '^w0$=hp@2': %w0 is f32[6,6]; wanted one of its 2 dimensions, counted from "
+            "0, or whole");
+  EXPECT_EQ(error({"^x$", 0}),
+            "mlp: pin '^x$=hp@0': dimension 0 of %x, which is f32[3,6], does not divide over hp=2");
+  EXPECT_EQ(error({"nothing", 0}), "mlp: pin 'nothing=hp@0': matches the name of no value");
+  EXPECT_EQ(error({"(", ShardingPin::kWhole}),
+            "mlp: pin '(=hp@whole': is no regular expression; wanted one such as "
+            "'mlp.up.weight$'");
+  EXPECT_EQ(error({"^w0$", 1}, ir::Mesh({{"dp", 3}, {"hp", 1}})),
+            "values are pinned to hp, and mesh(dp=3, hp=1) has no such axis of several ranks; "
+            "wanted hp of at least 2");
+  const auto torn = AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), kProducts),
+                              {.pins = {{"^w0$", 1}, {"^w0.m$", 0}}});
+  EXPECT_THAT(std::string(torn.status().message()),
+              testing::StartsWith("mlp: the pin of %w0.m cannot be kept: %w0 and what"));
+}
+
+TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
+  const auto show = [](absl::string_view text) {
+    const auto pin = ParseShardingPin(text);
+    return pin.ok() ? absl::StrCat(pin->pattern, " ", pin->axis, " ", pin->dim)
+                    : std::string(pin.status().message());
+  };
+  EXPECT_EQ(show("mlp.up.weight$=hp@1"), "mlp.up.weight$ hp 1");
+  EXPECT_EQ(show("a=b@c=cp@whole"), "a=b@c cp -1");
+  for (const char* bad : {"", "w0", "w0=hp", "w0@1", "=hp@1", "w0=@1", "w0=hp@", "w0=hp@-1",
+                          "w0=hp@one", "w0@1=hp", "w0=dp@0", "w0=HP@0", "w0=hp@0@1"}) {
+    EXPECT_EQ(show(bad), absl::StrCat("'", bad,
+                                      "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
+                                      "and ep, as in 'mlp.up.weight$=hp@1', or @whole"));
+  }
+}
+
+// Megatron's layout, whatever it costs: where links are dear, the batch would be split instead.
+TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
+  constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
+  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), kDear, {.sequence_parallel = true});
+  ExpectMegatronWeights(spread);
+  for (const char* name : {"h.0.attn.proj", "h.1.mlp.down"}) {
+    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+  }
+  EXPECT_GE(Count(spread)[OpKind::kReduceScatter], 4);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+}
+
+// With memory for half of what is kept whole, weights are split although that takes longer.
+TEST(AutoShard, KeepsToALimitOfMemory) {
+  Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
+  AutoShardReport free, tight, hopeless;
+  const Function whole = Spread(step, kDear, {}, &free);
+  EXPECT_EQ(LayoutOfNamed(whole, "w0"), kWholeLayout);
+  const Bytes limit(static_cast<int64_t>(0.6 * free.memory));
+  Spread(step, kDear, {.memory_limit = limit}, &tight);
+  EXPECT_LE(tight.memory, static_cast<double>(limit.count()));
+  EXPECT_GT(tight.seconds, free.seconds);
+  EXPECT_FALSE(tight.optimal);  // nothing is proven about it
+  Spread(step, kDear, {.memory_limit = Bytes(1)}, &hopeless);
+  EXPECT_LT(hopeless.memory, tight.memory);
+  // What microbatches in flight keep counts for each.
+  AutoShardReport more;
+  Spread(step, kDear, {.in_flight = 3}, &more);
+  EXPECT_GT(more.memory, free.memory);
+}
+
+// An update counts for a part of a microbatch only: a split of it alone, which the parameters have
+// to be gathered for each time, no longer pays.
+TEST(AutoShard, CountsTheUpdateOnceAStep) {
+  Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  constexpr PlainPrices::Rates kMemory = {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0};
+  AutoShardReport once, often;
+  Spread(step, kMemory, {}, &once);
+  Spread(step, kMemory, {.microbatches = 1000}, &often);
+  EXPECT_LT(often.seconds, once.seconds);
+}
+
+TEST(AutoShard, SplitsDataAlongFurtherAxes) {
+  const Function step = ModelStep("gpt", kEvenGpt, 1);
+  const auto spread = [&](const ir::Mesh& mesh) {
+    const auto result =
+        AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {});
+    EXPECT_TRUE(!result.ok() || ir::Verify(*result).ok());
+    return result.ok() ? ir::Print(*result) : std::string(result.status().message());
+  };
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}})),
+              testing::HasSubstr(": i64[1,8@cp] data"));
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 3}, {"hp", 2}})),
+              testing::HasSubstr("cp=3: dimension 1 of %"));
+  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"ep", 2}, {"hp", 2}})),
+              testing::HasSubstr("ep=2: dimension 0 of %"));
+  const Function vector = ir::ParseFunction(
+                              "func @f (%x: f32[4] data) {\n %y: f32[4] = Relu(%x)\n return %y: "
+                              "result\n}")
+                              .value();
+  const ir::Mesh mesh({{"dp", 1}, {"cp", 2}});
+  EXPECT_THAT(
+      std::string(AutoShard(vector, mesh, BatchedInputs(vector), PlainPrices(mesh, kProducts))
+                      .status()
+                      .message()),
+      testing::HasSubstr("cp=2: no data input has a dimension 1 to split"));
+}
+
+TEST(AutoShard, WithoutHpIsShard) {
+  const Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 4}).value();
+  const ir::Mesh mesh({{"dp", 2}, {"hp", 1}});
+  const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts));
+  ASSERT_TRUE(spread.ok()) << spread.status();
+  EXPECT_THAT(ir::Print(*spread), testing::HasSubstr("%x: f32[4@dp,6] data"));
+}
+
+}  // namespace
+}  // namespace auto_shard_test_cc
+}  // namespace orrery::transforms

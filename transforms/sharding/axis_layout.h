@@ -1,0 +1,66 @@
+#ifndef ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_
+#define ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/function.h"
+#include "transforms/sharding/auto_shard.h"
+
+// Layouts on one axis of the mesh, and the cheapest ways between them.
+
+namespace orrery::transforms {
+
+/// What the axis does to a value: splits the dimension of that number, inside of what splits it
+/// already, or nothing, or it leaves the value a sum over its ranks.
+using AxisLayout = int8_t;
+inline constexpr AxisLayout kWholeLayout = -1;
+inline constexpr AxisLayout kPartialLayout = -2;
+inline constexpr AxisLayout kNoLayout = -3;  // of what is not there
+/// Where a layout is asked for: any but partial.
+inline constexpr AxisLayout kReducedLayout = -4;
+
+/// `type`, on which `axis` does nothing yet, in that layout.
+ir::TensorType InLayout(ir::TensorType type, AxisLayout layout, ir::AxisIndex axis);
+
+AxisLayout LayoutOf(const ir::Sharding& sharding, ir::AxisIndex axis);
+
+/// Whether every rank gets as much of dimension `dim`, and something at all.
+bool CanSplit(const ir::TensorType& type, size_t dim, ir::AxisIndex axis, const ir::Mesh& mesh);
+
+/// From one layout to another.
+struct LayoutStep {
+  redistribution::StepKind kind;
+  AxisLayout before, after;
+};
+struct LayoutWay {
+  double seconds = kImpossible;
+  absl::InlinedVector<LayoutStep, 2> steps;
+};
+
+/// The cheapest ways between the layouts of values: of one step, or of two.
+class LayoutWays {
+ public:
+  /// All three live longer.
+  LayoutWays(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
+             const ShardingPrices& prices)
+      : function_(function), mesh_(mesh), axis_(axis), prices_(prices) {}
+
+  /// Values are made partial by ops only: no way leads there.
+  const LayoutWay& Find(ir::ValueId value, AxisLayout from, AxisLayout to);
+
+ private:
+  std::vector<LayoutWay> All(const ir::TensorType& type) const;
+  LayoutWay Direct(const ir::TensorType& type, AxisLayout from, AxisLayout to) const;
+
+  const ir::Function& function_;
+  const ir::Mesh& mesh_;
+  const ir::AxisIndex axis_;
+  const ShardingPrices& prices_;
+  std::vector<std::vector<LayoutWay>> ways_;  // by type, then [from][to]
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_SHARDING_AXIS_LAYOUT_H_

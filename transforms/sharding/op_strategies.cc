@@ -1,0 +1,235 @@
+#include "transforms/sharding/op_strategies.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "transforms/redistribution/emit.h"
+#include "transforms/sharding/ring_strategy.h"
+
+namespace orrery::transforms {
+namespace op_strategies_cc {
+namespace {
+
+using ir::AxisList;
+using ir::OpId;
+using ir::OpKind;
+using ir::TensorType;
+using redistribution::StepKind;
+
+// The factors of the rule that an axis may split without changing what is computed.
+class FactorChoice {
+ public:
+  FactorChoice(const ir::ShardingRule& rule, const ir::OpInfo& info, const ir::TypeList& results)
+      : rule_(rule), random_(info.random) {
+    counts_ = std::ranges::any_of(results, [](const TensorType& t) { return !IsFloat(t.dtype); });
+  }
+
+  std::vector<int8_t> All() const {
+    std::vector<int8_t> factors;
+    for (const auto& row : rule_.operands) {
+      for (const int8_t factor : row) {
+        const bool fresh = std::ranges::find(factors, factor) == factors.end();
+        if (factor != ir::kNoFactor && fresh && Allowed(factor)) factors.push_back(factor);
+      }
+    }
+    return factors;
+  }
+
+  bool MakesPart() const { return rule_.made != ir::kNoFactor && (rule_.exact || random_); }
+
+ private:
+  static bool Has(const ir::ShardingRule::Factors& row, int8_t factor) {
+    return std::ranges::find(row, factor) != row.end();
+  }
+
+  bool Allowed(int8_t factor) const {
+    const auto once = [&](const auto& row) { return std::ranges::count(row, factor) <= 1; };
+    if (!std::ranges::all_of(rule_.operands, once)) return false;
+    if (!std::ranges::all_of(rule_.results, once)) return false;
+    for (size_t j = 0; j < rule_.results.size(); ++j) {
+      // Statistics that each rank would have of its own.
+      const bool own = j < 32 && (rule_.own_results >> j & 1) != 0;
+      if (own && !Has(rule_.results[j], factor)) return false;
+    }
+    if (rule_.exact || random_) return true;
+    // An op that looks at all of its share: only what is done alike for each part of all that it
+    // has, such as channels. Never where it counts places in its share.
+    const auto has = [&](const auto& row) { return Has(row, factor); };
+    return !counts_ && std::ranges::all_of(rule_.operands, has) &&
+           std::ranges::all_of(rule_.results, has);
+  }
+
+  const ir::ShardingRule& rule_;
+  const bool random_;
+  bool counts_ = false;
+};
+
+}  // namespace
+}  // namespace op_strategies_cc
+
+ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
+                              ir::AxisIndex axis) {
+  const std::string outer = attributes.String("split", "");
+  attributes.Set("split",
+                 absl::StrCat(outer, outer.empty() ? "" : ".", mesh.Names(ir::AxisList(axis))));
+  return attributes;
+}
+
+double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
+                 std::span<const ir::TensorType* const> operands,
+                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
+                 const ShardingPrices& prices) {
+  const ir::OpInfo& info = ir::GetOpInfo(kind);
+  if (info.op_class == ir::OpClass::kView) return 0;
+  if (const auto step = redistribution::StepOf(kind); step.has_value()) {
+    ir::AxisList axes;
+    if (!ir::ParseAxes(attributes, mesh, axes).ok()) return kImpossible;
+    const ir::TensorType& larger =
+        *step == redistribution::StepKind::kAllGather ? *results[0] : *operands[0];
+    return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));
+  }
+  if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;
+  std::vector<ir::TensorType> local;
+  local.reserve(operands.size() + results.size());
+  std::vector<const ir::TensorType*> places;
+  for (const auto types : {operands, results}) {
+    for (const ir::TensorType* type : types) {
+      local.push_back(ir::LocalType(*type, mesh));
+      places.push_back(&local.back());
+    }
+  }
+  const std::span<const ir::TensorType* const> all = places;
+  return prices.OpSeconds({.kind = kind,
+                           .attributes = attributes,
+                           .operands = all.first(operands.size()),
+                           .results = all.subspan(operands.size())});
+}
+
+const std::vector<OpStrategy>& OpStrategies::Of(ir::OpId op) {
+  std::vector<int32_t> key = {static_cast<int32_t>(function_.kind(op)),
+                              function_.attributes_id(op).index()};
+  for (const ir::ValueId operand : function_.operands(op)) {
+    key.push_back(function_.type_id(operand).index());
+  }
+  key.push_back(-1);
+  for (int32_t i = 0; i < function_.result_count(op); ++i) {
+    key.push_back(function_.type_id(function_.result(op, i)).index());
+  }
+  const auto [found, is_new] = made_.try_emplace(std::move(key));
+  if (is_new) found->second = Make(op);
+  return found->second;
+}
+
+std::vector<OpStrategy> OpStrategies::Make(ir::OpId op) {
+  const ir::OpInfo& info = function_.info(op);
+  const size_t count = function_.operands(op).size();
+  std::vector<OpStrategy> strategies;
+  Add(op, Layouts(count, kWholeLayout), strategies);
+  if (count == 0) return strategies;
+  if (info.sharding != nullptr) {
+    AddFactors(op, strategies);
+  } else if (info.infer_sharding != nullptr && count == 1) {
+    AddDims(op, strategies);
+  }
+  const ir::OpKind kind = function_.kind(op);
+  if (kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad) AddRing(op, strategies);
+  const bool passes = info.linear || info.op_class == ir::OpClass::kCollective;
+  if (passes) Add(op, Layouts(count, kPartialLayout), strategies);
+  return strategies;
+}
+
+void OpStrategies::AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const {
+  const auto operands = function_.operands(op);
+  std::vector<const ir::TensorType*> types;
+  ir::TypeList results;
+  for (const ir::ValueId operand : operands) types.push_back(&function_.type(operand));
+  for (int32_t i = 0; i < function_.result_count(op); ++i) {
+    results.push_back(function_.type(function_.result(op, i)));
+  }
+  const ir::OpInfo& info = function_.info(op);
+  const ir::ShardingRule rule = info.sharding({function_.attributes(op), types, mesh_}, results);
+  const Layouts whole(operands.size(), kWholeLayout);
+  const op_strategies_cc::FactorChoice choice(rule, info, results);
+  for (const int8_t factor : choice.All()) {
+    Layouts layouts = whole, others = whole;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const auto& row = rule.operands[i];
+      const auto found = std::ranges::find(row, factor);
+      if (found == row.end()) continue;
+      layouts[i] = static_cast<AxisLayout>(found - row.begin());
+      if (i >= 32 || (rule.whole_too >> i & 1) == 0) others[i] = layouts[i];
+    }
+    Add(op, layouts, strategies);
+    if (others != layouts && others != whole) Add(op, others, strategies);
+  }
+  if (choice.MakesPart()) Add(op, whole, strategies, OpStrategy::How::kMakes);
+}
+
+// Other axes split no sequences.
+void OpStrategies::AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) {
+  if (mesh_.axes()[axis_].name != "cp") return;
+  auto ring = RingStrategy(function_, op, mesh_, axis_, prices_);
+  if (ring.has_value()) strategies.push_back(*std::move(ring));
+  const ir::Dims& q = function_.type(function_.operands(op)[0]).dims;
+  ++attentions_;
+  if (KeepContextAttention(attention_, q, strategies)) ++fitting_attentions_;
+}
+
+// Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.
+void OpStrategies::AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const {
+  const ir::AttributeSet& attributes = function_.attributes(op);
+  const auto touched = [&](size_t dim) {
+    for (const absl::string_view name : {"dim", "from", "to"}) {
+      const bool there = attributes.Find(name) != nullptr;
+      if (there && attributes.Int(name, -1) == static_cast<int64_t>(dim)) return true;
+    }
+    return false;
+  };
+  if (function_.kind(op) == ir::OpKind::kPermute) return;
+  const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
+  for (size_t dim = 0; dim < rank; ++dim) {
+    if (!touched(dim)) Add(op, {static_cast<AxisLayout>(dim)}, strategies);
+  }
+}
+
+// Adds the strategy that wants these operands, unless the op cannot be carried out so.
+void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrategy>& strategies,
+                       OpStrategy::How how) const {
+  const bool makes = how == OpStrategy::How::kMakes;
+  const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.how == how; };
+  if (std::ranges::any_of(strategies, there)) return;
+  const auto operands = function_.operands(op);
+  std::vector<ir::TensorType> types;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const ir::TensorType& type = function_.type(operands[i]);
+    const auto dim = static_cast<size_t>(layouts[i]);
+    if (layouts[i] >= 0 && !CanSplit(type, dim, axis_, mesh_)) return;
+    types.push_back(InLayout(type, layouts[i], axis_));
+  }
+  ir::AttributeSet split;
+  if (makes) split = SplitFurther(function_.attributes(op), mesh_, axis_);
+  const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
+  std::vector<const ir::TensorType*> places, result_places;
+  for (const ir::TensorType& type : types) places.push_back(&type);
+  ir::TypeList results;
+  if (function_.info(op).infer == nullptr) {
+    results.push_back(function_.type(function_.result(op)));
+  } else if (!ir::InferTypes(function_.kind(op), {attributes, places, mesh_}, results).ok()) {
+    return;
+  }
+  OpStrategy strategy{.operands = layouts, .results = {}, .how = how};
+  for (size_t j = 0; j < results.size(); ++j) {
+    const AxisLayout layout = LayoutOf(results[j].sharding, axis_);
+    const ir::TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));
+    const bool fits = layout < 0 || CanSplit(type, static_cast<size_t>(layout), axis_, mesh_);
+    if (!fits || results[j] != InLayout(type, layout, axis_)) return;
+    strategy.results.push_back(layout);
+    result_places.push_back(&results[j]);
+  }
+  strategy.seconds =
+      SecondsOf(function_.kind(op), attributes, places, result_places, mesh_, prices_);
+  strategies.push_back(std::move(strategy));
+}
+
+}  // namespace orrery::transforms

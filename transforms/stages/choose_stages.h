@@ -1,0 +1,24 @@
+#ifndef ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_
+#define ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "transforms/stages/stage_plan.h"
+#include "transforms/stages/stage_units.h"
+
+namespace orrery::transforms {
+
+/// The places of `chain` at which stages begin, but the first stage, as `options` choose. Where
+/// there are fewer whole layers than stages, layers are cut: at narrow places, else before
+/// products. Infeasible (kDivisibility) where that is not enough either, or where what the user
+/// asks for makes another number of stages; an error for a pattern that is no regular expression.
+absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
+                                                 const IdTable<ir::OpId, StepPhase>& phase,
+                                                 const ForwardChain& chain,
+                                                 const StageOptions& options);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STAGES_CHOOSE_STAGES_H_

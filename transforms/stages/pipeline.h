@@ -1,0 +1,116 @@
+#ifndef ORRERY_TRANSFORMS_STAGES_PIPELINE_H_
+#define ORRERY_TRANSFORMS_STAGES_PIPELINE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/stages/stage_choice.h"
+
+namespace orrery::transforms {
+
+/// One phase of one stage. `origins` tells for each of its values which value of the spread step it
+/// stands for (invalid: none, it was made here); values of several functions with one origin are
+/// one value.
+struct StageFunction {
+  ir::Function function;
+  std::vector<ir::ValueId> origins;
+};
+
+/// The origin of a value of `part`; invalid where it has none.
+inline ir::ValueId OriginOf(const StageFunction& part, ir::ValueId value) {
+  return part.origins[static_cast<size_t>(value.index())];
+}
+
+/// What one stage runs: forward and backward for each microbatch, update once a step. Where
+/// backward is split, `weights` is what makes the gradients of the weights, after the rest; else it
+/// is empty.
+struct PipelineStage {
+  StageFunction forward, backward, weights, update;
+
+  /// In this order.
+  std::array<const StageFunction*, 4> parts() const {
+    return {&forward, &backward, &weights, &update};
+  }
+};
+
+/// Positions of a sequence.
+struct SliceRange {
+  int64_t begin = 0;
+  int64_t rows = 0;
+};
+
+/// What the stages run for one slice of the sequence (transforms/slices/slice_sequence.h): the
+/// functions of the step with other types. There is one update for all slices.
+struct SequenceSlice {
+  struct Stage {
+    StageFunction forward, backward, weights;
+  };
+  SliceRange range;
+  std::vector<Stage> stages;  // as many as the step has
+};
+
+/// A training step cut into stages. It is not ordered yet: that is what a schedule does.
+struct PipelinedStep {
+  ir::Mesh mesh;
+  int64_t microbatches = 1;
+  std::vector<PipelineStage> stages;  // of pipelines of equally many, one after the other
+  std::vector<int32_t> ranks = {};    // that hold each stage, as coordinates along "pp"
+  int64_t microbatch_size = 0;        // samples, of all data-parallel ranks; 0 without data
+  std::vector<int32_t>
+      devices;  // of each rank, by its number in the cluster; empty: rank r on device r
+
+  /// Where microbatches are slices of the sequence, those; `stages` are of `slice`, one like them.
+  /// Empty: microbatches are parts of the batch, and alike.
+  std::vector<SequenceSlice> slices = {};
+  SliceRange slice = {};
+
+  /// What a stage runs for a microbatch.
+  struct Parts {
+    const StageFunction &forward, &backward, &weights;
+  };
+  Parts PartsOf(size_t stage, int64_t microbatch) const {
+    if (slices.empty()) {
+      return {stages[stage].forward, stages[stage].backward, stages[stage].weights};
+    }
+    const SequenceSlice::Stage& of = slices[static_cast<size_t>(microbatch)].stages[stage];
+    return {of.forward, of.backward, of.weights};
+  }
+
+  /// All functions that have something to do, stage by stage: what `opt` prints.
+  std::vector<ir::Function> Functions() const;
+};
+
+struct PartitionOptions {
+  bool equal_stages = false;    // see StageOptions
+  bool split_backward = false;  // likewise
+  int32_t chunks = 1;           // stages that a rank holds
+  StagePlacement placement = StagePlacement::kLoop;
+  StageChoice choice = {};  // where stages begin
+  int32_t collect_dim = 0;  // of returned tensors, along which those of microbatches lie
+};
+
+/// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"
+/// (see PlanStages). With two pipelines (StagePlacement::kTwoWay) into one a rank, of each of which
+/// another rank has a copy for the microbatches that go the other way: they exchange the sums of
+/// their gradients before the update.
+/// The function is spread over `mesh` already, or over nothing.
+///
+///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
+///  other.
+///  - What forward leaves for backward, and backward for update, is returned as `saved`.
+///  - With several microbatches, gradients are added up by Accumulate and returned tensors put
+///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its
+///    dimension 0 (or positions as its `collect_dim`); other outputs are sums over microbatches.
+///  - An optimizer is cut into one for the parameters of each stage.
+absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
+                                              int64_t microbatches,
+                                              const std::vector<bool>& batched,
+                                              const PartitionOptions& options = {});
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STAGES_PIPELINE_H_

@@ -1,0 +1,63 @@
+#ifndef ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
+#define ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/units.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/sharding/sharding_prices.h"
+
+// How a training step is divided into pipeline stages: docs/pipeline_stages.md.
+
+namespace orrery::transforms {
+
+/// What decides where stages begin. A layer is what repeats (a transformer block), or where nothing
+/// does what lies between two narrow places.
+enum class StagesBy : uint8_t {
+  kFlops,   // equally many matrix products where all are alike; else about equally many flops
+  kLayers,  // equally many whole layers, give or take one
+  kCost,    // the slowest stage as fast as it can be, of whole layers
+  kOps,     // the same, but layers may be cut
+  kDistir,  // as kFlops; but layers that are all alike must divide: equally many on each stage
+};
+
+/// What each rank of a pipeline runs.
+struct ScheduledRanks {
+  RankOrders orders = {};
+  StagePlacement placement = StagePlacement::kLoop;
+  PipelineShape shape = {};
+};
+
+struct StageChoice {
+  StagesBy by = StagesBy::kFlops;
+  /// RE2. A stage begins at each op that makes a value whose name matches; of neighbouring ops in
+  /// whose names it matches the same text, at the first. Overrides `by`.
+  std::string split_at = {};
+  /// Whole layers of each stage. What comes before the first goes with it, what comes after the
+  /// last with that. Overrides `by`.
+  std::vector<int64_t> layers_per_stage = {};
+
+  // The rest is of kCost and kOps.
+
+  /// Of ops; null: their flops count, and all sends take no time. Lives longer.
+  const ShardingPrices* prices = nullptr;
+  /// Seconds of a send from a rank to another, as coordinates along "pp"; none: 0.
+  std::function<double(Bytes size, int32_t from, int32_t to)> send_seconds = {};
+  /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
+  /// counts. Lives longer.
+  const ScheduledRanks* schedule = nullptr;
+  /// Of one rank, for parameters, gradients, optimizer state and what forward keeps; 0: no limit.
+  /// Where no division keeps to it, the one that needs least is taken.
+  Bytes memory_limit = Bytes(0);
+  /// Microbatches that each rank has in flight, on average over its stages; empty: one.
+  std::vector<double> in_flight = {};
+  /// Versions of its weights that each rank keeps; empty: one.
+  std::vector<double> weight_versions = {};
+};
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_

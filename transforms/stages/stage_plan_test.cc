@@ -1,0 +1,211 @@
+#include "transforms/stages/stage_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "ir/models/mlp.h"
+#include "ir/text/text.h"
+#include "support/status.h"
+
+// Where ops go, as a table: each op by its first result, with its phase and stage.
+
+namespace orrery::transforms {
+namespace stage_plan_test_cc {
+namespace {
+
+constexpr absl::string_view kPhases[] = {"forward", "backward", "weights", "update"};
+
+std::string PlanText(const ir::Function& function, int64_t stages) {
+  const absl::StatusOr<StagePlan> plan = PlanStages(function, {.stages = stages});
+  if (!plan.ok()) return std::string(plan.status().message());
+  std::string text;
+  for (const ir::OpId op : function.order()) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", function.value_name(function.result(op)), " ",
+                    kPhases[static_cast<size_t>(plan->phase[op])], plan->stage[op]);
+  }
+  return text;
+}
+
+constexpr char kStep[] = R"(func @step mesh(dp=2) (
+  %x: f32[8@dp,4] data,
+  %z: f32[8@dp,4] data,
+  %w0: f32[4,4] parameter,
+  %b0: f32[4] parameter,
+  %w1: f32[4,4] parameter
+) {
+  %w1t: f32[4,4] = Transpose(%w1)
+  %y0: f32[8@dp,4] = MatMul(%x, %w0)
+  %s0: f32[8@dp,4] = Add(%y0, %b0)
+  %y1: f32[8@dp,4] = MatMul(%s0, %w1t)
+  %r1: f32[8@dp,4] = Add(%s0, %y1)
+  %l: f32[8@dp,4] = Loss(%r1, %z) {batch=8}
+  %dr1: f32[8@dp,4] = LossGrad(%r1, %z) {batch=8}
+  %ds0: f32[8@dp,4], %dw1t: f32[4,4] partial(dp) = MatMulGrad(%s0, %w1t, %dr1)
+  %dw1.partial: f32[4,4] partial(dp) = Transpose(%dw1t)
+  %sum: f32[8@dp,4] = Add(%dr1, %ds0)
+  %db0.partial: f32[4] partial(dp) = ReduceSum(%sum) {axes=[0]}
+  %dw0.partial: f32[4,4] partial(dp) = MatMul(%x, %sum) {transpose_x=1}
+  %dw1: f32[4,4] = AllReduce(%dw1.partial) {axes="dp"}
+  %db0: f32[4] = AllReduce(%db0.partial) {axes="dp"}
+  %dw0: f32[4,4] = AllReduce(%dw0.partial) {axes="dp"}
+  %w1': f32[4,4], %b0': f32[4], %w0': f32[4,4] = Sgd(%w1, %b0, %w0, %dw1, %db0, %dw0) {parameters=3}
+  return %l: loss, %w1': updated(%w1), %b0': updated(%b0), %w0': updated(%w0)
+}
+)";
+
+// Stages of the forward products of layers that are all alike, in their order.
+std::string StagesOfLayers(int64_t layers, int64_t stages) {
+  const ir::Function mlp = ir::Mlp({.layers = layers, .dim = 4, .batch = 4}).value();
+  const absl::StatusOr<StagePlan> plan = PlanStages(mlp, {.stages = stages});
+  if (!plan.ok()) return std::string(plan.status().message());
+  std::string text;
+  for (const ir::OpId op : mlp.order()) {
+    const bool layer =
+        mlp.kind(op) == ir::OpKind::kMatMul && plan->phase[op] == StepPhase::kForward;
+    if (layer) absl::StrAppend(&text, plan->stage[op]);
+  }
+  return text;
+}
+
+TEST(PlanStages, OfLayersThatAreAlikeAreOfNearlyOneLength) {
+  EXPECT_EQ(StagesOfLayers(6, 3), "001122");
+  EXPECT_EQ(StagesOfLayers(7, 3), "0001122");
+  EXPECT_EQ(StagesOfLayers(8, 3), "00011122");
+  EXPECT_EQ(StagesOfLayers(10, 4), "0001122233");
+  EXPECT_EQ(StagesOfLayers(3, 3), "012");
+  EXPECT_EQ(StagesOfLayers(3, 4), "3 layers are too few for 4 stages");
+}
+
+// The loss and its gradient are forward: they need nothing that backward makes. A weight that is
+// transposed goes with its product; the gradient of a bias to the bias; an optimizer is split
+// later.
+TEST(PlanStages, OfAStepInTwoStages) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 2), R"(w1t forward1
+y0 forward0
+s0 forward0
+y1 forward1
+r1 forward1
+l forward1
+dr1 forward1
+ds0 backward1
+dw1.partial backward1
+sum backward1
+db0.partial backward0
+dw0.partial backward0
+dw1 update1
+db0 update0
+dw0 update0
+w1' update0)");
+}
+
+TEST(PlanStages, SaysWhatDoesNotDivide) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 3), "2 layers are too few for 3 stages");
+}
+
+TEST(PlanStages, HousesParameters) {
+  const ir::Function function = ir::ParseFunction(kStep).value();
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
+  std::string homes;
+  for (const ir::Input& input : function.inputs()) {
+    if (input.role != ir::InputRole::kParameter) continue;
+    absl::StrAppend(&homes, function.value_name(input.value), " ", plan.home[input.value], " ");
+  }
+  EXPECT_EQ(homes, "w0 0 b0 0 w1 1 ");
+}
+
+// A weight of both layers: each stage makes a part of its gradient, and both put them together.
+constexpr char kTied[] = R"(func @tied mesh(dp=2) (
+  %x: f32[8@dp,4] data,
+  %z: f32[8@dp,4] data,
+  %w: f32[4,4] parameter
+) {
+  %y0: f32[8@dp,4] = MatMul(%x, %w)
+  %y1: f32[8@dp,4] = MatMul(%y0, %w)
+  %l: f32[8@dp,4] = Loss(%y1, %z) {batch=8}
+  %dy1: f32[8@dp,4] = LossGrad(%y1, %z) {batch=8}
+  %dy0: f32[8@dp,4], %dw.1: f32[4,4] partial(dp) = MatMulGrad(%y0, %w, %dy1)
+  %dw.0: f32[4,4] partial(dp) = MatMul(%x, %dy0) {transpose_x=1}
+  %dw.sum: f32[4,4] partial(dp) = Add(%dw.1, %dw.0)
+  %dw: f32[4,4] = AllReduce(%dw.sum) {axes="dp"}
+  %w': f32[4,4] = Sgd(%w, %dw) {parameters=1}
+  return %l: loss, %w': updated(%w)
+}
+)";
+
+TEST(PlanStages, GivesEachStageThatReadsAWeightACopy) {
+  const ir::Function function = ir::ParseFunction(kTied).value();
+  EXPECT_EQ(PlanText(function, 2),
+            "y0 forward0\ny1 forward1\nl forward1\ndy1 forward1\ndy0 backward1\n"
+            "dw.0 backward0\ndw.sum update1\ndw update1\nw' update0");
+  const StagePlan plan = PlanStages(function, {.stages = 2}).value();
+  const ir::ValueId weight = function.inputs()[2].value;
+  EXPECT_THAT(plan.copies.at(weight), testing::ElementsAre(0, 1));
+  EXPECT_TRUE(plan.Holds(0, weight) && plan.Holds(1, weight));
+  ASSERT_EQ(plan.runs_on.size(), 2);
+  for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(0, 1));
+}
+
+TEST(PlanStages, PutsAGradientOfThreeStagesTogetherOnTheLast) {
+  std::string text = kTied;
+  const auto insert = [&](const char* before, const char* line) {
+    text.insert(text.find(before), line);
+  };
+  insert("  %l:", "  %y2: f32[8@dp,4] = MatMul(%y1, %w)\n");
+  absl::StrReplaceAll({{"Loss(%y1", "Loss(%y2"},
+                       {"LossGrad(%y1", "LossGrad(%y2"},
+                       {"%dy1: f32[8@dp,4] =", "%dy2: f32[8@dp,4] ="},
+                       {"Add(%dw.1, %dw.0)", "Add(%dw.12, %dw.0)"}},
+                      &text);
+  insert("  %dy0:",
+         "  %dy1: f32[8@dp,4], %dw.2: f32[4,4] partial(dp) = MatMulGrad(%y1, %w, %dy2)\n");
+  insert("  %dw.sum:", "  %dw.12: f32[4,4] partial(dp) = Add(%dw.2, %dw.1)\n");
+  const ir::Function function = ir::ParseFunction(text).value();
+  const StagePlan plan = PlanStages(function, {.stages = 3}).value();
+  ASSERT_EQ(plan.runs_on.size(), 3);
+  for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(2));
+}
+
+// An all-reduce is an update where only the optimizer or the caller wants its result, backward
+// where a gradient goes on, forward where an activation does.
+TEST(FindPhases, OfCollectives) {
+  const ir::Function function = ir::ParseFunction(R"(func @f mesh(hp=2) (
+  %x: f32[8,4@hp] data,
+  %z: f32[8,4] data,
+  %w: f32[4@hp,4] parameter
+) {
+  %y.partial: f32[8,4] partial(hp) = MatMul(%x, %w)
+  %y: f32[8,4] = AllReduce(%y.partial) {axes="hp"}
+  %l: f32[8,4] = Loss(%y, %z) {batch=8}
+  %dy: f32[8,4] = LossGrad(%y, %z) {batch=8}
+  %x.whole: f32[8,4] = AllGather(%x) {axes="hp", dim=1}
+  %w.whole: f32[4,4] = AllGather(%w) {axes="hp", dim=0}
+  %dx: f32[8,4], %dw: f32[4,4] = MatMulGrad(%x.whole, %w.whole, %dy)
+  %dw.part: f32[4@hp,4] = AllSlice(%dw) {axes="hp", dim=0}
+  %dw.whole: f32[4,4] = AllGather(%dw.part) {axes="hp", dim=0}
+  return %l: loss, %dx: result, %dw.whole: gradient(%w)
+}
+)")
+                                    .value();
+  const auto phases = FindPhases(function);
+  std::string text;
+  for (const ir::OpId op : function.order()) {
+    absl::StrAppend(&text, function.value_name(function.result(op)), " ",
+                    kPhases[static_cast<size_t>(phases[op])], "\n");
+  }
+  EXPECT_EQ(text, R"(y.partial forward
+y forward
+l forward
+dy forward
+x.whole backward
+w.whole backward
+dx backward
+dw.part backward
+dw.whole update
+)");
+}
+
+}  // namespace
+}  // namespace stage_plan_test_cc
+}  // namespace orrery::transforms

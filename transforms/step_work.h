@@ -1,0 +1,65 @@
+#ifndef ORRERY_TRANSFORMS_STEP_WORK_H_
+#define ORRERY_TRANSFORMS_STEP_WORK_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "ir/function.h"
+#include "transforms/plan/parallel_plan.h"
+#include "transforms/plan/plan_context.h"
+#include "transforms/sharding/split_axis.h"
+#include "transforms/stages/pipeline.h"
+
+// How a training step becomes a pipelined one: a list of stages of work, each of which says whether
+// it has something to do, what is not feasible, and does it.
+
+namespace orrery::transforms {
+
+/// A training step on its way from one device to all. Copies are made only where there is something
+/// to change: most of the time of small searches is here.
+struct StepWork {
+  const ir::Function& whole;  // of the global batch, on one device
+  const ParallelPlan& plan;
+  const PlanContext& context;
+  ir::Mesh mesh;
+
+  std::optional<ir::Function> one = {};     // of one microbatch or slice, unless that is the whole
+  std::optional<ir::Function> spread = {};  // of all ranks, unless that is the one
+  /// Whether each output has the batch (or the positions of a slice) as a dimension that
+  /// microbatches divide.
+  std::vector<bool> batched = {};
+  std::optional<SplitAxisPrices> prices = {};  // of the mesh with ZeRO's groups
+  std::optional<PipelinedStep> step = {};      // once it is cut into stages
+
+  bool sliced() const { return !context.slices.empty(); }
+  const ir::Function& part() const { return one.has_value() ? *one : whole; }
+  const ir::Function& last() const { return spread.has_value() ? *spread : part(); }
+  /// The functions as they are now: what `opt --print-after-all` prints.
+  std::vector<ir::Function> Functions() const;
+};
+
+/// One stage of that work.
+struct StepStage {
+  absl::string_view name;     // "spread"
+  absl::string_view summary;  // one line
+  /// Whether it changes anything; null: always.
+  bool (*applies)(const StepWork& work) = nullptr;
+  /// What makes it impossible, as far as plan and whole step tell: all checks run before any work,
+  /// also of stages that do not apply. Null: nothing.
+  absl::Status (*check)(const StepWork& work) = nullptr;
+  /// Infeasible for what is found only on the way.
+  absl::Status (*run)(StepWork& work) = nullptr;
+};
+
+/// All stages of work, in their order.
+std::span<const StepStage> AllStepStages();
+
+/// The slice that everything is decided on (PlanContext::decided_on).
+SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_STEP_WORK_H_

@@ -1,0 +1,181 @@
+#include "transforms/step_work.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "ir/models/mlp.h"
+#include "support/status.h"
+#include "transforms/parallel.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/slices/slices.h"
+
+namespace orrery::transforms {
+namespace step_work_test_cc {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+ir::Function MlpStep(ir::DType dtype = ir::DType::kF32) {
+  ir::Function step = ir::Mlp({.layers = 4, .dim = 32, .batch = 12, .dtype = dtype}).value();
+  EXPECT_TRUE(AppendOptimizer(step, "sgd").ok());
+  return step;
+}
+
+// The stages of work that an observer sees, and what comes of them: "" or why not.
+struct Seen {
+  std::vector<std::string> names;
+  std::string error;
+};
+
+Seen Watch(const ir::Function& step, const ParallelPlan& plan, const PlanContext& context = {}) {
+  Seen seen;
+  const auto spread = ParallelTransform3d(step, ByFlops(plan), context,
+                                          [&](const StepStage& stage, const StepWork& /*work*/) {
+                                            seen.names.emplace_back(stage.name);
+                                          });
+  const auto infeasible = AsInfeasible(spread.status());
+  seen.error = infeasible.has_value() ? infeasible->detail : std::string(spread.status().message());
+  return seen;
+}
+
+TEST(StepStages, AreTheseInThisOrder) {
+  std::vector<std::string> names;
+  for (const StepStage& stage : AllStepStages()) {
+    names.emplace_back(stage.name);
+    EXPECT_FALSE(stage.summary.empty()) << stage.name;
+    EXPECT_FALSE(absl::EndsWith(stage.summary, ".")) << stage.name;
+    EXPECT_NE(stage.run, nullptr) << stage.name;
+  }
+  EXPECT_THAT(names,
+              ElementsAre("slice", "microbatch", "spread", "fp8", "zero-groups", "cut", "recompute",
+                          "offload-activations", "zero", "offload-optimizer", "unfold-slices"));
+}
+
+TEST(StepStages, AreSeenWhereTheyApply) {
+  const ir::Function step = MlpStep();
+  EXPECT_THAT(Watch(step, {}).names,
+              ElementsAre("microbatch", "cut", "recompute", "offload-activations", "zero",
+                          "offload-optimizer"));
+  EXPECT_THAT(Watch(step, {.pp = 2, .microbatches = 2}).names,
+              ElementsAre("microbatch", "cut", "recompute", "offload-activations", "zero",
+                          "offload-optimizer"));
+  EXPECT_THAT(Watch(step, {.dp = 2}).names,
+              ElementsAre("microbatch", "spread", "cut", "recompute", "offload-activations", "zero",
+                          "offload-optimizer"));
+  // All of dp is no group.
+  EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 4}).names,
+              testing::Not(testing::Contains("zero-groups")));
+  EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 2}).names,
+              ElementsAre("microbatch", "spread", "zero-groups", "cut", "recompute",
+                          "offload-activations", "zero", "offload-optimizer"));
+  EXPECT_THAT(Watch(MlpStep(ir::DType::kBF16), {}, {.fp8_mixed = true}).names,
+              ElementsAre("microbatch", "fp8", "cut", "recompute", "offload-activations", "zero",
+                          "offload-optimizer"));
+}
+
+TEST(StepStages, OfSlicesAreOthers) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=2,hidden=8,heads=2,seq=8,vocab=8,tied_embeddings=0", 2);
+  const PlanContext context = {.slices = EqualSlices(step, 4).value()};
+  const Seen seen = Watch(step, {.pp = 2, .microbatches = 4}, context);
+  EXPECT_EQ(seen.error, "");
+  EXPECT_THAT(seen.names, ElementsAre("slice", "cut", "recompute", "offload-activations", "zero",
+                                      "offload-optimizer", "unfold-slices"));
+}
+
+// A pin alone is a reason to spread: it says whether it can be kept.
+TEST(StepStages, SpreadWhatIsPinned) {
+  const ir::Function step = MlpStep();
+  const ParallelPlan plan = {.pins = {{"w0", ShardingPin::kWhole}}};
+  const PlainPrices prices(MakeMesh(plan).value(), {});
+  const Seen seen = Watch(step, plan, {.prices = &prices});
+  EXPECT_TRUE(absl::StrContains(seen.error, "values are pinned to hp")) << seen.error;
+  EXPECT_THAT(seen.names, ElementsAre("microbatch"));
+}
+
+// What a stage finds only on its way comes after the checks of all of them, also of those that have
+// nothing to do.
+TEST(StepStages, AreCheckedBeforeAnyRuns) {
+  const ir::Function step = MlpStep();
+  // 12 samples are no 5 microbatches: found by the first stage of work.
+  const Seen alone = Watch(step, {.dp = 6, .microbatches = 5});
+  EXPECT_EQ(alone.error, "a batch of 12 does not divide into 5 microbatches");
+  EXPECT_THAT(alone.names, IsEmpty());
+  const Seen groups = Watch(step, {.dp = 6, .microbatches = 5, .zero = 1, .zero_group = 4});
+  EXPECT_EQ(groups.error, "dp=6 does not divide into groups of 4 ranks that share parameters");
+  EXPECT_THAT(groups.names, IsEmpty());
+  const Seen pattern = Watch(step, {.cp = 2, .microbatches = 5});
+  EXPECT_TRUE(absl::StrContains(pattern.error, "by Megatron's pattern")) << pattern.error;
+  EXPECT_THAT(pattern.names, IsEmpty());
+  const Seen host = Watch(step, {.microbatches = 5, .offload = {.optimizer = true}},
+                          {.updates_each_microbatch = true});
+  EXPECT_TRUE(absl::StrContains(host.error, "the optimizer on the host")) << host.error;
+  EXPECT_THAT(host.names, IsEmpty());
+}
+
+// Of several checks that fail, the first in the list is told.
+TEST(StepStages, AreCheckedInTheirOrder) {
+  const ir::Function step = MlpStep();
+  const Seen seen =
+      Watch(step, {.zero = 1, .offload = {.optimizer = true}}, {.updates_each_microbatch = true});
+  EXPECT_TRUE(absl::StrContains(seen.error, "ZeRO's stage 1")) << seen.error;
+}
+
+// What an observer is shown: one function until the step is cut, those of its stages afterwards.
+TEST(StepWork, ShowsTheFunctionsAsTheyAre) {
+  const ir::Function step = MlpStep();
+  std::vector<std::string> shown;
+  const auto spread = ParallelTransform3d(
+      step, ByFlops({.dp = 2, .pp = 2, .microbatches = 3}), {},
+      [&](const StepStage& stage, const StepWork& work) {
+        const std::vector<ir::Function> functions = work.Functions();
+        EXPECT_EQ(work.step.has_value(), functions.size() > 1) << stage.name;
+        EXPECT_EQ(&work.whole, &step);
+        if (stage.name == "microbatch") {
+          EXPECT_EQ(functions[0].type(functions[0].inputs()[0].value).dims[0], 4);
+          EXPECT_TRUE(functions[0].mesh().empty());
+        }
+        if (stage.name == "spread") {
+          EXPECT_EQ(functions[0].mesh(), work.mesh);
+        }
+        if (stage.name == "cut") {
+          EXPECT_EQ(work.step->stages.size(), 2u);
+        }
+      });
+  ASSERT_TRUE(spread.ok()) << spread.status();
+}
+
+// Without microbatches and ranks to spread over, nothing is copied.
+TEST(StepWork, IsTheStepItselfWhereNothingChanges) {
+  const ir::Function step = MlpStep();
+  const auto spread =
+      ParallelTransform3d(step, {}, {}, [&](const StepStage& stage, const StepWork& work) {
+        if (stage.name != "microbatch") return;
+        EXPECT_EQ(&work.part(), &step);
+        EXPECT_EQ(&work.last(), &step);
+      });
+  EXPECT_TRUE(spread.ok()) << spread.status();
+}
+
+TEST(DecidedOn, IsASliceInTheMiddleUnlessSaid) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=1,hidden=8,heads=2,seq=8,vocab=8,tied_embeddings=0", 2);
+  const auto decided = [&](const PlanContext& context) { return DecidedOn(step, context); };
+  const SliceRange middle = decided({.slices = {{0, 5}, {5, 2}, {7, 1}, {8, 0}}});
+  EXPECT_EQ(middle.begin, 4);
+  EXPECT_EQ(middle.rows, 2);
+  const SliceRange said = decided({.slices = {{0, 8}}, .decided_on = {.begin = 3, .rows = 1}});
+  EXPECT_EQ(said.begin, 3);
+  EXPECT_EQ(said.rows, 1);
+}
+
+}  // namespace
+}  // namespace step_work_test_cc
+}  // namespace orrery::transforms

@@ -1,0 +1,37 @@
+#ifndef ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_
+#define ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/function.h"
+
+// Mixed precision with 8-bit products, as Transformer Engine and Megatron have it (Micikevicius et
+// al., "FP8 Formats for Deep Learning", 2022): docs/mixed_precision.md.
+
+namespace orrery::transforms {
+
+/// Has the products of linear layers, forward and backward (FindFp8Products), read 8-bit copies of
+/// their operands and write the type that they wrote before. Each value is copied once, by a Cast
+/// where it is first used so, or before it is gathered or moved if nobody else wants the result;
+/// forward leaves backward that copy. The copy of a weight is a parameter of its own, "w.f8", which
+/// the update makes from the updated weight, once a step; a weight without an optimizer, or of
+/// several products, is copied in each microbatch. What one type stands for: E4M3, and E5M2 of
+/// gradients; their scales are left out.
+///
+/// Of a training step of 16 bits, or a forward pass; spread over a mesh or not. False when there is
+/// no such product.
+absl::StatusOr<bool> Fp8Mixed(ir::Function& function);
+
+/// A parameter, and its 8-bit copy that the update makes anew: values of one function.
+struct WeightCopy {
+  ir::ValueId parameter, copy;
+  ir::OpId cast;
+};
+
+/// Those of a step, or of its update.
+std::vector<WeightCopy> FindWeightCopies(const ir::Function& function);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_TRAINING_FP8_MIXED_H_

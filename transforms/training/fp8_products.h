@@ -1,0 +1,44 @@
+#ifndef ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_
+#define ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/function.h"
+
+namespace orrery::transforms {
+
+/// Which products of a function read 8-bit copies of their operands, and of what.
+struct Fp8Products {
+  /// Of each op, so many of its first operands: 0 of all others. A bias, which comes after them,
+  /// stays in 16 bits.
+  IdTable<ir::OpId, int32_t> operands;
+  /// Values that nothing else reads, and what is only moved on its way to such products: they need
+  /// not be there in 16 bits.
+  IdTable<ir::ValueId, char> only_in_8_bits;
+  /// Weights of which a copy serves the whole step: optimizers alone read them in 16 bits.
+  absl::flat_hash_set<ir::ValueId> weights;
+};
+
+/// Finds them: products of linear layers with parameters of 16 bits, whose rows, columns and inner
+/// dimension are multiples of kFp8Multiple on each rank, and the products of their backward,
+/// however these are split. Not products of two activations, as attention's, nor what goes on into
+/// a softmax or the choice of a class: logits of the vocabulary, and the router's.
+Fp8Products FindFp8Products(const ir::Function& function);
+
+/// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
+inline constexpr int64_t kFp8Multiple = 16;
+
+/// Whether the op makes an 8-bit copy of something wider.
+bool MakesCopy(const ir::Function& function, ir::OpId op);
+
+/// Whether the op moves or renames elements, so that an 8-bit copy made before it is the copy made
+/// after, and does so with copies where those alone are wanted: views, and gathers, as Transformer
+/// Engine has them. What else ranks exchange, tokens for experts or heads for attention, goes in 16
+/// bits.
+bool MovesCopies(const ir::Function& function, ir::OpId op);
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_TRAINING_FP8_PRODUCTS_H_

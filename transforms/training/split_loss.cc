@@ -1,0 +1,68 @@
+#include "transforms/training/split_loss.h"
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "transforms/pass/rewriter.h"
+
+namespace orrery::transforms {
+namespace split_loss_cc {
+namespace {
+
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+class LossSplitter {
+ public:
+  explicit LossSplitter(int64_t parts) : parts_(parts) {}
+
+  void Visit(Rewriter& r, OpId op) {
+    const bool loss = r.kind(op) == OpKind::kCrossEntropy;
+    if (!loss && r.kind(op) != OpKind::kCrossEntropyGrad) return;
+    const ValueId logits = r.operand(op, 0), labels = r.operand(op, 1);
+    const int64_t classes = r.dims(logits).back();
+    if (classes < parts_ || classes % parts_ != 0) return;
+    const ValueId parts = PartsOf(r, op);
+    if (!parts.valid()) return;
+    ir::AttributeSet attributes = r.attributes(op);
+    if (!loss) {
+      Replace(r, op, r.Op(OpKind::kCrossEntropyPartsGrad, {logits, labels, parts}, attributes));
+      return;
+    }
+    const ir::DType dtype = r.type(r.result(op)).dtype;
+    if (dtype != r.type(parts).dtype) attributes.Set("to", std::string(ToString(dtype)));
+    Replace(r, op, r.Op(OpKind::kCrossEntropyOfParts, {parts, labels}, attributes));
+  }
+
+ private:
+  // Loss and gradient find the same parts, whoever comes first.
+  ValueId PartsOf(Rewriter& r, OpId op) {
+    ir::AttributeSet attributes = {{"parts", parts_}};
+    if (const ir::Attribute* ignored = r.attributes(op).Find("ignore_index"); ignored != nullptr) {
+      attributes.Set("ignore_index", *ignored);
+    }
+    const ValueId logits = r.operand(op, 0), labels = r.operand(op, 1);
+    ValueId& parts = made_[{logits, labels, ir::ToString(attributes)}];
+    if (!parts.valid()) parts = r.Op(OpKind::kCrossEntropyParts, {logits, labels}, attributes);
+    return parts;
+  }
+
+  static void Replace(Rewriter& r, OpId op, ValueId value) {
+    if (value.valid()) r.Replace(r.result(op), value);
+  }
+
+  const int64_t parts_;
+  std::map<std::tuple<ValueId, ValueId, std::string>, ValueId> made_;
+};
+
+}  // namespace
+}  // namespace split_loss_cc
+
+absl::StatusOr<bool> SplitLosses(ir::Function& function, int64_t parts) {
+  split_loss_cc::LossSplitter splitter(parts);
+  return Rewrite(function, [&](Rewriter& r, ir::OpId op) { splitter.Visit(r, op); });
+}
+
+}  // namespace orrery::transforms

@@ -1,0 +1,58 @@
+#include "transforms/training/training_step.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "support/status.h"
+#include "transforms/simplify/simplify.h"
+
+namespace orrery::transforms {
+namespace training_step_cc {
+namespace {
+
+// Whether the function holds a backward pass, or at least the beginning of one.
+bool HasBackward(const ir::Function& function) {
+  return std::any_of(function.order().begin(), function.order().end(),
+                     [&](ir::OpId op) { return function.info(op).seeds_backward; });
+}
+
+bool HasLoss(const ir::Function& function) {
+  return std::any_of(function.outputs().begin(), function.outputs().end(),
+                     [](const auto& output) { return output.role == ir::OutputRole::kLoss; });
+}
+
+// Bytes are counted in 64 bits, and memory, traffic and flops are sums over the values: all of
+// them together are held to a part of what fits.
+absl::Status CheckSize(const ir::Function& function) {
+  constexpr double kMostBytes = static_cast<double>(int64_t{1} << 56);
+  double bytes = 0;
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    const ir::TensorType& type = function.type(ir::ValueId(v));
+    double size = static_cast<double>(ir::SizeOf(type.dtype));
+    for (const int64_t dim : type.dims) size *= static_cast<double>(dim);
+    bytes += size;
+  }
+  if (bytes <= kMostBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: its values have %.3g bytes together; wanted at most %.3g; try a smaller "
+                      "model or batch",
+                      function.name(), bytes, kMostBytes));
+}
+
+}  // namespace
+}  // namespace training_step_cc
+
+absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options) {
+  const bool simplify = options.simplify && !training_step_cc::HasBackward(function);
+  ORRERY_RETURN_IF_ERROR(training_step_cc::CheckSize(function));
+  ORRERY_RETURN_IF_ERROR(AttachLoss(function, options.loss).status());
+  if (simplify) {
+    ORRERY_RETURN_IF_ERROR(Simplify(function).status());
+    FreezeTables(function);
+  }
+  if (options.loss.kind == "none" && !training_step_cc::HasLoss(function)) return absl::OkStatus();
+  ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
+  return AppendOptimizer(function, options.optimizer).status();
+}
+
+}  // namespace orrery::transforms
