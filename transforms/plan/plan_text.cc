@@ -149,9 +149,8 @@ absl::StatusOr<ParallelPlan> PlanOfColumns(const std::map<std::string, std::stri
     return std::ranges::any_of(
         AllAxes(), [&](const AxisInfo* axis) { return axis->Column() == column.first; });
   });
-  return absl::InvalidArgumentError(absl::StrCat("column '", unknown->first,
-                                                 "': no axis of a plan has it; got '",
-                                                 unknown->second, "'"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "column '", unknown->first, "': no axis of a plan has it; got '", unknown->second, "'"));
 }
 
 bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan& plan) {
