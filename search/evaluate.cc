@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "search/attempts.h"
 #include "search/memory_fit.h"
 #include "search/model_flops.h"
 #include "search/plan_player.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 namespace evaluate_cc {
@@ -60,6 +63,11 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const Run& run) {
 }  // namespace evaluate_cc
 
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan) {
+  if (const std::string key = StepKey(plan), made = StepKey(setting.made_for); key != made) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(plan, setting.base), ": the setting's step is of ", made,
+        "; wanted a setting of the plan's own values, as search::Settings makes them"));
+  }
   const auto start = std::chrono::steady_clock::now();
   PlanPlayer player(setting, plan);
   ORRERY_RETURN_IF_ERROR(player.Prepare());

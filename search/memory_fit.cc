@@ -179,13 +179,14 @@ std::string MisfitAndRemedies(const Setting& setting, const ParallelPlan& plan, 
   return absl::StrCat(MisfitText(run), ";\n", RemediesText(FindRemedies(setting, plan, run)), "\n");
 }
 
-std::string ClosestMisfit(const Setting& setting, const std::vector<Result>& results) {
+std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results) {
   const Result* closest = nullptr;
   for (const Result& result : results) {
     if (!result.ran || result.fits) continue;
     if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
   }
   if (closest == nullptr) return "";
+  const Setting& setting = setting_of(closest->plan);
   const absl::StatusOr<Run> run = Play(setting, closest->plan);
   if (!run.ok()) return "";
   return absl::StrCat("closest: ", ToString(closest->plan, setting.base), "\n",

@@ -51,7 +51,7 @@ std::string MisfitAndRemedies(const Setting& setting, const ParallelPlan& plan, 
 
 /// The same of the result that comes closest to fitting, its flags first; empty where all that ran
 /// fit, or none did run.
-std::string ClosestMisfit(const Setting& setting, const std::vector<Result>& results);
+std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results);
 
 }  // namespace orrery::search
 

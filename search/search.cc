@@ -30,7 +30,7 @@ absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const ParallelPlan
 }  // namespace
 }  // namespace search_cc
 
-absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
+absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
                                               const std::function<void(size_t)>& progress) {
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
   size_t done = 0;
   const auto work = [&] {
     for (size_t i = next++; i < plans.size(); i = next++) {
-      absl::StatusOr<Result> result = search_cc::EvaluateSafely(setting, plans[i]);
+      absl::StatusOr<Result> result = search_cc::EvaluateSafely(setting_of(plans[i]), plans[i]);
       if (result.ok()) {
         results[i] = *std::move(result);
       } else {
@@ -62,6 +62,14 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
     if (!error.ok()) return error;
   }
   return results;
+}
+
+absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
+                                              const std::vector<ParallelPlan>& plans,
+                                              int32_t threads,
+                                              const std::function<void(size_t)>& progress) {
+  return RunSearch([&](const ParallelPlan&) -> const Setting& { return setting; }, plans, threads,
+                   progress);
 }
 
 std::vector<const Result*> Ranked(const std::vector<Result>& results) {

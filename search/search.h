@@ -14,6 +14,12 @@ namespace orrery::search {
 /// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the
 /// candidates and do not depend on the number of threads. `progress`, where given, is called with
 /// the number done so far, from one thread at a time.
+absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
+                                              const std::vector<ParallelPlan>& plans,
+                                              int32_t threads,
+                                              const std::function<void(size_t)>& progress = {});
+
+/// The same where all are of one setting.
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,

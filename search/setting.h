@@ -2,6 +2,7 @@
 #define ORRERY_SEARCH_SETTING_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,10 +34,16 @@ struct Setting {
   /// Orders that somebody has written down (ParallelPlan::schedule_file); the schedule of plans is
   /// not asked then.
   std::optional<transforms::ParsedOrders> orders;
-  ParallelPlan base;       // what a preset chooses: texts of plans name what differs from it
+  ParallelPlan base;  // what a preset chooses: texts of plans name what differs from it
+  /// The plans that `step` is of are those that have the axes which remake the step in common with
+  /// this one (AxisInfo::remakes_step).
+  ParallelPlan made_for = {};
   bool fp8_mixed = false;  // as in transforms::PlanContext; mfu is of fp8's peak
   Flops model_flops;       // of the unspread step: CountModelFlops
 };
+
+/// Which setting a plan of a search is of (search/settings.h).
+using SettingOf = std::function<const Setting&(const ParallelPlan& plan)>;
 
 /// The schedule of the plan, or the orders that the setting has; an error when the orders are of
 /// another pipeline. Good as long as the setting.

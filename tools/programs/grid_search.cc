@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
+#include "search/settings.h"
 #include "search/space.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -52,10 +53,11 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-absl::Status WriteBestTrace(const search::Setting& setting,
+absl::Status WriteBestTrace(const search::Settings& settings,
                             const std::vector<search::Result>& results, const std::string& path) {
   const std::vector<const search::Result*> ranked = search::Ranked(results);
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, ranked.front()->plan));
+  const search::ParallelPlan& best = ranked.front()->plan;
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(settings.Of(best), best));
   return WriteTrace(run, path);
 }
 
@@ -65,7 +67,11 @@ absl::Status Search(const Flags& flags) {
   }
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, {}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
+                          search::Settings::Make(space, [&](const search::ParallelPlan&) {
+                            return MakeSetting(flags.model);
+                          }));
+  const search::Setting& setting = settings.front();
   const search::SpaceSize size = {.devices = setting.cluster.size(),
                                   .batch_size = setting.batch_size,
                                   .sequence = transforms::SequenceLength(setting.step)};
@@ -76,7 +82,7 @@ absl::Status Search(const Flags& flags) {
   Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(
       const std::vector<search::Result> results,
-      search::RunSearch(setting, plans, flags.threads > 0 ? flags.threads : cores,
+      search::RunSearch(settings.AsFunction(), plans, flags.threads > 0 ? flags.threads : cores,
                         [&](size_t done) { progress(done); }));
   std::cout << search::ResultsTable(setting, results, flags.top);
   if (!flags.csv.empty()) {
@@ -87,10 +93,10 @@ absl::Status Search(const Flags& flags) {
   }
   const std::vector<const search::Result*> ranked = search::Ranked(results);
   if (ranked.empty()) {
-    std::cout << "\n" << search::ClosestMisfit(setting, results);
+    std::cout << "\n" << search::ClosestMisfit(settings.AsFunction(), results);
     return absl::FailedPreconditionError("no candidate is feasible");
   }
-  if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(setting, results, flags.trace));
+  if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(settings, results, flags.trace));
   std::cout << "\nbest: " << transforms::ToString(ranked.front()->plan, setting.base) << "\n";
   return absl::OkStatus();
 }

@@ -122,6 +122,10 @@ struct AxisInfo {
   /// What stands there; null: what `print` makes of it.
   AxisCell (*cell)(const ParallelPlan& plan) = nullptr;
 
+  /// Whether plans of other values are of another training step, before it is spread: a search
+  /// over them makes a step for each.
+  bool remakes_step = false;
+
   /// Adds neighbours that take less memory; null: there are none.
   void (*suggest)(const AxisInfo& axis, const SuggestionQuestion& question,
                   const ParallelPlan& plan, std::vector<Suggestion>& suggestions) = nullptr;

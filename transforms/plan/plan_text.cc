@@ -153,6 +153,14 @@ absl::StatusOr<ParallelPlan> PlanOfColumns(const std::map<std::string, std::stri
       "column '", unknown->first, "': no axis of a plan has it; got '", unknown->second, "'"));
 }
 
+std::string StepKey(const ParallelPlan& plan) {
+  std::string key;
+  for (const AxisInfo* axis : AllAxes()) {
+    if (axis->remakes_step) absl::StrAppend(&key, key.empty() ? "" : " ", AxisText(*axis, plan));
+  }
+  return key;
+}
+
 bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan& plan) {
   const std::string text = axis.print(preset);
   return text != axis.print(ParallelPlan()) && text == axis.print(plan);

@@ -55,6 +55,9 @@ bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan&
 /// from `base` means nothing beside the others.
 absl::Status CheckPlan(const ParallelPlan& plan, const ParallelPlan& base = {});
 
+/// The values of the axes that remake the step, as flags: plans of one training step have the same.
+std::string StepKey(const ParallelPlan& plan);
+
 /// The text, in quotes where a shell would read it otherwise.
 std::string ShellQuoted(absl::string_view text);
 
