@@ -95,10 +95,10 @@ constexpr char kHeader[] =
     "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,slices,"
     "schedule_file,zero_group,prefetch,offload,offload_prefetch,sharding,sequence_parallel,context_"
     "attention,"
-    "shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,algorithm";
+    "shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,algorithm,dtype";
 
 // What stands behind the figures, of the default.
-constexpr char kBehind[] = "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto";
+constexpr char kBehind[] = "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
 
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Setting setting = MlpSetting();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -39,19 +38,6 @@ std::string OneLine(absl::string_view message) {
     }
   }
   return line;
-}
-
-absl::StatusOr<std::optional<ir::DType>> ParseDTypeFlag(const std::string& text) {
-  static const auto& kNames = *new std::map<std::string, ir::DType>{{"fp32", ir::DType::kF32},
-                                                                    {"fp16", ir::DType::kF16},
-                                                                    {"bf16", ir::DType::kBF16},
-                                                                    {"fp8-mixed", ir::DType::kBF16},
-                                                                    {"fp8", ir::DType::kF8}};
-  if (text.empty()) return std::optional<ir::DType>();
-  const auto found = kNames.find(text);
-  if (found != kNames.end()) return std::optional<ir::DType>(found->second);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--dtype '", text, "': wanted fp32, fp16, bf16, fp8-mixed or fp8"));
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> ParseSymbols(const std::vector<std::string>& list) {
@@ -111,11 +97,8 @@ void PrintClusters() {
 }  // namespace flags_cc
 
 void AddStepFlags(po::options_description& options, ModelFlags& flags) {
-  options.add_options()(
-      "dtype", po::value(&flags.dtype),
-      "fp32, fp16, bf16 or fp8: of parameters and activations; fp8-mixed: bf16, and products of "
-      "linear layers read 8-bit copies [as the model says]")(
-      "optimizer", po::value(&flags.optimizer), "none, sgd, momentum or adam [adam]")(
+  options.add_options()("optimizer", po::value(&flags.optimizer),
+                        "none, sgd, momentum or adam [adam]")(
       "symbol", po::value(&flags.symbols)->composing(),
       "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
       "loss", po::value(&flags.loss.kind),
@@ -157,11 +140,12 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "makes at most so many tasks: beyond, one at the pace of the slowest");
 }
 
-absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags) {
+absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
+                                       const transforms::ParallelPlan& plan) {
   importer::ModelSpec spec;
   spec.model = flags.model;
   spec.batch_size = flags.batch_size;
-  ORRERY_ASSIGN_OR_RETURN(spec.dtype, flags_cc::ParseDTypeFlag(flags.dtype));
+  spec.dtype = transforms::TensorDType(plan.dtype);
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, flags_cc::ParseSymbols(flags.symbols));
   spec.freeze = flags.freeze;
   return importer::LoadModel(spec);
@@ -175,7 +159,8 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given) {
+absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
+                                            const transforms::ParallelPlan& plan) {
   ModelFlags flags = given;
   search::Setting setting;
   ORRERY_ASSIGN_OR_RETURN(setting.base, ApplyPreset(flags));
@@ -194,9 +179,10 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given) {
       setting.lowering.memory_overhead,
       Annotated(cluster::ParseMemoryOverhead(flags.memory_overhead, setting.cluster.device.name),
                 "--memory-overhead"));
-  ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags));
+  ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
-  setting.fp8_mixed = flags.fp8_mixed();
+  setting.fp8_mixed = plan.dtype == transforms::StepDType::kF8Mixed;
+  setting.made_for = plan;
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
   setting.tokens_a_sample = flags_cc::TokensASample(setting.step);

@@ -29,7 +29,6 @@ inline constexpr int kWrongUsage = 2;
 struct ModelFlags {
   std::string model;
   int64_t batch_size = 0;
-  std::string dtype;
   std::string optimizer;
   std::string cluster;
   std::string cost_model;
@@ -42,8 +41,6 @@ struct ModelFlags {
   std::string freeze;
   transforms::LossChoice loss = {.kind = "", .output = ""};
   bool no_simplify = false;
-
-  bool fp8_mixed() const { return dtype == "fp8-mixed"; }
 };
 
 /// Adds the flags to `options`, bound to `flags`.
@@ -55,12 +52,14 @@ void AddStepFlags(boost::program_options::options_description& options, ModelFla
 /// Makes the training step of a model that LoadModel has loaded.
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function);
 
-/// Loads the model, makes it a training step, and reads the cluster: the setting of a search. What
-/// a preset sets, the flags beside it override (ApplyPreset).
-absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags);
+/// Loads the model, makes it a training step, and reads the cluster: the setting of plans whose step
+/// is that of `plan`. What a preset sets, the flags beside it override (ApplyPreset).
+absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
+                                            const transforms::ParallelPlan& plan = {});
 
-/// The model as `flags` name it, before it becomes a training step.
-absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags);
+/// The model as `flags` name it and with what `plan` says of its step, before it becomes one.
+absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
+                                       const transforms::ParallelPlan& plan = {});
 
 /// What a program is: its command line, and what it does once that is read.
 struct ProgramSpec {

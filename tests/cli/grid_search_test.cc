@@ -20,10 +20,11 @@ constexpr char kHeader[] =
     "exposed_communication_s,bubble_fraction,peak_memory_bytes,fits,reason,cp,ep,slices,"
     "schedule_file,zero_group,prefetch,offload,offload_prefetch,sharding,sequence_parallel,"
     "context_attention,shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,"
-    "algorithm";
+    "algorithm,dtype";
 
 // What stands behind cp and ep, of the default.
-const std::string kBehind = ",equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto";
+const std::string kBehind =
+    ",equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
 
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -60,6 +61,37 @@ TEST(GridSearch, VariesFurtherAxes) {
   EXPECT_THAT(lines[1], testing::EndsWith(",2,1" + kBehind));
   EXPECT_THAT(lines[2], testing::EndsWith(",2,2" + kBehind));
   EXPECT_THAT(finished.out, testing::HasSubstr("  cp 2  ep 2\n"));
+}
+
+// Each type has a training step of its own: figures are those of simulate with that type.
+TEST(GridSearch, VariesTheDType) {
+  Clear();
+  const std::string model = "--model mlp:layers=4,dim=64 --batch-size 16 --cluster dgx-h100:1 ";
+  const std::string plan = "--dp 2 --hp 2 --pp 2 --micro-batches 2 ";
+  const Finished grid =
+      Execute("grid_search " + model + plan + "--dtype fp32,bf16,fp8-mixed --json grid.json");
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  const auto rows = nlohmann::json::parse(Contents("grid.json"));
+  ASSERT_EQ(rows.size(), 3u);
+  for (const auto& row : rows) {
+    const std::string dtype = row["dtype"].get<std::string>();
+    ASSERT_EQ(Execute("simulate " + model + plan + "--json one.json --dtype " + dtype).code, 0);
+    const auto one = nlohmann::json::parse(Contents("one.json"));
+    for (const char* key : {"step_time_s", "mfu", "tokens_per_s", "peak_memory_bytes"}) {
+      EXPECT_EQ(row[key], one[key]) << dtype << " " << key;
+    }
+  }
+  EXPECT_LT(rows[1]["peak_memory_bytes"], rows[0]["peak_memory_bytes"]);
+  EXPECT_NE(rows[2]["mfu"], rows[1]["mfu"]);
+  EXPECT_THAT(grid.out, testing::ContainsRegex("\nbest: --dp 2 .* --dtype "));
+}
+
+// What would fit is asked of the step that came closest, not of the first.
+TEST(GridSearch, SaysWhatWouldFitOfTheClosestDType) {
+  const Finished finished =
+      Execute(kGrid + "--micro-batches 1 --memory-limit 50KiB --dtype fp32,bf16");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.out, testing::ContainsRegex("\nclosest: --dp .* --dtype bf16\n"));
 }
 
 // One candidate of which a pin cannot be kept is one that is infeasible.

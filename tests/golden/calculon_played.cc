@@ -43,7 +43,8 @@ transforms::ParallelPlan PlanOf(const CalculonCase& c, int64_t zero) {
                   .pattern = c.activation_offload ? "." : ""},
       .sharding = transforms::ShardingMethod::kMegatron,
       .sequence_parallel = c.sequence_parallel,
-      .stages_by = transforms::StagesBy::kLayers};
+      .stages_by = transforms::StagesBy::kLayers,
+      .dtype = transforms::StepDType::kF16};
 }
 
 search::Setting SettingOf(const CalculonCase& c, const transforms::ParallelPlan& plan) {
@@ -52,13 +53,12 @@ search::Setting SettingOf(const CalculonCase& c, const transforms::ParallelPlan&
       absl::StrCat("gpt:layers=", c.layers, ",hidden=", c.hidden, ",heads=", c.heads,
                    ",seq=", c.seq, ",vocab=64,position=none,tied_embeddings=0,dropout=0.1");
   flags.batch_size = c.microbatch_size * plan.microbatches * plan.dp;
-  flags.dtype = "fp16";
   flags.cluster = absl::StrCat("dgx-a100:", (plan.ranks() + 7) / 8);
   flags.memory_limit = "none";
-  auto setting = tools::MakeSetting(flags);
+  auto setting = tools::MakeSetting(flags, plan);
   EXPECT_TRUE(setting.ok()) << setting.status();
   setting->lowering.every_link = true;  // kernel by kernel: a run of them tells only its peak
-  if (!c.training) setting->step = tools::LoadModel(flags).value();
+  if (!c.training) setting->step = tools::LoadModel(flags, plan).value();
   return *std::move(setting);
 }
 

@@ -27,12 +27,13 @@ simulator::MemoryUse PeakOf(const StackMemory& memory, const ParallelPlan& plan)
   ModelFlags flags;
   flags.model = "gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256,tied_embeddings=0,bias=0";
   flags.batch_size = kBatch;
-  flags.dtype = "bf16";
   flags.cluster = "uniform:8@200Gbps";
   flags.memory_limit = "none";
-  search::Setting setting = MakeSetting(flags).value();
+  ParallelPlan half = plan;
+  half.dtype = transforms::StepDType::kBF16;
+  search::Setting setting = MakeSetting(flags, half).value();
   setting.lowering.stack_memory = memory;
-  const search::Run run = search::Play(setting, plan).value();
+  const search::Run run = search::Play(setting, half).value();
   simulator::MemoryUse peak;
   for (int32_t r = 0; r < run.program.rank_count(); ++r) {
     const simulator::MemoryUse& use = run.report.ranks[simulator::RankClassId(r)].memory;

@@ -38,17 +38,18 @@ std::string Show(const MeasuredStep& row) {
   const absl::StatusOr<StepSetup> setup = SetupOf(row);
   if (!setup.ok()) return absl::StrCat("skipped: ", setup.status().message());
   const ModelFlags& flags = setup->flags;
-  return absl::StrCat(flags.model, " --batch-size ", flags.batch_size, " --dtype ", flags.dtype,
-                      " --cluster ", flags.cluster, " ", ToString(setup->plan), " --stack ",
-                      setup->stack, " --memory-overhead ", flags.memory_overhead);
+  return absl::StrCat(flags.model, " --batch-size ", flags.batch_size, " --cluster ", flags.cluster,
+                      " ", ToString(setup->plan), " --stack ", setup->stack, " --memory-overhead ",
+                      flags.memory_overhead);
 }
 
 TEST(StepSetup, OfAPipeline) {
   EXPECT_EQ(Show(Row()),
             "gpt:layers=22,hidden=2304,heads=24,seq=1024,vocab=50304,flash=0,dropout=0.1 "
-            "--batch-size 144 --dtype fp16 --cluster dgx-a100:1 "
+            "--batch-size 144 --cluster dgx-a100:1 "
             "--dp 1 --hp 1 --pp 8 --micro-batches 24 --schedule 1f1b "
-            "--layers-per-stage 2,3,3,3,3,3,3,2 --stack megatron --memory-overhead none");
+            "--layers-per-stage 2,3,3,3,3,3,3,2 --dtype fp16 --stack megatron "
+            "--memory-overhead none");
 }
 
 TEST(StepSetup, OfShards) {
@@ -74,9 +75,9 @@ TEST(StepSetup, OfShards) {
   row.measure = MemoryMeasure::kReserved;
   EXPECT_EQ(Show(row),
             "gpt:layers=32,hidden=4096,heads=32,seq=8192,vocab=128256,flash=1,kv_heads=8,ffn=14336,"
-            "mlp=swiglu --batch-size 16 --dtype fp8-mixed --cluster h100-torchtitan:1 "
+            "mlp=swiglu --batch-size 16 --cluster h100-torchtitan:1 "
             "--dp 8 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3 --recompute full "
-            "--stack torchtitan --memory-overhead fragmentation=0.05");
+            "--dtype fp8-mixed --stack torchtitan --memory-overhead fragmentation=0.05");
 }
 
 TEST(StepSetup, SchedulesByTheirNames) {

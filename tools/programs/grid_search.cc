@@ -68,8 +68,8 @@ absl::Status Search(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, {}));
   ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
-                          search::Settings::Make(space, [&](const search::ParallelPlan&) {
-                            return MakeSetting(flags.model);
+                          search::Settings::Make(space, [&](const search::ParallelPlan& plan) {
+                            return MakeSetting(flags.model, plan);
                           }));
   const search::Setting& setting = settings.front();
   const search::SpaceSize size = {.devices = setting.cluster.size(),

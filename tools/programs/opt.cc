@@ -57,7 +57,7 @@ void ListStages() {
 
 absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& plan,
                          const ir::Function& function) {
-  const transforms::PlanContext context = {.fp8_mixed = flags.model.fp8_mixed()};
+  const transforms::PlanContext context = {.fp8_mixed = IsFp8Mixed(plan)};
   absl::Status verified;
   const auto observe = [&](const transforms::StepStage& stage, const transforms::StepWork& work) {
     const std::vector<ir::Function> functions = work.Functions();
@@ -74,6 +74,10 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
   ORRERY_RETURN_IF_ERROR(verified);
   if (!flags.print_after_all) std::cout << ir::Print(step.Functions());
   return absl::OkStatus();
+}
+
+bool IsFp8Mixed(const transforms::ParallelPlan& plan) {
+  return plan.dtype == transforms::StepDType::kF8Mixed;
 }
 
 bool Spreads(const Flags& flags, const transforms::ParallelPlan& plan) {
@@ -120,7 +124,7 @@ absl::Status Optimize(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.axes, plan, Unpriced()));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<transforms::PassCall> passes,
                           transforms::ParsePasses(flags.passes));
-  ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model, plan));
   for (const transforms::PassCall& call : passes) {
     ORRERY_RETURN_IF_ERROR(transforms::RunPass(call, function).status());
     if (flags.verify_each) {
@@ -134,7 +138,7 @@ absl::Status Optimize(const Flags& flags) {
   if (WantsStep(flags, plan)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   if (flags.summary) return PrintSummary(flags, function);
   if (Spreads(flags, plan)) return PrintStages(flags, plan, function);
-  if (WantsStep(flags, plan) && flags.model.fp8_mixed()) {
+  if (WantsStep(flags, plan) && IsFp8Mixed(plan)) {
     ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
   }
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);

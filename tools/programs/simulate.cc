@@ -121,7 +121,7 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, PlanOf(flags));
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,

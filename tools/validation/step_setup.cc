@@ -92,11 +92,12 @@ bool HasEightBits(const MeasuredStep& step) {
   return absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8");
 }
 
-absl::StatusOr<std::string> DTypeOf(const MeasuredStep& step) {
-  for (const absl::string_view dtype : {"bf16", "fp16", "fp32"}) {
-    if (absl::StartsWith(step.precision, dtype)) return std::string(dtype);
-  }
-  if (HasEightBits(step)) return "fp8-mixed";
+absl::StatusOr<transforms::StepDType> DTypeOf(const MeasuredStep& step) {
+  using transforms::StepDType;
+  if (absl::StartsWith(step.precision, "bf16")) return StepDType::kBF16;
+  if (absl::StartsWith(step.precision, "fp16")) return StepDType::kF16;
+  if (absl::StartsWith(step.precision, "fp32")) return StepDType::kF32;
+  if (HasEightBits(step)) return StepDType::kF8Mixed;
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
 
@@ -236,7 +237,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ModelFlags& flags = setup.flags;
   flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
   flags.batch_size = step.global_batch;
-  ORRERY_ASSIGN_OR_RETURN(flags.dtype, step_setup_cc::DTypeOf(step));
+  ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
   ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
   if (c.hp > 1) {
     ORRERY_ASSIGN_OR_RETURN(c.pins, step_setup_cc::Pins(step));
@@ -251,7 +252,7 @@ namespace step_setup_cc {
 namespace {
 
 absl::StatusOr<search::Run> Play(const StepSetup& setup) {
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
                           StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.plan.hp)));
   return search::Play(setting, setup.plan);

@@ -47,7 +47,7 @@ TEST(Axes, AreInTheOrderOfThePlan) {
                           "schedule-file", "chunks", "zero", "zero-group", "prefetch", "recompute",
                           "offload", "offload-prefetch", "sharding", "sequence-parallel",
                           "context-attention", "shard", "stages-by", "split-at", "layers-per-stage",
-                          "order", "blocking", "bucket-size", "algorithm"));
+                          "order", "blocking", "bucket-size", "algorithm", "dtype"));
 }
 
 TEST(Axes, SayAllThatIsWantedOfThem) {

@@ -12,6 +12,7 @@
 #include "transforms/memory/recompute.h"
 #include "transforms/plan/mesh_order.h"
 #include "transforms/plan/schedule_choice.h"
+#include "transforms/plan/step_dtype.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/slices/slice_lengths.h"
 #include "transforms/stages/stage_choice.h"

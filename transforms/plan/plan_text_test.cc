@@ -175,7 +175,7 @@ TEST(ColumnsOf, AreBeforeAndBehindTheFigures) {
               ElementsAre("cp", "ep", "slices", "schedule_file", "zero_group", "prefetch",
                           "offload", "offload_prefetch", "sharding", "sequence_parallel",
                           "context_attention", "shard", "stages_by", "split_at", "layers_per_stage",
-                          "order", "blocking", "bucket_size", "algorithm"));
+                          "order", "blocking", "bucket_size", "algorithm", "dtype"));
   EXPECT_EQ(columns.before[0].value, AxisCell(int64_t{4}));
   EXPECT_EQ(columns.before[5].value, AxisCell("1f1b"));
   EXPECT_EQ(columns.before[7].value, AxisCell(int64_t{3}));

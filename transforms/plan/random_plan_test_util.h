@@ -46,7 +46,8 @@ inline std::vector<std::string> TextsOf(const AxisInfo& axis) {
       {"order", {"hp,dp,pp", "pp,hp,dp", "ep,dp,pp,cp,hp"}},
       {"blocking", {"0", "1"}},
       {"bucket-size", {"none", "25MiB", "1000001B"}},
-      {"algorithm", {"auto", "ring", "all-reduce=ring,all-gather=direct"}}};
+      {"algorithm", {"auto", "ring", "all-reduce=ring,all-gather=direct"}},
+      {"dtype", {"model", "fp32", "fp16", "bf16", "fp8-mixed", "fp8"}}};
   if (axis.flag == "schedule") {
     std::vector<std::string> names;
     for (const PipelineSchedule* schedule : AllSchedules()) names.emplace_back(schedule->name);

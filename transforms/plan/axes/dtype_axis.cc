@@ -1,0 +1,48 @@
+#include "transforms/plan/axis_fields.h"
+
+namespace orrery::transforms {
+namespace dtype_axis_cc {
+namespace {
+
+constexpr EnumName<StepDType> kNames[] = {
+    {"model", StepDType::kModel}, {"fp32", StepDType::kF32},          {"fp16", StepDType::kF16},
+    {"bf16", StepDType::kBF16},   {"fp8-mixed", StepDType::kF8Mixed}, {"fp8", StepDType::kF8}};
+
+absl::StatusOr<StepDType> Parse(absl::string_view text) { return ParseEnum(kNames, text); }
+
+std::string Print(const ParallelPlan& plan) { return EnumText(kNames, plan.dtype); }
+
+}  // namespace
+}  // namespace dtype_axis_cc
+
+extern const AxisInfo kDTypeAxis = {
+    .flag = "dtype",
+    .summary =
+        "of parameters and activations; model: as it says; fp8-mixed: bf16, and products of "
+        "linear layers read 8-bit copies",
+    .values = "model, fp32, fp16, bf16, fp8-mixed or fp8",
+    .scope = AxisScope::kStep,
+    .parse = ParseField<&ParallelPlan::dtype, dtype_axis_cc::Parse>,
+    .print = dtype_axis_cc::Print,
+    .copy = CopyField<&ParallelPlan::dtype>,
+    .remakes_step = true,
+};
+
+std::optional<ir::DType> TensorDType(StepDType dtype) {
+  switch (dtype) {
+    case StepDType::kModel:
+      return std::nullopt;
+    case StepDType::kF32:
+      return ir::DType::kF32;
+    case StepDType::kF16:
+      return ir::DType::kF16;
+    case StepDType::kBF16:
+    case StepDType::kF8Mixed:
+      return ir::DType::kBF16;
+    case StepDType::kF8:
+      return ir::DType::kF8;
+  }
+  return std::nullopt;
+}
+
+}  // namespace orrery::transforms
