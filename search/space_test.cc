@@ -239,7 +239,7 @@ TEST(Enumerate, VariesAnyAxis) {
               ElementsAre("--bucket-size none", "--bucket-size 25MiB", "--bucket-size 1KiB"));
   EXPECT_THAT(texts("stages-by", "layers,cost"),
               ElementsAre("--stages-by layers", "--stages-by cost"));
-  EXPECT_THAT(texts("blocking", "0,1"), ElementsAre("", "--blocking"));
+  EXPECT_THAT(texts("blocking", "0,1"), ElementsAre("--blocking=0", "--blocking"));
   EXPECT_THAT(texts("offload-prefetch", "3"), ElementsAre("--offload-prefetch 3"));
   // A text with commas that is one value.
   EXPECT_THAT(texts("order", "pp,hp,dp"), ElementsAre("--order pp,hp,dp"));
