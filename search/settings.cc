@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/log/check.h"
+#include "support/check.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
@@ -33,7 +33,7 @@ absl::StatusOr<Settings> Settings::Make(const Space& space, const Maker& make) {
 
 const Setting& Settings::Of(const ParallelPlan& plan) const {
   const auto found = settings_.find(transforms::StepKey(plan));
-  CHECK(found != settings_.end()) << "plan of another space: " << transforms::ToString(plan);
+  ORRERY_CHECK(found != settings_.end()) << "plan of another space: " << transforms::ToString(plan);
   return found->second;
 }
 

@@ -55,6 +55,10 @@ void ListStages() {
   }
 }
 
+bool IsFp8Mixed(const transforms::ParallelPlan& plan) {
+  return plan.dtype == transforms::StepDType::kF8Mixed;
+}
+
 absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& plan,
                          const ir::Function& function) {
   const transforms::PlanContext context = {.fp8_mixed = IsFp8Mixed(plan)};
@@ -74,10 +78,6 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
   ORRERY_RETURN_IF_ERROR(verified);
   if (!flags.print_after_all) std::cout << ir::Print(step.Functions());
   return absl::OkStatus();
-}
-
-bool IsFp8Mixed(const transforms::ParallelPlan& plan) {
-  return plan.dtype == transforms::StepDType::kF8Mixed;
 }
 
 bool Spreads(const Flags& flags, const transforms::ParallelPlan& plan) {
