@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <utility>
@@ -82,7 +83,21 @@ std::string Others(const ParallelPlan& plan, const ParallelPlan& base) {
   return text;
 }
 
-std::string Row(const Setting& setting, const Result& r) {
+// `base` with what all results have in common of what remakes the step, as of its batch.
+ParallelPlan InCommon(const std::vector<const Result*>& results, ParallelPlan base) {
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (!axis->remakes_step || results.empty()) continue;
+    const ParallelPlan& first = results.front()->plan;
+    const bool alike = std::ranges::all_of(results, [&](const Result* result) {
+      return axis->print(result->plan) == axis->print(first);
+    });
+    if (alike) axis->copy(first, base);
+  }
+  return base;
+}
+
+// `base`: what is not told.
+std::string Row(const ParallelPlan& base, const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
@@ -90,7 +105,7 @@ std::string Row(const Setting& setting, const Result& r) {
                          r.plan.hp, r.plan.pp, r.plan.microbatches, r.plan.schedule.name(),
                          ToString(r.step_time), r.figures.throughput_samples_per_s,
                          Percent(computing), Percent(exposed), Percent(r.bubble_fraction),
-                         ToString(r.peak_memory), Others(r.plan, setting.base));
+                         ToString(r.peak_memory), Others(r.plan, base));
 }
 
 // "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.
@@ -153,8 +168,9 @@ std::string ResultsTable(const Setting& setting, const std::vector<Result>& resu
                           "pp", "micro", "schedule", "step", "samples/s", "compute", "exposed",
                           "bubble", "memory");
   }
+  const ParallelPlan base = tables_cc::InCommon(ranked, setting.base);
   for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
-    text += tables_cc::Row(setting, *ranked[i]);
+    text += tables_cc::Row(base, *ranked[i]);
   return text + tables_cc::InfeasibleSummary(results, setting.base);
 }
 

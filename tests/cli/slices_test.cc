@@ -74,7 +74,7 @@ TEST(GridSearchSlices, TakesAList) {
   ASSERT_EQ(found.code, 0) << found.err;
   EXPECT_THAT(found.out, HasSubstr(": 1 candidates, 1 feasible"));
   EXPECT_THAT(found.out, HasSubstr("\nbest: --dp 1 --hp 1 --pp 2 --slices 1024,640,384 "
-                                   "--micro-batches 3 --schedule terapipe\n"));
+                                   "--micro-batches 3 --schedule terapipe --dtype bf16\n"));
 
   const Finished played = Execute("simulate " + flags + "--pp 2 --json slices.json");
   ASSERT_EQ(played.code, 0) << played.err;

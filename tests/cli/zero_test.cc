@@ -47,7 +47,7 @@ TEST(Zero, ReportsWhatARankKeeps) {
 TEST(Zero, IsPartOfTheCandidate) {
   const Finished finished = Execute("simulate " + kMlp + "--dp 8 --zero 3");
   EXPECT_THAT(finished.out, testing::HasSubstr("--dp 8 --hp 1 --pp 1 --micro-batches 1 --schedule "
-                                               "1f1b --zero 3\n"));
+                                               "1f1b --zero 3 --dtype bf16\n"));
   EXPECT_THAT(finished.out, testing::HasSubstr("all-gather dp"));
 }
 
@@ -75,7 +75,7 @@ TEST(Zero, MakesLargeModelsFit) {
   const Finished finished = Execute(search + "--zero 0,1,2,3");
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, testing::HasSubstr("best: --dp 8 --hp 1 --pp 1 --micro-batches 1 "
-                                               "--schedule 1f1b --zero 3\n"));
+                                               "--schedule 1f1b --zero 3 --dtype bf16\n"));
 }
 
 struct Wrong {

@@ -31,12 +31,12 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::ir::OpInfo has 24 fields", "the record of an op"},
       {"orrery::cluster::TopologyKind has 16 fields", "the record of a topology"},
       {"orrery::transforms::PipelineSchedule has 13 fields", "the record of a schedule"},
-      {"orrery::transforms::AxisInfo has 25 fields", "the record of an axis"},
+      {"orrery::transforms::AxisInfo has 26 fields", "the record of an axis"},
       // Columns: what is printed, or read from a file, name by name.
       {"orrery::simulator::Report has 14 fields", "a column each"},
       {"orrery::golden::CalculonCase has 22 fields", "as the file has them"},
       {"orrery::tools::MeasuredStep has 23 fields", "as the file has them"},
-      {"orrery::tools::ModelFlags has 15 fields", "a flag each"},
+      {"orrery::tools::ModelFlags has 14 fields", "a flag each"},
       // Structures of arrays.
       {"orrery::ir::Function has 15 fields", "arrays of ops and of values"},
       {"orrery::simulator::Program has 19 fields", "arrays of tasks, flows, memory events"},

@@ -175,7 +175,8 @@ TEST(Axes, SayWhatTheyDoNotTake) {
       {"order", {"dp,dp,pp", "order 'dp,dp,pp'; wanted dp, hp and pp once each"}},
       {"blocking", {"2", "'2': wanted 0 or 1"}},
       {"bucket-size", {"-5", "'-5': wanted bytes, such as 25MiB, or none"}},
-      {"algorithm", {"all-reduce=in-line", "algorithm 'in-line' is unknown"}}};
+      {"algorithm", {"all-reduce=in-line", "algorithm 'in-line' is unknown"}},
+      {"dtype", {"fp12", "'fp12': wanted model, fp32, fp16, bf16, fp8-mixed or fp8"}}};
   for (const AxisInfo* axis : AllAxes()) {
     if (axis->flag == "schedule-file") continue;  // of any name
     SCOPED_TRACE(axis->flag);
