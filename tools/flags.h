@@ -52,8 +52,8 @@ void AddStepFlags(boost::program_options::options_description& options, ModelFla
 /// Makes the training step of a model that LoadModel has loaded.
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function);
 
-/// Loads the model, makes it a training step, and reads the cluster: the setting of plans whose step
-/// is that of `plan`. What a preset sets, the flags beside it override (ApplyPreset).
+/// Loads the model, makes it a training step, and reads the cluster: the setting of plans whose
+/// step is that of `plan`. What a preset sets, the flags beside it override (ApplyPreset).
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
                                             const transforms::ParallelPlan& plan = {});
 
