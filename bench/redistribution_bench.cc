@@ -8,7 +8,7 @@
 
 // How long a plan between two layouts takes.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace {
 
 ir::AxisList Axes(std::initializer_list<ir::AxisIndex> axes) {
@@ -50,4 +50,4 @@ BENCHMARK_CAPTURE(PlanFourDimensions, unlimited, false, kNoLimit)->Unit(benchmar
 BENCHMARK_CAPTURE(PlanFourDimensions, physical, true, kNoLimit)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

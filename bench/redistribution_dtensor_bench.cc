@@ -10,7 +10,7 @@
 
 #include "transforms/redistribution/dtensor.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace {
 
 ir::Sharding Split(const std::vector<std::vector<ir::AxisIndex>>& dims,
@@ -97,4 +97,4 @@ BENCHMARK_CAPTURE(Plan, Unbounded, false, false)->DenseRange(0, 4)->Unit(benchma
 BENCHMARK_CAPTURE(Plan, Merged, true, true)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -17,6 +17,8 @@
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::lowering {
+
+namespace redistribution = transforms::redistribution;
 namespace block_cc {
 namespace {
 

@@ -13,6 +13,8 @@
 
 namespace orrery::lowering {
 
+namespace redistribution = transforms::redistribution;
+
 struct ClusterDialectOptions {
   std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
   cost_models::CollectiveChoice algorithms = {};

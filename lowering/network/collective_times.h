@@ -17,6 +17,8 @@
 
 namespace orrery::lowering {
 
+namespace redistribution = transforms::redistribution;
+
 /// The collective that carries out a step of that kind; nothing where ranks exchange nothing. Its
 /// size is what a rank brings; of an all-gather what it ends up with.
 std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind);

@@ -24,6 +24,8 @@
 // Megatron's pattern by its own prices.
 
 namespace orrery::semantics {
+
+namespace redistribution = transforms::redistribution;
 namespace auto_shard_test_cc {
 namespace {
 

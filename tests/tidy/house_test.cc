@@ -54,7 +54,7 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::lowering::CollectiveTimes has 5 parameters", "made at one place"},
       {"orrery::lowering::Placer has 6 parameters", "made at one place"},
       {"orrery::lowering::StageMaker has 5 parameters", "made at one place"},
-      {"orrery::redistribution::DtensorBound has 5 parameters", "made at one place"},
+      {"orrery::transforms::redistribution::DtensorBound has 5 parameters", "made at one place"},
       {"orrery::transforms::OpStrategies has 5 parameters", "made at one place"},
       {"orrery::transforms::StagePart has 5 parameters", "made at one place"},
   };
@@ -64,6 +64,10 @@ const std::map<std::string, std::string>& KnownTypes() {
 TEST(House, FileLocalNamesStandInANamespaceOfTheirFile) {
   for (const Source& source : Sources()) EXPECT_THAT(FileLocalFaults(source), IsEmpty());
   EXPECT_THAT(SharedStems(Sources()), IsEmpty());
+}
+
+TEST(House, NamespacesFollowFolders) {
+  for (const Source& source : Sources()) EXPECT_THAT(NamespaceFaults(source), IsEmpty());
 }
 
 TEST(House, RoomsAreSmall) {

@@ -1,5 +1,6 @@
 #include "tests/tidy/rooms.h"
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -49,6 +50,27 @@ std::vector<std::string> FileLocalFaults(const Source& source) {
       rooms_cc::Count(code, absl::StrCat(R"(\bnamespace )", own, R"(\s*\{\s*)", unnamed));
   if (all == inside) return {};
   return {absl::StrCat(source.path, ": wanted namespace ", own, " around each unnamed namespace")};
+}
+
+std::vector<std::string> NamespaceFaults(const Source& source) {
+  const absl::string_view path = source.path;
+  if (!absl::EndsWith(path, ".h") || absl::EndsWith(path, "_test_util.h")) return {};
+  if (absl::StartsWith(path, "tests/") || absl::StartsWith(path, "bench/")) return {};
+  std::vector<std::string> parts = absl::StrSplit(absl::StripSuffix(path, ".h"), '/');
+  const std::string house = parts.front() == "support" ? "orrery" : "orrery::" + parts.front();
+  const std::string code = BlankNonCode(source.text);
+  static const std::regex& kNamed = *new std::regex(R"(\bnamespace (orrery[\w:]*)\s*\{)");
+  std::vector<std::string> faults;
+  for (std::sregex_iterator it(code.begin(), code.end(), kNamed), end; it != end; ++it) {
+    const std::string name = (*it)[1];
+    const bool nests = std::any_of(parts.begin() + 1, parts.end(), [&](const std::string& part) {
+      return name == absl::StrCat(house, "::", part);
+    });
+    const bool internal = parts.front() == "support" && name == "orrery::internal";
+    if (name == house || nests || internal) continue;
+    faults.push_back(absl::StrCat(path, ": namespace ", name, "; wanted ", house));
+  }
+  return faults;
 }
 
 std::vector<std::string> SharedStems(const std::vector<Source>& sources) {

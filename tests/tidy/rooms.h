@@ -17,6 +17,12 @@ namespace orrery::tidy {
 /// each unnamed namespace". Programs and benchmarks, of one file each, may do as they like.
 std::vector<std::string> FileLocalFaults(const Source& source);
 
+/// Namespaces of a header that do not follow its folder: they are `orrery::` and the top-level
+/// folder, and behind it at most a folder of its path or its own stem, for words that mean other
+/// things elsewhere. "ir/a.h: namespace orrery::tools; wanted orrery::ir". Headers of `support`
+/// stand in `orrery`; those of tests may do as they like.
+std::vector<std::string> NamespaceFaults(const Source& source);
+
 /// Sources of one stem in one top-level folder, or in one folder of tests: their file-local names
 /// would stand in one namespace. "ir/text/a.cc and ir/a.cc have one stem".
 std::vector<std::string> SharedStems(const std::vector<Source>& sources);

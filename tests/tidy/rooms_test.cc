@@ -21,6 +21,23 @@ TEST(FileLocalFaults, WantsTheNamespaceOfTheFile) {
   EXPECT_THAT(FileLocalFaults({"tools/programs/simulate.cc", "namespace {\n}\n"}), IsEmpty());
 }
 
+TEST(NamespaceFaults, WantsThatOfTheFolder) {
+  const auto faults = [](const char* path, const std::string& name) {
+    return NamespaceFaults({path, "namespace " + name + " {\n}\n"});
+  };
+  EXPECT_THAT(faults("ir/text/a.h", "orrery::ir"), IsEmpty());
+  EXPECT_THAT(faults("ir/text/a.h", "orrery::ir::text"), IsEmpty());
+  EXPECT_THAT(faults("ir/text/a.h", "orrery::ir::a"), IsEmpty());
+  EXPECT_THAT(faults("support/a.h", "orrery"), IsEmpty());
+  EXPECT_THAT(faults("tests/cli/a.h", "orrery::any"), IsEmpty());
+  EXPECT_THAT(faults("ir/a.h", "orrery::tools"),
+              ElementsAre("ir/a.h: namespace orrery::tools; wanted orrery::ir"));
+  EXPECT_THAT(faults("transforms/b/a.h", "orrery::b"),
+              ElementsAre("transforms/b/a.h: namespace orrery::b; wanted orrery::transforms"));
+  EXPECT_THAT(faults("ir/a.h", "orrery"),
+              ElementsAre("ir/a.h: namespace orrery; wanted orrery::ir"));
+}
+
 TEST(SharedStems, AreThoseOfOneHouse) {
   EXPECT_THAT(SharedStems({{"ir/a.cc", ""}, {"ir/a.h", ""}, {"lowering/a.cc", ""}}), IsEmpty());
   EXPECT_THAT(SharedStems({{"tests/cli/a.cc", ""}, {"tests/golden/a.cc", ""}}), IsEmpty());

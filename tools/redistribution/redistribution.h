@@ -16,6 +16,8 @@
 
 namespace orrery::tools {
 
+namespace redistribution = transforms::redistribution;
+
 /// How a layout is written: tensorcraft's mapping, DTensor's placements, or ours.
 enum class Notation : uint8_t { kMapping, kPlacements, kAxes };
 

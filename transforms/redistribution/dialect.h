@@ -11,7 +11,7 @@
 #include "transforms/redistribution/packed_layout.h"
 #include "transforms/redistribution/step.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// What a step costs, each on its own scale; a dialect adds it up last.
 struct StepCost {
@@ -66,6 +66,6 @@ class Dialect {
   virtual PackedLayout Normal(const PackedLayout& layout) const { return layout; }
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_

@@ -10,7 +10,7 @@
 #include "transforms/redistribution/dtensor_price.h"
 #include "transforms/redistribution/dtensor_view.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_cc {
 namespace {
 
@@ -382,4 +382,4 @@ absl::StatusOr<std::unique_ptr<const Dialect>> MakeDtensor(const Problem& proble
   return std::make_unique<dtensor_cc::Dtensor>(problem, options);
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -14,7 +14,7 @@
 // nested chunks; a mesh axis of DTensor's placements is an axis here, and its shard order is the
 // order of the axes of a dimension.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// Which plans leave the same bits in all replicas, although sums depend on their order.
 enum class ReplicaConsistency : uint8_t {
@@ -77,6 +77,6 @@ absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
 /// such steps lead there. Not halved when an axis starts to split. May be infinite.
 absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOptions& options);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_H_

@@ -6,7 +6,7 @@
 #include <queue>
 #include <utility>
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_bound_cc {
 namespace {
 
@@ -197,4 +197,4 @@ double DtensorBound::operator()(const PackedLayout& layout) const {
   return least_[static_cast<size_t>(node)];
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -9,7 +9,7 @@
 #include "transforms/redistribution/dtensor_price.h"
 #include "transforms/redistribution/packed_layout.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// What a mesh axis does in the target of a redistribution.
 struct DtensorGoal {
@@ -43,6 +43,6 @@ class DtensorBound {
   std::vector<double> least_;       // by node
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_BOUND_H_

@@ -8,7 +8,7 @@
 
 // What DTensor does, or did, without looking for the best plan.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_greedy_cc {
 namespace {
 
@@ -180,4 +180,4 @@ absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOp
   return cost;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -6,7 +6,7 @@
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_greedy_test_cc {
 namespace {
 
@@ -128,4 +128,4 @@ TEST(DtensorGreedy, OfRandomProblems) {
 
 }  // namespace
 }  // namespace dtensor_greedy_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "transforms/redistribution/dtensor.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_options_cc {
 namespace {
 
@@ -77,4 +77,4 @@ absl::StatusOr<DtensorOptions> ParseDtensorOptions(absl::string_view text) {
   return options;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

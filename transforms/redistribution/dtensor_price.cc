@@ -4,7 +4,7 @@
 
 #include "support/check.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_price_cc {
 namespace {
 
@@ -144,4 +144,4 @@ StepCost DtensorPrices::ExchangeCost(ir::AxisIndex axis, AxisMask splitting) con
   return DtensorAllToAll(topology_.ring(axis), bytes_[splitting], penalty_);
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -12,7 +12,7 @@
 // (torch/distributed/tensor/_collective_utils.py): a launch, a hop for each neighbour in the ring,
 // and the bytes over the ring's link. Microseconds.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// Microseconds that a collective takes before the first hop.
 inline constexpr double kDtensorLaunch = 6.6;
@@ -101,6 +101,6 @@ class DtensorPrices {
   std::vector<AxisMask> scatter_first_, reduce_first_;  // axes of the first stage, by At
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_PRICE_H_

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_price_test_cc {
 namespace {
 
@@ -137,4 +137,4 @@ INSTANTIATE_TEST_SUITE_P(Random, MergedPrices, testing::Range(0, 20));
 
 }  // namespace
 }  // namespace dtensor_price_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

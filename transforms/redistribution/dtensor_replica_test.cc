@@ -9,7 +9,7 @@
 // What ReplicaConsistency promises, checked by following bits instead of numbers: whatever two
 // groups add up differs, even when both add the same numbers.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_replica_test_cc {
 namespace {
 
@@ -160,4 +160,4 @@ TEST(ReplicaConsistency, HoldsOnRandomProblems) {
 
 }  // namespace
 }  // namespace dtensor_replica_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_test_cc {
 namespace {
 
@@ -335,4 +335,4 @@ TEST(ParseDtensorOptions, SaysWhatIsWrong) {
 
 }  // namespace
 }  // namespace dtensor_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

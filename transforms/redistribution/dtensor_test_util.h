@@ -17,7 +17,7 @@
 
 // Problems for the tests of DTensor's dialect.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 using Placements = std::vector<std::string>;  // "S0", "R", "Pmax" for each mesh axis
 
@@ -166,6 +166,6 @@ inline std::vector<std::string> StepsOf(const RedistributionPlan& plan) {
   return steps;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_TEST_UTIL_H_

@@ -1,6 +1,6 @@
 #include "transforms/redistribution/dtensor_view.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_view_cc {
 namespace {
 
@@ -66,4 +66,4 @@ DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const 
   return view;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

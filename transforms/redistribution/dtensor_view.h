@@ -11,7 +11,7 @@
 
 // A packed layout in nested chunks, read once for all the steps that may be taken from it.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// Reductions as bits.
 inline uint8_t BitOf(ir::Reduction reduction) {
@@ -44,6 +44,6 @@ struct DtensorView {
 /// Views `layout`, which must outlive the view.
 DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const ir::Dims& dims);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_VIEW_H_

@@ -14,7 +14,7 @@
 
 // What DTensor's dialect reads of a layout, how good its bound is, and its errors word by word.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace dtensor_view_test_cc {
 namespace {
 
@@ -222,4 +222,4 @@ TEST(ParseDtensorOptions, ErrorsWordByWord) {
 
 }  // namespace
 }  // namespace dtensor_view_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -6,7 +6,7 @@
 #include "support/check.h"
 #include "support/status.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace emit_cc {
 namespace {
 
@@ -105,4 +105,4 @@ absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId val
   return value;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

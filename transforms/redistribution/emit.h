@@ -8,7 +8,7 @@
 #include "ir/builder.h"
 #include "transforms/redistribution/search.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// The op that carries out a step of that kind; nothing where there is none.
 std::optional<ir::OpKind> OpOf(StepKind kind);
@@ -26,6 +26,6 @@ ir::ValueId EmitStep(const Step& step, ir::ValueId value, absl::string_view name
 absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,
                                  absl::string_view name, ir::Builder& builder);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_EMIT_H_

@@ -20,7 +20,7 @@
 
 // The ops of plans: as text, as what they compute, and where there are none.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace emit_test_cc {
 namespace {
 
@@ -227,4 +227,4 @@ TEST(Emit, OfDtensorsPlansKeepsTheValue) {
 
 }  // namespace
 }  // namespace emit_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

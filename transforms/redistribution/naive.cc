@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace naive_cc {
 namespace {
 
@@ -73,4 +73,4 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
   return Follow(dialect, from, layouts);
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -8,7 +8,7 @@
 
 // What plans are compared with.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// The plan that goes from `from` through `layouts` in turn, each reached by one of the dialect's
 /// moves; of several the cheapest. Nothing where there is none.
@@ -19,6 +19,6 @@ std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLay
 /// Nothing where the dialect has no such moves.
 std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Problem& problem);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_NAIVE_H_

@@ -10,7 +10,7 @@
 #include "transforms/redistribution/tensorcraft.h"
 #include "transforms/redistribution/toy_test_util.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace naive_test_cc {
 namespace {
 
@@ -158,4 +158,4 @@ TEST(NaivePlan, GathersBlocksDimensionByDimension) {
 
 }  // namespace
 }  // namespace naive_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -2,7 +2,7 @@
 
 #include "support/check.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -89,4 +89,4 @@ void PackedLayout::SetPartial(AxisIndex axis, ir::Reduction reduction) {
   roles_[axis] = Pack(kPartialDim, static_cast<uint8_t>(reduction));
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

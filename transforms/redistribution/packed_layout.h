@@ -10,7 +10,7 @@
 
 // A layout in one cache line, as searches over many thousands of them keep it.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// What a mesh axis does in a layout.
 enum class AxisRole : uint8_t { kReplicates, kSplits, kPartial };
@@ -74,6 +74,6 @@ class PackedLayout {
   std::array<int64_t, ir::kMaxAxes> blocks_ = {};  // by the first axis that splits the dimension
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_PACKED_LAYOUT_H_

@@ -12,7 +12,7 @@
 
 // A packed layout against the ir::Sharding that it stands for, call by call.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace packed_layout_test_cc {
 namespace {
 
@@ -241,4 +241,4 @@ TEST(PackedLayoutDeathTest, HasNoRoomForMoreDimensions) {
 
 }  // namespace
 }  // namespace packed_layout_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -20,7 +20,7 @@
 // A thousand random problems, whatever the dialect: the plan is the cheapest of all ways there are,
 // ends at the target when it is carried out on numbers, and moves what it is charged for.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace plan_property_test_cc {
 namespace {
 
@@ -191,4 +191,4 @@ TEST(Plans, OfTensorcraftAreTheCheapestAndRight) {
 
 }  // namespace
 }  // namespace plan_property_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace search_cc {
 namespace {
 
@@ -164,4 +164,4 @@ RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
   return plan;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

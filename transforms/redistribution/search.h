@@ -10,7 +10,7 @@
 
 // The cheapest steps from one layout to another.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 struct PlannedStep {
   Step step;
@@ -58,6 +58,6 @@ std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const Packed
 RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
                           const std::vector<Move>& moves);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_SEARCH_H_

@@ -14,7 +14,7 @@
 
 // The search on graphs written down, where the answer is plain to see, and on random ones.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace search_test_cc {
 namespace {
 
@@ -314,4 +314,4 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraph, testing::Range(0, 100));
 
 }  // namespace
 }  // namespace search_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -1,6 +1,6 @@
 #include "transforms/redistribution/step.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 absl::string_view ToString(StepKind kind) {
   switch (kind) {
@@ -30,4 +30,4 @@ bool Communicates(StepKind kind) {
   return kind != StepKind::kSlice && kind != StepKind::kLocalCopy && kind != StepKind::kMakePartial;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

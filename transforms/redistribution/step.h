@@ -7,7 +7,7 @@
 #include "ir/mesh.h"
 #include "transforms/redistribution/packed_layout.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// What all ranks do together in one step of a redistribution: one collective over a set of mesh
 /// axes, or something that each does by itself.
@@ -40,6 +40,6 @@ struct Step {
 /// Whether the ranks exchange anything.
 bool Communicates(StepKind kind);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_STEP_H_

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "transforms/redistribution/dialect.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace step_test_cc {
 namespace {
 
@@ -50,4 +50,4 @@ TEST(StepCost, IsTheSumOfItsParts) {
 
 }  // namespace
 }  // namespace step_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

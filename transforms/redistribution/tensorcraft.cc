@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "support/status.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -255,4 +255,4 @@ RedistributionPlan TensorcraftDialect::Naive() const {
   return Priced(*this, from_, moves);
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

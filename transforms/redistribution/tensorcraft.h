@@ -17,7 +17,7 @@
 // operations and its IdealLowerBoundsCM, after Chan et al. 2007. All mesh axes cost the same, and
 // the data of a collective is counted in elements.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// The weights of the cost model.
 struct TensorcraftOptions {
@@ -84,6 +84,6 @@ class TensorcraftDialect final : public Dialect {
   double least_part_elements_ = 0;  // were the tensor split over all ranks
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TENSORCRAFT_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -129,4 +129,4 @@ int64_t TensorcraftTensor::Elements(const PackedLayout& layout) const {
   return Open(layout).elements;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -13,7 +13,7 @@
 // Layouts as tensorcraft has them: nothing is partial, blocks are dealt cyclically, and every rank
 // owns at least one element.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// Elements of the fullest of `parts` parts, the first, of `size` elements that are dealt to them
 /// in blocks of `block`. Requires positive numbers.
@@ -70,6 +70,6 @@ class TensorcraftTensor {
   int64_t elements_ = 1;
 };
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TENSORCRAFT_LAYOUT_H_

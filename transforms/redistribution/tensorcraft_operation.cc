@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 using ir::AxisIndex;
 using ir::AxisList;
@@ -289,4 +289,4 @@ std::optional<TensorcraftStep> Apply(const TensorcraftTensor& tensor,
   return tensorcraft_operation_cc::Application(tensor, layout, operation).Run();
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

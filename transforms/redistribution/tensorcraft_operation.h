@@ -13,7 +13,7 @@
 
 // The operations with which tensorcraft (commit 80a0cd4) changes a layout.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 enum class TensorcraftOperationKind : uint8_t {
   kSplit,        // a free axis splits `to` too
@@ -62,6 +62,6 @@ std::optional<TensorcraftStep> Apply(const TensorcraftTensor& tensor,
                                      const TensorcraftLayout& layout,
                                      const TensorcraftOperation& operation);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TENSORCRAFT_OPERATION_H_

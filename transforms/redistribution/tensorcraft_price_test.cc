@@ -15,7 +15,7 @@
 // The parts of tensorcraft's prices worked out by hand, its bound against exhaustion, and what it
 // says of layouts and options that are not its own.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace tensorcraft_price_test_cc {
 namespace {
 
@@ -289,4 +289,4 @@ TEST(TensorcraftBound, IsWorthSomethingWhereAnAxisHasToMove) {
 
 }  // namespace
 }  // namespace tensorcraft_price_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

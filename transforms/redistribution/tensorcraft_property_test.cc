@@ -16,7 +16,7 @@
 // Plans of random problems against a search that knows no bound, no queue and no pruning, and part
 // sizes against counting.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace tensorcraft_property_test_cc {
 namespace {
 
@@ -287,4 +287,4 @@ TEST(Search, ParetoPlansTradeTimeForMemory) {
 
 }  // namespace
 }  // namespace tensorcraft_property_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -16,7 +16,7 @@
 // The operations and plans against what tensorcraft itself printed, and against an exhaustive
 // search by another program.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace tensorcraft_test_cc {
 namespace {
 
@@ -348,4 +348,4 @@ TEST(Options, OthersAreErrors) {
 
 }  // namespace
 }  // namespace tensorcraft_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

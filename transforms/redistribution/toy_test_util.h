@@ -11,7 +11,7 @@
 
 // A graph that a test writes down, as a dialect.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// Node number `node`, of up to 30, as a layout: axis 0 splits that dimension.
 inline PackedLayout Node(int node) {
@@ -88,6 +88,6 @@ inline std::vector<int> EdgesOf(const RedistributionPlan& plan) {
   return edges;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TOY_TEST_UTIL_H_

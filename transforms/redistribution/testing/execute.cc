@@ -14,7 +14,7 @@
 #include "support/status.h"
 #include "transforms/redistribution/testing/summands.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace execute_cc {
 namespace {
 
@@ -361,4 +361,4 @@ absl::StatusOr<Execution> Execute(const Problem& problem, const RedistributionPl
   return Execute(problem, steps);
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

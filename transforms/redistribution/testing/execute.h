@@ -13,7 +13,7 @@
 // planners. A rank knows only what it holds and what a step lets it have from the ranks of its
 // group. What is counted is what moves; no formula of a cost model is used.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// What the ranks did in one step.
 struct ExecutedStep {
@@ -45,6 +45,6 @@ inline constexpr int64_t kMostExecuted = int64_t{1} << 26;
 absl::StatusOr<Execution> Execute(const Problem& problem, const std::vector<Step>& steps);
 absl::StatusOr<Execution> Execute(const Problem& problem, const RedistributionPlan& plan);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TESTING_EXECUTE_H_

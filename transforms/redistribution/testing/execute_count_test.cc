@@ -12,7 +12,7 @@
 // What ranks send where parts are uneven, counted by hand; and every move of every dialect, carried
 // out by itself.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace execute_count_test_cc {
 namespace {
 
@@ -256,4 +256,4 @@ TEST(ExecuteMoves, OfTensorcraft) {
 
 }  // namespace
 }  // namespace execute_count_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

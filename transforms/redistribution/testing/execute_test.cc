@@ -12,7 +12,7 @@
 #include "ir/layout.h"
 #include "transforms/redistribution/testing/summands.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace execute_test_cc {
 namespace {
 
@@ -360,4 +360,4 @@ TEST(Execute, RunsAPlan) {
 
 }  // namespace
 }  // namespace execute_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace summands_cc {
 namespace {
 
@@ -105,4 +105,4 @@ Number MadePartial(Number value, ir::Reduction reduction) {
   return reduction == ir::Reduction::kProduct ? 1 : value;
 }
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution

@@ -11,7 +11,7 @@
 // prime 2^61 - 1: sums, averages and products are exact in any order, and what is wrong comes out
 // right once in 2^61 times.
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 
 /// From 0 up to but not including 2^61 - 1.
 using Number = uint64_t;
@@ -38,6 +38,6 @@ Number Fold(std::span<const Number> values, const Folding& folding);
 /// What a rank other than the first holds when a replica of `value` becomes partial.
 Number MadePartial(Number value, ir::Reduction reduction);
 
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_TESTING_SUMMANDS_H_

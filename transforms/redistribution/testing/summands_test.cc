@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace orrery::redistribution {
+namespace orrery::transforms::redistribution {
 namespace summands_test_cc {
 namespace {
 
@@ -132,4 +132,4 @@ TEST(FoldingOver, DividesByTheAxesThatAreAveraged) {
 
 }  // namespace
 }  // namespace summands_test_cc
-}  // namespace orrery::redistribution
+}  // namespace orrery::transforms::redistribution
