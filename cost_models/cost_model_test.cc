@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
 
 namespace orrery::cost_models {
 namespace cost_model_test_cc {

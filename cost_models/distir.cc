@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cost_models/cost_model.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 
 // DistIR's cost model, formula by formula (microsoft/dist-ir, dist_ir/executor/cost_model.py at

@@ -4,6 +4,7 @@
 
 #include "cluster/topologies.h"
 #include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
 
 // DistIR's figures, worked out by hand from its formulas: T = 1.4e13 flop/s, M = 9e11 bytes/s, and
 // 10 us a kernel. In picoseconds, rounded up.

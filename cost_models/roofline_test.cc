@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
 
 namespace orrery::cost_models {
 namespace roofline_test_cc {

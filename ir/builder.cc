@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -77,6 +78,20 @@ OpId Builder::TypedOp(OpKind kind, std::span<const ValueId> operands, const Tens
                          std::span(&type, 1), std::span(&name, 1));
 }
 
+ValueId Builder::MatMul(ValueId x, ValueId w, absl::string_view name) {
+  return Op(OpKind::kMatMul, {x, w}, name);
+}
+
+ValueId Builder::Add(ValueId x, ValueId y, absl::string_view name) {
+  return Op(OpKind::kAdd, {x, y}, name);
+}
+
+ValueId Builder::Relu(ValueId x, absl::string_view name) { return Op(OpKind::kRelu, {x}, name); }
+
+ValueId Builder::ReluGrad(ValueId x, ValueId dy, absl::string_view name) {
+  return Op(OpKind::kReluGrad, {x, dy}, name);
+}
+
 std::pair<ValueId, ValueId> Builder::MatMulGrad(ValueId x, ValueId w, ValueId dy,
                                                 absl::string_view dx_name,
                                                 absl::string_view dw_name) {
@@ -85,6 +100,15 @@ std::pair<ValueId, ValueId> Builder::MatMulGrad(ValueId x, ValueId w, ValueId dy
   const OpId op = Ops(OpKind::kMatMulGrad, operands, names);
   if (!op.valid()) return {};
   return {function_.result(op, 0), function_.result(op, 1)};
+}
+
+ValueId Builder::Loss(ValueId prediction, ValueId target, int64_t batch, absl::string_view name) {
+  return Op(OpKind::kLoss, {prediction, target}, name, {{"batch", batch}});
+}
+
+ValueId Builder::LossGrad(ValueId prediction, ValueId target, int64_t batch,
+                          absl::string_view name) {
+  return Op(OpKind::kLossGrad, {prediction, target}, name, {{"batch", batch}});
 }
 
 bool Builder::IsTaken(absl::string_view name) {

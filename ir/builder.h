@@ -54,27 +54,17 @@ class Builder {
            std::span<const absl::string_view> names = {}, const AttributeSet& attributes = {});
 
   // The ops that models are written with.
-  ValueId MatMul(ValueId x, ValueId w, absl::string_view name = "") {
-    return Op(OpKind::kMatMul, {x, w}, name);
-  }
-  ValueId Add(ValueId x, ValueId y, absl::string_view name = "") {
-    return Op(OpKind::kAdd, {x, y}, name);
-  }
-  ValueId Relu(ValueId x, absl::string_view name = "") { return Op(OpKind::kRelu, {x}, name); }
-  ValueId ReluGrad(ValueId x, ValueId dy, absl::string_view name = "") {
-    return Op(OpKind::kReluGrad, {x, dy}, name);
-  }
+  ValueId MatMul(ValueId x, ValueId w, absl::string_view name = "");
+  ValueId Add(ValueId x, ValueId y, absl::string_view name = "");
+  ValueId Relu(ValueId x, absl::string_view name = "");
+  ValueId ReluGrad(ValueId x, ValueId dy, absl::string_view name = "");
   /// Gradients of MatMul(x, w): of x and of w.
   std::pair<ValueId, ValueId> MatMulGrad(ValueId x, ValueId w, ValueId dy,
                                          absl::string_view dx_name = "",
                                          absl::string_view dw_name = "");
   /// Squared error of each element over `batch`, and its gradient.
-  ValueId Loss(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "") {
-    return Op(OpKind::kLoss, {prediction, target}, name, {{"batch", batch}});
-  }
-  ValueId LossGrad(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "") {
-    return Op(OpKind::kLossGrad, {prediction, target}, name, {{"batch", batch}});
-  }
+  ValueId Loss(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "");
+  ValueId LossGrad(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "");
 
   /// Appends an op whose results have the types that are given: for kinds that infer none.
   OpId TypedOp(OpKind kind, std::span<const ValueId> operands, const TensorType& type,

@@ -20,12 +20,8 @@
 
 namespace orrery::ir {
 
-/// The op kinds, one a line of ops.def.
-enum class OpKind : uint8_t {
-#define ORRERY_OP(name, file) k##name,
-#include "ir/ops.def"
-#undef ORRERY_OP
-};
+/// The op kinds, one a line of ops.def; their names are in ir/op_kind.h.
+enum class OpKind : uint8_t;
 
 /// How an op is carried out, as far as anything outside its record must know.
 enum class OpClass : uint8_t {

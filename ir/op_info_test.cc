@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/names.h"
+#include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "tests/ir_text/golden.h"
 

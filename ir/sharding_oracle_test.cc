@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "ir/sharding_oracle_test_util.h"
 #include "ir/tensor_parts.h"
 #include "tests/ir_text/examples.h"

@@ -4,6 +4,7 @@
 
 #include "cost_models/cost_model.h"
 #include "ir/last_of_kind.h"
+#include "ir/op_kind.h"
 
 namespace orrery::search {
 namespace model_flops_cc {

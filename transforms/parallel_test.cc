@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "ir/models/mlp.h"
+#include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/status.h"

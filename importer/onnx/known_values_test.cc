@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/op_kind.h"
 #include "ir/tensor.h"
 
 namespace orrery::importer {

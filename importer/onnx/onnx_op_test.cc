@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 
 // What holds of each row of onnx_ops.def, so that a new row is tested without a new test.
 

@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/op_kind.h"
 
 // Encoder-only transformers: BERT (Devlin et al. 2018). Norms after attention and feed-forward, all
 // tokens see each other, and a head on top: a class for each sample, or a word for each token.

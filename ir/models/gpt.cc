@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/op_kind.h"
 
 // Decoder-only transformers. By default GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020):
 // norm before attention and before the feed-forward, learned positions, biases. With mlp=swiglu

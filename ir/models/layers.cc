@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 
 namespace orrery::ir {
 

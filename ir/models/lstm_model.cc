@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/op_kind.h"
 
 // Language models of stacked LSTM layers (Zaremba et al. 2014): embedding, layers, a word for each
 // token. Samples come first, as in all models; the recurrence runs over time first.

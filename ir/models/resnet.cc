@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/op_kind.h"
 
 // Residual convolutional networks (He et al. 2015): blocks of two convolutions (depth 18 and 34) or
 // bottlenecks of three, with batch normalization as in training. In a bottleneck the 3x3 has the

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 
 // A cache of keys or values with the rows of the next positions appended, in one kernel.

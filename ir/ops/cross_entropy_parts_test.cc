@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/infer_test_util.h"
+#include "ir/op_kind.h"
 #include "ir/ops/results_test_util.h"
 #include "ir/tensor.h"
 

@@ -1,5 +1,6 @@
 #include <functional>
 
+#include "ir/op_kind.h"
 #include "ir/ops/pointwise.h"
 
 // Ops that compute one result element from the operand elements in the same place.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 
 // Mixture of experts (Shazeer et al. 2017; GShard, Lepikhin et al. 2020). Each sample is a group of

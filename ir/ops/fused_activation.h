@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 
 // The attribute `activation` of convolutions and batch norms: "relu", or "relu6", which is cut off
 // at 6. Backward needs the result alone, which the next op keeps anyhow.

@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 
 // Gather: rows of a table. Its gradient is dense, as that of an embedding usually is. Where the

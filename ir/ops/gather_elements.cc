@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/reduction.h"
 
 // Ops that take or write one element for each index, in the place of the index but along one

@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/reduction.h"
 
 // Ops that take or write a slice for each tuple of indices: the last dimension of the indices is

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 
 // Concat and Split: one tensor and its parts along a dimension.

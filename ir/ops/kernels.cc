@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/op_kind.h"
+
 namespace orrery::ir {
 
 absl::Status InferUnary(const OpTypes& op, TypeList& results) {

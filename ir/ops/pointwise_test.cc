@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/mesh.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "ir/tensor.h"
 
 // What the pointwise and reducing ops compute, and what they say when they cannot.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 
 // Ops that give the elements of a tensor other dimensions, or repeat them along one, without moving

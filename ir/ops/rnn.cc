@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/recurrent.h"
 #include "support/status.h"

@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 
 // Rolling: what is pushed out at the end of a dimension comes in at its start, as windows that are

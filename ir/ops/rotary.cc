@@ -1,3 +1,4 @@
+#include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 
 // Rotary position embedding (Su et al. 2021): pairs of features turned by an angle that grows with

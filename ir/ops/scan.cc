@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 
 // Ops whose results depend on where an element stands along a dimension: order, running sums,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/op_kind.h"
 #include "transforms/memory/offload.h"
 #include "transforms/training/fp8_mixed.h"
 

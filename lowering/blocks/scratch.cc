@@ -1,5 +1,7 @@
 #include "lowering/blocks/scratch.h"
 
+#include "ir/op_kind.h"
+
 namespace orrery::lowering {
 namespace scratch_cc {
 namespace {

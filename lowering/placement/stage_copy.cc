@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "ir/op_kind.h"
 #include "lowering/blocks/task_name.h"
 #include "support/check.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "ir/op_kind.h"
 #include "lowering/blocks/buckets.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/residents.h"

@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "ir/tensor.h"
 
 namespace orrery::ir {

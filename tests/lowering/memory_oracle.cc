@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "ir/op_kind.h"
+
 namespace orrery::lowering {
 namespace memory_oracle_cc {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/op_kind.h"
 #include "ir/rebuild.h"
 #include "support/check.h"
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/mlp.h"
+#include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "tests/semantics/compare.h"

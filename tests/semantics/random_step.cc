@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 #include "transforms/training/training_step.h"
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/op_kind.h"
 #include "support/check.h"
 
 namespace orrery::semantics {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 namespace keep_plan_cc {
 namespace {

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/offload_plan.h"

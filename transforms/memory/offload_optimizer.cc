@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/zero_part.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 
 namespace orrery::transforms {

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 namespace units_cc {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
+#include "ir/op_kind.h"
 #include "ir/verifier.h"
 
 namespace orrery::transforms {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/op_kind.h"
 #include "transforms/memory/zero_part.h"
 #include "transforms/memory/zero_plan.h"
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 
 using ir::AxisIndex;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {

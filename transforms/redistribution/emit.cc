@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
 

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/sharding/axis_layout.h"

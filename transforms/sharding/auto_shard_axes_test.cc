@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
+#include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "transforms/parallel.h"
 #include "transforms/sharding/auto_shard.h"

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/execution/execute.h"
+#include "ir/op_kind.h"
 #include "ir/tensor_parts.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
+#include "ir/op_kind.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/sharding/ring_attention.h"
 

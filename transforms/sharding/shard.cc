@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"

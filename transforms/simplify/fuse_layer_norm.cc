@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/simplify/match.h"
 

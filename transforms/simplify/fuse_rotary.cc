@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/simplify/match.h"
 

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 
 using ir::Dims;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 
 using ir::OpId;

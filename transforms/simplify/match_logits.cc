@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/op_kind.h"
 #include "transforms/simplify/heads.h"
 #include "transforms/simplify/match.h"
 

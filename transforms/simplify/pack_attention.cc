@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"
 #include "transforms/simplify/heads.h"

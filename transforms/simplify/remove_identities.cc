@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/simplify/match.h"
 

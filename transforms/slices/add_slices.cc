@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
+#include "ir/op_kind.h"
 #include "ir/rebuild.h"
 #include "support/check.h"
 #include "support/status.h"

@@ -1,5 +1,7 @@
 #include "transforms/slices/slice_rules.h"
 
+#include "ir/op_kind.h"
+
 namespace orrery::transforms {
 
 using ir::Function;

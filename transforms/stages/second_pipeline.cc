@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "ir/function.h"
+#include "ir/op_kind.h"
 
 namespace orrery::transforms {
 namespace second_pipeline_cc {

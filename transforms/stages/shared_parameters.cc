@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/op_kind.h"
 
 namespace orrery::transforms {
 namespace shared_parameters_cc {

@@ -1,6 +1,7 @@
 #include "transforms/stages/stage_part.h"
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 namespace orrery::transforms {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/stages/choose_stages.h"
 #include "transforms/stages/shared_parameters.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "ir/models/mlp.h"
+#include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "support/status.h"
 

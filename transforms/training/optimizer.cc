@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"
 #include "transforms/training/training_step.h"

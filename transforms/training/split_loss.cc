@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "ir/op_kind.h"
 #include "transforms/pass/rewriter.h"
 
 namespace orrery::transforms {

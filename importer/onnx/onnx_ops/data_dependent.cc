@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // ONNX ops whose result has a size that depends on data. They become constants where the data is

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Dropout. A node of inference is the identity: one without the input training_mode, or where that

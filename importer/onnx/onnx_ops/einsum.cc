@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Einsum: equations with blanks, ellipses and results left out become the plain ones of the IR,

@@ -1,4 +1,5 @@
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 
 // ONNX ops that are one op of the IR, with the same operands and no attributes.
 

@@ -8,6 +8,7 @@
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
 #include "importer/onnx/tensor_values.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // ONNX ops that are tables of numbers, or work by one: windows, sampling grids, columns.

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Losses that a graph computes itself: the likelihood of each row's label, and its sum or mean.

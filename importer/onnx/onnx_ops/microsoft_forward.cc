@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Forward ops of ONNX Runtime: kernels that its optimizer has fused.

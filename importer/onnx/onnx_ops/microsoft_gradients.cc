@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_ops/windows.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Gradient ops of ONNX Runtime's training graphs. Their first input is the gradient of the result.

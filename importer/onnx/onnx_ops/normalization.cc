@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Normalizations: by layer, batch, instance, group, and across channels.

@@ -4,6 +4,7 @@
 
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Between real numbers and whole ones.

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_ops/windows.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Products of quantized numbers: whole ones in i32 for those that end in -Integer, and real ones

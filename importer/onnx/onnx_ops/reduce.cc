@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Reductions. What the IR has no kind for is said by those that it has.

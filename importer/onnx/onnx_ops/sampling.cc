@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_ops/windows.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Images read at points, in regions, or put together again after a pool.

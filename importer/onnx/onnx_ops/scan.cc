@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // ONNX ops about the order and the places of elements.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Choices between elements, and changes of the element type.

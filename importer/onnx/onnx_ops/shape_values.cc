@@ -9,6 +9,7 @@
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
 #include "importer/onnx/tensor_values.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // ONNX ops whose result follows from shapes alone: constants, once the shapes are known.

@@ -7,6 +7,7 @@
 #include "importer/onnx/onnx_op.h"
 #include "importer/onnx/onnx_type.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Signals: Fourier transforms and the matrix of the mel scale, which is a constant; determinants.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 #include "support/status.h"
 

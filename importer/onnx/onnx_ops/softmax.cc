@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // Softmax and its like. Before opset 13 they took the tensor as a matrix: the dimensions before

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 // The ops of training graphs that DistIR writes, in whatever domain: their meaning is that of the
