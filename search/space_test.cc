@@ -222,7 +222,7 @@ TEST(Enumerate, WhatIsComputedAgainVariesFastest) {
 
 // Any axis can be varied; all others are as in the base.
 TEST(Enumerate, VariesAnyAxis) {
-  const ParallelPlan base = {.recompute = {.kind = transforms::RecomputePolicy::Kind::kSelective}};
+  const ParallelPlan base = {.recompute = transforms::ParseRecomputePolicy("selective").value()};
   const Lists one = {{"dp", "1"}, {"hp", "1"}, {"pp", "1"}, {"micro-batches", "1"}};
   const auto texts = [&](const char* flag, const char* values) {
     Lists lists = one;

@@ -29,8 +29,14 @@ using transforms::ParallelPlan;
 using transforms::PipelinedStep;
 using transforms::PlanContext;
 
-constexpr std::array<const char*, 5> kPolicies = {"selective", "full", "every:2", "every:3",
-                                                  "match:core|ln|norm|a1|up|v[0-9]"};
+// An example of each record, and more.
+std::vector<std::string> Policies() {
+  std::vector<std::string> policies = {"full", "every:3", "match:core|ln|norm|a1|up|v[0-9]"};
+  for (const transforms::RecomputeRecord* record : transforms::AllRecomputePolicies()) {
+    if (record->mark != nullptr) policies.emplace_back(record->example);
+  }
+  return policies;
+}
 
 int64_t SavedValues(const PipelinedStep& step) {
   int64_t saved = 0;
@@ -53,7 +59,7 @@ int ExpectSameWithEachPolicy(const ir::Function& step, ParallelPlan plan, const 
   if (!plain.ok()) return 0;
   const Named inputs = RandomInputs(step, 7);
   int fewer = 0;
-  for (const char* policy : kPolicies) {
+  for (const std::string& policy : Policies()) {
     plan.recompute = transforms::ParseRecomputePolicy(policy).value();
     SCOPED_TRACE(ToString(plan));
     const auto again = transforms::ParallelTransform3d(step, plan, context);

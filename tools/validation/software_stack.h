@@ -2,6 +2,7 @@
 #define ORRERY_TOOLS_VALIDATION_SOFTWARE_STACK_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,8 +22,23 @@ struct StackUse {
 /// Of a step over `hp` tensor-parallel ranks, by the type of its first parameter.
 StackUse StackUseOf(const ir::Function& step, int64_t hp);
 
-/// What the stack of that name holds beside a step. Beside each figure in software_stack.cc stands
-/// where it comes from; docs/validation_memory.md has the table. An error lists the names.
+/// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
+/// hold nothing more.
+struct SoftwareStack {
+  absl::string_view name;
+  lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
+  double split_loss = 0;  // in place of `loss` where logits are split over ranks
+};
+
+#define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;
+#include "tools/validation/software_stacks.def"
+#undef ORRERY_SOFTWARE_STACK
+
+/// All stacks, in the order of software_stacks.def.
+std::span<const SoftwareStack* const> AllSoftwareStacks();
+
+/// What the stack of that name holds beside a step. In the file of each stands where its figures
+/// come from; docs/validation_memory.md has the table. An error lists the names.
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
 
 /// "ideal, megatron, …", for help and errors.

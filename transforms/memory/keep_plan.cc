@@ -1,7 +1,5 @@
 #include "transforms/memory/keep_plan.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -41,18 +39,10 @@ class KeepPlanner {
 
   KeepPlan Run() {
     SaveParts();
-    switch (policy_.kind) {
-      case RecomputePolicy::Kind::kNone:
-        break;
-      case RecomputePolicy::Kind::kSelective:
-        DropScores();
-        break;
-      case RecomputePolicy::Kind::kLayers:
-        DropLayers();
-        break;
-      case RecomputePolicy::Kind::kMatching:
-        DropMatching();
-        break;
+    if (policy_.record->mark != nullptr) {
+      policy_.record->mark(
+          {.function = forward_, .layers = layers_, .saved = saved_, .from_data = from_data_},
+          policy_, plan_.again);
     }
     const IdTable<ValueId, char> for_later = FindForLaterSlices();
     for (const OpId op : forward_.order()) {
@@ -107,108 +97,6 @@ class KeepPlanner {
       found[value] = 1;
     }
     return found;
-  }
-
-  // Values that an attention makes from its scores, by the product that the scores come from: they
-  // grow with the square of the sequence. From the product of two activations, by way of a softmax,
-  // up to the next product that takes them.
-  IdTable<ValueId, OpId> FindScores() const {
-    IdTable<ValueId, OpId> scores(forward_.value_limit());
-    IdTable<OpId, char> normalized(forward_.op_limit(), 0);
-    for (const OpId op : forward_.order()) {
-      const auto operands = forward_.operands(op);
-      const auto found = std::find_if(operands.begin(), operands.end(),
-                                      [&](ValueId operand) { return scores[operand].valid(); });
-      OpId of = found == operands.end() ? OpId() : scores[*found];
-      if (forward_.info(op).matrix_product) {
-        const bool begins = !of.valid() && operands.size() > 1 && from_data_[operands[0]] != 0 &&
-                            from_data_[operands[1]] != 0;
-        of = begins ? op : OpId();
-      }
-      ForResults(op, [&](ValueId result) { scores[result] = of; });
-      if (of.valid() && IsSoftmax(op)) normalized[of] = 1;
-      if (!IsAttentionOfScores(op)) continue;
-      normalized[op] = 1;
-      scores[forward_.result(op)] = OpId();  // its output
-    }
-    for (int32_t v = 0; v < forward_.value_limit(); ++v) {
-      OpId& of = scores[ValueId(v)];
-      if (of.valid() && normalized[of] == 0) of = OpId();
-    }
-    return scores;
-  }
-
-  bool IsSoftmax(OpId op) const {
-    const OpKind kind = forward_.kind(op);
-    return kind == OpKind::kSoftmax || kind == OpKind::kMaskedSoftmax || kind == OpKind::kExp;
-  }
-
-  // Whether all of it is one op, which keeps something as large as the scores.
-  bool IsAttentionOfScores(OpId op) const {
-    return forward_.kind(op) == OpKind::kAttention && forward_.attributes(op).Int("flash", 0) == 0;
-  }
-
-  void DropScores() {
-    const IdTable<ValueId, OpId> scores = FindScores();
-    for (const OpId op : forward_.order()) {
-      ForResults(op, [&](ValueId result) {
-        plan_.again[result] = scores[result].valid() || saved_[result] == 0 ? 1 : 0;
-      });
-    }
-  }
-
-  void DropMatching() {
-    RE2::Options options;
-    options.set_log_errors(false);
-    const RE2 pattern(policy_.pattern, options);
-    const auto matches = [&](ValueId value) {
-      const absl::string_view name = forward_.value_name(value);
-      return !name.empty() && RE2::PartialMatch({name.data(), name.size()}, pattern);
-    };
-    for (const OpId op : forward_.order()) {
-      if (forward_.result_count(op) == 0) continue;
-      const bool all = matches(forward_.result(op));
-      ForResults(op, [&](ValueId result) {
-        plan_.again[result] = all || saved_[result] == 0 || matches(result) ? 1 : 0;
-      });
-    }
-  }
-
-  // The end of the group of layers that each place is in; -1 outside of them.
-  std::vector<int32_t> GroupEnds() const {
-    std::vector<int32_t> ends(forward_.order().size(), -1);
-    const size_t count = layers_.size(),
-                 every = std::min(static_cast<size_t>(policy_.every), count);
-    for (size_t i = 0; i < count; ++i) {
-      const size_t last = std::min(i - i % every + every, count) - 1;
-      for (int32_t place = layers_[i].begin; place < layers_[i].end; ++place) {
-        ends[static_cast<size_t>(place)] = layers_[last].end;
-      }
-    }
-    return ends;
-  }
-
-  void DropLayers() {
-    const std::vector<int32_t> ends = GroupEnds();
-    IdTable<ValueId, ValueId> base(forward_.value_limit());
-    IdTable<ValueId, int32_t> last(forward_.value_limit(), -1);  // where it is used
-    const auto base_of = [&](ValueId value) { return base[value].valid() ? base[value] : value; };
-    for (size_t place = 0; place < ends.size(); ++place) {
-      const OpId op = forward_.order()[place];
-      for (const ValueId operand : forward_.operands(op)) {
-        last[base_of(operand)] = static_cast<int32_t>(place);
-      }
-      if (!IsView(op)) continue;
-      ForResults(op, [&](ValueId result) { base[result] = base_of(forward_.operands(op)[0]); });
-    }
-    for (size_t place = 0; place < ends.size(); ++place) {
-      const OpId op = forward_.order()[place];
-      ForResults(op, [&](ValueId result) {
-        const bool inside = ends[place] >= 0 && last[base_of(result)] < ends[place];
-        const bool free = saved_[result] == 0 && (from_data_[result] == 0 || IsView(op));
-        plan_.again[result] = inside || free ? 1 : 0;
-      });
-    }
   }
 
   bool IsView(OpId op) const {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ir/function.h"
-#include "transforms/memory/recompute.h"
+#include "transforms/memory/recompute_policy.h"
 #include "transforms/stages/forward_layers.h"
 
 namespace orrery::transforms {
@@ -19,8 +19,8 @@ struct KeepPlan {
 
 /// Decides it by `policy`. `saved` marks what later phases read; `layers` are those of `forward`.
 ///
-///  - By layers, what crosses the end of a group of layers is kept, wanted so far or not: the
-///  checkpoints. So is what is made outside of layers.
+///  - What the record of the policy marks is run again. By layers, what crosses the end of a group
+///  of layers is kept, wanted so far or not: the checkpoints.
 ///  - Else what no later phase reads is run again rather than kept: its operands lead to something
 ///  that is.
 ///  - What is made from parameters alone is run again unless it is read.

@@ -8,19 +8,26 @@ std::string Print(const ParallelPlan& plan) { return ToString(plan.recompute); }
 
 void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const ParallelPlan& plan,
                  std::vector<Suggestion>& suggestions) {
-  const RecomputePolicy full = ParseRecomputePolicy("full").value();
-  const RecomputePolicy selective = ParseRecomputePolicy("selective").value();
-  const auto add = [&](const RecomputePolicy& policy, double part, int rank) {
-    if (plan.recompute == policy || plan.recompute == full) return;
+  // What the plan does already; others that leave as much are no help.
+  double share = 1;
+  for (const RecomputeRecord* record : AllRecomputePolicies()) {
+    if (record->suggested == ToString(plan.recompute)) share = record->suggested_share;
+  }
+  for (const RecomputeRecord* record : AllRecomputePolicies()) {
+    if (record->suggested.empty() || record->suggested_share >= share) continue;
     ParallelPlan next = plan;
-    next.recompute = policy;
+    next.recompute = ParseRecomputePolicy(record->suggested).value();
     Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
-    more.shares = {.activations = part};
-    more.rank = rank;
+    more.shares = {.activations = record->suggested_share};
+    more.rank = record->suggested_rank;
     more.pairs = true;
-  };
-  add(selective, 0.6, 100);
-  add(full, 0.1, 400);
+  }
+}
+
+// Made of the records, which come with the program.
+absl::string_view Values() {
+  static const std::string& values = *new std::string(RecomputeValues());
+  return values;
 }
 
 }  // namespace
@@ -29,9 +36,7 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
 extern const AxisInfo kRecomputeAxis = {
     .flag = "recompute",
     .summary = "what backward computes again in place of what forward would keep",
-    .values =
-        "none, selective (attention's scores), full (all but the input of each layer), "
-        "every:K (of K layers) or match:REGEX (values with such names)",
+    .values = recompute_axis_cc::Values(),
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::recompute, ParseRecomputePolicy>,
     .print = recompute_axis_cc::Print,

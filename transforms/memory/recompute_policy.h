@@ -1,0 +1,94 @@
+#ifndef ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_POLICY_H_
+#define ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/function.h"
+#include "transforms/stages/forward_layers.h"
+
+// What forward keeps for backward: a record for each way to choose it, and the choice of a user as
+// a value.
+
+namespace orrery::transforms {
+
+struct RecomputeRecord;
+
+#define ORRERY_RECOMPUTE_POLICY(Name, file) extern const RecomputeRecord k##Name##Recompute;
+#include "transforms/memory/recompute_policies.def"
+#undef ORRERY_RECOMPUTE_POLICY
+
+/// What the forward of a microbatch keeps for its backward: one of the records, and what it is
+/// told.
+struct RecomputePolicy {
+  const RecomputeRecord* record = &kNoneRecompute;  // one of AllRecomputePolicies; never null
+  int64_t every = 1;                                // of records by layers: in groups of so many
+  std::string pattern = {};                         // RE2, of records that look for names
+  /// Whether an activation that forward puts together of parts on several ranks is kept in parts,
+  /// and put together again, as Megatron's sequence parallelism has it.
+  bool gathers = false;
+
+  friend bool operator==(const RecomputePolicy&, const RecomputePolicy&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const RecomputePolicy& p) {
+    return H::combine(std::move(h), p.record, p.every, p.pattern, p.gathers);
+  }
+};
+
+/// A forward function, as a policy sees it.
+struct ForwardValues {
+  const ir::Function& function;
+  std::span<const LayerRange> layers;           // of records by layers; else none
+  const IdTable<ir::ValueId, char>& saved;      // what later phases read
+  const IdTable<ir::ValueId, char>& from_data;  // what is not made from parameters alone
+};
+
+/// One way to choose what forward keeps.
+struct RecomputeRecord {
+  absl::string_view name;
+  absl::string_view values;   // what it is written as, and what that means, for --help
+  absl::string_view wanted;   // what it is written as, for errors
+  absl::string_view example;  // one that finds something in most models
+  /// The policy that the text says; nullopt: the text is of another record. InvalidArgument for one
+  /// of this record that is wrong.
+  absl::StatusOr<std::optional<RecomputePolicy>> (*parse)(absl::string_view text) = nullptr;
+  /// What `parse` reads.
+  std::string (*print)(const RecomputePolicy& policy) = nullptr;
+  bool by_layers = false;  // whether it wants to know the layers of the model
+  bool finds = false;      // whether it is an error where no stage keeps less
+  /// Sets in `again` which values are run again where a later phase wants them; the others are kept
+  /// for it. What must not happen twice is taken out behind it. Null: everything that backward
+  /// reads is kept.
+  void (*mark)(const ForwardValues& forward, const RecomputePolicy& policy,
+               IdTable<ir::ValueId, char>& again) = nullptr;
+  /// Where memory is short: a text of it that is worth a try, how much of the activations that
+  /// leaves, roughly, and how soon it is tried (Suggestion::rank). Empty: none.
+  absl::string_view suggested = "";
+  double suggested_share = 1;
+  int suggested_rank = 0;
+};
+
+/// All records, in the order of recompute_policies.def.
+std::span<const RecomputeRecord* const> AllRecomputePolicies();
+
+/// "none", "selective", "full" (every layer), "every:4", "match:gelu|norm"; an error for another
+/// text, a number below 1, or a pattern that is no regular expression.
+absl::StatusOr<RecomputePolicy> ParseRecomputePolicy(absl::string_view text);
+std::string ToString(const RecomputePolicy& policy);
+
+/// The texts of a list with commas between, each of which is a policy. What follows the comma of a
+/// pattern and is no policy belongs to the pattern.
+absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view text);
+
+/// What all records are written as, for --help: "none, selective (…), … or match:REGEX (…)".
+std::string RecomputeValues();
+
+}  // namespace orrery::transforms
+
+#endif  // ORRERY_TRANSFORMS_MEMORY_RECOMPUTE_POLICY_H_
