@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "search/search.h"
+#include "support/csv.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -58,11 +58,7 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
 
 std::string CsvText(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) {
-    const std::string text = value.get<std::string>();
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-  }
+  if (value.is_string()) return CsvField(value.get<std::string>());
   if (!value.is_number_float()) return value.dump();
   char buffer[40];
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value.get<double>()).ptr;

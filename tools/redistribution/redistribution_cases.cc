@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "support/csv.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/redistribution/redistribution.h"
@@ -81,9 +82,13 @@ Record ReadRecord(const json& record) {
                                record.value("devices_per_host", int64_t{8}))};
 }
 
-// A field of CSV.
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "'"}, {"\n", " "}}), "\"");
+// In quotes, with none inside, on one line: what reads line by line gets by.
+std::string SimplyQuoted(absl::string_view text) {
+  return CsvQuoted(absl::StrReplaceAll(text, {{"\"", "'"}, {"\n", " "}}));
+}
+
+std::string NameField(const std::string& name) {
+  return name.find_first_of("\"\n") == std::string::npos ? CsvField(name) : SimplyQuoted(name);
 }
 
 struct Planned {
@@ -131,9 +136,8 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
   int64_t number = 0;
   for (const nlohmann::json& record : file["cases"]) {
     const bool named = record.is_object() && record.contains("name") && record["name"].is_string();
-    std::string name = named ? record["name"].get<std::string>() : absl::StrCat("record ", number);
-    if (name.find_first_of(",\"\n") != std::string::npos)
-      name = redistribution_cases_cc::Quoted(name);
+    const std::string name = redistribution_cases_cc::NameField(
+        named ? record["name"].get<std::string>() : absl::StrCat("record ", number));
     ++number;
     const absl::StatusOr<redistribution_cases_cc::Planned> planned =
         redistribution_cases_cc::TryRecord(record, cases);
@@ -142,7 +146,7 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
                       ",", absl::StrFormat("%.6f", planned->seconds), ",\n");
     } else {
       absl::StrAppend(&csv, name, ",,,,",
-                      redistribution_cases_cc::Quoted(planned.status().message()), "\n");
+                      redistribution_cases_cc::SimplyQuoted(planned.status().message()), "\n");
     }
   }
   return csv;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "support/csv.h"
 
 namespace orrery::tools {
 namespace step_errors_cc {
@@ -89,14 +90,6 @@ std::string ErrorCell(double measured, double predicted) {
   return absl::StrFormat("%.4f", predicted / measured - 1);
 }
 
-// A text with commas or quotes, as CSV wants it.
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) absl::StrAppend(&quoted, c == '"' ? "\"\"" : std::string(1, c));
-  return absl::StrCat(quoted, "\"");
-}
-
 }  // namespace
 }  // namespace step_errors_cc
 
@@ -140,12 +133,11 @@ std::string ErrorCsv(std::span<const PredictedStep> steps) {
     const MeasuredStep& step = row.step;
     const std::string of_time = step_errors_cc::ErrorCell(step.seconds, row.seconds);
     const std::string of_memory = step_errors_cc::ErrorCell(step.bytes, row.bytes);
-    absl::StrAppend(
-        &out, step_errors_cc::Quoted(step.id), ",", step_errors_cc::Cell(step.seconds, 6), ",",
-        step_errors_cc::Cell(row.seconds, 6), ",", step.seconds > 0 ? of_time : of_memory, ",",
-        step_errors_cc::Quoted(row.skipped), ",", step_errors_cc::Cell(step.bytes, 12), ",",
-        step_errors_cc::Cell(row.bytes, 12), ",", of_memory, ",",
-        step_errors_cc::Quoted(step.source), ",", step_errors_cc::Quoted(step.split), "\n");
+    absl::StrAppend(&out, CsvField(step.id), ",", step_errors_cc::Cell(step.seconds, 6), ",",
+                    step_errors_cc::Cell(row.seconds, 6), ",",
+                    step.seconds > 0 ? of_time : of_memory, ",", CsvField(row.skipped), ",",
+                    step_errors_cc::Cell(step.bytes, 12), ",", step_errors_cc::Cell(row.bytes, 12),
+                    ",", of_memory, ",", CsvField(step.source), ",", CsvField(step.split), "\n");
   }
   return out;
 }
