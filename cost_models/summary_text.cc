@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
+#include "support/number_text.h"
 
 // How a summary is shown.
 
@@ -89,11 +90,11 @@ std::string KindTable(const Summary& summary) {
 }
 
 std::string Json(const Work& work) {
-  return absl::StrFormat(
-      "{\"ops\": %d, \"kernels\": %d, \"model_flops\": %.17g, \"flops\": %.17g, "
-      "\"bytes_moved\": %d, \"intensity\": %.17g}",
-      work.ops, work.kernels, work.model_flops.count(), work.flops.count(), work.moved.count(),
-      work.intensity());
+  return absl::StrCat("{\"ops\": ", work.ops, ", \"kernels\": ", work.kernels,
+                      ", \"model_flops\": ", SeventeenDigits(work.model_flops.count()),
+                      ", \"flops\": ", SeventeenDigits(work.flops.count()),
+                      ", \"bytes_moved\": ", work.moved.count(),
+                      ", \"intensity\": ", SeventeenDigits(work.intensity()), "}");
 }
 
 // A string as JSON writes it.

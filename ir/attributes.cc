@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <type_traits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/names.h"
+#include "support/number_text.h"
 
 namespace orrery::ir {
 namespace attributes_cc {
@@ -19,9 +19,7 @@ namespace {
 // The shortest text that reads back as the same double, always with a point, an exponent or a name,
 // so that it cannot be read as an integer.
 std::string PrintDouble(double value) {
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  std::string text(buffer, end);
+  std::string text = ShortestText(value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }

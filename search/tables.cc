@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "search/search.h"
 #include "support/csv.h"
+#include "support/number_text.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -60,9 +60,7 @@ std::string CsvText(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return CsvField(value.get<std::string>());
   if (!value.is_number_float()) return value.dump();
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value.get<double>()).ptr;
-  return std::string(buffer, end);
+  return ShortestText(value.get<double>());
 }
 
 std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }

@@ -2,26 +2,15 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "simulator/program/program_text.h"
+#include "support/number_text.h"
 
 namespace orrery::simulator {
 namespace program_printer_cc {
 namespace {
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
-
-// The shortest text that reads back as the same number.
-std::string Shortest(double value) {
-  for (int digits = 1; digits < 17; ++digits) {
-    const std::string text = absl::StrFormat("%.*g", digits, value);
-    double read = 0;
-    if (absl::SimpleAtod(text, &read) && read == value) return text;
-  }
-  return absl::StrFormat("%.17g", value);
-}
 
 // "0-3,8": ascending numbers, neighbours as a range.
 std::string Ranges(const std::vector<int32_t>& numbers) {
@@ -44,7 +33,7 @@ void PrintRank(const Program& program, RankClassId id, std::string* out) {
     absl::StrAppend(out, " capacity ", rank.capacity.count(), " bytes");
   }
   if (rank.communication_slowdown != 0) {
-    absl::StrAppend(out, " slowdown ", Shortest(rank.communication_slowdown));
+    absl::StrAppend(out, " slowdown ", FewestDigits(rank.communication_slowdown));
   }
   absl::StrAppend(out, "\n");
 }
@@ -63,7 +52,7 @@ void PrintLabel(const Program& program, LabelId id, std::string* out) {
   const TaskLabel& label = program.label(id);
   absl::StrAppend(out, ToString(id), " ", Quoted(label.name), " ", ToString(label.kind), " ",
                   ToString(label.phase), " stage ", label.stage);
-  if (label.flops != Flops()) absl::StrAppend(out, " flops ", Shortest(label.flops.count()));
+  if (label.flops != Flops()) absl::StrAppend(out, " flops ", FewestDigits(label.flops.count()));
   if (label.bytes != Bytes()) absl::StrAppend(out, " bytes ", label.bytes.count());
   if (label.collectives != 1) absl::StrAppend(out, " collectives ", label.collectives);
   if (!label.communication.empty()) {
@@ -87,7 +76,7 @@ void PrintFlow(const Program& program, FlowId id, std::string* out) {
                   " ps");
   if (!flow.loads.empty()) absl::StrAppend(out, " loads");
   for (const Load& load : flow.loads) {
-    absl::StrAppend(out, " ", ToString(load.resource), " ", Shortest(load.load));
+    absl::StrAppend(out, " ", ToString(load.resource), " ", FewestDigits(load.load));
   }
   absl::StrAppend(out, "\n");
 }

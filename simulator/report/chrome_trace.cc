@@ -12,6 +12,7 @@
 #include "simulator/report/memory.h"
 #include "support/check.h"
 #include "support/id_table.h"
+#include "support/number_text.h"
 
 namespace orrery::simulator {
 namespace chrome_trace_cc {
@@ -84,9 +85,9 @@ class Writer {
       labels_.push_back(
           {.head = absl::StrCat("\"name\":", Quoted(std::string(label.name)), ",\"cat\":\"",
                                 computes ? "compute" : "communication", "\""),
-           .args = absl::StrFormat(",\"stage\":%d,\"phase\":\"%s\",\"flops\":%.17g,\"bytes\":%d",
-                                   label.stage, ToString(label.phase), label.flops.count(),
-                                   label.bytes.count()),
+           .args = absl::StrCat(",\"stage\":", label.stage, ",\"phase\":\"", ToString(label.phase),
+                                "\",\"flops\":", SeventeenDigits(label.flops.count()),
+                                ",\"bytes\":", label.bytes.count()),
            .sends = label.kind == TaskKind::kSend});
     }
   }

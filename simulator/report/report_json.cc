@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "support/check.h"
+#include "support/number_text.h"
 
 namespace orrery::simulator {
 namespace report_json_cc {
@@ -17,7 +17,7 @@ namespace {
 
 std::string Number(double value) {
   ORRERY_CHECK(std::isfinite(value)) << "JSON has no " << value;
-  return absl::StrFormat("%.17g", value);
+  return SeventeenDigits(value);
 }
 
 std::string Quoted(const std::string& text) {

@@ -50,8 +50,8 @@ void PrintTable(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string Megabytes(int64_t elements, const Redistributor& question) {
-  return ShortestText(static_cast<double>(elements) *
-                      static_cast<double>(question.problem().itemsize) / 1e6);
+  return PlainNumber(static_cast<double>(elements) *
+                     static_cast<double>(question.problem().itemsize) / 1e6);
 }
 
 std::string WithUnit(absl::string_view column, const Redistributor& question) {
@@ -72,12 +72,12 @@ void PrintPlan(const WrittenProblem& written, const Redistributor& question,
        Megabytes(question.dialect().Elements(at), question)}};
   for (const PlannedStep& step : plan.steps) {
     rows.push_back({absl::StrCat(rows.size() - 1), question.dialect().NameOf(at, step.step),
-                    written.Text(step.step.after), ShortestText(step.cost),
+                    written.Text(step.step.after), PlainNumber(step.cost),
                     Megabytes(question.dialect().Elements(step.step.after), question)});
     at = step.step.after;
   }
   PrintTable(rows);
-  std::cout << "Total cost: " << ShortestText(plan.cost)
+  std::cout << "Total cost: " << PlainNumber(plan.cost)
             << (question.unit().empty() ? "" : absl::StrCat(" ", question.unit()))
             << "\nPeak: " << plan.peak << " elements, " << Megabytes(plan.peak, question)
             << " MB\n";
@@ -100,7 +100,7 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
     const bool free = optimum == 0.0 && plan->cost == 0;
     const std::string ratio =
         optimum.has_value() ? absl::StrFormat("%.2f", plan->cost / *optimum) : "-";
-    rows.push_back({std::string(planner), ShortestText(plan->cost), free ? "1.00" : ratio,
+    rows.push_back({std::string(planner), PlainNumber(plan->cost), free ? "1.00" : ratio,
                     absl::StrCat(plan->steps.size()), Megabytes(plan->peak, question)});
   }
   PrintTable(rows);
@@ -113,7 +113,7 @@ void PrintFrontier(const Redistributor& question) {
            question.dialect(), Source(question),
            question.dialect().Normal(PackedLayout(question.problem().to)))) {
     rows.push_back(
-        {ShortestText(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
+        {PlainNumber(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
   }
   PrintTable(rows);
 }

@@ -41,8 +41,9 @@ struct WrittenProblem {
 };
 absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& text);
 
-/// "1501", "71678.97481612775": as few digits as tell the number from all others.
-std::string ShortestText(double number);
+/// "1501", "71678.97481612775": as few digits as tell the number from all others. An exponent
+/// stands only below 1e-4 and from 1e15 on, unlike in ShortestText of support/number_text.h.
+std::string PlainNumber(double number);
 
 /// A problem in the dialect that --cost names.
 class Redistributor {

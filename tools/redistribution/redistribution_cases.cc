@@ -142,7 +142,7 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
     const absl::StatusOr<redistribution_cases_cc::Planned> planned =
         redistribution_cases_cc::TryRecord(record, cases);
     if (planned.ok()) {
-      absl::StrAppend(&csv, name, ",", ShortestText(planned->plan.cost), ",", planned->plan.peak,
+      absl::StrAppend(&csv, name, ",", PlainNumber(planned->plan.cost), ",", planned->plan.peak,
                       ",", absl::StrFormat("%.6f", planned->seconds), ",\n");
     } else {
       absl::StrAppend(&csv, name, ",,,,",

@@ -222,7 +222,7 @@ std::string WrittenProblem::Text(const redistribution::PackedLayout& layout) con
   return text.ok() ? *text : ir::LayoutText(sharding, problem.dims, problem.mesh);
 }
 
-std::string ShortestText(double number) {
+std::string PlainNumber(double number) {
   if (number == static_cast<double>(static_cast<int64_t>(std::min(number, 1e15)))) {
     return absl::StrCat(static_cast<int64_t>(number));
   }
