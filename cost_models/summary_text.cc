@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
 #include "support/number_text.h"
+#include "support/text_table.h"
 
 // How a summary is shown.
 
@@ -39,26 +40,7 @@ std::string Show(const Extent& extent) {
   return absl::StrCat(Grouped(extent.elements), " (", ToString(extent.bytes), ")");
 }
 
-using Row = std::vector<std::string>;
-
-// The rows under each other; the first column to the left, all others to the right.
-std::string Aligned(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line = row[0] + std::string(widths[0] - row[0].size(), ' ');
-    for (size_t i = 1; i < row.size(); ++i) {
-      line += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
-    }
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
-}
-
-Row PhaseRow(absl::string_view name, const Work& work) {
+TextRow PhaseRow(absl::string_view name, const Work& work) {
   return {std::string(name),
           Grouped(work.ops),
           Grouped(work.kernels),
@@ -69,24 +51,24 @@ Row PhaseRow(absl::string_view name, const Work& work) {
 }
 
 std::string PhaseTable(const Summary& summary) {
-  std::vector<Row> rows = {
+  std::vector<TextRow> rows = {
       {"phase", "ops", "kernels", "model flops", "all flops", "bytes moved", "flops a byte"}};
   for (size_t i = 0; i < kPhaseCount; ++i) {
     if (summary.phases[i].ops > 0) rows.push_back(PhaseRow(kPhaseNames[i], summary.phases[i]));
   }
   rows.push_back(PhaseRow("total", summary.total()));
-  return Aligned(rows);
+  return TextTable(rows, 1);
 }
 
 std::string KindTable(const Summary& summary) {
-  std::vector<Row> rows = {{"op", "count", "kernels", "flops", "share", "bytes moved"}};
+  std::vector<TextRow> rows = {{"op", "count", "kernels", "flops", "share", "bytes moved"}};
   const double all = std::max(1.0, summary.total().flops.count());
   for (const auto& [kind, work] : summary.kinds) {
     rows.push_back({std::string(ir::GetOpInfo(kind).name), Grouped(work.ops), Grouped(work.kernels),
                     Show(work.flops), absl::StrFormat("%.1f %%", 100 * work.flops.count() / all),
                     ToString(work.moved)});
   }
-  return Aligned(rows);
+  return TextTable(rows, 1);
 }
 
 std::string Json(const Work& work) {
@@ -115,15 +97,15 @@ std::string Quoted(absl::string_view text) {
 }  // namespace summary_text_cc
 
 std::string SummaryText(const Summary& summary, absl::string_view model) {
-  std::vector<summary_text_cc::Row> sizes = {
-      {"model", std::string(model)}, {"parameters", summary_text_cc::Show(summary.parameters)}};
+  std::vector<TextRow> sizes = {{"model", std::string(model)},
+                                {"parameters", summary_text_cc::Show(summary.parameters)}};
   if (summary.buffers.elements > 0)
     sizes.push_back({"buffers", summary_text_cc::Show(summary.buffers)});
   if (summary.state.elements > 0)
     sizes.push_back({"optimizer state", summary_text_cc::Show(summary.state)});
   sizes.push_back({"saved activations", ToString(summary.saved_activations)});
   std::string text;
-  for (const summary_text_cc::Row& row : sizes)
+  for (const TextRow& row : sizes)
     absl::StrAppend(&text, absl::StrFormat("%-18s %s\n", row[0], row[1]));
   return absl::StrCat(text, "\n", summary_text_cc::PhaseTable(summary), "\n",
                       summary_text_cc::KindTable(summary));

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "support/file.h"
 #include "support/status.h"
+#include "support/text_table.h"
 #include "tools/flags.h"
 #include "tools/redistribution/redistribution.h"
 
@@ -27,28 +27,6 @@ struct Flags {
   bool compare = false, frontier = false;
 };
 
-// Characters of UTF-8.
-size_t Width(absl::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
-}
-
-// Columns as wide as their widest cell.
-void PrintTable(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&line, row[i]);
-      if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
-    }
-    std::cout << line << "\n";
-  }
-}
-
 std::string Megabytes(int64_t elements, const Redistributor& question) {
   return PlainNumber(static_cast<double>(elements) *
                      static_cast<double>(question.problem().itemsize) / 1e6);
@@ -66,7 +44,7 @@ PackedLayout Source(const Redistributor& question) {
 void PrintPlan(const WrittenProblem& written, const Redistributor& question,
                const RedistributionPlan& plan) {
   PackedLayout at = Source(question);
-  std::vector<std::vector<std::string>> rows = {
+  std::vector<TextRow> rows = {
       {"Step #", "Operation", "Distribution", WithUnit("Cost", question), "Memory Usage [MB]"},
       {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
        Megabytes(question.dialect().Elements(at), question)}};
@@ -76,7 +54,7 @@ void PrintPlan(const WrittenProblem& written, const Redistributor& question,
                     Megabytes(question.dialect().Elements(step.step.after), question)});
     at = step.step.after;
   }
-  PrintTable(rows);
+  std::cout << TextTable(rows);
   std::cout << "Total cost: " << PlainNumber(plan.cost)
             << (question.unit().empty() ? "" : absl::StrCat(" ", question.unit()))
             << "\nPeak: " << plan.peak << " elements, " << Megabytes(plan.peak, question)
@@ -86,7 +64,7 @@ void PrintPlan(const WrittenProblem& written, const Redistributor& question,
 
 // A line for each planner; below them, why one has no plan.
 void PrintComparison(const Redistributor& question, int64_t limit) {
-  std::vector<std::vector<std::string>> rows = {
+  std::vector<TextRow> rows = {
       {"Planner", WithUnit("Cost", question), "Cost / optimal", "Steps", "Peak [MB]"}};
   std::string notes;
   std::optional<double> optimum;
@@ -103,19 +81,19 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
     rows.push_back({std::string(planner), PlainNumber(plan->cost), free ? "1.00" : ratio,
                     absl::StrCat(plan->steps.size()), Megabytes(plan->peak, question)});
   }
-  PrintTable(rows);
+  std::cout << TextTable(rows);
   std::cout << notes;
 }
 
 void PrintFrontier(const Redistributor& question) {
-  std::vector<std::vector<std::string>> rows = {{WithUnit("Cost", question), "Steps", "Peak [MB]"}};
+  std::vector<TextRow> rows = {{WithUnit("Cost", question), "Steps", "Peak [MB]"}};
   for (const RedistributionPlan& plan : redistribution::ParetoPlans(
            question.dialect(), Source(question),
            question.dialect().Normal(PackedLayout(question.problem().to)))) {
     rows.push_back(
         {PlainNumber(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
   }
-  PrintTable(rows);
+  std::cout << TextTable(rows);
 }
 
 std::string Json(const WrittenProblem& written, const Redistributor& question,
