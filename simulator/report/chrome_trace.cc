@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "nlohmann/json.hpp"
+#include "simulator/report/json_text.h"
 #include "simulator/report/memory.h"
 #include "support/check.h"
 #include "support/id_table.h"
@@ -21,11 +21,6 @@ namespace {
 // Viewers count nanoseconds, and lose an arrow whose slice is shorter than one.
 constexpr Duration kShortestArrow(1000);
 constexpr size_t kBufferBytes = 1 << 16;
-
-// `text` in quotes; bytes that are no UTF-8 are replaced.
-std::string Quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // Microseconds, exact: never by way of a double, which runs out of picoseconds after two hours.
 std::string Microseconds(Duration duration) {
@@ -83,7 +78,7 @@ class Writer {
       const TaskLabel& label = program_.label(LabelId(i));
       const bool computes = label.kind == TaskKind::kCompute;
       labels_.push_back(
-          {.head = absl::StrCat("\"name\":", Quoted(std::string(label.name)), ",\"cat\":\"",
+          {.head = absl::StrCat("\"name\":", JsonString(std::string(label.name)), ",\"cat\":\"",
                                 computes ? "compute" : "communication", "\""),
            .args = absl::StrCat(",\"stage\":", label.stage, ",\"phase\":\"", ToString(label.phase),
                                 "\",\"flops\":", SeventeenDigits(label.flops.count()),
@@ -101,7 +96,7 @@ class Writer {
     if (!rank.name.empty()) absl::StrAppend(&name, " · ", rank.name);
     if (rank.members.size() > 1) absl::StrAppend(&name, " (x", rank.members.size(), ")");
     Event("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":", pid,
-          ",\"args\":{\"name\":", Quoted(name), "}}");
+          ",\"args\":{\"name\":", JsonString(name), "}}");
     Event("{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":", pid,
           ",\"args\":{\"sort_index\":", pid, "}}");
   }
@@ -184,8 +179,9 @@ class Writer {
     std::string name = resource.name.empty() ? ToString(id) : resource.name;
     if (!resource.kind.empty()) absl::StrAppend(&name, " (", resource.kind, ")");
     // The id keeps resources of one name apart.
-    const std::string head = absl::StrCat("{\"name\":", Quoted(name), ",\"ph\":\"C\",\"pid\":", pid,
-                                          ",\"id\":", id.index(), ",\"ts\":");
+    const std::string head =
+        absl::StrCat("{\"name\":", JsonString(name), ",\"ph\":\"C\",\"pid\":", pid,
+                     ",\"id\":", id.index(), ",\"ts\":");
     const auto write = [&](Time time, double bytes_per_second) {
       Event(head, Microseconds(time),
             ",\"args\":{\"GB/s\":", absl::StrFormat("%.9g", bytes_per_second * 1e-9), "}}");

@@ -1,28 +1,17 @@
 #include "simulator/report/report_json.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "nlohmann/json.hpp"
+#include "simulator/report/json_text.h"
 #include "support/check.h"
-#include "support/number_text.h"
 
 namespace orrery::simulator {
 namespace report_json_cc {
 namespace {
-
-std::string Number(double value) {
-  ORRERY_CHECK(std::isfinite(value)) << "JSON has no " << value;
-  return SeventeenDigits(value);
-}
-
-std::string Quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // Global ranks with the class that each is of, by rank.
 std::vector<std::pair<int32_t, RankClassId>> ClassesByRank(const Program& program) {
@@ -37,16 +26,17 @@ std::vector<std::pair<int32_t, RankClassId>> ClassesByRank(const Program& progra
 }
 
 std::string BubbleText(const MeanBubble& bubble) {
-  return absl::StrCat("{\"warm_up_s\": ", Number(bubble.warm_up_s),
-                      ", \"steady_s\": ", Number(bubble.steady_s),
-                      ", \"cool_down_s\": ", Number(bubble.cool_down_s),
-                      ", \"imbalance_s\": ", Number(bubble.imbalance_s), "}");
+  return absl::StrCat("{\"warm_up_s\": ", JsonNumber(bubble.warm_up_s),
+                      ", \"steady_s\": ", JsonNumber(bubble.steady_s),
+                      ", \"cool_down_s\": ", JsonNumber(bubble.cool_down_s),
+                      ", \"imbalance_s\": ", JsonNumber(bubble.imbalance_s), "}");
 }
 
 // What the details add to the entry of a device.
 std::string DeviceDetails(const Program& program, const MemoryUse& peak, const Bubble& bubble) {
-  return absl::StrCat(", \"peak_time_s\": ", Number(peak.time.seconds()),
-                      ", \"peak_task\": ", Quoted(PeakTaskText(program, peak)), ", \"bubble\": ",
+  return absl::StrCat(", \"peak_time_s\": ", JsonNumber(peak.time.seconds()),
+                      ", \"peak_task\": ", JsonString(PeakTaskText(program, peak)),
+                      ", \"bubble\": ",
                       BubbleText({.warm_up_s = bubble.warm_up.seconds(),
                                   .steady_s = bubble.steady.seconds(),
                                   .cool_down_s = bubble.cool_down.seconds(),
@@ -66,7 +56,8 @@ std::string MemoryOverTime(const Program& program, const ReportDetails& details)
   IdTable<RankClassId, std::string> points_of;
   for (const std::vector<MemoryUse>& uses : details.memory.rows()) {
     points_of.push_back(absl::StrCat(
-        "\"time_s\": [", Row(uses, [](const MemoryUse& use) { return Number(use.time.seconds()); }),
+        "\"time_s\": [",
+        Row(uses, [](const MemoryUse& use) { return JsonNumber(use.time.seconds()); }),
         "], \"bytes\": [", Row(uses, [](const MemoryUse& use) { return use.total.count(); }), "]"));
   }
   std::vector<std::pair<std::string, std::vector<int32_t>>> entries;
@@ -101,9 +92,9 @@ std::string Versions(const ReportDetails& details) {
 // What follows "rank" in the entry of a device: the same text for all members of a class.
 std::string DeviceFigures(const RankReport& rank) {
   std::string out =
-      absl::StrCat(", \"finish_s\": ", Number(rank.finish.seconds()),
-                   ", \"busy_s\": ", Number(rank.busy.seconds()),
-                   ", \"communication_s\": ", Number(rank.communication.seconds()),
+      absl::StrCat(", \"finish_s\": ", JsonNumber(rank.finish.seconds()),
+                   ", \"busy_s\": ", JsonNumber(rank.busy.seconds()),
+                   ", \"communication_s\": ", JsonNumber(rank.communication.seconds()),
                    ", \"peak_memory_bytes\": ", rank.memory.total.count(), ", \"memory\": {");
   for (int i = 0; i < kMemoryKindCount; ++i) {
     const MemoryKind kind = static_cast<MemoryKind>(i);
@@ -136,11 +127,11 @@ std::string Devices(const Program& program, const Report& report, const ReportDe
 std::string Communication(const Report& report) {
   std::string out;
   for (const CommunicationReport& row : report.communication) {
-    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", Quoted(row.kind),
-                    ", \"level\": ", Quoted(row.level), ", \"bytes\": ", Number(row.bytes),
-                    ", \"total_s\": ", Number(row.total_s),
-                    ", \"exposed_s\": ", Number(row.exposed_s),
-                    ", \"hidden_s\": ", Number(row.hidden_s), "}");
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", JsonString(row.kind),
+                    ", \"level\": ", JsonString(row.level), ", \"bytes\": ", JsonNumber(row.bytes),
+                    ", \"total_s\": ", JsonNumber(row.total_s),
+                    ", \"exposed_s\": ", JsonNumber(row.exposed_s),
+                    ", \"hidden_s\": ", JsonNumber(row.hidden_s), "}");
   }
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }
@@ -152,22 +143,22 @@ std::string ReportJson(const Program& program, const Report& report, const Model
                        const ReportDetails* details) {
   ORRERY_CHECK(report.ranks.size() == program.rank_count()) << "the report is of another program";
   std::vector<std::pair<absl::string_view, std::string>> fields = {
-      {"step_time_s", report_json_cc::Number(report.step_time.seconds())},
-      {"throughput_samples_per_s", report_json_cc::Number(figures.throughput_samples_per_s)},
-      {"tokens_per_s", report_json_cc::Number(figures.tokens_per_s)},
-      {"mfu", report_json_cc::Number(figures.mfu)},
-      {"hfu", report_json_cc::Number(figures.hfu)},
-      {"communication_overhead", report_json_cc::Number(report.communication_overhead)},
-      {"exposed_communication_s", report_json_cc::Number(report.exposed_communication_s)},
+      {"step_time_s", JsonNumber(report.step_time.seconds())},
+      {"throughput_samples_per_s", JsonNumber(figures.throughput_samples_per_s)},
+      {"tokens_per_s", JsonNumber(figures.tokens_per_s)},
+      {"mfu", JsonNumber(figures.mfu)},
+      {"hfu", JsonNumber(figures.hfu)},
+      {"communication_overhead", JsonNumber(report.communication_overhead)},
+      {"exposed_communication_s", JsonNumber(report.exposed_communication_s)},
       {"communication", report_json_cc::Communication(report)},
-      {"bubble_fraction", report_json_cc::Number(report.bubble_fraction)},
+      {"bubble_fraction", JsonNumber(report.bubble_fraction)},
       {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
       {"fits", report.fits ? "true" : "false"},
       {"devices", report_json_cc::Devices(program, report, details)},
       {"bytes_sent", absl::StrCat(report.bytes_sent.count())},
       {"bytes_reduced", absl::StrCat(report.bytes_reduced.count())},
       {"simulated_tasks", absl::StrCat(report.simulated_tasks)},
-      {"wall_time_s", report_json_cc::Number(figures.wall_time_s)}};
+      {"wall_time_s", JsonNumber(figures.wall_time_s)}};
   if (details != nullptr) {
     fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
