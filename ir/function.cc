@@ -1,27 +1,18 @@
 #include "ir/function.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "ir/names.h"
+#include "ir/role_names.h"
 #include "support/check.h"
 
 namespace orrery::ir {
 
-absl::string_view ToString(InputRole role) {
-  constexpr std::array<absl::string_view, 6> kNames = {"data",  "parameter", "buffer",
-                                                       "state", "saved",     "accumulator"};
-  return kNames[static_cast<size_t>(role)];
-}
-
-absl::string_view ToString(OutputRole role) {
-  constexpr std::array<absl::string_view, 6> kNames = {"result",  "loss",  "gradient",
-                                                       "updated", "saved", "accumulator"};
-  return kNames[static_cast<size_t>(role)];
-}
+absl::string_view ToString(InputRole role) { return kInputRoleNames.Of(role); }
+absl::string_view ToString(OutputRole role) { return kOutputRoleNames.Of(role); }
 
 ValueId Function::AddValue(absl::string_view name, TypeId type, OpId producer) {
   names_.push_back(name);

@@ -1,16 +1,19 @@
 #include "ir/sharding_text.h"
 
-#include <algorithm>
-#include <array>
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "support/enum_names.h"
 
 namespace orrery::ir {
 namespace sharding_text_cc {
 namespace {
 
-constexpr std::array<absl::string_view, 5> kReductions = {"sum", "avg", "product", "max", "min"};
+constexpr EnumNames<Reduction, 5> kReductions({{"sum", Reduction::kSum},
+                                               {"avg", Reduction::kAverage},
+                                               {"product", Reduction::kProduct},
+                                               {"max", Reduction::kMax},
+                                               {"min", Reduction::kMin}});
 
 std::string BlockText(int64_t block) {
   if (block == kNestedChunks) return "";
@@ -47,14 +50,12 @@ std::string LayoutTextBy(const Sharding& sharding, const Dims& dims,
 }
 
 absl::string_view ToString(Reduction reduction) {
-  return sharding_text_cc::kReductions[static_cast<size_t>(reduction)];
+  return sharding_text_cc::kReductions.Of(reduction);
 }
 
 std::optional<Reduction> ParseReduction(absl::string_view name) {
   if (name == "average") return Reduction::kAverage;
-  const auto found = std::ranges::find(sharding_text_cc::kReductions, name);
-  if (found == sharding_text_cc::kReductions.end()) return std::nullopt;
-  return static_cast<Reduction>(found - sharding_text_cc::kReductions.begin());
+  return sharding_text_cc::kReductions.Find(name);
 }
 
 std::string LayoutText(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {

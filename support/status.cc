@@ -4,32 +4,23 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "support/enum_names.h"
 
 namespace orrery {
 namespace status_cc {
 namespace {
 
 constexpr absl::string_view kInfeasiblePayload = "orrery/infeasible";
-constexpr InfeasibleReason kReasons[] = {InfeasibleReason::kDivisibility, InfeasibleReason::kMemory,
-                                         InfeasibleReason::kSchedule,
-                                         InfeasibleReason::kUnsupported};
+constexpr EnumNames<InfeasibleReason, 4> kReasons(
+    {{"divisibility", InfeasibleReason::kDivisibility},
+     {"memory", InfeasibleReason::kMemory},
+     {"schedule", InfeasibleReason::kSchedule},
+     {"unsupported", InfeasibleReason::kUnsupported}});
 
 }  // namespace
 }  // namespace status_cc
 
-absl::string_view ToString(InfeasibleReason reason) {
-  switch (reason) {
-    case InfeasibleReason::kDivisibility:
-      return "divisibility";
-    case InfeasibleReason::kMemory:
-      return "memory";
-    case InfeasibleReason::kSchedule:
-      return "schedule";
-    case InfeasibleReason::kUnsupported:
-      return "unsupported";
-  }
-  return "unsupported";
-}
+absl::string_view ToString(InfeasibleReason reason) { return status_cc::kReasons.Of(reason); }
 
 absl::Status InfeasibleStatus(const Infeasible& infeasible) {
   absl::Status status = absl::FailedPreconditionError(infeasible.detail);
@@ -40,12 +31,9 @@ absl::Status InfeasibleStatus(const Infeasible& infeasible) {
 std::optional<Infeasible> AsInfeasible(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(status_cc::kInfeasiblePayload);
   if (!payload.has_value()) return std::nullopt;
-  for (const InfeasibleReason reason : status_cc::kReasons) {
-    if (*payload == ToString(reason)) {
-      return Infeasible{.reason = reason, .detail = std::string(status.message())};
-    }
-  }
-  return std::nullopt;
+  const std::optional<InfeasibleReason> reason = status_cc::kReasons.Find(std::string(*payload));
+  if (!reason.has_value()) return std::nullopt;
+  return Infeasible{.reason = *reason, .detail = std::string(status.message())};
 }
 
 absl::Status Annotate(const absl::Status& status, absl::string_view where) {

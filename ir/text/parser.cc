@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/names.h"
+#include "ir/role_names.h"
 #include "ir/sharding_text.h"
 #include "ir/text/layout_text.h"
 #include "ir/text/lexer.h"
@@ -167,12 +168,12 @@ class Parser {
   absl::Status OneInput() {
     ORRERY_ASSIGN_OR_RETURN(const Token value, NewValue());
     ORRERY_ASSIGN_OR_RETURN(const TensorType type, Type());
-    for (int role = 0; role <= static_cast<int>(InputRole::kAccumulator); ++role) {
-      if (!TakeWord(ToString(static_cast<InputRole>(role)))) continue;
-      values_[Key(value)] = function_->AddInput(NameOf(value), type, static_cast<InputRole>(role));
+    for (const EnumName<InputRole>& role : kInputRoleNames) {
+      if (!TakeWord(role.name)) continue;
+      values_[Key(value)] = function_->AddInput(NameOf(value), type, role.value);
       return absl::OkStatus();
     }
-    return Expected("data, parameter, buffer, state, saved or accumulator");
+    return Expected(kInputRoleNames.List(" or "));
   }
 
   // "hp.dp", or "hp.dp/100" and "hp.dp/balanced" where there may be blocks.
@@ -362,9 +363,9 @@ class Parser {
     Output output;
     ORRERY_ASSIGN_OR_RETURN(output.value, OldValue());
     ORRERY_RETURN_IF_ERROR(Mark(':'));
-    for (int role = 0; role <= static_cast<int>(OutputRole::kAccumulator); ++role) {
-      if (!TakeWord(ToString(static_cast<OutputRole>(role)))) continue;
-      output.role = static_cast<OutputRole>(role);
+    for (const EnumName<OutputRole>& role : kOutputRoleNames) {
+      if (!TakeWord(role.name)) continue;
+      output.role = role.value;
       if (TakeMark('(')) {
         ORRERY_ASSIGN_OR_RETURN(output.of, OldValue());
         ORRERY_RETURN_IF_ERROR(Mark(')'));
@@ -372,7 +373,7 @@ class Parser {
       function_->AddOutput(output);
       return absl::OkStatus();
     }
-    return Expected("result, loss, gradient, updated, saved or accumulator");
+    return Expected(kOutputRoleNames.List(" or "));
   }
 
   Lexer lexer_;

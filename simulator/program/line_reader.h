@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "support/enum_names.h"
 
 namespace orrery::simulator {
 
@@ -54,16 +56,13 @@ class LineReader {
     if (!row.ok()) return row.status();
     return IdType(*row);
   }
-  /// One of the `count` values of `Kind`, by its name.
-  template <typename Kind>
-  absl::StatusOr<Kind> Enum(int count) {
-    std::string names;
-    for (int i = 0; i < count; ++i) {
-      const Kind kind = static_cast<Kind>(i);
-      if (Take(ToString(kind))) return kind;
-      absl::StrAppend(&names, i > 0 ? ", " : "", ToString(kind));
-    }
-    return Wanted(absl::StrCat("one of ", names));
+  /// A value of an enumeration, by its name.
+  template <typename E, size_t kCount>
+  absl::StatusOr<E> Enum(const EnumNames<E, kCount>& names) {
+    const std::optional<E> value = names.Find(word_);
+    if (!value.has_value()) return Wanted(absl::StrCat("one of ", names.List(", ")));
+    Next();
+    return *value;
   }
 
   /// "line 7: found 'x', wanted ..." about the word at hand.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "simulator/program/kind_names.h"
 #include "simulator/program/task_order.h"
 #include "simulator/program/time_alone.h"
 #include "support/check.h"
@@ -175,30 +176,10 @@ absl::Status VerifyFlows(const Program& program) {
 }  // namespace
 }  // namespace program_cc
 
-absl::string_view ToString(StreamKind kind) {
-  static constexpr std::array<absl::string_view, kStreamKindCount> kNames = {
-      "compute",      "horizontal", "data",    "send-next", "receive-previous", "send-previous",
-      "receive-next", "host",       "context", "experts",   "from-host",        "host-compute"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-absl::string_view ToString(TaskKind kind) {
-  static constexpr std::array<absl::string_view, kTaskKindCount> kNames = {"compute", "collective",
-                                                                           "send"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-absl::string_view ToString(MemoryKind kind) {
-  static constexpr std::array<absl::string_view, kAllMemoryKindCount> kNames = {
-      "parameters", "gradients", "optimizer", "activations", "buffers", "other", "host"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-absl::string_view ToString(Phase phase) {
-  static constexpr std::array<absl::string_view, kPhaseCount> kNames = {"forward", "backward",
-                                                                        "update"};
-  return kNames[static_cast<size_t>(phase)];
-}
+absl::string_view ToString(StreamKind kind) { return kStreamKindNames.Of(kind); }
+absl::string_view ToString(TaskKind kind) { return kTaskKindNames.Of(kind); }
+absl::string_view ToString(MemoryKind kind) { return kMemoryKindNames.Of(kind); }
+absl::string_view ToString(Phase phase) { return kPhaseNames.Of(phase); }
 
 RankClassId Program::AddRank(RankClass rank) {
   residents_.push_back({});

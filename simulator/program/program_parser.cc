@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "simulator/program/kind_names.h"
 #include "simulator/program/line_reader.h"
 #include "simulator/program/program_text.h"
 #include "support/status.h"
@@ -97,7 +98,7 @@ class Parser {
 
   absl::Status ParseResident(LineReader& line) {
     ORRERY_ASSIGN_OR_RETURN(const RankClassId rank, Rank(line));
-    ORRERY_ASSIGN_OR_RETURN(const MemoryKind kind, line.Enum<MemoryKind>(kAllMemoryKindCount));
+    ORRERY_ASSIGN_OR_RETURN(const MemoryKind kind, line.Enum(kMemoryKindNames));
     ORRERY_ASSIGN_OR_RETURN(const int64_t size, line.Int64(0));
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
     program_.AddResident(rank, kind, Bytes(size));
@@ -107,7 +108,7 @@ class Parser {
   absl::Status ParseStream(LineReader& line) {
     ORRERY_RETURN_IF_ERROR(line.NextId("stream", program_.stream_count()));
     ORRERY_ASSIGN_OR_RETURN(const RankClassId rank, Rank(line));
-    ORRERY_ASSIGN_OR_RETURN(const StreamKind kind, line.Enum<StreamKind>(kStreamKindCount));
+    ORRERY_ASSIGN_OR_RETURN(const StreamKind kind, line.Enum(kStreamKindNames));
     program_.AddStream(rank, kind);
     return line.End();
   }
@@ -117,8 +118,8 @@ class Parser {
     ORRERY_RETURN_IF_ERROR(line.NextId("label", program_.label_count()));
     ORRERY_ASSIGN_OR_RETURN(const std::string name, line.String());
     label.name = name;
-    ORRERY_ASSIGN_OR_RETURN(label.kind, line.Enum<TaskKind>(kTaskKindCount));
-    ORRERY_ASSIGN_OR_RETURN(label.phase, line.Enum<Phase>(kPhaseCount));
+    ORRERY_ASSIGN_OR_RETURN(label.kind, line.Enum(kTaskKindNames));
+    ORRERY_ASSIGN_OR_RETURN(label.phase, line.Enum(kPhaseNames));
     ORRERY_RETURN_IF_ERROR(line.Expect("stage"));
     ORRERY_ASSIGN_OR_RETURN(label.stage, line.Int32());
     if (line.Take("flops")) {
@@ -243,7 +244,7 @@ class Parser {
     MemoryEvent event;
     ORRERY_ASSIGN_OR_RETURN(event.task, LateTaskOf(line));
     ORRERY_ASSIGN_OR_RETURN(event.rank, Rank(line));
-    ORRERY_ASSIGN_OR_RETURN(event.kind, line.Enum<MemoryKind>(kAllMemoryKindCount));
+    ORRERY_ASSIGN_OR_RETURN(event.kind, line.Enum(kMemoryKindNames));
     ORRERY_ASSIGN_OR_RETURN(event.bytes, line.Int64());
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
     if (line.Take("late")) event.moment = MemoryMoment::kFinish;

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/program/kind_names.h"
 #include "simulator/ranks/rank_meetings.h"
 #include "simulator/ranks/rank_programs.h"
 #include "support/check.h"
@@ -15,10 +16,8 @@ namespace {
 
 // The kind of a stream whose first task is of kind `first`.
 StreamKind KindOf(absl::string_view name, StepKind first) {
-  for (int i = 0; i < kStreamKindCount; ++i) {
-    if (name == ToString(static_cast<StreamKind>(i))) return static_cast<StreamKind>(i);
-  }
-  return first == StepKind::kCompute ? StreamKind::kCompute : StreamKind::kData;
+  const StreamKind other = first == StepKind::kCompute ? StreamKind::kCompute : StreamKind::kData;
+  return kStreamKindNames.Find(name).value_or(other);
 }
 
 class Joiner {

@@ -93,31 +93,6 @@ std::vector<ParallelPlan> WithGiven(const ParallelPlan& plan, std::span<const Pa
   return plans;
 }
 
-/// A value of an enumeration and its name.
-template <typename E>
-struct EnumName {
-  absl::string_view name;
-  E value;
-};
-
-/// The value of that name; the error lists the names.
-template <typename E, size_t kCount>
-absl::StatusOr<E> ParseEnum(const EnumName<E> (&names)[kCount], absl::string_view text) {
-  std::string wanted;
-  for (size_t i = 0; i < kCount; ++i) {
-    if (names[i].name == text) return names[i].value;
-    absl::StrAppend(&wanted, i == 0 ? "" : i + 1 == kCount ? " or " : ", ", names[i].name);
-  }
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted ", wanted));
-}
-template <typename E, size_t kCount>
-std::string EnumText(const EnumName<E> (&names)[kCount], E value) {
-  for (const EnumName<E>& each : names) {
-    if (each.value == value) return std::string(each.name);
-  }
-  return "";
-}
-
 }  // namespace orrery::transforms
 
 #endif  // ORRERY_TRANSFORMS_PLAN_AXIS_FIELDS_H_

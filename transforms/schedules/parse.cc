@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/status.h"
+#include "transforms/schedules/step_letters.h"
 #include "transforms/schedules/text.h"
 
 // Orders from text, and of what pipeline they are.
@@ -23,14 +24,6 @@ constexpr absl::string_view kOverlap = "OVERLAP_F_B";
 // Torch's actions that a rank does not compute in.
 constexpr absl::string_view kOtherActions[] = {"SEND_F",  "RECV_F",  "SEND_B",     "RECV_B",
                                                "UNSHARD", "RESHARD", "REDUCE_GRAD"};
-
-std::optional<StepKind> KindOf(absl::string_view letters) {
-  if (letters == "F") return StepKind::kForward;
-  if (letters == "B") return StepKind::kBackward;
-  if (letters == "I") return StepKind::kInputGradient;
-  if (letters == "W") return StepKind::kWeightGradient;
-  return std::nullopt;
-}
 
 // Takes the digits that `text` begins with.
 absl::string_view TakeDigits(absl::string_view& text) {
@@ -86,7 +79,7 @@ class OrdersReader {
       TakeDigits(after);
       if (after.empty()) return absl::OkStatus();
     }
-    const std::optional<StepKind> kind = KindOf(rest.substr(0, 1));
+    const std::optional<StepKind> kind = kStepLetters.Find(rest.substr(0, 1));
     rest.remove_prefix(std::min<size_t>(1, rest.size()));
     const absl::string_view microbatch = TakeDigits(rest);
     ScheduleStep step;

@@ -8,12 +8,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "support/check.h"
+#include "transforms/schedules/step_letters.h"
 
 namespace orrery::transforms {
 namespace text_cc {
 namespace {
 
-constexpr absl::string_view kLetters[] = {"F", "B", "I", "W"};
 // More columns than that are more than anybody reads.
 constexpr int64_t kReadableColumns = 400;
 
@@ -63,8 +63,7 @@ std::string LineOf(const std::vector<ScheduleStep>& order, const std::vector<Ste
 }  // namespace text_cc
 
 std::string StepName(const ScheduleStep& step) {
-  return absl::StrCat(step.stage, text_cc::kLetters[static_cast<size_t>(step.kind)],
-                      step.microbatch);
+  return absl::StrCat(step.stage, kStepLetters.Of(step.kind), step.microbatch);
 }
 
 std::vector<std::string> StepNames(std::span<const ScheduleStep> order) {

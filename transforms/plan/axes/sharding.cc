@@ -1,29 +1,32 @@
 #include "absl/strings/str_join.h"
+#include "support/enum_names.h"
 #include "transforms/plan/axis_fields.h"
 
 namespace orrery::transforms {
 namespace sharding_cc {
 namespace {
 
-constexpr EnumName<ShardingMethod> kMethods[] = {{"auto", ShardingMethod::kAuto},
-                                                 {"megatron", ShardingMethod::kMegatron}};
-constexpr EnumName<ContextAttention> kAttentions[] = {{"auto", ContextAttention::kAuto},
+constexpr EnumNames<ShardingMethod, 2> kMethods({{"auto", ShardingMethod::kAuto},
+                                                 {"megatron", ShardingMethod::kMegatron}});
+constexpr EnumNames<ContextAttention, 4> kAttentions({{"auto", ContextAttention::kAuto},
                                                       {"all-to-all", ContextAttention::kAllToAll},
                                                       {"all-gather", ContextAttention::kAllGather},
-                                                      {"ring", ContextAttention::kRing}};
+                                                      {"ring", ContextAttention::kRing}});
 
 absl::Status ParseMethod(absl::string_view text, ParallelPlan& plan) {
-  ORRERY_ASSIGN_OR_RETURN(plan.sharding, ParseEnum(kMethods, text));
+  ORRERY_ASSIGN_OR_RETURN(plan.sharding, kMethods.Parse(text));
   return absl::OkStatus();
 }
-std::string PrintMethod(const ParallelPlan& plan) { return EnumText(kMethods, plan.sharding); }
+std::string PrintMethod(const ParallelPlan& plan) {
+  return std::string(kMethods.Of(plan.sharding));
+}
 
 absl::Status ParseAttention(absl::string_view text, ParallelPlan& plan) {
-  ORRERY_ASSIGN_OR_RETURN(plan.context_attention, ParseEnum(kAttentions, text));
+  ORRERY_ASSIGN_OR_RETURN(plan.context_attention, kAttentions.Parse(text));
   return absl::OkStatus();
 }
 std::string PrintAttention(const ParallelPlan& plan) {
-  return EnumText(kAttentions, plan.context_attention);
+  return std::string(kAttentions.Of(plan.context_attention));
 }
 
 // Each flag adds one; in one text there are spaces between.

@@ -2,23 +2,24 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "support/enum_names.h"
 #include "transforms/plan/axis_fields.h"
 
 namespace orrery::transforms {
 namespace stages_cc {
 namespace {
 
-constexpr EnumName<StagesBy> kBy[] = {{"cost", StagesBy::kCost},
+constexpr EnumNames<StagesBy, 5> kBy({{"cost", StagesBy::kCost},
                                       {"ops", StagesBy::kOps},
                                       {"layers", StagesBy::kLayers},
                                       {"flops", StagesBy::kFlops},
-                                      {"distir", StagesBy::kDistir}};
+                                      {"distir", StagesBy::kDistir}});
 
 absl::Status ParseBy(absl::string_view text, ParallelPlan& plan) {
-  ORRERY_ASSIGN_OR_RETURN(plan.stages_by, ParseEnum(kBy, text));
+  ORRERY_ASSIGN_OR_RETURN(plan.stages_by, kBy.Parse(text));
   return absl::OkStatus();
 }
-std::string PrintBy(const ParallelPlan& plan) { return EnumText(kBy, plan.stages_by); }
+std::string PrintBy(const ParallelPlan& plan) { return std::string(kBy.Of(plan.stages_by)); }
 
 absl::Status ParseSplitAt(absl::string_view text, ParallelPlan& plan) {
   const RE2 pattern({text.data(), text.size()}, RE2::Quiet);
