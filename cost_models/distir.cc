@@ -3,6 +3,7 @@
 
 #include "cost_models/cost_model.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/check.h"
 
 // DistIR's cost model, formula by formula (microsoft/dist-ir, dist_ir/executor/cost_model.py at
@@ -44,10 +45,9 @@ double MatMulSeconds(const OpView& op) {
 
 // DistIR's SGD charges the last weight alone. It has no momentum and no Adam: they cost the same.
 double OptimizerSeconds(const OpView& op) {
-  const int64_t parameters = op.attributes.Int("parameters", 1);
-  ORRERY_CHECK(parameters >= 1 && static_cast<size_t>(parameters) <= op.operands.size())
-      << parameters << " parameters";
-  return ElementwiseSeconds(*op.operands[static_cast<size_t>(parameters) - 1], 2);
+  const size_t parameters = ir::ParameterCount(op.attributes);
+  ORRERY_CHECK(parameters >= 1 && parameters <= op.operands.size()) << parameters << " parameters";
+  return ElementwiseSeconds(*op.operands[parameters - 1], 2);
 }
 
 // An op of any other kind is elementwise over its first operand.

@@ -8,6 +8,7 @@
 #include "ir/copy.h"
 #include "ir/dead_code.h"
 #include "ir/op_info.h"
+#include "ir/optimizer_operands.h"
 #include "re2/re2.h"
 #include "support/printable.h"
 #include "support/status.h"
@@ -119,7 +120,7 @@ class RoleAssigner {
     if (from_.producer(updated).valid()) return;
     output.role = OutputRole::kUpdated;
     output.of = updated;
-    const bool parameter = static_cast<int64_t>(i) < from_.attributes(op).Int("parameters", 0);
+    const bool parameter = i < ir::ParameterCount(from_.attributes(op));
     roles_[updated] = parameter ? InputRole::kParameter : InputRole::kState;
   }
 

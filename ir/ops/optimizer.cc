@@ -3,18 +3,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
+#include "ir/optimizer_operands.h"
 #include "ir/tensor.h"
-
-// Optimizers update all parameters of a rank in one op, as the fused optimizers of the frameworks
-// do. Operands come in groups of `parameters` tensors: the parameters, then each kind of state,
-// then the gradients. The results are the parameters and the state, written in place.
 
 namespace orrery::ir {
 namespace optimizer_cc {
 namespace {
 
 absl::Status InferOptimizer(const OpTypes& op, TypeList& results) {
-  const int64_t parameters = op.attributes.Int("parameters", 0);
+  const int64_t parameters = op.attributes.Int(kParameterCount, 0);
   const auto count = static_cast<int64_t>(op.operands.size());
   if (parameters <= 0 || count % parameters != 0 || count / parameters < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -36,7 +33,7 @@ absl::Status InferOptimizer(const OpTypes& op, TypeList& results) {
 }
 
 absl::Status ShardOptimizer(const OpTypes& op, TypeList& results) {
-  const auto n = static_cast<size_t>(op.attributes.Int("parameters", 1));
+  const size_t n = ParameterCount(op.attributes);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Sharding& sharding = op.operands[i]->sharding;
     if (!sharding.partial.empty()) {
@@ -55,7 +52,7 @@ absl::Status ShardOptimizer(const OpTypes& op, TypeList& results) {
 
 template <int kFlopsAnElement>
 double OptimizerFlops(const OpTypes& op, const TypeList& results) {
-  const auto n = static_cast<size_t>(op.attributes.Int("parameters", 1));
+  const size_t n = ParameterCount(op.attributes);
   double elements = 0;
   for (size_t i = 0; i < n; ++i) elements += static_cast<double>(ElementCount(results[i].dims));
   return kFlopsAnElement * elements;
@@ -67,7 +64,7 @@ using Moments = std::array<double, 2>;
 // renews, it makes what is taken off. Where there are master copies they are what is updated.
 template <typename Step>
 absl::Status EvaluateOptimizer(Evaluation& e, size_t moments, Step step) {
-  const auto n = static_cast<size_t>(e.attributes.Int("parameters", 1));
+  const size_t n = ParameterCount(e.attributes);
   const size_t groups = e.operands.size() / n;
   const bool masters = groups == moments + 3;
   if (!masters && groups != moments + 2) {

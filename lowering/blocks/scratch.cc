@@ -1,6 +1,7 @@
 #include "lowering/blocks/scratch.h"
 
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 
 namespace orrery::lowering {
 namespace scratch_cc {
@@ -28,7 +29,7 @@ double ScratchBytes(ir::OpId op, const ir::Function& function,
     return memory.loss * scratch_cc::Elements(type(0));
   const bool updates = function.info(op).op_class == ir::OpClass::kOptimizer;
   if (memory.update <= 0 || !updates) return 0;
-  const auto parameters = static_cast<size_t>(function.attributes(op).Int("parameters", 0));
+  const size_t parameters = ir::ParameterCount(function.attributes(op));
   double elements = 0;
   // The state is of what the rank updates; where there is none the parameters are.
   for (size_t i = 0; i < parameters; ++i) elements += scratch_cc::Elements(type(i));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/zero_part.h"
@@ -66,14 +68,11 @@ class UpdateOffload {
 
  private:
   const ir::Function& from() const { return copy_.from(); }
-  size_t ParameterCount(OpId op) const {
-    return static_cast<size_t>(from().attributes(op).Int("parameters", 1));
-  }
 
   // Without states there is nothing to keep elsewhere.
   bool HasStates(OpId op) const {
     return from().info(op).op_class == ir::OpClass::kOptimizer &&
-           from().operands(op).size() > 2 * ParameterCount(op);
+           ir::OptimizerOperands(from(), op).groups() > 2;
   }
 
   void FindReady(OpId op) {
@@ -85,15 +84,15 @@ class UpdateOffload {
   // First all copies out, as the host begins when it has all of them; in the order in which they
   // can begin.
   void MoveOptimizer(OpId op) {
-    const auto operands = from().operands(op);
-    const size_t n = ParameterCount(op), gradients = operands.size() - n;
+    const ir::OptimizerOperands operands(from(), op);
+    const std::span<const ValueId> gradients = operands.gradients();
+    const size_t n = operands.count();
     std::vector<size_t> order(n);
     for (size_t i = 0; i < n; ++i) order[i] = i;
-    std::ranges::stable_sort(order, {}, [&](size_t i) { return ready_[operands[gradients + i]]; });
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return ready_[gradients[i]]; });
     std::vector<ValueId> on_host(n);
     for (const size_t i : order) {
-      on_host[i] = Copy("host", copy_[operands[gradients + i]],
-                        Named(operands[gradients + i], "gradient", ".host"));
+      on_host[i] = Copy("host", copy_[gradients[i]], Named(gradients[i], "gradient", ".host"));
     }
     for (const size_t i : order) Update(op, i, on_host[i]);
   }
@@ -101,25 +100,24 @@ class UpdateOffload {
   // One parameter with its states.
   void Update(OpId op, size_t i, ValueId gradient) {
     if (!copy_.status().ok()) return;
-    const auto old = from().operands(op);
-    const size_t n = ParameterCount(op), groups = old.size() / n;
+    const ir::OptimizerOperands old(from(), op);
     std::vector<ValueId> operands;
     std::vector<std::string> names;
-    for (size_t group = 0; group + 1 < groups; ++group) {
-      operands.push_back(copy_[old[group * n + i]]);
-      const ValueId result = ResultOf(op, group * n + i);
+    for (size_t group = 0; group + 1 < old.groups(); ++group) {
+      operands.push_back(copy_[old.all()[old.Place(group, i)]]);
+      const ValueId result = ResultOf(op, old.Place(group, i));
       names.push_back(group == 0 ? Named(result, "parameter", ".host")
                                  : std::string(from().value_name(result)));
     }
     operands.push_back(gradient);
     ir::AttributeSet attributes = from().attributes(op);
-    attributes.Set("parameters", int64_t{1});
+    attributes.Set(ir::kParameterCount, int64_t{1});
     attributes.Set("memory", "host");
     const std::vector<absl::string_view> views(names.begin(), names.end());
     const OpId update = copy_.builder().Ops(from().kind(op), operands, views, attributes);
     if (!update.valid()) return;
-    for (size_t group = 0; group + 1 < groups; ++group) {
-      const ValueId result = ResultOf(op, group * n + i);
+    for (size_t group = 0; group + 1 < old.groups(); ++group) {
+      const ValueId result = ResultOf(op, old.Place(group, i));
       copy_[result] = copy_.builder().function().result(update, static_cast<int32_t>(group));
       copy_.TakeOrigin(result, copy_[result]);
     }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/optimizer_operands.h"
 #include "transforms/memory/units.h"
 #include "transforms/memory/zero_part.h"
 #include "transforms/training/fp8_mixed.h"
@@ -175,14 +176,15 @@ std::vector<ParameterUpdate> UpdatesOf(const ir::Function& update) {
   std::vector<ParameterUpdate> updates;
   for (const ir::OpId op : update.order()) {
     if (update.info(op).op_class != ir::OpClass::kOptimizer) continue;
-    const auto operands = update.operands(op);
-    const auto n = static_cast<size_t>(update.attributes(op).Int("parameters", 1));
-    for (size_t i = 0; i < n; ++i) {
+    const ir::OptimizerOperands operands(update, op);
+    for (size_t i = 0; i < operands.count(); ++i) {
       ParameterUpdate& row = updates.emplace_back();
       row.optimizer = op;
-      row.parameter = operands[i];
-      row.gradient = operands[operands.size() - n + i];
-      for (size_t s = i + n; s + n < operands.size(); s += n) row.states.push_back(operands[s]);
+      row.parameter = operands.parameters()[i];
+      row.gradient = operands.gradients()[i];
+      for (size_t group = 1; group + 1 < operands.groups(); ++group) {
+        row.states.push_back(operands.all()[operands.Place(group, i)]);
+      }
     }
   }
   return updates;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -6,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "transforms/memory/zero_part.h"
 
 namespace orrery::transforms {
@@ -57,10 +59,6 @@ class UpdateSharder {
     return copy_.from().info(op).op_class == ir::OpClass::kOptimizer;
   }
 
-  size_t ParameterCount(OpId op) const {
-    return static_cast<size_t>(copy_.from().attributes(op).Int("parameters", 1));
-  }
-
   const Shard* ShardOf(ValueId parameter) const {
     return ZeroPlan::Find(plan_.parameters, copy_.OriginOf(parameter));
   }
@@ -71,13 +69,12 @@ class UpdateSharder {
     const IdTable<ValueId, int32_t> uses = ir::CountUses(from);
     for (const OpId op : from.order()) {
       if (!IsOptimizer(op)) continue;
-      const auto operands = from.operands(op);
-      const size_t n = ParameterCount(op);
-      for (size_t i = 0; i < n; ++i) {
-        const ValueId gradient = operands[operands.size() - n + i];
+      const ir::OptimizerOperands operands(from, op);
+      for (size_t i = 0; i < operands.count(); ++i) {
+        const ValueId gradient = operands.gradients()[i];
         const OpId maker = from.producer(gradient);
         if (!maker.valid() || from.kind(maker) != OpKind::kAllReduce) continue;
-        if (uses[gradient] == 1) reduces_for_[maker] = ShardOf(operands[i]);
+        if (uses[gradient] == 1) reduces_for_[maker] = ShardOf(operands.parameters()[i]);
       }
     }
   }
@@ -135,26 +132,25 @@ class UpdateSharder {
 
   void UpdateShards(OpId op) {
     const ir::Function& from = copy_.from();
-    const auto old = from.operands(op);
-    const size_t n = ParameterCount(op);
+    const ir::OptimizerOperands old(from, op);
     std::vector<ValueId> operands;
-    for (size_t i = 0; i < old.size() && copy_.status().ok(); ++i) {
-      const Shard* const shard = ShardOf(old[i % n]);
-      const bool whole = shard != nullptr && !IsShard(copy_[old[i]], *shard);
-      operands.push_back(whole ? copy_.Scatter(copy_[old[i]], *shard, in_place_, "")
-                               : copy_[old[i]]);
+    for (size_t i = 0; i < old.all().size() && copy_.status().ok(); ++i) {
+      const Shard* const shard = ShardOf(old.parameters()[old.ParameterOf(i)]);
+      const ValueId here = copy_[old.all()[i]];
+      const bool whole = shard != nullptr && !IsShard(here, *shard);
+      operands.push_back(whole ? copy_.Scatter(here, *shard, in_place_, "") : here);
     }
     std::vector<std::string> names;
-    for (size_t i = 0; i + n < old.size(); ++i) {
+    for (size_t i = 0; i < old.first_gradient(); ++i) {
       const absl::string_view name = from.value_name(from.result(op, static_cast<int32_t>(i)));
-      const bool gathered = i < n && IsGathered(old[i]) && !name.empty();
+      const bool gathered = i < old.count() && IsGathered(old.all()[i]) && !name.empty();
       names.push_back(gathered ? builder_.FreeName(absl::StrCat(name, ".shard"))
                                : std::string(name));
     }
     const std::vector<absl::string_view> views(names.begin(), names.end());
     const OpId copy = builder_.Ops(from.kind(op), operands, views, from.attributes(op));
     if (!copy.valid()) return;
-    for (size_t i = 0; i + n < old.size(); ++i) {
+    for (size_t i = 0; i < old.first_gradient(); ++i) {
       copy_[from.result(op, static_cast<int32_t>(i))] =
           builder_.function().result(copy, static_cast<int32_t>(i));
     }
@@ -169,12 +165,13 @@ class UpdateSharder {
   // All at once: those that one collective can carry out stand together.
   void GatherUpdated(OpId op) {
     const ir::Function& from = copy_.from();
+    const std::span<const ValueId> parameters = ir::OptimizerOperands(from, op).parameters();
     std::vector<size_t> gathered;
-    for (size_t i = 0; i < ParameterCount(op); ++i) {
-      if (IsGathered(from.operands(op)[i])) gathered.push_back(i);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (IsGathered(parameters[i])) gathered.push_back(i);
     }
     const auto key = [&](size_t i) {
-      const ValueId parameter = from.operands(op)[i];
+      const ValueId parameter = parameters[i];
       return std::tuple(ShardOf(parameter)->axes, from.type(parameter).dtype);
     };
     std::ranges::stable_sort(gathered, [&](size_t a, size_t b) { return key(a) < key(b); });

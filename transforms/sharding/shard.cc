@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"
@@ -251,15 +252,16 @@ class Sharder {
   // Splits the gradients of an optimizer as their parameters are; before they are reduced, so that
   // there is less to reduce.
   void AlignGradients(OpId op) {
-    const auto operands = function_.operands(op);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    for (size_t i = n; i < operands.size(); ++i) {
-      const ir::Sharding wanted = builder_.type(values_[operands[i % n]]).sharding;
-      const AxisList partial = builder_.type(values_[operands[i]]).sharding.partial;
+    const ir::OptimizerOperands operands(function_, op);
+    for (size_t i = operands.count(); i < operands.all().size(); ++i) {
+      const ValueId operand = operands.all()[i];
+      const ValueId parameter = operands.parameters()[operands.ParameterOf(i)];
+      const ir::Sharding wanted = builder_.type(values_[parameter]).sharding;
+      const AxisList partial = builder_.type(values_[operand]).sharding.partial;
       const bool clash = std::any_of(partial.axes().begin(), partial.axes().end(),
                                      [&](AxisIndex axis) { return wanted.Uses(axis); });
-      if (clash) Whole(operands[i]);
-      ValueId& value = whole_[operands[i]].valid() ? whole_[operands[i]] : values_[operands[i]];
+      if (clash) Whole(operand);
+      ValueId& value = whole_[operand].valid() ? whole_[operand] : values_[operand];
       const ValueId old = value;
       const size_t rank = builder_.type(value).dims.size();
       for (size_t d = 0; d < rank; ++d) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 
 namespace orrery::transforms {
@@ -163,10 +164,10 @@ class Planner {
 
   // State is split as its parameter is.
   void FollowParameters(OpId op) {
-    const auto operands = function_.operands(op);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (dims_[operands[i]] == kUndecided) dims_[operands[i]] = dims_[operands[i % n]];
+    const ir::OptimizerOperands operands(function_, op);
+    for (size_t i = 0; i < operands.all().size(); ++i) {
+      int8_t& dim = dims_[operands.all()[i]];
+      if (dim == kUndecided) dim = dims_[operands.parameters()[operands.ParameterOf(i)]];
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 
 namespace orrery::transforms {
 
@@ -94,21 +95,23 @@ void ShardingGraph::AddValue(size_t node, ValueId value) {
 
 // What an optimizer brings together is spread alike: inputs that are its operands, and its results.
 void ShardingGraph::AddOptimizer(OpId op) {
-  const auto operands = function_.operands(op);
-  const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+  const ir::OptimizerOperands operands(function_, op);
   const size_t first = nodes_.size();
-  for (size_t i = 0; i < n; ++i) AddNode(ir::PrintValue(function_, operands[i]), true);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const size_t node = first + i % n;
-    const bool takes = !function_.producer(operands[i]).valid() && node_of_[operands[i]] < 0;
-    if (takes && i < static_cast<size_t>(function_.result_count(op))) {
-      AddValue(node, operands[i]);
+  for (const ValueId parameter : operands.parameters()) {
+    AddNode(ir::PrintValue(function_, parameter), true);
+  }
+  for (size_t i = 0; i < operands.all().size(); ++i) {
+    const ValueId operand = operands.all()[i];
+    const size_t node = first + operands.ParameterOf(i);
+    const bool takes = !function_.producer(operand).valid() && node_of_[operand] < 0;
+    if (takes && i < operands.first_gradient()) {
+      AddValue(node, operand);
     } else {
-      uses_.push_back({.value = operands[i], .node = static_cast<int32_t>(node), .operand = -1});
+      uses_.push_back({.value = operand, .node = static_cast<int32_t>(node), .operand = -1});
     }
   }
   for (int32_t i = 0; i < function_.result_count(op); ++i) {
-    AddValue(first + static_cast<size_t>(i) % n, function_.result(op, i));
+    AddValue(first + operands.ParameterOf(static_cast<size_t>(i)), function_.result(op, i));
   }
   node_of_op_[op] = static_cast<int32_t>(first);
 }
@@ -136,16 +139,16 @@ void ShardingGraph::AddGroupStrategies(size_t node) {
 
 // What the optimizer takes for the parameter of each of its groups, as if it were alone.
 void ShardingGraph::AddGroupSeconds(OpId op) {
-  const auto operands = function_.operands(op);
+  const ir::OptimizerOperands operands(function_, op);
   ir::AttributeSet attributes = function_.attributes(op);
-  const auto n = static_cast<size_t>(attributes.Int("parameters", 1));
-  attributes.Set("parameters", int64_t{1});
-  for (size_t i = 0; i < n; ++i) {
+  attributes.Set(ir::kParameterCount, int64_t{1});
+  for (size_t i = 0; i < operands.count(); ++i) {
     const size_t group = static_cast<size_t>(node_of_op_[op]) + i;
     for (OpStrategy& strategy : of_groups_[group]) {
       std::vector<TensorType> types;
-      for (size_t k = i; k < operands.size(); k += n) {
-        types.push_back(InLayout(function_.type(operands[k]), strategy.results[0], axis_));
+      for (size_t k = 0; k < operands.groups(); ++k) {
+        const ValueId operand = operands.all()[operands.Place(k, i)];
+        types.push_back(InLayout(function_.type(operand), strategy.results[0], axis_));
       }
       std::vector<const TensorType*> places;
       for (const TensorType& type : types) places.push_back(&type);
@@ -356,8 +359,8 @@ AxisLayout ShardingGraph::Wanted(OpId op, size_t i) const {
     return WantedBy({.value = {}, .node = node_of_op_[op], .operand = static_cast<int>(i)},
                     ChoiceOf(node_of_op_[op]));
   }
-  const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-  const auto node = node_of_op_[op] + static_cast<int32_t>(i % n);
+  const size_t parameter = ir::OptimizerOperands(function_, op).ParameterOf(i);
+  const auto node = node_of_op_[op] + static_cast<int32_t>(parameter);
   return WantedBy({.value = {}, .node = node, .operand = -1}, ChoiceOf(node));
 }
 

@@ -8,6 +8,7 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/slices/slice_rules.h"
 #include "transforms/slices/slices.h"
@@ -282,15 +283,15 @@ class SequenceSlicer {
   }
 
   absl::Status CopyOptimizer(OpId op) {
-    const auto operands = from_.operands(op);
-    const auto n = static_cast<size_t>(from_.attributes(op).Int("parameters", 1));
+    const ir::OptimizerOperands operands(from_, op);
     std::vector<ValueId> copies;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (i + n >= operands.size() && share_[operands[i]] == Share::kSame) {
-        return Refuse(op, absl::StrCat("takes the gradient ", ir::PrintValue(from_, operands[i]),
+    for (size_t i = 0; i < operands.all().size(); ++i) {
+      const ValueId operand = operands.all()[i];
+      if (i >= operands.first_gradient() && share_[operand] == Share::kSame) {
+        return Refuse(op, absl::StrCat("takes the gradient ", ir::PrintValue(from_, operand),
                                        ", which no slice adds to"));
       }
-      copies.push_back(AsSummand(operands[i]));
+      copies.push_back(AsSummand(operand));
     }
     Append(op, copies, from_.attributes(op));
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/optimizer_operands.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/stages/second_pipeline.h"
@@ -208,32 +209,31 @@ class Partitioner {
 
   // The parameters, states and gradients of one stage, as an optimizer of their own.
   void SplitOptimizer(OpId op) {
-    const auto operands = function_.operands(op);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    const std::span<const ValueId> parameters = ir::OptimizerOperands(function_, op).parameters();
     for (int32_t stage = 0; stage < stages(); ++stage) {
       std::vector<size_t> mine;
-      for (size_t i = 0; i < n; ++i) {
-        if (plan_.Holds(stage, operands[i])) mine.push_back(i);
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        if (plan_.Holds(stage, parameters[i])) mine.push_back(i);
       }
       if (!mine.empty()) AddOptimizer(op, stage, mine);
     }
   }
 
   void AddOptimizer(OpId op, int32_t stage, const std::vector<size_t>& mine) {
-    const auto operands = function_.operands(op);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    const ir::OptimizerOperands operands(function_, op);
     StagePart& part = PartOf(stage, StepPhase::kUpdate);
     operands_.clear();
     std::vector<ValueId> results;
-    for (size_t group = 0; group < operands.size(); group += n) {
+    for (size_t group = 0; group < operands.groups(); ++group) {
       for (const size_t i : mine) {
-        operands_.push_back(Get(operands[group + i], stage, StepPhase::kUpdate));
-        if (group + n == operands.size()) continue;  // gradients are not updated
-        results.push_back(function_.result(op, static_cast<int32_t>(group + i)));
+        const size_t place = operands.Place(group, i);
+        operands_.push_back(Get(operands.all()[place], stage, StepPhase::kUpdate));
+        if (place >= operands.first_gradient()) continue;  // gradients are not updated
+        results.push_back(function_.result(op, static_cast<int32_t>(place)));
       }
     }
     ir::AttributeSet attributes = function_.attributes(op);
-    attributes.Set("parameters", static_cast<int64_t>(mine.size()));
+    attributes.Set(ir::kParameterCount, static_cast<int64_t>(mine.size()));
     part.Append({.kind = function_.kind(op), .operands = operands_, .results = results},
                 attributes);
   }
@@ -261,10 +261,9 @@ class Partitioner {
   // The parameter whose update, or whose state's update, `output` is.
   ValueId Parameter(const ir::Output& output) const {
     const OpId op = function_.producer(output.value);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    const auto operands = function_.operands(op);
+    const ir::OptimizerOperands operands(function_, op);
     const auto i = static_cast<size_t>(output.value.index() - function_.result(op).index());
-    return operands[i % n];
+    return operands.parameters()[operands.ParameterOf(i)];
   }
 
   absl::StatusOr<PipelinedStep> Finish() {

@@ -5,6 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 
 namespace orrery::transforms {
 namespace shared_parameters_cc {
@@ -25,9 +26,10 @@ class ParameterSharing {
     if (plan_.copies.empty()) return;
     for (const OpId op : function_.order()) {
       if (function_.info(op).op_class != OpClass::kOptimizer) continue;
-      const auto operands = function_.operands(op);
-      const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-      for (size_t i = 0; i < n; ++i) Join(operands[i], operands[operands.size() - n + i], true);
+      const ir::OptimizerOperands operands(function_, op);
+      for (size_t i = 0; i < operands.count(); ++i) {
+        Join(operands.parameters()[i], operands.gradients()[i], true);
+      }
     }
     for (const ir::Output& output : function_.outputs()) {
       if (output.role == ir::OutputRole::kGradient) Join(output.of, output.value, false);

@@ -1,6 +1,7 @@
 #include "transforms/stages/stage_costs.h"
 
 #include "ir/last_of_kind.h"
+#include "ir/optimizer_operands.h"
 #include "transforms/sharding/op_strategies.h"
 #include "transforms/stages/stage_cuts.h"
 
@@ -85,23 +86,25 @@ class Coster {
 
   // Each parameter with what belongs to it, and its share of the time.
   void Optimizer(OpId op, double seconds) {
-    const auto operands = function_.operands(op);
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
+    const ir::OptimizerOperands operands(function_, op);
     double all = 0;
-    for (const ValueId parameter : operands.first(n)) all += SizeOf(parameter);
-    for (size_t i = 0; i < n; ++i) {
-      const double weight = SizeOf(operands[i]);
+    for (const ValueId parameter : operands.parameters()) all += SizeOf(parameter);
+    for (size_t i = 0; i < operands.count(); ++i) {
+      const ValueId parameter = operands.parameters()[i];
+      const double weight = SizeOf(parameter);
       double state = 0;
-      for (size_t j = i; j < operands.size(); j += n) state += SizeOf(operands[j]);
+      for (size_t group = 0; group < operands.groups(); ++group) {
+        state += SizeOf(operands.all()[operands.Place(group, i)]);
+      }
       const auto add = [&](int32_t unit) {
         if (unit < 0) return;
         At(costs_.update, unit) += seconds * weight / all;
         At(costs_.weight_bytes, unit) += weight;
         At(costs_.state_bytes, unit) += state;
       };
-      const auto copies = plan_.copies.find(operands[i]);
+      const auto copies = plan_.copies.find(parameter);
       if (copies == plan_.copies.end()) {
-        add(plan_.home[operands[i]]);
+        add(plan_.home[parameter]);
       } else {
         for (const int32_t unit : copies->second) add(unit);
       }

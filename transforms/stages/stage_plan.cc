@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/stages/choose_stages.h"
 #include "transforms/stages/shared_parameters.h"
@@ -169,9 +170,9 @@ class StagePlanner {
       const ir::OpClass op_class = function_.info(*op).op_class;
       const auto operands = function_.operands(*op);
       if (op_class == ir::OpClass::kOptimizer) {
-        const auto n = static_cast<size_t>(function_.attributes(*op).Int("parameters", 1));
-        for (size_t i = operands.size() - n; i < operands.size(); ++i) {
-          gradient_home_[operands[i]] = GradientHome(operands[i % n]);
+        const ir::OptimizerOperands of(function_, *op);
+        for (size_t i = 0; i < of.count(); ++i) {
+          gradient_home_[of.gradients()[i]] = GradientHome(of.parameters()[i]);
         }
       } else if (op_class == ir::OpClass::kCollective || Rearranges(*op) ||
                  (Sums(*op) && uses[operands[0]] == 1)) {
@@ -292,8 +293,7 @@ class StagePlanner {
   // A parameter that only its optimizer reads is as well off on the first stage as anywhere.
   void HouseUnread(OpId op) {
     if (function_.info(op).op_class != ir::OpClass::kOptimizer) return;
-    const auto n = static_cast<size_t>(function_.attributes(op).Int("parameters", 1));
-    for (const ValueId parameter : function_.operands(op).first(n)) {
+    for (const ValueId parameter : ir::OptimizerOperands(function_, op).parameters()) {
       if (plan_.home[parameter] == kNowhere) plan_.home[parameter] = 0;
     }
   }

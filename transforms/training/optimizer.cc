@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"
 #include "transforms/training/training_step.h"
@@ -67,7 +68,7 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
     names.push_back(name.empty() ? "" : b.FreeName(absl::StrCat(name, "'")));
   }
   const std::vector<absl::string_view> views(names.begin(), names.end());
-  const ir::OpId op = b.Ops(kind.op, operands, views, {{"parameters", parameters}});
+  const ir::OpId op = b.Ops(kind.op, operands, views, {{ir::kParameterCount, parameters}});
   if (!op.valid()) return b.status();
   for (size_t i = 0; i < results; ++i) {
     outputs.push_back({.value = b.function().result(op, static_cast<int32_t>(i)),

@@ -4,6 +4,7 @@
 
 #include "importer/onnx/onnx_op.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 
 // What else stands in ONNX Runtime's training graphs: sums of gradients and optimizers.
@@ -40,7 +41,7 @@ absl::Status LowerBroadcastGradientArgs(NodeContext& c) {
 absl::Status LowerSgd(NodeContext& c) {
   const ir::ValueId operands[] = {c.input(1), c.input(2)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
-                          c.Ops(ir::OpKind::kSgd, operands, {{"parameters", int64_t{1}}}));
+                          c.Ops(ir::OpKind::kSgd, operands, {{ir::kParameterCount, int64_t{1}}}));
   c.SetOutput(0, results[0]);
   c.SetOutput(1, c.input(2));
   return absl::OkStatus();
@@ -50,7 +51,7 @@ absl::Status LowerSgd(NodeContext& c) {
 absl::Status LowerAdam(NodeContext& c) {
   const ir::ValueId operands[] = {c.input(2), c.input(4), c.input(5), c.input(3)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
-                          c.Ops(ir::OpKind::kAdam, operands, {{"parameters", int64_t{1}}}));
+                          c.Ops(ir::OpKind::kAdam, operands, {{ir::kParameterCount, int64_t{1}}}));
   c.SetOutput(0, c.input(1));
   c.SetOutput(1, results[1]);
   c.SetOutput(2, results[2]);
