@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/model_facts.h"
 #include "search/attempts.h"
 #include "search/memory_fit.h"
 #include "search/model_flops.h"
@@ -21,18 +22,11 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Size of an element in the type in which most of the model computes.
-int64_t ElementSize(const ir::Function& step) {
-  for (const ir::Input& input : step.inputs()) {
-    if (input.role != ir::InputRole::kParameter) continue;
-    return ir::SizeOf(step.type(input.value).dtype);
-  }
-  return 4;
-}
-
-// Peak flops/s of the first `ranks` devices together, in that type, or that of 8-bit products.
+// Peak flops/s of the first `ranks` devices together, in the type in which most of the model
+// computes, or that of 8-bit products.
 double PeakRate(const Setting& setting, int64_t ranks) {
-  const int64_t size = setting.fp8_mixed ? 1 : ElementSize(setting.step);
+  const ir::DType dtype = ir::ComputeType(setting.step).value_or(ir::DType::kF32);
+  const int64_t size = setting.fp8_mixed ? 1 : ir::SizeOf(dtype);
   const cluster::Cluster& cluster = setting.cluster;
   const auto peak = [&](const cluster::Device& device) {
     const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;

@@ -6,10 +6,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "ir/model_facts.h"
 #include "simulator/report/report_details.h"
 #include "support/check.h"
 #include "transforms/plan/plan_text.h"
-#include "transforms/slices/slices.h"
 
 namespace orrery::search {
 namespace memory_fit_cc {
@@ -41,10 +41,9 @@ std::vector<Suggestion> SuggestionsOf(const AxisInfo& axis, const Setting& setti
                                       const ParallelPlan& plan) {
   std::vector<Suggestion> suggestions;
   if (axis.suggest == nullptr) return suggestions;
-  const transforms::SuggestionQuestion question = {
-      .devices = setting.cluster.size(),
-      .batch_size = setting.batch_size,
-      .sequence = transforms::SequenceLength(setting.step)};
+  const transforms::SuggestionQuestion question = {.devices = setting.cluster.size(),
+                                                   .batch_size = setting.batch_size,
+                                                   .sequence = ir::SequenceLength(setting.step)};
   axis.suggest(axis, question, plan, suggestions);
   return suggestions;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "ir/model_facts.h"
 #include "search/slice_times.h"
 #include "support/status.h"
 #include "transforms/slices/add_slices.h"
@@ -123,7 +124,7 @@ absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion
   const transforms::SliceLengths& wanted = q.plan.slices;
   const bool one = count <= 1 && wanted.rows.empty();
   if (!q.schedule.slices_sequence || one) return std::vector<transforms::SliceRange>();
-  const int64_t length = transforms::SequenceLength(q.setting.step);
+  const int64_t length = ir::SequenceLength(q.setting.step);
   if (length == 0 || (!wanted.balanced && wanted.rows.empty())) {
     return slices_cc::Equal(q, count);
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "importer/builtin_models.h"
 #include "importer/load_model.h"
+#include "ir/model_facts.h"
 #include "search/model_flops.h"
 #include "support/file.h"
 #include "support/heap.h"
@@ -69,17 +70,6 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
         absl::StrCat("--memory-limit '", text, "': wanted bytes, such as 40GB, or none"));
   }
   return limit;
-}
-
-// Tokens a sample: the second dimension of an integer input, whose elements are tokens; else 1.
-int64_t TokensASample(const ir::Function& step) {
-  for (const ir::Input& input : step.inputs()) {
-    const ir::TensorType& type = step.type(input.value);
-    if (input.role == ir::InputRole::kData && type.dims.size() == 2 && !ir::IsFloat(type.dtype)) {
-      return type.dims[1];
-    }
-  }
-  return 1;
 }
 
 // Examples, and beside them what they are; those in a column that most fit into.
@@ -185,7 +175,7 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
   setting.made_for = plan;
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;
-  setting.tokens_a_sample = flags_cc::TokensASample(setting.step);
+  setting.tokens_a_sample = ir::TokensASample(setting.step);
   setting.model_flops = search::CountModelFlops(setting.step);
   return setting;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/model_facts.h"
 #include "support/status.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/recompute.h"
@@ -45,7 +46,7 @@ absl::Status CheckSlice(const StepWork& work) {
                                                    " microbatches; wanted one each"));
   }
   if (context.decided_on.rows == 0) {
-    ORRERY_RETURN_IF_ERROR(CheckSlices(context.slices, SequenceLength(work.whole)));
+    ORRERY_RETURN_IF_ERROR(CheckSlices(context.slices, ir::SequenceLength(work.whole)));
   }
   const char* const what = work.plan.cp > 1                ? "context parallelism, which splits it"
                            : work.plan.offload.activations ? "activations on the host"
@@ -319,7 +320,7 @@ std::span<const StepStage> AllStepStages() { return step_work_cc::kStages; }
 SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context) {
   if (context.decided_on.rows > 0) return context.decided_on;
   const int64_t count = std::ssize(context.slices);
-  const int64_t rows = SequenceLength(whole) / count;
+  const int64_t rows = ir::SequenceLength(whole) / count;
   return {.begin = count / 2 * rows, .rows = rows};
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "ir/model_facts.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
 #include "search/settings.h"
@@ -16,7 +17,6 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "transforms/plan/plan_text.h"
-#include "transforms/slices/slices.h"
 
 // Plays every configuration and ranks them.
 
@@ -74,7 +74,7 @@ absl::Status Search(const Flags& flags) {
   const search::Setting& setting = settings.front();
   const search::SpaceSize size = {.devices = setting.cluster.size(),
                                   .batch_size = setting.batch_size,
-                                  .sequence = transforms::SequenceLength(setting.step)};
+                                  .sequence = ir::SequenceLength(setting.step)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
                           search::Enumerate(space, size));
   ORRERY_RETURN_IF_ERROR(AtBorder(search::CheckListed(space, setting.base, plans)));

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/model_facts.h"
 
 namespace orrery::tools {
 namespace software_stack_cc {
@@ -20,11 +21,7 @@ std::span<const SoftwareStack* const> AllSoftwareStacks() { return software_stac
 
 StackUse StackUseOf(const ir::Function& step, int64_t hp) {
   StackUse use = {.splits_logits = hp > 1};
-  for (const ir::Input& input : step.inputs()) {
-    if (input.role != ir::InputRole::kParameter) continue;
-    use.dtype = step.type(input.value).dtype;
-    break;
-  }
+  use.dtype = ir::ComputeType(step).value_or(use.dtype);
   return use;
 }
 

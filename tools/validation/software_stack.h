@@ -19,7 +19,7 @@ struct StackUse {
   bool splits_logits = false;          // over tensor-parallel ranks
 };
 
-/// Of a step over `hp` tensor-parallel ranks, by the type of its first parameter.
+/// Of a step over `hp` tensor-parallel ranks, by ir::ComputeType.
 StackUse StackUseOf(const ir::Function& step, int64_t hp);
 
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32

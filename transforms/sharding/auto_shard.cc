@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "ir/model_facts.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -200,7 +201,7 @@ class Spreader {
     const std::string& name = mesh.axes()[axis].name;
     if (name == "hp") return absl::OkStatus();
     const size_t dim = name == "ep" ? 0 : 1;
-    const int64_t positions = PositionsOf(base);
+    const int64_t positions = ir::SequenceLength(base);
     bool any = false;
     for (size_t i = 0; i < base.inputs().size(); ++i) {
       const ir::Input& input = base.inputs()[i];
@@ -223,19 +224,6 @@ class Spreader {
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat(name, "=", mesh.size(axis), ": no data input has a dimension ", dim,
                                 " to split; wanted a batch of sequences")});
-  }
-
-  // The length of the sequences: dimension 1 of the first data of whole numbers, which are tokens,
-  // or else of the first that have one.
-  int64_t PositionsOf(const Function& base) const {
-    int64_t positions = 0;
-    for (size_t i = 0; i < base.inputs().size(); ++i) {
-      const ir::TensorType& type = base.type(base.inputs()[i].value);
-      if (!batched_[i] || type.dims.size() < 2) continue;
-      if (!ir::IsFloat(type.dtype)) return type.dims[1];
-      if (positions == 0) positions = type.dims[1];
-    }
-    return positions;
   }
 
   absl::Status PinSequence(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,

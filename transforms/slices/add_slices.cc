@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
+#include "ir/model_facts.h"
 #include "ir/op_kind.h"
 #include "ir/rebuild.h"
 #include "support/check.h"
@@ -159,7 +160,7 @@ absl::Status AddSlices(const ir::Function& whole, const std::vector<SliceRange>&
     for (const StageFunction* part : stage.parts()) ops += std::ssize(part->function.order());
   }
   ORRERY_RETURN_IF_ERROR(CheckSliceCount(std::ssize(slices), ops));
-  const int64_t length = SequenceLength(whole);
+  const int64_t length = ir::SequenceLength(whole);
   const std::vector<std::string> inputs = SequenceInputs(whole);
   step.slices.resize(slices.size());
   for (size_t i = 0; i < slices.size(); ++i) {

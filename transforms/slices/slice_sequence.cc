@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/dead_code.h"
+#include "ir/model_facts.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
@@ -38,7 +39,7 @@ class SequenceSlicer {
   SequenceSlicer(const Function& from, const SliceRange& slice)
       : from_(from),
         slice_(slice),
-        length_(SequenceLength(from)),
+        length_(ir::SequenceLength(from)),
         phase_(FindPhases(from)),
         names_(SequenceInputs(from)),
         read_back_(FindReadBack(from)),
@@ -384,7 +385,7 @@ class SequenceSlicer {
 }  // namespace slice_sequence_cc
 
 absl::StatusOr<ir::Function> SliceSequence(const ir::Function& function, const SliceRange& slice) {
-  const int64_t length = SequenceLength(function);
+  const int64_t length = ir::SequenceLength(function);
   if (slice.begin < 0 || slice.rows < 1 || slice.rows > length - slice.begin) {
     return absl::InvalidArgumentError(absl::StrCat("a slice of ", slice.rows, " positions from ",
                                                    slice.begin, " on, of a sequence of ", length,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
+#include "ir/model_facts.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"
 #include "transforms/slices/slice_sequence.h"
@@ -12,16 +13,8 @@ namespace orrery::transforms {
 
 using ir::Function;
 
-int64_t SequenceLength(const Function& function) {
-  for (const ir::Input& input : function.inputs()) {
-    const ir::Dims& dims = function.type(input.value).dims;
-    if (ir::HasBatch(function, input) && dims.size() > 1) return dims[1];
-  }
-  return 0;
-}
-
 std::vector<std::string> SequenceInputs(const Function& function) {
-  const int64_t length = SequenceLength(function);
+  const int64_t length = ir::SequenceLength(function);
   std::vector<std::string> names;
   for (const ir::Input& input : function.inputs()) {
     const ir::Dims& dims = function.type(input.value).dims;
@@ -35,7 +28,7 @@ absl::StatusOr<std::vector<SliceRange>> EqualSlices(const Function& function, in
   if (count < 1) {
     return absl::InvalidArgumentError(absl::StrCat(count, " slices; wanted at least 1"));
   }
-  const int64_t length = SequenceLength(function);
+  const int64_t length = ir::SequenceLength(function);
   if (length == 0) {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,

@@ -10,16 +10,13 @@
 #include "ir/function.h"
 #include "transforms/stages/pipeline.h"
 
-// Which positions a model has, and which of them are a slice's
+// Which inputs have the positions of a model, and which of them are a slice's
 // (transforms/slices/slice_sequence.h).
 
 namespace orrery::transforms {
 
-/// Positions of each sample: dimension 1 of the first data input that has the batch and one more
-/// dimension; 0 when there is none.
-int64_t SequenceLength(const ir::Function& function);
-
-/// The names of the data inputs that have the batch as dimension 0 and positions as dimension 1.
+/// The names of the data inputs that have the batch as dimension 0 and as dimension 1 positions,
+/// which are as many as ir::SequenceLength.
 std::vector<std::string> SequenceInputs(const ir::Function& function);
 
 /// `count` slices of equally many positions. InvalidArgument for a count below 1. Infeasible where

@@ -1,0 +1,35 @@
+#include "ir/model_facts.h"
+
+#include "ir/batch.h"
+
+namespace orrery::ir {
+
+int64_t SequenceLength(const Function& function) {
+  int64_t length = 0;
+  for (const Input& input : function.inputs()) {
+    const TensorType& type = function.type(input.value);
+    if (type.dims.size() < 2 || !HasBatch(function, input)) continue;
+    if (!IsFloat(type.dtype)) return type.dims[1];
+    if (length == 0) length = type.dims[1];
+  }
+  return length;
+}
+
+int64_t TokensASample(const Function& function) {
+  for (const Input& input : function.inputs()) {
+    const TensorType& type = function.type(input.value);
+    if (input.role == InputRole::kData && type.dims.size() == 2 && !IsFloat(type.dtype)) {
+      return type.dims[1];
+    }
+  }
+  return 1;
+}
+
+std::optional<DType> ComputeType(const Function& function) {
+  for (const Input& input : function.inputs()) {
+    if (input.role == InputRole::kParameter) return function.type(input.value).dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace orrery::ir
