@@ -1,16 +1,20 @@
+#include "support/enum_names.h"
 #include "transforms/plan/axis_fields.h"
 
 namespace orrery::transforms {
 namespace dtype_axis_cc {
 namespace {
 
-constexpr EnumName<StepDType> kNames[] = {
-    {"model", StepDType::kModel}, {"fp32", StepDType::kF32},          {"fp16", StepDType::kF16},
-    {"bf16", StepDType::kBF16},   {"fp8-mixed", StepDType::kF8Mixed}, {"fp8", StepDType::kF8}};
+constexpr EnumNames<StepDType, 6> kNames({{"model", StepDType::kModel},
+                                          {"fp32", StepDType::kF32},
+                                          {"fp16", StepDType::kF16},
+                                          {"bf16", StepDType::kBF16},
+                                          {"fp8-mixed", StepDType::kF8Mixed},
+                                          {"fp8", StepDType::kF8}});
 
-absl::StatusOr<StepDType> Parse(absl::string_view text) { return ParseEnum(kNames, text); }
+absl::StatusOr<StepDType> Parse(absl::string_view text) { return kNames.Parse(text); }
 
-std::string Print(const ParallelPlan& plan) { return EnumText(kNames, plan.dtype); }
+std::string Print(const ParallelPlan& plan) { return std::string(kNames.Of(plan.dtype)); }
 
 }  // namespace
 }  // namespace dtype_axis_cc
