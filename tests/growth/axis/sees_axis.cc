@@ -9,6 +9,7 @@
 // VALUE,VALUE prints the flags of `grid_search` for them, the plans of that search, and the last
 // column of each.
 
+namespace sees_axis_cc {
 namespace {
 
 using orrery::transforms::ParallelPlan;
@@ -20,16 +21,19 @@ void Check(bool holds, const char* what) {
 }
 
 }  // namespace
+}  // namespace sees_axis_cc
 
 int main(int argc, char** argv) {
+  using sees_axis_cc::Check;
+  using sees_axis_cc::ParallelPlan;
   Check(argc == 3, "wanted FLAG VALUES");
   const std::string flag = std::string("--") + argv[1];
   boost::program_options::options_description options;
   orrery::tools::PlanFlags flags;
   AddPlanFlags(options, orrery::tools::PlanForm::kSpace, {}, flags);
   std::cout << options.find(argv[1], false).description() << "\n";
-  const std::vector<std::string> words = {flag, argv[2], "--dp", "1", "--hp", "1",
-                                          "--pp", "1",   "--micro-batches", "1"};
+  const std::vector<std::string> words = {flag, argv[2],           "--dp", "1", "--hp", "1", "--pp",
+                                          "1",  "--micro-batches", "1"};
   boost::program_options::variables_map values;
   store(boost::program_options::command_line_parser(words).options(options).run(), values);
   notify(values);
