@@ -37,9 +37,9 @@ void Spread(benchmark::State& state, const char* model, int64_t batch, int64_t h
   double found = 0;
   for (auto _ : state) {
     const lowering::ClusterShardingPrices prices(mesh, cluster, *cost_model);
-    const auto spread = transforms::AutoShard(step, mesh, batched, prices, {}, &report);
-    ORRERY_CHECK(spread.ok()) << spread.status();
-    found = transforms::SerialSeconds(*spread, all);
+    const auto sharded = transforms::AutoShard(step, mesh, batched, prices, {}, &report);
+    ORRERY_CHECK(sharded.ok()) << sharded.status();
+    found = transforms::SerialSeconds(*sharded, all);
   }
   const auto pinned = transforms::AutoShard(step, mesh, batched, all, {.pins = Megatron()});
   const auto pattern = transforms::Shard(step, mesh, batched);

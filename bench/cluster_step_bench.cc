@@ -1,5 +1,5 @@
-// A hybrid step of GPT-3 on 16,384 devices, from the training step to the report: spread, lowered
-// onto the links of a cluster, played with what shares them, and summed up.
+// A hybrid step of GPT-3 on 16,384 devices, from the training step to the report: parallelized,
+// lowered onto the links of a cluster, played with what shares them, and summed up.
 
 #include <benchmark/benchmark.h>
 

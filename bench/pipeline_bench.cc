@@ -94,12 +94,12 @@ void BM_SequentialMlp(benchmark::State& state) {
 struct Stages {
   explicit Stages(const benchmark::State& state)
       : setting(MakeSetting(MakeStep(Scaling(state), "none"), "uniform:1@200Gbps")),
-        spread(transforms::ParallelTransform3d(setting.step, {}).value()),
+        pipelined(transforms::ParallelTransform3d(setting.step, {}).value()),
         program(Lower()),
         trace(simulator::RunLongestPath(program)) {}
 
   simulator::Program Lower() const {
-    return lowering::Lower({.step = spread,
+    return lowering::Lower({.step = pipelined,
                             .schedule = *transforms::FindSchedule("distir").value(),
                             .cluster = setting.cluster,
                             .cost_model = *setting.cost_model,
@@ -108,7 +108,7 @@ struct Stages {
   }
 
   search::Setting setting;
-  transforms::PipelinedStep spread;
+  transforms::PipelinedStep pipelined;
   simulator::Program program;
   simulator::Trace trace;
 };

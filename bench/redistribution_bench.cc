@@ -35,10 +35,10 @@ void PlanFourDimensions(benchmark::State& state, bool physical, int64_t limit) {
   const TensorcraftOptions options{.alpha = 0.01, .beta = 64.0 / 200003, .physical = physical};
   int64_t expanded = 0;
   for (auto _ : state) {
-    const auto dialect = TensorcraftDialect::Create(problem, options);
-    ORRERY_CHECK(dialect.ok()) << dialect.status();
+    const auto move_set = TensorcraftMoveSet::Create(problem, options);
+    ORRERY_CHECK(move_set.ok()) << move_set.status();
     const auto plan =
-        CheapestPlan(**dialect, PackedLayout(problem.from), PackedLayout(problem.to), limit);
+        CheapestPlan(**move_set, PackedLayout(problem.from), PackedLayout(problem.to), limit);
     ORRERY_CHECK(plan.has_value()) << "no plan";
     expanded = plan->expanded;
   }

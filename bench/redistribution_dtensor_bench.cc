@@ -1,5 +1,5 @@
 // Planning in DTensor's graph of layouts on five mesh axes and four tensor dimensions: 21,872
-// layouts with one reduction. Counters: layouts looked at. With the bound of the dialect, without
+// layouts with one reduction. Counters: layouts looked at. With the bound of the move set, without
 // it, and with steps over several axes.
 
 #include <benchmark/benchmark.h>
@@ -58,22 +58,22 @@ Problem FiveAxes(int number) {
 }
 
 // The same without its bound.
-class Unbounded : public Dialect {
+class Unbounded : public MoveSet {
  public:
-  explicit Unbounded(const Dialect& dialect) : dialect_(dialect) {}
+  explicit Unbounded(const MoveSet& move_set) : move_set_(move_set) {}
   void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override {
-    dialect_.Expand(layout, moves);
+    move_set_.Expand(layout, moves);
   }
   StepCost CostOf(const PackedLayout& before, const Step& step) const override {
-    return dialect_.CostOf(before, step);
+    return move_set_.CostOf(before, step);
   }
-  int64_t Elements(const PackedLayout& layout) const override { return dialect_.Elements(layout); }
+  int64_t Elements(const PackedLayout& layout) const override { return move_set_.Elements(layout); }
   std::string NameOf(const PackedLayout& before, const Step& step) const override {
-    return dialect_.NameOf(before, step);
+    return move_set_.NameOf(before, step);
   }
 
  private:
-  const Dialect& dialect_;
+  const MoveSet& move_set_;
 };
 
 void Plan(benchmark::State& state, bool bounded, bool merge) {
@@ -81,9 +81,9 @@ void Plan(benchmark::State& state, bool bounded, bool merge) {
   int64_t expanded = 0;
   double cost = 0;
   for (auto _ : state) {
-    const auto dialect = *MakeDtensor(problem, {.merge = merge});
-    const Unbounded unbounded(*dialect);
-    const auto plan = CheapestPlan(bounded ? *dialect : unbounded, PackedLayout(problem.from),
+    const auto move_set = *MakeDtensor(problem, {.merge = merge});
+    const Unbounded unbounded(*move_set);
+    const auto plan = CheapestPlan(bounded ? *move_set : unbounded, PackedLayout(problem.from),
                                    PackedLayout(problem.to));
     expanded = plan->expanded;
     cost = plan->cost;

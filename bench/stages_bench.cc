@@ -47,8 +47,8 @@ BENCHMARK_CAPTURE(CutGpt3, cost, transforms::StagesBy::kCost)->Unit(benchmark::k
 void Planner(benchmark::State& state, int32_t units, int32_t chunks) {
   const std::vector<double> ones(static_cast<size_t>(units), 1);
   transforms::StageProblem problem{.seconds = ones,
-                                   .border_seconds = ones,
-                                   .border_bytes = ones,
+                                   .boundary_seconds = ones,
+                                   .boundary_bytes = ones,
                                    .state_bytes = ones,
                                    .kept_bytes = ones,
                                    .stages = kRanks * chunks};

@@ -23,7 +23,7 @@ struct CollectiveProtocol {
   double rate = 1;
   double rate_between_nodes = 1;  // likewise of links that only messages between nodes use
   Duration start_up = {};         // of a collective: launches, and ranks that wait for each other
-  /// What a step from rank to rank takes within a node, in place of the links' latencies: kernels
+  /// What a step from rank to rank takes within a node, instead of the links' latencies: kernels
   /// that poll each other's memory are quicker than the ping that measures a link.
   Duration step_in_node = {};
   /// What a step between nodes takes on top of the links' latencies: proxies, registration.

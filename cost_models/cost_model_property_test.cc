@@ -125,7 +125,7 @@ TEST(CostModelProperty, KernelsOfTheExamplesTakeTime) {
         const OpClass op_class = function.info(op).op_class;
         if (op_class != OpClass::kCompute && op_class != OpClass::kOptimizer) continue;
         const OpFixture example = Example(function, op, DType::kF32);
-        if (!example.status().ok()) continue;  // it needs the spread that its example has
+        if (!example.status().ok()) continue;  // it needs the sharding that its example has
         unseen.erase(kind);
         for (const Model& m : Models()) {
           EXPECT_GT(m.model->Compute(example.view(), cluster::AllDevices()[0]), Duration(0))

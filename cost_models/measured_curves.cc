@@ -146,20 +146,20 @@ CurveFit FitRanges(const MeasuredCurve& curve, std::span<const size_t> breaks, d
   return fit;
 }
 
-// Places for breaks, at equal distances in the logarithm of the size; a line has two points.
+// Positions for breaks, at equal distances in the logarithm of the size; a line has two points.
 std::vector<size_t> Places(const MeasuredCurve& curve) {
   constexpr int kMost = 24;
-  std::vector<size_t> places;
+  std::vector<size_t> positions;
   const double least = std::log(SizeOf(curve.points.front()));
   const double most = std::log(SizeOf(curve.points.back()));
   for (int i = 1; i <= kMost; ++i) {
     const double size = std::exp(least + (most - least) * i / (kMost + 1));
     const auto after = std::ranges::upper_bound(curve.points, size, {}, SizeOf);
-    const auto place = static_cast<size_t>(after - curve.points.begin());
-    if (place < 2 || place + 2 > curve.points.size()) continue;
-    if (places.empty() || places.back() != place) places.push_back(place);
+    const auto position = static_cast<size_t>(after - curve.points.begin());
+    if (position < 2 || position + 2 > curve.points.size()) continue;
+    if (positions.empty() || positions.back() != position) positions.push_back(position);
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -180,15 +180,15 @@ CurveFit FitCurve(const MeasuredCurve& curve) {
   constexpr double kWorthIt = 0.9, kGoodEnough = 1e-6;
   CurveFit best = measured_curves_cc::FitRanges(curve, {}, floor);
   if (best.mean_error < kGoodEnough) return best;
-  const std::vector<size_t> places = measured_curves_cc::Places(curve);
+  const std::vector<size_t> positions = measured_curves_cc::Places(curve);
   CurveFit two = best, three = best;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const size_t first[] = {places[i]};
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const size_t first[] = {positions[i]};
     CurveFit fit = measured_curves_cc::FitRanges(curve, first, floor);
     if (fit.mean_error < two.mean_error) two = std::move(fit);
-    for (size_t j = i + 1; j < places.size(); ++j) {
-      if (places[j] < places[i] + 2) continue;
-      const size_t both[] = {places[i], places[j]};
+    for (size_t j = i + 1; j < positions.size(); ++j) {
+      if (positions[j] < positions[i] + 2) continue;
+      const size_t both[] = {positions[i], positions[j]};
       fit = measured_curves_cc::FitRanges(curve, both, floor);
       if (fit.mean_error < three.mean_error) three = std::move(fit);
     }

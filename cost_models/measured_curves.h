@@ -60,9 +60,9 @@ struct CurveFit {
 };
 
 /// Least squares of the relative error on up to three ranges of size (a break lies between two
-/// points, at most 24 places are tried); of one, two or three lines those whose least is nearest to
-/// the points on average, an additional line only where it is nearer by a tenth. The floor is the
-/// least time measured. Requires points.
+/// points, at most 24 positions are tried); of one, two or three lines those whose least is nearest
+/// to the points on average, an additional line only where it is nearer by a tenth. The floor is
+/// the least time measured. Requires points.
 CurveFit FitCurve(const MeasuredCurve& curve);
 
 /// The table that says how well each sweep is met: points, errors, lines.

@@ -11,7 +11,7 @@
 #include "support/units.h"
 
 // What a function is and does, counted: parameters, flops, bytes and kernels, without a device and
-// without a schedule. Of a function that is spread over a mesh, what one rank holds and does.
+// without a schedule. Of a function that is sharded over a mesh, what one rank holds and does.
 
 namespace orrery::cost_models {
 

@@ -1,6 +1,6 @@
 // How long a simulation takes, against the number of ops: the MLP of DistIR's notebook on one
 // device, 32 to 4,096 layers of 64. Prints CSV, medians of five: `simulate_ms` plays a program that
-// has been lowered; `total_ms` also builds, spreads, lowers and summarizes the step.
+// has been lowered; `total_ms` also builds, parallelizes, lowers and summarizes the step.
 
 #include <algorithm>
 #include <array>

@@ -61,9 +61,9 @@ void Function::AppendOperands(std::span<const ValueId> operands) {
   const std::less<> before;
   const bool own = !operands.empty() && !before(operands.data(), operand_pool_.data()) &&
                    before(operands.data(), operand_pool_.data() + begin);
-  const auto place = static_cast<size_t>(own ? operands.data() - operand_pool_.data() : 0);
+  const auto position = static_cast<size_t>(own ? operands.data() - operand_pool_.data() : 0);
   operand_pool_.resize(begin + operands.size());
-  const ValueId* const from = own ? operand_pool_.data() + place : operands.data();
+  const ValueId* const from = own ? operand_pool_.data() + position : operands.data();
   std::copy_n(from, operands.size(), operand_pool_.data() + begin);
 }
 
@@ -98,15 +98,15 @@ void Function::SetInputRole(ValueId value, InputRole role) {
 std::string PrintValue(const Function& function, ValueId value) {
   const absl::string_view name = function.value_name(value);
   if (!name.empty()) return absl::StrCat("%", IsPlainName(name) ? std::string(name) : Quote(name));
-  int32_t place = 0;
+  int32_t position = 0;
   for (const Input& input : function.inputs()) {
-    if (input.value == value) return absl::StrCat("%", place);
-    ++place;
+    if (input.value == value) return absl::StrCat("%", position);
+    ++position;
   }
   for (const OpId op : function.order()) {
     const int32_t i = value.index() - function.result(op).index();
-    if (i >= 0 && i < function.result_count(op)) return absl::StrCat("%", place + i);
-    place += function.result_count(op);
+    if (i >= 0 && i < function.result_count(op)) return absl::StrCat("%", position + i);
+    position += function.result_count(op);
   }
   return absl::StrCat("%<", ToString(value), ">");  // in use no more: a text that reads as nothing
 }

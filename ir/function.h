@@ -176,7 +176,7 @@ class Function {
 };
 
 /// How a value prints: "%y0", `%"a b"` when the name has other characters than names usually have,
-/// "%7" without a name: its place among the values in use, inputs first, which takes a look at
+/// "%7" without a name: its position among the values in use, inputs first, which takes a look at
 /// each.
 std::string PrintValue(const Function& function, ValueId value);
 

@@ -86,7 +86,7 @@ TEST(PrintValue, QuotesWhatIsNotPlain) {
   EXPECT_EQ(PrintValue(function, function.AddInput("", kPair, InputRole::kData)), "%3");
 }
 
-// Regression: messages named values by their row, and the text by their place, so that they
+// Regression: messages named values by their row, and the text by their position, so that they
 // differed once a pass had dropped an op or added an input.
 TEST(PrintValue, NamesAPlaceAsTheTextDoes) {
   Function function("f");

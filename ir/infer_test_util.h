@@ -12,7 +12,7 @@
 #include "ir/op_info.h"
 #include "ir/text/text.h"
 
-// What InferTypes makes of operands that are spread over mesh(dp=2, hp=4), as tables of text.
+// What InferTypes makes of operands that are sharded over mesh(dp=2, hp=4), as tables of text.
 
 namespace orrery::ir {
 

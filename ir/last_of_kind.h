@@ -25,8 +25,8 @@ class LastOfKind {
   /// others.
   const T* Find(const Function& function, OpKind kind, AttributesId attributes,
                 std::span<const ValueId> operands) const {
-    if (places_.empty() || places_[static_cast<size_t>(kind)] == kNowhere) return nullptr;
-    for (const Row& row : kinds_[places_[static_cast<size_t>(kind)]].rows) {
+    if (positions_.empty() || positions_[static_cast<size_t>(kind)] == kNowhere) return nullptr;
+    for (const Row& row : kinds_[positions_[static_cast<size_t>(kind)]].rows) {
       if (row.attributes == attributes && HasTypes(row, function, operands)) return &row.found;
     }
     return nullptr;
@@ -37,13 +37,13 @@ class LastOfKind {
 
   const T& Put(const Function& function, OpKind kind, AttributesId attributes,
                std::span<const ValueId> operands, T found) {
-    if (places_.empty()) places_.resize(static_cast<size_t>(OpKindCount()), kNowhere);
-    uint16_t& place = places_[static_cast<size_t>(kind)];
-    if (place == kNowhere) {
-      place = static_cast<uint16_t>(kinds_.size());
+    if (positions_.empty()) positions_.resize(static_cast<size_t>(OpKindCount()), kNowhere);
+    uint16_t& position = positions_[static_cast<size_t>(kind)];
+    if (position == kNowhere) {
+      position = static_cast<uint16_t>(kinds_.size());
       kinds_.emplace_back();
     }
-    Rows& rows = kinds_[place];
+    Rows& rows = kinds_[position];
     Row& row = rows.rows[rows.oldest];
     rows.oldest = (rows.oldest + 1) % kRemembered;
     row.attributes = attributes;
@@ -79,8 +79,8 @@ class LastOfKind {
     return true;
   }
 
-  std::vector<uint16_t> places_;  // by op kind, in kinds_
-  std::vector<Rows> kinds_;       // that have been seen
+  std::vector<uint16_t> positions_;  // by op kind, in kinds_
+  std::vector<Rows> kinds_;          // that have been seen
 };
 
 }  // namespace orrery::ir

@@ -73,7 +73,7 @@ class NestedAgainst {
     const int64_t parts = mesh_.size(axes);
     const int64_t chunk = std::max<int64_t>(CeilDivide(length, count), 1);
     const int64_t full = length / chunk;
-    // Where the flat parts begin grows evenly, or more slowly from some place on: what agrees at
+    // Where the flat parts begin grows evenly, or more slowly from some position on: what agrees at
     // the first, at the last full, and at the short chunk agrees throughout.
     for (const int64_t child : {std::min<int64_t>(1, count), full, std::min(full + 1, count)}) {
       const int64_t begins = child > full ? length : child * chunk;

@@ -247,7 +247,7 @@ TEST(CheckSharding, LetsSumsAndAveragesMix) {
   EXPECT_THAT(Trouble(sharding), HasSubstr("out of order"));
 }
 
-// 60 layouts that tensorcraft has spread over its processors.
+// 60 layouts that tensorcraft has sharded over its processors.
 TEST(LocalDims, AreThoseOfTensorcraft) {
   std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/tensorcraft_layouts.json"));
   const nlohmann::json cases = nlohmann::json::parse(file)["cases"];

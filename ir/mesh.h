@@ -15,7 +15,7 @@
 
 namespace orrery::ir {
 
-/// An axis of a mesh, by its place in it. A mesh has at most kMaxAxes.
+/// An axis of a mesh, by its position in it. A mesh has at most kMaxAxes.
 using AxisIndex = uint8_t;
 inline constexpr int kMaxAxes = 7;
 /// The most ranks that a mesh may have: no product of axis sizes overflows.
@@ -55,7 +55,7 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-/// Named axes over which a function is spread. Ranks are numbered with the last axis fastest: in
+/// Named axes over which a function is sharded. Ranks are numbered with the last axis fastest: in
 /// mesh(dp=2, hp=2, pp=4) rank 1 is dp0 hp0 pp1.
 class Mesh {
  public:

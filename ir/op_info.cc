@@ -119,8 +119,8 @@ absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factor
   return absl::OkStatus();
 }
 
-void SpreadResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, AxisList partial,
-                  TensorType& result) {
+void ShardResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, AxisList partial,
+                 TensorType& result) {
   const ShardingRule::Factors& factors = rule.results[j];
   std::array<bool, 32> present = {};
   for (size_t d = 0; d < factors.size(); ++d) {
@@ -140,9 +140,9 @@ void SpreadResult(const ShardingRule& rule, size_t j, const FactorAxes& bound, A
 
 absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& results) {
   if (info.infer_sharding != nullptr) return info.infer_sharding(op, results);
-  const bool spread = std::any_of(op.operands.begin(), op.operands.end(),
-                                  [](const TensorType* t) { return !t->sharding.replicated(); });
-  if (!spread && op.attributes.Find("split") == nullptr) return absl::OkStatus();
+  const bool sharded = std::any_of(op.operands.begin(), op.operands.end(),
+                                   [](const TensorType* t) { return !t->sharding.replicated(); });
+  if (!sharded && op.attributes.Find("split") == nullptr) return absl::OkStatus();
   if (info.sharding == nullptr) {
     return absl::InvalidArgumentError("cannot be split; all its operands must be whole");
   }
@@ -154,7 +154,7 @@ absl::Status InferShardings(const OpInfo& info, const OpTypes& op, TypeList& res
   if (absl::Status status = PartialOperands(info, op, partial); !status.ok()) return status;
   for (size_t j = 0; j < results.size(); ++j) {
     ORRERY_RETURN_IF_ERROR(CheckDivides(op, rule.results[j], bound, results[j]));
-    SpreadResult(rule, j, bound, partial, results[j]);
+    ShardResult(rule, j, bound, partial, results[j]);
   }
   return absl::OkStatus();
 }

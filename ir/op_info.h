@@ -42,7 +42,7 @@ struct OpTypes {
   const Mesh& mesh;
 };
 
-/// In place of a factor: the dimension must not be split.
+/// Instead of a factor: the dimension must not be split.
 inline constexpr int8_t kNoFactor = -1;
 
 /// For each dimension of each operand and result, the factor of the computation that it runs over;
@@ -79,7 +79,7 @@ struct GroupExchange {
   const TensorType& result;              // global
   std::span<const int64_t> ranks;        // of the group, in the order of their parts along `axes`
   std::span<const Tensor* const> parts;  // what each of them brings
-  int64_t place = 0;                     // of this rank among them
+  int64_t position = 0;                  // of this rank among them
 };
 
 struct OpInfo {
@@ -97,19 +97,19 @@ struct OpInfo {
   absl::Status (*infer)(const OpTypes& op, TypeList& results) = nullptr;
   /// Floating-point operations, from the shapes that one rank holds. Null: none.
   double (*flops)(const OpTypes& op, const TypeList& results) = nullptr;
-  /// Those of them that compute again what forward computed and did not keep. Null: none.
+  /// Those of them that rematerialize what forward computed and did not keep. Null: none.
   double (*recomputed_flops)(const OpTypes& op, const TypeList& results) = nullptr;
   /// Bytes that its kernels read and write, from the shapes that one rank holds. Null: all operands
   /// and all results, once each.
   int64_t (*bytes)(const OpTypes& op, const TypeList& results) = nullptr;
   /// How the op may be split. Null: it may not.
   ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
-  /// In place of `sharding`, for ops that change a sharding: sets it on each result.
+  /// Instead of `sharding`, for ops that change a sharding: sets it on each result.
   absl::Status (*infer_sharding)(const OpTypes& op, TypeList& results) = nullptr;
   /// Computes the results on tensors. Null: an op among ranks or microbatches, which cannot be
   /// evaluated on its own.
   absl::Status (*evaluate)(Evaluation& evaluation) = nullptr;
-  /// Of a collective in place of `evaluate`: what the rank ends up with, from what its group has.
+  /// Of a collective instead of `evaluate`: what the rank ends up with, from what its group has.
   Tensor (*exchange)(const GroupExchange& exchange) = nullptr;
   /// Adds the ops that compute the gradients of the operands. Null: has no gradient.
   absl::Status (*gradient)(GradientContext& context) = nullptr;

@@ -268,7 +268,7 @@ TEST(InferErrors, OfMicrobatches) {
               absl::StrCat("cannot collect ", part,
                            " into f32[8,4]; wanted whole parts along dimension 0"));
   }
-  // Regression: the part was let be spread otherwise than the batch.
+  // Regression: the part was let be sharded otherwise than the batch.
   EXPECT_EQ(InferError("Collect", {"f32[8@dp,4]", "f32[2,4@hp]"}),
             "cannot collect f32[2,4@hp] into f32[8@dp,4]; wanted both spread alike");
 }

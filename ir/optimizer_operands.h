@@ -36,12 +36,12 @@ class OptimizerOperands {
 
   std::span<const ValueId> parameters() const { return all_.first(count_); }
   std::span<const ValueId> gradients() const { return all_.last(count_); }
-  /// The first of the gradients, as a place among all operands; as many results there are.
+  /// The first of the gradients, as a position among all operands; as many results there are.
   size_t first_gradient() const { return all_.size() - count_; }
 
-  /// Which parameter operand or result `i` belongs to, as a place among them.
+  /// Which parameter operand or result `i` belongs to, as a position among them.
   size_t ParameterOf(size_t i) const { return i % count_; }
-  /// The place of what group `group` has for parameter `i`; group 0 has itself.
+  /// The position of what group `group` has for parameter `i`; group 0 has itself.
   size_t Place(size_t group, size_t i) const { return group * count_ + i; }
 
  private:

@@ -97,9 +97,10 @@ class Rebuilder {
     ORRERY_RETURN_IF_ERROR(InferTypes(
         from_.kind(op), {.attributes = set, .operands = types_, .mesh = to_.mesh()}, results_));
     for (size_t i = 0; i < results_.size(); ++i) {
-      const auto place = static_cast<int32_t>(i);
-      ids.push_back(place < from_.result_count(op) ? TypeOf(from_.result(op, place), results_[i])
-                                                   : to_.InternType(results_[i]));
+      const auto position = static_cast<int32_t>(i);
+      ids.push_back(position < from_.result_count(op)
+                        ? TypeOf(from_.result(op, position), results_[i])
+                        : to_.InternType(results_[i]));
     }
     return inferred_.Put(to_, from_.kind(op), attributes, operands_, std::move(ids));
   }

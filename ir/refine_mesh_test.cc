@@ -72,7 +72,7 @@ TEST(RefineMesh, NumbersRanksAsBefore) {
   }
 }
 
-// Split over a sub-axis, a rank has the part of its place along it, whatever else is cut.
+// Split over a sub-axis, a rank has the part of its position along it, whatever else is cut.
 TEST(RefineMesh, SplitsBySubAxes) {
   const Mesh mesh({{"hp", 24}, {"one", 1}, {"dp", 16}});
   std::mt19937_64 random(2);

@@ -16,7 +16,7 @@
 #include "tests/ir_text/examples.h"
 
 // Sharding rules against an oracle that knows none: each op is evaluated rank by rank on what that
-// rank holds, under every way to spread its operands that InferTypes lets pass; what the ranks
+// rank holds, under every way to shard its operands that InferTypes lets pass; what the ranks
 // have, put together as the inferred sharding says, is what one device computes.
 
 namespace orrery::ir {
@@ -28,13 +28,13 @@ using oracle::Divides;
 using oracle::kTolerance;
 using oracle::Near;
 using oracle::PartialOver;
-using oracle::Spread;
+using oracle::ShardsOf;
 using oracle::Tensors;
 using oracle::Types;
 using oracle::UsesAxesOnce;
 
 // Op kinds whose result depends on where an element stands in the whole, which a rank does not see.
-const std::set<std::string>& KindsThatSeePlaces() {
+const std::set<std::string>& KindsThatSeePositions() {
   static const auto& kinds = *new std::set<std::string>{
       "Dropout",  // the mask is made from the number of the element
   };
@@ -57,7 +57,7 @@ class Oracle {
   }
   const ShardingRule& rule() const { return rule_; }
 
-  /// Whether InferTypes accepts that spread, and `split` as the axes of what is made; if so,
+  /// Whether InferTypes accepts that sharding, and `split` as the axes of what is made; if so,
   /// evaluates it and compares.
   bool Check(const Types& types, const std::string& split = "") {
     if (rule_.made != kNoFactor) example_.attributes.Set("split", split);
@@ -74,7 +74,7 @@ class Oracle {
   void Execute(const Types& types, const TypeList& results) {
     std::vector<Tensors> held, made(results.size());
     for (size_t i = 0; i < types.size(); ++i) {
-      held.push_back(Spread(wholes_[i], types[i], mesh_, random_));
+      held.push_back(ShardsOf(wholes_[i], types[i], mesh_, random_));
     }
     const int64_t partial_over = PartialOver(types, results, mesh_);
     for (const int64_t rank : AllRanks(mesh_)) {
@@ -129,7 +129,7 @@ class Oracle {
   ShardingRule rule_;  // of an op that has one
 };
 
-// Every spread that there is, accepted or not, for a few ops on shapes that allow all of them.
+// Every sharding that there is, accepted or not, for a few ops on shapes that allow all of them.
 
 AxisList Axes(std::initializer_list<AxisIndex> axes) {
   AxisList list;
@@ -137,15 +137,15 @@ AxisList Axes(std::initializer_list<AxisIndex> axes) {
   return list;
 }
 
-// All ways to spread a tensor of `dims` over two axes: each is idle, splits a dimension, or is
+// All ways to shard a tensor of `dims` over two axes: each is idle, splits a dimension, or is
 // partial.
-Types AllSpreads(const TensorType& whole, const Mesh& mesh) {
+Types AllShardings(const TensorType& whole, const Mesh& mesh) {
   const std::vector<AxisList> choices = {Axes({}), Axes({0}), Axes({1}), Axes({0, 1}),
                                          Axes({1, 0})};
-  Types spreads = {whole};
+  Types shardings = {whole};
   for (size_t d = 0; d <= whole.dims.size(); ++d) {
     Types longer;
-    for (const TensorType& type : spreads) {
+    for (const TensorType& type : shardings) {
       for (const AxisList& choice : choices) {
         TensorType next = type;
         if (d < whole.dims.size()) {
@@ -159,25 +159,26 @@ Types AllSpreads(const TensorType& whole, const Mesh& mesh) {
         }
       }
     }
-    spreads = std::move(longer);
+    shardings = std::move(longer);
   }
-  return spreads;
+  return shardings;
 }
 
-int CheckAllSpreads(const Example& example, const Types& types, const Mesh& mesh, Oracle& oracle) {
+int CheckAllShardings(const Example& example, const Types& types, const Mesh& mesh,
+                      Oracle& oracle) {
   if (types.size() == example.operands.size()) return oracle.Check(types) ? 1 : 0;
   int accepted = 0;
-  for (const TensorType& type : AllSpreads(example.operands[types.size()], mesh)) {
+  for (const TensorType& type : AllShardings(example.operands[types.size()], mesh)) {
     Types longer = types;
     longer.push_back(type);
-    accepted += CheckAllSpreads(example, longer, mesh, oracle);
+    accepted += CheckAllShardings(example, longer, mesh, oracle);
   }
   return accepted;
 }
 
 // How many ways there are, by hand. Over F factors each of two axes is idle or splits one of them,
 // (F+1)^2 ways, and where both split one they have two orders: F more. A linear op may be partial
-// as well, which is one more place for an axis, without an order.
+// as well, which is one more position for an axis, without an order.
 constexpr int Ways(int factors) { return (factors + 1) * (factors + 1) + factors; }
 constexpr int LinearWays(int factors) { return (factors + 2) * (factors + 2) + factors; }
 
@@ -186,12 +187,12 @@ struct Case {
   OpKind kind;
   AttributeSet attributes;
   std::vector<Dims> operands;
-  int spreads;
+  int shardings;
 };
 
 const Dims kSquare = {6, 6}, kCube = {6, 6, 6}, kRow = {6};
 
-TEST(ShardingOracle, OfEverySpread) {
+TEST(ShardingOracle, OfEverySharding) {
   const auto ints = [](std::vector<int64_t> list) { return Attribute(std::move(list)); };
   const AttributeSet tx = {{"transpose_x", int64_t{1}}}, tw = {{"transpose_w", int64_t{1}}};
   const AttributeSet batch = {{"batch", int64_t{1}}};
@@ -233,11 +234,11 @@ TEST(ShardingOracle, OfEverySpread) {
     for (const Dims& dims : test.operands) example.operands.push_back({DType::kF32, dims, {}});
     std::mt19937 random(7);
     Oracle oracle(example, examples::Operands(example, random), mesh);
-    EXPECT_EQ(CheckAllSpreads(example, {}, mesh, oracle), test.spreads) << test.name;
+    EXPECT_EQ(CheckAllShardings(example, {}, mesh, oracle), test.shardings) << test.name;
   }
 }
 
-// Every op kind, on its examples: the spreads that its rule describes.
+// Every op kind, on its examples: the shardings that its rule describes.
 
 constexpr int kIdle = -1, kPartial = -2;
 
@@ -283,7 +284,7 @@ Types WithWhole(Types types, const ShardingRule& rule, uint32_t operands, int fa
   return types;
 }
 
-// How many spreads beyond the whole one there are; each is checked.
+// How many shardings beyond the whole one there are; each is checked.
 int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   const auto results = examples::ResultTypes(example, example.operands);
   if (!results.has_value()) return 0;
@@ -291,19 +292,19 @@ int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   const Mesh none;
   const ShardingRule rule = example.info().sharding(
       {.attributes = example.attributes, .operands = pointers, .mesh = none}, *results);
-  std::set<int> places = FactorsOf(rule);
-  places.insert(kIdle);
+  std::set<int> positions = FactorsOf(rule);
+  positions.insert(kIdle);
   const bool has_bool = std::any_of(example.operands.begin(), example.operands.end(),
                                     [](const TensorType& t) { return t.dtype == DType::kBool; });
-  if (example.info().linear && !has_bool) places.insert(kPartial);
+  if (example.info().linear && !has_bool) positions.insert(kPartial);
   const auto passes = [&](const Types& types) {
     const bool divides =
         std::ranges::all_of(types, [&](const TensorType& type) { return Divides(type, mesh); });
     return divides && types != example.operands && oracle.Check(types) ? 1 : 0;
   };
   int accepted = 0;
-  for (const int first : places) {
-    for (const int second : places) {
+  for (const int first : positions) {
+    for (const int second : positions) {
       for (const bool swapped : {false, true}) {
         if (swapped && (first != second || first < 0)) continue;
         const Types types = Assigned(example, rule, first, second, swapped);
@@ -318,13 +319,13 @@ int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   return accepted;
 }
 
-// The same for ops that spread their results by themselves: operands of one shape spread alike.
+// The same for ops that shard their results by themselves: operands of one shape sharded alike.
 int CheckAlike(const Example& example, const Mesh& mesh, Oracle& oracle) {
   int accepted = 0;
-  for (const TensorType& spread : AllSpreads(example.operands[0], mesh)) {
+  for (const TensorType& sharded : AllShardings(example.operands[0], mesh)) {
     Types types = example.operands;
     for (TensorType& type : types) {
-      if (type.dims == spread.dims) type.sharding = spread.sharding;
+      if (type.dims == sharded.dims) type.sharding = sharded.sharding;
     }
     if (types != example.operands && oracle.Check(types)) ++accepted;
   }
@@ -339,22 +340,23 @@ int CheckMade(const Example& example, const Mesh& mesh, Oracle& oracle) {
                                      [&](const TensorType& type) { return Divides(type, mesh); });
     if (divides && oracle.Check(types, split)) ++accepted;
   };
-  std::set<int> places = FactorsOf(oracle.rule());
-  places.insert(kIdle);
-  for (const int place : places) {
-    check(Assigned(example, oracle.rule(), kIdle, place, false), "dp");
-    check(Assigned(example, oracle.rule(), place, kIdle, false), "hp");
+  std::set<int> positions = FactorsOf(oracle.rule());
+  positions.insert(kIdle);
+  for (const int position : positions) {
+    check(Assigned(example, oracle.rule(), kIdle, position, false), "dp");
+    check(Assigned(example, oracle.rule(), position, kIdle, false), "hp");
   }
   for (const char* split : {"dp.hp", "hp.dp"}) check(example.operands, split);
   return accepted;
 }
 
 TEST(ShardingOracle, OfEveryExample) {
-  std::map<std::string, int> accepted;  // spreads by op kind
+  std::map<std::string, int> accepted;  // shardings by op kind
   for (const Example& example : examples::All()) {
     const OpInfo& info = example.info();
     if (info.sharding == nullptr && info.infer_sharding == nullptr) continue;
-    if (KindsThatSeePlaces().contains(std::string(info.name)) || example.operands.empty()) continue;
+    if (KindsThatSeePositions().contains(std::string(info.name)) || example.operands.empty())
+      continue;
     std::mt19937 random(11);
     const Tensors operands = examples::Operands(example, random);
     for (const Mesh& mesh : {Mesh({{"dp", 2}, {"hp", 2}}), Mesh({{"dp", 3}, {"hp", 2}})}) {
@@ -367,8 +369,8 @@ TEST(ShardingOracle, OfEveryExample) {
       accepted[absl::StrCat(info.name, ".split")] += CheckMade(example, mesh, oracle);
     }
   }
-  for (const auto& [name, spreads] : accepted) {
-    EXPECT_GT(spreads, 0) << name << ": no dimension of its examples can be split over 2 or 3";
+  for (const auto& [name, shardings] : accepted) {
+    EXPECT_GT(shardings, 0) << name << ": no dimension of its examples can be split over 2 or 3";
   }
   EXPECT_GE(accepted.size(), 15U);
 }

@@ -9,7 +9,7 @@
 #include "ir/tensor.h"
 #include "ir/tensor_parts.h"
 
-// Spreading tensors over ranks and putting them together, for the oracle of sharding rules.
+// Sharding tensors over ranks and putting them together, for the oracle of sharding rules.
 
 namespace orrery::ir::oracle {
 
@@ -53,8 +53,8 @@ inline Tensors Summands(const Tensor& whole, int64_t count, std::mt19937& random
 }
 
 /// What each rank holds of `whole`.
-inline Tensors Spread(const Tensor& whole, const TensorType& type, const Mesh& mesh,
-                      std::mt19937& random) {
+inline Tensors ShardsOf(const Tensor& whole, const TensorType& type, const Mesh& mesh,
+                        std::mt19937& random) {
   const Tensors summands = Summands(whole, mesh.size(type.sharding.partial), random);
   TensorType split = type;
   split.sharding.partial = AxisList();

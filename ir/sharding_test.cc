@@ -2,7 +2,7 @@
 
 #include "ir/infer_test_util.h"
 
-// What InferTypes makes of operands that are spread over mesh(dp=2, hp=4).
+// What InferTypes makes of operands that are sharded over mesh(dp=2, hp=4).
 
 namespace orrery::ir {
 namespace sharding_test_cc {

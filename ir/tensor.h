@@ -48,7 +48,7 @@ class Tensor {
   double Number(int64_t i) const;
   /// Sets element i of either kind; a fraction is cut towards zero for whole numbers.
   void SetNumber(int64_t i, double value);
-  /// Copies element `from` of `other`, a tensor of the same dtype, to place `to`.
+  /// Copies element `from` of `other`, a tensor of the same dtype, to position `to`.
   void CopyElement(int64_t to, const Tensor& other, int64_t from);
 
   /// The same elements under other dims of the same size.
@@ -72,7 +72,7 @@ double RoundFloat(double value, DType dtype);
 
 /// Which part of a tensor a rank holds.
 struct Share {
-  Dims first;  // place in the whole tensor of its first element
+  Dims first;  // position in the whole tensor of its first element
   Dims whole;  // dims of that
 };
 
@@ -92,7 +92,7 @@ struct Evaluation {
   const Tensor& operand(size_t i) const { return *operands[i]; }
   bool has_operand(size_t i) const { return i < operands.size(); }
 
-  /// The place in the whole operand, or result, of what is first along a dimension here, and how
+  /// The position in the whole operand, or result, of what is first along a dimension here, and how
   /// much the whole has there.
   int64_t OperandFirst(size_t i, size_t dim) const {
     return shares.empty() ? 0 : shares[i].first[dim];
@@ -121,7 +121,7 @@ AttributeSet ConstantAttributes(const Tensor& tensor);
 /// The inverse: the tensor of a Constant of that type. Nothing when its values were left out.
 std::optional<Tensor> ConstantTensor(const AttributeSet& attributes, const TensorType& type);
 
-// Places in tensors.
+// Positions in tensors.
 
 /// Distance of neighbours along each dimension, in elements.
 Dims StridesOf(const Dims& dims);
@@ -133,7 +133,7 @@ std::optional<Dims> BroadcastDims(const Dims& x, const Dims& y);
 /// repeated. `from` must broadcast to `to`.
 Dims BroadcastStrides(const Dims& from, const Dims& to);
 
-/// Walks over all places of a tensor in order, and keeps the offsets that go with them for some
+/// Walks over all positions of a tensor in order, and keeps the offsets that go with them for some
 /// lists of strides.
 ///
 ///   for (Odometer at(dims, {BroadcastStrides(x, dims)}); !at.done(); at.Next()) use(at.offset(0));
@@ -143,7 +143,7 @@ class Odometer {
 
   bool done() const { return left_ == 0; }
   void Next();
-  /// How many places were passed.
+  /// How many positions were passed.
   int64_t index() const { return index_; }
   int64_t offset(size_t i) const { return offsets_[i]; }
   const Dims& at() const { return at_; }

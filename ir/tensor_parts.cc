@@ -13,10 +13,10 @@ int64_t Coordinate(const Mesh& mesh, int64_t rank, AxisIndex axis) {
   return rank / mesh.stride(axis) % mesh.size(axis);
 }
 
-// Calls use(place in the part, place in the whole) for every element of a part of dims `part` that
-// begins at `begin` in a whole of dims `whole`, and that is not beyond its end.
+// Calls use(position in the part, position in the whole) for every element of a part of dims `part`
+// that begins at `begin` in a whole of dims `whole`, and that is not beyond its end.
 template <typename Use>
-void ForEachPlace(const Dims& part, const Dims& begin, const Dims& whole, Use use) {
+void ForEachPosition(const Dims& part, const Dims& begin, const Dims& whole, Use use) {
   const Dims strides = StridesOf(whole);
   int64_t first = 0;
   for (size_t d = 0; d < begin.size(); ++d) first += begin[d] * strides[d];
@@ -85,7 +85,7 @@ Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, in
   const Dims dims = LocalType(given, mesh).dims;
   Tensor part(whole.dtype(), dims);
   if (PartOf(mesh, rank, type.sharding.partial) != 0) return part;
-  tensor_parts_cc::ForEachPlace(
+  tensor_parts_cc::ForEachPosition(
       dims, tensor_parts_cc::BeginOf(type, dims, mesh, rank), whole.dims(),
       [&](int64_t to, int64_t from) { part.CopyElement(to, whole, from); });
   return part;
@@ -104,7 +104,7 @@ Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh&
         replicas.try_emplace(RestOf(mesh, ranks[i], used), Tensor(type.dtype, type.dims))
             .first->second;
     const Dims& dims = parts[i].dims();
-    tensor_parts_cc::ForEachPlace(
+    tensor_parts_cc::ForEachPosition(
         dims, tensor_parts_cc::BeginOf(type, dims, mesh, ranks[i]), type.dims,
         [&](int64_t from, int64_t to) { tensor_parts_cc::AddNumber(replica, to, parts[i], from); });
   }
@@ -125,7 +125,7 @@ Tensor SliceRows(const Tensor& whole, size_t dim, int64_t begin, int64_t rows) {
   dims[dim] = rows;
   first[dim] = begin;
   Tensor slice(whole.dtype(), dims);
-  tensor_parts_cc::ForEachPlace(dims, first, whole.dims(), [&](int64_t to, int64_t from) {
+  tensor_parts_cc::ForEachPosition(dims, first, whole.dims(), [&](int64_t to, int64_t from) {
     slice.CopyElement(to, whole, from);
   });
   return slice;
@@ -138,7 +138,7 @@ void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole) {
 void PasteRows(const Tensor& part, size_t dim, int64_t begin, Tensor& whole) {
   Dims first(part.dims().size(), 0);
   first[dim] = begin;
-  tensor_parts_cc::ForEachPlace(part.dims(), first, whole.dims(), [&](int64_t from, int64_t to) {
+  tensor_parts_cc::ForEachPosition(part.dims(), first, whole.dims(), [&](int64_t from, int64_t to) {
     whole.CopyElement(to, part, from);
   });
 }

@@ -39,7 +39,7 @@ Tensor SlicePart(const Tensor& whole, size_t dim, int64_t part, int64_t parts);
 /// Writes `part` over that part of `whole`.
 void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole);
 
-/// The same of `rows` places from `begin` on.
+/// The same of `rows` positions from `begin` on.
 Tensor SliceRows(const Tensor& whole, size_t dim, int64_t begin, int64_t rows);
 void PasteRows(const Tensor& part, size_t dim, int64_t begin, Tensor& whole);
 

@@ -15,7 +15,7 @@
 #include "support/id.h"
 #include "support/units.h"
 
-// The type of a value: element type, global shape, and how the value is spread over a mesh.
+// The type of a value: element type, global shape, and how the value is sharded over a mesh.
 
 namespace orrery::ir {
 

@@ -14,7 +14,7 @@ namespace {
 constexpr DType kAll[] = {DType::kBool, DType::kF8, DType::kF16, DType::kBF16, DType::kF32,
                           DType::kF64,  DType::kI8, DType::kI32, DType::kI64};
 
-TensorType Spread() {
+TensorType ShardedType() {
   TensorType type{DType::kF32, {8, 12}, {}};
   AxisList both(0);
   both.push_back(1);
@@ -53,7 +53,7 @@ TEST(Sharding, IsEmptyWhenNothingIsSplit) {
 
 TEST(TensorType, KnowsWhatARankHolds) {
   const Mesh mesh({{"dp", 2}, {"hp", 3}, {"pp", 5}});
-  const TensorType type = Spread();
+  const TensorType type = ShardedType();
   EXPECT_EQ(ToString(type, mesh), "f32[8,12@dp.hp] partial(pp)");
   EXPECT_EQ(ToString(LocalType(type, mesh), mesh), "f32[8,2]");
   EXPECT_EQ(ElementCount(type.dims), 96);
@@ -65,8 +65,8 @@ TEST(TensorType, KnowsWhatARankHolds) {
 // The largest part: what the fullest rank needs.
 TEST(TensorType, RoundsUpWhatDoesNotDivide) {
   const Mesh mesh({{"dp", 5}, {"hp", 1}, {"pp", 1}});
-  EXPECT_EQ(ToString(LocalType(Spread(), mesh), mesh), "f32[8,3]");
-  TensorType cyclic = Spread();
+  EXPECT_EQ(ToString(LocalType(ShardedType(), mesh), mesh), "f32[8,3]");
+  TensorType cyclic = ShardedType();
   cyclic.sharding.Set(1, 2, AxisList(0), 2);
   EXPECT_EQ(ToString(LocalType(cyclic, mesh), mesh), "f32[8,4]");
 }
@@ -86,22 +86,23 @@ TEST(TypeTable, HasEachTypeOnce) {
     EXPECT_EQ(moved.Intern(type), ids[static_cast<size_t>(dim - 1)]);
   }
   EXPECT_EQ(first.dims[0], 1);
-  EXPECT_EQ(copy.Intern(Spread()), TypeId(100));
+  EXPECT_EQ(copy.Intern(ShardedType()), TypeId(100));
   EXPECT_EQ(moved.size(), 100);
 }
 
 TEST(TypeTable, TellsAllPartsOfATypeApart) {
-  TensorType other_partial = Spread(), other_split = Spread(), other_dtype = Spread();
+  TensorType other_partial = ShardedType(), other_split = ShardedType(),
+             other_dtype = ShardedType();
   other_partial.sharding.partial = AxisList();
   other_split.sharding.Set(1, 2, AxisList(1));
   other_dtype.dtype = DType::kI32;
   TypeTable table;
-  EXPECT_EQ(table.Intern(Spread()), TypeId(0));
+  EXPECT_EQ(table.Intern(ShardedType()), TypeId(0));
   EXPECT_EQ(table.Intern(other_partial), TypeId(1));
   EXPECT_EQ(table.Intern(other_split), TypeId(2));
   EXPECT_EQ(table.Intern(other_dtype), TypeId(3));
   EXPECT_EQ(table.Intern({DType::kF32, {8, 12}, {}}), TypeId(4));
-  EXPECT_EQ(absl::Hash<TensorType>()(Spread()), absl::Hash<TensorType>()(Spread()));
+  EXPECT_EQ(absl::Hash<TensorType>()(ShardedType()), absl::Hash<TensorType>()(ShardedType()));
 }
 
 }  // namespace

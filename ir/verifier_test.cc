@@ -162,17 +162,17 @@ TEST(Shardings, OfResultsAreNamedOnce) {
 // Regression: axes that the mesh lacks were looked up beyond its end.
 TEST(Shardings, NeedAMesh) {
   for (const bool partial : {false, true}) {
-    TensorType spread = kPair;
+    TensorType sharded = kPair;
     if (partial) {
-      spread.sharding.partial = AxisList(3);
+      sharded.sharding.partial = AxisList(3);
     } else {
-      spread.sharding.Set(0, 1, AxisList(3));
+      sharded.sharding.Set(0, 1, AxisList(3));
     }
     Function of_input("f", Mesh({{"dp", 2}}));
-    of_input.AddInput("x", spread, InputRole::kData);
+    of_input.AddInput("x", sharded, InputRole::kData);
     EXPECT_EQ(Verify(of_input).message(), "f: %x is spread over axes that mesh(dp=2) lacks");
     Function of_result("f");
-    AddRelu(of_result, of_result.AddInput("x", kPair, InputRole::kData), spread, "y");
+    AddRelu(of_result, of_result.AddInput("x", kPair, InputRole::kData), sharded, "y");
     EXPECT_EQ(Verify(of_result).message(), "f: %y is spread over axes that mesh() lacks");
   }
 }

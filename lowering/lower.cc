@@ -10,7 +10,7 @@
 #include "lowering/blocks/host_work.h"
 #include "lowering/network/geometry.h"
 #include "lowering/network/pricing.h"
-#include "lowering/placement/placer.h"
+#include "lowering/placement/instantiator.h"
 #include "lowering/placement/stage.h"
 #include "lowering/placement/stage_maker.h"
 #include "simulator/program/time_alone.h"
@@ -66,24 +66,25 @@ class Lowering {
   absl::StatusOr<Program> Run() {
     ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(shape_));
     ORRERY_RETURN_IF_ERROR(CheckPlacement());
-    const Placements placements = {
+    const Repetitions repetitions = {
         .microbatches = shape_.microbatches, .shape = shape_, .update_every = UpdateEvery()};
-    StageMaker maker(input_, geometry_, placements, pricing_, program_);
+    StageMaker maker(input_, geometry_, repetitions, pricing_, program_);
     stages_ = maker.Make();
-    const auto count = [&](const auto& rows_of) { return placements.Count(stages_, rows_of); };
+    const auto count = [&](const auto& rows_of) { return repetitions.Count(stages_, rows_of); };
     // A collective of several groups counts once a rank: at least what there will be.
-    const int64_t tasks = count([](const Block& block) { return block.task_count(); });
+    const int64_t tasks =
+        count([](const TaskTemplate& task_template) { return task_template.task_count(); });
     if (tasks > kMaxTasks) return TooManyTasks(tasks);
     program_.Reserve(static_cast<int32_t>(tasks));
-    program_.ReserveMemoryEvents(
-        static_cast<size_t>(count([](const Block& block) { return std::ssize(block.memory); })));
-    placements_ = placements;
-    placer_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
+    program_.ReserveMemoryEvents(static_cast<size_t>(
+        count([](const TaskTemplate& task_template) { return std::ssize(task_template.memory); })));
+    repetitions_ = repetitions;
+    instantiator_.emplace(input_.options, geometry_, pricing_, maker.folded(), stages_, program_);
     if (input_.schedule.weighs_durations) shape_.durations = PhaseDurations();
     const transforms::RankOrders orders = input_.schedule.OrdersOf(shape_);
     CountMicrobatches(orders);
-    PlaceSlots(orders);
-    if (!placements_.asynchronous()) PlaceUpdates();
+    InstantiateSlots(orders);
+    if (!repetitions_.asynchronous()) InstantiateUpdates();
     ORRERY_DCHECK(program_.task_count() <= tasks) << "of " << tasks << " that were counted";
     return std::move(program_);
   }
@@ -107,9 +108,9 @@ class Lowering {
     }
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
       const int32_t wanted = RankOf(input_.schedule.placement, shape_, s);
-      if (wanted == geometry_.place_of(s)) continue;
+      if (wanted == geometry_.position_of(s)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "stage ", s, " of ", geometry_.stages(), " is on rank ", geometry_.place_of(s), " of ",
+          "stage ", s, " of ", geometry_.stages(), " is on rank ", geometry_.position_of(s), " of ",
           shape_.ranks, "; schedule ", input_.schedule.name, " wants it on ", wanted,
           "; partition for its placement"));
     }
@@ -141,21 +142,22 @@ class Lowering {
   }
 
   // On the slowest device, in the slowest group.
-  Duration DurationOf(int32_t s, const PhaseBlocks& blocks) {
-    const PlacedBlock& placed = !blocks.slices.empty() ? blocks.slices[blocks.slices.size() / 2]
-                                : blocks.later.block.tasks.empty() ? blocks.first
-                                                                   : blocks.later;
+  Duration DurationOf(int32_t s, const PhaseTemplates& templates) {
+    const PricedTemplate& placed = !templates.slices.empty()
+                                       ? templates.slices[templates.slices.size() / 2]
+                                   : templates.later.task_template.tasks.empty() ? templates.first
+                                                                                 : templates.later;
     Duration sum;
-    for (size_t t = 0; t < placed.block.tasks.size(); ++t) {
-      const BlockTask& task = placed.block.tasks[t];
+    for (size_t t = 0; t < placed.task_template.tasks.size(); ++t) {
+      const TemplateTask& task = placed.task_template.tasks[t];
       if (IsHostStream(task.stream)) continue;
-      const bool is_flow = placer_->folded() && placed.flows[t].valid();
+      const bool is_flow = instantiator_->folded() && placed.flows[t].valid();
       Duration slowest = is_flow ? AloneTime(placed.flows[t]) : task.duration;
       for (const auto& durations : placed.other_durations) {
         slowest = std::max(slowest, durations[t]);
       }
       const size_t groups =
-          task.group.empty() || placer_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
+          task.group.empty() || instantiator_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
       for (size_t group = 0; group < groups; ++group) {
         const TaskTime time = pricing_.Collective(s, RequestOf(task), group);
         slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);
@@ -171,7 +173,7 @@ class Lowering {
 
   void CountMicrobatches(const transforms::RankOrders& orders) {
     counts_.assign(stages_.size(), 0);
-    last_placed_.assign(stages_.size(), 0);
+    last_added_.assign(stages_.size(), 0);
     for (const auto& order : orders) {
       for (const Step& step : order) {
         if (step.kind == StepKind::kForward) ++counts_[static_cast<size_t>(step.stage)];
@@ -179,9 +181,9 @@ class Lowering {
     }
   }
 
-  // The steps of a moment that stand at the next place of their rank's order: one of each rank, or
-  // two that run at once.
-  void PlaceSlots(const transforms::RankOrders& orders) {
+  // The steps of a moment that stand at the next position of their rank's order: one of each rank,
+  // or two that run at once.
+  void InstantiateSlots(const transforms::RankOrders& orders) {
     std::vector<size_t> next(orders.size(), 0);
     std::vector<std::span<const Step>> now;
     int32_t last_slot = 0;
@@ -196,19 +198,19 @@ class Lowering {
         now.push_back(std::span(orders[r]).subspan(next[r], count));
         next[r] += count;
       }
-      PlaceMoment(now);
+      InstantiateMoment(now);
     }
   }
 
   // Sends follow all compute of the moment, in order of the sending rank.
-  void PlaceMoment(const std::vector<std::span<const Step>>& now) {
+  void InstantiateMoment(const std::vector<std::span<const Step>>& now) {
     sends_.clear();
     for (const std::span<const Step>& steps : now) {
       const simulator::TaskId begin(program_.task_count());
       if (steps.size() == 2) {
-        PlaceTogether(steps[0], steps[1]);
+        InstantiateTogether(steps[0], steps[1]);
       } else {
-        PlaceStep(steps[0]);
+        InstantiateStep(steps[0]);
       }
       if (input_.placed == nullptr) continue;
       for (const Step& step : steps) {
@@ -216,92 +218,97 @@ class Lowering {
             {.step = step, .begin = begin, .end = simulator::TaskId(program_.task_count())});
       }
     }
-    for (const Placer::Item& item : sends_) {
-      for (size_t i = 0; i < item.placed->block.sends.size(); ++i) placer_->PlaceSend(item, i);
+    for (const Instantiator::Item& item : sends_) {
+      for (size_t i = 0; i < item.placed->task_template.sends.size(); ++i)
+        instantiator_->InstantiateSend(item, i);
     }
   }
 
   Stage& StageOf(const Step& step) { return stages_[static_cast<size_t>(step.stage)]; }
 
-  // The block of a microbatch that is the `placed`th of its phase.
-  const PlacedBlock* BlockOf(const Step& step, const PhaseBlocks& blocks, int32_t placed) const {
-    if (!blocks.slices.empty()) return &blocks.slices[static_cast<size_t>(step.microbatch)];
-    if (placements_.always_first() || placements_.IsFirst(placed)) return &blocks.first;
-    const bool last = !blocks.last.block.tasks.empty() &&
-                      placements_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
-    return last ? &blocks.last : &blocks.later;
+  // The template of a microbatch that is the `placed`th of its phase.
+  const PricedTemplate* TemplateOf(const Step& step, const PhaseTemplates& templates,
+                                   int32_t placed) const {
+    if (!templates.slices.empty()) return &templates.slices[static_cast<size_t>(step.microbatch)];
+    if (repetitions_.always_first() || repetitions_.IsFirst(placed)) return &templates.first;
+    const bool last = !templates.last.task_template.tasks.empty() &&
+                      repetitions_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
+    return last ? &templates.last : &templates.later;
   }
 
   // The next microbatch of one of a stage's phases.
-  Placer::Item Next(const Step& step, PhaseBlocks& blocks) {
-    const int32_t placed = blocks.placed++;
-    const Placer::Item item = {.stage = step.stage,
-                               .placed = BlockOf(step, blocks, placed),
-                               .microbatch = step.microbatch,
-                               .collected = placements_.asynchronous() ? 0 : placed};
+  Instantiator::Item Next(const Step& step, PhaseTemplates& templates) {
+    const int32_t placed = templates.placed++;
+    const Instantiator::Item item = {.stage = step.stage,
+                                     .placed = TemplateOf(step, templates, placed),
+                                     .microbatch = step.microbatch,
+                                     .collected = repetitions_.asynchronous() ? 0 : placed};
     sends_.push_back(item);
     Stage& stage = StageOf(step);
-    if (&blocks == &stage.backward) stage.last_gradient = step.microbatch;
+    if (&templates == &stage.backward) stage.last_gradient = step.microbatch;
     return item;
   }
 
-  PhaseBlocks& FirstBlocksOf(const Step& step) {
+  PhaseTemplates& FirstTemplatesOf(const Step& step) {
     Stage& stage = StageOf(step);
     if (step.kind == StepKind::kForward) return stage.forward;
     return step.kind == StepKind::kWeightGradient ? stage.weights : stage.backward;
   }
 
-  void PlaceTogether(const Step& a, const Step& b) {
-    const Placer::Item first = Next(a, FirstBlocksOf(a));
-    placer_->PlaceTogether(first, Next(b, FirstBlocksOf(b)));
+  void InstantiateTogether(const Step& a, const Step& b) {
+    const Instantiator::Item first = Next(a, FirstTemplatesOf(a));
+    instantiator_->InstantiateTogether(first, Next(b, FirstTemplatesOf(b)));
     for (const Step* step : {&a, &b}) Finish(*step);
   }
 
-  void PlaceStep(const Step& step) {
-    placer_->Place(Next(step, FirstBlocksOf(step)));
+  void InstantiateStep(const Step& step) {
+    instantiator_->Instantiate(Next(step, FirstTemplatesOf(step)));
     Finish(step);
   }
 
   // The rest of a backward: the gradients of the weights, an update.
   void Finish(const Step& step) {
     Stage& stage = StageOf(step);
-    const bool split = !stage.weights.first.block.tasks.empty();
-    if (split && step.kind == StepKind::kBackward) placer_->Place(Next(step, stage.weights));
+    const bool split = !stage.weights.first.task_template.tasks.empty();
+    if (split && step.kind == StepKind::kBackward)
+      instantiator_->Instantiate(Next(step, stage.weights));
     const bool done = step.kind == StepKind::kWeightGradient || step.kind == StepKind::kBackward ||
                       (!split && step.kind == StepKind::kInputGradient);
     if (!done) return;
-    last_placed_[static_cast<size_t>(step.stage)] = program_.task_count();
+    last_added_[static_cast<size_t>(step.stage)] = program_.task_count();
     // Nothing asks for the microbatch before this one again.
     stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
-    const int64_t every = placements_.update_every;
+    const int64_t every = repetitions_.update_every;
     if (every == 0 || stage.backward.placed % every != 0) return;
-    placer_->Place({.stage = step.stage, .placed = &stage.update, .microbatch = step.microbatch});
+    instantiator_->Instantiate(
+        {.stage = step.stage, .placed = &stage.update, .microbatch = step.microbatch});
   }
 
   // Gradients of parameters that several stages have go first; what is made of them then comes from
   // later stages (ShareParameters). Else a rank reduces first what its last backwards make first.
-  void PlaceUpdates() {
-    for (int32_t s = 0; s < geometry_.stages(); ++s) PlaceUpdateSends(s, /*made_there=*/false);
+  void InstantiateUpdates() {
+    for (int32_t s = 0; s < geometry_.stages(); ++s)
+      InstantiateUpdateSends(s, /*made_there=*/false);
     std::vector<int32_t> order;
     bool sends = false;
     for (int32_t s = geometry_.stages() - 1; s >= 0; --s) {
       order.push_back(s);
-      sends = sends || !stages_[static_cast<size_t>(s)].update.block.sends.empty();
+      sends = sends || !stages_[static_cast<size_t>(s)].update.task_template.sends.empty();
     }
-    const auto last_placed = [this](int32_t s) { return last_placed_[static_cast<size_t>(s)]; };
-    if (!sends) std::ranges::stable_sort(order, {}, last_placed);
+    const auto last_added = [this](int32_t s) { return last_added_[static_cast<size_t>(s)]; };
+    if (!sends) std::ranges::stable_sort(order, {}, last_added);
     for (const int32_t s : order) {
-      placer_->Place({.stage = s, .placed = &stages_[static_cast<size_t>(s)].update});
-      PlaceUpdateSends(s, /*made_there=*/true);
+      instantiator_->Instantiate({.stage = s, .placed = &stages_[static_cast<size_t>(s)].update});
+      InstantiateUpdateSends(s, /*made_there=*/true);
     }
   }
 
-  void PlaceUpdateSends(int32_t s, bool made_there) {
-    const PlacedBlock& update = stages_[static_cast<size_t>(s)].update;
-    for (size_t i = 0; i < update.block.sends.size(); ++i) {
-      const BlockSend& send = update.block.sends[i];
+  void InstantiateUpdateSends(int32_t s, bool made_there) {
+    const PricedTemplate& update = stages_[static_cast<size_t>(s)].update;
+    for (size_t i = 0; i < update.task_template.sends.size(); ++i) {
+      const TemplateSend& send = update.task_template.sends[i];
       const bool made = send.has_maker && !send.made_by.external;
-      if (made == made_there) placer_->PlaceSend({.stage = s, .placed = &update}, i);
+      if (made == made_there) instantiator_->InstantiateSend({.stage = s, .placed = &update}, i);
     }
   }
 
@@ -309,13 +316,13 @@ class Lowering {
   Geometry geometry_;
   Pricing pricing_;
   transforms::PipelineShape shape_;
-  Placements placements_;
+  Repetitions repetitions_;
   Program program_;
   std::vector<Stage> stages_;
-  std::vector<int64_t> counts_;       // of microbatches, by stage
-  std::vector<int32_t> last_placed_;  // of a stage's backwards: how many tasks were before its end
-  std::optional<Placer> placer_;
-  std::vector<Placer::Item> sends_;  // whose blocks have run in this moment
+  std::vector<int64_t> counts_;      // of microbatches, by stage
+  std::vector<int32_t> last_added_;  // of a stage's backwards: how many tasks were before its end
+  std::optional<Instantiator> instantiator_;
+  std::vector<Instantiator::Item> sends_;  // whose templates have run in this moment
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 // Lowering turns a pipelined step, a schedule and a cluster into a Program: durations and bytes are
 // numbers from here on.
 //
-// Each phase of a stage becomes a block of tasks once; the schedule places blocks. All ranks of a
+// Each phase of a stage becomes a task template once; the schedule instantiates it. All ranks of a
 // stage do the same at the same time where the network treats them alike: then one of them stands
 // for all ("folding"), with the true group sizes.
 //

@@ -37,7 +37,7 @@ absl::StatusOr<simulator::Program> LowerMlp(const ParallelPlan& plan, const Opti
   ir::Function step = ir::Mlp({.layers = kLayers, .dim = kDim, .batch = kBatch}).value();
   EXPECT_TRUE(transforms::AppendOptimizer(step, options.optimizer).ok());
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const auto spread =
+  const auto pipelined =
       transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {.devices = options.ranks})
           .value();
   auto cluster = cluster::ParseCluster(options.cluster).value();
@@ -50,7 +50,7 @@ absl::StatusOr<simulator::Program> LowerMlp(const ParallelPlan& plan, const Opti
     }
     cluster = mixed;
   }
-  return Lower({.step = spread,
+  return Lower({.step = pipelined,
                 .schedule = *transforms::FindSchedule(options.schedule).value(),
                 .cluster = cluster,
                 .cost_model = *cost_model,
@@ -251,12 +251,12 @@ TEST(Lower, StagesExchangeTheGradientOfAWeightThatBothHave) {
   ASSERT_TRUE(transforms::MakeTrainingStep(
                   step, {.optimizer = "adam", .loss = {.kind = "mse"}, .simplify = false})
                   .ok());
-  const auto spread =
+  const auto pipelined =
       transforms::ParallelTransform3d(step, transforms::ByFlops({.pp = 2, .microbatches = 4}))
           .value();
   const auto cluster = cluster::ParseCluster("uniform:2@200Gbps").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const auto program = Lower({.step = spread,
+  const auto program = Lower({.step = pipelined,
                               .schedule = *transforms::FindSchedule("1f1b").value(),
                               .cluster = cluster,
                               .cost_model = *cost_model});

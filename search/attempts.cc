@@ -27,7 +27,7 @@ absl::Status Improve(absl::StatusOr<Run> other, Run& best) {
   return absl::OkStatus();
 }
 
-// What travels behind attention, no price tells before all axes are spread.
+// What travels behind attention, no price tells before all axes are sharded.
 std::vector<ContextAttention> FurtherAttentions(const ParallelPlan& plan) {
   const bool open =
       plan.shards_by_cost() && plan.cp > 1 && plan.context_attention == ContextAttention::kAuto;
@@ -56,9 +56,9 @@ absl::StatusOr<Run> WithinMemory(PlanPlayer& player, Way& way) {
   const ParallelPlan& plan = player.plan();
   way.limit = Bytes(0);
   ORRERY_ASSIGN_OR_RETURN(Run best, player.Play(way));
-  const bool spread = plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
-  const bool chosen = spread || player.weighs_stages();
-  const int most_tries = spread ? 5 : 2;
+  const bool sharded = plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
+  const bool chosen = sharded || player.weighs_stages();
+  const int most_tries = sharded ? 5 : 2;
   auto limit = static_cast<double>(player.limit().count());
   if (chosen && limit > 0 && !best.report.fits && plan.pp > 1) way.in_flight = InFlight(player);
   Bytes peak;

@@ -21,7 +21,7 @@ std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSched
   std::vector<simulator::StageVersions> versions;
   if (!schedule.asynchronous) return versions;
   transforms::RankOrders orders(static_cast<size_t>(shape.ranks));
-  for (const lowering::PlacedStep& placed : run.steps) {
+  for (const lowering::LoweredStep& placed : run.steps) {
     const int32_t rank = transforms::RankOf(schedule.placement, shape, placed.step.stage);
     orders[static_cast<size_t>(rank)].push_back(placed.step);
   }

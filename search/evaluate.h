@@ -33,8 +33,8 @@ struct Result {
 };
 
 /// Plays one plan, in as many ways as it takes to find the best (search/attempts.h). Infeasible (as
-/// a status, see support/status.h) when it cannot be spread; one that does not fit in memory is
-/// played, and its report says so.
+/// a status, see support/status.h) when it cannot be parallelized; one that does not fit in memory
+/// is played, and its report says so.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
 
 /// Plays one plan and keeps its figures; infeasibility is part of the result. An error only for

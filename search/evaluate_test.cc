@@ -28,9 +28,9 @@ TEST(CountModelFlops, IsTheSumOverProducts) {
   EXPECT_DOUBLE_EQ(CountModelFlops(MlpSetting().step).count(), kProducts);
 }
 
-// Spreading over data and stages repeats nothing but the update of each replica. Elements: ReLU and
-// its gradient a layer, loss and its gradient.
-// Causal attention in m equal slices has (m + 1) / 2m of its products.
+// Parallelism over data and stages repeats nothing but the update of each replica. Elements: ReLU
+// and its gradient a layer, loss and its gradient. Causal attention in m equal slices has (m + 1) /
+// 2m of its products.
 TEST(CountModelFlops, LeavesOutWhatSlicesDoNotMeet) {
   ir::Function step = ir::BuildModel("gpt", "layers=1,hidden=32,heads=4,seq=16,vocab=64", 2);
   EXPECT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "sgd"}).ok());
@@ -66,9 +66,9 @@ TEST(Play, DoesTheFlopsOfTheStep) {
   }
 }
 
-// What runs again counts for the hardware alone: three products and ReLUs of four layers. Of every
-// layer nothing is left to run, as each keeps its input and its ReLU's result.
-TEST(Play, CountsWhatRunsAgain) {
+// What is rematerialized counts for the hardware alone: three products and ReLUs of four layers. Of
+// every layer nothing is left to run, as each keeps its input and its ReLU's result.
+TEST(Play, CountsWhatIsRematerialized) {
   const Setting setting = MlpSetting("uniform:8@200Gbps", "none");
   const auto with = [](ParallelPlan plan, const char* recompute) {
     plan.recompute = transforms::ParseRecomputePolicy(recompute).value();
@@ -252,8 +252,8 @@ TEST(Play, AnAsynchronousPipelineHasNoBubbleInTheSteadyState) {
   }
 }
 
-// Batches of a cycle differ where sends and computing do not keep time with each other; the step is
-// their mean. A single one was shorter than what a stage computes: a bubble below zero.
+// Batches of a period differ where sends and computing do not keep time with each other; the step
+// is their mean. A single one was shorter than what a stage computes: a bubble below zero.
 TEST(Play, AnAsynchronousStepIsNeverShorterThanItsWork) {
   Setting setting = MlpSetting("ring:16@50GB/s,one-way", "sgd");
   setting.step = ir::Mlp({.layers = 8, .dim = 256, .batch = 960}).value();

@@ -58,7 +58,7 @@ Suggestion Both(const Suggestion& first, Suggestion second) {
   return second;
 }
 
-// Two changes that are each worth a try beside another, states that are shared out and activations
+// Two changes that are each worth a try beside another, states that are sharded and activations
 // that are made anew, say; then more microbatches and one thing more.
 std::vector<Suggestion> SecondNeighbours(const Setting& setting, const ParallelPlan& plan) {
   const std::span<const AxisInfo* const> axes = transforms::AllAxes();
@@ -125,8 +125,8 @@ std::vector<transforms::Suggestion> Neighbours(const Setting& setting, const Par
   return neighbours;
 }
 
-Remedies FindRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run,
-                      size_t enough, size_t most_tries) {
+PlayedSuggestions PlaySuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run,
+                                  size_t enough, size_t most_tries) {
   constexpr double kHope = 1.2;  // an estimate so much above the limit is still tried
   const simulator::RankClassId worst = memory_fit_cc::WorstRank(run);
   const double limit = kHope * static_cast<double>(run.program.rank(worst).capacity.count());
@@ -134,48 +134,49 @@ Remedies FindRemedies(const Setting& setting, const ParallelPlan& plan, const Ru
   for (transforms::Suggestion& second : memory_fit_cc::SecondNeighbours(setting, plan)) {
     suggestions.push_back(std::move(second));
   }
-  Remedies remedies;
+  PlayedSuggestions found;
   absl::flat_hash_map<std::string, int> of_kind;
   size_t tries = 0;
   for (transforms::Suggestion& suggestion : suggestions) {
     const simulator::MemoryUse& use = run.report.ranks[worst].memory;
     if (memory_fit_cc::Estimate(use, suggestion.shares) > limit) continue;
-    if (remedies.fit.size() == enough || tries == most_tries) break;
+    if (found.fit.size() == enough || tries == most_tries) break;
     int& alike = of_kind[memory_fit_cc::KindOf(suggestion)];
     if (alike == memory_fit_cc::kEnoughOfAKind) continue;
     ++tries;
     const absl::StatusOr<Run> played = Play(setting, suggestion.plan);
     if (!played.ok()) continue;
-    Remedy remedy{.suggestion = std::move(suggestion),
-                  .peak_memory = played->report.peak_memory,
-                  .step_time = played->report.step_time};
+    PlayedSuggestion tried{.suggestion = std::move(suggestion),
+                           .peak_memory = played->report.peak_memory,
+                           .step_time = played->report.step_time};
     if (played->report.fits) {
       ++alike;
-      remedies.fit.push_back(std::move(remedy));
-    } else if (!remedies.least.has_value() || remedy.peak_memory < remedies.least->peak_memory) {
-      remedies.least = std::move(remedy);
+      found.fit.push_back(std::move(tried));
+    } else if (!found.least.has_value() || tried.peak_memory < found.least->peak_memory) {
+      found.least = std::move(tried);
     }
   }
-  return remedies;
+  return found;
 }
 
-std::string RemediesText(const Remedies& remedies) {
-  const auto text_of = [](const Remedy& remedy) {
-    return absl::StrCat(remedy.suggestion.change, " (", ToString(remedy.peak_memory), ", ",
-                        ToString(remedy.step_time), " a step)");
+std::string SuggestionsText(const PlayedSuggestions& found) {
+  const auto text_of = [](const PlayedSuggestion& tried) {
+    return absl::StrCat(tried.suggestion.change, " (", ToString(tried.peak_memory), ", ",
+                        ToString(tried.step_time), " a step)");
   };
   std::string text;
-  for (const Remedy& remedy : remedies.fit) {
-    absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", text_of(remedy));
+  for (const PlayedSuggestion& tried : found.fit) {
+    absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", text_of(tried));
   }
   if (!text.empty()) return text;
   return absl::StrCat(
       "nothing that was tried would make it fit",
-      remedies.least.has_value() ? absl::StrCat("; least: ", text_of(*remedies.least)) : "");
+      found.least.has_value() ? absl::StrCat("; least: ", text_of(*found.least)) : "");
 }
 
-std::string MisfitAndRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run) {
-  return absl::StrCat(MisfitText(run), ";\n", RemediesText(FindRemedies(setting, plan, run)), "\n");
+std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run) {
+  return absl::StrCat(MisfitText(run), ";\n", SuggestionsText(PlaySuggestions(setting, plan, run)),
+                      "\n");
 }
 
 std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results) {
@@ -189,7 +190,7 @@ std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>
   const absl::StatusOr<Run> run = Play(setting, closest->plan);
   if (!run.ok()) return "";
   return absl::StrCat("closest: ", ToString(closest->plan, setting.base), "\n",
-                      MisfitAndRemedies(setting, closest->plan, *run));
+                      MisfitAndSuggestions(setting, closest->plan, *run));
 }
 
 }  // namespace orrery::search

@@ -17,7 +17,7 @@ namespace orrery::search {
 std::string MisfitText(const Run& run);
 
 /// A neighbour of a plan that has been played.
-struct Remedy {
+struct PlayedSuggestion {
   transforms::Suggestion suggestion;
   Bytes peak_memory = {};
   Duration step_time = {};
@@ -25,29 +25,29 @@ struct Remedy {
 
 /// The neighbours of `plan` that are worth a try where it does not fit, each with one thing
 /// changed, as the axes of plans suggest them: more microbatches, more pipeline stages or
-/// horizontal ranks (in place of data-parallel ones, or on devices that have nothing to do), ZeRO,
+/// horizontal ranks (instead of data-parallel ones, or on devices that have nothing to do), ZeRO,
 /// recomputation. First those that are likely to cost least time.
 std::vector<transforms::Suggestion> Neighbours(const Setting& setting, const ParallelPlan& plan);
 
 /// What was played.
-struct Remedies {
-  std::vector<Remedy> fit;
-  std::optional<Remedy> least = {};  // of those that do not, that of the least memory
+struct PlayedSuggestions {
+  std::vector<PlayedSuggestion> fit;
+  std::optional<PlayedSuggestion> least = {};  // of those that do not, that of the least memory
 };
 
 /// Which of the neighbours fit, and where `enough` of them do not, of those with ZeRO and
 /// recomputation, or with more microbatches besides. Plays at most `most_tries`: those of which the
 /// memory of `run`, that of the plan, lets one hope that they fit. Of those that differ by
 /// numbers alone two are enough.
-Remedies FindRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run,
-                      size_t enough = 4, size_t most_tries = 12);
+PlayedSuggestions PlaySuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run,
+                                  size_t enough = 4, size_t most_tries = 12);
 
 /// "would fit with --micro-batches 32 (38.1 GiB, 1.2 s a step), --pp 8 (…)"; where there are none,
 /// that none of what was tried would do, and how near it came.
-std::string RemediesText(const Remedies& remedies);
+std::string SuggestionsText(const PlayedSuggestions& found);
 
 /// Both texts, a line each, of a run that does not fit.
-std::string MisfitAndRemedies(const Setting& setting, const ParallelPlan& plan, const Run& run);
+std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run);
 
 /// The same of the result that comes closest to fitting, its flags first; empty where all that ran
 /// fit, or none did run.

@@ -26,7 +26,7 @@ std::string ChangesOf(const Setting& setting, const ParallelPlan& plan) {
       [](std::string* out, const Suggestion& suggestion) { *out += suggestion.change; });
 }
 
-// On devices that are free; else in place of data-parallel ranks.
+// On devices that are free; else instead of data-parallel ranks.
 TEST(Neighbours, AreWithinTheBatchAndTheCluster) {
   const Setting setting = MlpSetting();  // 48 samples, 8 devices
   EXPECT_THAT(ChangesOf(setting, {}),
@@ -51,20 +51,20 @@ TEST(Neighbours, AreMoreSlicesWhereTheSequenceDivides) {
   EXPECT_THAT(ChangesOf(setting, plan), testing::Not(testing::HasSubstr("--micro-batches")));
 }
 
-// The plan played where it does not fit into `limit`, and the remedies.
-Remedies RemediesOf(Setting& setting, const ParallelPlan& plan, Bytes limit, size_t enough = 4,
-                    size_t most_tries = 12) {
+// The plan played where it does not fit into `limit`, and the suggestions that were played.
+PlayedSuggestions PlayedSuggestionsOf(Setting& setting, const ParallelPlan& plan, Bytes limit,
+                                      size_t enough = 4, size_t most_tries = 12) {
   setting.lowering.memory_limit = limit;
   const ParallelPlan by_flops = ByFlops(plan);  // and all neighbours
   const auto run = Play(setting, by_flops);
   EXPECT_TRUE(run.ok()) << run.status();
   EXPECT_FALSE(run->report.fits);
-  return FindRemedies(setting, by_flops, *run, enough, most_tries);
+  return PlaySuggestions(setting, by_flops, *run, enough, most_tries);
 }
 
-std::vector<std::string> ChangesOf(const Remedies& remedies) {
+std::vector<std::string> ChangesOf(const PlayedSuggestions& found) {
   std::vector<std::string> changes;
-  for (const Remedy& remedy : remedies.fit) changes.push_back(remedy.suggestion.change);
+  for (const PlayedSuggestion& tried : found.fit) changes.push_back(tried.suggestion.change);
   return changes;
 }
 
@@ -74,26 +74,26 @@ Bytes PeakOf(const Setting& setting, const ParallelPlan& plan) {
   return run->report.peak_memory;
 }
 
-TEST(Remedies, FitAndAreWhatTheySay) {
+TEST(PlayedSuggestions, FitAndAreWhatTheySay) {
   Setting setting = MlpSetting();
   const ParallelPlan plan = {.dp = 2};
   const Bytes limit(PeakOf(setting, plan).count() * 3 / 4);
-  const Remedies remedies = RemediesOf(setting, plan, limit);
-  ASSERT_FALSE(remedies.fit.empty());
-  EXPECT_LE(remedies.fit.size(), 4u);
-  for (const Remedy& remedy : remedies.fit) {
-    const auto run = Play(setting, remedy.suggestion.plan);
-    ASSERT_TRUE(run.ok()) << remedy.suggestion.change;
+  const PlayedSuggestions found = PlayedSuggestionsOf(setting, plan, limit);
+  ASSERT_FALSE(found.fit.empty());
+  EXPECT_LE(found.fit.size(), 4u);
+  for (const PlayedSuggestion& tried : found.fit) {
+    const auto run = Play(setting, tried.suggestion.plan);
+    ASSERT_TRUE(run.ok()) << tried.suggestion.change;
     EXPECT_TRUE(run->report.fits);
-    EXPECT_LE(remedy.peak_memory, limit);
-    EXPECT_EQ(run->report.peak_memory, remedy.peak_memory);
-    EXPECT_EQ(run->report.step_time, remedy.step_time);
+    EXPECT_LE(tried.peak_memory, limit);
+    EXPECT_EQ(run->report.peak_memory, tried.peak_memory);
+    EXPECT_EQ(run->report.step_time, tried.step_time);
   }
-  EXPECT_EQ(RemediesText(remedies).substr(0, 15), "would fit with ");
-  EXPECT_THAT(RemediesText(remedies), testing::HasSubstr(absl::StrCat(
-                                          remedies.fit.back().suggestion.change, " (",
-                                          ToString(remedies.fit.back().peak_memory), ", ",
-                                          ToString(remedies.fit.back().step_time), " a step)")));
+  EXPECT_EQ(SuggestionsText(found).substr(0, 15), "would fit with ");
+  EXPECT_THAT(SuggestionsText(found),
+              testing::HasSubstr(absl::StrCat(found.fit.back().suggestion.change, " (",
+                                              ToString(found.fit.back().peak_memory), ", ",
+                                              ToString(found.fit.back().step_time), " a step)")));
 }
 
 Setting BigBatch(const std::string& cluster) {
@@ -105,16 +105,16 @@ Setting BigBatch(const std::string& cluster) {
 }
 
 // Where nothing alone would do: more microbatches as well.
-TEST(Remedies, OfTwoThingsAtOnce) {
+TEST(PlayedSuggestions, OfTwoThingsAtOnce) {
   Setting setting = BigBatch("uniform:2@200Gbps");
   const Bytes most = std::min(PeakOf(setting, {.microbatches = 8}), PeakOf(setting, {.pp = 2}));
-  const std::vector<Remedy> remedies = RemediesOf(setting, {}, most - Bytes(1)).fit;
-  ASSERT_FALSE(remedies.empty());
-  EXPECT_THAT(remedies[0].suggestion.change,
+  const std::vector<PlayedSuggestion> found = PlayedSuggestionsOf(setting, {}, most - Bytes(1)).fit;
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found[0].suggestion.change,
               testing::MatchesRegex("--micro-batches [0-9]+( --[ph]p 2)?|--hp 2"));
 }
 
-TEST(Remedies, OfZeroAndRecomputationTogether) {
+TEST(PlayedSuggestions, OfZeroAndRecomputationTogether) {
   Setting setting = BigBatch("uniform:8@200Gbps");
   const ParallelPlan plan = {.dp = 8, .microbatches = 512};
   ParallelPlan both = plan, zero = plan, recompute = plan;
@@ -123,33 +123,35 @@ TEST(Remedies, OfZeroAndRecomputationTogether) {
   const Bytes least = PeakOf(setting, both);
   ASSERT_LT(least, PeakOf(setting, zero));
   ASSERT_LT(least, PeakOf(setting, recompute));
-  const Remedies remedies = RemediesOf(setting, plan, least, 8, 40);
-  EXPECT_THAT(ChangesOf(remedies), testing::Contains("--zero 3 --recompute full"));
+  const PlayedSuggestions found = PlayedSuggestionsOf(setting, plan, least, 8, 40);
+  EXPECT_THAT(ChangesOf(found), testing::Contains("--zero 3 --recompute full"));
 }
 
 // As many microbatches as it takes, and not all that are more.
-TEST(Remedies, OfManyMicrobatches) {
+TEST(PlayedSuggestions, OfManyMicrobatches) {
   Setting setting = BigBatch("uniform:1@200Gbps");
-  const Remedies remedies = RemediesOf(setting, {}, PeakOf(setting, {.microbatches = 16}), 8, 40);
-  const std::vector<std::string> changes = ChangesOf(remedies);
+  const PlayedSuggestions found =
+      PlayedSuggestionsOf(setting, {}, PeakOf(setting, {.microbatches = 16}), 8, 40);
+  const std::vector<std::string> changes = ChangesOf(found);
   EXPECT_THAT(changes, testing::IsSupersetOf({"--micro-batches 16", "--micro-batches 32"}));
   EXPECT_THAT(changes, testing::Not(testing::Contains("--micro-batches 64")));
 }
 
-TEST(Remedies, OfWhatFitsNowhere) {
+TEST(PlayedSuggestions, OfWhatFitsNowhere) {
   Setting setting = MlpSetting();
-  EXPECT_TRUE(RemediesOf(setting, {}, Bytes(1)).fit.empty());
-  EXPECT_EQ(RemediesText({}), "nothing that was tried would make it fit");
-  const Remedy near = {.suggestion = {.plan = {}, .change = "--hp 2"}, .peak_memory = Bytes(2048)};
-  EXPECT_EQ(RemediesText({.fit = {}, .least = near}),
+  EXPECT_TRUE(PlayedSuggestionsOf(setting, {}, Bytes(1)).fit.empty());
+  EXPECT_EQ(SuggestionsText({}), "nothing that was tried would make it fit");
+  const PlayedSuggestion near = {.suggestion = {.plan = {}, .change = "--hp 2"},
+                                 .peak_memory = Bytes(2048)};
+  EXPECT_EQ(SuggestionsText({.fit = {}, .least = near}),
             "nothing that was tried would make it fit; least: --hp 2 (2.00 KiB, 0.00 ns a step)");
 }
 
-TEST(Remedies, TriesAreBounded) {
+TEST(PlayedSuggestions, TriesAreBounded) {
   Setting setting = MlpSetting();
   const Bytes limit = PeakOf(setting, {}) - Bytes(1);
-  EXPECT_TRUE(RemediesOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).fit.empty());
-  EXPECT_EQ(RemediesOf(setting, {}, limit, /*enough=*/1).fit.size(), 1u);
+  EXPECT_TRUE(PlayedSuggestionsOf(setting, {}, limit, /*enough=*/4, /*most_tries=*/0).fit.empty());
+  EXPECT_EQ(PlayedSuggestionsOf(setting, {}, limit, /*enough=*/1).fit.size(), 1u);
 }
 
 TEST(Misfit, SaysByHowMuchAndOfWhat) {

@@ -139,7 +139,7 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
   run.slices = context.slices;
   if (!schedule_.asynchronous) return run;
   const simulator::Report shorter = std::move(run.report);
-  const int32_t batches = RoundsOfACycle(schedule_, shape_);
+  const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(run, plan_player_cc::PlayRounds(played, rounds + batches));
   run.report = Difference(run.program, std::move(run.report), shorter, batches);
   return run;

@@ -33,8 +33,8 @@ class PlanPlayer {
   /// one whose pipeline there are no orders for.
   absl::Status Prepare();
 
-  /// Spreads, lowers and plays the plan; without the figures of the model. Infeasible where it
-  /// cannot be spread so.
+  /// Parallelizes, lowers and plays the plan; without the figures of the model. Infeasible where it
+  /// cannot be parallelized so.
   absl::StatusOr<Run> Play(const Way& way);
 
   const Setting& setting() const { return setting_; }

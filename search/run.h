@@ -26,7 +26,7 @@ struct Run {
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;
   std::vector<transforms::SliceRange> slices = {};  // of the sequence, where microbatches are some
-  std::vector<lowering::PlacedStep> steps;          // of the schedule, with their tasks
+  std::vector<lowering::LoweredStep> steps;         // of the schedule, with their tasks
 };
 
 }  // namespace orrery::search

@@ -12,7 +12,7 @@ namespace slice_times_cc {
 namespace {
 
 // What the slowest rank computes, and what ranks of one stage exchange while they wait.
-double SecondsOf(const lowering::PlacedStep& row, const simulator::Program& program) {
+double SecondsOf(const lowering::LoweredStep& row, const simulator::Program& program) {
   absl::flat_hash_map<simulator::RankClassId, double> by_rank;
   double slowest = 0;
   for (simulator::TaskId task = row.begin; task != row.end;
@@ -45,8 +45,8 @@ SliceTimes::SliceTimes(int64_t units, int64_t count) : units_(static_cast<double
     const int64_t next = length < 4 ? length + 1 : length + length / 2;
     length = length < units ? std::min(next, units) : next;
   }
-  const auto place = std::ranges::lower_bound(lengths_, units / count);
-  if (units % count == 0 && *place != units / count) lengths_.insert(place, units / count);
+  const auto position = std::ranges::lower_bound(lengths_, units / count);
+  if (units % count == 0 && *position != units / count) lengths_.insert(position, units / count);
 }
 
 absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
@@ -63,7 +63,7 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
   plan.microbatches = std::ssize(context.slices);
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                           transforms::ParallelTransform3d(q.setting.step, plan, context));
-  std::vector<lowering::PlacedStep> placed;
+  std::vector<lowering::LoweredStep> placed;
   lowering::LoweringOptions lowering = LoweringOf(q.setting, q.plan);
   lowering.fuse_runs = true;
   lowering.every_link = false;
@@ -75,7 +75,7 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
                                            .options = lowering,
                                            .placed = &placed}));
   seconds_.assign(step.stages.size(), std::vector<Phases>(context.slices.size(), Phases{}));
-  for (const lowering::PlacedStep& row : placed) {
+  for (const lowering::LoweredStep& row : placed) {
     const size_t phase = row.step.kind == transforms::StepKind::kForward ? 0 : 1;
     seconds_[static_cast<size_t>(row.step.stage)][static_cast<size_t>(row.step.microbatch)]
             [phase] += slice_times_cc::SecondsOf(row, program);
@@ -83,8 +83,8 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
   return absl::OkStatus();
 }
 
-// Of the slice of sample length i that begins at `begin`: keys grow with it. Beyond the last place
-// where that slice could begin the line goes on.
+// Of the slice of sample length i that begins at `begin`: keys grow with it. Beyond the last
+// position where that slice could begin the line goes on.
 SliceTimes::Phases SliceTimes::At(size_t stage, size_t sample, double begin) const {
   const Phases &first = seconds_[stage][2 * sample], &end = seconds_[stage][2 * sample + 1];
   const double last = units_ - static_cast<double>(lengths_[sample]);

@@ -19,7 +19,7 @@ class SliceTimes {
   SliceTimes(int64_t units, int64_t count);
 
   /// Lowers the step of the question with slices of all these lengths, in units of `unit`
-  /// positions. Infeasible where the step cannot be spread so. To be called first.
+  /// positions. Infeasible where the step cannot be parallelized so. To be called first.
   absl::Status Measure(const SliceQuestion& question, int64_t unit);
 
   /// Seconds of the slowest stage, forward and backward, for a slice from unit `begin` on.

@@ -22,7 +22,7 @@ absl::Status CheckSliceCount(const transforms::PipelineSchedule& schedule, int64
 /// "16 of 128 positions", or where they differ "1024,640,384 positions".
 std::string SlicesText(const std::vector<transforms::SliceRange>& slices);
 
-/// How a plan is spread, before it is cut.
+/// How a plan is parallelized, before it is cut.
 struct SliceQuestion {
   const Setting& setting;
   const transforms::PipelineSchedule& schedule;
@@ -32,7 +32,7 @@ struct SliceQuestion {
 
 /// The slices that its microbatches are: as many as it has of them, as long as it wants
 /// them. None where the schedule cuts the batch, or where there is one microbatch and no list of
-/// lengths. Infeasible where the sequence cannot be cut so, or the step not be spread.
+/// lengths. Infeasible where the sequence cannot be cut so, or the step not be parallelized.
 ///
 /// Balanced: transforms::PlanSlices by what each stage takes (SliceTimes), in units of which the
 /// sequence has 256 at most, of 8 positions or a multiple where it divides so; equal slices where

@@ -202,7 +202,7 @@ TEST(Enumerate, VariesChunksWhereTheScheduleLeavesThemOpen) {
                   "--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule interleaved --chunks 3"));
 }
 
-TEST(Enumerate, WhatIsComputedAgainVariesFastest) {
+TEST(Enumerate, WhatIsRematerializedVariesFastest) {
   const Space space = SpaceOf({{"dp", "1"},
                                {"hp", "1"},
                                {"pp", "1,2"},

@@ -31,12 +31,12 @@ int32_t RoundsFor(const transforms::PipelineSchedule& schedule,
   return 1 + (2 * shape.ranks + shape.microbatches - 1) / shape.microbatches;
 }
 
-int32_t RoundsOfACycle(const transforms::PipelineSchedule& schedule,
-                       const transforms::PipelineShape& shape) {
+int32_t RoundsOfAPeriod(const transforms::PipelineSchedule& schedule,
+                        const transforms::PipelineShape& shape) {
   const int32_t every =
       schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
-  const int32_t cycle = every == 1 ? shape.ranks : std::lcm(every, shape.ranks);
-  return cycle / std::gcd(cycle, shape.microbatches);
+  const int32_t period = every == 1 ? shape.ranks : std::lcm(every, shape.ranks);
+  return period / std::gcd(period, shape.microbatches);
 }
 
 simulator::Report Difference(const simulator::Program& program, simulator::Report step,

@@ -16,10 +16,11 @@ namespace orrery::search {
 int32_t RoundsFor(const transforms::PipelineSchedule& schedule,
                   const transforms::PipelineShape& shape);
 
-/// Batches after which a full pipeline is where it was: a stage goes through its versions of the
-/// weights in as many updates as there are stages, and not each need take as long as the next.
-int32_t RoundsOfACycle(const transforms::PipelineSchedule& schedule,
-                       const transforms::PipelineShape& shape);
+/// The period of the steady state, in batches, after which a full pipeline is where it was: a stage
+/// goes through its versions of the weights in as many updates as there are stages, and not each
+/// need take as long as the next.
+int32_t RoundsOfAPeriod(const transforms::PipelineSchedule& schedule,
+                        const transforms::PipelineShape& shape);
 
 /// The report of one of the `batches` by which two runs of a full pipeline differ: filling and
 /// draining are in both. `longer` is that of `program`, and memory is its.

@@ -38,7 +38,7 @@ void Widen(const Run& run, TaskId task, bool& any, StepSpan& span) {
   any = true;
 }
 
-void AddStep(const Run& run, const lowering::PlacedStep& placed, RankClassId rank,
+void AddStep(const Run& run, const lowering::LoweredStep& placed, RankClassId rank,
              std::vector<StepSpan>& spans) {
   StepSpan span{.step = placed.step, .start = {}, .finish = {}};
   bool any = false;
@@ -115,8 +115,8 @@ class Row {
   int64_t ColumnOf(Time time) const {
     const auto columns = static_cast<__int128>(text_.size());
     const __int128 length = (window_.end - window_.begin).picoseconds();
-    const __int128 place = (time - window_.begin).picoseconds();
-    return static_cast<int64_t>((2 * place * columns + length) / (2 * length));
+    const __int128 position = (time - window_.begin).picoseconds();
+    return static_cast<int64_t>((2 * position * columns + length) / (2 * length));
   }
 
   // One letter of its kind where the name has no room.
@@ -144,12 +144,13 @@ class Row {
   std::string text_;
 };
 
-// The classes to draw: all where one stands for each place in the pipeline, else the first of each.
+// The classes to draw: all where one stands for each position in the pipeline, else the first of
+// each.
 std::vector<RankClassId> RowsOf(const Program& program) {
   std::vector<RankClassId> rows;
-  std::set<int32_t> places;
+  std::set<int32_t> positions;
   for (int32_t i = 0; i < program.rank_count(); ++i) {
-    if (places.insert(program.rank(RankClassId(i)).stage).second) rows.emplace_back(i);
+    if (positions.insert(program.rank(RankClassId(i)).stage).second) rows.emplace_back(i);
   }
   return rows;
 }
@@ -157,7 +158,7 @@ std::vector<RankClassId> RowsOf(const Program& program) {
 std::string Legend(const Run& run, const TimeWindow& window, int32_t columns) {
   std::set<StepKind> kinds;
   bool at_once = false;
-  for (const lowering::PlacedStep& placed : run.steps) {
+  for (const lowering::LoweredStep& placed : run.steps) {
     kinds.insert(placed.step.kind);
     at_once = at_once || placed.step.with_next;
   }
@@ -178,7 +179,7 @@ std::vector<StepSpan> SpansOf(const Run& run, simulator::RankClassId rank) {
   ORRERY_CHECK(run.trace.finish.size() == static_cast<size_t>(run.program.task_count()))
       << "the trace is of another program";
   std::vector<StepSpan> spans;
-  for (const lowering::PlacedStep& placed : run.steps)
+  for (const lowering::LoweredStep& placed : run.steps)
     timeline_cc::AddStep(run, placed, rank, spans);
   timeline_cc::JoinPairs(spans);
   timeline_cc::AddUpdates(run, rank, spans);
@@ -190,7 +191,7 @@ std::vector<StepSpan> SpansOf(const Run& run, simulator::RankClassId rank) {
 TimeWindow WindowOf(const Run& run, const transforms::PipelineSchedule& schedule,
                     const transforms::PipelineShape& shape) {
   if (!schedule.asynchronous) return {.begin = {}, .end = run.trace.makespan};
-  const int32_t batches = RoundsOfACycle(schedule, shape);
+  const int32_t batches = RoundsOfAPeriod(schedule, shape);
   const int32_t first = (run.rounds - batches - 1) * shape.microbatches;
   Time begin;
   for (const StepSpan& span : SpansOf(run, simulator::RankClassId(0))) {
@@ -207,7 +208,7 @@ std::string DrawRun(const Run& run, const TimeWindow& window, int32_t columns) {
   if (window.end <= window.begin) return "nothing takes any time\n";
   const std::vector<simulator::RankClassId> rows = timeline_cc::RowsOf(run.program);
   int32_t stages = 0;
-  for (const lowering::PlacedStep& placed : run.steps) {
+  for (const lowering::LoweredStep& placed : run.steps) {
     stages = std::max(stages, placed.step.stage + 1);
   }
   size_t width = 0;

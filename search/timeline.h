@@ -35,13 +35,13 @@ struct TimeWindow {
   Time end;
 };
 
-/// The whole step; of an asynchronous schedule, a cycle of the full pipeline: from the moment when
+/// The whole step; of an asynchronous schedule, a period of the steady state: from the moment when
 /// the first stage begins with the first batch that finds the pipeline full.
 TimeWindow WindowOf(const Run& run, const transforms::PipelineSchedule& schedule,
                     const transforms::PipelineShape& shape);
 
 /// The spans within `window` as a picture of `columns` columns (>= 10), rank classes down (of ranks
-/// that are simulated each by itself, the first of each place in the pipeline), time across.
+/// that are simulated each by itself, the first of each position in the pipeline), time across.
 /// "F3=====" is the forward of microbatch 3 and lasts as long as the text; where there is no room
 /// for the number, a letter stands alone; "." is a column in which the rank mostly waits. Stages
 /// are named where a rank has several. Under it, what a column lasts and what the letters are.

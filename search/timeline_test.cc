@@ -125,7 +125,7 @@ TEST(Timeline, IsToScale) {
   }
 }
 
-// Of an asynchronous schedule, as many microbatches as a cycle has, with nobody filling or
+// Of an asynchronous schedule, as many microbatches as a period has, with nobody filling or
 // draining.
 TEST(Timeline, OfAnAsynchronousScheduleIsOfTheFullPipeline) {
   for (const char* name : {"pipedream", "pipedream-2bw", "ampnet"}) {

@@ -117,14 +117,14 @@ absl::StatusOr<transforms::ParallelPlan> ReadPlan(const PlanFlags& flags,
   return plan;
 }
 
-absl::Status AtBorder(const absl::Status& status) {
+absl::Status AtBoundary(const absl::Status& status) {
   if (status.ok()) return status;
   return {status.code(), absl::StrCat("--", status.message())};
 }
 
 absl::Status CheckFlags(const PlanFlags& flags, const transforms::ParallelPlan& plan,
                         const transforms::ParallelPlan& preset) {
-  ORRERY_RETURN_IF_ERROR(AtBorder(CheckPlan(plan, preset)));
+  ORRERY_RETURN_IF_ERROR(AtBoundary(CheckPlan(plan, preset)));
   for (const AxisInfo* axis : transforms::AllAxes()) {
     if (flags.Given(*axis) == nullptr || axis->applies == nullptr || axis->applies(plan)) continue;
     if (SetBy(preset, *axis, plan)) continue;

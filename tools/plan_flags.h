@@ -39,7 +39,7 @@ absl::StatusOr<transforms::ParallelPlan> ReadPlan(const PlanFlags& flags,
                                                   const transforms::ParallelPlan& base);
 
 /// The error of a check of plans, with its flag as users write it.
-absl::Status AtBorder(const absl::Status& status);
+absl::Status AtBoundary(const absl::Status& status);
 
 /// CheckPlan, and an error for a flag that is given and means nothing beside the others; but not
 /// for what `preset` says. Names flags as users write them.

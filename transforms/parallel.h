@@ -16,7 +16,7 @@ namespace orrery::transforms {
 /// Called after each of AllStepStages() that has something to do.
 using StepObserver = std::function<void(const StepStage& stage, const StepWork& work)>;
 
-/// Spreads a whole training step as the plan has it: runs AllStepStages() one after the other,
+/// Parallelizes a whole training step as the plan has it: runs AllStepStages() one after the other,
 /// after all of their checks. Infeasible where a degree does not divide what it splits;
 /// InvalidArgument for a plan that makes no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,

@@ -58,7 +58,7 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
             "divisibility: a batch of 12 does not divide into 5 microbatches");
 }
 
-TEST(ParallelTransform3d, SpreadsFurtherAxesByCostOnly) {
+TEST(ParallelTransform3d, ShardsFurtherAxesByCostOnly) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
   EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
             "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
@@ -68,8 +68,8 @@ TEST(ParallelTransform3d, SpreadsFurtherAxesByCostOnly) {
             "(--sharding auto)");
   const ParallelPlan plan = {.dp = 2, .hp = 2, .ep = 3};
   const PlainPrices prices(MakeMesh(plan).value(), {});
-  const PipelinedStep spread = ParallelTransform3d(step, plan, {.prices = &prices}).value();
-  EXPECT_THAT(ir::Print(spread.stages[0].forward.function),
+  const PipelinedStep sharded = ParallelTransform3d(step, plan, {.prices = &prices}).value();
+  EXPECT_THAT(ir::Print(sharded.stages[0].forward.function),
               testing::HasSubstr("%x: f32[12@dp.ep,6"));
 }
 
@@ -120,12 +120,12 @@ TEST(ParallelTransform3d, PricesStagesOnTheMeshOfThePrices) {
   EXPECT_EQ(axes_of(2), axes_of(0));
 }
 
-TEST(ParallelTransform3d, RefusesAFunctionThatIsSpreadAlready) {
-  const ir::Function spread = ir::ParseFunction(
-                                  "func @f mesh(dp=2) (%x: f32[4@dp] data) {\n %y: f32[4@dp] = "
-                                  "Relu(%x)\n return %y: result\n}")
-                                  .value();
-  EXPECT_EQ(ParallelTransform3d(spread, {}).status().message(),
+TEST(ParallelTransform3d, RefusesAFunctionThatIsShardedAlready) {
+  const ir::Function sharded = ir::ParseFunction(
+                                   "func @f mesh(dp=2) (%x: f32[4@dp] data) {\n %y: f32[4@dp] = "
+                                   "Relu(%x)\n return %y: result\n}")
+                                   .value();
+  EXPECT_EQ(ParallelTransform3d(sharded, {}).status().message(),
             "f is spread over mesh(dp=2) already; wanted a function of one device");
 }
 

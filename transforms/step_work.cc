@@ -28,7 +28,7 @@ absl::Status Unsupported(std::string detail) {
   return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported, .detail = std::move(detail)});
 }
 
-// A function that fits one device and one microbatch, and cannot be cut or spread like this, makes
+// A function that fits one device and one microbatch, and cannot be cut or sharded like this, makes
 // the plan infeasible; it is no error of the model.
 absl::StatusOr<ir::Function> AsFeasible(absl::StatusOr<ir::Function> function) {
   if (function.ok() || AsInfeasible(function.status()).has_value()) return function;
@@ -116,34 +116,34 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .held = PartsHeld(zero, std::min(group, plan.dp))};
 }
 
-bool Spreads(const StepWork& work) {
+bool NeedsSharding(const StepWork& work) {
   return work.plan.ranks() > work.plan.pp || !work.plan.pins.empty();
 }
 
 absl::Status CheckPattern(const StepWork& work) {
-  if (!Spreads(work) || work.context.prices != nullptr) return absl::OkStatus();
+  if (!NeedsSharding(work) || work.context.prices != nullptr) return absl::OkStatus();
   if (work.plan.cp * work.plan.ep == 1 && work.plan.pins.empty()) return absl::OkStatus();
   return Unsupported(absl::StrCat(DegreesText(work.plan),
                                   " by Megatron's pattern; wanted sharding by cost for cp, ep and "
                                   "pins (--sharding auto)"));
 }
 
-absl::Status Spread(StepWork& work) {
+absl::Status ShardStep(StepWork& work) {
   const std::vector<bool> batched = BatchedInputs(work.whole);
   if (work.context.prices != nullptr) {
     // What is wrong with pins is an error, and none of this plan alone.
-    ORRERY_ASSIGN_OR_RETURN(work.spread, AutoShard(work.part(), work.mesh, batched,
-                                                   *work.context.prices, ShardingOf(work)));
+    ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
+                                                    *work.context.prices, ShardingOf(work)));
   } else {
-    ORRERY_ASSIGN_OR_RETURN(work.spread, AsFeasible(Shard(work.part(), work.mesh, batched)));
+    ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
   }
   return absl::OkStatus();
 }
 
 absl::Status MixFp8(StepWork& work) {
-  if (!work.spread.has_value()) work.spread = work.part();
-  ORRERY_RETURN_IF_ERROR(Fp8Mixed(*work.spread).status());
-  work.batched.resize(work.spread->outputs().size(), false);  // copies of weights are no results
+  if (!work.sharded.has_value()) work.sharded = work.part();
+  ORRERY_RETURN_IF_ERROR(Fp8Mixed(*work.sharded).status());
+  work.batched.resize(work.sharded->outputs().size(), false);  // copies of weights are no results
   return absl::OkStatus();
 }
 
@@ -166,13 +166,13 @@ absl::Status CheckGroups(const StepWork& work) {
 
 bool HasGroups(const StepWork& work) {
   const int64_t group = ZeroOf(work.plan).group;
-  return work.spread.has_value() && group > 0 && group < work.plan.dp;
+  return work.sharded.has_value() && group > 0 && group < work.plan.dp;
 }
 
 absl::Status SplitGroups(StepWork& work) {
-  work.spread =
-      SplitAxis(*work.spread, {.axis = "dp", .inner = kZeroAxis, .size = ZeroOf(work.plan).group});
-  work.mesh = work.spread->mesh();
+  work.sharded =
+      SplitAxis(*work.sharded, {.axis = "dp", .inner = kZeroAxis, .size = ZeroOf(work.plan).group});
+  work.mesh = work.sharded->mesh();
   if (work.context.stages.prices != nullptr) {
     work.prices.emplace(*work.context.stages.prices, work.mesh.Find(kZeroAxis).value());
   }
@@ -271,9 +271,9 @@ constexpr StepStage kStages[] = {
      .run = Microbatches},
     {.name = "spread",
      .summary = "shardings along dp, hp, cp and ep, by cost or by Megatron's pattern",
-     .applies = Spreads,
+     .applies = NeedsSharding,
      .check = CheckPattern,
-     .run = Spread},
+     .run = ShardStep},
     {.name = "fp8",
      .summary = "products of linear layers read 8-bit copies",
      .applies = [](const StepWork& work) { return work.context.fp8_mixed; },

@@ -26,8 +26,8 @@ struct StepWork {
   const PlanContext& context;
   ir::Mesh mesh;
 
-  std::optional<ir::Function> one = {};     // of one microbatch or slice, unless that is the whole
-  std::optional<ir::Function> spread = {};  // of all ranks, unless that is the one
+  std::optional<ir::Function> one = {};      // of one microbatch or slice, unless that is the whole
+  std::optional<ir::Function> sharded = {};  // of all ranks, unless that is the one
   /// Whether each output has the batch (or the positions of a slice) as a dimension that
   /// microbatches divide.
   std::vector<bool> batched = {};
@@ -36,7 +36,7 @@ struct StepWork {
 
   bool sliced() const { return !context.slices.empty(); }
   const ir::Function& part() const { return one.has_value() ? *one : whole; }
-  const ir::Function& last() const { return spread.has_value() ? *spread : part(); }
+  const ir::Function& last() const { return sharded.has_value() ? *sharded : part(); }
   /// The functions as they are now: what `opt --print-after-all` prints.
   std::vector<ir::Function> Functions() const;
 };

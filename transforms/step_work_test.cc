@@ -36,12 +36,13 @@ struct Seen {
 
 Seen Watch(const ir::Function& step, const ParallelPlan& plan, const PlanContext& context = {}) {
   Seen seen;
-  const auto spread = ParallelTransform3d(step, ByFlops(plan), context,
-                                          [&](const StepStage& stage, const StepWork& /*work*/) {
-                                            seen.names.emplace_back(stage.name);
-                                          });
-  const auto infeasible = AsInfeasible(spread.status());
-  seen.error = infeasible.has_value() ? infeasible->detail : std::string(spread.status().message());
+  const auto pipelined = ParallelTransform3d(step, ByFlops(plan), context,
+                                             [&](const StepStage& stage, const StepWork& /*work*/) {
+                                               seen.names.emplace_back(stage.name);
+                                             });
+  const auto infeasible = AsInfeasible(pipelined.status());
+  seen.error =
+      infeasible.has_value() ? infeasible->detail : std::string(pipelined.status().message());
   return seen;
 }
 
@@ -90,8 +91,8 @@ TEST(StepStages, OfSlicesAreOthers) {
                                       "offload-optimizer", "unfold-slices"));
 }
 
-// A pin alone is a reason to spread: it says whether it can be kept.
-TEST(StepStages, SpreadWhatIsPinned) {
+// A pin alone is a reason to shard: it says whether it can be kept.
+TEST(StepStages, ShardWhatIsPinned) {
   const ir::Function step = MlpStep();
   const ParallelPlan plan = {.pins = {{"w0", ShardingPin::kWhole}}};
   const PlainPrices prices(MakeMesh(plan).value(), {});
@@ -132,7 +133,7 @@ TEST(StepStages, AreCheckedInTheirOrder) {
 TEST(StepWork, ShowsTheFunctionsAsTheyAre) {
   const ir::Function step = MlpStep();
   std::vector<std::string> shown;
-  const auto spread = ParallelTransform3d(
+  const auto pipelined = ParallelTransform3d(
       step, ByFlops({.dp = 2, .pp = 2, .microbatches = 3}), {},
       [&](const StepStage& stage, const StepWork& work) {
         const std::vector<ir::Function> functions = work.Functions();
@@ -149,19 +150,19 @@ TEST(StepWork, ShowsTheFunctionsAsTheyAre) {
           EXPECT_EQ(work.step->stages.size(), 2u);
         }
       });
-  ASSERT_TRUE(spread.ok()) << spread.status();
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
 }
 
-// Without microbatches and ranks to spread over, nothing is copied.
+// Without microbatches and ranks to shard over, nothing is copied.
 TEST(StepWork, IsTheStepItselfWhereNothingChanges) {
   const ir::Function step = MlpStep();
-  const auto spread =
+  const auto pipelined =
       ParallelTransform3d(step, {}, {}, [&](const StepStage& stage, const StepWork& work) {
         if (stage.name != "microbatch") return;
         EXPECT_EQ(&work.part(), &step);
         EXPECT_EQ(&work.last(), &step);
       });
-  EXPECT_TRUE(spread.ok()) << spread.status();
+  EXPECT_TRUE(pipelined.ok()) << pipelined.status();
 }
 
 TEST(DecidedOn, IsASliceInTheMiddleUnlessSaid) {

@@ -37,11 +37,11 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 absl::Status ParseText(absl::string_view text, const std::string& name, file::Cluster& message,
-                       TextFormat::ParseInfoTree& places) {
+                       TextFormat::ParseInfoTree& positions) {
   FirstError error(name);
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  parser.WriteLocationsTo(&places);
+  parser.WriteLocationsTo(&positions);
   parser.SetRecursionLimit(16);
   if (parser.ParseFromString(std::string(text), &message)) return absl::OkStatus();
   if (!error.status().ok()) return error.status();
@@ -59,13 +59,14 @@ absl::Status ParseJson(absl::string_view text, const std::string& name, file::Cl
 }
 
 template <typename Value>
-absl::Status Assign(const absl::StatusOr<Value>& parsed, const FilePlace& place, Value& value) {
-  if (!parsed.ok()) return place.Error(Quotable(parsed.status().message()));
+absl::Status Assign(const absl::StatusOr<Value>& parsed, const FilePosition& position,
+                    Value& value) {
+  if (!parsed.ok()) return position.Error(Quotable(parsed.status().message()));
   value = *parsed;
   return absl::OkStatus();
 }
 
-absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePlace& place, Device& device) {
+absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePosition& position, Device& device) {
   struct Peak {
     absl::string_view name;
     bool present;
@@ -78,7 +79,7 @@ absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePlace& place, Dev
                            Peak{"fp16", kind.has_fp16(), kind.fp16(), device.fp16},
                            Peak{"fp8", kind.has_fp8(), kind.fp8(), device.fp8}}) {
     if (!peak.present) continue;
-    ORRERY_RETURN_IF_ERROR(Assign(ParseFlopRate(peak.text), place.At(peak.name), peak.rate));
+    ORRERY_RETURN_IF_ERROR(Assign(ParseFlopRate(peak.text), position.At(peak.name), peak.rate));
   }
   // What a device has no units for runs on those of the wider type.
   if (!kind.has_like() && !kind.has_tf32()) device.tf32 = device.fp32;
@@ -87,44 +88,45 @@ absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePlace& place, Dev
   return absl::OkStatus();
 }
 
-absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePlace& place) {
+absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePosition& position) {
   Device device;
   if (kind.has_like())
-    ORRERY_RETURN_IF_ERROR(Assign(FindDevice(kind.like()), place.At("like"), device));
+    ORRERY_RETURN_IF_ERROR(Assign(FindDevice(kind.like()), position.At("like"), device));
   device.name = kind.name();
-  if (device.name.empty()) return place.Error("got no name; wanted one for devices to call it");
-  ORRERY_RETURN_IF_ERROR(ReadPeaks(kind, place, device));
+  if (device.name.empty()) return position.Error("got no name; wanted one for devices to call it");
+  ORRERY_RETURN_IF_ERROR(ReadPeaks(kind, position, device));
   if (kind.has_memory()) {
-    ORRERY_RETURN_IF_ERROR(Assign(ParseBytes(kind.memory()), place.At("memory"), device.memory));
+    ORRERY_RETURN_IF_ERROR(Assign(ParseBytes(kind.memory()), position.At("memory"), device.memory));
   }
   if (kind.has_memory_bandwidth()) {
     ORRERY_RETURN_IF_ERROR(Assign(ParseBandwidth(kind.memory_bandwidth()),
-                                  place.At("memory_bandwidth"), device.memory_bandwidth));
+                                  position.At("memory_bandwidth"), device.memory_bandwidth));
   }
   if (kind.has_launch_overhead()) {
     ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(kind.launch_overhead()),
-                                  place.At("launch_overhead"), device.launch_overhead));
+                                  position.At("launch_overhead"), device.launch_overhead));
   }
   if (kind.has_host()) {
-    ORRERY_ASSIGN_OR_RETURN(device.host, ReadSpeed(kind.host(), place.At("host")));
+    ORRERY_ASSIGN_OR_RETURN(device.host, ReadSpeed(kind.host(), position.At("host")));
   }
   if (kind.has_host_memory_bandwidth()) {
     ORRERY_RETURN_IF_ERROR(Assign(ParseBandwidth(kind.host_memory_bandwidth()),
-                                  place.At("host_memory_bandwidth"), device.host_memory_bandwidth));
+                                  position.At("host_memory_bandwidth"),
+                                  device.host_memory_bandwidth));
   }
   if (kind.has_communication_slowdown()) {
     device.communication_slowdown = kind.communication_slowdown();
   }
-  if (const absl::Status status = CheckDevice(device); !status.ok()) return place.Error(status);
+  if (const absl::Status status = CheckDevice(device); !status.ok()) return position.Error(status);
   return device;
 }
 
 // The file's own kinds, each name once.
 absl::StatusOr<std::vector<Device>> ReadKinds(const file::Cluster& message,
-                                              const FilePlace& place) {
+                                              const FilePosition& position) {
   std::vector<Device> kinds;
   for (int i = 0; i < message.device_kinds_size(); ++i) {
-    const FilePlace at = place.At("device_kinds", i);
+    const FilePosition at = position.At("device_kinds", i);
     ORRERY_ASSIGN_OR_RETURN(const Device device, ReadKind(message.device_kinds(i), at));
     for (const Device& other : kinds) {
       if (other.name != device.name) continue;
@@ -136,27 +138,28 @@ absl::StatusOr<std::vector<Device>> ReadKinds(const file::Cluster& message,
   return kinds;
 }
 
-absl::StatusOr<Device> KindOf(const file::DeviceGroup& group, const FilePlace& place,
+absl::StatusOr<Device> KindOf(const file::DeviceGroup& group, const FilePosition& position,
                               const std::vector<Device>& own) {
   for (const Device& device : own) {
     if (device.name == group.kind()) return device;
   }
   Device device;
-  ORRERY_RETURN_IF_ERROR(Assign(FindDevice(group.kind()), place.At("kind"), device));
+  ORRERY_RETURN_IF_ERROR(Assign(FindDevice(group.kind()), position.At("kind"), device));
   return device;
 }
 
 // How many devices the groups count; 0 when that is left to the topology.
-absl::StatusOr<int32_t> CountDevices(const file::Cluster& message, const FilePlace& place) {
+absl::StatusOr<int32_t> CountDevices(const file::Cluster& message, const FilePosition& position) {
   if (message.devices_size() == 0) {
-    return place.Error("got no devices; wanted such as devices { count: 8 kind: \"h100-80gb\" }");
+    return position.Error(
+        "got no devices; wanted such as devices { count: 8 kind: \"h100-80gb\" }");
   }
   if (message.devices_size() == 1 && !message.devices(0).has_count()) return 0;
   int64_t count = 0;
   for (int i = 0; i < message.devices_size(); ++i) {
     count += message.devices(i).count();
     if (message.devices(i).count() >= 1 && count <= kMaxDevices) continue;
-    return place.At("devices", i)
+    return position.At("devices", i)
         .At("count")
         .Error(absl::StrCat("got ", message.devices(i).count(), " devices, ", count,
                             " in all; wanted 1 or more, and at most ", kMaxDevices, " in all"));
@@ -164,10 +167,11 @@ absl::StatusOr<int32_t> CountDevices(const file::Cluster& message, const FilePla
   return static_cast<int32_t>(count);
 }
 
-absl::Status AddDevices(const file::Cluster& message, const FilePlace& place, Cluster& cluster) {
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<Device> own, ReadKinds(message, place));
+absl::Status AddDevices(const file::Cluster& message, const FilePosition& position,
+                        Cluster& cluster) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Device> own, ReadKinds(message, position));
   for (int i = 0; i < message.devices_size(); ++i) {
-    const FilePlace at = place.At("devices", i);
+    const FilePosition at = position.At("devices", i);
     ORRERY_ASSIGN_OR_RETURN(const Device device, KindOf(message.devices(i), at, own));
     const int32_t count =
         message.devices(i).has_count() ? message.devices(i).count() : cluster.size();
@@ -177,7 +181,7 @@ absl::Status AddDevices(const file::Cluster& message, const FilePlace& place, Cl
 }
 
 absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& message,
-                                                const FilePlace& place) {
+                                                const FilePosition& position) {
   CollectiveProtocol protocol = {.name = Quotable(message.name()),
                                  .in_network = message.in_network()};
   if (message.has_rate()) protocol.rate = message.rate();
@@ -195,48 +199,48 @@ absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& 
         Time{"step_between_nodes", message.has_step_between_nodes(), message.step_between_nodes(),
              protocol.step_between_nodes}}) {
     if (!time.present) continue;
-    ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(time.text), place.At(time.name), time.time));
+    ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(time.text), position.At(time.name), time.time));
   }
   if (message.has_copy_rate()) {
     ORRERY_RETURN_IF_ERROR(
-        Assign(ParseBandwidth(message.copy_rate()), place.At("copy_rate"), protocol.copy_rate));
+        Assign(ParseBandwidth(message.copy_rate()), position.At("copy_rate"), protocol.copy_rate));
   }
   return protocol;
 }
 
 absl::StatusOr<CollectiveProfile> ReadProfile(const file::CollectiveProfile& message,
-                                              const FilePlace& place) {
+                                              const FilePosition& position) {
   CollectiveProfile profile = {.name = Quotable(message.name())};
   if (message.protocols_size() == 0) {
     ORRERY_RETURN_IF_ERROR(
-        Assign(FindCollectiveProfile(message.name()), place.At("name"), profile));
+        Assign(FindCollectiveProfile(message.name()), position.At("name"), profile));
   }
   for (int i = 0; i < message.protocols_size(); ++i) {
     ORRERY_ASSIGN_OR_RETURN(CollectiveProtocol protocol,
-                            ReadProtocol(message.protocols(i), place.At("protocols", i)));
+                            ReadProtocol(message.protocols(i), position.At("protocols", i)));
     profile.protocols.push_back(std::move(protocol));
   }
   const absl::Status status = CheckCollectiveProfile(profile);
-  if (!status.ok()) return place.Error(status);
+  if (!status.ok()) return position.Error(status);
   return profile;
 }
 
-absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePlace& place,
+absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePosition& position,
                                     const std::string& name) {
   Cluster cluster;
   cluster.name = message.has_name() ? Quotable(message.name()) : name;
-  ORRERY_ASSIGN_OR_RETURN(const int32_t devices, CountDevices(message, place));
+  ORRERY_ASSIGN_OR_RETURN(const int32_t devices, CountDevices(message, position));
   if (!message.has_topology()) {
-    return place.Error(
+    return position.Error(
         "got no topology; wanted such as topology { kind: \"switch\" port { rate: "
         "\"450GB/s\" latency: \"1us\" } }");
   }
   ORRERY_ASSIGN_OR_RETURN(cluster.topology,
-                          ReadTopology(message.topology(), devices, place.At("topology")));
-  ORRERY_RETURN_IF_ERROR(AddDevices(message, place, cluster));
+                          ReadTopology(message.topology(), devices, position.At("topology")));
+  ORRERY_RETURN_IF_ERROR(AddDevices(message, position, cluster));
   if (!message.has_collectives()) return cluster;
   ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile,
-                          ReadProfile(message.collectives(), place.At("collectives")));
+                          ReadProfile(message.collectives(), position.At("collectives")));
   cluster.topology.SetCollectiveProfile(std::move(profile));
   return cluster;
 }
@@ -247,12 +251,12 @@ absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePlac
 absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
                                          const std::string& name) {
   file::Cluster message;
-  google::protobuf::TextFormat::ParseInfoTree places;
+  google::protobuf::TextFormat::ParseInfoTree positions;
   const bool has_lines = format == ClusterFormat::kText;
-  ORRERY_RETURN_IF_ERROR(has_lines ? cluster_text_cc::ParseText(text, name, message, places)
+  ORRERY_RETURN_IF_ERROR(has_lines ? cluster_text_cc::ParseText(text, name, message, positions)
                                    : cluster_text_cc::ParseJson(text, name, message));
-  const FilePlace place(name, file::Cluster::descriptor(), has_lines ? &places : nullptr);
-  return cluster_text_cc::ReadCluster(message, place, name);
+  const FilePosition position(name, file::Cluster::descriptor(), has_lines ? &positions : nullptr);
+  return cluster_text_cc::ReadCluster(message, position, name);
 }
 
 }  // namespace orrery::cluster

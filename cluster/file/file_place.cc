@@ -8,29 +8,30 @@
 
 namespace orrery::cluster {
 
-FilePlace::FilePlace(std::string file, const google::protobuf::Descriptor* message,
-                     const Tree* tree)
+FilePosition::FilePosition(std::string file, const google::protobuf::Descriptor* message,
+                           const Tree* tree)
     : file_(std::move(file)), message_(message), tree_(tree) {}
 
-FilePlace FilePlace::At(absl::string_view name, int index) const {
+FilePosition FilePosition::At(absl::string_view name, int index) const {
   ORRERY_CHECK(message_ != nullptr) << path_ << " has no field " << name;
   const auto* field = message_->FindFieldByName(std::string(name));
   ORRERY_CHECK(field != nullptr) << message_->full_name() << " has no field " << name;
-  FilePlace place = *this;
-  absl::StrAppend(&place.path_, place.path_.empty() ? "" : ".", name);
-  if (index >= 0) absl::StrAppend(&place.path_, "[", index, "]");
-  place.message_ = field->message_type();
-  place.tree_ = nullptr;
-  if (tree_ == nullptr) return place;
+  FilePosition position = *this;
+  absl::StrAppend(&position.path_, position.path_.empty() ? "" : ".", name);
+  if (index >= 0) absl::StrAppend(&position.path_, "[", index, "]");
+  position.message_ = field->message_type();
+  position.tree_ = nullptr;
+  if (tree_ == nullptr) return position;
   const int in_file = field->is_repeated() && index < 0 ? 0 : index;
   const int line = tree_->GetLocation(field, in_file).line;
-  if (line >= 0) place.line_ = line;
+  if (line >= 0) position.line_ = line;
   const bool is_one = !field->is_repeated() || index >= 0;
-  if (place.message_ != nullptr && is_one) place.tree_ = tree_->GetTreeForNested(field, in_file);
-  return place;
+  if (position.message_ != nullptr && is_one)
+    position.tree_ = tree_->GetTreeForNested(field, in_file);
+  return position;
 }
 
-absl::Status FilePlace::Error(absl::string_view message) const {
+absl::Status FilePosition::Error(absl::string_view message) const {
   return absl::InvalidArgumentError(absl::StrCat(file_,
                                                  line_ >= 0 ? absl::StrCat(":", line_ + 1) : "",
                                                  ": ", path_, path_.empty() ? "" : ": ", message));

@@ -14,16 +14,16 @@
 
 namespace orrery::cluster {
 
-class FilePlace {
+class FilePosition {
  public:
   using Tree = google::protobuf::TextFormat::ParseInfoTree;
 
   /// The whole file; `tree` of its lines is null for JSON. Both must outlive it.
-  FilePlace(std::string file, const google::protobuf::Descriptor* message, const Tree* tree);
+  FilePosition(std::string file, const google::protobuf::Descriptor* message, const Tree* tree);
 
-  /// Field `name` of the message at this place; with `index`, that one of a repeated field. A field
-  /// that the file does not have stands where the message does.
-  FilePlace At(absl::string_view name, int index = -1) const;
+  /// Field `name` of the message at this position; with `index`, that one of a repeated field. A
+  /// field that the file does not have stands where the message does.
+  FilePosition At(absl::string_view name, int index = -1) const;
 
   /// "a.textproto:12: topology.levels[1].speed: message", InvalidArgument.
   absl::Status Error(absl::string_view message) const;

@@ -14,15 +14,15 @@
 namespace orrery::cluster {
 
 /// A rate and a latency; the rate is required.
-absl::StatusOr<PathInfo> ReadSpeed(const file::Speed& speed, const FilePlace& place);
+absl::StatusOr<PathInfo> ReadSpeed(const file::Speed& speed, const FilePosition& position);
 
 /// The topology of `devices` devices; 0 stands for as many as the topology itself says.
 absl::StatusOr<Topology> ReadTopology(const file::Topology& topology, int32_t devices,
-                                      const FilePlace& place);
+                                      const FilePosition& position);
 
 /// An explicit graph, likewise.
 absl::StatusOr<LinkGraph> ReadGraph(const file::Graph& graph, int32_t devices,
-                                    const FilePlace& place);
+                                    const FilePosition& position);
 
 /// `text` for as long as the program runs: link kinds are views.
 absl::string_view KeepName(const std::string& text);

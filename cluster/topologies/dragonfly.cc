@@ -33,7 +33,7 @@ struct Sizes {
   VertexId Router(int64_t group, int64_t router) const {
     return VertexId(static_cast<int32_t>(devices + group * routers + router));
   }
-  // The place of the link from one group to another among the globals of the first; a group's
+  // The position of the link from one group to another among the globals of the first; a group's
   // links go round its routers.
   int64_t Place(int64_t from, int64_t to) const { return (to - from - 1 + groups) % groups; }
   int64_t Gateway(int64_t from, int64_t to) const { return Place(from, to) % routers; }
@@ -79,15 +79,15 @@ Link LinkAt(const TopologyShape& shape, LinkNumber link) {
   if (link < sizes.first_local()) return PortAt(shape, sizes, link);
   if (link < sizes.first_global()) {
     const int64_t group = (link - sizes.first_local()) / sizes.locals();
-    const int64_t place = (link - sizes.first_local()) % sizes.locals();
-    const int64_t from = place / (sizes.routers - 1);
-    const int64_t to = place % (sizes.routers - 1);
+    const int64_t position = (link - sizes.first_local()) % sizes.locals();
+    const int64_t from = position / (sizes.routers - 1);
+    const int64_t to = position % (sizes.routers - 1);
     return {sizes.Router(group, from), sizes.Router(group, to < from ? to : to + 1),
             shape.levels[1].speed, "local"};
   }
   const int64_t from = (link - sizes.first_global()) / sizes.globals();
-  const int64_t place = (link - sizes.first_global()) % sizes.globals();
-  const int64_t to = (from + place + 1) % sizes.groups;
+  const int64_t position = (link - sizes.first_global()) % sizes.globals();
+  const int64_t to = (from + position + 1) % sizes.groups;
   return {sizes.Router(from, sizes.Gateway(from, to)), sizes.Router(to, sizes.Gateway(to, from)),
           shape.levels[2].speed, "global"};
 }

@@ -94,14 +94,14 @@ int64_t LinkCount(const TopologyShape& shape) {
   return heights[shape.levels.size()].first_link;
 }
 
-// The parent that the link of a member to its choice-th one leads to. A switch's place in its tree
-// is its digits: the choices that lead up to it, the lowest first.
+// The parent that the link of a member to its choice-th one leads to. A switch's position in its
+// tree is its digits: the choices that lead up to it, the lowest first.
 VertexId Parent(const Level& level, const Height& here, const Height& above, int64_t member,
                 int64_t choice) {
   const int64_t tree = member / here.switches;
-  const int64_t place = member % here.switches + here.switches * choice;
+  const int64_t position = member % here.switches + here.switches * choice;
   return VertexId(
-      static_cast<int32_t>(above.first_vertex + tree / level.size * above.switches + place));
+      static_cast<int32_t>(above.first_vertex + tree / level.size * above.switches + position));
 }
 
 Link LinkAt(const TopologyShape& shape, LinkNumber link) {
@@ -110,11 +110,11 @@ Link LinkAt(const TopologyShape& shape, LinkNumber link) {
   size_t h = 0;
   while (link >= heights[h + 1].first_link) ++h;
   const Level& level = shape.levels[h];
-  const int64_t place = (link - heights[h].first_link) / 2;
-  const int64_t member = place / level.parents;
+  const int64_t position = (link - heights[h].first_link) / 2;
+  const int64_t member = position / level.parents;
   Link row = {VertexId(static_cast<int32_t>(heights[h].first_vertex + member)),
-              Parent(level, heights[h], heights[h + 1], member, place % level.parents), level.speed,
-              h == 0 ? "port" : "uplink"};
+              Parent(level, heights[h], heights[h + 1], member, position % level.parents),
+              level.speed, h == 0 ? "port" : "uplink"};
   if ((link - heights[h].first_link) % 2 == 1) std::swap(row.from, row.to);
   return row;
 }
@@ -135,19 +135,19 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
   const size_t top = MeetingHeight(shape, from, to);
   Heights heights;
   FillHeights(shape, top, heights);
-  // Of a member at height h: its place in its tree, the same below `from` and above `to`.
-  std::array<int64_t, kMaxLevels> places;
+  // Of a member at height h: its position in its tree, the same below `from` and above `to`.
+  std::array<int64_t, kMaxLevels> positions;
   std::array<int64_t, kMaxLevels> choices;
-  int64_t place = 0;
+  int64_t position = 0;
   for (size_t h = 0; h < top; ++h) {
-    places[h] = place;
+    positions[h] = position;
     choices[h] = to.index() / heights[h].switches % shape.levels[h].parents;
-    const int64_t member = from.index() / heights[h].reach * heights[h].switches + place;
+    const int64_t member = from.index() / heights[h].reach * heights[h].switches + position;
     route.push_back(heights[h].first_link + 2 * (member * shape.levels[h].parents + choices[h]));
-    place += heights[h].switches * choices[h];
+    position += heights[h].switches * choices[h];
   }
   for (size_t h = top; h-- > 0;) {
-    const int64_t member = to.index() / heights[h].reach * heights[h].switches + places[h];
+    const int64_t member = to.index() / heights[h].reach * heights[h].switches + positions[h];
     route.push_back(heights[h].first_link + 2 * (member * shape.levels[h].parents + choices[h]) +
                     1);
   }

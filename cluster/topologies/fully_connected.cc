@@ -25,14 +25,14 @@ int64_t LinkCount(const TopologyShape& shape) {
 // Rows of links from a device, in the order of where they lead; none leads to the device itself.
 Link LinkAt(const TopologyShape& shape, LinkNumber link) {
   const auto from = static_cast<int32_t>(link / (shape.devices - 1));
-  const auto place = static_cast<int32_t>(link % (shape.devices - 1));
-  return {VertexId(from), VertexId(place < from ? place : place + 1), shape.port, "pair"};
+  const auto position = static_cast<int32_t>(link % (shape.devices - 1));
+  return {VertexId(from), VertexId(position < from ? position : position + 1), shape.port, "pair"};
 }
 
 void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
                  std::vector<LinkNumber>& route) {
-  const int32_t place = to < from ? to.index() : to.index() - 1;
-  route.push_back(int64_t{from.index()} * (shape.devices - 1) + place);
+  const int32_t position = to < from ? to.index() : to.index() - 1;
+  route.push_back(int64_t{from.index()} * (shape.devices - 1) + position);
 }
 
 }  // namespace

@@ -67,13 +67,13 @@ int64_t PairLinks(int32_t size) { return int64_t{size} * (size - 1); }
 
 LineLink PairLinkAt(int32_t size, int64_t link) {
   const auto from = static_cast<int32_t>(link / (size - 1));
-  const auto place = static_cast<int32_t>(link % (size - 1));
-  return {from, place < from ? place : place + 1};
+  const auto position = static_cast<int32_t>(link % (size - 1));
+  return {from, position < from ? position : position + 1};
 }
 
 void AppendPair(int32_t size, LineLink ends, int64_t base, std::vector<LinkNumber>& route) {
-  const int32_t place = ends.to < ends.from ? ends.to : ends.to - 1;
-  route.push_back(base + int64_t{ends.from} * (size - 1) + place);
+  const int32_t position = ends.to < ends.from ? ends.to : ends.to - 1;
+  route.push_back(base + int64_t{ends.from} * (size - 1) + position);
 }
 
 // Of a switch, even links lead to it from link / 2 and odd ones back.

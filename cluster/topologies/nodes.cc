@@ -100,16 +100,16 @@ VertexId NicVertex(const TopologyShape& shape, int64_t nic) {
 
 VertexId Fabric(const TopologyShape& shape) { return NicVertex(shape, SharedNics(shape)); }
 
-Link DeviceLink(const TopologyShape& shape, int32_t device, int64_t place) {
+Link DeviceLink(const TopologyShape& shape, int32_t device, int64_t position) {
   Link row = {VertexId(device), VertexId(shape.devices + device / shape.devices_per_node),
               shape.port, "port"};
-  if (place == kNicOut || place == kNicIn) {
+  if (position == kNicOut || position == kNicIn) {
     const bool shared = SharesNics(shape);
     row.to = shared ? NicVertex(shape, SharedNicOf(shape, device)) : Fabric(shape);
     row.speed = shared ? shape.host : shape.nic;
     row.kind = shared ? "host" : "nic";
   }
-  if (place == kPortIn || place == kNicIn) std::swap(row.from, row.to);
+  if (position == kPortIn || position == kNicIn) std::swap(row.from, row.to);
   return row;
 }
 

@@ -39,9 +39,9 @@ absl::Status Check(const TopologyShape& shape) {
 
 // First four links a device, then two a rail.
 enum Place : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
-constexpr int64_t kPlaces = 4;
+constexpr int64_t kPositions = 4;
 
-int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? kPlaces : 2; }
+int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? kPositions : 2; }
 
 int64_t LinkCount(const TopologyShape& shape) {
   return shape.devices * LinksPerDevice(shape) + (HasSpine(shape) ? 2 * Rails(shape) : 0);
@@ -51,14 +51,14 @@ VertexId RailSwitch(const TopologyShape& shape, int32_t rail) {
   return VertexId(shape.devices + NodeCount(shape) + rail);
 }
 
-Link DeviceLink(const TopologyShape& shape, int32_t device, int32_t place) {
-  const bool is_port = place == kPortOut || place == kPortIn;
+Link DeviceLink(const TopologyShape& shape, int32_t device, int32_t position) {
+  const bool is_port = position == kPortOut || position == kPortIn;
   const VertexId node_switch(shape.devices + device / shape.devices_per_node);
   Link row = {.from = VertexId(device),
               .to = is_port ? node_switch : RailSwitch(shape, device % Rails(shape)),
               .speed = is_port ? shape.port : shape.nic,
               .kind = is_port ? "port" : "nic"};
-  if (place == kPortIn || place == kNicIn) std::swap(row.from, row.to);
+  if (position == kPortIn || position == kNicIn) std::swap(row.from, row.to);
   return row;
 }
 

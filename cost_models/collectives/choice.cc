@@ -41,7 +41,7 @@ bool NodesReduce(const Topology& topology, std::span<const DeviceId> group, size
   return true;
 }
 
-// Whether that holds for those of one place in all nodes.
+// Whether that holds for those of one position in all nodes.
 bool FabricReduces(const Topology& topology, std::span<const DeviceId> group, size_t a_node) {
   for (size_t local = 0; local < a_node; ++local) {
     if (!SwitchReduces(topology, group, local, group.size() / a_node, a_node)) return false;

@@ -118,7 +118,7 @@ Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders) {
     for (int64_t channel = 0; channel < channels; ++channel) {
       const RingOrder& order = orders[static_cast<size_t>(channel)];
       for (int32_t i = 0; i < n; ++i) {
-        const auto at = [&](int32_t place) { return order[static_cast<size_t>(place % n)]; };
+        const auto at = [&](int32_t position) { return order[static_cast<size_t>(position % n)]; };
         const int64_t part = reduce ? (i + n - 1) % n : i;
         rounds.owners[static_cast<size_t>(i * channels + channel)] = at(i);
         round.transfers.push_back({.from = at(i),

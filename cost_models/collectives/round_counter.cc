@@ -16,9 +16,9 @@ namespace {
 using cluster::LinkNumber;
 using cluster::Topology;
 
-// Links by their place in the order of first use. Where the topology has not many more links than
-// there are routes, their places stand in an array: twice as fast as a hash table for a ring of
-// 1,024 ranks, and a hundred times slower for each small group of many.
+// Links by their position in the order of first use. Where the topology has not many more links
+// than there are routes, their positions stand in an array: twice as fast as a hash table for a
+// ring of 1,024 ranks, and a hundred times slower for each small group of many.
 class LinkTable {
  public:
   struct Entry {
@@ -32,19 +32,19 @@ class LinkTable {
   LinkTable(const Topology& topology, int64_t routes)
       : topology_(topology),
         dense_(topology.link_count() <= std::min(kMaxDense, kLinksARoute * routes)) {
-    if (dense_) places_.assign(static_cast<size_t>(topology.link_count()), -1);
+    if (dense_) positions_.assign(static_cast<size_t>(topology.link_count()), -1);
   }
 
   int32_t Find(LinkNumber link) {
-    int32_t& place =
-        dense_ ? places_[static_cast<size_t>(link)] : sparse_.try_emplace(link, -1).first->second;
-    if (place < 0) {
-      place = static_cast<int32_t>(entries_.size());
+    int32_t& position = dense_ ? positions_[static_cast<size_t>(link)]
+                               : sparse_.try_emplace(link, -1).first->second;
+    if (position < 0) {
+      position = static_cast<int32_t>(entries_.size());
       entries_.push_back({.link = link, .speed = topology_.LinkAt(link).speed});
     }
-    return place;
+    return position;
   }
-  Entry& operator[](int32_t place) { return entries_[static_cast<size_t>(place)]; }
+  Entry& operator[](int32_t position) { return entries_[static_cast<size_t>(position)]; }
   std::vector<Entry>& entries() { return entries_; }
 
  private:
@@ -53,7 +53,7 @@ class LinkTable {
 
   const Topology& topology_;
   bool dense_;
-  std::vector<int32_t> places_;
+  std::vector<int32_t> positions_;
   absl::flat_hash_map<LinkNumber, int32_t> sparse_;
   std::vector<Entry> entries_;
 };
@@ -125,11 +125,11 @@ class RoundCounter {
         const int64_t active = ActiveRepetitions(transfer, round, rounds_.parts);
         const bool in_node = tells_nodes_apart_ && !LeavesNode(topology_, group, rounds_, transfer);
         for (const LinkNumber link : route_) {
-          const int32_t place = links_.Find(link);
-          links_[place].parts += transfer.parts * times;
-          links_[place].volume += transfer.parts * active;
-          links_[place].in_node |= in_node;
-          steps_.push_back(place);
+          const int32_t position = links_.Find(link);
+          links_[position].parts += transfer.parts * times;
+          links_[position].volume += transfer.parts * active;
+          links_[position].in_node |= in_node;
+          steps_.push_back(position);
         }
         ends_.push_back(steps_.size());
       }
@@ -197,7 +197,7 @@ class RoundCounter {
   LinkTable links_;
   const bool tells_nodes_apart_;
   std::vector<LinkNumber> route_;  // of one transfer
-  std::vector<int32_t> steps_;     // places of the links of all routes of a round
+  std::vector<int32_t> steps_;     // positions of the links of all routes of a round
   std::vector<size_t> ends_;       // where each route ends in steps_
 };
 

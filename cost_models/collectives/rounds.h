@@ -23,8 +23,8 @@
 
 namespace orrery::cost_models {
 
-/// A hub is a switch that reduces what comes to it and sends the result to many. It takes the place
-/// of a rank in a transfer; it has no data of its own. Hub j is that of node j; the one after the
+/// A hub is a switch that reduces what comes to it and sends the result to many. It replaces
+/// a rank in a transfer; it has no data of its own. Hub j is that of node j; the one after the
 /// last node is the fabric between nodes.
 constexpr int32_t Hub(int32_t number) { return -1 - number; }
 constexpr bool IsHub(int32_t rank) { return rank < 0; }

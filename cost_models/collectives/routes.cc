@@ -6,8 +6,8 @@ namespace orrery::cost_models {
 namespace routes_cc {
 namespace {
 
-// A rank that `rank` meets at that hub: the next of its node, or the one in its place of the next
-// node.
+// A rank that `rank` meets at that hub: the next of its node, or the one in its position of the
+// next node.
 int32_t Opposite(int32_t rank, int32_t hub, int32_t ranks, int32_t ranks_a_node) {
   const int32_t node = rank / ranks_a_node;
   if (hub == Hub(ranks / ranks_a_node)) return (rank + ranks_a_node) % ranks;
@@ -15,7 +15,7 @@ int32_t Opposite(int32_t rank, int32_t hub, int32_t ranks, int32_t ranks_a_node)
   return node * ranks_a_node + (rank + 1 - node * ranks_a_node) % ranks_a_node;
 }
 
-// The place of the first link after the middle of a route: there is the hub.
+// The position of the first link after the middle of a route: there is the hub.
 std::ptrdiff_t Middle(size_t links) { return static_cast<std::ptrdiff_t>(links / 2); }
 
 }  // namespace

@@ -32,11 +32,11 @@ std::vector<int32_t> Depths(int32_t n) {
   return depths;
 }
 
-// The rank that stands at place `place` of the tree. The second is the first mirrored or, as an odd
-// number of ranks has its leaves on its own mirror image, moved by one.
-int32_t RankAt(int32_t place, int32_t tree, int32_t n) {
-  if (tree == 0) return place;
-  return n % 2 == 0 ? n - 1 - place : (place + 1) % n;
+// The rank that stands at position `position` of the tree. The second is the first mirrored or, as
+// an odd number of ranks has its leaves on its own mirror image, moved by one.
+int32_t RankAt(int32_t position, int32_t tree, int32_t n) {
+  if (tree == 0) return position;
+  return n % 2 == 0 ? n - 1 - position : (position + 1) % n;
 }
 
 // A transfer and when chunk 0 passes through it.
@@ -56,7 +56,7 @@ class Trees {
         std::clamp<int64_t>(kMaxTransfersARound / (4 * int64_t{call.ranks}), 1, k_));
     for (int32_t tree = 0; tree < 2 * chains_; ++tree) {
       for (int32_t node = 0; node < nodes_; ++node) AppendChain(tree, node);
-      for (int32_t place = 1; place < nodes_; ++place) AppendEdge(tree, place);
+      for (int32_t position = 1; position < nodes_; ++position) AppendEdge(tree, position);
     }
   }
 
@@ -83,16 +83,16 @@ class Trees {
     }
   }
 
-  void AppendEdge(int32_t tree, int32_t place) {
+  void AppendEdge(int32_t tree, int32_t position) {
     const auto head = [&](int32_t at) { return RankOf(tree, RankAt(at, tree % 2, nodes_), 0); };
-    const int32_t child = head(place), parent = head(Parent(place, nodes_));
-    const int64_t level = depths_[static_cast<size_t>(place)];
+    const int32_t child = head(position), parent = head(Parent(position, nodes_));
+    const int64_t level = depths_[static_cast<size_t>(position)];
     Append(k_ - 1 + depth_ - level, tree, child, parent, true);
     Append(k_ - 1 + depth_ + level - 1, tree, parent, child, false);
   }
 
   int32_t k_;      // ranks of a node
-  int32_t nodes_;  // places of a tree
+  int32_t nodes_;  // positions of a tree
   std::vector<int32_t> depths_;
   int64_t depth_ = 0;
   int32_t chains_ = 1;

@@ -40,14 +40,14 @@ Dims WithTwice(Dims dims, int dim) {
 }  // namespace
 }  // namespace batch_places_cc
 
-BatchPlaces::BatchPlaces(const ir::Function& function, BatchSize size)
+BatchPositions::BatchPositions(const ir::Function& function, BatchSize size)
     : function_(function),
       batch_(ir::BatchOf(function)),
       size_(size),
-      places_(function.value_limit()),
+      positions_(function.value_limit()),
       steps_(function.op_limit()) {}
 
-absl::Status BatchPlaces::Find() {
+absl::Status BatchPositions::Find() {
   FindSources();
   if (size_ == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
   for (bool asked = true; asked;) {
@@ -57,7 +57,7 @@ absl::Status BatchPlaces::Find() {
   return absl::OkStatus();
 }
 
-absl::Status BatchPlaces::VisitAll() {
+absl::Status BatchPositions::VisitAll() {
   const std::vector<ir::OpId>& order = function_.order();
   for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
     next_ = step + 1;  // Visit may set it back
@@ -69,9 +69,9 @@ absl::Status BatchPlaces::VisitAll() {
 }
 
 // Data, and what an earlier search has found.
-void BatchPlaces::FindSources() {
+void BatchPositions::FindSources() {
   for (const ir::Input& input : function_.inputs()) {
-    if (ir::HasBatch(function_, input)) places_[input.value] = {.dim = 0};
+    if (ir::HasBatch(function_, input)) positions_[input.value] = {.dim = 0};
   }
   for (size_t step = 0; step < function_.order().size(); ++step) {
     const ir::OpId op = function_.order()[step];
@@ -82,14 +82,14 @@ void BatchPlaces::FindSources() {
         dim >= static_cast<int64_t>(dims.size())) {
       continue;
     }
-    places_[function_.result(op)] = {.dim = static_cast<int>(dim),
-                                     .inner = dims[static_cast<size_t>(dim)] / batch_,
-                                     .uniform = true};
+    positions_[function_.result(op)] = {.dim = static_cast<int>(dim),
+                                        .inner = dims[static_cast<size_t>(dim)] / batch_,
+                                        .uniform = true};
   }
 }
 
 // With a rare batch nobody need ask for what grows with it.
-absl::Status BatchPlaces::FindMade() {
+absl::Status BatchPositions::FindMade() {
   for (const ir::OpId op : function_.order()) {
     if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(FindMadeByExpand(op));
     for (size_t k = 0; k < function_.operands(op).size(); ++k) {
@@ -99,8 +99,8 @@ absl::Status BatchPlaces::FindMade() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(ir::OpId op,
-                                                              const ir::Dims& dims) const {
+absl::StatusOr<std::optional<size_t>> BatchPositions::GrowingDim(ir::OpId op,
+                                                                 const ir::Dims& dims) const {
   std::optional<size_t> found;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 0 || dims[d] % batch_ != 0) continue;
@@ -110,18 +110,18 @@ absl::StatusOr<std::optional<size_t>> BatchPlaces::GrowingDim(ir::OpId op,
   return found;
 }
 
-absl::Status BatchPlaces::FindMadeByExpand(ir::OpId op) {
+absl::Status BatchPositions::FindMadeByExpand(ir::OpId op) {
   const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
   const ir::Dims& to = function_.type(function_.result(op)).dims;
   ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, to));
-  if (!dim.has_value() || places_[function_.result(op)].has_batch()) return absl::OkStatus();
+  if (!dim.has_value() || positions_[function_.result(op)].has_batch()) return absl::OkStatus();
   const size_t made = to.size() - from.size();
   if (*dim >= made && from[*dim - made] == to[*dim]) return absl::OkStatus();
   RequestOfExpand(op, {.dim = static_cast<int>(*dim), .inner = to[*dim] / batch_});
   return absl::OkStatus();
 }
 
-absl::Status BatchPlaces::FindMadeByConstant(ir::OpId op, size_t k) {
+absl::Status BatchPositions::FindMadeByConstant(ir::OpId op, size_t k) {
   const ir::ValueId value = function_.operands(op)[k];
   const ir::OpId producer = function_.producer(value);
   if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant)
@@ -137,22 +137,22 @@ absl::Status BatchPlaces::FindMadeByConstant(ir::OpId op, size_t k) {
   return absl::OkStatus();
 }
 
-const ir::AttributeSet& BatchPlaces::AttributesOf(ir::OpId op) const {
+const ir::AttributeSet& BatchPositions::AttributesOf(ir::OpId op) const {
   const auto found = attributes_.find(op.index());
   return found == attributes_.end() ? function_.attributes(op) : found->second;
 }
 
-std::optional<size_t> BatchPlaces::ExpandedDim(ir::OpId op, size_t k) const {
+std::optional<size_t> BatchPositions::ExpandedDim(ir::OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
   if (found == expansions_.end()) return std::nullopt;
   return static_cast<size_t>(found->second.dim);
 }
 
-void BatchPlaces::SetAttributes(ir::OpId op, ir::AttributeSet attributes) {
+void BatchPositions::SetAttributes(ir::OpId op, ir::AttributeSet attributes) {
   attributes_[op.index()] = std::move(attributes);
 }
 
-absl::Status BatchPlaces::Fails(ir::OpId op, absl::string_view why) const {
+absl::Status BatchPositions::Fails(ir::OpId op, absl::string_view why) const {
   const absl::string_view name = function_.value_name(function_.result(op));
   return absl::InvalidArgumentError(
       absl::StrCat(function_.name(), ": ", function_.info(op).name,
@@ -160,21 +160,21 @@ absl::Status BatchPlaces::Fails(ir::OpId op, absl::string_view why) const {
                    " cannot follow the batch: ", why));
 }
 
-BatchPlace BatchPlaces::PlaceOfOperand(ir::OpId op, size_t k) const {
+BatchPosition BatchPositions::PositionOfOperand(ir::OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
-  return found != expansions_.end() ? found->second : places_[function_.operands(op)[k]];
+  return found != expansions_.end() ? found->second : positions_[function_.operands(op)[k]];
 }
 
-bool BatchPlaces::AnyBatched(ir::OpId op) const {
+bool BatchPositions::AnyBatched(ir::OpId op) const {
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {
-    if (PlaceOfOperand(op, k).has_batch()) return true;
+    if (PositionOfOperand(op, k).has_batch()) return true;
   }
   return false;
 }
 
 // Ops that mix what they read along a dimension.
-absl::Status BatchPlaces::CheckSamplesStay(ir::OpId op) const {
-  const int dim = PlaceOfOperand(op, 0).dim;
+absl::Status BatchPositions::CheckSamplesStay(ir::OpId op) const {
+  const int dim = PositionOfOperand(op, 0).dim;
   if (function_.kind(op) == ir::OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
   }
@@ -184,7 +184,7 @@ absl::Status BatchPlaces::CheckSamplesStay(ir::OpId op) const {
   return why.empty() ? absl::OkStatus() : Fails(op, why);
 }
 
-absl::Status BatchPlaces::Visit(ir::OpId op) {
+absl::Status BatchPositions::Visit(ir::OpId op) {
   if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
   ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
   if (function_.kind(op) == ir::OpKind::kReshape) return VisitReshape(op);
@@ -193,25 +193,25 @@ absl::Status BatchPlaces::Visit(ir::OpId op) {
   if (function_.kind(op) == ir::OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
-  std::vector<Place> places;
+  std::vector<Place> positions;
   for (int32_t j = 0; trouble.empty() && j < function_.result_count(op); ++j) {
-    const auto place = ResultPlace(op, j, (*doubled)[static_cast<size_t>(j)].dims);
-    trouble = std::string(place.status().message());
-    if (place.ok()) places.push_back(*place);
+    const auto position = ResultPosition(op, j, (*doubled)[static_cast<size_t>(j)].dims);
+    trouble = std::string(position.status().message());
+    if (position.ok()) positions.push_back(*position);
   }
   if (!trouble.empty()) return Request(op) ? absl::OkStatus() : Fails(op, trouble);
   for (int32_t j = 0; j < function_.result_count(op); ++j) {
-    places_[function_.result(op, j)] = places[static_cast<size_t>(j)];
+    positions_[function_.result(op, j)] = positions[static_cast<size_t>(j)];
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(ir::OpId op) const {
+absl::StatusOr<ir::TypeList> BatchPositions::Doubled(ir::OpId op) const {
   const auto operands = function_.operands(op);
   std::vector<ir::TensorType> types;
   for (size_t k = 0; k < operands.size(); ++k) {
     types.push_back(function_.type(operands[k]));
-    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PlaceOfOperand(op, k).dim);
+    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PositionOfOperand(op, k).dim);
   }
   std::vector<const ir::TensorType*> pointers;
   for (const ir::TensorType& type : types) pointers.push_back(&type);
@@ -225,42 +225,42 @@ absl::StatusOr<ir::TypeList> BatchPlaces::Doubled(ir::OpId op) const {
   return results;
 }
 
-absl::StatusOr<BatchPlace> BatchPlaces::ResultPlace(ir::OpId op, int32_t j,
-                                                    const ir::Dims& doubled) const {
+absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_t j,
+                                                             const ir::Dims& doubled) const {
   const ir::Dims& dims = function_.type(function_.result(op, j)).dims;
-  Place place;
+  Place position;
   for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
     if (dims[d] == doubled[d]) continue;
-    if (place.has_batch()) {
+    if (position.has_batch()) {
       return absl::InvalidArgumentError("its result has the batch in two dimensions");
     }
     if (doubled[d] != 2 * dims[d]) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " of its result, of ",
                                                      dims[d], ", does not grow with the batch"));
     }
-    place.dim = static_cast<int>(d);
+    position.dim = static_cast<int>(d);
   }
-  if (!place.has_batch()) return place;
-  const int dim = place.dim;
+  if (!position.has_batch()) return position;
+  const int dim = position.dim;
   const int64_t size = dims[static_cast<size_t>(dim)];
   const auto operands = function_.operands(op);
   bool found = false;
   for (size_t k = 0; k < operands.size(); ++k) {
-    const Place from = PlaceOfOperand(op, k);
-    if (!from.has_batch() || (found && !place.uniform)) continue;
+    const Place from = PositionOfOperand(op, k);
+    if (!from.has_batch() || (found && !position.uniform)) continue;
     if (function_.type(operands[k]).dims[static_cast<size_t>(from.dim)] != size) continue;
-    place = from;
-    place.dim = dim;
+    position = from;
+    position.dim = dim;
     found = true;
   }
-  if (found || size == batch_) return place;
+  if (found || size == batch_) return position;
   return absl::InvalidArgumentError("its result has the samples in another order");
 }
 
 // The dimension of the result in which what comes before the batch, and what comes after it, have
 // their ends.
-absl::Status BatchPlaces::VisitReshape(ir::OpId op) {
-  const Place from = PlaceOfOperand(op, 0);
+absl::Status BatchPositions::VisitReshape(ir::OpId op) {
+  const Place from = PositionOfOperand(op, 0);
   const ir::Dims& dims = function_.type(function_.operands(op)[0]).dims;
   const ir::Dims& to = function_.type(function_.result(op)).dims;
   const auto at = static_cast<size_t>(from.dim);
@@ -271,10 +271,10 @@ absl::Status BatchPlaces::VisitReshape(ir::OpId op) {
     const int64_t left = batch_places_cc::Product(to, 0, d),
                   right = batch_places_cc::Product(to, d + 1, to.size());
     if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
-    const Place place = {
+    const Place position = {
         .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
-    const bool exact = place.outer == 1 && place.inner == 1;
-    if (exact || !found.has_value()) found = place;
+    const bool exact = position.outer == 1 && position.inner == 1;
+    if (exact || !found.has_value()) found = position;
     if (exact) break;
   }
   if (!found.has_value()) {
@@ -286,21 +286,21 @@ absl::Status BatchPlaces::VisitReshape(ir::OpId op) {
   ir::AttributeSet attributes = function_.attributes(op);
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
-  places_[function_.result(op)] = *found;
+  positions_[function_.result(op)] = *found;
   return absl::OkStatus();
 }
 
-absl::Status BatchPlaces::VisitSlice(ir::OpId op) {
-  const Place place = PlaceOfOperand(op, 0);
+absl::Status BatchPositions::VisitSlice(ir::OpId op) {
+  const Place position = PositionOfOperand(op, 0);
   ir::AttributeSet attributes = AttributesOf(op);
   std::vector<int64_t> lists[4];
   constexpr absl::string_view kLists[] = {"axes", "starts", "ends", "steps"};
   for (size_t i = 0; i < 4; ++i) lists[i] = attributes.Ints(kLists[i]);
-  const auto axis = std::find(lists[0].begin(), lists[0].end(), place.dim);
+  const auto axis = std::find(lists[0].begin(), lists[0].end(), position.dim);
   if (axis == lists[0].end()) return absl::OkStatus();
   const auto row = axis - lists[0].begin();
   const int64_t size =
-      function_.type(function_.operands(op)[0]).dims[static_cast<size_t>(place.dim)];
+      function_.type(function_.operands(op)[0]).dims[static_cast<size_t>(position.dim)];
   if (lists[1][static_cast<size_t>(row)] != 0 || lists[2][static_cast<size_t>(row)] < size ||
       (lists[3].size() > static_cast<size_t>(row) && lists[3][static_cast<size_t>(row)] != 1)) {
     return Fails(op, "it takes part of the batch");
@@ -316,16 +316,16 @@ absl::Status BatchPlaces::VisitSlice(ir::OpId op) {
 }
 
 // The dimension that has the batch stays that of the operand.
-absl::Status BatchPlaces::VisitExpand(ir::OpId op) {
+absl::Status BatchPositions::VisitExpand(ir::OpId op) {
   ir::AttributeSet attributes = AttributesOf(op);
   if (attributes.Find("batch_dim") != nullptr) {
     return Fails(op, "its result has the batch in two dimensions");
   }
   std::vector<int64_t> shape = attributes.Ints("shape");
   const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
-  const size_t at = shape.size() - rank + static_cast<size_t>(PlaceOfOperand(op, 0).dim);
+  const size_t at = shape.size() - rank + static_cast<size_t>(PositionOfOperand(op, 0).dim);
   const auto& from = function_.type(function_.operands(op)[0]).dims;
-  if (at >= shape.size() || shape[at] != from[static_cast<size_t>(PlaceOfOperand(op, 0).dim)]) {
+  if (at >= shape.size() || shape[at] != from[static_cast<size_t>(PositionOfOperand(op, 0).dim)]) {
     return absl::OkStatus();
   }
   shape[at] = -1;
@@ -335,17 +335,17 @@ absl::Status BatchPlaces::VisitExpand(ir::OpId op) {
 }
 
 // Along the batch: the parts follow each other.
-bool BatchPlaces::VisitConcat(ir::OpId op) {
+bool BatchPositions::VisitConcat(ir::OpId op) {
   const int64_t axis = function_.attributes(op).Int("axis", 0);
-  Place place = {.dim = static_cast<int>(axis), .outer = 0};
+  Place position = {.dim = static_cast<int>(axis), .outer = 0};
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {
-    const Place part = PlaceOfOperand(op, k);
+    const Place part = PositionOfOperand(op, k);
     if (part.dim != axis) return false;
-    if (k > 0 && part.inner != place.inner) return false;
-    place.inner = part.inner;
-    place.outer += part.outer;
+    if (k > 0 && part.inner != position.inner) return false;
+    position.inner = part.inner;
+    position.outer += part.outer;
   }
-  places_[function_.result(op)] = place;
+  positions_[function_.result(op)] = position;
   return true;
 }
 

@@ -15,13 +15,13 @@
 namespace orrery::importer {
 
 /// Where a value has the batch: dimension `dim` is outer x batch x inner in row-major order.
-struct BatchPlace {
+struct BatchPosition {
   int dim = -1;  // negative: nowhere
   int64_t outer = 1, inner = 1;
   bool uniform = false;  // all rows are equal, so that any order of them is as good
 
   bool has_batch() const { return dim >= 0; }
-  friend bool operator==(const BatchPlace&, const BatchPlace&) = default;
+  friend bool operator==(const BatchPosition&, const BatchPosition&) = default;
 };
 
 /// What the size of the batch tells.
@@ -32,9 +32,9 @@ enum class BatchSize {
 
 /// Finds where the values of a function have its batch, and what must change for it to be free:
 /// see rebatch.h.
-class BatchPlaces {
+class BatchPositions {
  public:
-  BatchPlaces(const ir::Function& function, BatchSize size);
+  BatchPositions(const ir::Function& function, BatchSize size);
 
   /// Looks until nothing new is found. The error names the op that cannot follow the batch.
   absl::Status Find();
@@ -49,7 +49,7 @@ class BatchPlaces {
   std::optional<size_t> ExpandedDim(ir::OpId op, size_t k) const;
 
  private:
-  using Place = BatchPlace;
+  using Place = BatchPosition;
 
   void FindSources();
   absl::Status FindMade();
@@ -68,8 +68,8 @@ class BatchPlaces {
 
   /// The types of the results when the batch is twice as large.
   absl::StatusOr<ir::TypeList> Doubled(ir::OpId op) const;
-  absl::StatusOr<Place> ResultPlace(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
-  Place PlaceOfOperand(ir::OpId op, size_t k) const;
+  absl::StatusOr<Place> ResultPosition(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
+  Place PositionOfOperand(ir::OpId op, size_t k) const;
   bool AnyBatched(ir::OpId op) const;
   void SetAttributes(ir::OpId op, ir::AttributeSet attributes);
 
@@ -90,11 +90,11 @@ class BatchPlaces {
   const ir::Function& function_;
   int64_t batch_;
   BatchSize size_;
-  IdTable<ir::ValueId, Place> places_;
+  IdTable<ir::ValueId, Place> positions_;
   std::map<int32_t, ir::AttributeSet> attributes_;          // by op
   std::set<int32_t> dropped_;                               // ops
   std::map<std::pair<int32_t, size_t>, Place> expansions_;  // by op and operand
-  IdTable<ir::OpId, size_t> steps_;                         // places in the order
+  IdTable<ir::OpId, size_t> steps_;                         // positions in the order
   size_t next_ = 0;                                         // the step that is visited next
   size_t visits_ = 0;
 };

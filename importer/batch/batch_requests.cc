@@ -23,7 +23,7 @@ constexpr int kMaxDepth = 64;
 }  // namespace
 }  // namespace batch_requests_cc
 
-ir::ShardingRule BatchPlaces::RuleOf(ir::OpId op) const {
+ir::ShardingRule BatchPositions::RuleOf(ir::OpId op) const {
   const ir::OpInfo& info = function_.info(op);
   if (info.sharding == nullptr) return {};
   std::vector<const ir::TensorType*> types;
@@ -38,18 +38,18 @@ ir::ShardingRule BatchPlaces::RuleOf(ir::OpId op) const {
       results);
 }
 
-bool BatchPlaces::Request(ir::OpId op) {
+bool BatchPositions::Request(ir::OpId op) {
   const ir::ShardingRule rule = RuleOf(op);
   bool any = false;
   for (size_t k = 0; k < rule.operands.size(); ++k) {
-    const Place place = PlaceOfOperand(op, k);
-    if (!place.has_batch()) continue;
-    const int8_t factor = rule.operands[k][static_cast<size_t>(place.dim)];
+    const Place position = PositionOfOperand(op, k);
+    if (!position.has_batch()) continue;
+    const int8_t factor = rule.operands[k][static_cast<size_t>(position.dim)];
     for (size_t m = 0; factor != ir::kNoFactor && m < rule.operands.size(); ++m) {
-      if (PlaceOfOperand(op, m).has_batch()) continue;
+      if (PositionOfOperand(op, m).has_batch()) continue;
       for (size_t d = 0; d < rule.operands[m].size(); ++d) {
         if (rule.operands[m][d] != factor) continue;
-        Place wanted = place;
+        Place wanted = position;
         wanted.dim = static_cast<int>(d);
         any |= RequestOperand(op, m, wanted, 0);
       }
@@ -59,14 +59,14 @@ bool BatchPlaces::Request(ir::OpId op) {
 }
 
 // What is the same for all samples, queries say, has nobody who asks for them.
-absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
+absl::StatusOr<bool> BatchPositions::RequestOutputs() {
   bool any = false;
   next_ = function_.order().size();
   for (const ir::Output& output : function_.outputs()) {
     const ir::Dims& dims = function_.type(output.value).dims;
     const ir::OpId op = function_.producer(output.value);
     if (output.role != ir::OutputRole::kResult || !op.valid() || dims.empty() ||
-        dims[0] != batch_ || places_[output.value].has_batch() ||
+        dims[0] != batch_ || positions_[output.value].has_batch() ||
         function_.kind(op) == ir::OpKind::kConstant) {
       continue;
     }
@@ -80,11 +80,11 @@ absl::StatusOr<bool> BatchPlaces::RequestOutputs() {
   return any;
 }
 
-void BatchPlaces::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }
+void BatchPositions::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }
 
-bool BatchPlaces::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth) {
+bool BatchPositions::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth) {
   const ir::ValueId value = function_.operands(op)[k];
-  if (depth > batch_requests_cc::kMaxDepth || places_[value].has_batch() ||
+  if (depth > batch_requests_cc::kMaxDepth || positions_[value].has_batch() ||
       ExpandedDim(op, k).has_value()) {
     return false;
   }
@@ -100,7 +100,7 @@ bool BatchPlaces::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int
 }
 
 // An Expand may make the batch.
-bool BatchPlaces::RequestOfExpand(ir::OpId op, const Place& wanted) {
+bool BatchPositions::RequestOfExpand(ir::OpId op, const Place& wanted) {
   if (function_.kind(op) != ir::OpKind::kExpand) return false;
   const auto dim = static_cast<size_t>(wanted.dim);
   const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
@@ -109,15 +109,15 @@ bool BatchPlaces::RequestOfExpand(ir::OpId op, const Place& wanted) {
   ir::AttributeSet attributes = AttributesOf(op);
   attributes.Set("batch_dim", static_cast<int64_t>(dim));
   SetAttributes(op, std::move(attributes));
-  Place& place = places_[function_.result(op)];
-  place = wanted;
-  place.uniform = true;
+  Place& position = positions_[function_.result(op)];
+  position = wanted;
+  position.uniform = true;
   VisitAgain(op);
   return true;
 }
 
 // What is made of values that have the size of the batch follows when these do.
-bool BatchPlaces::RequestOfProducer(ir::ValueId value, const Place& wanted, int depth) {
+bool BatchPositions::RequestOfProducer(ir::ValueId value, const Place& wanted, int depth) {
   const ir::OpId op = function_.producer(value);
   if (!op.valid()) return false;
   if (RequestOfExpand(op, wanted)) return true;
@@ -138,7 +138,7 @@ bool BatchPlaces::RequestOfProducer(ir::ValueId value, const Place& wanted, int 
   return any;
 }
 
-bool BatchPlaces::CanExpand(ir::ValueId value, size_t dim) const {
+bool BatchPositions::CanExpand(ir::ValueId value, size_t dim) const {
   const ir::TensorType& type = function_.type(value);
   if (type.dims[dim] == 1) return true;
   const ir::OpId op = function_.producer(value);

@@ -24,12 +24,12 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-// Copies a function with what BatchPlaces has found.
+// Copies a function with what BatchPositions has found.
 class Rewriter {
  public:
-  Rewriter(const Function& from, const BatchPlaces& places)
+  Rewriter(const Function& from, const BatchPositions& positions)
       : from_(from),
-        places_(places),
+        positions_(positions),
         to_(from.name(), from.mesh()),
         copy_{.from = from, .to = to_} {}
 
@@ -45,15 +45,15 @@ class Rewriter {
   void Copy(OpId op) {
     std::vector<ValueId> operands;
     for (size_t k = 0; k < from_.operands(op).size(); ++k) {
-      const std::optional<size_t> dim = places_.ExpandedDim(op, k);
+      const std::optional<size_t> dim = positions_.ExpandedDim(op, k);
       const ValueId operand = from_.operands(op)[k];
       operands.push_back(dim.has_value() ? Expanded(operand, *dim) : copy_.values[operand]);
     }
-    if (places_.IsDropped(op) && !IsOutput(from_.result(op))) {
+    if (positions_.IsDropped(op) && !IsOutput(from_.result(op))) {
       copy_.values[from_.result(op)] = operands[0];
       return;
     }
-    ir::CopyOp(op, operands, places_.AttributesOf(op), copy_);
+    ir::CopyOp(op, operands, positions_.AttributesOf(op), copy_);
   }
 
   bool IsOutput(ValueId value) const {
@@ -84,7 +84,7 @@ class Rewriter {
   }
 
   const Function& from_;
-  const BatchPlaces& places_;
+  const BatchPositions& positions_;
   Function to_;
   ir::FunctionCopy copy_;
   std::map<std::pair<int32_t, size_t>, ValueId> expanded_;  // by value and dimension
@@ -119,9 +119,9 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
 
 absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function, BatchSize size) {
   if (ir::BatchOf(function) == 0) return function;
-  BatchPlaces places(function, size);
-  ORRERY_RETURN_IF_ERROR(places.Find());
-  return rebatch_cc::Rewriter(function, places).Run();
+  BatchPositions positions(function, size);
+  ORRERY_RETURN_IF_ERROR(positions.Find());
+  return rebatch_cc::Rewriter(function, positions).Run();
 }
 
 bool ComputesWithBatch(const ir::Function& function, int64_t batch) {

@@ -15,9 +15,9 @@ namespace orrery::importer {
 ///
 /// The batch is followed from the data inputs: each op is asked what becomes of its results when
 /// the batch doubles. A Reshape gets -1 for the dimension that has the batch: the one at the same
-/// place of the row-major order, and of several (a batch of 1 fits anywhere) the first of exactly
-/// its size. Other sizes of that shape are written out. An Expand keeps the dimension of its
-/// operand, or is marked with `batch_dim` where it makes the batch. A Slice of the whole batch
+/// position of the row-major order, and of several (a batch of 1 fits anywhere) the first of
+/// exactly its size. Other sizes of that shape are written out. An Expand keeps the dimension of
+/// its operand, or is marked with `batch_dim` where it makes the batch. A Slice of the whole batch
 /// goes. A constant that must follow the batch becomes the Expand of one of its rows, when they are
 /// equal; so does what has the size 1 there.
 ///

@@ -94,7 +94,7 @@ func @f (
 )");
 }
 
-// An exact place comes before one that has more than the batch in it.
+// An exact position comes before one that has more than the batch in it.
 TEST(MakeBatchFree, BatchOfOneBehindAnotherDimension) {
   const std::string text = Free(R"(
 func @f (

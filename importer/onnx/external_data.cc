@@ -19,19 +19,19 @@ struct Place {
   int64_t length = -1;  // negative: not said
 };
 
-absl::StatusOr<Place> PlaceOf(const onnx::TensorProto& tensor) {
-  Place place;
+absl::StatusOr<Place> PositionOf(const onnx::TensorProto& tensor) {
+  Place position;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
-    int64_t* number = entry.key() == "offset"   ? &place.offset
-                      : entry.key() == "length" ? &place.length
+    int64_t* number = entry.key() == "offset"   ? &position.offset
+                      : entry.key() == "length" ? &position.length
                                                 : nullptr;
-    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "location") position.location = entry.value();
     if (number == nullptr || (absl::SimpleAtoi(entry.value(), number) && *number >= 0)) continue;
     return absl::InvalidArgumentError(absl::StrCat("its external data has ", entry.key(), " ",
                                                    Show(entry.value()),
                                                    "; wanted a number of bytes"));
   }
-  if (!place.location.empty()) return place;
+  if (!position.location.empty()) return position;
   return absl::InvalidArgumentError("its external data names no file");
 }
 
@@ -44,16 +44,16 @@ bool StaysBelow(const std::filesystem::path& path) {
   return true;
 }
 
-absl::StatusOr<std::string> Read(const Place& place, const std::string& folder, int64_t size) {
+absl::StatusOr<std::string> Read(const Place& position, const std::string& folder, int64_t size) {
   const auto bad = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
-        absl::StrCat("its external data ", Show(place.location), " ", what));
+        absl::StrCat("its external data ", Show(position.location), " ", what));
   };
-  if (!StaysBelow(place.location)) return bad("is not below the folder of the model");
-  if (place.length >= 0 && place.length != size) {
-    return bad(absl::StrCat("has ", place.length, " bytes for it; its shape wants ", size));
+  if (!StaysBelow(position.location)) return bad("is not below the folder of the model");
+  if (position.length >= 0 && position.length != size) {
+    return bad(absl::StrCat("has ", position.length, " bytes for it; its shape wants ", size));
   }
-  const std::filesystem::path path = std::filesystem::path(folder) / place.location;
+  const std::filesystem::path path = std::filesystem::path(folder) / position.location;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return bad("is not there; wanted that file in the folder of the model");
@@ -63,8 +63,9 @@ absl::StatusOr<std::string> Read(const Place& place, const std::string& folder, 
   }
   std::ifstream in(path, std::ios::binary);
   std::string raw(static_cast<size_t>(size), '\0');
-  if (in.seekg(place.offset) && in.read(raw.data(), static_cast<std::streamsize>(size))) return raw;
-  return bad(absl::StrCat("has no ", size, " bytes from byte ", place.offset, " on"));
+  if (in.seekg(position.offset) && in.read(raw.data(), static_cast<std::streamsize>(size)))
+    return raw;
+  return bad(absl::StrCat("has no ", size, " bytes from byte ", position.offset, " on"));
 }
 
 }  // namespace
@@ -75,9 +76,10 @@ absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorPro
                                                            const std::string& folder) {
   const int64_t count = ir::ElementCount(type.dims);
   if (count > kMaxValues) return std::nullopt;
-  ORRERY_ASSIGN_OR_RETURN(const external_data_cc::Place place, external_data_cc::PlaceOf(tensor));
+  ORRERY_ASSIGN_OR_RETURN(const external_data_cc::Place position,
+                          external_data_cc::PositionOf(tensor));
   ORRERY_ASSIGN_OR_RETURN(std::string raw,
-                          external_data_cc::Read(place, folder, count * ir::SizeOf(type.dtype)));
+                          external_data_cc::Read(position, folder, count * ir::SizeOf(type.dtype)));
   onnx::TensorProto copy;
   copy.set_data_type(tensor.data_type());
   *copy.mutable_dims() = tensor.dims();

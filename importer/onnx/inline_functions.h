@@ -7,7 +7,7 @@
 
 namespace orrery::importer {
 
-/// Puts the nodes of the model's own functions in place of the nodes that call them, functions that
+/// Puts the nodes of the model's own functions instead of the nodes that call them, functions that
 /// call functions too. What a call makes keeps its name; names inside start with the name of the
 /// calling node: "/layer.0/act/sigmoid". Attributes that refer to those of the call take their
 /// values, or the function's defaults; one that has neither is left out. Errors: functions that

@@ -81,7 +81,7 @@ onnx::NodeProto ConstantNode(const std::string& name, const ir::Tensor& tensor) 
   return node;
 }
 
-// The place of the input of that name; -1 when there is none.
+// The position of the input of that name; -1 when there is none.
 int FindInput(const onnx::GraphProto& graph, const std::string& name) {
   for (int i = 0; i < graph.input_size(); ++i) {
     if (graph.input(i).name() == name) return i;

@@ -54,7 +54,7 @@ ir::ValueId NodeContext::input(int i) const {
   return found->second;
 }
 
-// A scalar in place of the input; what becomes of it is thrown away with the error.
+// A scalar instead of the input; what becomes of it is thrown away with the error.
 ir::ValueId NodeContext::Missing(int i) const {
   if (status_.ok()) {
     status_ = absl::InvalidArgumentError(

@@ -77,7 +77,7 @@ class NodeContext {
 
   /// Appends an op of one result, whose type is inferred. An error says what is wrong with the
   /// operands, or that the result is too large. When all operands are known and the result is
-  /// small, a constant that holds the result takes the place of the op.
+  /// small, a constant that holds the result replaces the op.
   absl::StatusOr<ir::ValueId> Op(ir::OpKind kind, std::span<const ir::ValueId> operands,
                                  const ir::AttributeSet& attributes = {});
   absl::StatusOr<ir::ValueId> Op(ir::OpKind kind, std::initializer_list<ir::ValueId> operands,

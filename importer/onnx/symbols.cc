@@ -109,7 +109,7 @@ absl::Status CheckGiven(const ImportOptions& options, const onnx::GraphProto& gr
 }
 
 // "dimension 1 of 'x'": where the symbol stands first.
-std::string PlaceOf(const std::string& symbol, const onnx::GraphProto& graph) {
+std::string PositionOf(const std::string& symbol, const onnx::GraphProto& graph) {
   for (const onnx::ValueInfoProto* input : DataInputs(graph)) {
     const onnx::TensorShapeProto& shape = input->type().tensor_type().shape();
     for (int d = 0; d < shape.dim_size(); ++d) {
@@ -124,7 +124,7 @@ absl::Status Disagreement(const std::string& symbol, const SymbolValues& symbols
                           int64_t batch_size, const onnx::GraphProto& graph) {
   return absl::InvalidArgumentError(absl::StrCat(
       "batch ", batch_size, " and symbol ", Show(symbol), "=", symbols.values.at(symbol),
-      " disagree about ", PlaceOf(symbol, graph),
+      " disagree about ", PositionOf(symbol, graph),
       ", which is the batch; try one of both, or batch_first=True where dimension 0 is time"));
 }
 

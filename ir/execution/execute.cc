@@ -64,7 +64,7 @@ class Lockstep {
 
  private:
   const Mesh& mesh() const { return function_.mesh(); }
-  Tensor& At(size_t place, ValueId value) { return values_[place][value]; }
+  Tensor& At(size_t position, ValueId value) { return values_[position][value]; }
 
   std::string Where(OpId op) const {
     std::string where = absl::StrCat(function_.name(), ": ", function_.info(op).name);
@@ -79,33 +79,35 @@ class Lockstep {
 
   absl::Status RunOp(OpId op) {
     if (function_.info(op).exchange != nullptr) return Collective(op);
-    for (size_t place = 0; place < ranks_.size(); ++place) {
-      ORRERY_RETURN_IF_ERROR(RunAlone(op, place));
+    for (size_t position = 0; position < ranks_.size(); ++position) {
+      ORRERY_RETURN_IF_ERROR(RunAlone(op, position));
     }
     return absl::OkStatus();
   }
 
-  absl::Status RunAlone(OpId op, size_t place) {
-    const auto operand = [&](size_t i) -> Tensor& { return At(place, function_.operands(op)[i]); };
+  absl::Status RunAlone(OpId op, size_t position) {
+    const auto operand = [&](size_t i) -> Tensor& {
+      return At(position, function_.operands(op)[i]);
+    };
     switch (function_.kind(op)) {
       case OpKind::kConstant:
-        return MakeConstant(op, place);
+        return MakeConstant(op, position);
       case OpKind::kSend:
         if (!around_.send) return absl::UnimplementedError("there is nobody to send to");
-        around_.send(op, place, operand(0));
+        around_.send(op, position, operand(0));
         return absl::OkStatus();
       case OpKind::kReceive: {
         if (!around_.receive) return absl::UnimplementedError("there is nobody to receive from");
-        ORRERY_ASSIGN_OR_RETURN(At(place, function_.result(op)), around_.receive(op, place));
+        ORRERY_ASSIGN_OR_RETURN(At(position, function_.result(op)), around_.receive(op, position));
         return absl::OkStatus();
       }
       case OpKind::kAllSlice:
-        return TakeOwnPart(op, place, operand(0));
+        return TakeOwnPart(op, position, operand(0));
       case OpKind::kExtendRows:
       case OpKind::kExtendRowsGrad: {
         if (!around_.extend) return absl::UnimplementedError("there are no other slices");
-        ORRERY_ASSIGN_OR_RETURN(At(place, function_.result(op)),
-                                around_.extend(op, place, operand(0)));
+        ORRERY_ASSIGN_OR_RETURN(At(position, function_.result(op)),
+                                around_.extend(op, position, operand(0)));
         return absl::OkStatus();
       }
       case OpKind::kCollect: {
@@ -114,47 +116,47 @@ class Lockstep {
         const auto dim = static_cast<size_t>(set.Int("dim", 0));
         const int64_t rows = operand(1).dims()[dim];
         PasteRows(operand(1), dim, set.Int("begin", around_.microbatch * rows), all);
-        At(place, function_.result(op)) = std::move(all);
+        At(position, function_.result(op)) = std::move(all);
         return absl::OkStatus();
       }
       default:
-        return Compute(op, place);
+        return Compute(op, position);
     }
   }
 
-  absl::Status MakeConstant(OpId op, size_t place) {
+  absl::Status MakeConstant(OpId op, size_t position) {
     const ValueId result = function_.result(op);
-    if (At(place, result).size() > 0) return absl::OkStatus();  // it was supplied
+    if (At(position, result).size() > 0) return absl::OkStatus();  // it was supplied
     TensorType whole = function_.type(result);
     whole.sharding = {};
     const std::optional<Tensor> value = ConstantTensor(function_.attributes(op), whole);
     if (!value.has_value()) {
       return absl::FailedPreconditionError("its values were not kept; give them by its name");
     }
-    At(place, result) = Scatter(*value, function_.type(result), mesh(), ranks_[place]);
+    At(position, result) = Scatter(*value, function_.type(result), mesh(), ranks_[position]);
     return absl::OkStatus();
   }
 
-  absl::Status TakeOwnPart(OpId op, size_t place, const Tensor& whole) {
+  absl::Status TakeOwnPart(OpId op, size_t position, const Tensor& whole) {
     AxisList axes;
     ORRERY_RETURN_IF_ERROR(ParseAxes(function_.attributes(op), mesh(), axes));
     const auto dim = static_cast<size_t>(function_.attributes(op).Int("dim", 0));
-    At(place, function_.result(op)) =
-        SlicePart(whole, dim, PartOf(mesh(), ranks_[place], axes), mesh().size(axes));
+    At(position, function_.result(op)) =
+        SlicePart(whole, dim, PartOf(mesh(), ranks_[position], axes), mesh().size(axes));
     return absl::OkStatus();
   }
 
-  absl::Status Compute(OpId op, size_t place) {
+  absl::Status Compute(OpId op, size_t position) {
     const OpInfo& info = function_.info(op);
     if (info.evaluate == nullptr) return absl::UnimplementedError("cannot be evaluated");
     std::vector<const Tensor*> operands;
-    for (const ValueId operand : function_.operands(op)) operands.push_back(&At(place, operand));
+    for (const ValueId operand : function_.operands(op)) operands.push_back(&At(position, operand));
     std::vector<Tensor> results;
     std::vector<TensorType> types;
     std::vector<Share> shares;
     const auto share = [&](ValueId value) {
       if (mesh().empty()) return;
-      shares.push_back(ShareOf(function_.type(value), mesh(), ranks_[place]));
+      shares.push_back(ShareOf(function_.type(value), mesh(), ranks_[position]));
     };
     for (const ValueId operand : function_.operands(op)) share(operand);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
@@ -174,16 +176,16 @@ class Lockstep {
       ORRERY_CHECK(results[i].dtype() == types[i].dtype && results[i].dims() == types[i].dims)
           << info.name << " has made a result of another type";
       if (options_.round || !results[i].is_float()) results[i].RoundToDType();
-      At(place, function_.result(op, static_cast<int32_t>(i))) = std::move(results[i]);
+      At(position, function_.result(op, static_cast<int32_t>(i))) = std::move(results[i]);
     }
     return absl::OkStatus();
   }
 
-  // The places of the ranks in the group of `place`, in the order of their parts.
-  std::vector<size_t> GroupOf(size_t place, const AxisList& axes) const {
+  // The positions of the ranks in the group of `position`, in the order of their parts.
+  std::vector<size_t> GroupOf(size_t position, const AxisList& axes) const {
     std::vector<size_t> group;
     for (size_t other = 0; other < ranks_.size(); ++other) {
-      if (RestOf(mesh(), ranks_[other], axes) == RestOf(mesh(), ranks_[place], axes)) {
+      if (RestOf(mesh(), ranks_[other], axes) == RestOf(mesh(), ranks_[position], axes)) {
         group.push_back(other);
       }
     }
@@ -197,8 +199,8 @@ class Lockstep {
     AxisList axes;
     ORRERY_RETURN_IF_ERROR(ParseAxes(function_.attributes(op), mesh(), axes));
     const ValueId from = function_.operands(op)[0], to = function_.result(op);
-    for (size_t place = 0; place < ranks_.size(); ++place) {
-      const std::vector<size_t> group = GroupOf(place, axes);
+    for (size_t position = 0; position < ranks_.size(); ++position) {
+      const std::vector<size_t> group = GroupOf(position, axes);
       ORRERY_CHECK(static_cast<int64_t>(group.size()) == mesh().size(axes))
           << "a group is incomplete";
       std::vector<int64_t> ranks;
@@ -207,16 +209,17 @@ class Lockstep {
         ranks.push_back(ranks_[member]);
         parts.push_back(&At(member, from));
       }
-      Tensor result = function_.info(op).exchange({.attributes = function_.attributes(op),
-                                                   .mesh = mesh(),
-                                                   .operand = function_.type(from),
-                                                   .result = function_.type(to),
-                                                   .ranks = ranks,
-                                                   .parts = parts,
-                                                   .place = PartOf(mesh(), ranks_[place], axes)});
+      Tensor result =
+          function_.info(op).exchange({.attributes = function_.attributes(op),
+                                       .mesh = mesh(),
+                                       .operand = function_.type(from),
+                                       .result = function_.type(to),
+                                       .ranks = ranks,
+                                       .parts = parts,
+                                       .position = PartOf(mesh(), ranks_[position], axes)});
       ORRERY_CHECK(result.dims() == LocalType(function_.type(to), mesh()).dims) << Where(op);
       if (options_.round || !result.is_float()) result.RoundToDType();
-      At(place, to) = std::move(result);
+      At(position, to) = std::move(result);
     }
     return absl::OkStatus();
   }

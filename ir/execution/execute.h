@@ -53,10 +53,10 @@ using RankValues = IdTable<ValueId, Tensor>;
 /// other slices of the sequence leave.
 struct Surroundings {
   int64_t microbatch = 0;
-  std::function<void(OpId send, size_t place, const Tensor& value)> send = {};
-  std::function<absl::StatusOr<Tensor>(OpId receive, size_t place)> receive = {};
+  std::function<void(OpId send, size_t position, const Tensor& value)> send = {};
+  std::function<absl::StatusOr<Tensor>(OpId receive, size_t position)> receive = {};
   /// The result of an ExtendRows or ExtendRowsGrad.
-  std::function<absl::StatusOr<Tensor>(OpId op, size_t place, const Tensor& x)> extend = {};
+  std::function<absl::StatusOr<Tensor>(OpId op, size_t position, const Tensor& x)> extend = {};
 };
 
 /// Runs the ops of `function` on all `ranks` in step. `values[i]` are the tensors of `ranks[i]`:

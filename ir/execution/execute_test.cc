@@ -188,7 +188,7 @@ func @layer mesh(dp=2, hp=3) (%x: f32[4@dp,6@hp] data, %w: f32[6@hp,3] parameter
   Tensor x(DType::kF32, {4, 6}), w(DType::kF32, {6, 3});
   for (size_t i = 0; i < 24; ++i) x.floats()[i] = static_cast<double>(i * i % 7) - 3;
   for (size_t i = 0; i < 18; ++i) w.floats()[i] = static_cast<double>(i * i % 5) - 2;
-  const Execution spread = Ran(text, {{"x", x}, {"w", w}});
+  const Execution sharded = Ran(text, {{"x", x}, {"w", w}});
   const Execution alone = Ran(R"(
 func @alone (%x: f32[4,6] data, %w: f32[6,3] parameter) {
   %y: f32[4,3] = MatMul(%x, %w)
@@ -197,8 +197,8 @@ func @alone (%x: f32[4,6] data, %w: f32[6,3] parameter) {
   return %y: result, %a: result, %sum: result
 })",
                               {{"x", x}, {"w", w}});
-  EXPECT_EQ(spread.outputs, alone.outputs);
-  EXPECT_EQ(spread.disagreement, 0);
+  EXPECT_EQ(sharded.outputs, alone.outputs);
+  EXPECT_EQ(sharded.disagreement, 0);
 }
 
 // Every op that changes a layout, over axes of unlike sizes: what comes back whole is what went in.

@@ -25,7 +25,7 @@ struct ModelKey {
   /// The least and the largest value; unless there are choices.
   double min = 1;
   double max = 0;
-  /// "gelu|swiglu": one of these words in place of a number.
+  /// "gelu|swiglu": one of these words instead of a number.
   absl::string_view choices = "";
   /// Any number, not only whole ones.
   bool real = false;

@@ -7,7 +7,7 @@
 #include "ir/op_kind.h"
 
 // Scaled dot-product attention in one kernel and its gradient (Vaswani et al. 2017). With flash=1
-// it keeps the logarithm of each row's sum in place of the probabilities, and its gradient computes
+// it keeps the logarithm of each row's sum instead of the probabilities, and its gradient computes
 // these anew (Dao et al. 2022), and with them what dropout did to them. Grouped queries: several
 // heads of q share one of k and v.
 

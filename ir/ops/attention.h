@@ -31,7 +31,7 @@ absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, c
 /// and `kv_heads` heads; or not packed: q [batch,heads,queries,width]. The keys that a cache holds
 /// are not packed where q may be.
 ///
-/// It may be the part of one rank. Then rows and heads have places in the whole, too: a rank may
+/// It may be the part of one rank. Then rows and heads have positions in the whole, too: a rank may
 /// have some heads of q and all of k, and rows of q in the middle.
 ///
 /// Ring attention (Liu et al. 2023): all rows fall into parts of `ring_rows`, and k and v have gone
@@ -97,11 +97,11 @@ struct AttentionShape {
 absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, const Dims& v,
                                                 int64_t heads);
 
-/// Places in a mask by the place of a logit. Its batch may go several times into that of q: windows
-/// share their masks.
-class MaskPlaces {
+/// Positions in a mask by the position of a logit. Its batch may go several times into that of q:
+/// windows share their masks.
+class MaskPositions {
  public:
-  MaskPlaces(const Tensor* mask, const AttentionShape& shape);
+  MaskPositions(const Tensor* mask, const AttentionShape& shape);
   int64_t At(int64_t b, int64_t h, int64_t s, int64_t t) const {
     return b % batch_ * strides_[0] + h * strides_[1] + s * strides_[2] + t * strides_[3];
   }
@@ -173,7 +173,7 @@ void KeepWindowsTogether(const OpTypes& op, const TensorType& mask, const Attent
 
 // Evaluation, on what one rank holds.
 
-/// The shape of the part of one rank, and its place: its statistics have a row for each of its
+/// The shape of the part of one rank, and its position: its statistics have a row for each of its
 /// heads.
 absl::StatusOr<AttentionShape> LocalShape(const Evaluation& e, const Tensor& statistics);
 
@@ -191,8 +191,8 @@ void ForEachQuery(const AttentionShape& shape, F f) {
   }
 }
 
-/// What dropout multiplies the probability of a place by. A place of the whole has the same in
-/// every part of it.
+/// What dropout multiplies the probability of a position by. A position of the whole has the same
+/// in every part of it.
 class DropoutFactors {
  public:
   DropoutFactors(const Evaluation& e, const AttentionShape& shape)
@@ -213,19 +213,19 @@ class Logits {
       : e_(e),
         mask_(mask),
         shape_(shape),
-        places_(mask, shape),
+        positions_(mask, shape),
         scale_(e.attributes.Number("scale", 1)),
         causal_(IsCausal(e.attributes)) {}
 
   /// Of the keys of KeysOf(s).
   std::vector<double> Row(int64_t b, int64_t h, int64_t s) const;
-  const MaskPlaces& places() const { return places_; }
+  const MaskPositions& positions() const { return positions_; }
 
  private:
   const Evaluation& e_;
   const Tensor* mask_;
   const AttentionShape& shape_;
-  MaskPlaces places_;
+  MaskPositions positions_;
   double scale_;
   bool causal_;
 };

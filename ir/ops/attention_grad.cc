@@ -14,7 +14,7 @@ namespace {
 using namespace attention;  // NOLINT: this is its implementation
 
 // Where the mask stands, if there is one.
-size_t PlaceOfMask(const AttributeSet& attributes) { return KeepsDropout(attributes) ? 8 : 6; }
+size_t PositionOfMask(const AttributeSet& attributes) { return KeepsDropout(attributes) ? 8 : 6; }
 
 absl::Status CheckDropped(const OpTypes& op, const AttentionShape& shape) {
   if (!KeepsDropout(op.attributes)) return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
                      Show(op.operands[4]->dims), " and ", Show(op.operands[5]->dims), "; wanted ",
                      Show(y), ", ", Show(statistics), " and ", Show(y)));
   }
-  const size_t mask = PlaceOfMask(op.attributes), count = op.operands.size();
+  const size_t mask = PositionOfMask(op.attributes), count = op.operands.size();
   if (count < mask || count > mask + 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("got ", count, " operands; wanted ", mask, ", and a mask or none"));
@@ -86,7 +86,7 @@ ShardingRule AttentionGradSharding(const OpTypes& op, const TypeList& results) {
   ShardingRule rule{.operands = {q, k, k, q, split.OfStatistics(op.operands[4]->dims.size()), q},
                     .results = {q, k, k},
                     .whole_too = WholeToo(shape, split)};
-  const size_t mask = PlaceOfMask(op.attributes);
+  const size_t mask = PositionOfMask(op.attributes);
   for (size_t i = 6; i < mask; ++i) rule.operands.push_back(split.OfStatistics(4));
   if (op.operands.size() == mask) return rule;
   rule.operands.push_back(FactorsOfMask(*op.operands[mask], shape, split));
@@ -119,7 +119,7 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
   if (!found.ok()) return found.status();
   const AttentionShape& shape = *found;
   const Tensor &q = e.operand(0), &k = e.operand(1), &v = e.operand(2), &dy = e.operand(5);
-  const int mask = static_cast<int>(PlaceOfMask(e.attributes));
+  const int mask = static_cast<int>(PositionOfMask(e.attributes));
   const Logits logits(e, e.has_operand(mask) ? &e.operand(mask) : nullptr, shape);
   const DropoutFactors factors(e, shape);
   const double scale = e.attributes.Number("scale", 1);
@@ -131,17 +131,17 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
         Probabilities(e, row, shape.Statistic(b, h, s), shape.Logits(b, h, s));
     const auto [begin, end] = shape.KeysOf(s);
     for (int64_t t = begin; t < end; ++t) {
-      const auto place = static_cast<size_t>(t - begin);
-      const double p = probabilities[place], factor = factors.At(b, h, s, t);
+      const auto position = static_cast<size_t>(t - begin);
+      const double p = probabilities[position], factor = factors.At(b, h, s, t);
       const int64_t k_at = shape.K(b, h, t), v_at = shape.V(b, h, t);
-      const bool hidden = row[place] == kHiddenLogit;
+      const bool hidden = row[position] == kHiddenLogit;
       const double dp = factor * Dot(dy, y_at, v, v_at, shape.value_width);
       const double dlogit = hidden ? 0 : p * (dp - mean);
       AddRow(e.results[0], q_at, scale * dlogit, k, k_at, shape.width);
       AddRow(e.results[1], k_at, scale * dlogit, q, q_at, shape.width);
       AddRow(e.results[2], v_at, p * factor, dy, y_at, shape.value_width);
       if (e.results.size() > 3) {
-        e.results[3].floats()[static_cast<size_t>(logits.places().At(b, h, s, t))] += dlogit;
+        e.results[3].floats()[static_cast<size_t>(logits.positions().At(b, h, s, t))] += dlogit;
       }
     }
   });

@@ -83,7 +83,7 @@ absl::StatusOr<AttentionShape> ShapeOfAttention(const Dims& q, const Dims& k, co
   return shape;
 }
 
-MaskPlaces::MaskPlaces(const Tensor* mask, const AttentionShape& shape) : strides_(4, 0) {
+MaskPositions::MaskPositions(const Tensor* mask, const AttentionShape& shape) : strides_(4, 0) {
   if (mask == nullptr) return;
   Dims dims = shape.logits();
   if (mask->dims().size() == 4) {
@@ -160,7 +160,7 @@ Products ProductsOf(const OpTypes& op, const TensorType& y) {
 }
 
 // From the shapes of one rank; the attributes count the heads of the whole. Heads of q that are not
-// at the border of a group may reach into one more of k.
+// at the boundary of a group may reach into one more of k.
 int64_t UnreadBytes(const OpTypes& op, const TensorType& statistics) {
   const int64_t all = op.attributes.Int("heads", 1);
   const int64_t group = std::max<int64_t>(all / op.attributes.Int("kv_heads", all), 1);
@@ -277,8 +277,8 @@ double DropoutFactors::At(int64_t b, int64_t h, int64_t s, int64_t t) const {
   if (ratio_ == 0) return 1;
   const int64_t head = (shape_.first_batch + b) * shape_.all_heads + shape_.first_head + h;
   const int64_t row = head * shape_.all_queries + shape_.first_query + s;
-  const int64_t place = row * shape_.all_keys + shape_.first_key + t;
-  return Chance(seed_, place) < ratio_ ? 0 : 1 / (1 - ratio_);
+  const int64_t position = row * shape_.all_keys + shape_.first_key + t;
+  return Chance(seed_, position) < ratio_ ? 0 : 1 / (1 - ratio_);
 }
 
 std::vector<double> Logits::Row(int64_t b, int64_t h, int64_t s) const {
@@ -288,7 +288,7 @@ std::vector<double> Logits::Row(int64_t b, int64_t h, int64_t s) const {
     const double dot =
         Dot(e_.operand(0), shape_.Q(b, h, s), e_.operand(1), shape_.K(b, h, t), shape_.width);
     row.push_back(
-        MaskedLogit(scale_ * dot, mask_, places_.At(b, h, s, t), causal_ && shape_.Hides(s, t)));
+        MaskedLogit(scale_ * dot, mask_, positions_.At(b, h, s, t), causal_ && shape_.Hides(s, t)));
   }
   return row;
 }

@@ -71,7 +71,7 @@ ShardingRule BatchNormSharding(const OpTypes& op, const TypeList& results) {
   return rule;
 }
 
-// Calls f(place) for all elements of a channel.
+// Calls f(position) for all elements of a channel.
 template <typename F>
 void ForEachOfChannel(const AroundDim& around, int64_t channel, F f) {
   for (int64_t sample = 0; sample < around.outer; ++sample) {

@@ -7,9 +7,10 @@
 
 namespace orrery::ir {
 
-/// A number in [0, 1) of each place: the finalizer of MurmurHash3 over seed and place.
-inline double Chance(int64_t seed, int64_t place) {
-  uint64_t bits = static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15U + static_cast<uint64_t>(place);
+/// A number in [0, 1) of each position: the finalizer of MurmurHash3 over seed and position.
+inline double Chance(int64_t seed, int64_t position) {
+  uint64_t bits =
+      static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15U + static_cast<uint64_t>(position);
   for (const uint64_t factor : {0xff51afd7ed558ccdU, 0xc4ceb9fe1a85ec53U}) {
     bits = (bits ^ (bits >> 33)) * factor;
   }

@@ -53,7 +53,7 @@ inline absl::Status CheckRankAtLeast(const OpTypes& op, size_t i, size_t rank,
       absl::StrCat("operand ", i, " has shape ", Show(op.operands[i]->dims), "; wanted ", form));
 }
 
-/// A result of that type, not spread.
+/// A result of that type, not sharded.
 inline void AddResult(TypeList& results, DType dtype, Dims dims) {
   results.push_back({.dtype = dtype, .dims = std::move(dims), .sharding = {}});
 }

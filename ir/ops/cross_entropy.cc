@@ -174,7 +174,7 @@ ShardingRule NegativeLikelihoodSharding(const OpTypes& op, const TypeList& resul
   return rule;
 }
 
-// Calls f(row, place in `dims` of the row's label, weight) for each row that is not ignored.
+// Calls f(row, position in `dims` of the row's label, weight) for each row that is not ignored.
 template <typename F>
 absl::Status ForEachLabel(const Evaluation& e, const Dims& dims, F f) {
   const Tensor& labels = e.operand(1);

@@ -23,7 +23,7 @@ absl::Status CheckLogitsAndLabels(const OpTypes& op);
 /// Ok when the attribute `batch` is there: the global number of rows.
 absl::Status CheckLossBatch(const OpTypes& op);
 
-/// Factors 0, 1, … of the rows of a tensor of so many dimensions; `classes` is the place of the
+/// Factors 0, 1, … of the rows of a tensor of so many dimensions; `classes` is the position of the
 /// classes, which have none, or past the end.
 ShardingRule::Factors RowFactors(size_t rank, size_t classes);
 

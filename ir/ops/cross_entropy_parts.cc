@@ -115,11 +115,11 @@ absl::Status EvaluateParts(Evaluation& e) {
     ORRERY_ASSIGN_OR_RETURN(const int64_t label,
                             LabelOf(e, e.operand(1), i, e.OperandWhole(0, classes_dim)));
     for (int64_t part = 0; part < parts; ++part) {
-      const int64_t start = i * held + part * size, place = label - first - part * size;
-      const bool chosen = label >= 0 && place >= 0 && place < size;
+      const int64_t start = i * held + part * size, position = label - first - part * size;
+      const bool chosen = label >= 0 && position >= 0 && position < size;
       const int64_t to = 2 * (i * parts + part);
       e.results[0].SetNumber(to, LogSumExp(logits, start, size));
-      e.results[0].SetNumber(to + 1, chosen ? logits.Number(start + place) : 0);
+      e.results[0].SetNumber(to + 1, chosen ? logits.Number(start + position) : 0);
     }
   }
   return absl::OkStatus();

@@ -120,10 +120,11 @@ Taps TapsAt(double y, double x, int64_t height, int64_t width) {
   return result;
 }
 
-// One reading: what a kernel element sees of a channel at a place.
+// One reading: what a kernel element sees of a channel at a position.
 struct Reading {
-  int64_t sample, channel, element, place;
-  int64_t offset, mask;  // places in the operands; the horizontal offset follows `places` later
+  int64_t sample, channel, element, position;
+  int64_t offset,
+      mask;  // positions in the operands; the horizontal offset follows `positions` later
   const Taps& taps;
 };
 
@@ -135,12 +136,12 @@ class Deformed {
     d.w_ = e.operand(1).dims();
     ORRERY_ASSIGN_OR_RETURN(d.window_, WindowOf(e.attributes, SpatialDims(d.w_)));
     d.columns_ = maps[3];
-    d.places_ = maps[2] * maps[3];
+    d.positions_ = maps[2] * maps[3];
     d.groups_ = d.x_[1] / d.w_[1];
     d.offset_groups_ = OffsetGroups(e.attributes);
     return d;
   }
-  int64_t places() const { return places_; }
+  int64_t positions() const { return positions_; }
 
   template <typename F>
   void ForEachReading(const Tensor& offsets, F f) const {
@@ -148,19 +149,19 @@ class Deformed {
     for (int64_t i = 0; i < x_[0] * offset_groups_ * kernel; ++i) {
       const int64_t sample = i / kernel / offset_groups_, element = i % kernel;
       const int64_t first = i / kernel % offset_groups_ * channels;
-      for (int64_t place = 0; place < places_; ++place) {
-        const int64_t offset = 2 * i * places_ + place;
-        const Taps taps =
-            TapsAt(Start(0, element / w_[3], place / columns_) + offsets.Number(offset),
-                   Start(1, element % w_[3], place % columns_) + offsets.Number(offset + places_),
-                   x_[2], x_[3]);
+      for (int64_t position = 0; position < positions_; ++position) {
+        const int64_t offset = 2 * i * positions_ + position;
+        const Taps taps = TapsAt(
+            Start(0, element / w_[3], position / columns_) + offsets.Number(offset),
+            Start(1, element % w_[3], position % columns_) + offsets.Number(offset + positions_),
+            x_[2], x_[3]);
         for (int64_t channel = first; channel < first + channels; ++channel) {
           f(Reading{.sample = sample,
                     .channel = channel,
                     .element = element,
-                    .place = place,
+                    .position = position,
                     .offset = offset,
-                    .mask = i * places_ + place,
+                    .mask = i * positions_ + position,
                     .taps = taps});
         }
       }
@@ -172,20 +173,20 @@ class Deformed {
     const int64_t group = r.channel / w_[1], maps = w_[0] / groups_;
     for (int64_t map = group * maps; map < (group + 1) * maps; ++map) {
       f((map * w_[1] + r.channel % w_[1]) * w_[2] * w_[3] + r.element,
-        (r.sample * w_[0] + map) * places_ + r.place);
+        (r.sample * w_[0] + map) * positions_ + r.position);
     }
   }
   int64_t Plane(const Reading& r) const { return (r.sample * x_[1] + r.channel) * x_[2] * x_[3]; }
 
  private:
-  double Start(size_t d, int64_t element, int64_t place) const {
-    return static_cast<double>(place * window_.strides[d] - window_.before[d] +
+  double Start(size_t d, int64_t element, int64_t position) const {
+    return static_cast<double>(position * window_.strides[d] - window_.before[d] +
                                element * window_.dilations[d]);
   }
 
   Dims x_, w_;
   Window window_;
-  int64_t columns_ = 0, places_ = 0, groups_ = 1, offset_groups_ = 1;
+  int64_t columns_ = 0, positions_ = 0, groups_ = 1, offset_groups_ = 1;
 };
 
 absl::Status EvaluateDeformConv(Evaluation& e) {
@@ -230,7 +231,7 @@ absl::Status EvaluateDeformConvGrad(Evaluation& e) {
       dx[static_cast<size_t>(d.Plane(r) + tap.pixel)] += tap.weight * mask * gradient;
     }
     doffset[static_cast<size_t>(r.offset)] += down * mask * gradient;
-    doffset[static_cast<size_t>(r.offset + d.places())] += across * mask * gradient;
+    doffset[static_cast<size_t>(r.offset + d.positions())] += across * mask * gradient;
     if (masked) e.results[kMask].floats()[static_cast<size_t>(r.mask)] += value * gradient;
   });
   return absl::OkStatus();

@@ -7,7 +7,7 @@
 
 // Dropout: elements are zero with probability `ratio`, the others are scaled so that the mean stays
 // (Srivastava et al. 2014). The backward needs the mask alone. Evaluated, the mask is a function
-// of the attribute `seed` and of the place: the same on every run.
+// of the attribute `seed` and of the position: the same on every run.
 
 namespace orrery::ir {
 namespace dropout_cc {
@@ -63,7 +63,7 @@ absl::Status DropoutGradient(GradientContext& c) {
   return c.builder().status();
 }
 
-// A mask that depends on the place is another one in each part.
+// A mask that depends on the position is another one in each part.
 ShardingRule DropoutSharding(const OpTypes& op, const TypeList& results) {
   ShardingRule rule = ElementwiseRule(op, results);
   rule.exact = op.attributes.Number("ratio", 0.5) == 0;

@@ -113,15 +113,15 @@ absl::Status InferEinsum(const OpTypes& op, TypeList& results) {
   return absl::OkStatus();
 }
 
-// One operation an operand at each place of the whole space; of a single operand one, and none when
-// its elements only move.
+// One operation an operand at each position of the whole space; of a single operand one, and none
+// when its elements only move.
 double SpaceFlops(const Equation& equation, const OpTypes& op, size_t operands) {
   const absl::StatusOr<Dims> sizes = LetterSizes(equation, op);
-  double places = static_cast<double>(operands);
+  double positions = static_cast<double>(operands);
   if (sizes.ok()) {
-    for (const int64_t size : *sizes) places *= static_cast<double>(size);
+    for (const int64_t size : *sizes) positions *= static_cast<double>(size);
   }
-  return places;
+  return positions;
 }
 
 double EinsumFlops(const OpTypes& op, const TypeList&) {
@@ -182,11 +182,12 @@ void AddProducts(const Dims& sizes, const std::vector<Term>& terms, Tensor& to,
         whole *= static_cast<uint64_t>(term.tensor->ints()[static_cast<size_t>(offset)]);
       }
     }
-    const auto place = static_cast<size_t>(at.offset(0));
+    const auto position = static_cast<size_t>(at.offset(0));
     if (is_float) {
-      to.floats()[place] += real;
+      to.floats()[position] += real;
     } else {
-      to.ints()[place] = static_cast<int64_t>(static_cast<uint64_t>(to.ints()[place]) + whole);
+      to.ints()[position] =
+          static_cast<int64_t>(static_cast<uint64_t>(to.ints()[position]) + whole);
     }
   }
 }

@@ -3,7 +3,7 @@
 #include "ir/op_kind.h"
 #include "ir/ops/pointwise.h"
 
-// Ops that compute one result element from the operand elements in the same place.
+// Ops that compute one result element from the operand elements at the same position.
 
 namespace orrery::ir {
 namespace elementwise_cc {

@@ -90,10 +90,10 @@ ShardingRule RouteGradSharding(const OpTypes&, const TypeList&) {
   return {.operands = {tokens, slots}, .results = {tokens}};
 }
 
-// Calls place(choice, slot, token) for each choice that found a slot, by their places in the
+// Calls position(choice, slot, token) for each choice that found a slot, by their positions in the
 // tensors of choices and of slots. A token that chooses an expert twice is there once.
 void ForEachSlot(const Tensor& choices, const Dims& slots,
-                 const std::function<void(size_t, size_t, int64_t)>& place) {
+                 const std::function<void(size_t, size_t, int64_t)>& position) {
   const int64_t experts = slots[0], batch = slots[1], capacity = slots[2];
   const int64_t tokens = choices.dims()[1], picks = choices.dims()[2];
   std::vector<int64_t> taken(static_cast<size_t>(experts * batch), 0);
@@ -106,7 +106,7 @@ void ForEachSlot(const Tensor& choices, const Dims& slots,
     if (taken[at] == capacity || last[at] == token) continue;
     last[at] = token;
     const int64_t slot = static_cast<int64_t>(at) * capacity + taken[at]++;
-    place(static_cast<size_t>(i), static_cast<size_t>(slot), token);
+    position(static_cast<size_t>(i), static_cast<size_t>(slot), token);
   }
 }
 
@@ -205,8 +205,8 @@ double CombineGradFlops(const OpTypes& op, const TypeList&) {
   return 3.0 * static_cast<double>(ElementCount(op.operands[0]->dims));
 }
 
-// Calls visit(slot, row, token) for each slot that is taken: its place among the slots, where its
-// row starts, and where the row of its token starts.
+// Calls visit(slot, row, token) for each slot that is taken: its position among the slots, where
+// its row starts, and where the row of its token starts.
 void ForEachRow(const Tensor& slots, int64_t tokens, int64_t width,
                 const std::function<void(size_t, size_t, size_t)>& visit) {
   const int64_t batch = slots.dims()[1], capacity = slots.dims()[2];

@@ -60,10 +60,10 @@ ShardingRule GatherRule(const OpTypes& op, const TypeList&) {
   return {.operands = {factors.table, factors.ids}, .results = {factors.rows}};
 }
 
-// Calls use(place in the table, place among the rows) for each element of the rows that the part
-// `table` of the whole table has.
+// Calls use(position in the table, position among the rows) for each element of the rows that the
+// part `table` of the whole table has.
 template <typename Use>
-absl::Status ForEachRowElement(const Dims& table, size_t axis, const HeldPlaces& held,
+absl::Status ForEachRowElement(const Dims& table, size_t axis, const HeldPositions& held,
                                const Tensor& ids, Use use) {
   const AroundDim around = SplitAround(table, axis);
   for (int64_t o = 0; o < around.outer; ++o) {
@@ -134,7 +134,7 @@ absl::Status EvaluateGatherGrad(Evaluation& e) {
       [&](int64_t to, int64_t from) { AddElement(e.results[0], to, e.operand(1), from); });
 }
 
-// Each row of dy has gone to one place of the table.
+// Each row of dy has gone to one position of the table.
 absl::Status GatherGradGradient(GradientContext& c) {
   c.SetOperandGradient(
       1, c.builder().Op(OpKind::kGather, {c.result_gradient(), c.operand(0)}, c.GradientName(1),

@@ -1,7 +1,7 @@
 #include "ir/op_kind.h"
 #include "ir/ops/reduction.h"
 
-// Ops that take or write one element for each index, in the place of the index but along one
+// Ops that take or write one element for each index, at the position of the index but along one
 // dimension.
 
 namespace orrery::ir {
@@ -13,7 +13,7 @@ size_t AxisOf(const AttributeSet& attributes) {
 }
 
 // Indices have the rank of x, and no dimension that is longer, but for the axis.
-absl::Status CheckPlaces(const OpTypes& op) {
+absl::Status CheckPositions(const OpTypes& op) {
   const TensorType &x = *op.operands[0], &ids = *op.operands[1];
   ORRERY_RETURN_IF_ERROR(CheckAxis(op.attributes, x.dims.size()));
   ORRERY_RETURN_IF_ERROR(CheckIndices(ids));
@@ -28,9 +28,9 @@ absl::Status CheckPlaces(const OpTypes& op) {
                    op.attributes.Int("axis", 0)));
 }
 
-// Calls use(place in a tensor of dims `x`, place of the index), where `x` has the place.
+// Calls use(position in a tensor of dims `x`, position of the index), where `x` has the position.
 template <typename Use>
-absl::Status ForEachIndex(const Dims& x, size_t axis, const HeldPlaces& held, const Tensor& ids,
+absl::Status ForEachIndex(const Dims& x, size_t axis, const HeldPositions& held, const Tensor& ids,
                           Use use) {
   Dims strides = StridesOf(x);
   const int64_t stride = strides[axis];
@@ -53,7 +53,7 @@ ShardingRule::Factors FactorsBut(const Dims& dims, const Dims& other, size_t axi
 }
 
 absl::Status InferGatherElements(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op));
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op));
   return AddResult(op, op.operands[1]->dims, results);
 }
 
@@ -128,7 +128,7 @@ absl::Status EvaluateGatherElementsGrad(Evaluation& e) {
 }
 
 absl::Status InferScatterElements(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op));
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op));
   ORRERY_RETURN_IF_ERROR(CheckScatter(op, op.operands[1]->dims));
   return InferUnary(op, results);
 }

@@ -2,7 +2,7 @@
 #include "ir/ops/reduction.h"
 
 // Ops that take or write a slice for each tuple of indices: the last dimension of the indices is
-// the tuple, which names a place along as many dimensions of x.
+// the tuple, which names a position along as many dimensions of x.
 
 namespace orrery::ir {
 namespace gather_nd_cc {
@@ -14,7 +14,7 @@ struct Places {
   size_t batch = 0, indexed = 0;
 };
 
-absl::Status CheckPlaces(const OpTypes& op, const TensorType& x, const TensorType& ids) {
+absl::Status CheckPositions(const OpTypes& op, const TensorType& x, const TensorType& ids) {
   ORRERY_RETURN_IF_ERROR(CheckIndices(ids));
   const int64_t batch = op.attributes.Int("batch_dims", 0);
   const auto rank = static_cast<int64_t>(x.dims.size());
@@ -27,32 +27,33 @@ absl::Status CheckPlaces(const OpTypes& op, const TensorType& x, const TensorTyp
                    "; wanted indices [batch..,tuples..,k] into k dimensions after the batch"));
 }
 
-Places PlacesOf(const AttributeSet& attributes, const Dims& ids) {
+Places PositionsOf(const AttributeSet& attributes, const Dims& ids) {
   return {.batch = static_cast<size_t>(attributes.Int("batch_dims", 0)),
           .indexed = static_cast<size_t>(ids.back())};
 }
 
-Dims SliceDims(const Dims& x, const Dims& ids, Places places) {
+Dims SliceDims(const Dims& x, const Dims& ids, Places positions) {
   Dims dims(ids.begin(), ids.end() - 1);
-  dims.insert(dims.end(), x.begin() + static_cast<int64_t>(places.batch + places.indexed), x.end());
+  dims.insert(dims.end(), x.begin() + static_cast<int64_t>(positions.batch + positions.indexed),
+              x.end());
   return dims;
 }
 
-// Calls use(place in a tensor of dims `x`, place among the slices).
+// Calls use(position in a tensor of dims `x`, position among the slices).
 template <typename Use>
-absl::Status ForEachSliceElement(const Dims& x, const Tensor& ids, Places places, Use use) {
+absl::Status ForEachSliceElement(const Dims& x, const Tensor& ids, Places positions, Use use) {
   const Dims strides = StridesOf(x);
-  const auto k = static_cast<int64_t>(places.indexed);
+  const auto k = static_cast<int64_t>(positions.indexed);
   int64_t batches = 1, run = 1, tuples = 1;
-  for (size_t d = 0; d < places.batch; ++d) batches *= x[d];
-  for (size_t d = places.batch + places.indexed; d < x.size(); ++d) run *= x[d];
+  for (size_t d = 0; d < positions.batch; ++d) batches *= x[d];
+  for (size_t d = positions.batch + positions.indexed; d < x.size(); ++d) run *= x[d];
   for (size_t d = 0; d + 1 < ids.dims().size(); ++d) tuples *= ids.dims()[d];
   if (tuples == 0 || run == 0) return absl::OkStatus();
   const int64_t batch_size = ElementCount(x) / batches;
   for (int64_t t = 0; t < tuples; ++t) {
     int64_t begin = t / (tuples / batches) * batch_size;
     for (int64_t i = 0; i < k; ++i) {
-      const size_t dim = places.batch + static_cast<size_t>(i);
+      const size_t dim = positions.batch + static_cast<size_t>(i);
       ORRERY_ASSIGN_OR_RETURN(const int64_t index, IndexAt(ids, t * k + i, x[dim]));
       begin += index * strides[dim];
     }
@@ -66,17 +67,17 @@ struct Rows {
   ShardingRule::Factors x, ids, slices;
 };
 
-Rows RowsOf(size_t x_rank, const Dims& ids, Places places) {
+Rows RowsOf(size_t x_rank, const Dims& ids, Places positions) {
   Rows rows;
   int8_t next = 0;
   for (size_t d = 0; d + 1 < ids.size(); ++d) {
-    if (d < places.batch) rows.x.push_back(next);
+    if (d < positions.batch) rows.x.push_back(next);
     rows.ids.push_back(next);
     rows.slices.push_back(next++);
   }
   rows.ids.push_back(kNoFactor);
-  for (size_t d = 0; d < places.indexed; ++d) rows.x.push_back(kNoFactor);
-  for (size_t d = places.batch + places.indexed; d < x_rank; ++d) {
+  for (size_t d = 0; d < positions.indexed; ++d) rows.x.push_back(kNoFactor);
+  for (size_t d = positions.batch + positions.indexed; d < x_rank; ++d) {
     rows.x.push_back(next);
     rows.slices.push_back(next++);
   }
@@ -85,31 +86,31 @@ Rows RowsOf(size_t x_rank, const Dims& ids, Places places) {
 
 absl::Status InferGatherND(const OpTypes& op, TypeList& results) {
   const TensorType &x = *op.operands[0], &ids = *op.operands[1];
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op, x, ids));
-  return AddResult(op, SliceDims(x.dims, ids.dims, PlacesOf(op.attributes, ids.dims)), results);
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op, x, ids));
+  return AddResult(op, SliceDims(x.dims, ids.dims, PositionsOf(op.attributes, ids.dims)), results);
 }
 
 ShardingRule GatherNDRule(const OpTypes& op, const TypeList&) {
   const Dims& ids = op.operands[1]->dims;
-  const Rows rows = RowsOf(op.operands[0]->dims.size(), ids, PlacesOf(op.attributes, ids));
+  const Rows rows = RowsOf(op.operands[0]->dims.size(), ids, PositionsOf(op.attributes, ids));
   return {.operands = {rows.x, rows.ids}, .results = {rows.slices}};
 }
 
 absl::Status EvaluateGatherND(Evaluation& e) {
   return ForEachSliceElement(
-      e.operand(0).dims(), e.operand(1), PlacesOf(e.attributes, e.operand(1).dims()),
+      e.operand(0).dims(), e.operand(1), PositionsOf(e.attributes, e.operand(1).dims()),
       [&](int64_t from, int64_t to) { e.results[0].CopyElement(to, e.operand(0), from); });
 }
 
 absl::Status GatherNDGradient(GradientContext& c) {
   const Dims x = c.operand_type(0).dims;
-  const Places places = PlacesOf(c.attributes(), c.operand_type(1).dims);
-  const auto first = x.begin() + static_cast<int64_t>(places.batch);
-  const std::vector<int64_t> sizes(first, first + static_cast<int64_t>(places.indexed));
+  const Places positions = PositionsOf(c.attributes(), c.operand_type(1).dims);
+  const auto first = x.begin() + static_cast<int64_t>(positions.batch);
+  const std::vector<int64_t> sizes(first, first + static_cast<int64_t>(positions.indexed));
   c.SetOperandGradient(
       0,
       c.builder().Op(OpKind::kGatherNDGrad, {c.operand(1), c.result_gradient()}, c.GradientName(0),
-                     {{"batch_dims", static_cast<int64_t>(places.batch)}, {"sizes", sizes}}));
+                     {{"batch_dims", static_cast<int64_t>(positions.batch)}, {"sizes", sizes}}));
   return c.builder().status();
 }
 
@@ -136,20 +137,20 @@ absl::Status InferGatherNDGrad(const OpTypes& op, TypeList& results) {
 
 ShardingRule GatherNDGradRule(const OpTypes& op, const TypeList& results) {
   const Dims& ids = op.operands[0]->dims;
-  const Rows rows = RowsOf(results[0].dims.size(), ids, PlacesOf(op.attributes, ids));
+  const Rows rows = RowsOf(results[0].dims.size(), ids, PositionsOf(op.attributes, ids));
   return {.operands = {rows.ids, rows.slices}, .results = {rows.x}};
 }
 
 absl::Status EvaluateGatherNDGrad(Evaluation& e) {
   return ForEachSliceElement(
-      e.results[0].dims(), e.operand(0), PlacesOf(e.attributes, e.operand(0).dims()),
+      e.results[0].dims(), e.operand(0), PositionsOf(e.attributes, e.operand(0).dims()),
       [&](int64_t to, int64_t from) { AddElement(e.results[0], to, e.operand(1), from); });
 }
 
 absl::Status InferScatterND(const OpTypes& op, TypeList& results) {
   const TensorType &x = *op.operands[0], &ids = *op.operands[1];
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op, x, ids));
-  const Dims slices = SliceDims(x.dims, ids.dims, PlacesOf(op.attributes, ids.dims));
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op, x, ids));
+  const Dims slices = SliceDims(x.dims, ids.dims, PositionsOf(op.attributes, ids.dims));
   ORRERY_RETURN_IF_ERROR(CheckScatter(op, slices));
   return InferUnary(op, results);
 }
@@ -157,9 +158,10 @@ absl::Status InferScatterND(const OpTypes& op, TypeList& results) {
 // Each rank must know all that is written into what it holds: tuples are whole.
 ShardingRule ScatterNDRule(const OpTypes& op, const TypeList&) {
   const Dims& ids = op.operands[1]->dims;
-  const Places places = PlacesOf(op.attributes, ids);
-  Rows rows = RowsOf(op.operands[0]->dims.size(), ids, places);
-  for (size_t d = places.batch; d + 1 < ids.size(); ++d) rows.ids[d] = rows.slices[d] = kNoFactor;
+  const Places positions = PositionsOf(op.attributes, ids);
+  Rows rows = RowsOf(op.operands[0]->dims.size(), ids, positions);
+  for (size_t d = positions.batch; d + 1 < ids.size(); ++d)
+    rows.ids[d] = rows.slices[d] = kNoFactor;
   ShardingRule rule{.operands = {rows.x, rows.ids}, .results = {rows.x}};
   if (op.operands.size() == 3) rule.operands.push_back(rows.slices);
   return rule;
@@ -168,10 +170,10 @@ ShardingRule ScatterNDRule(const OpTypes& op, const TypeList&) {
 absl::Status EvaluateScatterND(Evaluation& e) {
   const std::string reduction = e.attributes.String("reduction", "none");
   const double value = e.attributes.Number("value", 0);
-  const Places places = PlacesOf(e.attributes, e.operand(1).dims());
+  const Places positions = PositionsOf(e.attributes, e.operand(1).dims());
   Tensor& y = e.results[0];
   y = e.operand(0);
-  return ForEachSliceElement(y.dims(), e.operand(1), places, [&](int64_t to, int64_t from) {
+  return ForEachSliceElement(y.dims(), e.operand(1), positions, [&](int64_t to, int64_t from) {
     if (e.has_operand(2)) {
       Update(y, to, e.operand(2), from, reduction);
     } else {
@@ -181,11 +183,11 @@ absl::Status EvaluateScatterND(Evaluation& e) {
 }
 
 absl::Status ScatterNDGradient(GradientContext& c) {
-  AttributeSet places;
+  AttributeSet positions;
   if (const int64_t batch = c.attributes().Int("batch_dims", 0); batch != 0) {
-    places.Set("batch_dims", batch);
+    positions.Set("batch_dims", batch);
   }
-  return ScatterGradient(c, OpKind::kScatterND, OpKind::kGatherND, places);
+  return ScatterGradient(c, OpKind::kScatterND, OpKind::kGatherND, positions);
 }
 
 }  // namespace

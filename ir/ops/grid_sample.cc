@@ -144,12 +144,12 @@ class Sampler {
     const double low = std::floor(at.value), part = at.value - low;
     std::vector<Tap> taps;
     for (int i = -1; i <= 2; ++i) {
-      Moving place = {low + i, 0};
+      Moving position = {low + i, 0};
       const double last = static_cast<double>(size) - 1;
-      if (padding_ == "border") place = Clamped(place, last);
-      if (padding_ == "reflection") place = Clamped(Reflected(place, size), last);
+      if (padding_ == "border") position = Clamped(position, last);
+      if (padding_ == "reflection") position = Clamped(Reflected(position, size), last);
       const Moving weight = Cubic(part - i);
-      taps.push_back({.index = Inside(std::nearbyint(place.value), size),
+      taps.push_back({.index = Inside(std::nearbyint(position.value), size),
                       .weight = weight.value,
                       .slope = weight.slope * at.slope});
     }
@@ -171,7 +171,7 @@ class Sampler {
   bool align_;
 };
 
-// Walks over all points of the grid. Calls f(sample, place in the result's plane, point, taps of
+// Walks over all points of the grid. Calls f(sample, position in the result's plane, point, taps of
 // each dimension).
 template <typename F>
 void ForEachPoint(const Evaluation& e, F f) {
@@ -181,14 +181,14 @@ void ForEachPoint(const Evaluation& e, F f) {
                 points = e.operand(1).size() / std::max<int64_t>(grid[0] * rank, 1);
   std::vector<std::vector<Tap>> taps(static_cast<size_t>(rank));
   for (int64_t sample = 0; sample < grid[0]; ++sample) {
-    for (int64_t place = 0; place < points; ++place) {
-      const int64_t point = (sample * points + place) * rank;
+    for (int64_t position = 0; position < points; ++position) {
+      const int64_t point = (sample * points + position) * rank;
       for (int64_t d = 0; d < rank; ++d) {
         // The last coordinate is that of the first spatial dimension.
         taps[static_cast<size_t>(d)] = sampler.TapsAt(e.operand(1).Number(point + rank - 1 - d),
                                                       x[static_cast<size_t>(d) + 2]);
       }
-      f(sample, place, point, taps);
+      f(sample, position, point, taps);
     }
   }
 }
@@ -218,11 +218,11 @@ absl::Status EvaluateGridSample(Evaluation& e) {
   const Tensor& x = e.operand(0);
   const int64_t channels = x.dims()[1], pixels = SplitAround(x.dims(), 1).inner;
   Tensor& y = e.results[0];
-  const int64_t places = SplitAround(y.dims(), 1).inner;
-  ForEachPoint(e, [&](int64_t sample, int64_t place, int64_t, const auto& taps) {
+  const int64_t positions = SplitAround(y.dims(), 1).inner;
+  ForEachPoint(e, [&](int64_t sample, int64_t position, int64_t, const auto& taps) {
     ForEachTap(taps, x.dims(), [&](int64_t offset, double weight, const auto&) {
       for (int64_t plane = sample * channels; plane < (sample + 1) * channels; ++plane) {
-        y.floats()[static_cast<size_t>(plane * places + place)] +=
+        y.floats()[static_cast<size_t>(plane * positions + position)] +=
             weight * x.Number(plane * pixels + offset);
       }
     });
@@ -233,12 +233,12 @@ absl::Status EvaluateGridSample(Evaluation& e) {
 absl::Status EvaluateGridSampleGrad(Evaluation& e) {
   const Tensor &x = e.operand(0), &dy = e.operand(2);
   const int64_t channels = x.dims()[1], pixels = SplitAround(x.dims(), 1).inner;
-  const int64_t places = SplitAround(dy.dims(), 1).inner;
+  const int64_t positions = SplitAround(dy.dims(), 1).inner;
   auto &dx = e.results[0].floats(), &dgrid = e.results[1].floats();
-  ForEachPoint(e, [&](int64_t sample, int64_t place, int64_t point, const auto& taps) {
+  ForEachPoint(e, [&](int64_t sample, int64_t position, int64_t point, const auto& taps) {
     ForEachTap(taps, x.dims(), [&](int64_t offset, double weight, const auto& slopes) {
       for (int64_t plane = sample * channels; plane < (sample + 1) * channels; ++plane) {
-        const double gradient = dy.Number(plane * places + place);
+        const double gradient = dy.Number(plane * positions + position);
         dx[static_cast<size_t>(plane * pixels + offset)] += weight * gradient;
         for (size_t d = 0; d < slopes.size(); ++d) {
           dgrid[static_cast<size_t>(point) + slopes.size() - 1 - d] +=

@@ -69,15 +69,15 @@ Groups GroupsOf(const Evaluation& e) {
           .in_sample = groups};
 }
 
-// The places of run g.
-auto PlacesOf(const Groups& groups, int64_t g) {
+// The positions of run g.
+auto PositionsOf(const Groups& groups, int64_t g) {
   return [groups, g](int64_t i, int64_t scales) { return groups.ScaleOf(g, i, scales); };
 }
 
 absl::Status EvaluateGroupNorm(Evaluation& e) {
   const Groups groups = GroupsOf(e);
   for (int64_t g = 0; g < groups.count; ++g) {
-    NormalizeRun(e, {.index = g, .size = groups.size()}, PlacesOf(groups, g));
+    NormalizeRun(e, {.index = g, .size = groups.size()}, PositionsOf(groups, g));
   }
   return absl::OkStatus();
 }
@@ -101,7 +101,7 @@ ShardingRule GroupNormGradSharding(const OpTypes& op, const TypeList&) {
 absl::Status EvaluateGroupNormGrad(Evaluation& e) {
   const Groups groups = GroupsOf(e);
   for (int64_t g = 0; g < groups.count; ++g) {
-    NormalizeRunBack(e, {.index = g, .size = groups.size()}, PlacesOf(groups, g));
+    NormalizeRunBack(e, {.index = g, .size = groups.size()}, PositionsOf(groups, g));
   }
   return absl::OkStatus();
 }

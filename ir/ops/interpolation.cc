@@ -42,7 +42,7 @@ struct Axis {
   double begin = 0, end = 1;  // of what is cropped, as shares
 };
 
-// Where place `i` of the result lies among the elements that were there.
+// Where position `i` of the result lies among the elements that were there.
 double Coordinate(const Axis& axis, absl::string_view how, double i) {
   const double stretched = axis.scale * axis.from;  // not rounded, as `to` is
   if (how == "align_corners") {
@@ -70,7 +70,8 @@ double Cubic(double x, double a) {
 }
 
 double NearestWeight(double distance, absl::string_view mode) {
-  // `distance` from the place on the left, in (0, 1]; this is the weight of the one on the right.
+  // `distance` from the position on the left, in (0, 1]; this is the weight of the one on the
+  // right.
   if (distance == 1) return 1;
   if (mode == "round_prefer_floor") return distance > 0.5 ? 1 : 0;
   if (mode == "round_prefer_ceil") return distance >= 0.5 ? 1 : 0;
@@ -98,14 +99,14 @@ class Interpolation {
     std::vector<std::pair<int64_t, double>> taps;
     double sum = 0;
     for (int64_t i = start; i < 2 - start; ++i) {
-      const int64_t place = left + i;
-      const bool is_there = place >= 0 && place < size;
+      const int64_t position = left + i;
+      const bool is_there = position >= 0 && position < size;
       if (!is_there && excludes_outside_) continue;
       const double weight = Weight((static_cast<double>(i) - ratio) * narrowed, i, ratio);
       sum += weight;
-      taps.emplace_back(std::clamp<int64_t>(place, 0, size - 1), weight);
+      taps.emplace_back(std::clamp<int64_t>(position, 0, size - 1), weight);
     }
-    for (auto& [place, weight] : taps) weight = sum == 0 ? 0 : weight / sum;
+    for (auto& [position, weight] : taps) weight = sum == 0 ? 0 : weight / sum;
     return taps;
   }
 
@@ -163,8 +164,8 @@ std::vector<Blend> BlendsAlong(const AttributeSet& attributes, size_t i, int64_t
   }
   const interpolation_cc::Interpolation interpolation(attributes);
   std::vector<Blend> blends;
-  for (int64_t place = 0; place < to; ++place) {
-    const double x = interpolation_cc::Coordinate(axis, how, static_cast<double>(place));
+  for (int64_t position = 0; position < to; ++position) {
+    const double x = interpolation_cc::Coordinate(axis, how, static_cast<double>(position));
     const bool outside = how == "tf_crop_and_resize" && (x < 0 || x > axis.from - 1);
     // Far outside only the outermost elements count.
     const double near = std::clamp(x, -4.0, axis.from + 4);

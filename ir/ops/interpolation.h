@@ -13,9 +13,9 @@
 
 namespace orrery::ir {
 
-/// What one place of the result is made of.
+/// What one position of the result is made of.
 struct Blend {
-  std::vector<std::pair<int64_t, double>> taps;  // places and weights
+  std::vector<std::pair<int64_t, double>> taps;  // positions and weights
   bool is_outside = false;                       // of what is cropped: extrapolated
 };
 
@@ -25,8 +25,8 @@ absl::Status CheckInterpolation(const AttributeSet& attributes);
 /// How many elements an element of the result is made of along each axis.
 int64_t TapsOf(const AttributeSet& attributes);
 
-/// One blend for each of `to` places, of the elements of a dimension of `from`: the one that entry
-/// `i` of the attributes `axes`, `scales` and `roi` tells of.
+/// One blend for each of `to` positions, of the elements of a dimension of `from`: the one that
+/// entry `i` of the attributes `axes`, `scales` and `roi` tells of.
 std::vector<Blend> BlendsAlong(const AttributeSet& attributes, size_t i, int64_t from, int64_t to);
 
 }  // namespace orrery::ir

@@ -73,12 +73,12 @@ AroundDim RowsOf(const Evaluation& e) {
 }
 
 // All rows have the same scales.
-int64_t PlaceInRow(int64_t i, int64_t) { return i; }
+int64_t PositionInRow(int64_t i, int64_t) { return i; }
 
 absl::Status EvaluateLayerNorm(Evaluation& e) {
   const AroundDim rows = RowsOf(e);
   for (int64_t row = 0; row < rows.outer; ++row) {
-    NormalizeRun(e, {.index = row, .size = rows.size}, PlaceInRow);
+    NormalizeRun(e, {.index = row, .size = rows.size}, PositionInRow);
   }
   return absl::OkStatus();
 }
@@ -103,7 +103,7 @@ ShardingRule LayerNormGradSharding(const OpTypes& op, const TypeList&) {
 absl::Status EvaluateLayerNormGrad(Evaluation& e) {
   const AroundDim rows = RowsOf(e);
   for (int64_t row = 0; row < rows.outer; ++row) {
-    NormalizeRunBack(e, {.index = row, .size = rows.size}, PlaceInRow);
+    NormalizeRunBack(e, {.index = row, .size = rows.size}, PositionInRow);
   }
   return absl::OkStatus();
 }

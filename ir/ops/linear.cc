@@ -342,9 +342,9 @@ absl::Status EvaluateLinearGroupGrad(Evaluation& e) {
     const auto n = static_cast<size_t>(e.operand(count + i).dims().back());
     for (size_t at = 0; at < dy.size() * k; ++at) {
       const size_t row = at / k / n, column = at / k % n, p = at % k;
-      const size_t place = flip ? column * k + p : p * n + column;
-      e.results[0].floats()[row * k + p] += dy[row * n + column] * w[place];
-      e.results[i].floats()[place] += dy[row * n + column] * x[row * k + p];
+      const size_t position = flip ? column * k + p : p * n + column;
+      e.results[0].floats()[row * k + p] += dy[row * n + column] * w[position];
+      e.results[i].floats()[position] += dy[row * n + column] * x[row * k + p];
     }
   }
   return absl::OkStatus();

@@ -55,7 +55,7 @@ ShardingRule MaskedSoftmaxSharding(const OpTypes& op, const TypeList& results) {
   return rule;
 }
 
-// The logits, in place of the results.
+// The logits, instead of the results.
 void MaskLogits(Evaluation& e, size_t axis) {
   Tensor& y = e.results[0];
   const double scale = e.attributes.Number("scale", 1);

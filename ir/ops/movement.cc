@@ -61,7 +61,7 @@ absl::Status CheckLists(const AttributeSet& attributes,
   return absl::OkStatus();
 }
 
-std::optional<size_t> PlaceOf(const std::vector<int64_t>& axes, size_t dim) {
+std::optional<size_t> PositionOf(const std::vector<int64_t>& axes, size_t dim) {
   const auto found = std::find(axes.begin(), axes.end(), static_cast<int64_t>(dim));
   if (found == axes.end()) return std::nullopt;
   return static_cast<size_t>(found - axes.begin());
@@ -76,7 +76,7 @@ ShardingRule SplitOtherDims(const OpTypes& op, const TypeList& results,
                             const std::vector<int64_t>& whole) {
   ShardingRule::Factors row;
   for (size_t d = 0; d < op.operands[0]->dims.size(); ++d) {
-    row.push_back(PlaceOf(whole, d).has_value() ? kNoFactor : static_cast<int8_t>(d));
+    row.push_back(PositionOf(whole, d).has_value() ? kNoFactor : static_cast<int8_t>(d));
   }
   ShardingRule rule{.operands = {row}, .results = {}};
   for (size_t j = 0; j < results.size(); ++j) rule.results.push_back(row);
@@ -102,7 +102,7 @@ absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size) 
       absl::StrCat("index ", index, " is no place in a dimension of ", size));
 }
 
-absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPlaces& held) {
+absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPositions& held) {
   ORRERY_ASSIGN_OR_RETURN(const int64_t index, IndexAt(indices, i, held.whole));
   return index - held.first;
 }

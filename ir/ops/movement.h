@@ -40,8 +40,8 @@ absl::Status CheckAxis(const AttributeSet& attributes, size_t rank);
 /// `least`.
 absl::Status CheckLists(const AttributeSet& attributes,
                         std::initializer_list<absl::string_view> names, int64_t least);
-/// The place of dimension `dim` in `axes`; nothing for one that is left alone.
-std::optional<size_t> PlaceOf(const std::vector<int64_t>& axes, size_t dim);
+/// The position of dimension `dim` in `axes`; nothing for one that is left alone.
+std::optional<size_t> PositionOf(const std::vector<int64_t>& axes, size_t dim);
 
 /// Appends a result of the dtype of operand `like`.
 absl::Status AddResult(const OpTypes& op, Dims dims, TypeList& results, size_t like = 0);
@@ -56,16 +56,16 @@ ShardingRule SplitUntouchedDims(const OpTypes& op, const TypeList& results);
 /// Ok when `ids` can be indices: i32 or i64.
 absl::Status CheckIndices(const TensorType& ids);
 /// Element i of an operand of indices into a dimension of `size`, counted from the end when
-/// negative; an error when there is no such place.
+/// negative; an error when there is no such position.
 absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size);
 
-/// Which places of a dimension a rank holds: from `first` on, of `whole`.
-struct HeldPlaces {
+/// Which positions of a dimension a rank holds: from `first` on, of `whole`.
+struct HeldPositions {
   int64_t first = 0, whole = 0;
 };
 /// The same index into the whole dimension, counted from where what is held begins: below 0 or past
-/// its end where another rank holds the place.
-absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPlaces& held);
+/// its end where another rank holds the position.
+absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPositions& held);
 
 /// Adds element `from` of `other` to element `to` of `sum`; whole numbers wrap around.
 void AddElement(Tensor& sum, int64_t to, const Tensor& other, int64_t from);

@@ -47,25 +47,27 @@ struct Moments {
 };
 Moments MomentsOf(const Tensor& x, const NormRun& run, double epsilon);
 
-/// Computes the results for one run. `place(i, n)` is where the scale, or the bias, of element i of
-/// the run stands among n.
+/// Computes the results for one run. `position(i, n)` is where the scale, or the bias, of element i
+/// of the run stands among n.
 template <typename Place>
-void NormalizeRun(Evaluation& e, const NormRun& run, Place place) {
+void NormalizeRun(Evaluation& e, const NormRun& run, Place position) {
   const Tensor &x = e.operand(0), &scale = e.operand(1);
   const Moments moments = MomentsOf(x, run, e.attributes.Number("epsilon", 1e-5));
   e.results[1].SetNumber(run.index, moments.mean);
   e.results[2].SetNumber(run.index, moments.rstd);
   for (int64_t i = 0; i < run.size; ++i) {
     const double normal = (x.Number(run.start() + i) - moments.mean) * moments.rstd;
-    const double bias = e.has_operand(2) ? e.operand(2).Number(place(i, e.operand(2).size())) : 0;
-    e.results[0].SetNumber(run.start() + i, normal * scale.Number(place(i, scale.size())) + bias);
+    const double bias =
+        e.has_operand(2) ? e.operand(2).Number(position(i, e.operand(2).size())) : 0;
+    e.results[0].SetNumber(run.start() + i,
+                           normal * scale.Number(position(i, scale.size())) + bias);
   }
 }
 
 /// The gradients from one run. With n the normalized x and g = dy scale:
 /// dx = rstd (g - mean(g) - n mean(g n)).
 template <typename Place>
-void NormalizeRunBack(Evaluation& e, const NormRun& run, Place place) {
+void NormalizeRunBack(Evaluation& e, const NormRun& run, Place position) {
   const Tensor &x = e.operand(0), &scale = e.operand(1), &dy = e.operand(4);
   const Moments moments = {e.operand(2).Number(run.index), e.operand(3).Number(run.index)};
   const auto normal = [&](int64_t i) {
@@ -75,7 +77,7 @@ void NormalizeRunBack(Evaluation& e, const NormRun& run, Place place) {
   const auto n = static_cast<double>(run.size);
   double sum = 0, product = 0;
   for (int64_t i = 0; i < run.size; ++i) {
-    const auto at = static_cast<size_t>(place(i, scale.size()));
+    const auto at = static_cast<size_t>(position(i, scale.size()));
     const double gradient = dy.Number(run.start() + i);
     dbias[at] += gradient;
     dscale[at] += gradient * normal(i);
@@ -83,7 +85,7 @@ void NormalizeRunBack(Evaluation& e, const NormRun& run, Place place) {
     product += gradient * scale.floats()[at] * normal(i) / n;
   }
   for (int64_t i = 0; i < run.size; ++i) {
-    const double scaled = dy.Number(run.start() + i) * scale.Number(place(i, scale.size()));
+    const double scaled = dy.Number(run.start() + i) * scale.Number(position(i, scale.size()));
     e.results[0].SetNumber(run.start() + i, moments.rstd * (scaled - sum - normal(i) * product));
   }
 }

@@ -47,10 +47,10 @@ absl::Status EvaluateOneHot(Evaluation& e) {
   const double on = e.attributes.Number("on", 1), off = e.attributes.Number("off", 0);
   for (int64_t i = 0; i < e.results[0].size(); ++i) {
     const int64_t row = i / (around.size * around.inner) * around.inner + i % around.inner;
-    const int64_t place = i / around.inner % around.size;
+    const int64_t position = i / around.inner % around.size;
     double hot = std::trunc(e.operand(0).Number(row));
     if (hot < 0) hot += static_cast<double>(around.size);
-    e.results[0].SetNumber(i, hot == static_cast<double>(place) ? on : off);
+    e.results[0].SetNumber(i, hot == static_cast<double>(position) ? on : off);
   }
   return absl::OkStatus();
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr absl::string_view kModes[] = {"constant", "edge", "reflect", "wrap"};
 
-// The element that place `i` of a padded dimension of `size` repeats, where 0 is the first one that
-// was there before; negative for one that is filled in.
+// The element that position `i` of a padded dimension of `size` repeats, where 0 is the first one
+// that was there before; negative for one that is filled in.
 int64_t SourceOf(int64_t i, int64_t size, absl::string_view mode) {
   if (i >= 0 && i < size) return i;
   if (mode == "edge") return i < 0 ? 0 : size - 1;
@@ -20,8 +20,8 @@ int64_t SourceOf(int64_t i, int64_t size, absl::string_view mode) {
   if (mode == "constant") return -1;
   if (size == 1) return 0;
   const int64_t period = 2 * (size - 1);
-  const int64_t place = (i % period + period) % period;
-  return place < size ? place : period - place;
+  const int64_t position = (i % period + period) % period;
+  return position < size ? position : period - position;
 }
 
 struct Padding {
@@ -64,16 +64,16 @@ absl::Status InferPad(const OpTypes& op, TypeList& results) {
   return AddResult(op, std::move(dims), results);
 }
 
-// Calls use(place in the padded tensor, place in the plain one), the latter negative for what is
-// filled in.
+// Calls use(position in the padded tensor, position in the plain one), the latter negative for what
+// is filled in.
 template <typename Use>
 void ForEachPadded(const AttributeSet& attributes, const Dims& padded, const Dims& plain, Use use) {
   const Padding padding = PaddingOf(attributes);
   const Dims strides = StridesOf(plain);
   std::vector<std::vector<int64_t>> sources(padded.size());  // by dimension: offsets
   for (size_t d = 0; d < padded.size(); ++d) {
-    const std::optional<size_t> place = PlaceOf(padding.axes, d);
-    const int64_t before = place.has_value() ? padding.before[*place] : 0;
+    const std::optional<size_t> position = PositionOf(padding.axes, d);
+    const int64_t before = position.has_value() ? padding.before[*position] : 0;
     for (int64_t i = 0; i < padded[d]; ++i) {
       const int64_t source = SourceOf(i - before, plain[d], padding.mode);
       sources[d].push_back(source < 0 ? -1 : source * strides[d]);
@@ -177,9 +177,9 @@ absl::Status TileGradient(GradientContext& c) {
   const std::vector<int64_t> repeats = c.attributes().Ints("repeats");
   std::vector<int64_t> shape, sums;
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (const std::optional<size_t> place = PlaceOf(axes, d); place.has_value()) {
+    if (const std::optional<size_t> position = PositionOf(axes, d); position.has_value()) {
       sums.push_back(static_cast<int64_t>(shape.size()));
-      shape.push_back(repeats[*place]);
+      shape.push_back(repeats[*position]);
     }
     // The first dimension is the batch, which must stay free.
     const bool free = d == 0 && ElementCount(dims) > 0;

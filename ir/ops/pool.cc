@@ -131,28 +131,28 @@ class Pool {
   }
 
   int64_t pixels() const { return pixels_; }
-  int64_t places() const { return places_; }
+  int64_t positions() const { return positions_; }
   const Dims& input() const { return input_; }
 
-  /// Calls f(plane, place) for each window.
+  /// Calls f(plane, position) for each window.
   template <typename F>
   void ForEachWindow(F f) const {
     for (int64_t plane = 0; plane < planes_; ++plane) {
-      for (int64_t place = 0; place < places_; ++place) f(plane, place);
+      for (int64_t position = 0; position < positions_; ++position) f(plane, position);
     }
   }
   /// Calls f(offset in the image) for each element that a window sees.
   template <typename F>
-  void ForEachSeen(int64_t plane, int64_t place, F f) const {
-    for (size_t at = static_cast<size_t>(place); at < taps_.size();
-         at += static_cast<size_t>(places_)) {
+  void ForEachSeen(int64_t plane, int64_t position, F f) const {
+    for (size_t at = static_cast<size_t>(position); at < taps_.size();
+         at += static_cast<size_t>(positions_)) {
       if (taps_[at] >= 0) f(plane * pixels_ + taps_[at]);
     }
   }
   /// Offset of the largest element that a window sees; -1 when it sees padding alone.
-  int64_t Largest(const Tensor& x, int64_t plane, int64_t place) const {
+  int64_t Largest(const Tensor& x, int64_t plane, int64_t position) const {
     int64_t largest = -1;
-    ForEachSeen(plane, place, [&](int64_t at) {
+    ForEachSeen(plane, position, [&](int64_t at) {
       if (largest < 0 || x.Number(at) > x.Number(largest)) largest = at;
     });
     return largest;
@@ -166,7 +166,7 @@ class Pool {
       window.before[d] = 0;
     }
     const std::vector<int64_t> taps = WindowTaps(window, input, counts_);
-    std::vector<double> divisors(static_cast<size_t>(places_), 0);
+    std::vector<double> divisors(static_cast<size_t>(positions_), 0);
     for (size_t at = 0; at < taps.size(); ++at) {
       if (taps[at] >= 0) divisors[at % divisors.size()] += 1;
     }
@@ -180,12 +180,12 @@ class Pool {
         counts_(SpatialDims(pooled)),
         planes_(image[0] * image[1]),
         pixels_(ElementCount(input_)),
-        places_(ElementCount(counts_)),
+        positions_(ElementCount(counts_)),
         taps_(WindowTaps(window_, input_, counts_)) {}
 
   Window window_;
   Dims input_, counts_;
-  int64_t planes_, pixels_, places_;
+  int64_t planes_, pixels_, positions_;
   std::vector<int64_t> taps_;
 };
 
@@ -204,8 +204,9 @@ absl::Status EvaluateMaxPool(Evaluation& e) {
   const Tensor& x = e.operand(0);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, x.dims(), e.results[0].dims()));
   const bool columns = e.attributes.Int("storage_order", 0) != 0;
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
-    const int64_t largest = pool.Largest(x, plane, place), to = plane * pool.places() + place;
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
+    const int64_t largest = pool.Largest(x, plane, position),
+                  to = plane * pool.positions() + position;
     if (largest < 0) {
       if (x.is_float()) e.results[0].SetNumber(to, -HUGE_VAL);
       return;
@@ -222,10 +223,11 @@ absl::Status EvaluateMaxPool(Evaluation& e) {
 absl::Status EvaluateMaxPoolGrad(Evaluation& e) {
   const Tensor &x = e.operand(0), &dy = e.operand(1);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, x.dims(), dy.dims()));
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
-    const int64_t largest = pool.Largest(x, plane, place);
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
+    const int64_t largest = pool.Largest(x, plane, position);
     if (largest < 0) return;
-    e.results[0].floats()[static_cast<size_t>(largest)] += dy.Number(plane * pool.places() + place);
+    e.results[0].floats()[static_cast<size_t>(largest)] +=
+        dy.Number(plane * pool.positions() + position);
   });
   return absl::OkStatus();
 }
@@ -236,11 +238,11 @@ absl::Status EvaluateAveragePool(Evaluation& e) {
   const Tensor& x = e.operand(0);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, x.dims(), e.results[0].dims()));
   const std::vector<double> divisors = pool.Divisors(CountsPadding(e));
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
     double sum = 0;
-    pool.ForEachSeen(plane, place, [&](int64_t at) { sum += x.Number(at); });
-    const double divisor = divisors[static_cast<size_t>(place)];
-    e.results[0].SetNumber(plane * pool.places() + place, divisor > 0 ? sum / divisor : 0);
+    pool.ForEachSeen(plane, position, [&](int64_t at) { sum += x.Number(at); });
+    const double divisor = divisors[static_cast<size_t>(position)];
+    e.results[0].SetNumber(plane * pool.positions() + position, divisor > 0 ? sum / divisor : 0);
   });
   return absl::OkStatus();
 }
@@ -249,10 +251,11 @@ absl::Status EvaluateAveragePoolGrad(Evaluation& e) {
   const Tensor& dy = e.operand(0);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, e.results[0].dims(), dy.dims()));
   const std::vector<double> divisors = pool.Divisors(CountsPadding(e));
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
-    const double part = dy.Number(plane * pool.places() + place);
-    pool.ForEachSeen(plane, place, [&](int64_t at) {
-      e.results[0].floats()[static_cast<size_t>(at)] += part / divisors[static_cast<size_t>(place)];
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
+    const double part = dy.Number(plane * pool.positions() + position);
+    pool.ForEachSeen(plane, position, [&](int64_t at) {
+      e.results[0].floats()[static_cast<size_t>(at)] +=
+          part / divisors[static_cast<size_t>(position)];
     });
   });
   return absl::OkStatus();
@@ -262,10 +265,11 @@ absl::Status EvaluateLpPool(Evaluation& e) {
   const Tensor& x = e.operand(0);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, x.dims(), e.results[0].dims()));
   const auto p = static_cast<double>(e.attributes.Int("p", 2));
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
     double sum = 0;
-    pool.ForEachSeen(plane, place, [&](int64_t at) { sum += std::pow(std::abs(x.Number(at)), p); });
-    e.results[0].SetNumber(plane * pool.places() + place, std::pow(sum, 1 / p));
+    pool.ForEachSeen(plane, position,
+                     [&](int64_t at) { sum += std::pow(std::abs(x.Number(at)), p); });
+    e.results[0].SetNumber(plane * pool.positions() + position, std::pow(sum, 1 / p));
   });
   return absl::OkStatus();
 }
@@ -275,10 +279,10 @@ absl::Status EvaluateLpPoolGrad(Evaluation& e) {
   const Tensor &x = e.operand(0), &y = e.operand(1), &dy = e.operand(2);
   ORRERY_ASSIGN_OR_RETURN(const Pool pool, Pool::Create(e, x.dims(), dy.dims()));
   const auto p = static_cast<double>(e.attributes.Int("p", 2));
-  pool.ForEachWindow([&](int64_t plane, int64_t place) {
-    const int64_t from = plane * pool.places() + place;
+  pool.ForEachWindow([&](int64_t plane, int64_t position) {
+    const int64_t from = plane * pool.positions() + position;
     if (y.Number(from) == 0) return;
-    pool.ForEachSeen(plane, place, [&](int64_t at) {
+    pool.ForEachSeen(plane, position, [&](int64_t at) {
       const double part = std::pow(std::abs(x.Number(at)) / y.Number(from), p - 1);
       e.results[0].floats()[static_cast<size_t>(at)] +=
           dy.Number(from) * std::copysign(part, x.Number(at));

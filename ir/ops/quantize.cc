@@ -5,8 +5,8 @@
 #include "support/status.h"
 
 // Between real numbers and whole ones: real = scale · (whole - zero point). One scale for the
-// tensor, one for each place along the dimension `axis`, or, with `block_size`, one for each block
-// along it. Scales are statistics: no gradient flows into any operand.
+// tensor, one for each position along the dimension `axis`, or, with `block_size`, one for each
+// block along it. Scales are statistics: no gradient flows into any operand.
 
 namespace orrery::ir {
 namespace quantize_cc {
@@ -124,12 +124,12 @@ absl::Status ForEachScaled(Evaluation& e, F f) {
     if (BlockOf(e.attributes) > 0) strides = StridesOf(scale.dims());
   }
   for (Odometer at(x.dims(), {}); !at.done(); at.Next()) {
-    int64_t place = 0;
+    int64_t position = 0;
     for (size_t d = 0; d < strides.size(); ++d) {
-      place += strides[d] * (d == axis ? at.at()[d] / block : at.at()[d]);
+      position += strides[d] * (d == axis ? at.at()[d] / block : at.at()[d]);
     }
-    const double zero_point = zero == nullptr ? 0 : zero->Number(place);
-    e.results[0].SetNumber(at.index(), f(x.Number(at.index()), scale.Number(place), zero_point));
+    const double zero_point = zero == nullptr ? 0 : zero->Number(position);
+    e.results[0].SetNumber(at.index(), f(x.Number(at.index()), scale.Number(position), zero_point));
   }
   return absl::OkStatus();
 }

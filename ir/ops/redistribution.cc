@@ -9,8 +9,8 @@
 #include "ir/tensor_parts.h"
 #include "support/status.h"
 
-// Ops that change how a value is spread: one collective each, or none. `axes` are those along which
-// ranks work together; what they split is always the innermost part of a dimension.
+// Ops that change how a value is sharded: one collective each, or none. `axes` are those along
+// which ranks work together; what they split is always the innermost part of a dimension.
 
 namespace orrery::ir {
 
@@ -223,12 +223,12 @@ Tensor ExchangeAllGather(const GroupExchange& exchange) {
 }
 
 Tensor ExchangeReduceScatter(const GroupExchange& exchange) {
-  return SlicePart(Sum(exchange), Dim(exchange, "dim"), exchange.place, Count(exchange));
+  return SlicePart(Sum(exchange), Dim(exchange, "dim"), exchange.position, Count(exchange));
 }
 
 Tensor ExchangeAllToAll(const GroupExchange& exchange) {
   return Join(exchange, Dim(exchange, "from"), [&](const Tensor& part) {
-    return SlicePart(part, Dim(exchange, "to"), exchange.place, Count(exchange));
+    return SlicePart(part, Dim(exchange, "to"), exchange.position, Count(exchange));
   });
 }
 
@@ -237,17 +237,18 @@ Tensor ExchangeAllToAll(const GroupExchange& exchange) {
 Tensor ExchangePermute(const GroupExchange& exchange) {
   const auto rank = [&](size_t i) { return exchange.ranks[i]; };
   const AxisList& partial = exchange.operand.sharding.partial;
-  const int64_t summand = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.place)), partial);
+  const int64_t summand =
+      PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.position)), partial);
   const auto has = [&](size_t i) {
     if (PartOf(exchange.mesh, rank(i), partial) != summand) return false;
     for (size_t d = 0; d < exchange.operand.dims.size(); ++d) {
-      const int64_t wanted = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.place)),
+      const int64_t wanted = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.position)),
                                     exchange.result.sharding.at(d));
       if (PartOf(exchange.mesh, rank(i), exchange.operand.sharding.at(d)) != wanted) return false;
     }
     return true;
   };
-  size_t source = static_cast<size_t>(exchange.place);
+  size_t source = static_cast<size_t>(exchange.position);
   for (size_t i = 0; i < exchange.parts.size() && !has(source); ++i) source = i;
   return *exchange.parts[source];
 }

@@ -80,10 +80,10 @@ Tensor Brought(const TensorType& type, int64_t rank) {
   Tensor part = Scatter(Whole(), split, Ranks(), rank);
   const int64_t ranks = Ranks().size(type.sharding.partial);
   if (ranks == 1) return part;
-  const int64_t place = PartOf(Ranks(), rank, type.sharding.partial);
+  const int64_t position = PartOf(Ranks(), rank, type.sharding.partial);
   const int64_t others = ranks * (ranks - 1) / 2;  // the sum of 0, 1, …
   for (int64_t& value : part.ints()) {
-    value = place > 0 ? 7 * place + place * value : value - 7 * others - value * others;
+    value = position > 0 ? 7 * position + position * value : value - 7 * others - value * others;
   }
   return part;
 }
@@ -123,14 +123,14 @@ Tensor After(const Application& application, const TensorType& result, int64_t r
   for (const int64_t other : group) tensors.push_back(Brought(application.operand, other));
   std::vector<const Tensor*> parts;
   for (const Tensor& tensor : tensors) parts.push_back(&tensor);
-  const auto place = std::ranges::find(group, rank) - group.begin();
+  const auto position = std::ranges::find(group, rank) - group.begin();
   return info.exchange({.attributes = application.attributes,
                         .mesh = Ranks(),
                         .operand = application.operand,
                         .result = result,
                         .ranks = group,
                         .parts = parts,
-                        .place = place});
+                        .position = position});
 }
 
 std::string Says(const Application& application) {
@@ -251,7 +251,7 @@ TEST(Permute, TakesWhatTheGroupCanGive) {
   EXPECT_GT(summands, 10);
 }
 
-// a and b change places, and c holds summands: those of c=1 come from c=1.
+// a and b swap, and c holds summands: those of c=1 come from c=1.
 TEST(Permute, KeepsSummandsApart) {
   TensorType operand{DType::kI64, {12, 12}, {}};
   operand.sharding.Set(0, 2, Axes({0}));
@@ -268,10 +268,10 @@ TEST(Permute, KeepsSummandsApart) {
 }
 
 // Row or column i of the result is number i - by * (12 / parts) of the whole.
-Tensor Rotated(size_t dim, int64_t places) {
+Tensor Rotated(size_t dim, int64_t positions) {
   Tensor rotated = Whole();
   for (int64_t i = 0; i < 12; ++i) {
-    PastePart(SlicePart(Whole(), dim, ((i - places) % 12 + 12) % 12, 12), dim, i, rotated);
+    PastePart(SlicePart(Whole(), dim, ((i - positions) % 12 + 12) % 12, 12), dim, i, rotated);
   }
   return rotated;
 }

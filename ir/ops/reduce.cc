@@ -79,7 +79,7 @@ ShardingRule WholeSharding(const OpTypes& op, const TypeList& results) {
   return rule;
 }
 
-// Calls visit(place in x, place in the result) for each element of x.
+// Calls visit(position in x, position in the result) for each element of x.
 template <typename F>
 void ForEachReduced(const Evaluation& e, F visit) {
   const Dims& from = e.operand(0).dims();

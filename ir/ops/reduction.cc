@@ -64,7 +64,7 @@ double ScatterFlops(const OpTypes& op, const TypeList& results) {
 }
 
 absl::Status ScatterGradient(GradientContext& c, OpKind kind, OpKind gather,
-                             const AttributeSet& places) {
+                             const AttributeSet& positions) {
   const std::string reduction = c.attributes().String("reduction", "none");
   if (reduction != "none" && reduction != "add") {
     return absl::UnimplementedError(
@@ -72,13 +72,13 @@ absl::Status ScatterGradient(GradientContext& c, OpKind kind, OpKind gather,
   }
   const ValueId dy = c.result_gradient(), ids = c.operand(1);
   if (c.needs(0)) {
-    AttributeSet cleared = places;
+    AttributeSet cleared = positions;
     cleared.Set("value", int64_t{0});
     c.SetOperandGradient(
         0, reduction == "add" ? dy : c.builder().Op(kind, {dy, ids}, c.GradientName(0), cleared));
   }
   if (c.operand_count() == 3 && c.needs(2)) {
-    c.SetOperandGradient(2, c.builder().Op(gather, {dy, ids}, c.GradientName(2), places));
+    c.SetOperandGradient(2, c.builder().Op(gather, {dy, ids}, c.GradientName(2), positions));
   }
   return c.builder().status();
 }

@@ -3,7 +3,7 @@
 
 #include "ir/ops/movement.h"
 
-// What the ops that write over places of a tensor do with what stands there: their attribute
+// What the ops that write over positions of a tensor do with what stands there: their attribute
 // `reduction`.
 
 namespace orrery::ir {
@@ -22,10 +22,10 @@ absl::Status CheckScatter(const OpTypes& op, const Dims& updates);
 /// One operation an update, unless it is but written.
 double ScatterFlops(const OpTypes& op, const TypeList& results);
 
-/// The gradients of a scatter `kind`: updates receive what `gather` reads from the places that were
-/// written, data what is left of the others.
+/// The gradients of a scatter `kind`: updates receive what `gather` reads from the positions that
+/// were written, data what is left of the others.
 absl::Status ScatterGradient(GradientContext& c, OpKind kind, OpKind gather,
-                             const AttributeSet& places);
+                             const AttributeSet& positions);
 
 }  // namespace orrery::ir
 

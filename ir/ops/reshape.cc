@@ -41,32 +41,32 @@ absl::Status InferReshape(const OpTypes& op, TypeList& results) {
   return AddResult(op, *dims, results);
 }
 
-// For each dimension of `from` the one of `to` that begins at the same place of the row-major
+// For each dimension of `from` the one of `to` that begins at the same position of the row-major
 // order: a split of the one is a split of the other, even when their sizes differ, as each part
 // stays contiguous. Dimensions of size 1 have none.
-std::vector<std::optional<size_t>> SamePlaces(const Dims& from, const Dims& to) {
+std::vector<std::optional<size_t>> SamePositions(const Dims& from, const Dims& to) {
   std::vector<std::optional<size_t>> same(from.size());
   if (ElementCount(from) == 0) return same;
-  int64_t from_place = 1, to_place = 1;
+  int64_t from_position = 1, to_position = 1;
   for (size_t d = 0, e = 0; d < from.size() && e < to.size();) {
     if (from[d] == 1) {
       ++d;
     } else if (to[e] == 1) {
       ++e;
     } else {
-      if (from_place == to_place) same[d] = e;
-      const int64_t next_from = from_place * from[d], next_to = to_place * to[e];
-      if (next_from <= next_to) ++d, from_place = next_from;
-      if (next_to <= next_from) ++e, to_place = next_to;
+      if (from_position == to_position) same[d] = e;
+      const int64_t next_from = from_position * from[d], next_to = to_position * to[e];
+      if (next_from <= next_to) ++d, from_position = next_from;
+      if (next_to <= next_from) ++e, to_position = next_to;
     }
   }
   return same;
 }
 
-ShardingRule SamePlacesRule(const OpTypes& op, const TypeList& results) {
+ShardingRule SamePositionsRule(const OpTypes& op, const TypeList& results) {
   const Dims &from = op.operands[0]->dims, &to = results[0].dims;
   ShardingRule::Factors x(from.size(), kNoFactor), y(to.size(), kNoFactor);
-  const std::vector<std::optional<size_t>> same = SamePlaces(from, to);
+  const std::vector<std::optional<size_t>> same = SamePositions(from, to);
   for (size_t d = 0; d < from.size(); ++d) {
     if (same[d].has_value()) x[d] = y[*same[d]] = static_cast<int8_t>(d);
   }
@@ -74,12 +74,12 @@ ShardingRule SamePlacesRule(const OpTypes& op, const TypeList& results) {
 }
 
 // The gradient goes back to the shape of x. Where the shape left a dimension open, for the batch,
-// so does the way back: the dimension that begins at the same place.
+// so does the way back: the dimension that begins at the same position.
 absl::Status ReshapeGradient(GradientContext& c) {
   const Dims to = c.operand_type(0).dims;
   std::vector<int64_t> back(to.begin(), to.end());
   const std::vector<int64_t> shape = c.attributes().Ints("shape");
-  const auto same = SamePlaces(to, c.builder().type(c.result()).dims);
+  const auto same = SamePositions(to, c.builder().type(c.result()).dims);
   for (size_t d = 0; d < back.size(); ++d) {
     if (same[d].has_value() && shape[*same[d]] == -1) back[d] = -1;
   }
@@ -92,7 +92,7 @@ absl::Status InferSqueeze(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckAxes(axes, x.dims.size()));
   Dims dims;
   for (size_t d = 0; d < x.dims.size(); ++d) {
-    if (!PlaceOf(axes, d).has_value()) {
+    if (!PositionOf(axes, d).has_value()) {
       dims.push_back(x.dims[d]);
     } else if (x.dims[d] != 1) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " of ", Show(x.dims),
@@ -109,7 +109,7 @@ absl::Status InferUnsqueeze(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckAxes(axes, rank));
   Dims dims;
   for (size_t d = 0, from = 0; d < rank; ++d) {
-    dims.push_back(PlaceOf(axes, d).has_value() ? 1 : x.dims[from++]);
+    dims.push_back(PositionOf(axes, d).has_value() ? 1 : x.dims[from++]);
   }
   return AddResult(op, std::move(dims), results);
 }
@@ -121,7 +121,7 @@ ShardingRule SqueezeRule(const OpTypes& op, const TypeList& results) {
   const size_t rank = std::max(op.operands[0]->dims.size(), results[0].dims.size());
   ShardingRule::Factors wide, narrow;
   for (size_t d = 0; d < rank; ++d) {
-    const bool extra = PlaceOf(axes, d).has_value();
+    const bool extra = PositionOf(axes, d).has_value();
     wide.push_back(extra ? kNoFactor : static_cast<int8_t>(d));
     if (!extra) narrow.push_back(static_cast<int8_t>(d));
   }
@@ -189,7 +189,7 @@ extern const OpInfo kReshapeOp = {
     .op_class = OpClass::kView,
     .operands = 1,
     .infer = reshape_cc::InferReshape,
-    .sharding = reshape_cc::SamePlacesRule,
+    .sharding = reshape_cc::SamePositionsRule,
     .evaluate = reshape_cc::EvaluateSameElements,
     .gradient = reshape_cc::ReshapeGradient,
     .strided_view = true,

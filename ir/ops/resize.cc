@@ -49,7 +49,7 @@ double ResizeGradFlops(const OpTypes& op, const TypeList&) {
   return FlopsOf(op, op.operands[0]->dims);
 }
 
-// How each place of the larger side is made of places of the other, for each axis.
+// How each position of the larger side is made of positions of the other, for each axis.
 std::vector<std::vector<Blend>> BlendsOf(const AttributeSet& attributes, const Dims& from,
                                          const Dims& to) {
   const std::vector<int64_t> axes = attributes.Ints("axes");
@@ -70,8 +70,8 @@ std::vector<double> Apply(const std::vector<double>& x, const AroundDim& around,
     for (const Blend& blend : blends) {
       for (int64_t n = 0; n < around.inner; ++n) {
         double sum = 0;
-        for (const auto& [place, weight] : blend.taps) {
-          sum += weight * x[static_cast<size_t>((o * around.size + place) * around.inner + n)];
+        for (const auto& [position, weight] : blend.taps) {
+          sum += weight * x[static_cast<size_t>((o * around.size + position) * around.inner + n)];
         }
         y.push_back(sum);
       }
@@ -88,8 +88,8 @@ std::vector<double> ApplyTransposed(const std::vector<double>& dy, const AroundD
   for (int64_t o = 0; o < around.outer; ++o) {
     for (const Blend& blend : blends) {
       for (int64_t n = 0; n < around.inner; ++n, ++from) {
-        for (const auto& [place, weight] : blend.taps) {
-          dx[static_cast<size_t>((o * around.size + place) * around.inner + n)] +=
+        for (const auto& [position, weight] : blend.taps) {
+          dx[static_cast<size_t>((o * around.size + position) * around.inner + n)] +=
               weight * dy[from];
         }
       }
@@ -113,8 +113,8 @@ void SetNumbers(const std::vector<double>& numbers, Tensor& tensor) {
 bool IsOutside(const std::vector<std::vector<Blend>>& blends, const std::vector<int64_t>& axes,
                const Dims& at) {
   for (size_t i = 0; i < axes.size(); ++i) {
-    const auto place = static_cast<size_t>(at[static_cast<size_t>(axes[i])]);
-    if (blends[i][place].is_outside) return true;
+    const auto position = static_cast<size_t>(at[static_cast<size_t>(axes[i])]);
+    if (blends[i][position].is_outside) return true;
   }
   return false;
 }

@@ -21,11 +21,11 @@ inline std::vector<Tensor> Results(OpKind kind, const std::vector<Tensor>& opera
     types.push_back(operand.type());
     tensors.push_back(&operand);
   }
-  std::vector<const TensorType*> places;
-  for (const TensorType& type : types) places.push_back(&type);
+  std::vector<const TensorType*> positions;
+  for (const TensorType& type : types) positions.push_back(&type);
   const Mesh none;
   TypeList results;
-  const absl::Status status = InferTypes(kind, {attributes, places, none}, results);
+  const absl::Status status = InferTypes(kind, {attributes, positions, none}, results);
   EXPECT_TRUE(status.ok()) << status;
   if (!status.ok()) return {};
   const auto values = Evaluate(kind, attributes, tensors, results);

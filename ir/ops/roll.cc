@@ -23,8 +23,8 @@ absl::Status EvaluateRoll(Evaluation& e) {
     int64_t to = at.index();
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto d = static_cast<size_t>(axes[i]);
-      const int64_t place = at.at()[d], shift = (shifts[i] % dims[d] + dims[d]) % dims[d];
-      to += ((place + shift) % dims[d] - place) * strides[d];
+      const int64_t position = at.at()[d], shift = (shifts[i] % dims[d] + dims[d]) % dims[d];
+      to += ((position + shift) % dims[d] - position) * strides[d];
     }
     e.results[0].CopyElement(to, e.operand(0), at.index());
   }

@@ -49,7 +49,7 @@ Tensor ExchangeRotate(const GroupExchange& exchange) {
   const int64_t parts = exchange.attributes.Int("parts", 1);
   const int64_t by = Modulo(exchange.attributes.Int("by", 1), parts);
   if (exchange.parts.size() > 1) {
-    return *exchange.parts[static_cast<size_t>(Modulo(exchange.place - by, parts))];
+    return *exchange.parts[static_cast<size_t>(Modulo(exchange.position - by, parts))];
   }
   const Tensor& whole = *exchange.parts[0];
   const auto dim = static_cast<size_t>(exchange.attributes.Int("dim", 0));

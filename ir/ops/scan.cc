@@ -52,15 +52,15 @@ absl::Status EvaluateTopK(Evaluation& e) {
   std::vector<int64_t> order(static_cast<size_t>(around.size));
   for (int64_t o = 0; o < around.outer; ++o) {
     for (int64_t n = 0; n < around.inner; ++n) {
-      const auto place = [&](int64_t i) { return (o * around.size + i) * around.inner + n; };
+      const auto position = [&](int64_t i) { return (o * around.size + i) * around.inner + n; };
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        return ComesFirst(x, place(a), place(b), largest);
+        return ComesFirst(x, position(a), position(b), largest);
       });
       for (int64_t i = 0; i < k; ++i) {
         const int64_t to = (o * k + i) * around.inner + n;
         const int64_t from = order[static_cast<size_t>(i)];
-        e.results[0].CopyElement(to, x, place(from));
+        e.results[0].CopyElement(to, x, position(from));
         e.results[1].ints()[static_cast<size_t>(to)] = from;
       }
     }
@@ -92,8 +92,8 @@ absl::Status EvaluateCumSum(Evaluation& e) {
     for (int64_t n = 0; n < around.inner; ++n) {
       int64_t before = -1;
       for (int64_t i = 0; i < around.size; ++i) {
-        const int64_t place = reverse ? around.size - 1 - i : i;
-        const int64_t at = (o * around.size + place) * around.inner + n;
+        const int64_t position = reverse ? around.size - 1 - i : i;
+        const int64_t at = (o * around.size + position) * around.inner + n;
         if (before >= 0) y.CopyElement(at, y, before);
         if (before >= 0 && exclusive) AddElement(y, at, x, before);
         if (!exclusive) AddElement(y, at, x, at);

@@ -31,7 +31,7 @@ struct UnaryFunction {
   double (*value)(double x, const UnaryParameters& p) = nullptr;
   /// Null: the derivative is zero almost everywhere, and no gradient flows.
   double (*slope)(double saved, const UnaryParameters& p) = nullptr;
-  /// `slope` is given y in place of x. As in PyTorch, so that memory is as it is there.
+  /// `slope` is given y instead of x. As in PyTorch, so that memory is as it is there.
   bool saves_result = false;
   /// The function on whole numbers, if it is defined on them.
   int64_t (*whole)(int64_t x) = nullptr;

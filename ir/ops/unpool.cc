@@ -9,20 +9,20 @@
 #include "support/status.h"
 
 // The inverse of a maximum pool: elements go back to where the pool found them, all else is zero.
-// Places count over the whole image, so that within a plane [..] they repeat for each channel.
+// Positions count over the whole image, so that within a plane [..] they repeat for each channel.
 
 namespace orrery::ir {
 namespace unpool_cc {
 namespace {
 
-absl::Status CheckPlaces(const OpTypes& op, size_t places) {
+absl::Status CheckPositions(const OpTypes& op, size_t positions) {
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 3, "[batch,channels,..]"));
-  ORRERY_RETURN_IF_ERROR(CheckInteger(op, places));
+  ORRERY_RETURN_IF_ERROR(CheckInteger(op, positions));
   return absl::OkStatus();
 }
 
 absl::Status InferMaxUnpool(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op, 1));
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op, 1));
   ORRERY_RETURN_IF_ERROR(CheckDims(op, 1, op.operands[0]->dims, "as x"));
   const Dims& x = op.operands[0]->dims;
   const std::vector<int64_t> spatial = op.attributes.Ints("spatial");
@@ -39,13 +39,13 @@ absl::Status InferMaxUnpool(const OpTypes& op, TypeList& results) {
 }
 
 absl::Status InferMaxUnpoolGrad(const OpTypes& op, TypeList& results) {
-  ORRERY_RETURN_IF_ERROR(CheckPlaces(op, 0));
-  const Dims &places = op.operands[0]->dims, &dy = op.operands[1]->dims;
-  if (places.size() != dy.size() || places[0] != dy[0] || places[1] != dy[1]) {
-    return absl::InvalidArgumentError(absl::StrCat("got shapes ", Show(places), " and ", Show(dy),
-                                                   "; wanted one batch and channels"));
+  ORRERY_RETURN_IF_ERROR(CheckPositions(op, 0));
+  const Dims &positions = op.operands[0]->dims, &dy = op.operands[1]->dims;
+  if (positions.size() != dy.size() || positions[0] != dy[0] || positions[1] != dy[1]) {
+    return absl::InvalidArgumentError(absl::StrCat("got shapes ", Show(positions), " and ",
+                                                   Show(dy), "; wanted one batch and channels"));
   }
-  AddResult(results, op.operands[1]->dtype, places);
+  AddResult(results, op.operands[1]->dtype, positions);
   return absl::OkStatus();
 }
 
@@ -58,28 +58,29 @@ ShardingRule UnpoolSharding(const OpTypes& op, const TypeList&) {
 
 // Calls f(element of the pooled image, element of the whole one).
 template <typename F>
-absl::Status ForEachPlace(const Tensor& places, const Dims& image, F f) {
-  const int64_t pixels = SplitAround(image, 1).inner, pooled = SplitAround(places.dims(), 1).inner;
-  for (int64_t i = 0; i < places.size(); ++i) {
-    const int64_t place = places.ints()[static_cast<size_t>(i)];
-    if (place < 0 || pixels == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("place ", place, " is none of the image"));
+absl::Status ForEachPosition(const Tensor& positions, const Dims& image, F f) {
+  const int64_t pixels = SplitAround(image, 1).inner,
+                pooled = SplitAround(positions.dims(), 1).inner;
+  for (int64_t i = 0; i < positions.size(); ++i) {
+    const int64_t position = positions.ints()[static_cast<size_t>(i)];
+    if (position < 0 || pixels == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("place ", position, " is none of the image"));
     }
-    f(i, i / pooled * pixels + place % pixels);
+    f(i, i / pooled * pixels + position % pixels);
   }
   return absl::OkStatus();
 }
 
 absl::Status EvaluateMaxUnpool(Evaluation& e) {
   Tensor& y = e.results[0];
-  return ForEachPlace(e.operand(1), y.dims(),
-                      [&](int64_t i, int64_t at) { y.CopyElement(at, e.operand(0), i); });
+  return ForEachPosition(e.operand(1), y.dims(),
+                         [&](int64_t i, int64_t at) { y.CopyElement(at, e.operand(0), i); });
 }
 
 absl::Status EvaluateMaxUnpoolGrad(Evaluation& e) {
   const Tensor& dy = e.operand(1);
-  return ForEachPlace(e.operand(0), dy.dims(),
-                      [&](int64_t i, int64_t at) { e.results[0].CopyElement(i, dy, at); });
+  return ForEachPosition(e.operand(0), dy.dims(),
+                         [&](int64_t i, int64_t at) { e.results[0].CopyElement(i, dy, at); });
 }
 
 absl::Status MaxUnpoolGradient(GradientContext& c) {

@@ -9,7 +9,7 @@
 #include "ir/ops/window.h"
 #include "ir/tensor.h"
 
-// Convolution on tensors. The image unrolled to columns, one for each place of the window, is a
+// Convolution on tensors. The image unrolled to columns, one for each position of the window, is a
 // matrix that the weights of a group are multiplied with. Whole numbers wrap around.
 
 namespace orrery::ir {
@@ -29,7 +29,7 @@ class Convolution {
         group_maps_(weight.dims()[0] / groups_),
         kernel_(ElementCount(SpatialDims(weight.dims()))),
         pixels_(ElementCount(SpatialDims(image.dims()))),
-        places_(ElementCount(SpatialDims(maps.dims()))),
+        positions_(ElementCount(SpatialDims(maps.dims()))),
         taps_(WindowTaps(WindowOf(e.attributes, SpatialDims(weight.dims())).value(),
                          SpatialDims(image.dims()), SpatialDims(maps.dims()))) {}
 
@@ -43,7 +43,7 @@ class Convolution {
   /// Adds to the image what each element of the maps was made from.
   void ToImage() {
     ForEachGroup([&](T* image, const Matrix& weight, const Matrix& maps) {
-      std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * places_));
+      std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * positions_));
       AddProduct(Columns(columns), weight.Transposed(), maps);
       ForEachTap([&](int64_t column, int64_t pixel) {
         image[pixel] += columns[static_cast<size_t>(column)];
@@ -69,7 +69,9 @@ class Convolution {
         Matrix{.data = weight_ + g * group_maps_ * channels_ * kernel_,
                .rows = group_maps_,
                .columns = channels_ * kernel_},
-        Matrix{.data = maps_ + i * group_maps_ * places_, .rows = group_maps_, .columns = places_});
+        Matrix{.data = maps_ + i * group_maps_ * positions_,
+               .rows = group_maps_,
+               .columns = positions_});
     }
   }
 
@@ -78,16 +80,16 @@ class Convolution {
   void ForEachTap(F f) const {
     for (int64_t row = 0; row < channels_ * kernel_; ++row) {
       const int64_t channel = row / kernel_, element = row % kernel_;
-      for (int64_t place = 0; place < places_; ++place) {
-        const int64_t tap = taps_[static_cast<size_t>(element * places_ + place)];
-        if (tap >= 0) f(row * places_ + place, channel * pixels_ + tap);
+      for (int64_t position = 0; position < positions_; ++position) {
+        const int64_t tap = taps_[static_cast<size_t>(element * positions_ + position)];
+        if (tap >= 0) f(row * positions_ + position, channel * pixels_ + tap);
       }
     }
   }
 
-  // A row for each channel and element of the kernel, a column for each place.
+  // A row for each channel and element of the kernel, a column for each position.
   std::vector<T> Unroll(const T* image) const {
-    std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * places_));
+    std::vector<T> columns(static_cast<size_t>(channels_ * kernel_ * positions_));
     ForEachTap([&](int64_t column, int64_t pixel) {
       columns[static_cast<size_t>(column)] = image[pixel];
     });
@@ -95,11 +97,11 @@ class Convolution {
   }
 
   Matrix Columns(std::vector<T>& columns) const {
-    return {.data = columns.data(), .rows = channels_ * kernel_, .columns = places_};
+    return {.data = columns.data(), .rows = channels_ * kernel_, .columns = positions_};
   }
 
   T *image_, *weight_, *maps_;
-  int64_t batch_, channels_, groups_, group_maps_, kernel_, pixels_, places_;
+  int64_t batch_, channels_, groups_, group_maps_, kernel_, pixels_, positions_;
   std::vector<int64_t> taps_;
 };
 

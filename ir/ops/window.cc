@@ -97,10 +97,10 @@ std::vector<int64_t> WindowTaps(const Window& window, const Dims& input, const D
   std::vector<int64_t> taps;
   const Dims strides = StridesOf(input);
   for (Odometer element(window.kernel, {}); !element.done(); element.Next()) {
-    for (Odometer place(counts, {}); !place.done(); place.Next()) {
+    for (Odometer position(counts, {}); !position.done(); position.Next()) {
       int64_t offset = 0;
       for (size_t d = 0; d < input.size() && offset >= 0; ++d) {
-        const int64_t at = place.at()[d] * window.strides[d] - window.before[d] +
+        const int64_t at = position.at()[d] * window.strides[d] - window.before[d] +
                            element.at()[d] * window.dilations[d];
         offset = at < 0 || at >= input[d] ? -1 : offset + at * strides[d];
       }

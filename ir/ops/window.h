@@ -38,8 +38,8 @@ absl::StatusOr<Dims> WindowCounts(const Window& window, const Dims& input);
 /// The spatial dims: all but the first two.
 Dims SpatialDims(const Dims& dims);
 
-/// For each element of the kernel and each place of the window, places fastest: which element of
-/// the spatial `input` it is, or -1 for one in the padding.
+/// For each element of the kernel and each position of the window, positions fastest: which element
+/// of the spatial `input` it is, or -1 for one in the padding.
 std::vector<int64_t> WindowTaps(const Window& window, const Dims& input, const Dims& counts);
 
 /// An error where the taps would take too much memory.

@@ -12,7 +12,7 @@
 #include "ir/type.h"
 
 // Three ways to write a layout: ours, tensorcraft's and DTensor's. Each is read and printed; what
-// is printed reads back as the same layout. Errors name the place in the text: "at 7: found ')';
+// is printed reads back as the same layout. Errors name the position in the text: "at 7: found ')';
 // wanted the name of an axis".
 
 namespace orrery::ir {
@@ -42,7 +42,7 @@ struct MeshRefinement {
 /// The coarsest refinement of `mesh` that has all of `wanted` as axes or runs of axes. An axis hp
 /// that is cut becomes hp-0, hp-1 and so on, the outermost first; with more hyphens where an axis
 /// has such a name already. An error for sub-axes that an axis does not have, or that cut it at
-/// places of which none divides the other, and for more than kMaxAxes axes.
+/// positions of which none divides the other, and for more than kMaxAxes axes.
 absl::StatusOr<MeshRefinement> RefineMesh(const Mesh& mesh, const std::vector<SubAxis>& wanted);
 
 /// A layout with the tensor and the mesh that its text tells of.

@@ -86,7 +86,7 @@ std::vector<std::string> Seeds() {
   return seeds;
 }
 
-// Replaces one number, at or after a random place, by one that is likely to hurt.
+// Replaces one number, at or after a random position, by one that is likely to hurt.
 std::string WithOtherNumber(std::string text, RandomFunctions& random) {
   const std::vector<std::string> numbers = {"0",
                                             "-1",
@@ -121,7 +121,7 @@ std::string WithOtherNumber(std::string text, RandomFunctions& random) {
   return text.replace(begin, end == std::string::npos ? end : end - begin, number);
 }
 
-// Puts one token in, or in place of a few bytes.
+// Puts one token in, or instead of a few bytes.
 std::string WithOtherToken(std::string text, RandomFunctions& random) {
   const std::vector<std::string> tokens = {"(",          ")",
                                            "{",          "}",

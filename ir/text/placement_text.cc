@@ -113,16 +113,16 @@ class Reader {
       const Placement& placement = placements_[axis];
       if (placement.dim != dim) continue;
       int64_t product = 1;
-      size_t place = 0;
-      while (product < placement.split_factor && place < order.size()) {
-        product *= mesh_.size(order[place++]);
+      size_t position = 0;
+      while (product < placement.split_factor && position < order.size()) {
+        product *= mesh_.size(order[position++]);
       }
       if (product != placement.split_factor) {
         return Wrong(absl::StrCat("axis ", axis, ": found split factor ", placement.split_factor,
                                   "; wanted the number of parts that axes further right make of ",
                                   "dimension ", dim));
       }
-      order.insert(order.begin() + static_cast<std::ptrdiff_t>(place),
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(position),
                    static_cast<AxisIndex>(axis));
     }
     AxisList axes;

@@ -13,11 +13,11 @@ namespace {
 class Printer {
  public:
   explicit Printer(const Function& function)
-      : function_(function), places_(function.value_limit(), -1) {
-    for (const Input& input : function.inputs()) places_[input.value] = next_++;
+      : function_(function), positions_(function.value_limit(), -1) {
+    for (const Input& input : function.inputs()) positions_[input.value] = next_++;
     for (const OpId op : function.order()) {
       for (int32_t i = 0; i < function.result_count(op); ++i) {
-        places_[function.result(op, i)] = next_++;
+        positions_[function.result(op, i)] = next_++;
       }
     }
   }
@@ -42,8 +42,8 @@ class Printer {
  private:
   void AppendValue(ValueId value) {
     const absl::string_view name = function_.value_name(value);
-    if (name.empty() && places_[value] >= 0) {
-      absl::StrAppend(&text_, "%", places_[value]);
+    if (name.empty() && positions_[value] >= 0) {
+      absl::StrAppend(&text_, "%", positions_[value]);
     } else {
       absl::StrAppend(&text_, PrintValue(function_, value));
     }
@@ -88,7 +88,7 @@ class Printer {
   }
 
   const Function& function_;
-  IdTable<ValueId, int32_t> places_;  // for values without a name
+  IdTable<ValueId, int32_t> positions_;  // for values without a name
   int32_t next_ = 0;
   std::string text_;
 };

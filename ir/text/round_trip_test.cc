@@ -11,7 +11,7 @@ namespace round_trip_test_cc {
 namespace {
 
 // That `a` and `b` say the same. Bytes that agree do not show it: print could leave something out.
-// Values are matched by their place; ops that the order leaves out count for nothing.
+// Values are matched by their position; ops that the order leaves out count for nothing.
 class Comparison {
  public:
   Comparison(const Function& a, const Function& b)

@@ -12,7 +12,7 @@ namespace tensorcraft_text_cc {
 namespace {
 
 constexpr absl::string_view kNothing = "∅";
-constexpr absl::string_view kSpreadOver = "⊥";
+constexpr absl::string_view kShardedOver = "⊥";
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
@@ -134,7 +134,7 @@ absl::StatusOr<TensorcraftLayout> ParseTensorcraft(absl::string_view text) {
   TextScanner scanner(text);
   ORRERY_RETURN_IF_ERROR(scanner.Expect("D_"));
   ORRERY_ASSIGN_OR_RETURN(Mesh mesh, tensorcraft_text_cc::TakeMesh(scanner));
-  scanner.Take(tensorcraft_text_cc::kSpreadOver);
+  scanner.Take(tensorcraft_text_cc::kShardedOver);
   ORRERY_RETURN_IF_ERROR(scanner.Expect("{"));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisList> mapping,
                           tensorcraft_text_cc::TakeMapping(scanner, "}", mesh));
@@ -173,7 +173,7 @@ absl::StatusOr<std::string> TensorcraftText(const Sharding& sharding, const Dims
     blocks.push_back(split ? absl::StrCat(blocked.block(d)) : std::string(nothing));
   }
   return absl::StrCat("D_[", absl::StrJoin(sizes, ","), "]",
-                      ascii ? "" : tensorcraft_text_cc::kSpreadOver, "{",
+                      ascii ? "" : tensorcraft_text_cc::kShardedOver, "{",
                       tensorcraft_text_cc::MappingText(blocked, dims.size(), nothing), "}(",
                       absl::StrJoin(blocks, ","), ")");
 }

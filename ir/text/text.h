@@ -21,7 +21,7 @@
 //   }
 //
 // Attributes follow the operands: `AllReduce(%y) {axes="hp"}`. A value without a name prints as its
-// place among the values, inputs first. `//` starts a comment.
+// position among the values, inputs first. `//` starts a comment.
 
 namespace orrery::ir {
 

@@ -115,12 +115,12 @@ class Planner {
   }
 
   // From leaves: up, and await what comes down. Others add up what comes from below, send it up,
-  // and pass on what comes down. The places of what each receives follow from its height.
+  // and pass on what comes down. The positions of what each receives follow from its height.
   void AppendTreePhases(int32_t root, int32_t key) {
     const int32_t rank = TreeRank(root, key), bit = key & -key;
-    const auto message = [&](int32_t other, int32_t place) {
+    const auto message = [&](int32_t other, int32_t position) {
       const int32_t to = TreeRank(root, other);
-      return AstraPhase::Message{.to = to, .flow = Flow(rank, to, size_), .place = place};
+      return AstraPhase::Message{.to = to, .flow = Flow(rank, to, size_), .position = position};
     };
     AstraRankPlan& plan = Plan(rank);
     AstraPhase from_below{.receives = 2, .reduced = size_, .awaits_processing = true};
@@ -136,8 +136,8 @@ class Planner {
     Append(plan, {.sends = {message(parent, 0)}, .receives = 1, .reduced = leaf ? Bytes(0) : size_},
            1);
     if (leaf) return;
-    const int32_t half = bit / 2, place = half == 1 ? 0 : 1;
-    Append(plan, {.sends = {message(key - half, place), message(key + half, place)}}, 1);
+    const int32_t half = bit / 2, position = half == 1 ? 0 : 1;
+    Append(plan, {.sends = {message(key - half, position), message(key + half, position)}}, 1);
   }
 
   AstraRankPlan& Plan(int32_t rank) { return plan_.ranks[static_cast<size_t>(rank)]; }
@@ -172,8 +172,8 @@ class Planner {
 int64_t MessageCount(const AstraStepPlan& plan) {
   int64_t count = 0;
   for (const AstraRankPlan& rank : plan.ranks) {
-    for (size_t place = 0; place < rank.order.size(); ++place) {
-      count += static_cast<int64_t>(rank.PhaseAt(place).sends.size());
+    for (size_t position = 0; position < rank.order.size(); ++position) {
+      count += static_cast<int64_t>(rank.PhaseAt(position).sends.size());
     }
   }
   return count;

@@ -17,7 +17,7 @@ struct AstraPhase {
   struct Message {
     int32_t to = 0;
     simulator::FlowId flow;
-    int32_t place = -1;  // in the receiver's order, of the phase that receives it; -1: as here
+    int32_t position = -1;  // in the receiver's order, of the phase that receives it; -1: as here
   };
   std::vector<Message> sends = {};
   int32_t receives = 0;
@@ -32,8 +32,8 @@ struct AstraRankPlan {
   std::vector<AstraPhase> phases = {};
   std::vector<int32_t> order = {};
 
-  const AstraPhase& PhaseAt(size_t place) const {
-    return phases[static_cast<size_t>(order[place])];
+  const AstraPhase& PhaseAt(size_t position) const {
+    return phases[static_cast<size_t>(order[position])];
   }
 };
 

@@ -128,12 +128,12 @@ TEST(AstraPlan, OfADoubleBinaryTreeReceivesWhatIsSent) {
     ASSERT_EQ(planned.plan->size(), 2u);
     for (const AstraStepPlan& tree : *planned.plan) {
       EXPECT_EQ(MessageCount(tree), 2 * (n - 1));
-      std::map<std::pair<int32_t, int32_t>, int32_t> open;  // by rank and place
+      std::map<std::pair<int32_t, int32_t>, int32_t> open;  // by rank and position
       for (int32_t rank = 0; rank < n; ++rank) {
         const AstraRankPlan& plan = tree.ranks[static_cast<size_t>(rank)];
-        for (size_t place = 0; place < plan.order.size(); ++place) {
-          open[{rank, static_cast<int32_t>(place)}] += plan.PhaseAt(place).receives;
-          for (const auto& sent : plan.PhaseAt(place).sends) --open[{sent.to, sent.place}];
+        for (size_t position = 0; position < plan.order.size(); ++position) {
+          open[{rank, static_cast<int32_t>(position)}] += plan.PhaseAt(position).receives;
+          for (const auto& sent : plan.PhaseAt(position).sends) --open[{sent.to, sent.position}];
         }
       }
       for (const auto& [where, missing] : open) EXPECT_EQ(missing, 0) << where.first;

@@ -228,7 +228,7 @@ class Player {
       messages_[static_cast<size_t>(name.index())] = {
           .run = run,
           .to = static_cast<size_t>(message.to),
-          .phase = message.place < 0 ? phase : static_cast<size_t>(message.place)};
+          .phase = message.position < 0 ? phase : static_cast<size_t>(message.position)};
       network_.Start(name, program_.flow(message.flow));
     }
   }

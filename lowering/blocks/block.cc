@@ -32,9 +32,9 @@ using transforms::HostWork;
 
 constexpr int32_t kNone = -1;
 
-class BlockLowering {
+class PhaseLowering {
  public:
-  BlockLowering(const transforms::StageFunction& part, const BlockContext& context,
+  PhaseLowering(const transforms::StageFunction& part, const TemplateContext& context,
                 simulator::Program& program)
       : part_(part),
         function_(part.function),
@@ -52,27 +52,27 @@ class BlockLowering {
     buffers_ = FindBuffers(part_, context_, local_bytes_);
   }
 
-  Block Run() {
-    block_.tasks.reserve(function_.order().size());
-    block_.memory.reserve(3 * function_.order().size());
-    block_.outputs.reserve(function_.outputs().size());
-    block_.inputs.reserve(function_.inputs().size());
+  TaskTemplate Run() {
+    template_.tasks.reserve(function_.order().size());
+    template_.memory.reserve(3 * function_.order().size());
+    template_.outputs.reserve(function_.outputs().size());
+    template_.inputs.reserve(function_.inputs().size());
     for (const ir::Input& input : function_.inputs()) AddInput(input.value);
     for (const OpId op : function_.order()) {
       LowerOp(op);
-      ++place_;
+      ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
-    if (block_.tasks.empty()) block_.memory.clear();  // there is no time at which to count it
-    FormUnits(context_.blocking, block_, program_);
-    return std::move(block_);
+    if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
+    FormUnits(context_.blocking, template_, program_);
+    return std::move(template_);
   }
 
  private:
-  // Who makes a value: a task of this block, an input, or nobody that one has to wait for.
+  // Who makes a value: a task of this template, an input, or nobody that one has to wait for.
   struct Maker {
     bool known = false;
-    BlockDependency dependency;
+    TemplateDependency dependency;
   };
 
   struct Cost {
@@ -89,19 +89,19 @@ class BlockLowering {
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
   void AddInput(ValueId value, bool received = false) {
-    const auto index = static_cast<int32_t>(block_.inputs.size());
-    block_.inputs.push_back({.origin = OriginOf(value), .task = kNone, .received = received});
+    const auto index = static_cast<int32_t>(template_.inputs.size());
+    template_.inputs.push_back({.origin = OriginOf(value), .task = kNone, .received = received});
     maker_[value] = {.known = true, .dependency = {.external = true, .index = index}};
   }
 
   void AddOutput(ValueId value) {
     const Maker& maker = maker_[value];
     const bool made_here = maker.known && !maker.dependency.external;
-    // A sum goes by the name of what is summed, so that the next block finds it.
+    // A sum goes by the name of what is summed, so that the next template finds it.
     ValueId origin = OriginOf(value);
     const OpId op = function_.producer(value);
     if (op.valid() && IsSum(function_.kind(op))) origin = OriginOf(function_.operands(op)[1]);
-    block_.outputs.push_back(
+    template_.outputs.push_back(
         {.origin = origin, .task = made_here ? maker.dependency.index : kNone});
   }
 
@@ -141,7 +141,7 @@ class BlockLowering {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       if (!operands.empty()) maker_[function_.result(op, i)] = maker_[operands.back()];
     }
-    UseOperands(op, std::max(0, static_cast<int32_t>(block_.tasks.size()) - 1));
+    UseOperands(op, std::max(0, static_cast<int32_t>(template_.tasks.size()) - 1));
   }
 
   // One use of the value's buffer by `task`; after the last one it is free.
@@ -151,8 +151,8 @@ class BlockLowering {
     ORRERY_CHECK(buffers_.uses[buffer] == 0)
         << function_.name() << " " << ir::PrintValue(function_, value);
     const simulator::MemoryKind kind = buffers_.kind[buffer];
-    if (kind == simulator::MemoryKind::kBuffers) block_.releases.push_back(task);
-    block_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
+    if (kind == simulator::MemoryKind::kBuffers) template_.releases.push_back(task);
+    template_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
   }
 
   void UseOperands(OpId op, int32_t task) {
@@ -166,25 +166,25 @@ class BlockLowering {
       } else if (so_far && collects) {
         --buffers_.uses[buffers_.buffer[operands[0]]];  // as large as the microbatches so far
         const bool slices = IsOfSlice(op);
-        block_.memory.push_back({.task = task,
-                                 .kind = buffers_.kind[operands[0]],
-                                 .growth = slices ? MemoryGrowth::kNone : MemoryGrowth::kSoFar,
-                                 .bytes = -(slices ? BytesBefore(op) : BytesOf(operands[1]))});
+        template_.memory.push_back({.task = task,
+                                    .kind = buffers_.kind[operands[0]],
+                                    .growth = slices ? MemoryGrowth::kNone : MemoryGrowth::kSoFar,
+                                    .bytes = -(slices ? BytesBefore(op) : BytesOf(operands[1]))});
       } else {
         Use(operands[i], task);
       }
     }
     const auto earlier = buffers_.earlier_rows.find(op);
     if (earlier == buffers_.earlier_rows.end()) return;
-    block_.memory.push_back({.task = task, .bytes = -earlier->second});
+    template_.memory.push_back({.task = task, .bytes = -earlier->second});
   }
 
   void AddTask(OpId op) {
-    const auto task = static_cast<int32_t>(block_.tasks.size());
+    const auto task = static_cast<int32_t>(template_.tasks.size());
     const bool sum = IsSum(function_.kind(op));
-    BlockTask& row = block_.tasks.emplace_back();
-    row.dependency_begin = static_cast<uint32_t>(block_.dependencies.size());
-    row.first_op = row.last_op = place_;
+    TemplateTask& row = template_.tasks.emplace_back();
+    row.dependency_begin = static_cast<uint32_t>(template_.dependencies.size());
+    row.first_op = row.last_op = position_;
     const HostWork work = transforms::HostWorkOf(function_, op);
     if (work != HostWork::kNone) {
       WorkWithHost(op, work, row);
@@ -197,14 +197,14 @@ class BlockLowering {
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     if (IsKernel(row) && awaited_store_ != kNone) {
-      block_.dependencies.push_back(
+      template_.dependencies.push_back(
           {.external = false, .index = std::exchange(awaited_store_, kNone)});
     }
-    row.dependency_end = static_cast<uint32_t>(block_.dependencies.size());
+    row.dependency_end = static_cast<uint32_t>(template_.dependencies.size());
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       maker_[result] = {.known = true, .dependency = {.external = false, .index = task}};
-      if (buffers_.buffer[result] == result) block_.memory.push_back(RoomOf(op, result, task));
+      if (buffers_.buffer[result] == result) template_.memory.push_back(RoomOf(op, result, task));
     }
     if (function_.kind(op) == OpKind::kExtendRowsGrad) KeepSums(op, task);
     Scratch(op, task);
@@ -212,9 +212,9 @@ class BlockLowering {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       if (buffers_.buffer[result] != result || buffers_.uses[result] > 0) continue;
-      BlockMemory freed = RoomOf(op, result, task);
+      TemplateMemory freed = RoomOf(op, result, task);
       freed.bytes = -freed.bytes;
-      block_.memory.push_back(freed);
+      template_.memory.push_back(freed);
     }
   }
 
@@ -222,7 +222,7 @@ class BlockLowering {
   // the backward of its own.
   void KeepSums(OpId op, int32_t task) {
     const int64_t change = ChangeOfSums(function_, op, local_bytes_);
-    if (change != 0) block_.memory.push_back({.task = task, .bytes = change});
+    if (change != 0) template_.memory.push_back({.task = task, .bytes = change});
   }
 
   // What the software needs while the op runs.
@@ -230,15 +230,15 @@ class BlockLowering {
     const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
     if (bytes <= 0) return;
     for (const double sign : {1.0, -1.0}) {
-      block_.memory.push_back({.task = task,
-                               .kind = simulator::MemoryKind::kActivations,
-                               .bytes = static_cast<int64_t>(sign * bytes)});
+      template_.memory.push_back({.task = task,
+                                  .kind = simulator::MemoryKind::kActivations,
+                                  .bytes = static_cast<int64_t>(sign * bytes)});
     }
   }
 
   // That a result takes; what is collected grows with the microbatches.
-  BlockMemory RoomOf(OpId op, ValueId result, int32_t task) const {
-    BlockMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
+  TemplateMemory RoomOf(OpId op, ValueId result, int32_t task) const {
+    TemplateMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
       if (IsOfSlice(op)) {
@@ -261,10 +261,10 @@ class BlockLowering {
   void DependOn(ValueId operand, StreamKind stream) {
     const Maker& maker = maker_[operand];
     if (!maker.known || context_.blocking) return;
-    const BlockDependency& made_by = maker.dependency;
+    const TemplateDependency& made_by = maker.dependency;
     const bool same_stream =
-        !made_by.external && block_.tasks[static_cast<size_t>(made_by.index)].stream == stream;
-    if (!same_stream || context_.every_dependency) block_.dependencies.push_back(made_by);
+        !made_by.external && template_.tasks[static_cast<size_t>(made_by.index)].stream == stream;
+    if (!same_stream || context_.every_dependency) template_.dependencies.push_back(made_by);
   }
 
   cost_models::OpView View(OpId op) {
@@ -304,14 +304,14 @@ class BlockLowering {
                        .bytes = cost_models::BytesMovedBy(view)});
   }
 
-  void Collective(OpId op, BlockTask& row) {
+  void Collective(OpId op, TemplateTask& row) {
     const auto step = redistribution::StepOf(function_.kind(op));
     ORRERY_CHECK(step.has_value()) << function_.info(op).name;
     row.collective = CollectiveOf(*step).value();
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
     row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;
-    row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", BlockTask::kNoUnit));
+    row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", TemplateTask::kNoUnit));
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
@@ -325,7 +325,7 @@ class BlockLowering {
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
   // sooner than told; and once those of a layer begin, kernels wait for those of the layer before.
   // Those of an update go when they can, and the host begins with it when it has all gradients.
-  void WorkWithHost(OpId op, HostWork work, BlockTask& row) {
+  void WorkWithHost(OpId op, HostWork work, TemplateTask& row) {
     const Bytes bytes(BytesOf(function_.operands(op)[0]));
     const bool updates = work == HostWork::kUpdate;
     const Bytes moved = updates ? cost_models::BytesMovedBy(View(op)) : bytes;
@@ -336,13 +336,13 @@ class BlockLowering {
     row.stream = HostStreamOf(work);
     row.follows = context_.phase != simulator::Phase::kUpdate;
     if (updates && last_store_ != kNone) {
-      block_.dependencies.push_back({.external = false, .index = last_store_});
+      template_.dependencies.push_back({.external = false, .index = last_store_});
     }
     if (work != HostWork::kStore) return;
     const int64_t layer = function_.attributes(op).Int("layer", kNone);
     if (layer != layer_stored_) awaited_store_ = last_store_;
     layer_stored_ = layer;
-    last_store_ = static_cast<int32_t>(block_.tasks.size()) - 1;
+    last_store_ = static_cast<int32_t>(template_.tasks.size()) - 1;
   }
 
   // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
@@ -359,41 +359,42 @@ class BlockLowering {
     const ValueId value = function_.operands(op)[0];
     const Maker& maker = maker_[value];
     const Bytes bytes(BytesOf(value));
-    block_.sends.push_back({.origin = OriginOf(value),
-                            .made_by = maker.dependency,
-                            .has_maker = maker.known,
-                            .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
-                            .bytes = bytes,
-                            .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
-                            .op = place_,
-                            .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
+    template_.sends.push_back(
+        {.origin = OriginOf(value),
+         .made_by = maker.dependency,
+         .has_maker = maker.known,
+         .to = static_cast<int32_t>(function_.attributes(op).Int("to", 0)),
+         .bytes = bytes,
+         .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
+         .op = position_,
+         .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
   }
 
   const transforms::StageFunction& part_;
   const ir::Function& function_;
-  const BlockContext& context_;
+  const TemplateContext& context_;
   simulator::Program& program_;
   const bool copies_;
   IdTable<ir::TypeId, ir::TensorType> local_types_;
   IdTable<ir::TypeId, int64_t> local_bytes_;
   IdTable<ValueId, Maker> maker_;
-  BlockBuffers buffers_;
+  TemplateBuffers buffers_;
   ir::LastOfKind<Cost> costs_;
   std::string name_;
-  int32_t place_ = 0;  // of the op that is being lowered, in the order
+  int32_t position_ = 0;  // of the op that is being lowered, in the order
   std::vector<const ir::TensorType*> operands_, results_;
   int32_t last_store_ = kNone;     // the last copy to the host
   int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet
   int64_t layer_stored_ = kNone;
-  Block block_;
+  TaskTemplate template_;
 };
 
 }  // namespace
 }  // namespace block_cc
 
-Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
-                 simulator::Program& program) {
-  return block_cc::BlockLowering(part, context, program).Run();
+TaskTemplate LowerPhase(const transforms::StageFunction& part, const TemplateContext& context,
+                        simulator::Program& program) {
+  return block_cc::PhaseLowering(part, context, program).Run();
 }
 
 }  // namespace orrery::lowering

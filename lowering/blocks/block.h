@@ -13,42 +13,42 @@
 #include "simulator/program/program.h"
 #include "transforms/stages/pipeline.h"
 
-// A block is one phase of one stage as numbers: the tasks that it becomes, what they wait for, what
-// memory they take. It is made once and placed for every microbatch.
+// A task template is one phase of one stage as numbers: the tasks that it becomes, what they wait
+// for, what memory they take. It is made once and instantiated for every microbatch.
 
 namespace orrery::lowering {
 
-/// A task waits for another one of its block, or for whatever made an input of the block.
-struct BlockDependency {
+/// A task waits for another one of its template, or for whatever made an input of the template.
+struct TemplateDependency {
   bool external = false;
   int32_t index = 0;  // of the task, or of the input
 };
 
-struct BlockTask {
+struct TemplateTask {
   simulator::StreamKind stream = simulator::StreamKind::kCompute;
   simulator::LabelId label;
-  Duration duration;  // of a kernel; collectives are priced where they are placed
+  Duration duration;  // of a kernel; collectives are priced where they are instantiated
   Bytes bytes;        // that a collective gathers or reduces, a rank
   cost_models::CollectiveKind collective = cost_models::CollectiveKind::kAllReduce;
   ir::DType dtype = ir::DType::kF32;  // of a collective
   ir::AxisList group;                 // of a collective; empty: a kernel
   static constexpr int32_t kNoUnit = -1;
   int32_t unit = kNoUnit;  // of a collective: see transforms/memory/units.h
-  /// Of a gather before the first kernel: it waits for the so-manieth last of Block::releases of
-  /// the block before it on the rank; 0: for none.
+  /// Of a gather before the first kernel: it waits for the so-manieth last of
+  /// TaskTemplate::releases of the template before it on the rank; 0: for none.
   int32_t gate = 0;
-  uint32_t dependency_begin = 0;  // in Block::dependencies
+  uint32_t dependency_begin = 0;  // in TaskTemplate::dependencies
   uint32_t dependency_end = 0;
-  // Places in the order of the part of the ops whose names (NameOfTask) the label begins and ends
-  // with; where it is one, more may follow it.
+  // Positions in the order of the part of the ops whose names (NameOfTask) the label begins and
+  // ends with; where it is one, more may follow it.
   int32_t first_op = -1;
   int32_t last_op = -1;
-  bool follows = false;  // the last kernel placed on the rank before it: it waits for it, too
+  bool follows = false;  // the last kernel added on the rank before it: it waits for it, too
   bool joins = false;    // the task before it in a run of kernels (FuseRuns)
 };
 
 /// Whether the task runs on the compute stream of its rank.
-inline bool IsKernel(const BlockTask& task) {
+inline bool IsKernel(const TemplateTask& task) {
   return task.group.empty() && task.stream == simulator::StreamKind::kCompute;
 }
 
@@ -60,7 +60,7 @@ enum class MemoryGrowth : uint8_t {
 };
 
 /// Memory taken at the start (bytes > 0) or given back at the finish (bytes < 0) of a task.
-struct BlockMemory {
+struct TemplateMemory {
   int32_t task = 0;
   simulator::MemoryKind kind = simulator::MemoryKind::kActivations;
   MemoryGrowth growth = MemoryGrowth::kNone;
@@ -75,47 +75,49 @@ struct BlockMemory {
 };
 
 /// A value that comes in or goes out. `task`: the one that makes it; -1 when none does.
-struct BlockValue {
+struct TemplateValue {
   ir::ValueId origin;
   int32_t task = -1;
-  bool received = false;  // from another stage, for this block
+  bool received = false;  // from another stage, for this template
 };
 
-/// A value that goes to another stage once the block has run.
-struct BlockSend {
+/// A value that goes to another stage once the template has run.
+struct TemplateSend {
   ir::ValueId origin;
-  BlockDependency made_by;
+  TemplateDependency made_by;
   bool has_maker = false;
   int32_t to = 0;
   Bytes bytes;         // a rank
   bool freed = false;  // nobody needs it here after that
-  int32_t op = -1;     // its place in the order of the part
+  int32_t op = -1;     // its position in the order of the part
   simulator::LabelId label;
 };
 
 /// What is asked of Pricing for a collective, and for a send.
-inline CollectiveRequest RequestOf(const BlockTask& task) {
+inline CollectiveRequest RequestOf(const TemplateTask& task) {
   return {.stream = task.stream,
           .collective = task.collective,
           .group = task.group,
           .bytes = task.bytes};
 }
-inline SendRequest RequestOf(const BlockSend& send) { return {.to = send.to, .bytes = send.bytes}; }
+inline SendRequest RequestOf(const TemplateSend& send) {
+  return {.to = send.to, .bytes = send.bytes};
+}
 
-struct Block {
-  std::vector<BlockTask> tasks;
-  std::vector<BlockDependency> dependencies;
-  std::vector<BlockMemory> memory;
-  std::vector<BlockValue> inputs;  // task is -1
-  std::vector<BlockValue> outputs;
-  std::vector<BlockSend> sends;
+struct TaskTemplate {
+  std::vector<TemplateTask> tasks;
+  std::vector<TemplateDependency> dependencies;
+  std::vector<TemplateMemory> memory;
+  std::vector<TemplateValue> inputs;  // task is -1
+  std::vector<TemplateValue> outputs;
+  std::vector<TemplateSend> sends;
   std::vector<int32_t> releases;  // tasks after which a gathered unit is dropped, in their order
 
   /// The rows that a rank gets of it.
   int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }
 };
 
-struct BlockContext {
+struct TemplateContext {
   const cost_models::CostModel& cost_model;
   const cluster::Device* device = nullptr;
   simulator::Phase phase = simulator::Phase::kForward;
@@ -134,8 +136,8 @@ struct BlockContext {
 };
 
 /// Lowers one phase of a stage. What its tasks are called and do goes to the labels of `program`.
-Block LowerBlock(const transforms::StageFunction& part, const BlockContext& context,
-                 simulator::Program& program);
+TaskTemplate LowerPhase(const transforms::StageFunction& part, const TemplateContext& context,
+                        simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -22,7 +22,7 @@ using transforms::HostWork;
 
 class BufferFinder {
  public:
-  BufferFinder(const transforms::StageFunction& part, const BlockContext& context,
+  BufferFinder(const transforms::StageFunction& part, const TemplateContext& context,
                const IdTable<ir::TypeId, int64_t>& bytes)
       : part_(part),
         function_(part.function),
@@ -43,10 +43,10 @@ class BufferFinder {
     }
   }
 
-  BlockBuffers Run() {
+  TemplateBuffers Run() {
     FindKinds();
-    for (const OpId op : function_.order()) PlaceResults(op);
-    for (const ir::Output& output : function_.outputs()) PlaceUpdated(output);
+    for (const OpId op : function_.order()) AllocateResults(op);
+    for (const ir::Output& output : function_.outputs()) AllocateUpdated(output);
     CountUses();
     if (context_.phase == Phase::kForward) KeepEarlierRows(function_, copies_, bytes_, result_);
     JoinKinds();
@@ -104,7 +104,7 @@ class BufferFinder {
   // A shard that stays where it is: of a parameter, or of a bucket of gradients.
   bool IsInPlace(OpId op) const { return function_.attributes(op).Int("in_place", 0) != 0; }
 
-  void PlaceResults(OpId op) {
+  void AllocateResults(OpId op) {
     const ir::OpInfo& info = function_.info(op);
     const bool in_place =
         info.in_place_from >= 0 && (!copies_ || info.op_class == OpClass::kOptimizer);
@@ -115,8 +115,8 @@ class BufferFinder {
       if (view || !in_place) continue;
       // The first sum is the summand itself.
       const bool first_sum = function_.kind(op) == OpKind::kAccumulate && context_.first;
-      const auto place = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
-      const ValueId operand = function_.operands(op)[place];
+      const auto position = static_cast<size_t>(first_sum ? 1 : info.in_place_from + i);
+      const ValueId operand = function_.operands(op)[position];
       // Nothing is written over what somebody reads later.
       if (!first_sum && saved_[operand] != 0) continue;
       const ValueId room = updates_ ? operand : BufferOf(operand);
@@ -126,7 +126,7 @@ class BufferFinder {
 
   // A parameter that is put together from updated shards is put where it was; so is the 8-bit copy
   // of an updated one.
-  void PlaceUpdated(const ir::Output& output) {
+  void AllocateUpdated(const ir::Output& output) {
     const OpId op = function_.producer(output.value);
     const bool gathered = op.valid() && (function_.kind(op) == OpKind::kAllGather ||
                                          function_.kind(op) == OpKind::kCast);
@@ -186,20 +186,20 @@ class BufferFinder {
 
   const transforms::StageFunction& part_;
   const ir::Function& function_;
-  const BlockContext& context_;
+  const TemplateContext& context_;
   const IdTable<ir::TypeId, int64_t>& bytes_;
   const bool copies_;   // where a framework works in place
   const bool updates_;  // the phase is update
   const OriginSet of_update_, of_weights_;
   IdTable<ValueId, char> saved_;  // left for another function
-  BlockBuffers result_;
+  TemplateBuffers result_;
 };
 
 }  // namespace
 }  // namespace block_buffers_cc
 
-BlockBuffers FindBuffers(const transforms::StageFunction& part, const BlockContext& context,
-                         const IdTable<ir::TypeId, int64_t>& bytes) {
+TemplateBuffers FindBuffers(const transforms::StageFunction& part, const TemplateContext& context,
+                            const IdTable<ir::TypeId, int64_t>& bytes) {
   return block_buffers_cc::BufferFinder(part, context, bytes).Run();
 }
 

@@ -12,7 +12,7 @@
 namespace orrery::lowering {
 
 /// Where the values of a function lie in memory.
-struct BlockBuffers {
+struct TemplateBuffers {
   IdTable<ir::ValueId, ir::ValueId> buffer;          // that a value lives in: one of its own, or
                                                      // that of the value it is written over
   IdTable<ir::ValueId, int32_t> uses;                // of a buffer, by ops and by the caller
@@ -23,8 +23,8 @@ struct BlockBuffers {
 };
 
 /// The buffers of one phase of a stage. `bytes` are those of each value on a rank.
-BlockBuffers FindBuffers(const transforms::StageFunction& part, const BlockContext& context,
-                         const IdTable<ir::TypeId, int64_t>& bytes);
+TemplateBuffers FindBuffers(const transforms::StageFunction& part, const TemplateContext& context,
+                            const IdTable<ir::TypeId, int64_t>& bytes);
 
 }  // namespace orrery::lowering
 

@@ -26,10 +26,10 @@ std::vector<std::string> Tasks(const ir::Function& function) {
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const auto cluster = cluster::ParseCluster("uniform:4@200Gbps").value();
   simulator::Program program;
-  const Block block =
-      LowerBlock(part, {.cost_model = *cost_model, .device = &cluster.device}, program);
+  const TaskTemplate task_template =
+      LowerPhase(part, {.cost_model = *cost_model, .device = &cluster.device}, program);
   std::vector<std::string> lines;
-  for (const BlockTask& task : block.tasks) {
+  for (const TemplateTask& task : task_template.tasks) {
     const simulator::TaskLabel label = program.label(task.label);
     std::string line =
         absl::StrCat(simulator::ToString(task.stream), ": ", absl::StripSuffix(label.name, " "));
@@ -37,7 +37,7 @@ std::vector<std::string> Tasks(const ir::Function& function) {
       absl::StrAppend(&line, " ", label.communication, " ", task.bytes.count());
     }
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      const BlockDependency& after = block.dependencies[d];
+      const TemplateDependency& after = task_template.dependencies[d];
       if (!after.external) absl::StrAppend(&line, " after ", after.index);
     }
     lines.push_back(std::move(line));
@@ -47,7 +47,7 @@ std::vector<std::string> Tasks(const ir::Function& function) {
 
 // Rows of q, k and v on four ranks: [1,8,16] of f32 are 128 bytes of each a rank. The rotation for
 // the next turn waits for no attention, so that both run at once.
-TEST(Block, ARingSendsAndReceivesWhileItAttends) {
+TEST(TaskTemplate, ARingSendsAndReceivesWhileItAttends) {
   ir::Builder b("ring", ir::Mesh({{"cp", 4}}));
   ir::TensorType type{ir::DType::kF32, {1, 8, 16}, {}};
   type.sharding.Set(1, 3, ir::AxisList(0));

@@ -32,7 +32,7 @@ struct Bucket {
 
 class BucketForming {
  public:
-  BucketForming(const Block& backward, Bytes bucket_size, Block& update,
+  BucketForming(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
                 simulator::Program& program)
       : bucket_size_(bucket_size),
         update_(update),
@@ -58,17 +58,17 @@ class BucketForming {
  private:
   static constexpr int32_t kKernel = -1;  // the depth of what stays where it is
 
-  std::span<const BlockDependency> DependenciesOf(const BlockTask& task) const {
+  std::span<const TemplateDependency> DependenciesOf(const TemplateTask& task) const {
     return std::span(update_.dependencies)
         .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
   }
 
-  void FindInputs(const Block& backward) {
+  void FindInputs(const TaskTemplate& backward) {
     absl::flat_hash_map<ir::ValueId, int32_t> made;
-    for (const BlockValue& output : backward.outputs) {
+    for (const TemplateValue& output : backward.outputs) {
       if (output.origin.valid()) made[output.origin] = output.task;
     }
-    for (const BlockValue& input : update_.inputs) {
+    for (const TemplateValue& input : update_.inputs) {
       const auto found = made.find(input.origin);
       input_ready_.push_back(found == made.end() ? kNever : found->second);
     }
@@ -79,10 +79,10 @@ class BucketForming {
   int32_t FindDepths() {
     int32_t depths = 0;
     for (size_t t = 0; t < update_.tasks.size(); ++t) {
-      const BlockTask& task = update_.tasks[t];
+      const TemplateTask& task = update_.tasks[t];
       if (task.group.empty()) continue;
       int32_t depth = 0;
-      for (const BlockDependency& on : DependenciesOf(task)) {
+      for (const TemplateDependency& on : DependenciesOf(task)) {
         const auto index = static_cast<size_t>(on.index);
         if (on.external || depth == kKernel) continue;
         depth = depth_[index] == kKernel ? kKernel : std::max(depth, depth_[index] + 1);
@@ -93,9 +93,9 @@ class BucketForming {
     return depths;
   }
 
-  int32_t ReadyOf(const BlockTask& task) const {
+  int32_t ReadyOf(const TemplateTask& task) const {
     int32_t ready = kNever;
-    for (const BlockDependency& on : DependenciesOf(task)) {
+    for (const TemplateDependency& on : DependenciesOf(task)) {
       const auto index = static_cast<size_t>(on.index);
       ready =
           std::max(ready, on.external ? input_ready_[index] : buckets_[bucket_of_[index]].ready);
@@ -115,7 +115,7 @@ class BucketForming {
                      [&](size_t a, size_t b) { return ready_[a] < ready_[b]; });
     std::map<BucketKey, size_t> open;
     for (const size_t t : tasks) {
-      const BlockTask& task = update_.tasks[t];
+      const TemplateTask& task = update_.tasks[t];
       const BucketKey key{task.stream, task.group, task.collective, task.dtype};
       const auto [found, added] = open.try_emplace(key, buckets_.size());
       if (!added && buckets_[found->second].bytes + task.bytes > bucket_size_) {
@@ -143,7 +143,7 @@ class BucketForming {
 
   void Rebuild() {
     for (const Bucket& bucket : buckets_) {
-      BlockTask task = update_.tasks[bucket.members[0]];
+      TemplateTask task = update_.tasks[bucket.members[0]];
       task.bytes = bucket.bytes;
       if (bucket.members.size() > 1) task.label = AddLabel(bucket);
       Append(task, bucket.members);
@@ -154,13 +154,14 @@ class BucketForming {
     update_.tasks = std::move(tasks_);
     update_.dependencies = std::move(dependencies_);
     // Memory is told in the order of the tasks.
-    for (BlockMemory& memory : update_.memory) memory.task = NewIndex(memory.task);
-    std::stable_sort(update_.memory.begin(), update_.memory.end(),
-                     [](const BlockMemory& a, const BlockMemory& b) { return a.task < b.task; });
-    for (BlockValue& output : update_.outputs) {
+    for (TemplateMemory& memory : update_.memory) memory.task = NewIndex(memory.task);
+    std::stable_sort(
+        update_.memory.begin(), update_.memory.end(),
+        [](const TemplateMemory& a, const TemplateMemory& b) { return a.task < b.task; });
+    for (TemplateValue& output : update_.outputs) {
       if (output.task >= 0) output.task = NewIndex(output.task);
     }
-    for (BlockSend& send : update_.sends) {
+    for (TemplateSend& send : update_.sends) {
       if (send.has_maker && !send.made_by.external) {
         send.made_by.index = NewIndex(send.made_by.index);
       }
@@ -169,11 +170,11 @@ class BucketForming {
 
   int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
 
-  // A task that takes the place of `members`, with what any of them waits for, each once.
-  void Append(BlockTask task, const std::vector<size_t>& members) {
+  // A task that replaces `members`, with what any of them waits for, each once.
+  void Append(TemplateTask task, const std::vector<size_t>& members) {
     const auto begin = static_cast<ptrdiff_t>(dependencies_.size());
     for (const size_t member : members) {
-      for (BlockDependency on : DependenciesOf(update_.tasks[member])) {
+      for (TemplateDependency on : DependenciesOf(update_.tasks[member])) {
         if (!on.external) {
           on.index = NewIndex(on.index);
           ORRERY_CHECK(on.index < std::ssize(tasks_)) << "a bucket before what it waits for";
@@ -182,10 +183,10 @@ class BucketForming {
         dependencies_.push_back(on);
       }
     }
-    const auto order = [](const BlockDependency& a, const BlockDependency& b) {
+    const auto order = [](const TemplateDependency& a, const TemplateDependency& b) {
       return std::pair(!a.external, a.index) < std::pair(!b.external, b.index);
     };
-    const auto same = [](const BlockDependency& a, const BlockDependency& b) {
+    const auto same = [](const TemplateDependency& a, const TemplateDependency& b) {
       return a.external == b.external && a.index == b.index;
     };
     std::sort(dependencies_.begin() + begin, dependencies_.end(), order);
@@ -205,7 +206,7 @@ class BucketForming {
   }
 
   const Bytes bucket_size_;
-  Block& update_;
+  TaskTemplate& update_;
   simulator::Program& program_;
   std::vector<int32_t> input_ready_;  // by input: the task of backward that makes it
   std::vector<int32_t> ready_;        // by task
@@ -213,14 +214,14 @@ class BucketForming {
   std::vector<size_t> bucket_of_;     // by task, until the buckets are sorted
   std::vector<int32_t> new_index_;    // by task
   std::vector<Bucket> buckets_;
-  std::vector<BlockTask> tasks_;  // as they will be
-  std::vector<BlockDependency> dependencies_;
+  std::vector<TemplateTask> tasks_;  // as they will be
+  std::vector<TemplateDependency> dependencies_;
 };
 
 }  // namespace
 }  // namespace buckets_cc
 
-void FormBuckets(const Block& backward, Bytes bucket_size, Block& update,
+void FormBuckets(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
                  simulator::Program& program) {
   buckets_cc::BucketForming(backward, bucket_size, update, program).Run();
 }

@@ -22,10 +22,10 @@ namespace orrery::lowering {
 /// and what waited for one of them waits for it. It takes no memory of its own: gradients are views
 /// of it, as in Megatron's contiguous buffers.
 ///
-/// `update` must tell every dependency (BlockContext::every_dependency); those that the order of a
-/// stream implies are gone afterwards. What merged tasks are called goes to the labels of
+/// `update` must tell every dependency (TemplateContext::every_dependency); those that the order of
+/// a stream implies are gone afterwards. What merged tasks are called goes to the labels of
 /// `program`.
-void FormBuckets(const Block& backward, Bytes bucket_size, Block& update,
+void FormBuckets(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
                  simulator::Program& program);
 
 }  // namespace orrery::lowering

@@ -32,7 +32,7 @@ class Fixture {
     backward.outputs.push_back({.origin = ir::ValueId(100 + input), .task = task});
   }
 
-  int32_t Add(BlockTask task, const std::string& name, std::vector<BlockDependency> after) {
+  int32_t Add(TemplateTask task, const std::string& name, std::vector<TemplateDependency> after) {
     task.label = program.AddLabel({.name = name,
                                    .kind = task.group.empty() ? simulator::TaskKind::kCompute
                                                               : simulator::TaskKind::kCollective,
@@ -57,7 +57,7 @@ class Fixture {
   }
 
   int32_t Kernel(const std::string& name, const std::vector<int32_t>& tasks) {
-    std::vector<BlockDependency> after;
+    std::vector<TemplateDependency> after;
     for (const int32_t task : tasks) after.push_back({.external = false, .index = task});
     return Add({.label = {}, .duration = Duration(1), .bytes = {}, .group = {}}, name, after);
   }
@@ -66,12 +66,12 @@ class Fixture {
   std::vector<std::string> Form(int64_t bucket_size) {
     FormBuckets(backward, Bytes(bucket_size), update, program);
     std::vector<std::string> lines;
-    for (const BlockTask& task : update.tasks) {
+    for (const TemplateTask& task : update.tasks) {
       const simulator::TaskLabel label = program.label(task.label);
       std::string line =
           absl::StrCat(ToString(task.stream), " ", label.name, " ", task.bytes.count(), " after");
       for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-        const BlockDependency& on = update.dependencies[d];
+        const TemplateDependency& on = update.dependencies[d];
         absl::StrAppend(&line, on.external ? " input" : " task", on.index);
       }
       lines.push_back(line);
@@ -80,7 +80,7 @@ class Fixture {
     return lines;
   }
 
-  Block backward, update;
+  TaskTemplate backward, update;
   Program program;
 };
 
@@ -195,10 +195,10 @@ TEST(FormBuckets, MemoryAndOutputsMoveWithTheirTasks) {
   fixture.update.outputs.push_back({.origin = ir::ValueId(7), .task = -1});
   fixture.Form(10);
   std::vector<std::string> memory, outputs;
-  for (const BlockMemory& m : fixture.update.memory) {
+  for (const TemplateMemory& m : fixture.update.memory) {
     memory.push_back(absl::StrCat("task", m.task, " ", m.bytes));
   }
-  for (const BlockValue& output : fixture.update.outputs) {
+  for (const TemplateValue& output : fixture.update.outputs) {
     outputs.push_back(absl::StrCat(ir::ValueId(output.origin).index(), " by ", output.task));
   }
   EXPECT_THAT(memory, ElementsAre("task0 11", "task1 10", "task2 -21"));
@@ -226,14 +226,14 @@ class RandomUpdate {
   int Below(int limit) { return static_cast<int>(random_() % static_cast<uint32_t>(limit)); }
 
   void AddTask(int t) {
-    BlockTask task;
+    TemplateTask task;
     if (Below(4) > 0) {
       task.stream = Below(3) > 0 ? StreamKind::kData : StreamKind::kHorizontal;
       task.group = ir::AxisList(Below(3) > 0 ? kDp : kHp);
       task.bytes = Bytes(Below(20) + 1);
       task.dtype = Below(4) > 0 ? ir::DType::kBF16 : ir::DType::kF32;
     }
-    std::vector<BlockDependency> after = {
+    std::vector<TemplateDependency> after = {
         {.external = true, .index = Below(static_cast<int>(fixture.update.inputs.size()))}};
     while (t > 0 && Below(3) == 0) after.push_back({.external = false, .index = Below(t)});
     fixture.Add(task, absl::StrCat("t", t), after);
@@ -246,13 +246,13 @@ class RandomUpdate {
 // When each task starts and ends if a kernel takes one unit, a collective its bytes, and backward's
 // task t is done at t: streams in order, after what is waited for. Fails where a task waits for a
 // later one, which nothing could play.
-std::vector<int64_t> FinishTimes(const Fixture& fixture, const Block& update) {
+std::vector<int64_t> FinishTimes(const Fixture& fixture, const TaskTemplate& update) {
   std::map<StreamKind, int64_t> free = {{StreamKind::kCompute, 40}};  // backward is on it
   std::vector<int64_t> finish;
-  for (const BlockTask& task : update.tasks) {
+  for (const TemplateTask& task : update.tasks) {
     int64_t start = free[task.stream];
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      const BlockDependency& on = update.dependencies[d];
+      const TemplateDependency& on = update.dependencies[d];
       if (!on.external) {
         EXPECT_LT(on.index, std::ssize(finish));
       }
@@ -271,22 +271,22 @@ TEST(FormBuckets, OfRandomUpdatesKeepsEveryTaskAndDependency) {
     SCOPED_TRACE(seed);
     RandomUpdate random(seed);
     Fixture& fixture = random.fixture;
-    const Block before = fixture.update;
+    const TaskTemplate before = fixture.update;
     const int64_t size = seed % 4 == 0 ? 0 : seed % 50;
     fixture.Form(size);
-    const Block& after = fixture.update;
+    const TaskTemplate& after = fixture.update;
 
     // Memory tells which task went where: each has an event of its own.
-    std::vector<size_t> place(before.tasks.size());
+    std::vector<size_t> position(before.tasks.size());
     ASSERT_EQ(after.memory.size(), before.memory.size());
-    for (const BlockMemory& memory : after.memory) {
-      place[static_cast<size_t>(memory.bytes - 1000)] = static_cast<size_t>(memory.task);
+    for (const TemplateMemory& memory : after.memory) {
+      position[static_cast<size_t>(memory.bytes - 1000)] = static_cast<size_t>(memory.task);
     }
     std::vector<int64_t> bytes(after.tasks.size()), members(after.tasks.size());
-    for (size_t t = 0; t < place.size(); ++t) {
-      ASSERT_LT(place[t], after.tasks.size());
-      bytes[place[t]] += before.tasks[t].bytes.count();
-      ++members[place[t]];
+    for (size_t t = 0; t < position.size(); ++t) {
+      ASSERT_LT(position[t], after.tasks.size());
+      bytes[position[t]] += before.tasks[t].bytes.count();
+      ++members[position[t]];
     }
     for (size_t t = 0; t < after.tasks.size(); ++t) {
       EXPECT_EQ(bytes[t], after.tasks[t].bytes.count());
@@ -296,18 +296,18 @@ TEST(FormBuckets, OfRandomUpdatesKeepsEveryTaskAndDependency) {
 
     // Whoever waited still does, by a dependency or by the order of its stream.
     FinishTimes(fixture, after);
-    for (size_t t = 0; t < place.size(); ++t) {
-      const BlockTask& now = after.tasks[place[t]];
+    for (size_t t = 0; t < position.size(); ++t) {
+      const TemplateTask& now = after.tasks[position[t]];
       for (uint32_t d = before.tasks[t].dependency_begin; d < before.tasks[t].dependency_end; ++d) {
-        BlockDependency on = before.dependencies[d];
+        TemplateDependency on = before.dependencies[d];
         if (!on.external) {
-          on.index = static_cast<int32_t>(place[static_cast<size_t>(on.index)]);
-          ASSERT_LT(on.index, place[t]);
+          on.index = static_cast<int32_t>(position[static_cast<size_t>(on.index)]);
+          ASSERT_LT(on.index, position[t]);
           if (after.tasks[static_cast<size_t>(on.index)].stream == now.stream) continue;
         }
         const auto begin = after.dependencies.begin();
         EXPECT_TRUE(std::any_of(begin + now.dependency_begin, begin + now.dependency_end,
-                                [&](const BlockDependency& other) {
+                                [&](const TemplateDependency& other) {
                                   return other.external == on.external && other.index == on.index;
                                 }));
       }
@@ -324,16 +324,16 @@ TEST(FormBuckets, NoStreamWaitsForAGradientWhileAnEarlierOneIsQueued) {
     const int32_t count = 1 + static_cast<int32_t>(random() % 6);
     for (int32_t g = 0; g < count; ++g) fixture.Make(g, static_cast<int32_t>(random() % 40));
     for (int32_t g = 0; g < count; ++g) fixture.Reduce(g, 1 + static_cast<int64_t>(random() % 20));
-    Block update = fixture.update;
+    TaskTemplate update = fixture.update;
     fixture.Form(0);
     const int64_t finish = FinishTimes(fixture, fixture.update).back();
     std::sort(update.tasks.begin(), update.tasks.end(),
-              [](const BlockTask& a, const BlockTask& b) { return a.label < b.label; });
+              [](const TemplateTask& a, const TemplateTask& b) { return a.label < b.label; });
     do {
       EXPECT_LE(finish, FinishTimes(fixture, update).back());
     } while (std::next_permutation(
         update.tasks.begin(), update.tasks.end(),
-        [](const BlockTask& a, const BlockTask& b) { return a.label < b.label; }));
+        [](const TemplateTask& a, const TemplateTask& b) { return a.label < b.label; }));
   }
 }
 

@@ -26,7 +26,7 @@ int64_t BytesOfRows(int64_t bytes, int64_t rows, int64_t count) {
 }
 
 // Uses of buffers by ops; where a buffer has more, the caller holds it after the function, too.
-IdTable<ValueId, int32_t> CountReads(const Function& function, const BlockBuffers& buffers) {
+IdTable<ValueId, int32_t> CountReads(const Function& function, const TemplateBuffers& buffers) {
   IdTable<ValueId, int32_t> reads(function.value_limit(), 0);
   for (const OpId op : function.order()) {
     for (const ValueId operand : function.operands(op)) ++reads[buffers.buffer[operand]];
@@ -48,7 +48,7 @@ int64_t RowsOf(const Function& function, OpId op) {
 }  // namespace earlier_rows_cc
 
 void KeepEarlierRows(const ir::Function& function, bool copies,
-                     const IdTable<ir::TypeId, int64_t>& bytes, BlockBuffers& buffers) {
+                     const IdTable<ir::TypeId, int64_t>& bytes, TemplateBuffers& buffers) {
   const auto keeps = [&](ir::OpId op) {
     return earlier_rows_cc::HasRowsThatNobodyElseKeeps(function, op);
   };

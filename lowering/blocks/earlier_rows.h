@@ -13,7 +13,7 @@ namespace orrery::lowering {
 /// In the last slice those of all slices go, after the last op that reads them. `buffers` of one
 /// forward, with all uses counted; `bytes` of each type on a rank; `copies`: views are copies.
 void KeepEarlierRows(const ir::Function& function, bool copies,
-                     const IdTable<ir::TypeId, int64_t>& bytes, BlockBuffers& buffers);
+                     const IdTable<ir::TypeId, int64_t>& bytes, TemplateBuffers& buffers);
 
 /// By how many bytes the sums of gradients of earlier slices' keys or values change with an
 /// ExtendRowsGrad: they come with the last slice, and each slice takes its own.

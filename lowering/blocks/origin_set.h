@@ -28,8 +28,8 @@ class OriginSet {
   }
 
   bool contains(ir::ValueId origin) const {
-    const auto place = static_cast<size_t>(origin.index());
-    return origin.valid() && place < has_.size() && has_[place];
+    const auto position = static_cast<size_t>(origin.index());
+    return origin.valid() && position < has_.size() && has_[position];
   }
 
  private:

@@ -16,25 +16,26 @@ using cost_models::CollectiveKind;
 
 class UnitForming {
  public:
-  UnitForming(bool blocking, Block& block, simulator::Program& program)
-      : blocking_(blocking), block_(block), program_(program) {}
+  UnitForming(bool blocking, TaskTemplate& task_template, simulator::Program& program)
+      : blocking_(blocking), template_(task_template), program_(program) {}
 
   void Run() {
-    new_index_.reserve(block_.tasks.size());
-    for (size_t begin = 0, end = 0; begin < block_.tasks.size(); begin = end) {
+    new_index_.reserve(template_.tasks.size());
+    for (size_t begin = 0, end = 0; begin < template_.tasks.size(); begin = end) {
       end = begin + 1;
-      while (end < block_.tasks.size() && Joins(block_.tasks[end - 1], block_.tasks[end])) ++end;
+      while (end < template_.tasks.size() && Joins(template_.tasks[end - 1], template_.tasks[end]))
+        ++end;
       new_index_.resize(end, static_cast<int32_t>(tasks_.size()));
       Append(begin, end);
     }
     SetGates();
-    block_.tasks = std::move(tasks_);
-    block_.dependencies = std::move(dependencies_);
-    for (BlockMemory& memory : block_.memory) memory.task = NewIndex(memory.task);
-    for (BlockValue& output : block_.outputs) {
+    template_.tasks = std::move(tasks_);
+    template_.dependencies = std::move(dependencies_);
+    for (TemplateMemory& memory : template_.memory) memory.task = NewIndex(memory.task);
+    for (TemplateValue& output : template_.outputs) {
       if (output.task >= 0) output.task = NewIndex(output.task);
     }
-    for (BlockSend& send : block_.sends) {
+    for (TemplateSend& send : template_.sends) {
       if (send.has_maker && !send.made_by.external) {
         send.made_by.index = NewIndex(send.made_by.index);
       }
@@ -42,29 +43,29 @@ class UnitForming {
   }
 
  private:
-  static bool Joins(const BlockTask& a, const BlockTask& b) {
-    const auto key = [](const BlockTask& task) {
+  static bool Joins(const TemplateTask& a, const TemplateTask& b) {
+    const auto key = [](const TemplateTask& task) {
       return std::tuple(task.unit, task.collective, task.stream, task.dtype, task.group);
     };
-    return a.unit != BlockTask::kNoUnit && key(a) == key(b);
+    return a.unit != TemplateTask::kNoUnit && key(a) == key(b);
   }
 
-  static bool Is(cost_models::CollectiveKind kind, const BlockTask& task) {
-    return task.unit != BlockTask::kNoUnit && task.collective == kind;
+  static bool Is(cost_models::CollectiveKind kind, const TemplateTask& task) {
+    return task.unit != TemplateTask::kNoUnit && task.collective == kind;
   }
 
   int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
 
   void Append(size_t begin, size_t end) {
-    BlockTask task = block_.tasks[begin];
+    TemplateTask task = template_.tasks[begin];
     const auto first = static_cast<uint32_t>(dependencies_.size());
     for (size_t t = begin; t < end; ++t) {
-      if (t > begin) task.bytes += block_.tasks[t].bytes;
-      AddDependencies(block_.tasks[t], first);
+      if (t > begin) task.bytes += template_.tasks[t].bytes;
+      AddDependencies(template_.tasks[t], first);
     }
     if (end - begin > 1) task.label = AddLabel(task, end - begin);
     const bool waits = std::any_of(dependencies_.begin() + first, dependencies_.end(),
-                                   [](const BlockDependency& on) { return !on.external; });
+                                   [](const TemplateDependency& on) { return !on.external; });
     if (Is(CollectiveKind::kAllGather, task) && !waits) {
       members_.push_back(end - begin);
       if (last_kernel_ < 0) ++early_;
@@ -79,7 +80,7 @@ class UnitForming {
     tasks_.push_back(task);
   }
 
-  void WaitForScatter(const BlockTask& task) {
+  void WaitForScatter(const TemplateTask& task) {
     if (Is(CollectiveKind::kReduceScatter, task)) {
       awaited_ = scatter_;
       scatter_ = static_cast<int32_t>(tasks_.size());
@@ -89,35 +90,35 @@ class UnitForming {
   }
 
   // The releases of the members of a unit become one, that of the last; and the first gathers take
-  // the places of the last units of the block before, one by one.
+  // the positions of the last units of the template before, one by one.
   void SetGates() {
     std::vector<int32_t> releases;
     size_t next = 0;
     for (const size_t members : members_) {
-      next = std::min(next + members, block_.releases.size());
-      if (next > 0) releases.push_back(NewIndex(block_.releases[next - 1]));
+      next = std::min(next + members, template_.releases.size());
+      if (next > 0) releases.push_back(NewIndex(template_.releases[next - 1]));
     }
-    block_.releases = std::move(releases);
-    for (BlockTask& task : tasks_) {
+    template_.releases = std::move(releases);
+    for (TemplateTask& task : tasks_) {
       if (early_ == 0 || blocking_) break;
       if (Is(CollectiveKind::kAllGather, task)) task.gate = early_--;
     }
   }
 
   // Each once.
-  void AddDependencies(const BlockTask& task, uint32_t first) {
+  void AddDependencies(const TemplateTask& task, uint32_t first) {
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      BlockDependency on = block_.dependencies[d];
+      TemplateDependency on = template_.dependencies[d];
       if (!on.external) on.index = NewIndex(on.index);
       const bool known = std::any_of(
-          dependencies_.begin() + first, dependencies_.end(), [&](const BlockDependency& other) {
+          dependencies_.begin() + first, dependencies_.end(), [&](const TemplateDependency& other) {
             return on.external == other.external && on.index == other.index;
           });
       if (!known) dependencies_.push_back(on);
     }
   }
 
-  simulator::LabelId AddLabel(const BlockTask& task, size_t members) {
+  simulator::LabelId AddLabel(const TemplateTask& task, size_t members) {
     simulator::TaskLabel label = program_.label(task.label);
     const std::string name = absl::StrCat(label.name, " and ", members - 1, " more");
     label.name = name;
@@ -126,25 +127,26 @@ class UnitForming {
   }
 
   const bool blocking_;
-  Block& block_;
+  TaskTemplate& template_;
   simulator::Program& program_;
-  std::vector<int32_t> new_index_;  // by task
-  std::vector<size_t> members_;     // of each gather
-  int32_t early_ = 0;               // gathers before the first kernel
-  int32_t last_kernel_ = -1;        // in tasks_, as the two below
-  int32_t scatter_ = -1;            // the last one
-  int32_t awaited_ = -1;            // the one before it, for which no kernel waits yet
-  std::vector<BlockTask> tasks_;    // as they will be
-  std::vector<BlockDependency> dependencies_;
+  std::vector<int32_t> new_index_;   // by task
+  std::vector<size_t> members_;      // of each gather
+  int32_t early_ = 0;                // gathers before the first kernel
+  int32_t last_kernel_ = -1;         // in tasks_, as the two below
+  int32_t scatter_ = -1;             // the last one
+  int32_t awaited_ = -1;             // the one before it, for which no kernel waits yet
+  std::vector<TemplateTask> tasks_;  // as they will be
+  std::vector<TemplateDependency> dependencies_;
 };
 
 }  // namespace
 }  // namespace units_cc
 
-void FormUnits(bool blocking, Block& block, simulator::Program& program) {
-  const bool any = std::ranges::any_of(
-      block.tasks, [](const BlockTask& task) { return task.unit != BlockTask::kNoUnit; });
-  if (any) units_cc::UnitForming(blocking, block, program).Run();
+void FormUnits(bool blocking, TaskTemplate& task_template, simulator::Program& program) {
+  const bool any = std::ranges::any_of(task_template.tasks, [](const TemplateTask& task) {
+    return task.unit != TemplateTask::kNoUnit;
+  });
+  if (any) units_cc::UnitForming(blocking, task_template, program).Run();
 }
 
 }  // namespace orrery::lowering

@@ -6,18 +6,18 @@
 
 namespace orrery::lowering {
 
-/// Makes one collective of the collectives of a unit that stand one after another in `block`, where
-/// group, kind and data type are the same. It waits for what any of them waits for. What they are
-/// called together goes to the labels of `program`.
+/// Makes one collective of the collectives of a unit that stand one after another in
+/// `task_template`, where group, kind and data type are the same. It waits for what any of them
+/// waits for. What they are called together goes to the labels of `program`.
 ///
 /// A gather that waits for nothing, as parameters are there all the time, waits for the kernel that
 /// stands before it: so far ahead is it issued, and no farther (transforms::OrderUnits). Without
-/// such a kernel it has a gate (BlockTask::gate). Not where
-/// everything is `blocking`: there it has its place in the one stream.
+/// such a kernel it has a gate (TemplateTask::gate). Not where
+/// everything is `blocking`: there it has its position in the one stream.
 ///
 /// The kernels after a scatter wait for the scatter before it, as in FSDP: else gradients that are
 /// yet to be scattered would pile up where the network is slow.
-void FormUnits(bool blocking, Block& block, simulator::Program& program);
+void FormUnits(bool blocking, TaskTemplate& task_template, simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -8,13 +8,14 @@
 namespace orrery::lowering {
 
 Geometry::Geometry(const transforms::PipelinedStep& step)
-    : mesh_(step.mesh), devices_(step.devices), places_(step.ranks) {
+    : mesh_(step.mesh), devices_(step.devices), positions_(step.ranks) {
   const auto pp = mesh_.Find("pp");
   ranks_.resize(static_cast<size_t>(pp.has_value() ? mesh_.size(*pp) : 1));
-  for (size_t s = places_.size(); s < step.stages.size(); ++s) {
-    places_.push_back(static_cast<int32_t>(s));  // where nothing else is said, one each
+  for (size_t s = positions_.size(); s < step.stages.size(); ++s) {
+    positions_.push_back(static_cast<int32_t>(s));  // where nothing else is said, one each
   }
-  for (const int32_t place : places_) ORRERY_CHECK(place < places()) << ir::ToString(mesh_);
+  for (const int32_t position : positions_)
+    ORRERY_CHECK(position < positions()) << ir::ToString(mesh_);
   for (int32_t rank = 0; rank < mesh_.size(); ++rank) {
     const int64_t stage = pp.has_value() ? Coordinate(rank, *pp) : 0;
     ranks_[static_cast<size_t>(stage)].push_back(rank);
@@ -30,23 +31,23 @@ std::vector<std::vector<int32_t>> Geometry::Groups(const ir::AxisList& axes) con
   // taken off. Stages are alike, so the first one stands for all.
   std::map<int64_t, std::vector<int32_t>> by_rest;
   const std::vector<int32_t>& ranks = ranks_.front();
-  for (size_t place = 0; place < ranks.size(); ++place) {
-    int64_t rest = ranks[place];
+  for (size_t position = 0; position < ranks.size(); ++position) {
+    int64_t rest = ranks[position];
     for (const ir::AxisIndex axis : axes.axes()) {
-      rest -= Coordinate(ranks[place], axis) * mesh_.stride(axis);
+      rest -= Coordinate(ranks[position], axis) * mesh_.stride(axis);
     }
-    by_rest[rest].push_back(static_cast<int32_t>(place));
+    by_rest[rest].push_back(static_cast<int32_t>(position));
   }
   std::vector<std::vector<int32_t>> groups;
-  for (auto& [rest, places] : by_rest) groups.push_back(std::move(places));
+  for (auto& [rest, positions] : by_rest) groups.push_back(std::move(positions));
   return groups;
 }
 
 std::vector<cluster::DeviceId> Geometry::Devices(int32_t stage,
-                                                 const std::vector<int32_t>& places) const {
+                                                 const std::vector<int32_t>& positions) const {
   std::vector<cluster::DeviceId> devices;
-  for (const int32_t place : places) {
-    devices.push_back(device(ranks_of_stage(stage)[static_cast<size_t>(place)]));
+  for (const int32_t position : positions) {
+    devices.push_back(device(ranks_of_stage(stage)[static_cast<size_t>(position)]));
   }
   return devices;
 }

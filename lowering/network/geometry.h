@@ -17,22 +17,24 @@ class Geometry {
   explicit Geometry(const transforms::PipelinedStep& step);
 
   /// Ranks of one coordinate along "pp", all combinations of the other axes, in ascending order.
-  const std::vector<int32_t>& ranks_at(int32_t place) const {
-    return ranks_[static_cast<size_t>(place)];
+  const std::vector<int32_t>& ranks_at(int32_t position) const {
+    return ranks_[static_cast<size_t>(position)];
   }
   /// Ranks that hold a stage.
   const std::vector<int32_t>& ranks_of_stage(int32_t stage) const {
-    return ranks_at(place_of(stage));
+    return ranks_at(position_of(stage));
   }
   /// The coordinate along "pp" of the ranks that hold a stage.
-  int32_t place_of(int32_t stage) const { return places_[static_cast<size_t>(stage)]; }
-  int32_t places() const { return static_cast<int32_t>(ranks_.size()); }
-  int32_t stages() const { return static_cast<int32_t>(places_.size()); }
+  int32_t position_of(int32_t stage) const { return positions_[static_cast<size_t>(stage)]; }
+  int32_t positions() const { return static_cast<int32_t>(ranks_.size()); }
+  int32_t stages() const { return static_cast<int32_t>(positions_.size()); }
   cluster::DeviceId device(int32_t rank) const;
 
-  /// The ranks of one stage in groups that differ only along `axes`: as places in ranks_of_stage.
+  /// The ranks of one stage in groups that differ only along `axes`: as positions in
+  /// ranks_of_stage.
   std::vector<std::vector<int32_t>> Groups(const ir::AxisList& axes) const;
-  std::vector<cluster::DeviceId> Devices(int32_t stage, const std::vector<int32_t>& places) const;
+  std::vector<cluster::DeviceId> Devices(int32_t stage,
+                                         const std::vector<int32_t>& positions) const;
 
   /// "dp0 hp1 pp3".
   std::string Name(int32_t rank) const;
@@ -45,7 +47,7 @@ class Geometry {
   const ir::Mesh& mesh_;
   const std::vector<int32_t>& devices_;
   std::vector<std::vector<int32_t>> ranks_;  // by coordinate along "pp"
-  std::vector<int32_t> places_;              // of stages
+  std::vector<int32_t> positions_;           // of stages
 };
 
 }  // namespace orrery::lowering

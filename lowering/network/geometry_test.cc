@@ -51,7 +51,7 @@ TEST(Geometry, StagesMayBeNeighbours) {
   const Geometry geometry(step);
   EXPECT_THAT(geometry.ranks_of_stage(0), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(geometry.ranks_of_stage(1), ElementsAre(1, 3, 5, 7, 9, 11));
-  // Places within a stage, not ranks: ranks 0 2 4, and 6 8 10.
+  // Positions within a stage, not ranks: ranks 0 2 4, and 6 8 10.
   EXPECT_THAT(geometry.Groups(Axes(step.mesh, {"hp"})),
               ElementsAre(Places{0, 1, 2}, Places{3, 4, 5}));
   EXPECT_THAT(geometry.Devices(1, {0, 3}), ElementsAre(cluster::DeviceId(1), cluster::DeviceId(7)));

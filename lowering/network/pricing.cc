@@ -144,9 +144,9 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
   };
   absl::InlinedVector<Lane, 2> lanes;
   if (IsSend(key)) {
-    const bool next = geometry_.place_of(key.to) > geometry_.place_of(key.stage);
+    const bool next = geometry_.position_of(key.to) > geometry_.position_of(key.stage);
     const auto owner = [&](int32_t stage) {
-      return group == kAll ? geometry_.place_of(stage)
+      return group == kAll ? geometry_.position_of(stage)
                            : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
     };
     lanes = {
@@ -155,10 +155,10 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
         pricing_cc::LaneOf(owner(key.to), stream(next ? simulator::StreamKind::kReceivePrevious
                                                       : simulator::StreamKind::kReceiveNext))};
   } else if (group == kAll) {
-    lanes = {pricing_cc::LaneOf(geometry_.place_of(key.stage), stream(movement.stream))};
+    lanes = {pricing_cc::LaneOf(geometry_.position_of(key.stage), stream(movement.stream))};
   } else {
-    for (const int32_t place : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
-      const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(place)];
+    for (const int32_t position : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
+      const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(position)];
       lanes.push_back(pricing_cc::LaneOf(rank, stream(movement.stream)));
     }
   }
@@ -336,8 +336,8 @@ TaskTime Pricing::Collective(int32_t stage, const CollectiveRequest& task, size_
   return Find(KeyOf(stage, task)).times[group];
 }
 
-TaskTime Pricing::Send(int32_t stage, const SendRequest& send, size_t place) const {
-  return Find(KeyOf(stage, send)).times[place];
+TaskTime Pricing::Send(int32_t stage, const SendRequest& send, size_t position) const {
+  return Find(KeyOf(stage, send)).times[position];
 }
 
 absl::string_view Pricing::LevelOf(int32_t stage, const CollectiveRequest& task) const {

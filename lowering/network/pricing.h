@@ -68,15 +68,15 @@ class Pricing {
   /// all groups of a stage in step: the slowest sets the pace.
   void Prepare(bool fold, simulator::Program& program);
 
-  /// Groups of the ranks of a stage along `axes`, as places within the stage.
+  /// Groups of the ranks of a stage along `axes`, as positions within the stage.
   const std::vector<std::vector<int32_t>>& GroupsOf(const ir::AxisList& axes);
 
   /// Of a collective in group number `group` of a stage (0 when folded); zero when the group is one
   /// rank.
   TaskTime Collective(int32_t stage, const CollectiveRequest& task, size_t group) const;
-  /// Of a send from rank number `place` of a stage (0 when folded) to the same one of stage
+  /// Of a send from rank number `position` of a stage (0 when folded) to the same one of stage
   /// send.to.
-  TaskTime Send(int32_t stage, const SendRequest& send, size_t place) const;
+  TaskTime Send(int32_t stage, const SendRequest& send, size_t position) const;
 
   /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
   /// when it is not known. Of all groups at once, as they are in step.

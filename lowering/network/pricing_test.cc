@@ -50,8 +50,8 @@ class Fixture {
   Duration TimeOf(const CollectiveRequest& task, size_t group) const {
     return Alone(pricing.Collective(0, task, group));
   }
-  Duration TimeOf(const SendRequest& send, size_t place, int32_t stage = 0) const {
-    return Alone(pricing.Send(stage, send, place));
+  Duration TimeOf(const SendRequest& send, size_t position, int32_t stage = 0) const {
+    return Alone(pricing.Send(stage, send, position));
   }
   static SendRequest Send(int32_t to, int64_t bytes) {
     SendRequest send;

@@ -8,7 +8,7 @@
 
 #include "ir/models/mlp.h"
 #include "lowering/lower.h"
-#include "lowering/network/cluster_dialect.h"
+#include "lowering/network/cluster_move_set.h"
 #include "simulator/engine/play.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/sharding/shard.h"
@@ -26,9 +26,9 @@ class OnCluster : public testing::Test {
       cost_models::MakeCostModel("roofline").value();
 
   // Of one step on one stream, as it is simulated.
-  double Simulated(const ir::Function& spread) const {
-    const std::vector<bool> batched(spread.outputs().size(), true);
-    const auto step = transforms::PartitionStages(spread, spread.mesh(), 1, batched);
+  double Simulated(const ir::Function& sharded) const {
+    const std::vector<bool> batched(sharded.outputs().size(), true);
+    const auto step = transforms::PartitionStages(sharded, sharded.mesh(), 1, batched);
     EXPECT_TRUE(step.ok()) << step.status();
     if (!step.ok()) return 0;
     const auto program = Lower({.step = *step,
@@ -54,22 +54,22 @@ TEST_F(OnCluster, PricesAreThoseOfTheSimulation) {
     ASSERT_TRUE(found.ok()) << found.status();
     const auto pattern = transforms::Shard(step, mesh, batched);
     ASSERT_TRUE(pattern.ok()) << pattern.status();
-    for (const ir::Function* spread : {&*found, &*pattern}) {
-      const double seconds = transforms::SerialSeconds(*spread, prices);
-      EXPECT_NEAR(seconds, Simulated(*spread), 1e-9 * seconds) << ir::ToString(mesh);
+    for (const ir::Function* sharded : {&*found, &*pattern}) {
+      const double seconds = transforms::SerialSeconds(*sharded, prices);
+      EXPECT_NEAR(seconds, Simulated(*sharded), 1e-9 * seconds) << ir::ToString(mesh);
     }
     EXPECT_LE(Simulated(*found), Simulated(*pattern));
   }
 }
 
 // A step of a redistribution costs what it costs where redistributions are planned alone.
-TEST_F(OnCluster, StepsCostWhatTheDialectSays) {
+TEST_F(OnCluster, StepsCostWhatTheMoveSetSays) {
   const ir::Mesh mesh({{"dp", 2}, {"hp", 8}});
   const ClusterShardingPrices prices(mesh, cluster_, *cost_model_);
   redistribution::Problem problem{
       .mesh = mesh, .dims = {4096, 1024}, .itemsize = 2, .from = {}, .to = {}};
   problem.from.Set(0, 2, ir::AxisList(1));
-  const ClusterDialect dialect(problem, cluster_, *cost_model_);
+  const ClusterMoveSet move_set(problem, cluster_, *cost_model_);
   for (const bool partial : {false, true}) {
     ir::Sharding from = problem.from;
     if (partial) {
@@ -78,15 +78,15 @@ TEST_F(OnCluster, StepsCostWhatTheDialectSays) {
     }
     const redistribution::PackedLayout before(from);
     std::vector<redistribution::Move> moves;
-    dialect.Expand(before, moves);
+    move_set.Expand(before, moves);
     int seen = 0;
     for (const redistribution::Move& move : moves) {
       if (move.step.axes != ir::AxisList(1)) continue;
       const bool gathers = move.step.kind == redistribution::StepKind::kAllGather;
-      const int64_t held = dialect.Elements(gathers ? move.step.after : before);
+      const int64_t held = move_set.Elements(gathers ? move.step.after : before);
       EXPECT_NEAR(prices.StepSeconds(move.step.kind, move.step.axes, Bytes(2 * held)) * 1e6,
                   move.cost, 1e-9 * move.cost)
-          << dialect.NameOf(before, move.step);
+          << move_set.NameOf(before, move.step);
       ++seen;
     }
     EXPECT_GE(seen, 2);

@@ -18,30 +18,32 @@ namespace {
 using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
-std::span<const BlockDependency> DependenciesOf(const Block& block, const BlockTask& task) {
-  return std::span(block.dependencies)
+std::span<const TemplateDependency> DependenciesOf(const TaskTemplate& task_template,
+                                                   const TemplateTask& task) {
+  return std::span(task_template.dependencies)
       .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
 }
 
-ir::ValueId InputOf(const Block& block, const BlockDependency& on) {
-  return block.inputs[static_cast<size_t>(on.index)].origin;
+ir::ValueId InputOf(const TaskTemplate& task_template, const TemplateDependency& on) {
+  return task_template.inputs[static_cast<size_t>(on.index)].origin;
 }
 
-// Adds what collectives and sends of `block` wait for that an earlier block makes. Of what
-// `backward` makes, the last that each waits for: its kernels run in their order.
-void FindWanted(const Block& block, const Block* backward, Origins& wanted) {
+// Adds what collectives and sends of `task_template` wait for that an earlier template makes. Of
+// what `backward` makes, the last that each waits for: its kernels run in their order.
+void FindWanted(const TaskTemplate& task_template, const TaskTemplate* backward, Origins& wanted) {
   absl::flat_hash_map<ir::ValueId, int32_t> made;
-  for (const BlockValue& output : backward != nullptr ? backward->outputs : block.outputs) {
+  for (const TemplateValue& output :
+       backward != nullptr ? backward->outputs : task_template.outputs) {
     const bool kernel = backward != nullptr && output.task >= 0 &&
                         IsKernel(backward->tasks[static_cast<size_t>(output.task)]);
     if (kernel) made[output.origin] = output.task;
   }
-  for (const BlockTask& task : block.tasks) {
+  for (const TemplateTask& task : task_template.tasks) {
     if (IsKernel(task)) continue;
     std::pair<int32_t, ir::ValueId> last = {-1, {}};
-    for (const BlockDependency& on : DependenciesOf(block, task)) {
+    for (const TemplateDependency& on : DependenciesOf(task_template, task)) {
       if (!on.external) continue;
-      const ir::ValueId origin = InputOf(block, on);
+      const ir::ValueId origin = InputOf(task_template, on);
       const auto found = made.find(origin);
       if (found == made.end()) {
         wanted.insert(origin);
@@ -51,7 +53,7 @@ void FindWanted(const Block& block, const Block* backward, Origins& wanted) {
     }
     if (last.first >= 0) wanted.insert(last.second);
   }
-  for (const BlockSend& send : block.sends) {
+  for (const TemplateSend& send : task_template.sends) {
     if (send.has_maker && send.made_by.external) wanted.insert(send.origin);
   }
 }
@@ -59,32 +61,37 @@ void FindWanted(const Block& block, const Block* backward, Origins& wanted) {
 class RunFusing {
  public:
   // `open`: what was made before, and not by a kernel that any other one of the stage follows.
-  RunFusing(PlacedBlock& placed, const Origins& wanted, Origins& open, simulator::Program& program)
-      : placed_(placed), block_(placed.block), wanted_(wanted), open_(open), program_(program) {}
+  RunFusing(PricedTemplate& priced, const Origins& wanted, Origins& open,
+            simulator::Program& program)
+      : priced_(priced),
+        template_(priced.task_template),
+        wanted_(wanted),
+        open_(open),
+        program_(program) {}
 
   void Run(bool fuse) {
-    const size_t count = block_.tasks.size();
+    const size_t count = template_.tasks.size();
     begins_.assign(count, 0);
     ends_.assign(count, 0);
-    needed_.assign(block_.dependencies.size(), 1);
-    for (const BlockValue& input : block_.inputs) {
+    needed_.assign(template_.dependencies.size(), 1);
+    for (const TemplateValue& input : template_.inputs) {
       if (input.received) open_.insert(input.origin);
     }
-    for (size_t t = 0; t < count; ++t) LookAt(block_.tasks[t], t);
-    for (const BlockSend& send : block_.sends) {
+    for (size_t t = 0; t < count; ++t) LookAt(template_.tasks[t], t);
+    for (const TemplateSend& send : template_.sends) {
       if (send.has_maker && !send.made_by.external) End(send.made_by.index);
     }
-    for (const int32_t task : block_.releases) End(task);
-    for (const BlockValue& output : block_.outputs) {
+    for (const int32_t task : template_.releases) End(task);
+    for (const TemplateValue& output : template_.outputs) {
       if (output.task < 0) continue;
       if (wanted_.contains(output.origin)) End(output.task);
-      if (!IsKernel(block_.tasks[static_cast<size_t>(output.task)])) open_.insert(output.origin);
+      if (!IsKernel(template_.tasks[static_cast<size_t>(output.task)])) open_.insert(output.origin);
     }
     for (size_t t = 0; t < count; ++t) {
-      if (!IsKernel(block_.tasks[t])) begins_[t] = ends_[t] = 1;
+      if (!IsKernel(template_.tasks[t])) begins_[t] = ends_[t] = 1;
     }
     for (size_t t = 1; t < count; ++t) {
-      block_.tasks[t].joins = begins_[t] == 0 && ends_[t - 1] == 0;
+      template_.tasks[t].joins = begins_[t] == 0 && ends_[t - 1] == 0;
     }
     if (fuse) Rebuild();
   }
@@ -94,14 +101,14 @@ class RunFusing {
 
   // A kernel begins a run where it waits for more than its stream, and ends one where something
   // other than a kernel waits for it.
-  void LookAt(const BlockTask& task, size_t t) {
+  void LookAt(const TemplateTask& task, size_t t) {
     for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      const BlockDependency& on = block_.dependencies[d];
+      const TemplateDependency& on = template_.dependencies[d];
       if (!on.external) {
         if (IsKernel(task)) begins_[t] = 1;
-        if (IsKernel(block_.tasks[static_cast<size_t>(on.index)])) End(on.index);
+        if (IsKernel(template_.tasks[static_cast<size_t>(on.index)])) End(on.index);
       } else if (IsKernel(task)) {
-        needed_[d] = open_.erase(InputOf(block_, on)) > 0 ? 1 : 0;
+        needed_[d] = open_.erase(InputOf(template_, on)) > 0 ? 1 : 0;
         if (needed_[d] != 0) begins_[t] = 1;
       }
     }
@@ -109,26 +116,26 @@ class RunFusing {
 
   void Rebuild() {
     std::vector<std::pair<size_t, size_t>> runs;
-    for (size_t t = 0; t < block_.tasks.size(); ++t) {
-      if (!block_.tasks[t].joins) runs.emplace_back(t, t);
+    for (size_t t = 0; t < template_.tasks.size(); ++t) {
+      if (!template_.tasks[t].joins) runs.emplace_back(t, t);
       runs.back().second = t + 1;
     }
-    new_index_.resize(block_.tasks.size());
+    new_index_.resize(template_.tasks.size());
     for (size_t r = 0; r < runs.size(); ++r) {
       for (size_t t = runs[r].first; t < runs[r].second; ++t) {
         new_index_[t] = static_cast<int32_t>(r);
       }
     }
-    for (std::vector<Duration>& durations : placed_.other_durations) Sum(runs, durations);
+    for (std::vector<Duration>& durations : priced_.other_durations) Sum(runs, durations);
     FuseMemory(runs);
     for (const auto& [begin, end] : runs) Fuse(begin, end);
-    block_.tasks = std::move(tasks_);
-    block_.dependencies = std::move(dependencies_);
-    for (BlockValue& output : block_.outputs) {
+    template_.tasks = std::move(tasks_);
+    template_.dependencies = std::move(dependencies_);
+    for (TemplateValue& output : template_.outputs) {
       if (output.task >= 0) output.task = new_index_[static_cast<size_t>(output.task)];
     }
-    for (int32_t& task : block_.releases) task = new_index_[static_cast<size_t>(task)];
-    for (BlockSend& send : block_.sends) {
+    for (int32_t& task : template_.releases) task = new_index_[static_cast<size_t>(task)];
+    for (TemplateSend& send : template_.sends) {
       if (!send.has_maker || send.made_by.external) continue;
       send.made_by.index = new_index_[static_cast<size_t>(send.made_by.index)];
     }
@@ -146,48 +153,48 @@ class RunFusing {
 
   // What the first kernel waits for is what the run waits for.
   void Fuse(size_t begin, size_t end) {
-    BlockTask run = block_.tasks[begin];
+    TemplateTask run = template_.tasks[begin];
     const uint32_t first =
         std::exchange(run.dependency_begin, static_cast<uint32_t>(dependencies_.size()));
     for (uint32_t d = first; d < run.dependency_end; ++d) {
       if (needed_[d] == 0) continue;
-      BlockDependency on = block_.dependencies[d];
+      TemplateDependency on = template_.dependencies[d];
       if (!on.external) on.index = new_index_[static_cast<size_t>(on.index)];
       dependencies_.push_back(on);
     }
     run.dependency_end = static_cast<uint32_t>(dependencies_.size());
     if (end - begin > 1) {
       simulator::TaskLabel label = program_.label(run.label);
-      const simulator::TaskLabel last = program_.label(block_.tasks[end - 1].label);
+      const simulator::TaskLabel last = program_.label(template_.tasks[end - 1].label);
       const std::string name = absl::StrCat(label.name, " … ", last.name);
       for (size_t t = begin + 1; t < end; ++t) {
-        run.duration += block_.tasks[t].duration;
-        const simulator::TaskLabel part = program_.label(block_.tasks[t].label);
+        run.duration += template_.tasks[t].duration;
+        const simulator::TaskLabel part = program_.label(template_.tasks[t].label);
         label.flops += part.flops;
         label.bytes += part.bytes;
       }
       label.name = name;
       run.label = program_.AddLabel(label);
-      run.last_op = block_.tasks[end - 1].last_op;
+      run.last_op = template_.tasks[end - 1].last_op;
     }
     tasks_.push_back(run);
   }
 
   // A run has from its start what it needs at its own peak, and at its finish what it leaves.
   void FuseMemory(const std::vector<std::pair<size_t, size_t>>& runs) {
-    std::vector<BlockMemory> memory;
+    std::vector<TemplateMemory> memory;
     size_t next = 0;
     for (size_t r = 0; r < runs.size(); ++r) {
       const auto run = static_cast<int32_t>(r);
       const size_t begin = next;
-      while (next < block_.memory.size() &&
-             new_index_[static_cast<size_t>(block_.memory[next].task)] == run) {
+      while (next < template_.memory.size() &&
+             new_index_[static_cast<size_t>(template_.memory[next].task)] == run) {
         ++next;
       }
-      const std::span<const BlockMemory> events =
-          std::span(block_.memory).subspan(begin, next - begin);
+      const std::span<const TemplateMemory> events =
+          std::span(template_.memory).subspan(begin, next - begin);
       if (runs[r].second - runs[r].first == 1) {
-        for (BlockMemory event : events) {
+        for (TemplateMemory event : events) {
           event.task = run;
           memory.push_back(event);
         }
@@ -195,17 +202,17 @@ class RunFusing {
         AddProfile(events, run, memory);
       }
     }
-    ORRERY_CHECK(next == block_.memory.size()) << "memory events are not in the order of tasks";
-    block_.memory = std::move(memory);
+    ORRERY_CHECK(next == template_.memory.size()) << "memory events are not in the order of tasks";
+    template_.memory = std::move(memory);
   }
 
   using ByKind = std::array<int64_t, simulator::kAllMemoryKindCount>;
 
-  static void AddProfile(std::span<const BlockMemory> events, int32_t run,
-                         std::vector<BlockMemory>& memory) {
+  static void AddProfile(std::span<const TemplateMemory> events, int32_t run,
+                         std::vector<TemplateMemory>& memory) {
     ByKind now = {}, peak = {};
     int64_t total = 0, most = 0;
-    for (const BlockMemory& event : events) {
+    for (const TemplateMemory& event : events) {
       if (event.growth != MemoryGrowth::kNone) {
         memory.push_back(event);
         memory.back().task = run;
@@ -226,7 +233,7 @@ class RunFusing {
 
   // What is given back first, so that no moment between has more than there is.
   static void AddChange(const ByKind& change, MemoryMoment moment, int32_t run,
-                        std::vector<BlockMemory>& memory) {
+                        std::vector<TemplateMemory>& memory) {
     for (const bool taken : {false, true}) {
       for (size_t kind = 0; kind < change.size(); ++kind) {
         if (change[kind] == 0 || (change[kind] > 0) != taken) continue;
@@ -238,56 +245,57 @@ class RunFusing {
     }
   }
 
-  PlacedBlock& placed_;
-  Block& block_;
+  PricedTemplate& priced_;
+  TaskTemplate& template_;
   const Origins& wanted_;
   Origins& open_;
   simulator::Program& program_;
   std::vector<char> begins_, ends_;  // of runs, by task
   std::vector<char> needed_;         // by dependency: the compute stream does not see to it
   std::vector<int32_t> new_index_;
-  std::vector<BlockTask> tasks_;
-  std::vector<BlockDependency> dependencies_;
+  std::vector<TemplateTask> tasks_;
+  std::vector<TemplateDependency> dependencies_;
 };
 
 // Leaves the inputs that a task or a send waits for, and the outputs that are such an input: of
 // what only the update asks for, those of the first and the last microbatch.
 void DropUnasked(Stage& stage) {
   Origins asked, by_update;
-  for (PlacedBlock* placed : stage.blocks()) {
-    Block& block = placed->block;
-    std::vector<int32_t> number(block.inputs.size(), -1);
-    const auto keep = [&](BlockDependency& on) {
+  for (PricedTemplate* priced : stage.templates()) {
+    TaskTemplate& task_template = priced->task_template;
+    std::vector<int32_t> number(task_template.inputs.size(), -1);
+    const auto keep = [&](TemplateDependency& on) {
       if (on.external) number[static_cast<size_t>(on.index)] = 0;
     };
-    std::for_each(block.dependencies.begin(), block.dependencies.end(), keep);
-    for (BlockSend& send : block.sends) {
+    std::for_each(task_template.dependencies.begin(), task_template.dependencies.end(), keep);
+    for (TemplateSend& send : task_template.sends) {
       if (send.has_maker) keep(send.made_by);
     }
-    std::vector<BlockValue> inputs;
+    std::vector<TemplateValue> inputs;
     for (size_t i = 0; i < number.size(); ++i) {
       if (number[i] < 0) continue;
       number[i] = static_cast<int32_t>(inputs.size());
-      inputs.push_back(block.inputs[i]);
-      (placed == &stage.update ? by_update : asked).insert(block.inputs[i].origin);
+      inputs.push_back(task_template.inputs[i]);
+      (priced == &stage.update ? by_update : asked).insert(task_template.inputs[i].origin);
     }
-    block.inputs = std::move(inputs);
-    const auto renumber = [&](BlockDependency& on) {
+    task_template.inputs = std::move(inputs);
+    const auto renumber = [&](TemplateDependency& on) {
       if (on.external) on.index = number[static_cast<size_t>(on.index)];
     };
-    std::for_each(block.dependencies.begin(), block.dependencies.end(), renumber);
-    for (BlockSend& send : block.sends) {
+    std::for_each(task_template.dependencies.begin(), task_template.dependencies.end(), renumber);
+    for (TemplateSend& send : task_template.sends) {
       if (send.has_maker) renumber(send.made_by);
     }
   }
-  const bool apart = !stage.backward.last.block.tasks.empty();
-  for (PlacedBlock* placed : stage.blocks()) {
-    const std::vector<PlacedBlock>& slices = stage.backward.slices;
-    const bool slice = std::ranges::any_of(
-        slices, [&](const PlacedBlock& each) { return &each == placed && placed != &slices[0]; });
+  const bool apart = !stage.backward.last.task_template.tasks.empty();
+  for (PricedTemplate* priced : stage.templates()) {
+    const std::vector<PricedTemplate>& slices = stage.backward.slices;
+    const bool slice = std::ranges::any_of(slices, [&](const PricedTemplate& each) {
+      return &each == priced && priced != &slices[0];
+    });
     const bool early =
-        slice || (apart && (placed == &stage.backward.later || placed == &stage.weights.later));
-    std::erase_if(placed->block.outputs, [&](const BlockValue& output) {
+        slice || (apart && (priced == &stage.backward.later || priced == &stage.weights.later));
+    std::erase_if(priced->task_template.outputs, [&](const TemplateValue& output) {
       return !asked.contains(output.origin) && (early || !by_update.contains(output.origin));
     });
   }
@@ -317,19 +325,20 @@ void FuseSlices(Stage& stage, const Wanted& wanted, bool fuse, simulator::Progra
 
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
   fuse_runs_cc::Origins wanted;
-  for (const PlacedBlock* placed : stage.blocks()) {
-    if (placed != &stage.update) fuse_runs_cc::FindWanted(placed->block, nullptr, wanted);
+  for (const PricedTemplate* priced : stage.templates()) {
+    if (priced != &stage.update) fuse_runs_cc::FindWanted(priced->task_template, nullptr, wanted);
   }
   fuse_runs_cc::Origins by_update = wanted;
-  fuse_runs_cc::FindWanted(stage.update.block, &stage.LastBackward(), by_update);
+  fuse_runs_cc::FindWanted(stage.update.task_template, &stage.LastBackward(), by_update);
   // Only the last microbatch before an update makes what the update waits for.
-  const bool apart = by_update.size() > wanted.size() && !stage.backward.later.block.tasks.empty();
+  const bool apart =
+      by_update.size() > wanted.size() && !stage.backward.later.task_template.tasks.empty();
   if (!stage.forward.slices.empty())
     return fuse_runs_cc::FuseSlices(stage, {wanted, by_update}, fuse, program);
   const fuse_runs_cc::Origins& of_first = apart ? wanted : by_update;
-  // First and later microbatches have the same blocks but for what adds up.
+  // First and later microbatches have the same templates but for what adds up.
   fuse_runs_cc::Origins open_first, open_later;
-  for (PhaseBlocks* phase : {&stage.forward, &stage.backward, &stage.weights}) {
+  for (PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
     if (apart && phase != &stage.forward) {
       phase->last = phase->later;
       fuse_runs_cc::Origins open = open_later;

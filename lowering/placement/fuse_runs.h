@@ -17,7 +17,7 @@ namespace orrery::lowering {
 ///
 /// Labels of runs go to `program`: "MatMul y … Add z", with the flops and bytes of all of it.
 ///
-/// Without `fuse` tasks stay, and BlockTask::joins tells which are of one run.
+/// Without `fuse` tasks stay, and TemplateTask::joins tells which are of one run.
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program);
 
 }  // namespace orrery::lowering

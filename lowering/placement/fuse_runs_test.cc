@@ -84,11 +84,11 @@ TEST(FuseRuns, ChangesNothingUnderAnySchedule) {
         SCOPED_TRACE(testing::Message()
                      << schedule->name << " dp=" << dp << " hp=" << hp << " split=" << split);
         const transforms::PipelineShape shape = schedule->ShapeOf(4, 8);
-        const auto spread = transforms::ParallelTransform3d(
+        const auto pipelined = transforms::ParallelTransform3d(
             step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8}),
             {.chunks = shape.chunks, .placement = schedule->placement, .split_backward = split});
-        ASSERT_TRUE(spread.ok()) << spread.status();
-        ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
+        ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+        ExpectSame(PlayStep(*pipelined, *schedule, true), PlayStep(*pipelined, *schedule, false));
       }
     }
   }
@@ -100,22 +100,23 @@ TEST(FuseRuns, ChangesNothingOfSlices) {
   for (const auto& [dp, hp] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 1}, {2, 2}}) {
     for (const int64_t zero : {0, 1}) {
       SCOPED_TRACE(testing::Message() << "dp=" << dp << " hp=" << hp << " zero=" << zero);
-      const auto spread = transforms::ParallelTransform3d(
+      const auto pipelined = transforms::ParallelTransform3d(
           step, ByFlops({.dp = dp, .hp = hp, .pp = 4, .microbatches = 8, .zero = zero}), context);
-      ASSERT_TRUE(spread.ok()) << spread.status();
+      ASSERT_TRUE(pipelined.ok()) << pipelined.status();
       const auto* schedule = transforms::FindSchedule("terapipe").value();
-      ExpectSame(PlayStep(*spread, *schedule, true), PlayStep(*spread, *schedule, false));
+      ExpectSame(PlayStep(*pipelined, *schedule, true), PlayStep(*pipelined, *schedule, false));
     }
   }
 }
 
 TEST(FuseRuns, ChangesNothingWhereEveryRankIsSimulated) {
   const ir::Function step = SmallGpt();
-  const auto spread = transforms::ParallelTransform3d(
+  const auto pipelined = transforms::ParallelTransform3d(
       step, ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
-  ASSERT_TRUE(spread.ok()) << spread.status();
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
   const auto* schedule = transforms::FindSchedule("1f1b").value();
-  ExpectSame(PlayStep(*spread, *schedule, true, false), PlayStep(*spread, *schedule, false, false));
+  ExpectSame(PlayStep(*pipelined, *schedule, true, false),
+             PlayStep(*pipelined, *schedule, false, false));
 }
 
 }  // namespace

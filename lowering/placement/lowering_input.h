@@ -43,7 +43,7 @@ struct LoweringOptions {
 /// A step of the schedule with what its rank runs for it: tasks from `begin` up to `end`, of those
 /// the ones of the stage and of the step's phase. Between them may lie those of a step that runs at
 /// once.
-struct PlacedStep {
+struct LoweredStep {
   transforms::ScheduleStep step;
   simulator::TaskId begin, end;  // end: the one after the last
 };
@@ -56,8 +56,8 @@ struct LoweringInput {
   LoweringOptions options = {};
   /// Batches to run one after the other; more than one only for asynchronous schedules.
   int32_t rounds = 1;
-  /// Where given, gets the steps of the schedule in the order in which they are placed.
-  std::vector<PlacedStep>* placed = nullptr;
+  /// Where given, gets the steps of the schedule in the order in which they are lowered.
+  std::vector<LoweredStep>* placed = nullptr;
 };
 
 }  // namespace orrery::lowering

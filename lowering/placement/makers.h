@@ -12,8 +12,8 @@
 
 namespace orrery::lowering {
 
-/// The tasks that made the values which cross from one block of a stage to another, by microbatch:
-/// one task for each rank of the stage that is simulated.
+/// The tasks that made the values which cross from one template of a stage to another, by
+/// microbatch: one task for each rank of the stage that is simulated.
 class Makers {
  public:
   using Tasks = absl::InlinedVector<simulator::TaskId, 1>;

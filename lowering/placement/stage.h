@@ -22,10 +22,10 @@ struct Actor {
   size_t kind = 0;  // of its device, among those of its stage
 };
 
-/// A block with what was looked up once.
-struct PlacedBlock {
-  Block block;
-  /// Of its kernels on each kind of device of the stage but the first, whose are in the block.
+/// A template with what was looked up once.
+struct PricedTemplate {
+  TaskTemplate task_template;
+  /// Of its kernels on each kind of device of the stage but the first, whose are in the template.
   std::vector<std::vector<Duration>> other_durations = {};
   // When folded:
   std::vector<simulator::FlowId> flows = {};  // by task, invalid for kernels
@@ -33,67 +33,69 @@ struct PlacedBlock {
 
   /// How long task `t` takes on a device of that kind.
   Duration DurationOf(size_t t, size_t kind) const {
-    return kind == 0 ? block.tasks[t].duration : other_durations[kind - 1][t];
+    return kind == 0 ? task_template.tasks[t].duration : other_durations[kind - 1][t];
   }
 };
 
-/// The block of the first microbatch, when there is nothing to add to, and that of the others.
-struct PhaseBlocks {
-  PlacedBlock first, later;
-  PlacedBlock last;    // `later` before an update, where FuseRuns tells them apart; else empty
-  int32_t placed = 0;  // microbatches so far
-  /// In the place of all of these, where microbatches are slices of the sequence: one each.
-  std::vector<PlacedBlock> slices = {};
+/// The template of the first microbatch, when there is nothing to add to, and that of the others.
+struct PhaseTemplates {
+  PricedTemplate first, later;
+  PricedTemplate last;  // `later` before an update, where FuseRuns tells them apart; else empty
+  int32_t placed = 0;   // microbatches so far
+  /// Instead of all of these, where microbatches are slices of the sequence: one each.
+  std::vector<PricedTemplate> slices = {};
 
   /// Of the microbatch after which the update begins; of a single one there is only a first. The
   /// first slice is the last to go back.
-  const Block& final() const {
-    if (!slices.empty()) return slices.front().block;
-    return later.block.tasks.empty() ? first.block : later.block;
+  const TaskTemplate& final() const {
+    if (!slices.empty()) return slices.front().task_template;
+    return later.task_template.tasks.empty() ? first.task_template : later.task_template;
   }
 };
 
-/// One stage while its blocks are being placed.
+/// One stage while its templates are being instantiated.
 struct Stage {
   std::vector<Actor> actors;
-  PhaseBlocks forward, backward, weights;  // weights: empty where backward is not split
-  PlacedBlock update;
-  int32_t last_microbatch = 0;  // that was placed
-  int32_t last_gradient = 0;    // whose gradient of the input was placed
-  int32_t last_backward = -1;   // whose backward was placed; -1: none yet
+  PhaseTemplates forward, backward, weights;  // weights: empty where backward is not split
+  PricedTemplate update;
+  int32_t last_microbatch = 0;  // that was instantiated
+  int32_t last_gradient = 0;    // whose gradient of the input was instantiated
+  int32_t last_backward = -1;   // whose backward was instantiated; -1: none yet
   Makers makers;
 
   /// Of which those of slices come last.
-  template <typename Placed>
-  using Blocks = absl::InlinedVector<Placed*, 9>;
-  Blocks<PlacedBlock> blocks() { return BlocksOf<PlacedBlock>(*this); }
-  Blocks<const PlacedBlock> blocks() const { return BlocksOf<const PlacedBlock>(*this); }
+  template <typename Template>
+  using Templates = absl::InlinedVector<Template*, 9>;
+  Templates<PricedTemplate> templates() { return TemplatesOf<PricedTemplate>(*this); }
+  Templates<const PricedTemplate> templates() const {
+    return TemplatesOf<const PricedTemplate>(*this);
+  }
   /// What makes the last gradients before the update.
-  const Block& LastBackward() const {
+  const TaskTemplate& LastBackward() const {
     return weights.final().tasks.empty() ? backward.final() : weights.final();
   }
 
  private:
-  template <typename Placed, typename Self>
-  static Blocks<Placed> BlocksOf(Self& self) {
-    Blocks<Placed> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
-                          &self.backward.later, &self.backward.last, &self.weights.first,
-                          &self.weights.later,  &self.weights.last,  &self.update};
+  template <typename Template, typename Self>
+  static Templates<Template> TemplatesOf(Self& self) {
+    Templates<Template> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
+                               &self.backward.later, &self.backward.last, &self.weights.first,
+                               &self.weights.later,  &self.weights.last,  &self.update};
     for (auto* phase : {&self.forward, &self.backward}) {
-      for (Placed& slice : phase->slices) all.push_back(&slice);
+      for (Template& slice : phase->slices) all.push_back(&slice);
     }
     return all;
   }
 };
 
-/// How often blocks are placed.
-struct Placements {
+/// How often templates are instantiated.
+struct Repetitions {
   int64_t microbatches = 1;
   transforms::PipelineShape shape = {};
   int64_t update_every = 0;  // microbatches, in asynchronous schedules; 0: once, in the end
 
   bool asynchronous() const { return update_every > 0; }
-  /// There is never anything to add to: the blocks of the first microbatch are those of all.
+  /// There is never anything to add to: the templates of the first microbatch are those of all.
   bool always_first() const { return update_every == 1 || microbatches == 1; }
   /// Whether gradients begin anew with the microbatch that is the `placed`th of its stage.
   bool IsFirst(int64_t placed) const {
@@ -103,21 +105,21 @@ struct Placements {
   bool IsLast(int64_t placed, int64_t count) const {
     return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
   }
-  /// Of each of Stage::blocks but those of slices, at most. These are placed once.
+  /// Of each of Stage::templates but those of slices, at most. These are instantiated once.
   std::array<int64_t, 9> counts() const {
     const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
     const int64_t first = always_first() ? microbatches : updates;
     const int64_t later = always_first() ? 0 : microbatches;
     return {first, later, first, later, updates, first, later, updates, updates};
   }
-  /// Rows that `rows_of` counts in the blocks of a stage, each as often as a rank has it.
+  /// Rows that `rows_of` counts in the templates of a stage, each as often as a rank has it.
   template <typename RowsOf>
   int64_t CountOnARank(const Stage& stage, const RowsOf& rows_of) const {
     int64_t rows = 0;
-    const auto blocks = stage.blocks();
+    const auto templates = stage.templates();
     const std::array<int64_t, 9> times = counts();
-    for (size_t b = 0; b < blocks.size(); ++b) {
-      rows += rows_of(blocks[b]->block) * (b < times.size() ? times[b] : 1);
+    for (size_t b = 0; b < templates.size(); ++b) {
+      rows += rows_of(templates[b]->task_template) * (b < times.size() ? times[b] : 1);
     }
     return rows;
   }

@@ -118,24 +118,25 @@ class StageRenamer {
 
   Stage Run() && {
     const auto parts = pair_.parts.parts(), others = pair_.other_parts.parts();
-    const std::array<PhaseBlocks*, 3> phases = {&stage_.forward, &stage_.backward, &stage_.weights};
+    const std::array<PhaseTemplates*, 3> phases = {&stage_.forward, &stage_.backward,
+                                                   &stage_.weights};
     for (size_t i = 0; i < phases.size(); ++i) {
-      for (PlacedBlock* placed : {&phases[i]->first, &phases[i]->later, &phases[i]->last}) {
-        Change(parts[i]->function, others[i]->function, placed->block);
+      for (PricedTemplate* priced : {&phases[i]->first, &phases[i]->later, &phases[i]->last}) {
+        Change(parts[i]->function, others[i]->function, priced->task_template);
       }
     }
-    Change(parts.back()->function, others.back()->function, stage_.update.block);
+    Change(parts.back()->function, others.back()->function, stage_.update.task_template);
     return std::move(stage_);
   }
 
  private:
-  void Change(const Function& from, const Function& to, Block& block) {
-    for (BlockTask& task : block.tasks) {
+  void Change(const Function& from, const Function& to, TaskTemplate& task_template) {
+    for (TemplateTask& task : task_template.tasks) {
       task.label = LabelOf(task.label, {from, to, task.first_op, task.last_op});
     }
-    for (BlockValue& input : block.inputs) input.origin = origins_.Of(input.origin);
-    for (BlockValue& output : block.outputs) output.origin = origins_.Of(output.origin);
-    for (BlockSend& send : block.sends) {
+    for (TemplateValue& input : task_template.inputs) input.origin = origins_.Of(input.origin);
+    for (TemplateValue& output : task_template.outputs) output.origin = origins_.Of(output.origin);
+    for (TemplateSend& send : task_template.sends) {
       const OpId op = to.order()[static_cast<size_t>(send.op)];
       send.to = static_cast<int32_t>(to.attributes(op).Int("to", 0));
       send.origin = origins_.Of(send.origin);
@@ -150,8 +151,8 @@ class StageRenamer {
 
     TaskName FirstOf(const Function& function) const { return NameAt(function, first); }
     TaskName LastOf(const Function& function) const { return NameAt(function, last); }
-    static TaskName NameAt(const Function& function, int32_t place) {
-      return NameOfTask(function, function.order()[static_cast<size_t>(place)]);
+    static TaskName NameAt(const Function& function, int32_t position) {
+      return NameOfTask(function, function.order()[static_cast<size_t>(position)]);
     }
   };
 

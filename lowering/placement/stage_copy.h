@@ -42,7 +42,7 @@ class StageCopier {
   /// Labels go to `program`, which must outlive this.
   explicit StageCopier(simulator::Program& program) : program_(program) {}
 
-  /// The blocks of the other stage, as LowerBlock and FuseRuns would make them: they differ from
+  /// The templates of the other stage, as LowerPhase and FuseRuns would make them: they differ from
   /// those of the first one by names, and by where values come from and go to. Nothing where the
   /// parts do not match op by op: attributes, too, but for those of sends and receives. The devices
   /// must be of the same kinds, and microbatches alike, no slices of a sequence.

@@ -32,13 +32,13 @@ bool AddsUp(const ir::Function& function) {
 }  // namespace stage_maker_cc
 
 std::vector<Stage> StageMaker::Make() {
-  MakeBlocks();
+  MakeTemplates();
   uses_host_ = transforms::FindHostWork(input_.step).copies;
   fold_ = input_.options.fold && CanFold();
   pricing_.Prepare(fold_, program_);
   MakeRanks();
   SetLevels();
-  PriceBlocks();
+  PriceTemplates();
   return std::move(stages_);
 }
 
@@ -46,26 +46,28 @@ const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
   return input_.cluster.device_of(geometry_.device(rank));
 }
 
-// `stage` has all blocks but those that come after this one.
-PlacedBlock StageMaker::MakeBlock(const transforms::StageFunction& part, const Stage& stage,
-                                  const BlockContext& context) {
+// `stage` has all templates but those that come after this one.
+PricedTemplate StageMaker::MakeTemplate(const transforms::StageFunction& part, const Stage& stage,
+                                        const TemplateContext& context) {
   const bool overlaps = context.every_dependency;
   const auto lower = [&](int32_t kind, simulator::Program& program) {
-    BlockContext of_kind = context;
+    TemplateContext of_kind = context;
     of_kind.device = &input_.cluster.kind(kind);
-    Block block = LowerBlock(part, of_kind, program);
-    if (overlaps) FormBuckets(stage.LastBackward(), input_.options.bucket_size, block, program);
-    return block;
+    TaskTemplate task_template = LowerPhase(part, of_kind, program);
+    if (overlaps)
+      FormBuckets(stage.LastBackward(), input_.options.bucket_size, task_template, program);
+    return task_template;
   };
   const std::vector<int32_t>& kinds = KindsOf(context.stage);
-  PlacedBlock placed;
-  placed.block = lower(kinds.front(), program_);
+  PricedTemplate priced;
+  priced.task_template = lower(kinds.front(), program_);
   for (size_t k = 1; k < kinds.size(); ++k) {
     simulator::Program labels;  // are those of the first kind
-    std::vector<Duration>& durations = placed.other_durations.emplace_back();
-    for (const BlockTask& task : lower(kinds[k], labels).tasks) durations.push_back(task.duration);
+    std::vector<Duration>& durations = priced.other_durations.emplace_back();
+    for (const TemplateTask& task : lower(kinds[k], labels).tasks)
+      durations.push_back(task.duration);
   }
-  return placed;
+  return priced;
 }
 
 // Stages of another size do not do the same.
@@ -108,22 +110,22 @@ void StageMaker::MakeStage(int32_t s) {
   if (CopyFromEarlier(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
   Stage& stage = stages_.emplace_back();
-  BlockContext context = {
+  TemplateContext context = {
       .cost_model = input_.cost_model,
       .stage = s,
       .blocking = input_.options.blocking,
-      .keeps_results = !placements_.asynchronous(),
+      .keeps_results = !repetitions_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory};
   const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
-                        PhaseBlocks& blocks) {
+                        PhaseTemplates& templates) {
     context.phase = phase;
     context.first = true;
-    blocks.first = MakeBlock(part, stage, context);
+    templates.first = MakeTemplate(part, stage, context);
     context.first = false;
-    if (placements_.always_first()) return;
-    blocks.later =
-        stage_maker_cc::AddsUp(part.function) ? MakeBlock(part, stage, context) : blocks.first;
+    if (repetitions_.always_first()) return;
+    templates.later = stage_maker_cc::AddsUp(part.function) ? MakeTemplate(part, stage, context)
+                                                            : templates.first;
   };
   if (input_.step.slices.empty()) {
     make(parts.forward, simulator::Phase::kForward, stage.forward);
@@ -137,33 +139,33 @@ void StageMaker::MakeStage(int32_t s) {
   context.phase = simulator::Phase::kUpdate;
   context.first = true;
   context.every_dependency = !input_.options.blocking;
-  stage.update = MakeBlock(parts.update, stage, context);
+  stage.update = MakeTemplate(parts.update, stage, context);
   if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
 }
 
 // Backwards run in the opposite order: sums begin with the last slice.
-void StageMaker::MakeSlices(BlockContext context, Stage& stage) {
+void StageMaker::MakeSlices(TemplateContext context, Stage& stage) {
   ORRERY_CHECK(context.update == nullptr) << "backwards of slices are not split";
   const auto s = static_cast<size_t>(context.stage);
   for (const transforms::SequenceSlice& slice : input_.step.slices) {
     context.phase = simulator::Phase::kForward;
     context.first = stage.forward.slices.empty();
-    stage.forward.slices.push_back(MakeBlock(slice.stages[s].forward, stage, context));
+    stage.forward.slices.push_back(MakeTemplate(slice.stages[s].forward, stage, context));
     context.phase = simulator::Phase::kBackward;
     context.first = stage.backward.slices.size() + 1 == input_.step.slices.size();
-    stage.backward.slices.push_back(MakeBlock(slice.stages[s].backward, stage, context));
+    stage.backward.slices.push_back(MakeTemplate(slice.stages[s].backward, stage, context));
   }
 }
 
-void StageMaker::MakeBlocks() {
+void StageMaker::MakeTemplates() {
   int32_t ops = 0;
   for (const transforms::PipelineStage& stage : input_.step.stages) {
     for (const auto* part : stage.parts()) ops += part->function.op_limit();
   }
   program_.ReserveLabels(ops);
-  for (int32_t place = 0; place < geometry_.places(); ++place) {
+  for (int32_t position = 0; position < geometry_.positions(); ++position) {
     std::vector<int32_t>& kinds = kinds_.emplace_back();
-    for (const int32_t rank : geometry_.ranks_at(place)) {
+    for (const int32_t rank : geometry_.ranks_at(position)) {
       const int32_t kind = input_.cluster.kind_of(geometry_.device(rank));
       if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
     }
@@ -172,11 +174,11 @@ void StageMaker::MakeBlocks() {
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     MakeStage(s);
     last_of_size_.insert_or_assign(SizeOf(s), s);
-    for (const PlacedBlock* placed : stages_.back().blocks()) {
-      for (const BlockTask& task : placed->block.tasks) {
+    for (const PricedTemplate* priced : stages_.back().templates()) {
+      for (const TemplateTask& task : priced->task_template.tasks) {
         if (!task.group.empty()) pricing_.Expect(s, RequestOf(task));
       }
-      for (const BlockSend& send : placed->block.sends) {
+      for (const TemplateSend& send : priced->task_template.sends) {
         if (Travels(s, send)) pricing_.Expect(s, RequestOf(send));
       }
     }
@@ -186,10 +188,12 @@ void StageMaker::MakeBlocks() {
 // Where ranks are alike, or too many to simulate each.
 bool StageMaker::CanFold() {
   if (OneKindAStage() && pricing_.AllGroupsAlike()) return true;
-  const auto tasks_of = [](const Block& block) { return block.task_count(); };
+  const auto tasks_of = [](const TaskTemplate& task_template) {
+    return task_template.task_count();
+  };
   int64_t tasks = 0;
   for (int32_t stage = 0; stage < geometry_.stages(); ++stage) {
-    tasks += placements_.CountOnARank(stages_[static_cast<size_t>(stage)], tasks_of) *
+    tasks += repetitions_.CountOnARank(stages_[static_cast<size_t>(stage)], tasks_of) *
              std::ssize(geometry_.ranks_of_stage(stage));
   }
   return tasks > input_.options.most_unfolded_tasks;
@@ -208,18 +212,18 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
 }
 
 // As with durations, the slowest kind stands for all of a folded stage.
-double StageMaker::SlowDownOf(int32_t place, int32_t rank) const {
+double StageMaker::SlowDownOf(int32_t position, int32_t rank) const {
   if (!fold_) return DeviceOf(rank).communication_slowdown;
   double slowdown = 0;
-  for (const int32_t kind : kinds_[static_cast<size_t>(place)]) {
+  for (const int32_t kind : kinds_[static_cast<size_t>(position)]) {
     slowdown = std::max(slowdown, input_.cluster.kind(kind).communication_slowdown);
   }
   return slowdown;
 }
 
-void StageMaker::MakeActors(int32_t place) {
-  const std::vector<int32_t>& ranks = geometry_.ranks_at(place);
-  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(place)];
+void StageMaker::MakeActors(int32_t position) {
+  const std::vector<int32_t>& ranks = geometry_.ranks_at(position);
+  const std::vector<int32_t>& kinds = kinds_[static_cast<size_t>(position)];
   std::vector<Actor>& actors = actors_.emplace_back();
   const size_t count = fold_ ? 1 : ranks.size();
   for (size_t a = 0; a < count; ++a) {
@@ -234,9 +238,9 @@ void StageMaker::MakeActors(int32_t place) {
               : static_cast<size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
     actor.rank = program_.AddRank({.name = geometry_.Name(ranks[a]),
                                    .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
-                                   .stage = place,
+                                   .stage = position,
                                    .capacity = capacity,
-                                   .communication_slowdown = SlowDownOf(place, ranks[a])});
+                                   .communication_slowdown = SlowDownOf(position, ranks[a])});
     for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
          ++stream) {
       const auto kind = static_cast<simulator::StreamKind>(stream);
@@ -248,14 +252,14 @@ void StageMaker::MakeActors(int32_t place) {
 }
 
 void StageMaker::MakeRanks() {
-  for (int32_t place = 0; place < geometry_.places(); ++place) MakeActors(place);
-  for (int32_t place = 0; place < geometry_.places(); ++place) {
-    for (const Actor& actor : actors_[static_cast<size_t>(place)]) {
+  for (int32_t position = 0; position < geometry_.positions(); ++position) MakeActors(position);
+  for (int32_t position = 0; position < geometry_.positions(); ++position) {
+    for (const Actor& actor : actors_[static_cast<size_t>(position)]) {
       AddOverhead(input_.options.memory_overhead, input_.step.mesh, actor.rank, program_);
       std::vector<char> seen;
       for (int32_t s = 0; s < geometry_.stages(); ++s) {
-        if (geometry_.place_of(s) != place) continue;
-        const int32_t versions = input_.schedule.weight_versions(placements_.shape, s);
+        if (geometry_.position_of(s) != position) continue;
+        const int32_t versions = input_.schedule.weight_versions(repetitions_.shape, s);
         AddResidents({.step = input_.step,
                       .stage = s,
                       .weight_versions = versions,
@@ -266,15 +270,15 @@ void StageMaker::MakeRanks() {
     }
   }
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
-    stages_[static_cast<size_t>(s)].actors = actors_[static_cast<size_t>(geometry_.place_of(s))];
+    stages_[static_cast<size_t>(s)].actors = actors_[static_cast<size_t>(geometry_.position_of(s))];
   }
 }
 
 // The first kind's durations become those of the slowest of all.
-void StageMaker::TakeSlowest(PlacedBlock& placed) const {
-  for (const std::vector<Duration>& durations : placed.other_durations) {
+void StageMaker::TakeSlowest(PricedTemplate& priced) const {
+  for (const std::vector<Duration>& durations : priced.other_durations) {
     for (size_t t = 0; t < durations.size(); ++t) {
-      Duration& duration = placed.block.tasks[t].duration;
+      Duration& duration = priced.task_template.tasks[t].duration;
       duration = std::max(duration, durations[t]);
     }
   }
@@ -282,35 +286,35 @@ void StageMaker::TakeSlowest(PlacedBlock& placed) const {
 
 void StageMaker::SetLevels() {
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
-    for (const PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
-      for (const BlockTask& task : placed->block.tasks) {
+    for (const PricedTemplate* priced : stages_[static_cast<size_t>(s)].templates()) {
+      for (const TemplateTask& task : priced->task_template.tasks) {
         if (!task.group.empty())
           program_.SetLevel(task.label, pricing_.LevelOf(s, RequestOf(task)));
       }
-      for (const BlockSend& send : placed->block.sends) {
+      for (const TemplateSend& send : priced->task_template.sends) {
         if (Travels(s, send)) program_.SetLevel(send.label, pricing_.LevelOf(s, RequestOf(send)));
       }
     }
   }
 }
 
-void StageMaker::PriceBlocks() {
+void StageMaker::PriceTemplates() {
   if (!fold_) return;
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
-    for (PlacedBlock* placed : stages_[static_cast<size_t>(s)].blocks()) {
-      TakeSlowest(*placed);
-      placed->flows.resize(placed->block.tasks.size());
-      for (size_t t = 0; t < placed->block.tasks.size(); ++t) {
-        BlockTask& task = placed->block.tasks[t];
+    for (PricedTemplate* priced : stages_[static_cast<size_t>(s)].templates()) {
+      TakeSlowest(*priced);
+      priced->flows.resize(priced->task_template.tasks.size());
+      for (size_t t = 0; t < priced->task_template.tasks.size(); ++t) {
+        TemplateTask& task = priced->task_template.tasks[t];
         if (task.group.empty()) continue;
         const TaskTime time = pricing_.Collective(s, RequestOf(task), 0);
         task.duration = time.duration;
-        placed->flows[t] = time.flow;
+        priced->flows[t] = time.flow;
         program_.SetCollectives(task.label,
                                 static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
       }
-      for (const BlockSend& send : placed->block.sends) {
-        placed->sends.push_back(Travels(s, send) ? pricing_.Send(s, RequestOf(send), 0)
+      for (const TemplateSend& send : priced->task_template.sends) {
+        priced->sends.push_back(Travels(s, send) ? pricing_.Send(s, RequestOf(send), 0)
                                                  : TaskTime());
       }
     }

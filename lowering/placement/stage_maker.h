@@ -14,16 +14,16 @@
 
 namespace orrery::lowering {
 
-/// Makes the stages of a step before anything is placed: their blocks, with what they cost, and the
-/// ranks that are simulated.
+/// Makes the stages of a step before anything is instantiated: their templates, with what they
+/// cost, and the ranks that are simulated.
 class StageMaker {
  public:
   /// All of them must outlive this.
-  StageMaker(const LoweringInput& input, const Geometry& geometry, const Placements& placements,
+  StageMaker(const LoweringInput& input, const Geometry& geometry, const Repetitions& repetitions,
              Pricing& pricing, simulator::Program& program)
       : input_(input),
         geometry_(geometry),
-        placements_(placements),
+        repetitions_(repetitions),
         pricing_(pricing),
         program_(program),
         copier_(program) {}
@@ -34,36 +34,36 @@ class StageMaker {
   bool folded() const { return fold_; }
 
  private:
-  PlacedBlock MakeBlock(const transforms::StageFunction& part, const Stage& stage,
-                        const BlockContext& context);
-  void MakeBlocks();
+  PricedTemplate MakeTemplate(const transforms::StageFunction& part, const Stage& stage,
+                              const TemplateContext& context);
+  void MakeTemplates();
   size_t SizeOf(int32_t s) const;
   int32_t FindAlike(int32_t s) const;
   bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);
-  void MakeSlices(BlockContext context, Stage& stage);
+  void MakeSlices(TemplateContext context, Stage& stage);
   bool CanFold();
   bool OneKindAStage() const;
   void MakeRanks();
-  void MakeActors(int32_t place);
+  void MakeActors(int32_t position);
   Bytes CapacityOf(int32_t rank) const;
   void SetLevels();
-  double SlowDownOf(int32_t place, int32_t rank) const;
-  void PriceBlocks();
-  void TakeSlowest(PlacedBlock& placed) const;
+  double SlowDownOf(int32_t position, int32_t rank) const;
+  void PriceTemplates();
+  void TakeSlowest(PricedTemplate& priced) const;
   const cluster::Device& DeviceOf(int32_t rank) const;
   const std::vector<int32_t>& KindsOf(int32_t stage) const {
-    return kinds_[static_cast<size_t>(geometry_.place_of(stage))];
+    return kinds_[static_cast<size_t>(geometry_.position_of(stage))];
   }
 
   // Whether the value goes to another rank.
-  bool Travels(int32_t stage, const BlockSend& send) const {
-    return geometry_.place_of(stage) != geometry_.place_of(send.to);
+  bool Travels(int32_t stage, const TemplateSend& send) const {
+    return geometry_.position_of(stage) != geometry_.position_of(send.to);
   }
 
   const LoweringInput& input_;
   const Geometry& geometry_;
-  const Placements placements_;
+  const Repetitions repetitions_;
   Pricing& pricing_;
   simulator::Program& program_;
   StageCopier copier_;
@@ -71,8 +71,8 @@ class StageMaker {
   bool fold_ = true;
   std::vector<Stage> stages_;
   absl::flat_hash_map<size_t, int32_t> last_of_size_;  // of stages, by the sizes of their parts
-  std::vector<std::vector<Actor>> actors_;             // by place
-  std::vector<std::vector<int32_t>> kinds_;            // of the devices of each place, each once
+  std::vector<std::vector<Actor>> actors_;             // by position
+  std::vector<std::vector<int32_t>> kinds_;            // of the devices of each position, each once
 };
 
 }  // namespace orrery::lowering

@@ -188,7 +188,7 @@ TEST(RunEvents, FindsADeadlockExactlyWhenVerifyDoes) {
   EXPECT_LT(deadlocks, 180);
 }
 
-TEST(RunEventsDeathTest, ChecksItsBorders) {
+TEST(RunEventsDeathTest, ChecksItsBoundaries) {
   IndependentFlows used;
   used.Start(TaskId(0), {.size = Bytes(1), .rate = Bandwidth(1), .latency = {}});
   EXPECT_DEATH(RunEvents(Program(), used).IgnoreError(), "the network is not fresh");

@@ -108,8 +108,8 @@ TEST(LongestPath, LengtheningATaskDelaysNothingByMore) {
     const std::string text = Print(RandomProgram({.seed = seed}));
     const Program program = Parse(text);
     std::string longer_text = text;
-    const size_t place = longer_text.find(" ps", longer_text.find("\ntask7 "));
-    longer_text.insert(place, 1, '0');  // ten times the duration
+    const size_t position = longer_text.find(" ps", longer_text.find("\ntask7 "));
+    longer_text.insert(position, 1, '0');  // ten times the duration
     const Program longer = Parse(longer_text);
     const Duration added = longer.duration(TaskId(7)) - program.duration(TaskId(7));
     const Trace before = RunLongestPath(program);

@@ -44,7 +44,7 @@ void EventHeap::ReplaceTop(Time time, TaskId task) {
   SiftDown({time, next_sequence_++, task});
 }
 
-// Puts `event` where the first one was, and down to its place.
+// Puts `event` where the first one was, and down to its position.
 void EventHeap::SiftDown(const Event& event) {
   const size_t count = heap_.size();
   size_t hole = 0;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Puts `levels[0]` to its place in a heap that is one but for it. Equal levels stay where they are:
-// links of one kind are full at one level, and none of them has to sink.
+// Puts `levels[0]` to its position in a heap that is one but for it. Equal levels stay where they
+// are: links of one kind are full at one level, and none of them has to sink.
 template <typename Level>
 void SinkFirst(std::vector<Level>& levels) {
   const size_t count = levels.size();
@@ -163,7 +163,7 @@ void FairRates::Fill() {
 }
 
 // The lowest level at which a link is full or a flow has its bound, among those that have flows to
-// freeze. A link's place in the heap is of a time when its level was the same or lower.
+// freeze. A link's position in the heap is of a time when its level was the same or lower.
 double FairRates::NextLevel() {
   while (!full_.empty()) {
     const Link& link = links_[static_cast<size_t>(full_[0].index)];

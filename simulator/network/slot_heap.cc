@@ -15,37 +15,37 @@ constexpr size_t kFewIsOneIn = 4;
 }  // namespace
 }  // namespace slot_heap_cc
 
-void SlotHeap::Put(size_t place, const Entry& entry) {
-  heap_[place] = entry;
-  PlaceOf(entry.slot) = static_cast<int32_t>(place);
+void SlotHeap::Put(size_t position, const Entry& entry) {
+  heap_[position] = entry;
+  PositionOf(entry.slot) = static_cast<int32_t>(position);
 }
 
-void SlotHeap::Rise(size_t place) {
-  const Entry entry = heap_[place];
-  while (place > 0) {
-    const size_t parent = (place - 1) / 2;
+void SlotHeap::Rise(size_t position) {
+  const Entry entry = heap_[position];
+  while (position > 0) {
+    const size_t parent = (position - 1) / 2;
     if (heap_[parent].time <= entry.time) break;
-    Put(place, heap_[parent]);
-    place = parent;
+    Put(position, heap_[parent]);
+    position = parent;
   }
-  Put(place, entry);
+  Put(position, entry);
 }
 
-void SlotHeap::Sink(size_t place) {
-  const Entry entry = heap_[place];
+void SlotHeap::Sink(size_t position) {
+  const Entry entry = heap_[position];
   const size_t count = heap_.size();
-  for (size_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+  for (size_t child = 2 * position + 1; child < count; child = 2 * position + 1) {
     if (child + 1 < count && heap_[child + 1].time < heap_[child].time) ++child;
     if (heap_[child].time >= entry.time) break;
-    Put(place, heap_[child]);
-    place = child;
+    Put(position, heap_[child]);
+    position = child;
   }
-  Put(place, entry);
+  Put(position, entry);
 }
 
 void SlotHeap::Pop() {
   ORRERY_DCHECK(!heap_.empty());
-  PlaceOf(heap_.front().slot) = kNowhere;
+  PositionOf(heap_.front().slot) = kNowhere;
   const Entry last = heap_.back();
   heap_.pop_back();
   if (heap_.empty()) return;
@@ -57,19 +57,19 @@ void SlotHeap::Set(std::span<const Entry> entries) {
   const bool few = entries.size() * slot_heap_cc::kFewIsOneIn < heap_.size();
   for (const Entry& entry : entries) {
     const size_t slot = static_cast<size_t>(entry.slot);
-    if (slot >= places_.size()) places_.resize(slot + 1, kNowhere);
-    if (places_[slot] == kNowhere) {
-      places_[slot] = static_cast<int32_t>(heap_.size());
+    if (slot >= positions_.size()) positions_.resize(slot + 1, kNowhere);
+    if (positions_[slot] == kNowhere) {
+      positions_[slot] = static_cast<int32_t>(heap_.size());
       heap_.push_back(entry);
     }
-    const size_t place = static_cast<size_t>(places_[slot]);
-    heap_[place].time = entry.time;
+    const size_t position = static_cast<size_t>(positions_[slot]);
+    heap_[position].time = entry.time;
     if (!few) continue;
-    Rise(place);
-    Sink(static_cast<size_t>(places_[slot]));
+    Rise(position);
+    Sink(static_cast<size_t>(positions_[slot]));
   }
   if (few) return;
-  for (size_t place = heap_.size() / 2; place-- > 0;) Sink(place);
+  for (size_t position = heap_.size() / 2; position-- > 0;) Sink(position);
 }
 
 }  // namespace orrery::simulator

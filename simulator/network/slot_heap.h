@@ -29,13 +29,13 @@ class SlotHeap {
  private:
   static constexpr int32_t kNowhere = -1;
 
-  int32_t& PlaceOf(int32_t slot) { return places_[static_cast<size_t>(slot)]; }
-  void Put(size_t place, const Entry& entry);
-  void Rise(size_t place);
-  void Sink(size_t place);
+  int32_t& PositionOf(int32_t slot) { return positions_[static_cast<size_t>(slot)]; }
+  void Put(size_t position, const Entry& entry);
+  void Rise(size_t position);
+  void Sink(size_t position);
 
   std::vector<Entry> heap_;
-  std::vector<int32_t> places_;  // by slot
+  std::vector<int32_t> positions_;  // by slot
 };
 
 }  // namespace orrery::simulator

@@ -279,7 +279,7 @@ class Program {
     uint32_t load_begin;
     uint32_t load_count;
   };
-  // The place of `name` in communication_names_, where it is put once.
+  // The position of `name` in communication_names_, where it is put once.
   int32_t Intern(absl::string_view name);
   static size_t Row(TaskId id) { return static_cast<size_t>(id.index()); }
 

@@ -47,9 +47,10 @@ class Waits {
       : program_(program), finished_(finished), previous_(program.stream_pool().size()) {
     std::vector<TaskId> last(static_cast<size_t>(program.stream_count()));
     for (int32_t task = 0; task < program.task_count(); ++task) {
-      uint32_t place = program.stream_offsets()[static_cast<size_t>(task)];
+      uint32_t position = program.stream_offsets()[static_cast<size_t>(task)];
       for (const StreamId stream : program.streams_of(TaskId(task))) {
-        previous_[place++] = std::exchange(last[static_cast<size_t>(stream.index())], TaskId(task));
+        previous_[position++] =
+            std::exchange(last[static_cast<size_t>(stream.index())], TaskId(task));
       }
     }
   }
@@ -60,9 +61,9 @@ class Waits {
     for (const TaskId before : program_.dependencies_of(task)) {
       if (!Finished(before)) return {.on = before, .stream = {}};
     }
-    uint32_t place = program_.stream_offsets()[static_cast<size_t>(task.index())];
+    uint32_t position = program_.stream_offsets()[static_cast<size_t>(task.index())];
     for (const StreamId stream : program_.streams_of(task)) {
-      const TaskId before = previous_[place++];
+      const TaskId before = previous_[position++];
       if (before.valid() && !Finished(before)) return {.on = before, .stream = stream};
     }
     ORRERY_CHECK(false) << task << " waits for nothing and never ran";
@@ -74,7 +75,7 @@ class Waits {
 
   const Program& program_;
   const std::vector<bool>& finished_;
-  std::vector<TaskId> previous_;  // by place in the stream pool: the task before on that stream
+  std::vector<TaskId> previous_;  // by position in the stream pool: the task before on that stream
 };
 
 std::string DescribeStream(const Program& program, StreamId id) {

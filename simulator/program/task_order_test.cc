@@ -45,15 +45,15 @@ TEST(RunnableOrder, KeepsEveryWait) {
     const Program program = RandomProgram({.seed = seed, .ordered = seed % 2 == 0});
     const std::vector<TaskId> order = RunnableOrder(program);
     ASSERT_EQ(order.size(), static_cast<size_t>(program.task_count()));
-    std::vector<int> place(order.size(), -1);
+    std::vector<int> position(order.size(), -1);
     for (size_t i = 0; i < order.size(); ++i) {
-      place[static_cast<size_t>(order[i].index())] = static_cast<int>(i);
+      position[static_cast<size_t>(order[i].index())] = static_cast<int>(i);
     }
     const SuccessorRows rows = Successors(program);
     for (int32_t task = 0; task < program.task_count(); ++task) {
-      ASSERT_GE(place[static_cast<size_t>(task)], 0);
+      ASSERT_GE(position[static_cast<size_t>(task)], 0);
       for (const int32_t after : rows.of(task)) {
-        EXPECT_LT(place[static_cast<size_t>(task)], place[static_cast<size_t>(after)]);
+        EXPECT_LT(position[static_cast<size_t>(task)], position[static_cast<size_t>(after)]);
       }
     }
   }

@@ -5,8 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/program/kind_names.h"
-#include "simulator/ranks/rank_meetings.h"
 #include "simulator/ranks/rank_programs.h"
+#include "simulator/ranks/rank_rendezvous.h"
 #include "support/check.h"
 #include "support/status.h"
 
@@ -26,34 +26,34 @@ class Joiner {
       : programs_(programs), machine_(machine), program_(program) {}
 
   absl::Status AddAll() {
-    ORRERY_ASSIGN_OR_RETURN(const Meetings meetings, FindMeetings(programs_));
-    const std::vector<MeetingWait> waits = WaitsOf(programs_, meetings);
+    ORRERY_ASSIGN_OR_RETURN(const RendezvousTable table, FindRendezvous(programs_));
+    const std::vector<RendezvousWait> waits = WaitsOf(programs_, table);
     ORRERY_ASSIGN_OR_RETURN(const std::vector<int32_t> order,
-                            OrderMeetings(programs_, meetings, waits));
+                            OrderRendezvous(programs_, table, waits));
     ORRERY_RETURN_IF_ERROR(AddRanks());
-    // By meeting: what it waits for by name. What it follows on its streams, the program knows.
-    std::vector<std::vector<int32_t>> named(static_cast<size_t>(meetings.size()));
-    for (const MeetingWait& wait : waits) {
+    // By rendezvous: what it waits for by name. What it follows on its streams, the program knows.
+    std::vector<std::vector<int32_t>> named(static_cast<size_t>(table.size()));
+    for (const RendezvousWait& wait : waits) {
       if (wait.by_name) named[static_cast<size_t>(wait.after)].push_back(wait.before);
     }
     std::vector<TaskId> task_of(named.size());
     std::vector<TaskId> after;
-    program_.Reserve(meetings.size());
-    for (const int32_t meeting : order) {
+    program_.Reserve(table.size());
+    for (const int32_t rendezvous : order) {
       after.clear();
-      for (const int32_t before : named[static_cast<size_t>(meeting)]) {
+      for (const int32_t before : named[static_cast<size_t>(rendezvous)]) {
         after.push_back(task_of[static_cast<size_t>(before)]);
       }
-      ORRERY_ASSIGN_OR_RETURN(task_of[static_cast<size_t>(meeting)],
-                              AddMeeting(meetings.row(meeting), after));
+      ORRERY_ASSIGN_OR_RETURN(task_of[static_cast<size_t>(rendezvous)],
+                              AddMatched(table.row(rendezvous), after));
     }
-    ORRERY_CHECK(program_.ordered()) << "the order of the meetings is none";
+    ORRERY_CHECK(program_.ordered()) << "there is no order of the rendezvous";
     return absl::OkStatus();
   }
 
  private:
-  const RankStep& StepAt(const StepPlace& place) const {
-    return programs_.ranks[static_cast<size_t>(place.rank)][static_cast<size_t>(place.step)];
+  const RankStep& StepAt(const StepPosition& position) const {
+    return programs_.ranks[static_cast<size_t>(position.rank)][static_cast<size_t>(position.step)];
   }
 
   absl::Status AddRanks() {
@@ -70,35 +70,35 @@ class Joiner {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<TaskId> AddMeeting(std::span<const StepPlace> places,
+  absl::StatusOr<TaskId> AddMatched(std::span<const StepPosition> positions,
                                     std::span<const TaskId> after) {
-    const RankStep& first = StepAt(places.front());
-    ORRERY_ASSIGN_OR_RETURN(Task task, TaskOf(places.front(), first, places.size()));
-    task.label = LabelOf(places.front().rank, first);
+    const RankStep& first = StepAt(positions.front());
+    ORRERY_ASSIGN_OR_RETURN(Task task, TaskOf(positions.front(), first, positions.size()));
+    task.label = LabelOf(positions.front().rank, first);
     std::vector<StreamId> streams;
-    for (const StepPlace& place : places) {
-      streams.push_back(streams_[static_cast<size_t>(place.rank)][StepAt(place).stream]);
+    for (const StepPosition& position : positions) {
+      streams.push_back(streams_[static_cast<size_t>(position.rank)][StepAt(position).stream]);
     }
     return program_.AddRendezvous(streams, task, after);
   }
 
   // How long it takes. Equal calls are asked for once, and share their flow.
-  absl::StatusOr<Task> TaskOf(const StepPlace& place, const RankStep& step, size_t ranks) {
+  absl::StatusOr<Task> TaskOf(const StepPosition& position, const RankStep& step, size_t ranks) {
     if (step.kind == StepKind::kCompute) return Task{.duration = step.duration};
     if (ranks == 1) return Task{};  // a collective of one rank has nothing to do
     const bool is_call = step.kind == StepKind::kCollective;
-    const CallKey key = {is_call ? step.communicator : -1 - place.rank, is_call ? -1 : step.peer,
+    const CallKey key = {is_call ? step.communicator : -1 - position.rank, is_call ? -1 : step.peer,
                          is_call ? step.collective : "send", step.size.count()};
     const auto known = tasks_.find(key);
     if (known != tasks_.end()) return known->second;
-    const std::vector<int32_t> ends = {place.rank, step.peer};
+    const std::vector<int32_t> ends = {position.rank, step.peer};
     const std::span<const int32_t> group =
         is_call ? programs_.communicators[static_cast<size_t>(step.communicator)].ranks : ends;
     const absl::StatusOr<Task> task =
         machine_.TimeOf({.kind = std::get<2>(key), .size = step.size, .ranks = group});
     if (!task.ok()) {
-      return Annotate(task.status(), absl::StrCat(WhereIs(programs_, place.rank, place.step), ": ",
-                                                  Describe(programs_, step)));
+      return Annotate(task.status(), absl::StrCat(WhereIs(programs_, position.rank, position.step),
+                                                  ": ", Describe(programs_, step)));
     }
     tasks_.emplace(key, *task);
     return *task;

@@ -273,7 +273,7 @@ TEST(RankPrograms, ErrorsOfTheMachineNameTheStep) {
             "rank 0 (line 6): all-reduce of 4 B in 'world': is not for this machine");
   Program second;
   TestMachine small;
-  small.places = 1;
+  small.positions = 1;
   EXPECT_EQ(Join(ParseRanks(kOverlap), small, second).message(), "rank: the machine is full");
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::array<absl::string_view, 4> kTestCollectives = {"all-reduc
 class TestMachine : public Machine {
  public:
   absl::StatusOr<RankClass> RankOf(int32_t rank) override {
-    if (rank >= places) return absl::InvalidArgumentError("rank: the machine is full");
+    if (rank >= positions) return absl::InvalidArgumentError("rank: the machine is full");
     return RankClass{.name = "r"};
   }
   absl::StatusOr<Task> TimeOf(const Call& call) override {
@@ -29,7 +29,7 @@ class TestMachine : public Machine {
     return Task{.duration = Duration(call.size.count() * static_cast<int64_t>(call.ranks.size()))};
   }
 
-  int32_t places = 100;
+  int32_t positions = 100;
   int calls = 0;
   absl::string_view broken = {};
 };

@@ -31,7 +31,7 @@ std::string Microseconds(Duration duration) {
 
 // Where a stream's slices go: `"pid":3,"tid":0`.
 struct Thread {
-  std::string place;
+  std::string position;
   std::string name;
   int32_t tid = 0;
 };
@@ -67,7 +67,7 @@ class Writer {
     for (int32_t i = 0; i < program_.stream_count(); ++i) {
       const Stream& stream = program_.stream(StreamId(i));
       const int32_t tid = next_tid[stream.rank]++;
-      threads_.push_back({.place = absl::StrCat("\"pid\":", Pid(stream.rank), ",\"tid\":", tid),
+      threads_.push_back({.position = absl::StrCat("\"pid\":", Pid(stream.rank), ",\"tid\":", tid),
                           .name = std::string(ToString(stream.kind)),
                           .tid = tid});
     }
@@ -103,9 +103,9 @@ class Writer {
 
   void WriteThread(StreamId id) {
     const Thread& thread = threads_[id];
-    Event("{\"name\":\"thread_name\",\"ph\":\"M\",", thread.place, ",\"args\":{\"name\":\"",
+    Event("{\"name\":\"thread_name\",\"ph\":\"M\",", thread.position, ",\"args\":{\"name\":\"",
           thread.name, "\"}}");
-    Event("{\"name\":\"thread_sort_index\",\"ph\":\"M\",", thread.place,
+    Event("{\"name\":\"thread_sort_index\",\"ph\":\"M\",", thread.position,
           ",\"args\":{\"sort_index\":", thread.tid, "}}");
   }
 
@@ -118,7 +118,7 @@ class Writer {
     args += label.args;
     const std::string start = Microseconds(trace_.start_of(task));
     for (const StreamId stream : program_.streams_of(task)) {
-      Event("{", label.head, ",\"ph\":\"X\",", threads_[stream].place, ",\"ts\":", start,
+      Event("{", label.head, ",\"ph\":\"X\",", threads_[stream].position, ",\"ts\":", start,
             ",\"dur\":", Microseconds(duration), ",\"args\":{", args, "}}");
     }
     if (label.sends && duration >= kShortestArrow) WriteArrows(task, start);
@@ -131,8 +131,8 @@ class Writer {
     for (const StreamId receiver : streams.subspan(1)) {
       const std::string arrow = absl::StrCat(
           "{\"name\":\"send\",\"cat\":\"send\",\"id\":", next_arrow_++, ",\"ts\":", start, ",");
-      Event(arrow, "\"ph\":\"s\",", threads_[streams.front()].place, "}");
-      Event(arrow, "\"ph\":\"f\",\"bp\":\"e\",", threads_[receiver].place, "}");
+      Event(arrow, "\"ph\":\"s\",", threads_[streams.front()].position, "}");
+      Event(arrow, "\"ph\":\"f\",\"bp\":\"e\",", threads_[receiver].position, "}");
     }
   }
 

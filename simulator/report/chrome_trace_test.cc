@@ -95,9 +95,9 @@ TEST(ChromeTrace, EmptyProgramParses) {
 // Longer tasks than the generator's: arrows need a nanosecond.
 Program RandomSlowProgram(uint32_t seed) {
   std::string text = Print(RandomProgram({.seed = seed}));
-  for (size_t place = text.find(" ps"); place != std::string::npos;
-       place = text.find(" ps", place + 10)) {
-    text.insert(place, "000");
+  for (size_t position = text.find(" ps"); position != std::string::npos;
+       position = text.find(" ps", position + 10)) {
+    text.insert(position, "000");
   }
   return Parse(text);
 }
@@ -128,13 +128,13 @@ TEST(ChromeTrace, HasASliceForEachStreamOfEachTask) {
 
 using Place = std::pair<int, int>;  // process, thread
 
-Place PlaceOf(const json& event) { return {event["pid"].get<int>(), event["tid"].get<int>()}; }
+Place PositionOf(const json& event) { return {event["pid"].get<int>(), event["tid"].get<int>()}; }
 
 TEST(ChromeTrace, SlicesOfAThreadFollowEachOther) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::map<Place, int64_t> finish;
     for (const json& event : EventsOf(RandomSlowProgram(seed), "X")) {
-      int64_t& last = finish[PlaceOf(event)];
+      int64_t& last = finish[PositionOf(event)];
       EXPECT_GE(Picoseconds(event["ts"]), last);
       last = Picoseconds(event["ts"]) + Picoseconds(event["dur"]);
     }
@@ -142,11 +142,11 @@ TEST(ChromeTrace, SlicesOfAThreadFollowEachOther) {
 }
 
 // Whether a slice covers `time` on that thread to a viewer that cuts times off to nanoseconds.
-bool IsInsideASlice(const std::vector<json>& slices, const Place& place, int64_t time) {
+bool IsInsideASlice(const std::vector<json>& slices, const Place& position, int64_t time) {
   for (const json& slice : slices) {
     const int64_t start = Picoseconds(slice["ts"]) / 1000;
     const int64_t finish = start + Picoseconds(slice["dur"]) / 1000;
-    if (PlaceOf(slice) == place && start <= time / 1000 && time / 1000 < finish) return true;
+    if (PositionOf(slice) == position && start <= time / 1000 && time / 1000 < finish) return true;
   }
   return false;
 }
@@ -164,9 +164,9 @@ TEST(ChromeTrace, ArrowsPairUpAndBindToSlices) {
       EXPECT_TRUE(ids.insert(begins[i]["id"].get<int64_t>()).second);
       EXPECT_EQ(begins[i]["id"], ends[i]["id"]);
       EXPECT_EQ(ends[i]["bp"], "e");
-      EXPECT_NE(PlaceOf(begins[i]), PlaceOf(ends[i]));
-      EXPECT_TRUE(IsInsideASlice(slices, PlaceOf(begins[i]), Picoseconds(begins[i]["ts"])));
-      EXPECT_TRUE(IsInsideASlice(slices, PlaceOf(ends[i]), Picoseconds(ends[i]["ts"])));
+      EXPECT_NE(PositionOf(begins[i]), PositionOf(ends[i]));
+      EXPECT_TRUE(IsInsideASlice(slices, PositionOf(begins[i]), Picoseconds(begins[i]["ts"])));
+      EXPECT_TRUE(IsInsideASlice(slices, PositionOf(ends[i]), Picoseconds(ends[i]["ts"])));
     }
     arrows += begins.size();
   }
@@ -178,9 +178,9 @@ TEST(ChromeTrace, CountersComeOnceAMomentInTimeOrder) {
     std::map<int, int64_t> last;
     const Program program = RandomSlowProgram(seed);
     for (const json& event : EventsOf(program, "C")) {
-      const auto [place, is_first] = last.try_emplace(event["pid"].get<int>(), -1);
-      EXPECT_GT(Picoseconds(event["ts"]), place->second);
-      place->second = Picoseconds(event["ts"]);
+      const auto [position, is_first] = last.try_emplace(event["pid"].get<int>(), -1);
+      EXPECT_GT(Picoseconds(event["ts"]), position->second);
+      position->second = Picoseconds(event["ts"]);
       EXPECT_EQ(event["args"].size(), static_cast<size_t>(kMemoryKindCount));
     }
     EXPECT_EQ(last.size(), static_cast<size_t>(program.rank_count()));

@@ -67,7 +67,7 @@ TEST(RedistributeForms, OfMappingsAreOneQuestion) {
       HasSubstr("Peak: 5000 elements, 0.01 MB\n"));
 }
 
-// Ours needs no shape; cut at the same places from both ends.
+// Ours needs no shape; cut at the same positions from both ends.
 TEST(RedistributeForms, OfAxes) {
   EXPECT_EQ(Ask("--mesh dp=4 --from '[8@dp:(1)2]' --to '[8@dp:(2)2]'").out,
             "Step #  Operation   Distribution  Cost [us]          Memory Usage [MB]\n"

@@ -5,7 +5,7 @@
 
 #include "tests/cli/run.h"
 
-// How a step is spread over hp, cp and ep, from the command line.
+// How a step is sharded over hp, cp and ep, from the command line.
 
 namespace orrery::cli {
 namespace sharding_test_cc {

@@ -12,11 +12,11 @@ namespace orrery::fuzz {
 namespace onnx_mutator_cc {
 namespace {
 
-void SetRaw(onnx::TensorProto& tensor, size_t place, int64_t value) {
+void SetRaw(onnx::TensorProto& tensor, size_t position, int64_t value) {
   std::string& raw = *tensor.mutable_raw_data();
   const size_t size = tensor.data_type() == onnx::TensorProto::INT64 ? 8 : 4;
-  if ((place + 1) * size > raw.size()) return;
-  std::memcpy(raw.data() + place * size, &value, size);
+  if ((position + 1) * size > raw.size()) return;
+  std::memcpy(raw.data() + position * size, &value, size);
 }
 
 template <typename Rows>

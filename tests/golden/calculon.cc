@@ -45,10 +45,10 @@ CalculonCase CaseOf(const json& row) {
 // attn_only leaves out the scores, and the operand of the products for q, k and v as well.
 double SavedOf(const CalculonCase& c, const CalculonUnits& u) {
   if (c.full()) return 2 * u.stream;
-  const bool attention_again = c.attention_only() || c.gather_again;
+  const bool attention_rematerialized = c.attention_only() || c.gather_again;
   double saved = (c.sequence_parallel ? 10 : 6) * u.stream_part;
   saved += (c.fused_activation ? 16 : 24) * u.split;
-  if (!attention_again) saved += 2 * u.stream;
+  if (!attention_rematerialized) saved += 2 * u.stream;
   if (!c.gather_again) saved += 2 * u.stream;
   return saved + (c.attention_only() ? 0 : 5 * u.scores);
 }

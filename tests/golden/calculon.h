@@ -14,7 +14,7 @@
 
 namespace orrery::golden {
 
-/// What a case asks for: a model of equal layers, and how it is spread.
+/// What a case asks for: a model of equal layers, and how it is parallelized.
 struct CalculonCase {
   std::string model, recompute;
   int64_t layers = 0, hidden = 0, heads = 0, seq = 0;
@@ -42,7 +42,7 @@ struct CalculonUnits {
   double layer = 0;        // parameters of a layer, two bytes each
   double layers = 0;       // of a rank
   double in_flight = 0;    // microbatches whose activations a rank keeps, by whole ranks
-  double shards = 1;       // ranks that share out the optimizer
+  double shards = 1;       // ranks that shard the optimizer
 };
 CalculonUnits UnitsOf(const CalculonCase& c);
 

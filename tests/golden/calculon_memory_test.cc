@@ -102,7 +102,7 @@ void CompareWeights() {
   EXPECT_LE(errors.worst_before, 0.001);
 }
 
-// Two moments and master weights of four bytes, of shards where they are shared out.
+// Two moments and master weights of four bytes, of shards where they are sharded.
 void CompareOptimizer() {
   Errors errors{.name = "optimizer"};
   for (const CalculonCase& c : CalculonCases()) {
@@ -190,8 +190,8 @@ TEST(CalculonMemory, IsTheSameOnceDifferencesAreAdded) {
   CompareHost();
 }
 
-// The formulas are not of the rows alone: other spreads of a model, which no row has.
-TEST(CalculonMemory, IsTheSameForOtherSpreads) {
+// The formulas are not of the rows alone: other shardings of a model, which no row has.
+TEST(CalculonMemory, IsTheSameForOtherShardings) {
   CalculonCase c = CalculonCases().at(1);
   c.gather_again = false;
   c.fused_activation = true;
@@ -217,7 +217,7 @@ TEST(CalculonMemory, IsTheSameForOtherSpreads) {
   }
 }
 
-// Calculon shares out gradients with the optimizer, but for a layer in four bytes: as much as two
+// Calculon shards gradients with the optimizer, but for a layer in four bytes: as much as two
 // in two bytes. That is stage 2, where as many whole layers wait at most, with a shard of one that
 // is being made; its traffic, once a step, is that of stage 1.
 TEST(CalculonMemory, ShardedGradientsAreThoseOfStage2) {

@@ -67,7 +67,7 @@ struct Span {
 };
 
 // When the compute stream of the first rank runs the tasks of a step.
-Span SpanOf(const search::Run& run, const lowering::PlacedStep& step) {
+Span SpanOf(const search::Run& run, const lowering::LoweredStep& step) {
   Span span = {.begin = run.trace.makespan, .end = Time()};
   for (TaskId task = step.begin; task != step.end; task = TaskId(task.index() + 1)) {
     const auto& stream = run.program.stream(run.program.streams_of(task)[0]);
@@ -86,7 +86,7 @@ struct FirstBackward {
 FirstBackward Find(const search::Run& run) {
   FirstBackward found = {.last_forward = Time(), .span = {.begin = run.trace.makespan, .end = {}}};
   std::vector<Span> forwards;
-  for (const lowering::PlacedStep& step : run.steps) {
+  for (const lowering::LoweredStep& step : run.steps) {
     const Span span = SpanOf(run, step);
     if (span.begin >= span.end) continue;
     if (step.step.kind == StepKind::kForward) {

@@ -15,7 +15,7 @@ struct PlayedMemory {
   double device = 0, host = 0;  // at most
 };
 
-/// Plays `c`, with as many microbatches as fill the pipeline twice, and `zero` where it shares out
+/// Plays `c`, with as many microbatches as fill the pipeline twice, and `zero` where it shards
 /// the optimizer. What has been played is remembered.
 const PlayedMemory& Played(const CalculonCase& c, int64_t zero = 1);
 

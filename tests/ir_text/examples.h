@@ -23,7 +23,7 @@
 
 namespace orrery::ir::examples {
 
-/// One op of an example: whole operands and results, spread over nothing.
+/// One op of an example: whole operands and results, sharded over nothing.
 struct Example {
   std::string name;  // "Add.ir @broadcast %y"
   OpKind kind;

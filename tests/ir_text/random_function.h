@@ -80,12 +80,12 @@ class RandomFunctions {
     for (int64_t rank = Below(4); rank > 0; --rank) {
       type.dims.push_back(OneOf<int64_t>({1, 6, 12, 24, 24, int64_t{3} << 16}));
     }
-    Spread(type);
+    ShardAtRandom(type);
     return type;
   }
 
   // Lets each axis of the mesh idle, split a dimension that it divides, or leave the value partial.
-  void Spread(TensorType& type) {
+  void ShardAtRandom(TensorType& type) {
     for (size_t axis = 0; axis < function_.mesh().axes().size(); ++axis) {
       const auto index = static_cast<AxisIndex>(axis);
       const auto d = static_cast<size_t>(Below(static_cast<int64_t>(type.dims.size()) + 3));
@@ -143,7 +143,7 @@ class RandomFunctions {
   }
   const TensorType& TypeOf(ValueId value) const { return function_.type(value); }
 
-  // The right operand of a product with `x`; spread as x is where they meet.
+  // The right operand of a product with `x`; sharded as x is where they meet.
   ValueId NewWeight(const TensorType& x) {
     TensorType w{x.dtype, {x.dims.back(), 24}, {}};
     w.sharding.Set(0, 2, x.sharding.at(x.dims.size() - 1));

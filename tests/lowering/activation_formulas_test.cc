@@ -63,7 +63,7 @@ double BytesOfALayer(const Gpt& gpt, const Way& way) {
   return s * b * h * (10 + 24 / t + core / t);
 }
 
-transforms::PipelinedStep Spread(const Gpt& gpt, int64_t layers, const Way& way) {
+transforms::PipelinedStep Sharded(const Gpt& gpt, int64_t layers, const Way& way) {
   const std::string model = absl::StrCat(gpt.name, ":dropout=0.1,layers=", layers);
   ir::Function step =
       importer::BuildBuiltinModel(model, static_cast<int64_t>(gpt.microbatch), ir::DType::kF16)
@@ -103,7 +103,7 @@ TEST(Activations, AreThoseOfKorthikantisFormulas) {
           for (const bool fp8 : {false, true}) {
             const Way way = {t, sequence_parallel, recompute, fp8};
             const double layer =
-                (SavedBytes(Spread(gpt, 5, way)) - SavedBytes(Spread(gpt, 3, way))) / 2;
+                (SavedBytes(Sharded(gpt, 5, way)) - SavedBytes(Sharded(gpt, 3, way))) / 2;
             EXPECT_NEAR(layer / BytesOfALayer(gpt, way), 1, 1e-3) << Show(gpt, way);
           }
         }
@@ -123,7 +123,7 @@ TEST(Activations, SaveAsMuchAsFigure7Says) {
   for (size_t i = 0; i < std::size(kGpts); ++i) {
     const auto layer = [&](bool sequence_parallel, const char* recompute) {
       const Way way = {8, sequence_parallel, recompute};
-      return SavedBytes(Spread(kGpts[i], 3, way)) - SavedBytes(Spread(kGpts[i], 2, way));
+      return SavedBytes(Sharded(kGpts[i], 3, way)) - SavedBytes(Sharded(kGpts[i], 2, way));
     };
     const double none = layer(false, "none") / 100;
     EXPECT_NEAR(layer(true, "none") / none, kPercent[i].sequence, 0.5) << kGpts[i].name;

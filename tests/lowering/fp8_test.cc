@@ -108,7 +108,7 @@ Residents ResidentsOf(const ir::Function& step, const transforms::ParallelPlan& 
           resident(simulator::MemoryKind::kOptimizer)};
 }
 
-// Three bytes a weight, two of them shared out by ZeRO's stage 3 alone, and twelve of state.
+// Three bytes a weight, two of them sharded by ZeRO's stage 3 alone, and twelve of state.
 TEST(Fp8Mixed, KeepsAByteMoreAWeight) {
   constexpr int64_t kLayers = 4, kDim = 64, kWeights = kLayers * kDim * kDim;
   ir::Function step =

@@ -21,7 +21,7 @@ constexpr int kNone = -1;  // resident, or nothing at all
 constexpr int64_t kForever = int64_t{1} << 60;
 
 struct Storage {
-  int place;
+  int position;
   int64_t bytes;
   int64_t made = 0;  // event of its rank
   int64_t last = 0;  // that uses it
@@ -46,8 +46,8 @@ class Unrolled {
  public:
   Unrolled(const transforms::PipelinedStep& step, int64_t update_every)
       : step_(step), update_every_(update_every), backwards_(step.stages.size(), 0) {
-    places_ = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
-    now_.assign(static_cast<size_t>(places_), 0);
+    positions_ = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
+    now_.assign(static_cast<size_t>(positions_), 0);
   }
 
   void RunSlot(const transforms::RankOrders& orders, int32_t slot) {
@@ -69,7 +69,7 @@ class Unrolled {
     Merge();
     std::vector<std::map<int64_t, int64_t>> changes(now_.size());  // at even moments: before a task
     for (const Storage& storage : storages_) {
-      auto& of_rank = changes[static_cast<size_t>(storage.place)];
+      auto& of_rank = changes[static_cast<size_t>(storage.position)];
       of_rank[2 * storage.made] += storage.bytes;
       if (storage.last < kForever) of_rank[2 * storage.last + 1] -= storage.bytes;
     }
@@ -85,11 +85,11 @@ class Unrolled {
  private:
   using Key = std::tuple<int, int32_t, int64_t>;  // stage, origin, microbatch or -1: of all
 
-  int PlaceOf(int s) const { return step_.ranks[static_cast<size_t>(s)]; }
-  int64_t& NowOf(int s) { return now_[static_cast<size_t>(PlaceOf(s))]; }
+  int PositionOf(int s) const { return step_.ranks[static_cast<size_t>(s)]; }
+  int64_t& NowOf(int s) { return now_[static_cast<size_t>(PositionOf(s))]; }
 
   int Make(int s, int64_t bytes) {
-    storages_.push_back({PlaceOf(s), bytes, NowOf(s), NowOf(s), NowOf(s)});
+    storages_.push_back({PositionOf(s), bytes, NowOf(s), NowOf(s), NowOf(s)});
     return static_cast<int>(storages_.size()) - 1;
   }
   void Use(int storage, int64_t at, bool sends = false) {
@@ -296,7 +296,7 @@ class Unrolled {
   // not read it again: see Peaks.
   void Deliver(const Delivery& d) {
     const int sent = Find(d.from, d.origin, d.microbatch);
-    if (PlaceOf(d.from) == PlaceOf(d.to)) {
+    if (PositionOf(d.from) == PositionOf(d.to)) {
       const int copy = sent == kNone ? kNone : Make(d.to, d.bytes);
       kept_[{d.to, d.origin, d.microbatch}] = copy;
       if (sent == kNone) return;
@@ -327,8 +327,8 @@ class Unrolled {
 
   const transforms::PipelinedStep& step_;
   const int64_t update_every_;
-  int places_ = 1;
-  std::vector<int64_t> now_;  // tasks so far, of each place
+  int positions_ = 1;
+  std::vector<int64_t> now_;  // tasks so far, of each position
   int64_t begin_ = 0;         // of the function that runs
   std::vector<int64_t> backwards_;
   std::vector<Storage> storages_;

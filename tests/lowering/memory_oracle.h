@@ -13,9 +13,9 @@
 
 namespace orrery::lowering {
 
-/// The most bytes that a rank of each place of the pipeline holds at a time beside its residents,
-/// where all runs one after the other. `update_every`: microbatches between two updates of an
-/// asynchronous schedule; 0: one update, at the end.
+/// The most bytes that a rank of each position of the pipeline holds at a time beside its
+/// residents, where all runs one after the other. `update_every`: microbatches between two updates
+/// of an asynchronous schedule; 0: one update, at the end.
 std::vector<int64_t> BruteForcePeaks(const transforms::PipelinedStep& step,
                                      const transforms::RankOrders& orders, int64_t update_every);
 

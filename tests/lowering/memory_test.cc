@@ -32,8 +32,8 @@ struct Shape {
   bool fp8_mixed = false;
 };
 
-// Spreads, lowers and plays `function` with everything on one stream a rank; gives the orders in
-// which its ranks run.
+// Parallelizes, lowers and plays `function` with everything on one stream a rank; gives the orders
+// in which its ranks run.
 Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, const Shape& shape,
                     transforms::RankOrders& orders) {
   Played played;
@@ -53,7 +53,7 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   LoweringOptions lowering;
   lowering.blocking = true;
-  std::vector<PlacedStep> placed;
+  std::vector<LoweredStep> placed;
   played.program = Lower({.step = played.step,
                           .schedule = schedule,
                           .cluster = cluster,
@@ -62,7 +62,7 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
                           .placed = &placed})
                        .value();
   orders.assign(static_cast<size_t>(shape.pp), {});
-  for (const PlacedStep& row : placed) {
+  for (const LoweredStep& row : placed) {
     const int32_t rank = played.step.ranks[static_cast<size_t>(row.step.stage)];
     orders[static_cast<size_t>(rank)].push_back(row.step);
   }
@@ -137,7 +137,7 @@ TEST(Memory, IsWhatBruteForceFinds) {
   EXPECT_GT(compared, 200);
 }
 
-// Of a step with 8-bit copies, which backward reads in the place of what they were made from.
+// Of a step with 8-bit copies, which backward reads instead of what they were made from.
 TEST(Memory, IsWhatBruteForceFindsWithCopies) {
   for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zbv", "chimera"}) {
     for (const int64_t hp : {1, 2}) {

@@ -32,14 +32,14 @@ std::string ToString(const Configuration& configuration);
 
 struct Played {
   transforms::PipelinedStep step;
-  std::vector<PlacedStep> placed;
+  std::vector<LoweredStep> placed;
   simulator::Program program;
   simulator::Trace trace;
   simulator::Report report;
 };
 
-/// Spreads, lowers and plays `step`, in the orders of the schedule or, where given, in `orders`;
-/// aborts when that cannot be.
+/// Parallelizes, lowers and plays `step`, in the orders of the schedule or, where given, in
+/// `orders`; aborts when that cannot be.
 Played Play(const ir::Function& step, const Configuration& configuration,
             const transforms::RankOrders* orders = nullptr);
 

@@ -32,7 +32,7 @@ struct Span {
 };
 
 // Of the kernels of a step; a whole backward has those of both its parts.
-Span SpanOf(const Played& played, const PlacedStep& placed) {
+Span SpanOf(const Played& played, const LoweredStep& placed) {
   Span span;
   for (TaskId task = placed.begin; task != placed.end; task = TaskId(task.index() + 1)) {
     const simulator::TaskLabel label = played.program.label(played.program.label_of(task));
@@ -52,12 +52,12 @@ Made MadeBy(const ScheduleStep& step) {
 // On a chain of products the last kernel of a step comes from the first.
 void ExpectNeedsFirst(const Played& played, StagePlacement placement, const PipelineShape& shape) {
   std::map<Made, Span> spans;
-  for (const PlacedStep& placed : played.placed) {
+  for (const LoweredStep& placed : played.placed) {
     if (placed.step.kind == StepKind::kWeightGradient) continue;
     spans[MadeBy(placed.step)] = SpanOf(played, placed);
   }
   const transforms::StepNeeds needs(placement, shape);
-  for (const PlacedStep& placed : played.placed) {
+  for (const LoweredStep& placed : played.placed) {
     if (placed.step.kind == StepKind::kWeightGradient) continue;
     for (const ScheduleStep& need : needs.Of(placed.step)) {
       ASSERT_TRUE(spans.contains(MadeBy(need)));

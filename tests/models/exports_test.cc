@@ -29,7 +29,7 @@
 
 // The small models of tests/data/exports/: kinds that people export, node by node as PyTorch 1.13
 // writes them, with the batch baked into inputs and shapes or computed by the graph. They are
-// imported at other batches, simplified, differentiated, and spread.
+// imported at other batches, simplified, differentiated, and sharded.
 
 namespace orrery {
 namespace exports_test_cc {

@@ -18,8 +18,8 @@
 #include "transforms/simplify/simplify.h"
 #include "transforms/training/training_step.h"
 
-// Real ONNX files, with the sizes of their tensors made small, spread in every combination of dp,
-// hp and pp by cost: each verifies, and computes what one device computes.
+// Real ONNX files, with the sizes of their tensors made small, parallelized in every combination of
+// dp, hp and pp by cost: each verifies, and computes what one device computes.
 
 namespace orrery {
 namespace spread_models_test_cc {
@@ -109,8 +109,8 @@ class SpreadModels : public testing::TestWithParam<Model> {
     return PlainPrices(mesh, kRates[seed % 3]);
   }
 
-  static absl::StatusOr<transforms::PipelinedStep> Spread(const ir::Function& step,
-                                                          const ParallelPlan& plan) {
+  static absl::StatusOr<transforms::PipelinedStep> Sharded(const ir::Function& step,
+                                                           const ParallelPlan& plan) {
     const auto mesh = transforms::MakeMesh(plan);
     if (!mesh.ok()) return mesh.status();
     const PlainPrices prices = PricesOf(*mesh, plan.dp + plan.hp + plan.pp);
@@ -129,9 +129,9 @@ TEST_P(SpreadModels, Verify) {
     for (const int64_t dp : {1, 2, 3, 4}) {
       for (const int64_t pp : {1, 2, 3, 4}) {
         const ParallelPlan plan = PlanOf(dp, hp, pp, GetParam().exact);
-        const auto spread = Spread(step, plan);
-        ASSERT_TRUE(spread.ok()) << ToString(plan) << ": " << spread.status();
-        for (const ir::Function& function : spread->Functions()) {
+        const auto pipelined = Sharded(step, plan);
+        ASSERT_TRUE(pipelined.ok()) << ToString(plan) << ": " << pipelined.status();
+        for (const ir::Function& function : pipelined->Functions()) {
           ASSERT_TRUE(ir::Verify(function).ok()) << ToString(plan) << ": " << ir::Verify(function);
         }
       }
@@ -151,10 +151,11 @@ TEST_P(SpreadModels, AreTheSame) {
           PlanOf(GetParam().exact ? dp : 1, hp, 1 + (turn + turn / 4) % 4, GetParam().exact);
       ++turn;
       SCOPED_TRACE(ToString(plan));
-      const auto spread = Spread(step, plan);
-      ASSERT_TRUE(spread.ok()) << spread.status();
-      const auto orders = semantics::OrdersOf("1f1b", *spread);
-      const semantics::PipelinedOutcome outcome = semantics::RunPipelined(*spread, orders, inputs);
+      const auto pipelined = Sharded(step, plan);
+      ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+      const auto orders = semantics::OrdersOf("1f1b", *pipelined);
+      const semantics::PipelinedOutcome outcome =
+          semantics::RunPipelined(*pipelined, orders, inputs);
       semantics::ExpectSame(outcome.outputs, expected, 1e-8);
       EXPECT_LE(outcome.disagreement, 1e-8);
       EXPECT_EQ(outcome.lost, 0);

@@ -64,10 +64,10 @@ class RandomPrices final : public transforms::ShardingPrices {
   const uint32_t seed_;
 };
 
-// The step, spread by `prices`, verifies and computes what it did.
-void ExpectSameSpread(const ir::Function& step, const ir::Mesh& mesh,
-                      const transforms::ShardingPrices& prices, const Named& inputs,
-                      const Named& expected, const transforms::AutoShardOptions& options = {}) {
+// The step, sharded by `prices`, verifies and computes what it did.
+void ExpectSameSharded(const ir::Function& step, const ir::Mesh& mesh,
+                       const transforms::ShardingPrices& prices, const Named& inputs,
+                       const Named& expected, const transforms::AutoShardOptions& options = {}) {
   SCOPED_TRACE(ir::ToString(mesh));
   AutoShardReport report;
   const auto sharded =
@@ -92,7 +92,7 @@ void ExpectGood(const ir::Function& step, bool exact = true) {
       const auto pattern = transforms::Shard(step, mesh);
       for (const PlainPrices::Rates& rates : kRates) {
         const PlainPrices prices(mesh, rates);
-        ExpectSameSpread(step, mesh, prices, inputs, expected);
+        ExpectSameSharded(step, mesh, prices, inputs, expected);
         if (testing::Test::HasFailure()) return;
         if (!pattern.ok()) continue;  // nothing divides
         const auto ours =
@@ -134,12 +134,12 @@ void ExpectGoodOverFurtherAxes(const ir::Function& step) {
         ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}}),
         ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}})}) {
     for (const PlainPrices::Rates& rates : kRates) {
-      ExpectSameSpread(step, mesh, PlainPrices(mesh, rates), inputs, expected);
+      ExpectSameSharded(step, mesh, PlainPrices(mesh, rates), inputs, expected);
       if (testing::Test::HasFailure()) return;
     }
     for (uint32_t seed = 0; seed < 10; ++seed) {
       SCOPED_TRACE(absl::StrCat("seed=", seed));
-      ExpectSameSpread(step, mesh, RandomPrices(seed), inputs, expected);
+      ExpectSameSharded(step, mesh, RandomPrices(seed), inputs, expected);
       if (testing::Test::HasFailure()) return;
     }
   }
@@ -163,10 +163,10 @@ TEST(AutoShard, ContextAttentionIsTheSame) {
                {ContextAttention::kRing, "Rotate(%"}}) {
         SCOPED_TRACE(mark);
         const transforms::AutoShardOptions options = {.context_attention = way};
-        ExpectSameSpread(step, mesh, prices, inputs, expected, options);
-        const auto spread =
+        ExpectSameSharded(step, mesh, prices, inputs, expected, options);
+        const auto sharded =
             transforms::AutoShard(step, mesh, transforms::BatchedInputs(step), prices, options);
-        const std::string text = ir::Print(*spread);
+        const std::string text = ir::Print(*sharded);
         EXPECT_TRUE(absl::StrContains(text, mark)) << text;
         EXPECT_EQ(absl::StrContains(text, "MergeAttention("), way == ContextAttention::kRing);
         if (HasFailure()) return;
@@ -198,7 +198,7 @@ bool ExpectLossInParts(const ir::Function& step, const ir::Mesh& mesh, bool tied
   EXPECT_TRUE(absl::StrContains(text, "CrossEntropyPartsGrad(")) << text;
   EXPECT_TRUE(!tied || absl::StrContains(text, "partial(hp) = Gather(")) << text;
   const Named inputs = RandomInputs(step, 5);
-  ExpectSameSpread(step, mesh, prices, inputs, RunAll(step, inputs).outputs);
+  ExpectSameSharded(step, mesh, prices, inputs, RunAll(step, inputs).outputs);
   return absl::StrContains(text, "split=\"hp\"");
 }
 
@@ -235,20 +235,20 @@ TEST(AutoShard, FurtherAxesAndPipelinesAreTheSame) {
       const transforms::PlainPrices prices(
           transforms::MakeMesh(plan).value(),
           {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
-      const auto spread =
+      const auto sharded =
           transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {.prices = &prices});
-      ASSERT_TRUE(spread.ok()) << spread.status();
+      ASSERT_TRUE(sharded.ok()) << sharded.status();
       int64_t rotations = 0;
-      for (const ir::Function& function : spread->Functions()) {
+      for (const ir::Function& function : sharded->Functions()) {
         ASSERT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
       }
-      for (const ir::OpId op : spread->stages[0].forward.function.order()) {
-        if (spread->stages[0].forward.function.kind(op) == ir::OpKind::kRotate) ++rotations;
+      for (const ir::OpId op : sharded->stages[0].forward.function.order()) {
+        if (sharded->stages[0].forward.function.kind(op) == ir::OpKind::kRotate) ++rotations;
       }
       // Keys and values once; for backward they go round again, in backward.
       EXPECT_EQ(rotations, way == ContextAttention::kRing ? 2 : 0);
-      const auto orders = OrdersOf("1f1b", *spread);
-      const PipelinedOutcome outcome = RunPipelined(*spread, orders, inputs);
+      const auto orders = OrdersOf("1f1b", *sharded);
+      const PipelinedOutcome outcome = RunPipelined(*sharded, orders, inputs);
       ExpectSame(outcome.outputs, expected, 1e-8);
       EXPECT_LE(outcome.disagreement, 1e-8);
       EXPECT_EQ(outcome.lost, 0);
@@ -282,7 +282,7 @@ TEST(AutoShard, RandomStepsAreTheSame) {
     const Named inputs = RandomInputs(step, seed);
     const Named expected = RunAll(step, inputs).outputs;
     const ir::Mesh mesh({{"dp", 1 + seed % 2}, {"hp", 2 + seed / 2 % 3}});
-    ExpectSameSpread(step, mesh, RandomPrices(seed), inputs, expected);
+    ExpectSameSharded(step, mesh, RandomPrices(seed), inputs, expected);
     if (HasFailure()) FAIL() << ir::Print(step);
   }
 }

@@ -23,8 +23,8 @@
 #include "transforms/training/split_backward.h"
 #include "transforms/training/training_step.h"
 
-// Spreading a training step changes nothing that it computes: loss, gradients, updated weights and
-// optimizer state are those of one device, whatever the degrees.
+// Parallelizing a training step changes nothing that it computes: loss, gradients, updated weights
+// and optimizer state are those of one device, whatever the degrees.
 
 namespace orrery::semantics {
 namespace equivalence_test_cc {
@@ -32,7 +32,7 @@ namespace {
 
 using transforms::ParallelPlan;
 
-// Plays `step` spread by `plan` and compares it with one device.
+// Plays `step` parallelized by `plan` and compares it with one device.
 void ExpectPipelinedSame(const ir::Function& step, const ParallelPlan& plan,
                          const transforms::PlanContext& context = {}) {
   SCOPED_TRACE(ToString(plan));
@@ -43,10 +43,10 @@ void ExpectPipelinedSame(const ir::Function& step, const ParallelPlan& plan,
   }
   const Named inputs = RandomInputs(step, 7);
   const transforms::RankOrders orders = OrdersOf(plan.schedule->name, *pipelined);
-  const PipelinedOutcome spread = RunPipelined(*pipelined, orders, inputs);
-  ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
-  EXPECT_LE(spread.disagreement, kTolerance);
-  EXPECT_EQ(spread.lost, 0);
+  const PipelinedOutcome sharded = RunPipelined(*pipelined, orders, inputs);
+  ExpectSame(sharded.outputs, RunAll(step, inputs).outputs);
+  EXPECT_LE(sharded.disagreement, kTolerance);
+  EXPECT_EQ(sharded.lost, 0);
   if (testing::Test::HasFailure()) {
     ADD_FAILURE() << ir::Print(step) << ir::Print(pipelined->Functions());
   }
@@ -147,7 +147,7 @@ TEST(Equivalence, RandomStepsPipelined) {
 }
 
 // Every schedule there is, with stages of several layers, chunks, backwards in two parts, two
-// pipelines in opposite directions, and with layers that are run again.
+// pipelines in opposite directions, and with layers that are rematerialized.
 TEST(Equivalence, RandomStepsUnderEverySchedule) {
   std::vector<transforms::RecomputePolicy> policies;
   for (const char* policy : {"none", "full", "none", "every:2", "none"}) {
@@ -187,8 +187,8 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
   }
 }
 
-// The forward functions of tests/regress/, one for each thing that once went wrong, spread in every
-// way that their layers divide into.
+// The forward functions of tests/regress/, one for each thing that once went wrong, parallelized in
+// every way that their layers divide into.
 TEST(Equivalence, WhatOnceWentWrong) {
   int files = 0, ways = 0;
   for (const auto& entry :

@@ -103,7 +103,7 @@ void ExpectCopiesOfWeights(const Named& outputs) {
   }
 }
 
-// Products in 8 bits that ran; -1 where the step cannot be spread like this.
+// Products in 8 bits that ran; -1 where the step cannot be parallelized like this.
 int ExpectSameStep(const Expected& expected, const ParallelPlan& plan, PlanContext context = {}) {
   SCOPED_TRACE(ToString(plan));
   context.fp8_mixed = true;
@@ -128,7 +128,7 @@ int ExpectSameStep(const Expected& expected, const ParallelPlan& plan, PlanConte
   return products;
 }
 
-TEST(Fp8Mixed, IsTheMlpHoweverItIsSpread) {
+TEST(Fp8Mixed, IsTheMlpHoweverItIsSharded) {
   for (const char* optimizer : {"sgd", "adam"}) {
     const Expected expected(MlpStep(optimizer));
     for (const int64_t dp : {1, 2, 4}) {
@@ -191,7 +191,7 @@ TEST(Fp8Mixed, IsTheMlpInPartsAndAgain) {
 TEST(Fp8Mixed, IsAnyStep) {
   constexpr PlainPrices::Rates kRates = {
       .flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9};
-  int products = 0, spread = 0;
+  int products = 0, sharded = 0;
   for (uint32_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const RandomShape shape = {
@@ -207,10 +207,10 @@ TEST(Fp8Mixed, IsAnyStep) {
     const PlainPrices prices(transforms::MakeMesh(plan).value(), kRates);
     const int ran = ExpectSameStep(expected, plan, {.prices = seed % 5 < 2 ? &prices : nullptr});
     ASSERT_FALSE(HasFailure()) << ir::Print(expected.step).substr(0, 4000);
-    spread += ran >= 0 ? 1 : 0;
+    sharded += ran >= 0 ? 1 : 0;
     products += std::max(ran, 0);
   }
-  EXPECT_GT(spread, 40);
+  EXPECT_GT(sharded, 40);
   EXPECT_GT(products, 100);
 }
 

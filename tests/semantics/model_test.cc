@@ -16,7 +16,7 @@
 #include "transforms/sharding/shard.h"
 #include "transforms/training/training_step.h"
 
-// The built-in models, small: what simplifying, differentiating and spreading them must not change.
+// The built-in models, small: what simplifying, differentiating and sharding them must not change.
 
 namespace orrery::semantics {
 namespace model_test_cc {

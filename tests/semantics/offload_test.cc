@@ -53,7 +53,7 @@ int64_t Count(const PipelinedStep& step, HostWork work) {
   return count;
 }
 
-// Copies that the step has; -1 where it cannot be spread like this.
+// Copies that the step has; -1 where it cannot be parallelized like this.
 int64_t ExpectSameStep(const Expected& expected, const ParallelPlan& plan,
                        const PlanContext& context = {}) {
   SCOPED_TRACE(ToString(plan));
@@ -118,7 +118,7 @@ TEST(Offload, OfModelsIsTheSame) {
   EXPECT_GT(ran, 40);
 }
 
-// With what is computed again, and with what data-parallel ranks share out.
+// With what is rematerialized, and with what data-parallel ranks shard.
 TEST(Offload, BesideRecomputationAndZeroIsTheSame) {
   const Expected expected(
       transforms::ModelStep("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0", 8));

@@ -103,7 +103,7 @@ class Generator {
   std::map<std::pair<int64_t, int64_t>, ValueId> tied_;
 };
 
-// Below which whole numbers are places in any dimension of the tensors that they index.
+// Below which whole numbers are positions in any dimension of the tensors that they index.
 int64_t IndexLimit(const ir::Function& function, ValueId value) {
   int64_t limit = 8;
   for (const ir::OpId op : function.order()) {

@@ -28,7 +28,7 @@ ir::Function RandomStep(const RandomShape& shape, const std::string& optimizer);
 
 /// A random tensor for every input of `function`; what belongs to an optimizer is positive, and
 /// whole numbers
-/// are places in what they index.
+/// are positions in what they index.
 Named RandomInputs(const ir::Function& function, uint32_t seed);
 
 }  // namespace orrery::semantics

@@ -18,8 +18,8 @@
 #include "transforms/training/split_backward.h"
 #include "transforms/training/training_step.h"
 
-// What backward computes again is what forward has computed: with every policy, spread in any way,
-// a step gives the same loss, gradients and weights.
+// What backward rematerializes is what forward has computed: with every policy, parallelized in any
+// way, a step gives the same loss, gradients and weights.
 
 namespace orrery::semantics {
 namespace recompute_test_cc {
@@ -49,7 +49,7 @@ int64_t SavedValues(const PipelinedStep& step) {
 }
 
 // Plays `step` with each policy and compares it with `expected`; returns with how many policies
-// something is run again.
+// something is rematerialized.
 int ExpectSameWithEachPolicy(const ir::Function& step, ParallelPlan plan, const Named& expected,
                              const PlanContext& context = {}) {
   plan = transforms::ByFlops(plan);
@@ -141,8 +141,8 @@ TEST(Recompute, OfAnMlpIsTheSame) {
 }
 
 // Where the residual stream is split along the sequence, and where sequences are: collectives of
-// forward are run again.
-TEST(Recompute, SpreadByCostIsTheSame) {
+// forward are rematerialized.
+TEST(Recompute, ShardedByCostIsTheSame) {
   const ir::Function step = Step(kModels[0]), flash = Step(kModels[1]);
   const auto with = [](const ir::Function& of, const ParallelPlan& plan) {
     const Named expected = RunAll(of, RandomInputs(of, 7)).outputs;
@@ -158,7 +158,7 @@ TEST(Recompute, SpreadByCostIsTheSame) {
   }
 }
 
-// Weights that are gathered are so for what runs again, too.
+// Weights that are gathered are so for what is rematerialized, too.
 TEST(Recompute, WithZeroIsTheSame) {
   const ir::Function step = Step(kModels[0]);
   const Named expected = RunAll(step, RandomInputs(step, 7)).outputs;

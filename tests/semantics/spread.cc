@@ -39,9 +39,9 @@ class Pipeline {
       : step_(step), inputs_(inputs), ranks_(step.stages.size()) {
     const auto pp = step.mesh.Find("pp");
     for (const int64_t rank : ir::AllRanks(step.mesh)) {
-      const int64_t place = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
+      const int64_t position = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
       for (size_t s = 0; s < ranks_.size(); ++s) {
-        if (step.ranks[s] == place) ranks_[s].push_back(rank);
+        if (step.ranks[s] == position) ranks_[s].push_back(rank);
       }
     }
   }
@@ -76,7 +76,7 @@ class Pipeline {
     size_t from, to;
     std::string tag;
     int64_t microbatch;
-    size_t place;
+    size_t position;
     friend auto operator<=>(const Message&, const Message&) = default;
   };
 
@@ -112,15 +112,15 @@ class Pipeline {
   }
 
   Tensor InputOf(size_t s, const transforms::StageFunction& part, const ir::Input& input,
-                 int64_t microbatch, size_t place) {
+                 int64_t microbatch, size_t position) {
     TensorType type = part.function.type(input.value);
     const Mesh& mesh = part.function.mesh();
     switch (input.role) {
       case ir::InputRole::kSaved:
-        return kept_.at({s, OriginOf(part, input.value), microbatch})[place];
+        return kept_.at({s, OriginOf(part, input.value), microbatch})[position];
       case ir::InputRole::kAccumulator: {
         const auto found = kept_.find({s, SummandOf(part, input.value), -1});
-        if (found != kept_.end()) return found->second[place];
+        if (found != kept_.end()) return found->second[position];
         return Tensor(type.dtype, ir::LocalType(type, mesh).dims);
       }
       default:
@@ -128,7 +128,7 @@ class Pipeline {
     }
     // A replica's share of the batch, its part in the microbatch, and of that what the rank holds.
     const Tensor& whole = Find(inputs_, part.function.value_name(input.value));
-    const int64_t rank = ranks_[s][place];
+    const int64_t rank = ranks_[s][position];
     if (whole.dims() == type.dims) return ir::Scatter(whole, type, mesh, rank);
     if (!step_.slices.empty()) {
       const transforms::SliceRange& slice = step_.slices[static_cast<size_t>(microbatch)].range;
@@ -196,14 +196,14 @@ class Pipeline {
     const Function& f = part.function;
     std::vector<ir::RankValues> values(ranks_[s].size(), ir::RankValues(f.value_limit()));
     for (const ir::Input& input : f.inputs()) {
-      for (size_t place = 0; place < values.size(); ++place) {
-        values[place][input.value] = InputOf(s, part, input, microbatch, place);
+      for (size_t position = 0; position < values.size(); ++position) {
+        values[position][input.value] = InputOf(s, part, input, microbatch, position);
       }
     }
     ir::Surroundings around = Around(s, f, microbatch, &part == &step_.stages[s].update);
-    around.extend = [&](OpId op, size_t place, const Tensor& x) {
-      return f.kind(op) == OpKind::kExtendRows ? Extend({s, part, op, microbatch, place}, x)
-                                               : SumUp({s, part, op, microbatch, place}, x);
+    around.extend = [&](OpId op, size_t position, const Tensor& x) {
+      return f.kind(op) == OpKind::kExtendRows ? Extend({s, part, op, microbatch, position}, x)
+                                               : SumUp({s, part, op, microbatch, position}, x);
     };
     const absl::Status status = ir::ExecuteRanks(f, ranks_[s], around, kExactly, values);
     ORRERY_CHECK(status.ok()) << status.ToString();
@@ -216,12 +216,12 @@ class Pipeline {
     const transforms::StageFunction& part;
     OpId op;
     int64_t slice;
-    size_t place;
+    size_t position;
 
     size_t dim() const { return static_cast<size_t>(part.function.attributes(op).Int("dim", 1)); }
     // What stands for the same value in all slices: what is made of keys, or of their gradient.
     std::tuple<size_t, int32_t, size_t> key() const {
-      return {stage, OriginOf(part, part.function.operands(op)[0]), place};
+      return {stage, OriginOf(part, part.function.operands(op)[0]), position};
     }
   };
 
@@ -262,32 +262,33 @@ class Pipeline {
       if (f.kind(op) != OpKind::kSend || f.producer(f.operands(op)[0]).valid()) continue;
       for (const ir::Input& input : f.inputs()) {
         if (input.value != f.operands(op)[0]) continue;
-        for (size_t place = 0; place < ranks_[s].size(); ++place) {
-          mail_[MessageOf(s, f, op, 0, place)] = InputOf(s, part, input, 0, place);
+        for (size_t position = 0; position < ranks_[s].size(); ++position) {
+          mail_[MessageOf(s, f, op, 0, position)] = InputOf(s, part, input, 0, position);
         }
       }
     }
   }
 
-  static Message MessageOf(size_t s, const Function& f, OpId op, int64_t microbatch, size_t place) {
+  static Message MessageOf(size_t s, const Function& f, OpId op, int64_t microbatch,
+                           size_t position) {
     return {s, static_cast<size_t>(f.attributes(op).Int("to", 0)),
-            f.attributes(op).String("tag", ""), microbatch, place};
+            f.attributes(op).String("tag", ""), microbatch, position};
   }
 
   ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch, bool update) {
     return {.microbatch = microbatch,
             .send =
-                [this, s, &f, microbatch, update](OpId op, size_t place, const Tensor& value) {
+                [this, s, &f, microbatch, update](OpId op, size_t position, const Tensor& value) {
                   if (update && !f.producer(f.operands(op)[0]).valid()) return;  // is sent already
-                  const Message message = MessageOf(s, f, op, microbatch, place);
+                  const Message message = MessageOf(s, f, op, microbatch, position);
                   const bool fresh = mail_.insert({message, value}).second;
                   ORRERY_CHECK(fresh) << message.tag << " is sent twice";
                 },
             .receive =
-                [this, s, &f, microbatch](OpId op, size_t place) {
+                [this, s, &f, microbatch](OpId op, size_t position) {
                   const auto from = static_cast<size_t>(f.attributes(op).Int("from", 0));
                   const std::string tag = f.attributes(op).String("tag", "");
-                  auto message = mail_.extract({from, s, tag, microbatch, place});
+                  auto message = mail_.extract({from, s, tag, microbatch, position});
                   ORRERY_CHECK(!message.empty()) << tag << " is not there";
                   return std::move(message.mapped());
                 }};

@@ -25,7 +25,7 @@ using ir::Tensor;
 /// Whole tensors by the names of the values.
 using Named = ir::NamedTensors;
 
-/// Runs a function that is spread over its mesh (or not) on every rank of it, from whole inputs to
+/// Runs a function that is sharded over its mesh (or not) on every rank of it, from whole inputs to
 /// whole outputs.
 struct Outcome {
   Named outputs;            // by the name of the value

@@ -32,11 +32,11 @@ bool ExpectSameInStages(const ir::Function& step, const ParallelPlan& plan,
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
   const Named inputs = RandomInputs(step, 7);
-  const PipelinedOutcome spread =
+  const PipelinedOutcome sharded =
       RunPipelined(*pipelined, OrdersOf(plan.schedule->name, *pipelined), inputs);
-  ExpectSame(spread.outputs, RunAll(step, inputs).outputs);
-  EXPECT_LE(spread.disagreement, kTolerance);
-  EXPECT_EQ(spread.lost, 0);
+  ExpectSame(sharded.outputs, RunAll(step, inputs).outputs);
+  EXPECT_LE(sharded.disagreement, kTolerance);
+  EXPECT_EQ(sharded.lost, 0);
   return true;
 }
 

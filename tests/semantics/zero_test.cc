@@ -32,8 +32,9 @@ using transforms::ParallelPlan;
 using transforms::PlainPrices;
 using transforms::PlanContext;
 
-absl::StatusOr<transforms::PipelinedStep> Spread(const ir::Function& step, const ParallelPlan& plan,
-                                                 const PlanContext& context = {}) {
+absl::StatusOr<transforms::PipelinedStep> Sharded(const ir::Function& step,
+                                                  const ParallelPlan& plan,
+                                                  const PlanContext& context = {}) {
   return transforms::ParallelTransform3d(step, ByFlops(plan), context);
 }
 
@@ -54,11 +55,11 @@ int64_t Count(const transforms::PipelinedStep& step, ir::OpKind kind) {
   return count;
 }
 
-/// Plays the step, spread by `plan`, and compares. False where it cannot be.
+/// Plays the step, parallelized by `plan`, and compares. False where it cannot be.
 bool ExpectSameStep(const Expected& expected, const ParallelPlan& plan,
                     const PlanContext& context = {}) {
   SCOPED_TRACE(ToString(plan));
-  const auto step = Spread(expected.step, plan, context);
+  const auto step = Sharded(expected.step, plan, context);
   if (AsInfeasible(step.status()).has_value()) return false;
   EXPECT_TRUE(step.ok()) << step.status();
   if (!step.ok()) return false;
@@ -183,10 +184,10 @@ TEST(Zero, GroupsAreTheSame) {
         plan.zero = stage;
         plan.zero_group = group;
         ASSERT_TRUE(ExpectSameStep(expected, plan));
-        const auto spread = Spread(expected.step, plan);
-        EXPECT_EQ(Count(*spread, ir::OpKind::kReduceScatter), 4);
-        EXPECT_EQ(Count(*spread, ir::OpKind::kAllReduce) > 0, plan.dp > group || plan.hp > 1);
-        EXPECT_EQ(spread->mesh.Find("zero").has_value(), plan.dp > group);
+        const auto pipelined = Sharded(expected.step, plan);
+        EXPECT_EQ(Count(*pipelined, ir::OpKind::kReduceScatter), 4);
+        EXPECT_EQ(Count(*pipelined, ir::OpKind::kAllReduce) > 0, plan.dp > group || plan.hp > 1);
+        EXPECT_EQ(pipelined->mesh.Find("zero").has_value(), plan.dp > group);
       }
     }
   }
@@ -265,7 +266,7 @@ TEST(Zero, EveryScheduleIsTheSame) {
   }
 }
 
-// What backward runs again reads weights that are gathered once for both.
+// What backward rematerializes reads weights that are gathered once for both.
 TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
   const Expected expected(
       transforms::ModelStep("gpt", "layers=4,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0", 8));
@@ -274,7 +275,7 @@ TEST(Zero, RecomputationReadsWhatIsGatheredAnyway) {
          {ParallelPlan{.dp = 2, .microbatches = 2, .zero = 3},
           ParallelPlan{.dp = 2, .hp = 2, .pp = 2, .microbatches = 2, .zero = 3}}) {
       const auto gathers = [&] {
-        const auto step = Spread(expected.step, plan);
+        const auto step = Sharded(expected.step, plan);
         int64_t count = 0;
         for (const transforms::PipelineStage& stage : step->stages) {
           const ir::Function& backward = stage.backward.function;
@@ -304,7 +305,7 @@ TEST(Zero, TiedEmbeddingsAreScattered) {
   for (const int64_t stage : {1, 2, 3}) {
     const ParallelPlan plan = {.dp = 2, .pp = 2, .microbatches = 2, .zero = stage};
     ASSERT_TRUE(ExpectSameStep(expected, plan));
-    const auto step = Spread(expected.step, plan);
+    const auto step = Sharded(expected.step, plan);
     int sent = 0;
     for (const transforms::PipelineStage& of : step->stages) {
       for (const ir::OpId op : of.update.function.order()) {

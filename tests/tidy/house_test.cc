@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::ir::Function has 15 fields", "arrays of ops and of values"},
       {"orrery::simulator::Program has 19 fields", "arrays of tasks, flows, memory events"},
       {"orrery::simulator::FluidNetwork has 13 fields", "arrays of flows and of links"},
-      {"orrery::lowering::BlockTask has 15 fields",
+      {"orrery::lowering::TemplateTask has 15 fields",
        "one task of any kind: kernel, send, collective"},
       // Arguments of one computation, set once.
       {"orrery::ir::attention::AttentionShape has 20 fields", "sizes and strides of five tensors"},
@@ -52,7 +52,7 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::importer::NodeContext has 5 parameters", "made at one place"},
       {"orrery::ir::GradientContext has 5 parameters", "made at one place"},
       {"orrery::lowering::CollectiveTimes has 5 parameters", "made at one place"},
-      {"orrery::lowering::Placer has 6 parameters", "made at one place"},
+      {"orrery::lowering::Instantiator has 6 parameters", "made at one place"},
       {"orrery::lowering::StageMaker has 5 parameters", "made at one place"},
       {"orrery::transforms::redistribution::DtensorBound has 5 parameters", "made at one place"},
       {"orrery::transforms::OpStrategies has 5 parameters", "made at one place"},

@@ -77,7 +77,7 @@ absl::Status Search(const Flags& flags) {
                                   .sequence = ir::SequenceLength(setting.step)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
                           search::Enumerate(space, size));
-  ORRERY_RETURN_IF_ERROR(AtBorder(search::CheckListed(space, setting.base, plans)));
+  ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, setting.base, plans)));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
   Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(

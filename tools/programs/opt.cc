@@ -80,20 +80,20 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
   return absl::OkStatus();
 }
 
-bool Spreads(const Flags& flags, const transforms::ParallelPlan& plan) {
+bool NeedsSharding(const Flags& flags, const transforms::ParallelPlan& plan) {
   return flags.stages || plan.ranks() > 1 || plan.microbatches > 1 ||
          !(plan.recompute == transforms::RecomputePolicy{}) ||
          !(plan.offload == transforms::OffloadPolicy{});
 }
 
 // Whether the training step is asked for, not the function as it stands in the file. Passes say
-// themselves what they want, and IR text is taken as it is where it is spread.
+// themselves what they want, and IR text is taken as it is where it is sharded.
 bool WantsStep(const Flags& flags, const transforms::ParallelPlan& plan) {
   const ModelFlags& model = flags.model;
   const bool asks = flags.step || flags.summary || !model.loss.kind.empty() ||
                     !model.loss.output.empty() || !model.optimizer.empty() || model.no_simplify;
   const bool is_text = absl::EndsWith(model.model, ".orr");
-  return flags.passes.empty() && (asks || (Spreads(flags, plan) && !is_text));
+  return flags.passes.empty() && (asks || (NeedsSharding(flags, plan) && !is_text));
 }
 
 absl::Status PrintSummary(const Flags& flags, const ir::Function& function) {
@@ -137,7 +137,7 @@ absl::Status Optimize(const Flags& flags) {
   }
   if (WantsStep(flags, plan)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   if (flags.summary) return PrintSummary(flags, function);
-  if (Spreads(flags, plan)) return PrintStages(flags, plan, function);
+  if (NeedsSharding(flags, plan)) return PrintStages(flags, plan, function);
   if (WantsStep(flags, plan) && IsFp8Mixed(plan)) {
     ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
   }

@@ -38,7 +38,7 @@ std::string WithUnit(absl::string_view column, const Redistributor& question) {
 }
 
 PackedLayout Source(const Redistributor& question) {
-  return question.dialect().Normal(PackedLayout(question.problem().from));
+  return question.move_set().Normal(PackedLayout(question.problem().from));
 }
 
 void PrintPlan(const WrittenProblem& written, const Redistributor& question,
@@ -47,11 +47,11 @@ void PrintPlan(const WrittenProblem& written, const Redistributor& question,
   std::vector<TextRow> rows = {
       {"Step #", "Operation", "Distribution", WithUnit("Cost", question), "Memory Usage [MB]"},
       {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
-       Megabytes(question.dialect().Elements(at), question)}};
+       Megabytes(question.move_set().Elements(at), question)}};
   for (const PlannedStep& step : plan.steps) {
-    rows.push_back({absl::StrCat(rows.size() - 1), question.dialect().NameOf(at, step.step),
+    rows.push_back({absl::StrCat(rows.size() - 1), question.move_set().NameOf(at, step.step),
                     written.Text(step.step.after), PlainNumber(step.cost),
-                    Megabytes(question.dialect().Elements(step.step.after), question)});
+                    Megabytes(question.move_set().Elements(step.step.after), question)});
     at = step.step.after;
   }
   std::cout << TextTable(rows);
@@ -88,8 +88,8 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
 void PrintFrontier(const Redistributor& question) {
   std::vector<TextRow> rows = {{WithUnit("Cost", question), "Steps", "Peak [MB]"}};
   for (const RedistributionPlan& plan : redistribution::ParetoPlans(
-           question.dialect(), Source(question),
-           question.dialect().Normal(PackedLayout(question.problem().to)))) {
+           question.move_set(), Source(question),
+           question.move_set().Normal(PackedLayout(question.problem().to)))) {
     rows.push_back(
         {PlainNumber(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
   }
@@ -101,12 +101,12 @@ std::string Json(const WrittenProblem& written, const Redistributor& question,
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   PackedLayout at = Source(question);
   for (const PlannedStep& step : plan.steps) {
-    const redistribution::StepCost cost = question.dialect().CostOf(at, step.step);
-    steps.push_back({{"op", question.dialect().NameOf(at, step.step)},
+    const redistribution::StepCost cost = question.move_set().CostOf(at, step.step);
+    steps.push_back({{"op", question.move_set().NameOf(at, step.step)},
                      {"kind", redistribution::ToString(step.step.kind)},
                      {"axes", step.step.axes.axes()},
                      {"cost", step.cost},
-                     {"elements", question.dialect().Elements(step.step.after)},
+                     {"elements", question.move_set().Elements(step.step.after)},
                      {"peak_elements", step.peak},
                      {"layout", written.Text(step.step.after)},
                      {"cost_parts",

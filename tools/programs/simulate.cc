@@ -49,7 +49,7 @@ void PrintReport(const search::Setting& setting, const search::ParallelPlan& pla
     std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
   }
   if (run.report.fits) return;
-  std::cout << "\n" << search::MisfitAndRemedies(setting, plan, run);
+  std::cout << "\n" << search::MisfitAndSuggestions(setting, plan, run);
 }
 
 // The schedule as it was simulated, and in unit times.
@@ -141,7 +141,7 @@ absl::Status Simulate(const Flags& flags) {
       absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
 }
 
-// Whether the command line names a program to play in place of a model: then other flags are
+// Whether the command line names a program to play instead of a model: then other flags are
 // required. Boost takes a flag by any beginning that no other one has, so this does too.
 bool HasProgram(int argc, char** argv) {
   constexpr absl::string_view kFlag = "--program";

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "lowering/network/cluster_dialect.h"
+#include "lowering/network/cluster_move_set.h"
 #include "support/status.h"
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/naive.h"
@@ -33,14 +33,14 @@ absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
 absl::Status Redistributor::UseTensorcraft(absl::string_view options) {
   ORRERY_ASSIGN_OR_RETURN(const redistribution::TensorcraftOptions parsed,
                           redistribution::ParseTensorcraftOptions(options));
-  ORRERY_ASSIGN_OR_RETURN(dialect_, redistribution::TensorcraftDialect::Create(problem_, parsed));
+  ORRERY_ASSIGN_OR_RETURN(move_set_, redistribution::TensorcraftMoveSet::Create(problem_, parsed));
   return absl::OkStatus();
 }
 
 absl::Status Redistributor::UseDtensor(absl::string_view options) {
   ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
                           redistribution::ParseDtensorOptions(options));
-  ORRERY_ASSIGN_OR_RETURN(dialect_, redistribution::MakeDtensor(problem_, parsed));
+  ORRERY_ASSIGN_OR_RETURN(move_set_, redistribution::MakeDtensor(problem_, parsed));
   unit_ = "us";
   return absl::OkStatus();
 }
@@ -54,7 +54,7 @@ absl::Status Redistributor::UseCluster(absl::string_view spec, absl::string_view
   }
   cluster_ = std::make_unique<const cluster::Cluster>(std::move(cluster));
   ORRERY_ASSIGN_OR_RETURN(cost_model_, cost_models::MakeCostModel(cost_model));
-  dialect_ = std::make_unique<lowering::ClusterDialect>(problem_, *cluster_, *cost_model_);
+  move_set_ = std::make_unique<lowering::ClusterMoveSet>(problem_, *cluster_, *cost_model_);
   unit_ = "us";
   return absl::OkStatus();
 }
@@ -82,17 +82,18 @@ absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::str
                                                                        int64_t limit) const {
   const redistribution::PackedLayout from(problem_.from), to(problem_.to);
   if (planner == "optimal") {
-    auto plan = redistribution::CheapestPlan(*dialect_, from, to, limit);
+    auto plan = redistribution::CheapestPlan(*move_set_, from, to, limit);
     if (plan.has_value()) return *std::move(plan);
-    return absl::NotFoundError(absl::StrCat(
-        "no steps within ", limit, " elements a rank; source and target take ",
-        dialect_->Elements(from), " and ", dialect_->Elements(to), ", wanted a limit above that"));
+    return absl::NotFoundError(
+        absl::StrCat("no steps within ", limit, " elements a rank; source and target take ",
+                     move_set_->Elements(from), " and ", move_set_->Elements(to),
+                     ", wanted a limit above that"));
   }
   if (planner == "naive") {
     const auto* tensorcraft =
-        dynamic_cast<const redistribution::TensorcraftDialect*>(dialect_.get());
+        dynamic_cast<const redistribution::TensorcraftMoveSet*>(move_set_.get());
     if (tensorcraft != nullptr) return tensorcraft->Naive();
-    return redistribution_cc::Found(redistribution::NaivePlan(*dialect_, problem_), planner);
+    return redistribution_cc::Found(redistribution::NaivePlan(*move_set_, problem_), planner);
   }
   if (planner != "greedy") {
     return absl::InvalidArgumentError(
@@ -107,15 +108,15 @@ absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::str
   if (absl::StartsWith(cost_, "dtensor")) return plan;
   std::vector<redistribution::PackedLayout> layouts;
   for (const redistribution::PlannedStep& step : plan.steps) layouts.push_back(step.step.after);
-  return redistribution_cc::Found(redistribution::Follow(*dialect_, from, layouts), planner);
+  return redistribution_cc::Found(redistribution::Follow(*move_set_, from, layouts), planner);
 }
 
 absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question) {
   if (text.empty()) return redistribution::kNoLimit;
   if (text == "endpoints") {
     return std::max(
-        question.dialect().Elements(redistribution::PackedLayout(question.problem().from)),
-        question.dialect().Elements(redistribution::PackedLayout(question.problem().to)));
+        question.move_set().Elements(redistribution::PackedLayout(question.problem().from)),
+        question.move_set().Elements(redistribution::PackedLayout(question.problem().to)));
   }
   int64_t elements = 0;
   if (absl::SimpleAtoi(text, &elements) && elements >= 0) return elements;

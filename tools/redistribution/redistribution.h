@@ -9,7 +9,7 @@
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
 #include "ir/text/layout_text.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
 
 // Redistributions as `redistribute` asks for them.
@@ -45,7 +45,7 @@ absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& tex
 /// stands only below 1e-4 and from 1e15 on, unlike in ShortestText of support/number_text.h.
 std::string PlainNumber(double number);
 
-/// A problem in the dialect that --cost names.
+/// A problem in the move set that --cost names.
 class Redistributor {
  public:
   /// `cost`: "tensorcraft", "dtensor", each with ":OPTIONS" after it, or "cluster:SPEC".
@@ -53,7 +53,7 @@ class Redistributor {
   static absl::StatusOr<Redistributor> Create(const redistribution::Problem& problem,
                                               absl::string_view cost, absl::string_view cost_model);
 
-  const redistribution::Dialect& dialect() const { return *dialect_; }
+  const redistribution::MoveSet& move_set() const { return *move_set_; }
   const redistribution::Problem& problem() const { return problem_; }
   /// What costs are in: "us", or "" for a cost without a unit.
   absl::string_view unit() const { return unit_; }
@@ -70,9 +70,9 @@ class Redistributor {
   redistribution::Problem problem_;
   std::string cost_;  // as it was given
   absl::string_view unit_;
-  std::unique_ptr<const cluster::Cluster> cluster_;  // of the dialect of a cluster
+  std::unique_ptr<const cluster::Cluster> cluster_;  // of the move set of a cluster
   std::unique_ptr<const cost_models::CostModel> cost_model_;
-  std::unique_ptr<const redistribution::Dialect> dialect_;
+  std::unique_ptr<const redistribution::MoveSet> move_set_;
 };
 
 /// A limit of elements from "1500", elements, "64MiB", bytes of elements of `itemsize`, or

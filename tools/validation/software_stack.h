@@ -27,7 +27,7 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp);
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
-  double split_loss = 0;  // in place of `loss` where logits are split over ranks
+  double split_loss = 0;  // instead of `loss` where logits are split over ranks
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// From 0 on; those that are equal share the mean of their places.
+// From 0 on; those that are equal share the mean of their positions.
 std::vector<double> RanksOf(std::span<const Pair> pairs, double Pair::*which) {
   std::vector<size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -178,7 +178,7 @@ absl::Status CheckRow(const MeasuredStep& step) {
 }
 
 // The degrees, and the microbatches.
-absl::Status Spread(const MeasuredStep& step, transforms::ParallelPlan& c) {
+absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) {
   const auto degree = [](int64_t n) { return std::max<int64_t>(1, n); };
   c.hp = degree(step.tp);
   c.pp = degree(step.pp);
@@ -225,7 +225,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ORRERY_RETURN_IF_ERROR(step_setup_cc::CheckRow(step));
   StepSetup setup;
   setup.stack = step_setup_cc::StackOf(step);
-  ORRERY_RETURN_IF_ERROR(step_setup_cc::Spread(step, setup.plan));
+  ORRERY_RETURN_IF_ERROR(step_setup_cc::SetSharding(step, setup.plan));
   transforms::ParallelPlan& c = setup.plan;
   ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
   ORRERY_ASSIGN_OR_RETURN(c.recompute, step_setup_cc::RecomputeOf(step));
@@ -268,7 +268,7 @@ double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
   return 2 * static_cast<double>(std::min(c.pp, c.microbatches) * elements);
 }
 
-// Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shares out one flat
+// Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shards one flat
 // buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
 // line goes through the powers of two on both sides, each with the microbatches of the row.
 absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& setup) {

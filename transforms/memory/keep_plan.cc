@@ -24,7 +24,7 @@ class KeepPlanner {
         layers_(layers),
         saved_(saved),
         from_data_(forward.value_limit(), 0),
-        plan_{.again = IdTable<ValueId, char>(forward.value_limit(), 0)} {
+        plan_{.rematerialized = IdTable<ValueId, char>(forward.value_limit(), 0)} {
     for (const ir::Input& input : forward.inputs()) {
       from_data_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
     }
@@ -42,15 +42,15 @@ class KeepPlanner {
     if (policy_.record->mark != nullptr) {
       policy_.record->mark(
           {.function = forward_, .layers = layers_, .saved = saved_, .from_data = from_data_},
-          policy_, plan_.again);
+          policy_, plan_.rematerialized);
     }
     const IdTable<ValueId, char> for_later = FindForLaterSlices();
     for (const OpId op : forward_.order()) {
       const bool once = IsOnce(op), gathers = Gathers(op);
       ForResults(op, [&](ValueId result) {
-        if (once || gathers) plan_.again[result] = gathers ? 1 : 0;
-        if (for_later[result] != 0) plan_.again[result] = 0;
-        if (plan_.again[result] != 0 && saved_[result] != 0) ++plan_.dropped;
+        if (once || gathers) plan_.rematerialized[result] = gathers ? 1 : 0;
+        if (for_later[result] != 0) plan_.rematerialized[result] = 0;
+        if (plan_.rematerialized[result] != 0 && saved_[result] != 0) ++plan_.dropped;
       });
     }
     return std::move(plan_);
@@ -67,7 +67,7 @@ class KeepPlanner {
            from_data_[forward_.operands(op)[0]] != 0;
   }
 
-  // A part is read in the place of what is gathered from it.
+  // A part is read instead of what is gathered from it.
   void SaveParts() {
     const auto& order = forward_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {

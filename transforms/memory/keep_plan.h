@@ -11,20 +11,20 @@ namespace orrery::transforms {
 
 /// What becomes of the values that a forward function makes.
 struct KeepPlan {
-  /// Values that are run again where a later phase wants them; the others are kept for it.
-  IdTable<ir::ValueId, char> again;
+  /// Values that are rematerialized where a later phase wants them; the others are kept for it.
+  IdTable<ir::ValueId, char> rematerialized;
   /// Of those that later phases want, how many.
   int64_t dropped = 0;
 };
 
 /// Decides it by `policy`. `saved` marks what later phases read; `layers` are those of `forward`.
 ///
-///  - What the record of the policy marks is run again. By layers, what crosses the end of a group
-///  of layers is kept, wanted so far or not: the checkpoints.
-///  - Else what no later phase reads is run again rather than kept: its operands lead to something
-///  that is.
-///  - What is made from parameters alone is run again unless it is read.
-///  - With `gathers`, what AllGather makes of activations is gathered again, from a part that
+///  - What the record of the policy marks is rematerialized. By layers, what crosses the end of a
+///  group of layers is kept, wanted so far or not: the checkpoints.
+///  - Else what no later phase reads is rematerialized rather than kept: its operands lead to
+///  something that is.
+///  - What is made from parameters alone is rematerialized unless it is read.
+///  - With `gathers`, what AllGather makes of activations is rematerialized, from a part that
 ///  counts as if it were read in its place.
 KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
                     std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved);

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<std::string>> ParseOffloadList(absl::string_view text
 absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step);
 
 /// Has the host run each optimizer that keeps states, parameter by parameter: gradients (shards,
-/// where ZeRO shares them out) are copied out in the order in which backward makes them, updated
+/// where ZeRO shards them) are copied out in the order in which backward makes them, updated
 /// parameters copied back. To come after ApplyZero.
 absl::Status OffloadOptimizer(const OffloadPolicy& policy, PipelinedStep& step);
 

@@ -44,9 +44,9 @@ absl::StatusOr<StageFunction> StoreInForward(const StageFunction& part,
   }
   PartCopy copy(part);
   for (const ir::Input& input : part.function.inputs()) copy.AddInput(input);
-  for (size_t place = 0; place < after.size() && copy.status().ok(); ++place) {
-    copy.CopyOp(part.function.order()[place]);
-    for (const LeftActivation* row : after[place]) {
+  for (size_t position = 0; position < after.size() && copy.status().ok(); ++position) {
+    copy.CopyOp(part.function.order()[position]);
+    for (const LeftActivation* row : after[position]) {
       Move({{"layer", int64_t{row->layer}}, {"memory", "host"}}, row->value,
            NameOf(part, row->value, ".host"), copy);
     }
@@ -57,20 +57,21 @@ absl::StatusOr<StageFunction> StoreInForward(const StageFunction& part,
 
 // With what a later part also wants (`shared`) returned to it.
 absl::StatusOr<StageFunction> LoadInBackward(const StageFunction& part,
-                                             const std::vector<PlacedLoad>& loads,
+                                             const std::vector<InsertedLoad>& loads,
                                              const absl::flat_hash_set<ValueId>& shared) {
   PartCopy copy(part);
   for (const ir::Input& input : part.function.inputs()) copy.AddInput(input);
   size_t next = 0;
-  for (size_t place = 0; place < part.function.order().size() && copy.status().ok(); ++place) {
-    for (; next < loads.size() && loads[next].place <= static_cast<int32_t>(place); ++next) {
+  for (size_t position = 0; position < part.function.order().size() && copy.status().ok();
+       ++position) {
+    for (; next < loads.size() && loads[next].position <= static_cast<int32_t>(position); ++next) {
       Move({{"memory", "device"}}, loads[next].input, NameOf(part, loads[next].input, ".device"),
            copy);
     }
-    copy.CopyOp(part.function.order()[place]);
+    copy.CopyOp(part.function.order()[position]);
   }
   copy.CopyOutputs();
-  for (const PlacedLoad& load : loads) {
+  for (const InsertedLoad& load : loads) {
     if (shared.contains(copy.OriginOf(load.input)) && copy.status().ok()) {
       copy.builder().Return(copy[load.input], OutputRole::kSaved);
     }
@@ -91,11 +92,11 @@ absl::Status OffloadStage(const OffloadPolicy& policy, std::vector<LeftActivatio
   ORRERY_ASSIGN_OR_RETURN(stage.forward, StoreInForward(stage.forward, left));
   const absl::flat_hash_set<ValueId> wanted_later = SavedInputs(stage.weights);
   const absl::flat_hash_set<ValueId> wanted_first = SavedInputs(stage.backward);
-  const std::vector<PlacedLoad> loads = PlaceLoads(stage.backward, left, policy.prefetch);
+  const std::vector<InsertedLoad> loads = InsertLoads(stage.backward, left, policy.prefetch);
   ORRERY_ASSIGN_OR_RETURN(stage.backward, LoadInBackward(stage.backward, loads, wanted_later));
   if (stage.weights.function.order().empty()) return absl::OkStatus();
   for (LeftActivation& row : left) row.offloaded &= !wanted_first.contains(row.origin);
-  const std::vector<PlacedLoad> rest = PlaceLoads(stage.weights, left, policy.prefetch);
+  const std::vector<InsertedLoad> rest = InsertLoads(stage.weights, left, policy.prefetch);
   ORRERY_ASSIGN_OR_RETURN(stage.weights, LoadInBackward(stage.weights, rest, {}));
   return absl::OkStatus();
 }

@@ -20,23 +20,23 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-// Places at which backward makes what the update takes, by origins.
-using ReadyPlaces = absl::flat_hash_map<ValueId, int32_t>;
+// Positions at which backward makes what the update takes, by origins.
+using ReadyPositions = absl::flat_hash_map<ValueId, int32_t>;
 
-ReadyPlaces FindReadyPlaces(const PipelineStage& stage) {
-  ReadyPlaces places;
-  int32_t place = 0;
+ReadyPositions FindReadyPositions(const PipelineStage& stage) {
+  ReadyPositions positions;
+  int32_t position = 0;
   for (const StageFunction* part : {&stage.backward, &stage.weights}) {
     const ir::Function& function = part->function;
     for (const OpId op : function.order()) {
-      ++place;
+      ++position;
       for (int32_t i = 0; i < function.result_count(op); ++i) {
         const ValueId origin = OriginOf(*part, function.result(op, i));
-        if (origin.valid()) places[origin] = place;
+        if (origin.valid()) positions[origin] = position;
       }
     }
   }
-  return places;
+  return positions;
 }
 
 // An update whose optimizers run on the host.
@@ -44,14 +44,14 @@ class UpdateOffload {
  public:
   UpdateOffload(const PipelineStage& stage)
       : copy_(stage.update),
-        places_(FindReadyPlaces(stage)),
+        positions_(FindReadyPositions(stage)),
         ready_(copy_.from().value_limit(), 0) {}
 
   absl::StatusOr<StageFunction> Run() {
     for (const ir::Input& input : from().inputs()) {
       copy_.AddInput(input);
-      const auto place = places_.find(copy_.OriginOf(input.value));
-      if (place != places_.end()) ready_[input.value] = place->second;
+      const auto position = positions_.find(copy_.OriginOf(input.value));
+      if (position != positions_.end()) ready_[input.value] = position->second;
     }
     for (const OpId op : from().order()) {
       if (!copy_.status().ok()) break;
@@ -139,7 +139,7 @@ class UpdateOffload {
   }
 
   PartCopy copy_;
-  const ReadyPlaces places_;
+  const ReadyPositions positions_;
   IdTable<ValueId, int32_t> ready_;  // by values as they were
 };
 

@@ -56,8 +56,8 @@ class LeftFinder {
       from_data_[input.value] = input.role == InputRole::kData ? 1 : 0;
       stays_[input.value] = 1;
     }
-    for (size_t place = 0; place < function_.order().size(); ++place) {
-      Visit(function_.order()[place], static_cast<int32_t>(place));
+    for (size_t position = 0; position < function_.order().size(); ++position) {
+      Visit(function_.order()[position], static_cast<int32_t>(position));
     }
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != OutputRole::kSaved) stays_[BaseOf(output.value)] = 1;
@@ -68,14 +68,14 @@ class LeftFinder {
  private:
   ValueId BaseOf(ValueId value) const { return base_[value].valid() ? base_[value] : value; }
 
-  void Visit(OpId op, int32_t place) {
+  void Visit(OpId op, int32_t position) {
     const OpKind kind = function_.kind(op);
     const auto operands = function_.operands(op);
     const bool goes = function_.info(op).op_class == OpClass::kSend ||
                       kind == OpKind::kAccumulate || kind == OpKind::kCollect;
     bool from_data = function_.info(op).op_class == OpClass::kReceive;
     for (const ValueId operand : operands) {
-      last_use_[BaseOf(operand)] = place;
+      last_use_[BaseOf(operand)] = position;
       if (goes) stays_[BaseOf(operand)] = 1;
       from_data = from_data || from_data_[operand] != 0;
     }
@@ -83,14 +83,14 @@ class LeftFinder {
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
       from_data_[result] = from_data ? 1 : 0;
-      last_use_[result] = place;
+      last_use_[result] = position;
       if (view) base_[result] = BaseOf(operands[0]);
     }
   }
 
-  int32_t LayerAt(int32_t place) const {
-    const auto after =
-        std::ranges::find_if(layers_, [&](const LayerRange& layer) { return layer.end > place; });
+  int32_t LayerAt(int32_t position) const {
+    const auto after = std::ranges::find_if(
+        layers_, [&](const LayerRange& layer) { return layer.end > position; });
     return static_cast<int32_t>(after - layers_.begin());
   }
 
@@ -150,13 +150,13 @@ std::vector<LeftActivation> FindLeftActivations(const OffloadPolicy& policy,
   return offload_plan_cc::LeftFinder(policy, stage, layers).Run();
 }
 
-std::vector<PlacedLoad> PlaceLoads(const StageFunction& part, std::span<const LeftActivation> left,
-                                   int64_t prefetch) {
+std::vector<InsertedLoad> InsertLoads(const StageFunction& part,
+                                      std::span<const LeftActivation> left, int64_t prefetch) {
   const ir::Function& function = part.function;
   IdTable<ir::ValueId, int32_t> first_use(function.value_limit(), -1);
-  for (size_t place = 0; place < function.order().size(); ++place) {
-    for (const ir::ValueId operand : function.operands(function.order()[place])) {
-      if (first_use[operand] < 0) first_use[operand] = static_cast<int32_t>(place);
+  for (size_t position = 0; position < function.order().size(); ++position) {
+    for (const ir::ValueId operand : function.operands(function.order()[position])) {
+      if (first_use[operand] < 0) first_use[operand] = static_cast<int32_t>(position);
     }
   }
   absl::flat_hash_map<ir::ValueId, const LeftActivation*> by_origin;
@@ -173,16 +173,16 @@ std::vector<PlacedLoad> PlaceLoads(const StageFunction& part, std::span<const Le
     if (found->second->offloaded) loads.emplace_back(use, layer, input.value);
   }
   std::ranges::sort(loads);
-  std::vector<PlacedLoad> placed;
+  std::vector<InsertedLoad> placed;
   for (const auto& [use, layer, input] : loads) {
     // Layers come last to first: the one that many before this one in backward is above it.
     auto ahead = starts.find(layer);
     int64_t steps = prefetch;
     while (steps > 0 && ahead != starts.end()) --steps, ++ahead;
     const int32_t from = prefetch == 0 ? use : ahead == starts.end() ? 0 : ahead->second;
-    placed.push_back({.input = input, .place = std::min(from, use)});
+    placed.push_back({.input = input, .position = std::min(from, use)});
   }
-  std::ranges::stable_sort(placed, {}, &PlacedLoad::place);
+  std::ranges::stable_sort(placed, {}, &InsertedLoad::position);
   return placed;
 }
 

@@ -16,7 +16,7 @@ namespace orrery::transforms {
 struct LeftActivation {
   ir::ValueId value;  // of forward
   ir::ValueId origin;
-  int32_t last_use = -1;  // of it or of a view of it in forward, as a place in the order
+  int32_t last_use = -1;  // of it or of a view of it in forward, as a position in the order
   /// The layer of that use; of what is used after the last layer, the number of layers.
   int32_t layer = 0;
   bool offloaded = false;
@@ -28,15 +28,15 @@ std::vector<LeftActivation> FindLeftActivations(const OffloadPolicy& policy,
                                                 const PipelineStage& stage,
                                                 std::span<const LayerRange> layers);
 
-/// A copy that a backward function brings back: before the op at `place`.
-struct PlacedLoad {
+/// A copy that a backward function brings back: before the op at `position`.
+struct InsertedLoad {
   ir::ValueId input;  // of the function
-  int32_t place = 0;
+  int32_t position = 0;
 };
 
 /// When `part` copies back those of `left` that it takes and that are offloaded, in order.
-std::vector<PlacedLoad> PlaceLoads(const StageFunction& part, std::span<const LeftActivation> left,
-                                   int64_t prefetch);
+std::vector<InsertedLoad> InsertLoads(const StageFunction& part,
+                                      std::span<const LeftActivation> left, int64_t prefetch);
 
 }  // namespace orrery::transforms
 

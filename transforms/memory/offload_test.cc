@@ -55,10 +55,10 @@ struct Mlp {
 std::string Offloaded(const Mlp& mlp, const char* policy, int64_t prefetch) {
   ir::Function step = ir::Mlp({.layers = mlp.layers, .dim = 4, .batch = 8}).value();
   EXPECT_TRUE(AppendOptimizer(step, mlp.optimizer).ok());
-  const auto spread = ParallelTransform3d(
+  const auto pipelined = ParallelTransform3d(
       step, {.offload = ParseOffloadPolicy(policy).value(), .offload_prefetch = prefetch});
-  EXPECT_TRUE(spread.ok()) << spread.status();
-  return spread.ok() ? ir::Print(spread->Functions()) : "";
+  EXPECT_TRUE(pipelined.ok()) << pipelined.status();
+  return pipelined.ok() ? ir::Print(pipelined->Functions()) : "";
 }
 
 TEST(OffloadActivations, CopiesOutAfterTheLastUseAndBackALayerAhead) {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "transforms/memory/keep_plan.h"
-#include "transforms/memory/run_again.h"
+#include "transforms/memory/rematerialize.h"
 
 namespace orrery::transforms {
 namespace recompute_cc {
@@ -26,7 +26,7 @@ int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange
   const std::array<const StageFunction*, 1> others = {&stage.update};
   const KeepPlan plan =
       PlanToKeep(stage.forward.function, policy, layers, FindSaved(stage.forward, later));
-  if (plan.dropped > 0) RunAgain(plan, later, others, stage.forward);
+  if (plan.dropped > 0) Rematerialize(plan, later, others, stage.forward);
   return plan.dropped;
 }
 

@@ -6,18 +6,18 @@
 #include "transforms/stages/pipeline.h"
 
 // Activation recomputation (Chen et al. 2016; Korthikanti et al. 2022): backward runs a part of
-// forward again, in place of keeping what that has made.
+// forward again, instead of keeping what that has made.
 
 namespace orrery::transforms {
 
 /// Rewrites each stage so that forward keeps what `policy` says. What backward reads beyond that,
-/// it makes again from what is kept, from parameters and from data, just before its first use, by
-/// the ops of forward, with their collectives. It computes the same numbers: dropout drops the same
-/// elements.
+/// it rematerializes from what is kept, from parameters and from data, just before its first use,
+/// by the ops of forward, with their collectives. It computes the same numbers: dropout drops the
+/// same elements.
 ///
-/// Never run again is what other stages have sent, what is added up or collected over microbatches,
-/// and what the update reads. A view is looked at again, and a Relu's gradient reads the result of
-/// the Relu. An error when a pattern finds nothing that is kept.
+/// Never rematerialized is what other stages have sent, what is added up or collected over
+/// microbatches, and what the update reads. A view is looked at again, and a Relu's gradient reads
+/// the result of the Relu. An error when a pattern finds nothing that is kept.
 absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy);
 
 }  // namespace orrery::transforms

@@ -62,11 +62,11 @@ struct RecomputeRecord {
   std::string (*print)(const RecomputePolicy& policy) = nullptr;
   bool by_layers = false;  // whether it wants to know the layers of the model
   bool finds = false;      // whether it is an error where no stage keeps less
-  /// Sets in `again` which values are run again where a later phase wants them; the others are kept
-  /// for it. What must not happen twice is taken out behind it. Null: everything that backward
-  /// reads is kept.
+  /// Sets in `rematerialized` which values are rematerialized where a later phase wants them; the
+  /// others are kept for it. What must not happen twice is taken out behind it. Null: everything
+  /// that backward reads is kept.
   void (*mark)(const ForwardValues& forward, const RecomputePolicy& policy,
-               IdTable<ir::ValueId, char>& again) = nullptr;
+               IdTable<ir::ValueId, char>& rematerialized) = nullptr;
   /// Where memory is short: a text of it that is worth a try, how much of the activations that
   /// leaves, roughly, and how soon it is tried (Suggestion::rank). Empty: none.
   absl::string_view suggested = "";

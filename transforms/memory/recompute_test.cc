@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
-#include "transforms/memory/run_again.h"
+#include "transforms/memory/rematerialize.h"
 #include "transforms/stages/stage_parts_test_util.h"
 
-// Small stages as text: what forward keeps and what later phases run again. That the numbers are
-// the same is for tests/semantics to say.
+// Small stages as text: what forward keeps and what later phases rematerialize. That the numbers
+// are the same is for tests/semantics to say.
 
 namespace orrery::transforms {
 namespace recompute_test_cc {
@@ -98,7 +98,8 @@ TEST(Recompute, KeepsInputsOfLayers) {
 )");
 }
 
-// One input for both: the first layer runs again for the second, and holds what it will want.
+// One input for both: the first layer is rematerialized for the second, and holds what it will
+// want.
 TEST(Recompute, KeepsOneInputOfSeveralLayers) {
   EXPECT_THAT(Recomputed(kResidual, "every:2"), testing::EndsWith(R"(
   return %dy1: saved, %l: loss
@@ -233,8 +234,9 @@ TEST(Recompute, SelectsProbabilitiesOfFusedAttention) {
               testing::HasSubstr("return %y: saved, %p: saved"));
 }
 
-// What other stages have sent is kept, and what update reads is neither lost nor made again for it.
-TEST(Recompute, RunsNoReceiveAgain) {
+// What other stages have sent is kept, and what update reads is neither lost nor rematerialized for
+// it.
+TEST(Recompute, RematerializesNoReceive) {
   EXPECT_EQ(Recomputed(R"(func @forward (
   %w: f32[8,8] parameter,
   %c: f32[8] parameter
@@ -276,7 +278,7 @@ func @update (
 
 // A backward in two parts: the first runs what it needs and leaves for the second what that wants
 // of it; the second runs the rest.
-TEST(RunAgain, ForTwoLaterPhases) {
+TEST(Rematerialize, ForTwoLaterPhases) {
   StageParts parts(R"(func @forward (
   %x: f32[4,8] data,
   %w0: f32[8,8] parameter,
@@ -313,7 +315,7 @@ func @weights (
   const KeepPlan plan = PlanToKeep(forward.function, ParseRecomputePolicy("full").value(), all,
                                    FindSaved(forward, later));
   EXPECT_EQ(plan.dropped, 3);  // of p0, which nobody reads, nothing is said
-  RunAgain(plan, later, {}, forward);
+  Rematerialize(plan, later, {}, forward);
   EXPECT_EQ(absl::StrCat(parts.Text(0), parts.Text(1), parts.Text(2)), R"(  return
   %p0: f32[4,8] = MatMul(%x, %w0)
   %g0: f32[4,8] = Gelu(%p0)
@@ -328,8 +330,8 @@ func @weights (
 )");
 }
 
-// Parts are kept in place of the whole, and gathered again where it is read.
-TEST(Recompute, GathersAgain) {
+// Parts are kept instead of the whole, and gathered again where it is read.
+TEST(Recompute, RematerializesGathers) {
   const std::string text = R"(func @forward mesh(hp=2) (
   %x: f32[4,8@hp] data,
   %w: f32[8,8] parameter

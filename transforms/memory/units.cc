@@ -104,13 +104,13 @@ class UnitOrder {
         function_(function),
         unit_of_(function.value_limit(), kNoUnit),
         scattered_(function.value_limit(), kNoUnit),
-        place_(function.op_limit(), -1) {}
+        position_(function.op_limit(), -1) {}
 
   void Run() {
     for (const OpId op : function_.order()) Sort(op);
     if (gathers_.empty() && scatters_.empty()) return;
-    PlaceGathers();
-    PlaceScatters();
+    InsertGathers();
+    InsertScatters();
     Emit();
   }
 
@@ -143,11 +143,11 @@ class UnitOrder {
       }
       return;
     }
-    place_[op] = static_cast<int32_t>(others_.size());
+    position_[op] = static_cast<int32_t>(others_.size());
     others_.push_back(op);
   }
 
-  void PlaceGathers() {
+  void InsertGathers() {
     std::vector<int64_t> units;  // in the order of their first use
     std::vector<size_t> used;    // by which of the others
     for (size_t i = 0; i < others_.size(); ++i) {
@@ -175,12 +175,12 @@ class UnitOrder {
     std::ranges::stable_sort(ops, [&](OpId a, OpId b) { return key(a) < key(b); });
   }
 
-  void PlaceScatters() {
+  void InsertScatters() {
     for (auto& [unit, scatters] : scatters_) {
       int32_t last = -1;
       for (const OpId op : scatters) {
         const OpId maker = function_.producer(function_.operands(op)[0]);
-        if (maker.valid()) last = std::max(last, place_[maker]);
+        if (maker.valid()) last = std::max(last, position_[maker]);
       }
       Join(scatters);
       after_.emplace_back(last, unit);
@@ -214,11 +214,11 @@ class UnitOrder {
   Function& function_;
   IdTable<ValueId, int64_t> unit_of_;    // of gathered values
   IdTable<ValueId, int64_t> scattered_;  // of scattered values, and of what is made from them
-  IdTable<OpId, int32_t> place_;         // in others_
+  IdTable<OpId, int32_t> position_;      // in others_
   std::map<int64_t, std::vector<OpId>> gathers_, scatters_, followers_;  // by unit
   std::vector<OpId> others_;
-  std::vector<std::vector<int64_t>> before_;        // units to gather, by place in others_
-  std::vector<std::pair<int32_t, int64_t>> after_;  // place in others_ and the unit to scatter
+  std::vector<std::vector<int64_t>> before_;        // units to gather, by position in others_
+  std::vector<std::pair<int32_t, int64_t>> after_;  // position in others_ and the unit to scatter
   std::vector<OpId> order_;
 };
 

@@ -7,14 +7,14 @@
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/stages/pipeline.h"
 
-// ZeRO: data-parallel ranks share out what they would otherwise all keep (Rajbhandari et al.,
+// ZeRO: data-parallel ranks shard what they would otherwise all keep (Rajbhandari et al.,
 // "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020). With Adam in
 // mixed precision a rank of p keeps 16, 4 + 12/p, 2 + 14/p and 16/p bytes a parameter in stages 0
 // to 3.
 
 namespace orrery::transforms {
 
-/// What is shared out, and among how many ranks.
+/// What is sharded, and among how many ranks.
 struct ZeroOptions {
   static constexpr int64_t kLastStage = 3;
 
@@ -42,7 +42,7 @@ inline constexpr char kZeroAxis[] = "zero";
 /// An error unless `options` make sense.
 absl::Status CheckZero(const ZeroOptions& options);
 
-/// Shares out state, gradients and parameters of each stage of `step`, whose mesh has the axis
+/// Shards state, gradients and parameters of each stage of `step`, whose mesh has the axis
 /// kZeroAxis where `options.group` asks for one. Types tell who holds what. Gathers and scatters of
 /// a microbatch have the attribute "unit": lowering makes one collective of those of one unit.
 /// Where no dimension of a parameter divides, the last ranks get less, or nothing; a parameter of

@@ -59,7 +59,7 @@ class PartCopy {
   std::vector<ir::TypeId> result_types_;
 };
 
-/// A forward or backward function with what `plan` shares out: see ApplyZero.
+/// A forward or backward function with what `plan` shards: see ApplyZero.
 absl::StatusOr<StageFunction> ShardMicrobatchPart(const StageFunction& part, const ZeroPlan& plan);
 /// An update likewise.
 absl::StatusOr<StageFunction> ShardUpdatePart(const StageFunction& part, const ZeroPlan& plan);

@@ -122,11 +122,11 @@ class Planner {
     std::vector<ValueId> origins;
     std::vector<UnitMember> members;
     std::map<std::string, int64_t> kinds;
-    absl::flat_hash_map<ValueId, size_t> place;
+    absl::flat_hash_map<ValueId, size_t> position;
     const auto add = [&](const StageFunction& part, ValueId value) {
       const ValueId origin = OriginOf(part, value);
       const Shard* shard = ZeroPlan::Find(plan_.parameters, origin);
-      const bool is_new = shard != nullptr && place.try_emplace(origin, origins.size()).second;
+      const bool is_new = shard != nullptr && position.try_emplace(origin, origins.size()).second;
       if (!is_new) return;
       const TensorType& type = part.function.type(value);
       const std::string kind = ir::ToString(shard->Of(type), mesh_);
@@ -153,7 +153,7 @@ class Planner {
   const ZeroOptions& options_;
   const PipelineStage& stage_;
   const ir::Mesh& mesh_;
-  std::vector<AxisIndex> axes_;  // that may share parameters out
+  std::vector<AxisIndex> axes_;  // that may shard parameters
   ZeroPlan plan_;
 };
 

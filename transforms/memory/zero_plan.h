@@ -11,7 +11,7 @@
 
 namespace orrery::transforms {
 
-/// How a parameter is shared out: `axes` split dimension `dim`, inside of what splits it already.
+/// How a parameter is sharded: `axes` split dimension `dim`, inside of what splits it already.
 struct Shard {
   ir::AxisList axes;
   size_t dim = 0;
@@ -21,7 +21,7 @@ struct Shard {
   ir::TensorType Of(ir::TensorType type) const;
 };
 
-/// What is shared out of one stage, by origins.
+/// What is sharded of one stage, by origins.
 struct ZeroPlan {
   using Shards = absl::flat_hash_map<ir::ValueId, Shard>;
 

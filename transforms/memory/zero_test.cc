@@ -47,14 +47,14 @@ ir::Function Mlp(int64_t dim = 8) {
   return step;
 }
 
-PipelinedStep Spread(const ir::Function& step, const ParallelPlan& plan,
-                     const PlanContext& context = {}) {
-  absl::StatusOr<PipelinedStep> spread = ParallelTransform3d(step, ByFlops(plan), context);
-  EXPECT_TRUE(spread.ok()) << spread.status();
-  for (const ir::Function& function : spread->Functions()) {
+PipelinedStep Sharded(const ir::Function& step, const ParallelPlan& plan,
+                      const PlanContext& context = {}) {
+  absl::StatusOr<PipelinedStep> pipelined = ParallelTransform3d(step, ByFlops(plan), context);
+  EXPECT_TRUE(pipelined.ok()) << pipelined.status();
+  for (const ir::Function& function : pipelined->Functions()) {
     EXPECT_TRUE(ir::Verify(function).ok()) << ir::Verify(function);
   }
-  return *std::move(spread);
+  return *std::move(pipelined);
 }
 
 std::string WhyNot(const ParallelPlan& plan, const PlanContext& context = {}) {
@@ -77,9 +77,9 @@ TEST(ApplyZero, SaysWhatIsInfeasible) {
 TEST(ApplyZero, ChangesNothingWithoutDataParallelism) {
   for (const int64_t stage : {1, 2, 3}) {
     ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 2};
-    const std::string without = ir::Print(Spread(Mlp(), plan).Functions());
+    const std::string without = ir::Print(Sharded(Mlp(), plan).Functions());
     plan.zero = stage;
-    EXPECT_EQ(ir::Print(Spread(Mlp(), plan).Functions()), without);
+    EXPECT_EQ(ir::Print(Sharded(Mlp(), plan).Functions()), without);
   }
 }
 
@@ -100,7 +100,7 @@ std::vector<std::string> Held(const PipelineStage& stage) {
 
 std::vector<std::string> HeldOf(const std::string& name, const ParallelPlan& plan) {
   std::vector<std::string> held;
-  for (const std::string& row : Held(Spread(Mlp(), plan).stages[0])) {
+  for (const std::string& row : Held(Sharded(Mlp(), plan).stages[0])) {
     if (absl::StrContains(row, name)) held.push_back(row);
   }
   return held;
@@ -131,7 +131,7 @@ TEST(ApplyZero, SplitsWhatDivides) {
   EXPECT_THAT(HeldOf("state w0", {.dp = 3, .zero = 3}),
               ElementsAre("state w0.master: f32[8@dp,8]"));
   ir::Function step = Mlp();
-  const PipelinedStep uneven = Spread(step, {.dp = 3, .zero = 3});
+  const PipelinedStep uneven = Sharded(step, {.dp = 3, .zero = 3});
   const ir::Function& update = uneven.stages[0].update.function;
   for (const ir::Input& input : update.inputs()) {
     EXPECT_EQ(ir::LocalType(update.type(input.value), update.mesh()).dims[0], 3);
@@ -140,14 +140,14 @@ TEST(ApplyZero, SplitsWhatDivides) {
 
 TEST(ApplyZero, GroupsShareAndCopiesAreSummedOnceAStep) {
   const PipelinedStep step =
-      Spread(Mlp(), {.dp = 8, .microbatches = 3, .zero = 3, .zero_group = 4});
+      Sharded(Mlp(), {.dp = 8, .microbatches = 3, .zero = 3, .zero_group = 4});
   EXPECT_EQ(ir::ToString(step.mesh), "mesh(pp=1, dp=2, zero=4, hp=1)");
   EXPECT_THAT(ir::Print(step.stages[0].backward.function),
               HasSubstr("bf16[8@zero,8] partial(dp) = ReduceScatter(%dw0.partial) {axes=\"zero\""));
   EXPECT_THAT(ir::Print(step.stages[0].update.function),
               HasSubstr("%dw0: bf16[8@zero,8] = AllReduce(%dw0.partial.sum) {axes=\"dp\"}"));
   // All of dp is no group.
-  EXPECT_EQ(ir::ToString(Spread(Mlp(), {.dp = 8, .zero = 3, .zero_group = 8}).mesh),
+  EXPECT_EQ(ir::ToString(Sharded(Mlp(), {.dp = 8, .zero = 3, .zero_group = 8}).mesh),
             "mesh(pp=1, dp=8, hp=1)");
 }
 
@@ -160,14 +160,14 @@ TEST(ApplyZero, ScattersBeforeItReducesOverOtherAxes) {
                            {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
   for (const int64_t stage : {1, 2}) {
     plan.zero = stage;
-    const PipelinedStep spread = Spread(step, plan, {.prices = &prices});
+    const PipelinedStep pipelined = Sharded(step, plan, {.prices = &prices});
     int scattered = 0;
-    for (const ir::Function& function : spread.Functions()) {
+    for (const ir::Function& function : pipelined.Functions()) {
       for (const ir::OpId op : function.order()) {
         if (function.kind(op) == ir::OpKind::kReduceScatter) ++scattered;
         if (function.kind(op) != ir::OpKind::kAllReduce) continue;
         const ir::TensorType& type = function.type(function.operands(op)[0]);
-        const bool gradient = function.name() == spread.stages[0].update.function.name();
+        const bool gradient = function.name() == pipelined.stages[0].update.function.name();
         // Vectors that other axes split already are reduced over dp before those scatter them.
         if (!gradient || type.dims.size() == 1) continue;
         EXPECT_TRUE(type.sharding.Uses(*function.mesh().Find("dp"))) << ir::Print(function);
@@ -186,7 +186,7 @@ TEST(ApplyZero, ForwardAlone) {
   const ir::ValueId s = b.Parameter("s", {ir::DType::kF32, {1}, {}});
   b.Return(b.Add(b.MatMul(x, w, "y"), s, "z"));
   const ir::Function forward = std::move(b).Finalize().value();
-  EXPECT_EQ(ir::Print(Spread(forward, {.dp = 2, .zero = 3}).Functions()),
+  EXPECT_EQ(ir::Print(Sharded(forward, {.dp = 2, .zero = 3}).Functions()),
             R"(func @forward.forward0 mesh(pp=1, dp=2, hp=1) (
   %x: f32[4@dp,4] data,
   %w: f32[4@dp,4] parameter,

@@ -63,7 +63,7 @@ class UpdateSharder {
     return ZeroPlan::Find(plan_.parameters, copy_.OriginOf(parameter));
   }
 
-  // Which all-reduces make the gradient of a parameter that is shared out, and nothing else.
+  // Which all-reduces make the gradient of a parameter that is sharded, and nothing else.
   void FindReductions() {
     const ir::Function& from = copy_.from();
     const IdTable<ValueId, int32_t> uses = ir::CountUses(from);

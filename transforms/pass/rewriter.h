@@ -58,7 +58,7 @@ class Rewriter {
   // What is to be.
 
   ir::Builder& builder() { return builder_; }
-  /// Appends an op in the place of the one in hand.
+  /// Appends an op at the position of the one in hand.
   ir::ValueId Op(ir::OpKind kind, std::initializer_list<ir::ValueId> operands,
                  const ir::AttributeSet& attributes = {}) {
     return Op(kind, std::span(operands.begin(), operands.size()), attributes);
@@ -71,7 +71,7 @@ class Rewriter {
   ir::ValueId Constant(const ir::Tensor& tensor);
   /// A constant whose elements are all `value`.
   ir::ValueId Filled(const ir::TensorType& type, double value);
-  /// Whether Replace may put `value`, which was there before, in the place of `old`: two outputs
+  /// Whether Replace may put `value`, which was there before, instead of `old`: two outputs
   /// must not become one.
   bool MayReplace(ir::ValueId old, ir::ValueId value) const;
   /// From here on `value` stands wherever `old` did, and takes its name unless it has one. They
@@ -101,7 +101,7 @@ class Rewriter {
 };
 
 /// Rewrites a function of one device by `rule`; true when that changed it. A function that is
-/// spread over a mesh stays as it is: it was simplified before.
+/// sharded over a mesh stays as it is: it was simplified before.
 absl::StatusOr<bool> Rewrite(ir::Function& function, const Rewriter::Rule& rule);
 
 }  // namespace orrery::transforms

@@ -65,7 +65,7 @@ enum class AxisForm : uint8_t {
 
 /// What reads the value, and so which programs have the flag.
 enum class AxisScope : uint8_t {
-  kStep,    // how a step is spread, without a cluster: opt, and those below
+  kStep,    // how a step is parallelized, without a cluster: opt, and those below
   kRun,     // how it is ordered, priced or played: grid_search, and those below
   kOneRun,  // what is of one shape alone: simulate
 };
@@ -118,11 +118,11 @@ struct AxisInfo {
   /// Of tables; empty: `flag` with underscores.
   absl::string_view column = "";
   /// Where it stands: columns of positive numbers before the figures, in that order.
-  int column_place = 0;
+  int column_position = 0;
   /// What stands there; null: what `print` makes of it.
   AxisCell (*cell)(const ParallelPlan& plan) = nullptr;
 
-  /// Whether plans of other values are of another training step, before it is spread: a search
+  /// Whether plans of other values are of another training step, before it is sharded: a search
   /// over them makes a step for each.
   bool remakes_step = false;
 

@@ -73,7 +73,7 @@ TEST(Axes, SayAllThatIsWantedOfThem) {
 
 TEST(Axes, HaveNamesAndColumnsOfTheirOwn) {
   std::set<std::string> flags, columns;
-  std::set<int> places;
+  std::set<int> positions;
   for (const AxisInfo* axis : AllAxes()) {
     EXPECT_TRUE(flags.emplace(axis->flag).second) << axis->flag;
     if (!axis->alias.empty()) {
@@ -81,9 +81,9 @@ TEST(Axes, HaveNamesAndColumnsOfTheirOwn) {
     }
     EXPECT_TRUE(columns.insert(axis->Column()).second) << axis->Column();
     EXPECT_FALSE(absl::StrContains(axis->Column(), "-")) << axis->Column();
-    EXPECT_GE(axis->column_place, 0);
-    if (axis->column_place == 0) continue;
-    EXPECT_TRUE(places.insert(axis->column_place).second) << axis->flag;
+    EXPECT_GE(axis->column_position, 0);
+    if (axis->column_position == 0) continue;
+    EXPECT_TRUE(positions.insert(axis->column_position).second) << axis->flag;
   }
 }
 

@@ -17,9 +17,9 @@
 #include "transforms/slices/slice_lengths.h"
 #include "transforms/stages/stage_choice.h"
 
-// The plan: everything that a user chooses about how a training step is spread over devices, cut
-// into stages, ordered, kept in memory and played. What follows from a plan and a cluster stands in
-// a PlanContext (transforms/plan/plan_context.h) beside it.
+// The plan: everything that a user chooses about how a training step is parallelized over devices,
+// cut into stages, ordered, kept in memory and played. What follows from a plan and a cluster
+// stands in a PlanContext (transforms/plan/plan_context.h) beside it.
 
 namespace orrery::transforms {
 

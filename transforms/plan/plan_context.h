@@ -11,7 +11,7 @@
 #include "transforms/stages/pipeline.h"
 #include "transforms/stages/stage_choice.h"
 
-// What spreading a step wants to know beside the plan, and what follows from the plan and a
+// What parallelizing a step wants to know beside the plan, and what follows from the plan and a
 // cluster: prices, limits, and what the schedule has in flight.
 
 namespace orrery::transforms {

@@ -119,13 +119,13 @@ PlanColumns ColumnsOf(const ParallelPlan& plan) {
   std::vector<const AxisInfo*> placed;
   PlanColumns columns;
   for (const AxisInfo* axis : AllAxes()) {
-    if (axis->column_place > 0) {
+    if (axis->column_position > 0) {
       placed.push_back(axis);
     } else {
       columns.behind.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
     }
   }
-  std::ranges::sort(placed, {}, &AxisInfo::column_place);
+  std::ranges::sort(placed, {}, &AxisInfo::column_position);
   for (const AxisInfo* axis : placed) {
     columns.before.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
   }

@@ -28,7 +28,7 @@ uint8_t ReductionsOf(const ir::Sharding& sharding) {
   return reductions;
 }
 
-class Dtensor final : public Dialect {
+class Dtensor final : public MoveSet {
  public:
   Dtensor(const Problem& problem, const DtensorOptions& options)
       : options_(options),
@@ -78,7 +78,7 @@ class Dtensor final : public Dialect {
     GatherTogether(view, moves);
   }
 
-  double Bound(const PackedLayout& layout) const override { return bound_(layout); }
+  double LowerBound(const PackedLayout& layout) const override { return bound_(layout); }
 
   StepCost CostOf(const PackedLayout& before, const Step& step) const override {
     const AxisMask splitting = Read(before).splitting;
@@ -176,7 +176,7 @@ class Dtensor final : public Dialect {
   void Unsplit(const DtensorView& view, AxisIndex axis, std::vector<Move>& moves) const {
     const int dim = view.dim[axis];
     const auto d = static_cast<size_t>(dim);
-    if (view.place[axis] + 1 != view.depth[d]) return;
+    if (view.position[axis] + 1 != view.depth[d]) return;
     const AxisMask bit = 1u << axis;
     const int64_t gathered = view.With(dim, view.wider[d]);
     Add(view,
@@ -296,8 +296,8 @@ class Dtensor final : public Dialect {
                                .cost = prices_.scatter(MaskOf(axes), view.splitting),
                                .after = view.With(to, part)},
                               moves);
-    int place = view.depth[t];
-    for (const AxisIndex axis : axes.axes()) after.PushSplit(to, axis, place++);
+    int position = view.depth[t];
+    for (const AxisIndex axis : axes.axes()) after.PushSplit(to, axis, position++);
   }
 
   void GatherTogether(const DtensorView& view, std::vector<Move>& moves) const {
@@ -376,7 +376,7 @@ absl::Status CheckDtensor(const Problem& problem, const DtensorOptions& options)
   return dtensor_cc::CheckLayout(problem, problem.to, "target");
 }
 
-absl::StatusOr<std::unique_ptr<const Dialect>> MakeDtensor(const Problem& problem,
+absl::StatusOr<std::unique_ptr<const MoveSet>> MakeDtensor(const Problem& problem,
                                                            const DtensorOptions& options) {
   if (auto status = CheckDtensor(problem, options); !status.ok()) return status;
   return std::make_unique<dtensor_cc::Dtensor>(problem, options);

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
 
 // PyTorch's DTensor: its steps, its prices in microseconds, and its greedy planner. Layouts are in
@@ -62,7 +62,7 @@ absl::Status CheckDtensor(const Problem& problem, const DtensorOptions& options)
 ///
 /// A step's peak counts what a rank holds before and after a collective or a copy, since DTensor's
 /// are not in place; a slice is. Errors are those of CheckDtensor.
-absl::StatusOr<std::unique_ptr<const Dialect>> MakeDtensor(const Problem& problem,
+absl::StatusOr<std::unique_ptr<const MoveSet>> MakeDtensor(const Problem& problem,
                                                            const DtensorOptions& options);
 
 /// The plan of DTensor's default planner, which goes from axis to axis. Its cost is infinite where

@@ -30,14 +30,14 @@ std::vector<DtensorGoal> GoalsOf(const PackedLayout& target, int axes) {
       goal.classes = 4;
     } else if (goal.role == AxisRole::kSplits) {
       goal.dim = target.dim(axis);
-      goal.place = target.place(axis);
+      goal.position = target.position(axis);
       const ir::AxisList list = target.axes(goal.dim);
-      if (goal.place > 0) goal.outside = list.axes()[static_cast<size_t>(goal.place) - 1];
+      if (goal.position > 0) goal.outside = list.axes()[static_cast<size_t>(goal.position) - 1];
       goal.classes = 5;
     }
     goals.push_back(goal);
   }
-  std::ranges::stable_sort(goals, {}, &DtensorGoal::place);
+  std::ranges::stable_sort(goals, {}, &DtensorGoal::position);
   int32_t stride = 1;
   for (DtensorGoal& goal : goals) {
     goal.stride = stride;
@@ -185,8 +185,8 @@ double DtensorBound::operator()(const PackedLayout& layout) const {
         if (goal.role != AxisRole::kSplits) break;
         if (layout.dim(goal.axis) != goal.dim) {
           c = dtensor_bound_cc::kElsewhere;
-        } else if (layout.place(goal.axis) == goal.place &&
-                   (goal.place == 0 || (in_place >> goal.outside & 1) != 0)) {
+        } else if (layout.position(goal.axis) == goal.position &&
+                   (goal.position == 0 || (in_place >> goal.outside & 1) != 0)) {
           in_place |= 1u << goal.axis;
         } else {
           c = dtensor_bound_cc::kStuck;

@@ -17,17 +17,17 @@ struct DtensorGoal {
   AxisRole role = AxisRole::kReplicates;
   ir::Reduction reduction = ir::Reduction::kSum;  // of a partial axis
   int dim = -1;                                   // that it splits
-  int place = 0;                                  // within how many other axes
+  int position = 0;                               // within how many other axes
   ir::AxisIndex outside = 0;                      // the next of these, if there are any
   int32_t classes = 1, stride = 1;                // of the axis in the numbers of nodes
 };
 
-/// What a redistribution in DTensor's dialect costs at least, from any layout: exactly the least
-/// cost in a smaller graph, in which an axis only replicates, is partial, splits as it should,
-/// splits elsewhere, or is stuck: in its dimension, but not within the axes that it should be
-/// within, so that it must leave and come back. Each step of the dialect is a step in there, of the
-/// same cost, since prices depend only on which axes split the tensor. The graph has at most 5 to
-/// the number of axes nodes; all are solved at once, backwards from the target.
+/// A lower bound of what a redistribution with DTensor's moves costs from any layout: exactly the
+/// least cost in a smaller graph, in which an axis only replicates, is partial, splits as it
+/// should, splits elsewhere, or is stuck: in its dimension, but not within the axes that it should
+/// be within, so that it must leave and come back. Each step of the move set is a step in there, of
+/// the same cost, since prices depend only on which axes split the tensor. The graph has at most 5
+/// to the number of axes nodes; all are solved at once, backwards from the target.
 class DtensorBound {
  public:
   /// `make_partial` has what it costs to make an axis partial, by the axes that split the tensor.

@@ -53,8 +53,8 @@ StepKind KindOf(const Placement& from, const Placement& to) {
 
 class Greedy {
  public:
-  Greedy(const Dialect& dialect, const Problem& problem)
-      : dialect_(dialect),
+  Greedy(const MoveSet& move_set, const Problem& problem)
+      : move_set_(move_set),
         axes_(static_cast<int>(problem.mesh.axes().size())),
         current_(problem.from),
         target_(problem.to) {
@@ -102,15 +102,15 @@ class Greedy {
     if (to.role == AxisRole::kSplits) {
       after.PushSplit(to.dim, axis, static_cast<int>(after.axes(to.dim).axes().size()));
     }
-    move.cost = HasStep(from, to) ? dialect_.CostOf(current_, move.step).total() : kInfinity;
-    const int64_t before = dialect_.Elements(current_);
+    move.cost = HasStep(from, to) ? move_set_.CostOf(current_, move.step).total() : kInfinity;
+    const int64_t before = move_set_.Elements(current_);
     move.peak =
-        before + (move.step.kind == StepKind::kSlice ? 0 : dialect_.Elements(move.step.after));
+        before + (move.step.kind == StepKind::kSlice ? 0 : move_set_.Elements(move.step.after));
     current_ = after;
     moves_.push_back(move);
   }
 
-  const Dialect& dialect_;
+  const MoveSet& move_set_;
   const int axes_;
   PackedLayout current_;
   const PackedLayout target_;
@@ -128,8 +128,8 @@ bool InMeshOrder(const ir::Sharding& layout) {
 
 absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
                                                      const DtensorOptions& options) {
-  const auto dialect = MakeDtensor(problem, options);
-  if (!dialect.ok()) return dialect.status();
+  const auto move_set = MakeDtensor(problem, options);
+  if (!move_set.ok()) return move_set.status();
   for (const auto& [layout, which] :
        {std::pair{&problem.from, "source"}, {&problem.to, "target"}}) {
     if (dtensor_greedy_cc::InMeshOrder(*layout)) continue;
@@ -137,8 +137,8 @@ absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
         absl::StrCat(which, ": a dimension's axes are not in the order of the mesh, as DTensor's",
                      " greedy planner wants them; try --planner optimal, as DTensor does"));
   }
-  return Priced(**dialect, PackedLayout(problem.from),
-                dtensor_greedy_cc::Greedy(**dialect, problem).Run());
+  return Priced(**move_set, PackedLayout(problem.from),
+                dtensor_greedy_cc::Greedy(**move_set, problem).Run());
 }
 
 absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOptions& options) {

@@ -47,7 +47,7 @@ TEST(DtensorGreedy, PlansAreTheGoldens) {
     ExpectCost(plan->cost, golden["greedy_cost_us"], name);
     const auto& steps = golden["greedy_steps"];
     ASSERT_EQ(plan->steps.size(), steps.size()) << name;
-    const auto dialect = DtensorOf(problem, options);
+    const auto move_set = DtensorOf(problem, options);
     PackedLayout layout(problem.from);
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = plan->steps[i].step;
@@ -55,7 +55,7 @@ TEST(DtensorGreedy, PlansAreTheGoldens) {
       EXPECT_EQ(axis, steps[i]["mesh_dim"]) << name;
       EXPECT_EQ(PlacementAt(layout, axis), steps[i]["frm"]) << name;
       EXPECT_EQ(PlacementAt(step.after, axis), steps[i]["to"]) << name;
-      EXPECT_EQ(dialect->NameOf(layout, step), steps[i]["op"]) << name;
+      EXPECT_EQ(move_set->NameOf(layout, step), steps[i]["op"]) << name;
       ExpectCost(plan->steps[i].cost, steps[i]["cost_us"], name);
       layout = step.after;
     }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/mesh.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 
 // What PyTorch's DTensor takes a collective to cost
 // (torch/distributed/tensor/_collective_utils.py): a launch, a hop for each neighbour in the ring,

@@ -91,13 +91,13 @@ TEST(Dtensor, OfThreeReductions) {
 
 // All layouts that can be reached, by breadth.
 size_t CountLayouts(const Problem& problem, const DtensorOptions& options = {}) {
-  const auto dialect = DtensorOf(problem, options);
+  const auto move_set = DtensorOf(problem, options);
   std::vector<PackedLayout> layouts = {PackedLayout(problem.from)};
   absl::flat_hash_map<PackedLayout, bool> seen = {{layouts[0], true}};
   std::vector<Move> moves;
   for (size_t i = 0; i < layouts.size(); ++i) {
     moves.clear();
-    dialect->Expand(layouts[i], moves);
+    move_set->Expand(layouts[i], moves);
     for (const Move& move : moves) {
       if (seen.emplace(move.step.after, true).second) layouts.push_back(move.step.after);
     }
@@ -165,15 +165,15 @@ TEST(Dtensor, RefusesWhatItDoesNotHave) {
 TEST(Dtensor, ElementsAreThoseOfTheFirstChunks) {
   // 10 elements in chunks of 4, 4 and 2; 4 in chunks of 2 and 2.
   const Problem problem = ProblemOf({3, 2}, {10, 7}, {"S0", "S0"}, {"R", "S1"});
-  const auto dialect = DtensorOf(problem);
-  EXPECT_EQ(dialect->Elements(PackedLayout(problem.from)), 2 * 7);
-  EXPECT_EQ(dialect->Elements(PackedLayout(problem.to)), 10 * 4);
+  const auto move_set = DtensorOf(problem);
+  EXPECT_EQ(move_set->Elements(PackedLayout(problem.from)), 2 * 7);
+  EXPECT_EQ(move_set->Elements(PackedLayout(problem.to)), 10 * 4);
   Problem other = problem;
   other.from = ShardingOf({"R", "R"}, 2);
   ir::AxisList inner_first(1);
   inner_first.push_back(0);
   other.from.Set(0, 2, inner_first);  // 10 in 2 chunks of 5, in chunks of 2, 2 and 1
-  EXPECT_EQ(dialect->Elements(PackedLayout(other.from)), 2 * 7);
+  EXPECT_EQ(move_set->Elements(PackedLayout(other.from)), 2 * 7);
 }
 
 TEST(Dtensor, MakingPartialMayCostItsKernel) {
@@ -183,21 +183,21 @@ TEST(Dtensor, MakingPartialMayCostItsKernel) {
   const RedistributionPlan plan = PlanOf(problem, options);
   const double copy = 2.0 * (1 << 22) / (2048.0 * (1 << 30)) * 1e6;
   EXPECT_THAT(plan.cost, DoubleNear(7 + copy, 1e-9));
-  const auto dialect = DtensorOf(problem, options);
-  const StepCost cost = dialect->CostOf(PackedLayout(problem.from), plan.steps[0].step);
+  const auto move_set = DtensorOf(problem, options);
+  const StepCost cost = move_set->CostOf(PackedLayout(problem.from), plan.steps[0].step);
   EXPECT_EQ(cost.launches, 7);
   EXPECT_THAT(cost.copy, DoubleNear(copy, 1e-12));
 }
 
 TEST(Dtensor, NamesStepsAsDtensorDoes) {
   const Problem problem = ProblemOf({2, 2}, {8, 8}, {"S0", "Psum"}, {"S1", "R"});
-  const auto dialect = DtensorOf(problem, {.merge = true});
+  const auto move_set = DtensorOf(problem, {.merge = true});
   std::set<std::string> names;
   std::vector<Move> moves;
-  dialect->Expand(PackedLayout(problem.from), moves);
-  dialect->Expand(PackedLayout(), moves);
+  move_set->Expand(PackedLayout(problem.from), moves);
+  move_set->Expand(PackedLayout(), moves);
   for (const Move& move : moves) {
-    names.insert(dialect->NameOf(PackedLayout(problem.from), move.step));
+    names.insert(move_set->NameOf(PackedLayout(problem.from), move.step));
   }
   EXPECT_THAT(names,
               ElementsAre("all_gather", "all_reduce", "all_to_all", "local", "reduce_scatter"));
@@ -221,17 +221,17 @@ class RandomDtensor : public testing::TestWithParam<int> {
 // Moves say what CostOf and Elements say, and lead elsewhere.
 TEST_P(RandomDtensor, MovesAgreeWithCostsAndElements) {
   const auto [problem, options] = Draw(4);
-  const auto dialect = DtensorOf(problem, options);
+  const auto move_set = DtensorOf(problem, options);
   std::vector<Move> moves;
   for (PackedLayout layout(problem.from); moves.size() < 200;) {
     const size_t first = moves.size();
-    dialect->Expand(layout, moves);
+    move_set->Expand(layout, moves);
     if (moves.size() == first) break;
     for (size_t i = first; i < moves.size(); ++i) {
       const Step& step = moves[i].step;
-      const double cost = dialect->CostOf(layout, step).total();
+      const double cost = move_set->CostOf(layout, step).total();
       EXPECT_THAT(moves[i].cost, DoubleNear(cost, 1e-9 * cost));
-      const int64_t before = dialect->Elements(layout), after = dialect->Elements(step.after);
+      const int64_t before = move_set->Elements(layout), after = move_set->Elements(step.after);
       EXPECT_EQ(moves[i].peak, before + (step.kind == StepKind::kSlice ? 0 : after));
       EXPECT_FALSE(step.after == layout);
     }
@@ -243,14 +243,14 @@ TEST_P(RandomDtensor, MovesAgreeWithCostsAndElements) {
 // until nothing changes.
 TEST_P(RandomDtensor, PlansAndBoundsAgreeWithExhaustion) {
   const auto [problem, options] = Draw(3);
-  const auto dialect = DtensorOf(problem, options);
+  const auto move_set = DtensorOf(problem, options);
   std::vector<PackedLayout> layouts = {PackedLayout(problem.from)};
   absl::flat_hash_map<PackedLayout, size_t> number = {{layouts[0], 0}};
   std::vector<std::vector<std::pair<size_t, double>>> edges;
   std::vector<Move> moves;
   for (size_t i = 0; i < layouts.size(); ++i) {
     moves.clear();
-    dialect->Expand(layouts[i], moves);
+    move_set->Expand(layouts[i], moves);
     edges.emplace_back();
     for (const Move& move : moves) {
       const auto [at, added] = number.emplace(move.step.after, layouts.size());
@@ -273,11 +273,12 @@ TEST_P(RandomDtensor, PlansAndBoundsAgreeWithExhaustion) {
     }
   }
   EXPECT_THAT(PlanOf(problem, options).cost, DoubleNear(least[0], 1e-9 * least[0]));
-  EXPECT_EQ(dialect->Bound(PackedLayout(problem.to)), 0);
+  EXPECT_EQ(move_set->LowerBound(PackedLayout(problem.to)), 0);
   for (size_t i = 0; i < layouts.size(); ++i) {
-    EXPECT_LE(dialect->Bound(layouts[i]), least[i]);
+    EXPECT_LE(move_set->LowerBound(layouts[i]), least[i]);
     for (const auto& [to, cost] : edges[i]) {
-      EXPECT_LE(dialect->Bound(layouts[i]), (cost + dialect->Bound(layouts[to])) * (1 + 1e-9));
+      EXPECT_LE(move_set->LowerBound(layouts[i]),
+                (cost + move_set->LowerBound(layouts[to])) * (1 + 1e-9));
     }
   }
 }

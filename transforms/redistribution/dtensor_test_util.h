@@ -15,7 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "transforms/redistribution/dtensor.h"
 
-// Problems for the tests of DTensor's dialect.
+// Problems for the tests of DTensor's move set.
 
 namespace orrery::transforms::redistribution {
 
@@ -136,11 +136,11 @@ inline Problem RandomProblem(std::mt19937& random, int most_axes) {
   return problem;
 }
 
-inline std::unique_ptr<const Dialect> DtensorOf(const Problem& problem,
+inline std::unique_ptr<const MoveSet> DtensorOf(const Problem& problem,
                                                 const DtensorOptions& options = {}) {
-  auto dialect = MakeDtensor(problem, options);
-  EXPECT_TRUE(dialect.ok()) << dialect.status();
-  return *std::move(dialect);
+  auto move_set = MakeDtensor(problem, options);
+  EXPECT_TRUE(move_set.ok()) << move_set.status();
+  return *std::move(move_set);
 }
 
 inline RedistributionPlan PlanOf(const Problem& problem, const DtensorOptions& options = {}) {

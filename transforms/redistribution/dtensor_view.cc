@@ -6,14 +6,14 @@ namespace {
 
 using ir::AxisIndex;
 
-// Axes by their place in a dimension.
+// Axes by their position in a dimension.
 struct Places {
   std::array<std::array<AxisIndex, ir::kMaxAxes>, ir::kMaxAxes> axes;
   std::array<uint8_t, ir::kMaxAxes> count = {};
 };
 
 Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) {
-  Places places;
+  Places positions;
   for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes); ++axis) {
     const AxisMask bit = 1u << axis;
     switch (layout.role(axis)) {
@@ -27,12 +27,12 @@ Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) 
       case AxisRole::kSplits:
         view.splitting |= bit;
         view.dim[axis] = static_cast<int8_t>(layout.dim(axis));
-        view.place[axis] = static_cast<int8_t>(layout.place(axis));
-        const auto place = static_cast<size_t>(layout.place(axis));
-        places.axes[place][places.count[place]++] = axis;
+        view.position[axis] = static_cast<int8_t>(layout.position(axis));
+        const auto position = static_cast<size_t>(layout.position(axis));
+        positions.axes[position][positions.count[position]++] = axis;
     }
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -51,11 +51,11 @@ DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const 
     view.depth[d] = 0;
     view.size[d] = view.wider[d] = dims[d];
   }
-  const dtensor_view_cc::Places places =
+  const dtensor_view_cc::Places positions =
       dtensor_view_cc::ReadRoles(layout, static_cast<ir::AxisIndex>(mesh.axes().size()), view);
-  for (size_t place = 0; place < places.count.size(); ++place) {
-    for (size_t i = 0; i < places.count[place]; ++i) {
-      const ir::AxisIndex axis = places.axes[place][i];
+  for (size_t position = 0; position < positions.count.size(); ++position) {
+    for (size_t i = 0; i < positions.count[position]; ++i) {
+      const ir::AxisIndex axis = positions.axes[position][i];
       const auto d = static_cast<size_t>(view.dim[axis]);
       ++view.depth[d];
       view.wider[d] = view.size[d];

@@ -29,7 +29,7 @@ struct DtensorView {
   const PackedLayout* layout = nullptr;
   AxisMask splitting = 0, partial = 0, replicating = 0;
   uint8_t reductions = 0;                             // of the partial axes
-  std::array<int8_t, ir::kMaxAxes> dim, place;        // of splitting axes
+  std::array<int8_t, ir::kMaxAxes> dim, position;     // of splitting axes
   std::array<uint8_t, PackedLayout::kMaxDims> depth;  // how many axes split the dimension
   std::array<int64_t, PackedLayout::kMaxDims> size;   // of the dimension
   std::array<int64_t, PackedLayout::kMaxDims> wider;  // without its innermost axis

@@ -12,7 +12,7 @@
 #include "transforms/redistribution/dtensor_bound.h"
 #include "transforms/redistribution/dtensor_test_util.h"
 
-// What DTensor's dialect reads of a layout, how good its bound is, and its errors word by word.
+// What DTensor's moves read of a layout, how good its bound is, and its errors word by word.
 
 namespace orrery::transforms::redistribution {
 namespace dtensor_view_test_cc {
@@ -48,7 +48,7 @@ TEST(DtensorView, IsTheLayout) {
       EXPECT_EQ(view.replicating >> axis & 1, role == AxisRole::kReplicates);
       if (role != AxisRole::kSplits) continue;
       EXPECT_EQ(view.dim[axis], layout.dim(axis));
-      EXPECT_EQ(view.place[axis], layout.place(axis));
+      EXPECT_EQ(view.position[axis], layout.position(axis));
     }
   }
 }
@@ -83,7 +83,7 @@ TEST(DtensorBound, OfOneAxisIsTheCost) {
     for (const std::string& to : all) {
       const Problem problem = ProblemOf({4}, {64, 1024}, {from}, {to});
       const DtensorOptions options = {.partial_cost = 3, .memory_bandwidth = 100};
-      const double bound = DtensorOf(problem, options)->Bound(PackedLayout(problem.from));
+      const double bound = DtensorOf(problem, options)->LowerBound(PackedLayout(problem.from));
       const double cost = PlanOf(problem, options).cost;
       EXPECT_NEAR(bound, cost, 1e-9 * cost) << from << " to " << to;
       EXPECT_LE(bound, cost);
@@ -98,7 +98,7 @@ TEST(DtensorBound, OfAxesThatDoNotMeetIsTheCost) {
     const Problem problem =
         ProblemOf({2, 4, 8}, {16, 16, 16, 16, 16}, {"Psum", "Psum", "Psum"}, to);
     const RedistributionPlan plan = PlanOf(problem);
-    EXPECT_NEAR(DtensorOf(problem)->Bound(PackedLayout(problem.from)), plan.cost, 1e-6);
+    EXPECT_NEAR(DtensorOf(problem)->LowerBound(PackedLayout(problem.from)), plan.cost, 1e-6);
     EXPECT_LE(plan.expanded, 200);
   }
 }
@@ -107,12 +107,12 @@ TEST(DtensorBound, OfAxesThatDoNotMeetIsTheCost) {
 TEST(DtensorBound, KnowsAxesThatAreStuck) {
   Problem problem = ProblemOf({2, 4}, {1024, 1024}, {"S0", "S0"}, {"S0", "S0"});
   Reorder(problem.from, {{"0", {1, 0}}}, 2);
-  const auto dialect = DtensorOf(problem);
-  EXPECT_GT(dialect->Bound(PackedLayout(problem.from)), 2 * kDtensorLaunch);
-  EXPECT_EQ(dialect->Bound(PackedLayout(problem.to)), 0);
-  EXPECT_EQ(dialect->Bound(PackedLayout(ShardingOf({"S0", "R"}, 2))), 0) << "a slice is free";
-  EXPECT_GT(dialect->Bound(PackedLayout(ShardingOf({"R", "S0"}, 2))), kDtensorLaunch);
-  EXPECT_EQ(DtensorOf(ProblemOf({}, {8}, {}, {}))->Bound(PackedLayout()), 0) << "without axes";
+  const auto move_set = DtensorOf(problem);
+  EXPECT_GT(move_set->LowerBound(PackedLayout(problem.from)), 2 * kDtensorLaunch);
+  EXPECT_EQ(move_set->LowerBound(PackedLayout(problem.to)), 0);
+  EXPECT_EQ(move_set->LowerBound(PackedLayout(ShardingOf({"S0", "R"}, 2))), 0) << "a slice is free";
+  EXPECT_GT(move_set->LowerBound(PackedLayout(ShardingOf({"R", "S0"}, 2))), kDtensorLaunch);
+  EXPECT_EQ(DtensorOf(ProblemOf({}, {8}, {}, {}))->LowerBound(PackedLayout()), 0) << "without axes";
 }
 
 TEST(DtensorTopology, IsWithinHostsAsLongAsTheRanksFit) {

@@ -38,7 +38,7 @@ PackedLayout LayoutOf(const Placements& placements) {
   return PackedLayout(ShardingOf(placements, 2));
 }
 
-// A function that begins with x, f32[16,32] spread over three axes, and steps to take with it.
+// A function that begins with x, f32[16,32] sharded over three axes, and steps to take with it.
 struct Walk {
   explicit Walk(const PackedLayout& from)
       : builder("f", ir::Mesh({{"dp", 2}, {"hp", 2}, {"pp", 4}})) {

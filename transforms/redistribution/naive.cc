@@ -16,15 +16,15 @@ ir::AxisList First(const ir::AxisList& axes, size_t count) {
 }  // namespace
 }  // namespace naive_cc
 
-std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLayout& from,
+std::optional<RedistributionPlan> Follow(const MoveSet& move_set, const PackedLayout& from,
                                          std::span<const PackedLayout> layouts) {
-  PackedLayout at = dialect.Normal(from);
+  PackedLayout at = move_set.Normal(from);
   std::vector<Move> taken, moves;
   for (const PackedLayout& layout : layouts) {
-    const PackedLayout next = dialect.Normal(layout);
+    const PackedLayout next = move_set.Normal(layout);
     if (next == at) continue;
     moves.clear();
-    dialect.Expand(at, moves);
+    move_set.Expand(at, moves);
     const Move* best = nullptr;
     for (const Move& move : moves) {
       if (move.step.after == next && (best == nullptr || move.cost < best->cost)) best = &move;
@@ -33,10 +33,10 @@ std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLay
     taken.push_back(*best);
     at = next;
   }
-  return Priced(dialect, dialect.Normal(from), taken);
+  return Priced(move_set, move_set.Normal(from), taken);
 }
 
-std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Problem& problem) {
+std::optional<RedistributionPlan> NaivePlan(const MoveSet& move_set, const Problem& problem) {
   const PackedLayout from(problem.from), to(problem.to);
   const auto rank = static_cast<int>(problem.dims.size());
   std::vector<PackedLayout> layouts;
@@ -70,7 +70,7 @@ std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Proble
     at.SetPartial(axis, to.reduction(axis));
     layouts.push_back(at);
   }
-  return Follow(dialect, from, layouts);
+  return Follow(move_set, from, layouts);
 }
 
 }  // namespace orrery::transforms::redistribution

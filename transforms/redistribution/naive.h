@@ -10,14 +10,14 @@
 
 namespace orrery::transforms::redistribution {
 
-/// The plan that goes from `from` through `layouts` in turn, each reached by one of the dialect's
+/// The plan that goes from `from` through `layouts` in turn, each reached by one of the move set's
 /// moves; of several the cheapest. Nothing where there is none.
-std::optional<RedistributionPlan> Follow(const Dialect& dialect, const PackedLayout& from,
+std::optional<RedistributionPlan> Follow(const MoveSet& move_set, const PackedLayout& from,
                                          std::span<const PackedLayout> layouts);
 
 /// Reduces and gathers axis by axis until every rank has everything, then slices as the target is.
-/// Nothing where the dialect has no such moves.
-std::optional<RedistributionPlan> NaivePlan(const Dialect& dialect, const Problem& problem);
+/// Nothing where the move set has no such moves.
+std::optional<RedistributionPlan> NaivePlan(const MoveSet& move_set, const Problem& problem);
 
 }  // namespace orrery::transforms::redistribution
 

@@ -17,10 +17,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-ToyDialect Toy(std::vector<ToyEdge> edges) {
-  ToyDialect dialect;
-  dialect.edges = std::move(edges);
-  return dialect;
+ToyMoveSet Toy(std::vector<ToyEdge> edges) {
+  ToyMoveSet move_set;
+  move_set.edges = std::move(edges);
+  return move_set;
 }
 
 std::vector<PackedLayout> Nodes(const std::vector<int>& nodes) {
@@ -30,35 +30,35 @@ std::vector<PackedLayout> Nodes(const std::vector<int>& nodes) {
 }
 
 TEST(Follow, TakesTheCheapestMoveToEachLayout) {
-  ToyDialect dialect =
+  ToyMoveSet move_set =
       Toy({{0, 1, 3, 9}, {0, 1, 2, 8}, {0, 1, 2, 1}, {1, 2, 0, 7}, {1, 0, 1, 5}, {0, 2, 0, 1}});
-  dialect.elements = {{0, 4}};
-  const auto plan = Follow(dialect, Node(0), Nodes({1, 2}));
+  move_set.elements = {{0, 4}};
+  const auto plan = Follow(move_set, Node(0), Nodes({1, 2}));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(EdgesOf(*plan), ElementsAre(1, 3)) << "of equal ones the first";
   EXPECT_EQ(plan->cost, 2);
   EXPECT_EQ(plan->peak, 8);
-  EXPECT_THAT(EdgesOf(*Follow(dialect, Node(0), Nodes({1, 0, 2}))), ElementsAre(1, 4, 5));
-  const auto nowhere = Follow(dialect, Node(0), {});
+  EXPECT_THAT(EdgesOf(*Follow(move_set, Node(0), Nodes({1, 0, 2}))), ElementsAre(1, 4, 5));
+  const auto nowhere = Follow(move_set, Node(0), {});
   ASSERT_TRUE(nowhere.has_value());
   EXPECT_THAT(nowhere->steps, IsEmpty());
   EXPECT_EQ(nowhere->peak, 4);
 }
 
 TEST(Follow, PassesOverLayoutsThatItIsIn) {
-  ToyDialect dialect = Toy({{0, 1}, {1, 2}});
-  dialect.normal = {{3, 0}, {4, 1}};
-  const auto plan = Follow(dialect, Node(3), Nodes({0, 3, 4, 1, 4, 2}));
+  ToyMoveSet move_set = Toy({{0, 1}, {1, 2}});
+  move_set.normal = {{3, 0}, {4, 1}};
+  const auto plan = Follow(move_set, Node(3), Nodes({0, 3, 4, 1, 4, 2}));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(EdgesOf(*plan), ElementsAre(0, 1));
 }
 
 TEST(Follow, NeedsARegularMoveForEach) {
-  ToyDialect dialect = Toy({{0, 1}, {1, 2}});
-  dialect.last_resorts = {{0, 2}};
-  EXPECT_FALSE(Follow(dialect, Node(0), Nodes({2})).has_value());
-  EXPECT_FALSE(Follow(dialect, Node(0), Nodes({1, 0})).has_value());
-  EXPECT_TRUE(Follow(dialect, Node(0), Nodes({1, 2})).has_value());
+  ToyMoveSet move_set = Toy({{0, 1}, {1, 2}});
+  move_set.last_resorts = {{0, 2}};
+  EXPECT_FALSE(Follow(move_set, Node(0), Nodes({2})).has_value());
+  EXPECT_FALSE(Follow(move_set, Node(0), Nodes({1, 0})).has_value());
+  EXPECT_TRUE(Follow(move_set, Node(0), Nodes({1, 2})).has_value());
 }
 
 std::vector<std::string> NaiveSteps(const Problem& problem, const DtensorOptions& options = {}) {
@@ -122,17 +122,17 @@ ir::AxisList Axes(const std::vector<int>& axes) {
 
 // The steps by tensorcraft's names, where layouts are in blocks.
 std::vector<std::string> NaiveNames(const Problem& problem) {
-  const auto dialect = TensorcraftDialect::Create(problem, {});
-  EXPECT_TRUE(dialect.ok()) << dialect.status();
-  const auto plan = NaivePlan(**dialect, problem);
+  const auto move_set = TensorcraftMoveSet::Create(problem, {});
+  EXPECT_TRUE(move_set.ok()) << move_set.status();
+  const auto plan = NaivePlan(**move_set, problem);
   if (!plan.has_value()) return {"none"};
   std::vector<std::string> names;
-  PackedLayout at = (*dialect)->Normal(PackedLayout(problem.from));
+  PackedLayout at = (*move_set)->Normal(PackedLayout(problem.from));
   for (const PlannedStep& step : plan->steps) {
-    names.push_back((*dialect)->NameOf(at, step.step));
+    names.push_back((*move_set)->NameOf(at, step.step));
     at = step.step.after;
   }
-  EXPECT_EQ(at, (*dialect)->Normal(PackedLayout(problem.to)));
+  EXPECT_EQ(at, (*move_set)->Normal(PackedLayout(problem.to)));
   return names;
 }
 

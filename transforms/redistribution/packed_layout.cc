@@ -56,13 +56,13 @@ AxisList PackedLayout::axes(int dim) const {
     ++count;
   }
   AxisList list;
-  for (size_t place = 0; place < count; ++place) list.push_back(at[place]);
+  for (size_t position = 0; position < count; ++position) list.push_back(at[position]);
   return list;
 }
 
 int PackedLayout::major(int dim) const {
   for (AxisIndex axis = 0; axis < kMaxAxes; ++axis) {
-    if (roles_[axis] == dim) return axis;  // place 0
+    if (roles_[axis] == dim) return axis;  // position 0
   }
   return -1;
 }
@@ -78,10 +78,10 @@ void PackedLayout::SetSplit(int dim, const AxisList& axes, int64_t block) {
     roles_[axis] = kReplicated;
     blocks_[axis] = 0;
   }
-  uint8_t place = 0;
+  uint8_t position = 0;
   for (const AxisIndex axis : axes.axes()) {
-    if (place == 0) blocks_[axis] = block;
-    roles_[axis] = Pack(static_cast<uint8_t>(dim), place++);
+    if (position == 0) blocks_[axis] = block;
+    roles_[axis] = Pack(static_cast<uint8_t>(dim), position++);
   }
 }
 

@@ -31,7 +31,7 @@ class PackedLayout {
   /// Requires a partial axis.
   ir::Reduction reduction(ir::AxisIndex axis) const;
   /// How many axes split the dimension outside of `axis`, which must split one.
-  int place(ir::AxisIndex axis) const { return roles_[axis] >> 5; }
+  int position(ir::AxisIndex axis) const { return roles_[axis] >> 5; }
   /// The axes that split `dim`, the outermost first.
   ir::AxisList axes(int dim) const;
   /// The first of them; -1 if the dimension is not split.
@@ -42,9 +42,9 @@ class PackedLayout {
   /// Replaces what splits `dim`: axes that split it before and are not among `axes` replicate
   /// after.
   void SetSplit(int dim, const ir::AxisList& axes, int64_t block = ir::kNestedChunks);
-  /// Splits `dim`, which `place` other axes split in nested chunks, once more, innermost.
-  void PushSplit(int dim, ir::AxisIndex axis, int place) {
-    roles_[axis] = Pack(static_cast<uint8_t>(dim), static_cast<uint8_t>(place));
+  /// Splits `dim`, which `position` other axes split in nested chunks, once more, innermost.
+  void PushSplit(int dim, ir::AxisIndex axis, int position) {
+    roles_[axis] = Pack(static_cast<uint8_t>(dim), static_cast<uint8_t>(position));
   }
   /// Takes away the innermost axis of a dimension that is split in nested chunks.
   void PopSplit(ir::AxisIndex axis) { roles_[axis] = kReplicated; }
@@ -60,11 +60,13 @@ class PackedLayout {
   }
 
  private:
-  // A role in a byte: place among the axes of a dimension (3 bits) and dimension (5 bits), where
-  // 30 is none, with the reduction in place of the place, and 31 is replicated.
+  // A role in a byte: position among the axes of a dimension (3 bits) and dimension (5 bits), where
+  // 30 is none, with the reduction instead of the position, and 31 is replicated.
   static constexpr uint8_t kPartialDim = 30;
   static constexpr uint8_t kReplicated = 31;
-  static uint8_t Pack(uint8_t dim, uint8_t place) { return static_cast<uint8_t>(dim | place << 5); }
+  static uint8_t Pack(uint8_t dim, uint8_t position) {
+    return static_cast<uint8_t>(dim | position << 5);
+  }
 
   // With one byte that stays as it is, for a word to compare and to hash.
   static constexpr size_t kBytes = 8;

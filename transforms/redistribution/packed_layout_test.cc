@@ -117,11 +117,11 @@ void ExpectSame(const PackedLayout& packed, const ir::Sharding& sharding, size_t
     EXPECT_EQ(packed.axes(dim), axes);
     EXPECT_EQ(packed.block(dim), axes.empty() ? ir::kNestedChunks : sharding.block(d));
     EXPECT_EQ(packed.major(dim), axes.empty() ? -1 : int{axes.axes().front()});
-    for (size_t place = 0; place < axes.axes().size(); ++place) {
-      const AxisIndex axis = axes.axes()[place];
+    for (size_t position = 0; position < axes.axes().size(); ++position) {
+      const AxisIndex axis = axes.axes()[position];
       EXPECT_EQ(packed.role(axis), AxisRole::kSplits);
       EXPECT_EQ(packed.dim(axis), dim);
-      EXPECT_EQ(packed.place(axis), static_cast<int>(place));
+      EXPECT_EQ(packed.position(axis), static_cast<int>(position));
     }
   }
   for (AxisIndex axis = 0; axis < ir::kMaxAxes; ++axis) {
@@ -202,8 +202,8 @@ TEST(PackedLayout, ReplacesWhatSplitsADimensionAndNothingElse) {
   EXPECT_EQ(HashOf(layout), HashOf(PackedLayout()));
 }
 
-// All axes on the last of 30 dimensions: places 0 to 6 beside dimension 29, whose bits are next to
-// those of what is partial or replicated.
+// All axes on the last of 30 dimensions: positions 0 to 6 beside dimension 29, whose bits are next
+// to those of what is partial or replicated.
 TEST(PackedLayout, HasRoomForAllAxesOnTheLastDimension) {
   ir::Sharding sharding;
   sharding.Set(29, 30, Axes({6, 5, 4, 3, 2, 1, 0}), int64_t{1} << 62);
@@ -211,7 +211,7 @@ TEST(PackedLayout, HasRoomForAllAxesOnTheLastDimension) {
   EXPECT_EQ(layout.Unpack(30), sharding);
   for (AxisIndex axis = 0; axis < ir::kMaxAxes; ++axis) {
     EXPECT_EQ(layout.dim(axis), 29);
-    EXPECT_EQ(layout.place(axis), 6 - axis);
+    EXPECT_EQ(layout.position(axis), 6 - axis);
   }
   EXPECT_EQ(layout.major(29), 6);
   EXPECT_EQ(layout.block(29), int64_t{1} << 62);

@@ -17,8 +17,8 @@
 #include "transforms/redistribution/tensorcraft.h"
 #include "transforms/redistribution/testing/execute.h"
 
-// A thousand random problems, whatever the dialect: the plan is the cheapest of all ways there are,
-// ends at the target when it is carried out on numbers, and moves what it is charged for.
+// A thousand random problems, whatever the move set: the plan is the cheapest of all ways there
+// are, ends at the target when it is carried out on numbers, and moves what it is charged for.
 
 namespace orrery::transforms::redistribution {
 namespace plan_property_test_cc {
@@ -75,18 +75,18 @@ class Drawing {
 };
 
 // The least cost by going over all moves from all layouts until nothing changes.
-double Exhausted(const Dialect& dialect, const Problem& problem) {
+double Exhausted(const MoveSet& move_set, const Problem& problem) {
   struct Edge {
     size_t from, to;
     double cost;
   };
-  std::vector<PackedLayout> layouts = {dialect.Normal(PackedLayout(problem.from))};
+  std::vector<PackedLayout> layouts = {move_set.Normal(PackedLayout(problem.from))};
   absl::flat_hash_map<PackedLayout, size_t> numbers = {{layouts[0], 0}};
   std::vector<Edge> edges;
   std::vector<Move> moves;
   for (size_t i = 0; i < layouts.size(); ++i) {
     moves.clear();
-    dialect.Expand(PackedLayout(layouts[i]), moves);
+    move_set.Expand(PackedLayout(layouts[i]), moves);
     for (const Move& move : moves) {
       const auto [at, added] = numbers.emplace(move.step.after, layouts.size());
       if (added) layouts.push_back(move.step.after);
@@ -104,7 +104,7 @@ double Exhausted(const Dialect& dialect, const Problem& problem) {
       changed = true;
     }
   }
-  const auto target = numbers.find(dialect.Normal(PackedLayout(problem.to)));
+  const auto target = numbers.find(move_set.Normal(PackedLayout(problem.to)));
   return target == numbers.end() ? kInfinity : costs[target->second];
 }
 
@@ -137,21 +137,22 @@ TEST(Plans, OfDtensorAreTheCheapestAndRight) {
     const bool even = i % 2 == 0;
     const Problem problem = drawing.Next(even, /*partial=*/true);
     SCOPED_TRACE(Show(problem));
-    const auto dialect = MakeDtensor(problem, {.devices_per_host = 4, .merge = i % 4 < 2});
-    ASSERT_TRUE(dialect.ok()) << dialect.status();
-    const auto plan = CheapestPlan(**dialect, PackedLayout(problem.from), PackedLayout(problem.to));
+    const auto move_set = MakeDtensor(problem, {.devices_per_host = 4, .merge = i % 4 < 2});
+    ASSERT_TRUE(move_set.ok()) << move_set.status();
+    const auto plan =
+        CheapestPlan(**move_set, PackedLayout(problem.from), PackedLayout(problem.to));
     ASSERT_TRUE(plan.has_value());
-    EXPECT_NEAR(plan->cost, Exhausted(**dialect, problem), 1e-9 * plan->cost);
-    const auto naive = NaivePlan(**dialect, problem);
+    EXPECT_NEAR(plan->cost, Exhausted(**move_set, problem), 1e-9 * plan->cost);
+    const auto naive = NaivePlan(**move_set, problem);
     ASSERT_TRUE(naive.has_value());
     EXPECT_GE(naive->cost, plan->cost * (1 - 1e-12));
     for (const RedistributionPlan& each : {*plan, *naive}) {
       const auto execution = Execute(problem, each);
       ASSERT_TRUE(execution.ok()) << execution.status();
-      int64_t before = (*dialect)->Elements(PackedLayout(problem.from));
+      int64_t before = (*move_set)->Elements(PackedLayout(problem.from));
       for (size_t s = 0; s < each.steps.size(); ++s) {
         const Step& step = each.steps[s].step;
-        const int64_t after = (*dialect)->Elements(step.after);
+        const int64_t after = (*move_set)->Elements(step.after);
         if (even && step.kind != StepKind::kPermute) {
           EXPECT_EQ(execution->steps[s].most_received(),
                     Received(step.kind, problem.mesh.size(step.axes), before, after))
@@ -168,23 +169,24 @@ TEST(Plans, OfTensorcraftAreTheCheapestAndRight) {
   int checked = 0;
   while (checked < 500) {
     Problem problem = drawing.Next(/*even=*/checked % 2 == 0, /*partial=*/false);
-    const auto dialect = TensorcraftDialect::Create(problem, {.physical = checked % 3 == 0});
-    if (!dialect.ok()) {  // a rank without elements
+    const auto move_set = TensorcraftMoveSet::Create(problem, {.physical = checked % 3 == 0});
+    if (!move_set.ok()) {  // a rank without elements
       problem = drawing.Next(/*even=*/true, /*partial=*/false);
       continue;
     }
     SCOPED_TRACE(Show(problem));
     ++checked;
-    const auto plan = CheapestPlan(**dialect, PackedLayout(problem.from), PackedLayout(problem.to));
+    const auto plan =
+        CheapestPlan(**move_set, PackedLayout(problem.from), PackedLayout(problem.to));
     ASSERT_TRUE(plan.has_value());
-    const double best = Exhausted(**dialect, problem);
+    const double best = Exhausted(**move_set, problem);
     // Infinite where only a last resort leads to the target.
     if (best < std::numeric_limits<double>::infinity()) {
       EXPECT_NEAR(plan->cost, best, 1e-9 * plan->cost);
     }
     const auto execution = Execute(problem, *plan);
     ASSERT_TRUE(execution.ok()) << execution.status();
-    const auto naive = Execute(problem, (*dialect)->Naive());
+    const auto naive = Execute(problem, (*move_set)->Naive());
     ASSERT_TRUE(naive.ok()) << naive.status();
   }
 }

@@ -35,11 +35,11 @@ enum class Moves { kRegular, kWithLastResorts };
 
 class Search {
  public:
-  Search(const Dialect& dialect, const PackedLayout& to, const SearchLimits& limits, Moves allowed)
-      : dialect_(dialect), to_(dialect.Normal(to)), limits_(limits), allowed_(allowed) {}
+  Search(const MoveSet& move_set, const PackedLayout& to, const SearchLimits& limits, Moves allowed)
+      : move_set_(move_set), to_(move_set.Normal(to)), limits_(limits), allowed_(allowed) {}
 
   std::optional<RedistributionPlan> Run(const PackedLayout& from) {
-    Start(dialect_.Normal(from));
+    Start(move_set_.Normal(from));
     while (!open_.empty()) {
       const Open next = open_.top();
       open_.pop();
@@ -49,8 +49,8 @@ class Search {
       if (std::ssize(labels_) >= limits_.labels && expanded_ > 0) return GiveUp();
       ++expanded_;
       moves_.clear();
-      dialect_.Expand(layout, moves_);
-      if (allowed_ == Moves::kWithLastResorts) dialect_.LastResort(layout, moves_);
+      move_set_.Expand(layout, moves_);
+      if (allowed_ == Moves::kWithLastResorts) move_set_.LastResort(layout, moves_);
       for (const Move& move : moves_) Take(next.label, move);
     }
     return std::nullopt;
@@ -59,16 +59,16 @@ class Search {
  private:
   const Label& label(int32_t number) const { return labels_[static_cast<size_t>(number)]; }
 
-  double Bound(const PackedLayout& layout) const {
-    return allowed_ == Moves::kRegular ? dialect_.Bound(layout) : 0;
+  double LowerBound(const PackedLayout& layout) const {
+    return allowed_ == Moves::kRegular ? move_set_.LowerBound(layout) : 0;
   }
 
   void Start(const PackedLayout& from) {
     Label start;
     start.step.after = from;
-    start.peak = dialect_.Elements(from);
+    start.peak = move_set_.Elements(from);
     best_.emplace(from, 0);
-    open_.push({.bound = Bound(from), .steps = 0, .label = 0});
+    open_.push({.bound = LowerBound(from), .steps = 0, .label = 0});
     labels_.push_back(start);
   }
 
@@ -84,7 +84,7 @@ class Search {
       if (std::tie(other.cost, other.steps) <= std::tie(cost, steps)) return;
       best->second = number;
     }
-    open_.push({.bound = cost + Bound(move.step.after), .steps = steps, .label = number});
+    open_.push({.bound = cost + LowerBound(move.step.after), .steps = steps, .label = number});
     labels_.push_back({.step = move.step,
                        .cost = cost,
                        .step_cost = move.cost,
@@ -114,7 +114,7 @@ class Search {
     return plan;
   }
 
-  const Dialect& dialect_;
+  const MoveSet& move_set_;
   const PackedLayout to_;
   const SearchLimits limits_;
   const Moves allowed_;
@@ -128,34 +128,34 @@ class Search {
 }  // namespace
 }  // namespace search_cc
 
-std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
+std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set, const PackedLayout& from,
                                                const PackedLayout& to, const SearchLimits& limits) {
-  auto plan = search_cc::Search(dialect, to, limits, search_cc::Moves::kRegular).Run(from);
+  auto plan = search_cc::Search(move_set, to, limits, search_cc::Moves::kRegular).Run(from);
   if (plan.has_value()) return plan;
-  return search_cc::Search(dialect, to, limits, search_cc::Moves::kWithLastResorts).Run(from);
+  return search_cc::Search(move_set, to, limits, search_cc::Moves::kWithLastResorts).Run(from);
 }
 
-std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,
+std::vector<RedistributionPlan> ParetoPlans(const MoveSet& move_set, const PackedLayout& from,
                                             const PackedLayout& to) {
   // The cheapest plan under each limit below the peak of the one before: as many searches as there
   // are plans, and one more.
   std::vector<RedistributionPlan> plans;
   for (int64_t limit = kNoLimit;;) {
-    auto plan = CheapestPlan(dialect, from, to, limit);
+    auto plan = CheapestPlan(move_set, from, to, limit);
     if (!plan.has_value()) return plans;
     const int64_t peak = plan->peak;
     // Equal, or, for a last resort, which is not taken for its price, cheaper.
     while (!plans.empty() && plans.back().cost >= plan->cost) plans.pop_back();
     plans.push_back(*std::move(plan));
-    if (peak <= std::max(dialect.Elements(from), dialect.Elements(to))) return plans;
+    if (peak <= std::max(move_set.Elements(from), move_set.Elements(to))) return plans;
     limit = peak - 1;
   }
 }
 
-RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
+RedistributionPlan Priced(const MoveSet& move_set, const PackedLayout& from,
                           const std::vector<Move>& moves) {
   RedistributionPlan plan;
-  plan.peak = dialect.Elements(from);
+  plan.peak = move_set.Elements(from);
   for (const Move& move : moves) {
     plan.steps.push_back({.step = move.step, .cost = move.cost, .peak = move.peak});
     plan.cost += move.cost;

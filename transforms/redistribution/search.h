@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 
 // The cheapest steps from one layout to another.
 
@@ -38,24 +38,24 @@ struct SearchLimits {
 
 /// The steps of the least cost among those whose peak stays within the limit; of equal costs the
 /// fewest steps. Last resorts only where there are none; nothing where those do not help either.
-/// Label-setting (A* with the dialect's bound): O(layouts × moves × log), exact. A search over too
+/// Label-setting (A* with the move set's bound): O(layouts × moves × log), exact. A search over too
 /// many layouts gives up, and has the best plan that it met.
-std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect, const PackedLayout& from,
+std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set, const PackedLayout& from,
                                                const PackedLayout& to, const SearchLimits& limits);
 /// The same for a limit of the peak alone.
-inline std::optional<RedistributionPlan> CheapestPlan(const Dialect& dialect,
+inline std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set,
                                                       const PackedLayout& from,
                                                       const PackedLayout& to,
                                                       int64_t limit = kNoLimit) {
-  return CheapestPlan(dialect, from, to, SearchLimits{.peak = limit});
+  return CheapestPlan(move_set, from, to, SearchLimits{.peak = limit});
 }
 
 /// All plans of which none is both cheaper and smaller than another, the cheapest first.
-std::vector<RedistributionPlan> ParetoPlans(const Dialect& dialect, const PackedLayout& from,
+std::vector<RedistributionPlan> ParetoPlans(const MoveSet& move_set, const PackedLayout& from,
                                             const PackedLayout& to);
 
 /// The plan that takes `steps` from `from`, with costs and peaks.
-RedistributionPlan Priced(const Dialect& dialect, const PackedLayout& from,
+RedistributionPlan Priced(const MoveSet& move_set, const PackedLayout& from,
                           const std::vector<Move>& moves);
 
 }  // namespace orrery::transforms::redistribution

@@ -21,22 +21,22 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-ToyDialect Toy(std::vector<ToyEdge> edges) {
-  ToyDialect dialect;
-  dialect.edges = std::move(edges);
-  return dialect;
+ToyMoveSet Toy(std::vector<ToyEdge> edges) {
+  ToyMoveSet move_set;
+  move_set.edges = std::move(edges);
+  return move_set;
 }
 
 // The nodes of the cheapest plan from node 0; node -1 where there is none.
-std::vector<int> Cheapest(const Dialect& dialect, int to, const SearchLimits& limits = {}) {
-  const auto plan = CheapestPlan(dialect, Node(0), Node(to), limits);
+std::vector<int> Cheapest(const MoveSet& move_set, int to, const SearchLimits& limits = {}) {
+  const auto plan = CheapestPlan(move_set, Node(0), Node(to), limits);
   return plan.has_value() ? NodesOf(*plan) : std::vector<int>{-1};
 }
 
 TEST(CheapestPlan, TakesTheCheapestWay) {
-  ToyDialect dialect = Toy({{0, 2, 3.5, 40}, {0, 1, 1, 20}, {1, 2, 2, 30}, {2, 0, 0, 1}});
-  dialect.elements = {{0, 7}, {2, 5}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(2));
+  ToyMoveSet move_set = Toy({{0, 2, 3.5, 40}, {0, 1, 1, 20}, {1, 2, 2, 30}, {2, 0, 0, 1}});
+  move_set.elements = {{0, 7}, {2, 5}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(2));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(EdgesOf(*plan), ElementsAre(1, 2));
   EXPECT_EQ(plan->cost, 3);
@@ -50,12 +50,12 @@ TEST(CheapestPlan, TakesTheCheapestWay) {
 }
 
 TEST(CheapestPlan, OfOneLayoutHasNoSteps) {
-  ToyDialect dialect = Toy({{0, 1}, {1, 0}});
-  dialect.elements = {{0, 12}};
-  dialect.normal = {{3, 0}};
+  ToyMoveSet move_set = Toy({{0, 1}, {1, 0}});
+  move_set.elements = {{0, 12}};
+  move_set.normal = {{3, 0}};
   for (const int from : {0, 3}) {
     for (const int to : {0, 3}) {
-      const auto plan = CheapestPlan(dialect, Node(from), Node(to), SearchLimits{.labels = 0});
+      const auto plan = CheapestPlan(move_set, Node(from), Node(to), SearchLimits{.labels = 0});
       ASSERT_TRUE(plan.has_value());
       EXPECT_THAT(plan->steps, IsEmpty());
       EXPECT_EQ(plan->cost, 0);
@@ -85,13 +85,13 @@ TEST(CheapestPlan, OfEqualPlansTakesTheFirstListed) {
 }
 
 TEST(CheapestPlan, StaysWithinTheLimitOfEachStep) {
-  ToyDialect dialect = Toy({{0, 1, 1, 9}, {0, 2, 2, 8}, {2, 1, 2, 7}});
-  EXPECT_THAT(Cheapest(dialect, 1, {.peak = 9}), ElementsAre(1));
-  EXPECT_THAT(Cheapest(dialect, 1, {.peak = 8}), ElementsAre(2, 1));
-  EXPECT_THAT(Cheapest(dialect, 1, {.peak = 7}), ElementsAre(-1));
+  ToyMoveSet move_set = Toy({{0, 1, 1, 9}, {0, 2, 2, 8}, {2, 1, 2, 7}});
+  EXPECT_THAT(Cheapest(move_set, 1, {.peak = 9}), ElementsAre(1));
+  EXPECT_THAT(Cheapest(move_set, 1, {.peak = 8}), ElementsAre(2, 1));
+  EXPECT_THAT(Cheapest(move_set, 1, {.peak = 7}), ElementsAre(-1));
   // What is held at the start is no step's.
-  dialect.elements = {{0, 100}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(1), 8);
+  move_set.elements = {{0, 100}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(1), 8);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->peak, 100);
   EXPECT_EQ(plan->steps[0].peak, 8);
@@ -103,27 +103,27 @@ TEST(CheapestPlan, SaysWhereThereIsNone) {
 }
 
 TEST(CheapestPlan, KnowsLayoutsByTheirNormalForms) {
-  ToyDialect dialect = Toy({{1, 2, 4}});
-  dialect.normal = {{0, 1}, {3, 2}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(3));
+  ToyMoveSet move_set = Toy({{1, 2, 4}});
+  move_set.normal = {{0, 1}, {3, 2}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(3));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(NodesOf(*plan), ElementsAre(2));
 }
 
 TEST(CheapestPlan, TakesLastResortsOnlyWhereNothingElseHelps) {
-  ToyDialect dialect = Toy({{0, 1, 50, 10}, {1, 2, 50, 10}});
-  dialect.last_resorts = {{0, 2, 1, 5}};
-  EXPECT_THAT(Cheapest(dialect, 2), ElementsAre(1, 2)) << "whatever they cost";
-  EXPECT_THAT(Cheapest(dialect, 2, {.peak = 9}), ElementsAre(2));
-  EXPECT_THAT(Cheapest(dialect, 2, {.peak = 4}), ElementsAre(-1));
+  ToyMoveSet move_set = Toy({{0, 1, 50, 10}, {1, 2, 50, 10}});
+  move_set.last_resorts = {{0, 2, 1, 5}};
+  EXPECT_THAT(Cheapest(move_set, 2), ElementsAre(1, 2)) << "whatever they cost";
+  EXPECT_THAT(Cheapest(move_set, 2, {.peak = 9}), ElementsAre(2));
+  EXPECT_THAT(Cheapest(move_set, 2, {.peak = 4}), ElementsAre(-1));
 }
 
 // A bound is for regular moves: with last resorts it may be too high.
 TEST(CheapestPlan, HasNoBoundWithLastResorts) {
-  ToyDialect dialect = Toy({{0, 1, 1}});
-  dialect.last_resorts = {{0, 2, 10}, {1, 2, 1}};
-  dialect.bounds = {{0, 100}, {1, 100}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(2));
+  ToyMoveSet move_set = Toy({{0, 1, 1}});
+  move_set.last_resorts = {{0, 2, 10}, {1, 2, 1}};
+  move_set.bounds = {{0, 100}, {1, 100}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(2));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(NodesOf(*plan), ElementsAre(1, 2));
   EXPECT_EQ(plan->cost, 2);
@@ -131,9 +131,9 @@ TEST(CheapestPlan, HasNoBoundWithLastResorts) {
 
 // Bounds that hold but do not grow evenly: the dear way to 3 is looked at before the cheap one.
 TEST(CheapestPlan, LooksAgainAtWhatItReachesCheaper) {
-  ToyDialect dialect = Toy({{0, 1, 1}, {0, 2, 2}, {1, 3, 1}, {2, 3, 1}, {3, 4, 10}});
-  dialect.bounds = {{1, 11}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(4));
+  ToyMoveSet move_set = Toy({{0, 1, 1}, {0, 2, 2}, {1, 3, 1}, {2, 3, 1}, {3, 4, 10}});
+  move_set.bounds = {{1, 11}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(4));
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(NodesOf(*plan), ElementsAre(1, 3, 4));
   EXPECT_EQ(plan->cost, 12);
@@ -141,23 +141,23 @@ TEST(CheapestPlan, LooksAgainAtWhatItReachesCheaper) {
 }
 
 TEST(CheapestPlan, DoesNotLookAtWhatCannotBeTheCheapest) {
-  ToyDialect dialect = Toy({{0, 1, 1}, {0, 2, 1}, {2, 5, 1}, {1, 3, 1}, {3, 4, 1}});
-  dialect.bounds = {{2, 100}, {1, 2}, {3, 1}};
-  EXPECT_EQ(CheapestPlan(dialect, Node(0), Node(4))->expanded, 3);
+  ToyMoveSet move_set = Toy({{0, 1, 1}, {0, 2, 1}, {2, 5, 1}, {1, 3, 1}, {3, 4, 1}});
+  move_set.bounds = {{2, 100}, {1, 2}, {3, 1}};
+  EXPECT_EQ(CheapestPlan(move_set, Node(0), Node(4))->expanded, 3);
   // A label that a cheaper one replaced is left alone.
-  dialect = Toy({{0, 1, 5}, {0, 2, 1}, {2, 1, 1}, {1, 3, 10}});
-  EXPECT_EQ(CheapestPlan(dialect, Node(0), Node(3))->expanded, 3);
+  move_set = Toy({{0, 1, 5}, {0, 2, 1}, {2, 1, 1}, {1, 3, 10}});
+  EXPECT_EQ(CheapestPlan(move_set, Node(0), Node(3))->expanded, 3);
 }
 
 TEST(CheapestPlan, GivesUpWithTheBestThatItMet) {
-  const ToyDialect dialect = Toy({{0, 3, 10}, {0, 1, 1}, {1, 2, 1}, {2, 3, 1}});
-  const auto hasty = CheapestPlan(dialect, Node(0), Node(3), SearchLimits{.labels = 3});
+  const ToyMoveSet move_set = Toy({{0, 3, 10}, {0, 1, 1}, {1, 2, 1}, {2, 3, 1}});
+  const auto hasty = CheapestPlan(move_set, Node(0), Node(3), SearchLimits{.labels = 3});
   ASSERT_TRUE(hasty.has_value());
   EXPECT_THAT(NodesOf(*hasty), ElementsAre(3));
   EXPECT_FALSE(hasty->exact);
   EXPECT_EQ(hasty->cost, 10);
   EXPECT_EQ(hasty->expanded, 1);
-  const auto best = CheapestPlan(dialect, Node(0), Node(3), SearchLimits{.labels = 6});
+  const auto best = CheapestPlan(move_set, Node(0), Node(3), SearchLimits{.labels = 6});
   ASSERT_TRUE(best.has_value());
   EXPECT_THAT(NodesOf(*best), ElementsAre(1, 2, 3));
   EXPECT_TRUE(best->exact);
@@ -173,19 +173,19 @@ TEST(CheapestPlan, LooksOnceAroundEvenWithoutRoomForLabels) {
 }
 
 TEST(CheapestPlan, ThatGaveUpTurnsToLastResorts) {
-  ToyDialect dialect = Toy({{0, 1, 1}, {1, 2, 1}, {2, 3, 1}});
-  EXPECT_THAT(Cheapest(dialect, 3, {.labels = 2}), ElementsAre(-1));
-  dialect.last_resorts = {{0, 3, 20}};
-  const auto plan = CheapestPlan(dialect, Node(0), Node(3), SearchLimits{.labels = 2});
+  ToyMoveSet move_set = Toy({{0, 1, 1}, {1, 2, 1}, {2, 3, 1}});
+  EXPECT_THAT(Cheapest(move_set, 3, {.labels = 2}), ElementsAre(-1));
+  move_set.last_resorts = {{0, 3, 20}};
+  const auto plan = CheapestPlan(move_set, Node(0), Node(3), SearchLimits{.labels = 2});
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(NodesOf(*plan), ElementsAre(3));
   EXPECT_FALSE(plan->exact);
 }
 
 // "cost/peak" of each plan.
-std::vector<std::string> Trades(const Dialect& dialect, int to) {
+std::vector<std::string> Trades(const MoveSet& move_set, int to) {
   std::vector<std::string> trades;
-  for (const RedistributionPlan& plan : ParetoPlans(dialect, Node(0), Node(to))) {
+  for (const RedistributionPlan& plan : ParetoPlans(move_set, Node(0), Node(to))) {
     trades.push_back(absl::StrCat(plan.cost, "/", plan.peak));
   }
   return trades;
@@ -202,40 +202,40 @@ TEST(ParetoPlans, TradeCostForMemory) {
 }
 
 TEST(ParetoPlans, EndWhereAllRoomIsThatOfTheEnds) {
-  ToyDialect dialect = Toy({{0, 1, 1, 9}, {0, 1, 2, 6}, {0, 1, 3, 5}, {0, 1, 4, 4}});
-  dialect.elements = {{0, 6}};
-  EXPECT_THAT(Trades(dialect, 1), ElementsAre("1/9", "2/6"));
-  dialect.elements = {{1, 5}};
-  EXPECT_THAT(Trades(dialect, 1), ElementsAre("1/9", "2/6", "3/5"));
-  dialect.elements = {{0, 20}};
-  EXPECT_THAT(Trades(dialect, 1), ElementsAre("1/20"));
+  ToyMoveSet move_set = Toy({{0, 1, 1, 9}, {0, 1, 2, 6}, {0, 1, 3, 5}, {0, 1, 4, 4}});
+  move_set.elements = {{0, 6}};
+  EXPECT_THAT(Trades(move_set, 1), ElementsAre("1/9", "2/6"));
+  move_set.elements = {{1, 5}};
+  EXPECT_THAT(Trades(move_set, 1), ElementsAre("1/9", "2/6", "3/5"));
+  move_set.elements = {{0, 20}};
+  EXPECT_THAT(Trades(move_set, 1), ElementsAre("1/20"));
 }
 
 // A last resort that is cheaper and smaller than the regular plans leaves none of them.
 TEST(ParetoPlans, LeaveOutWhatALastResortBeats) {
-  ToyDialect dialect = Toy({{0, 1, 5, 10}, {0, 1, 1, 20}});
-  dialect.last_resorts = {{0, 1, 3, 4}};
-  EXPECT_THAT(Trades(dialect, 1), ElementsAre("1/20", "3/4"));
-  dialect.last_resorts = {{0, 1, 1, 4}};
-  EXPECT_THAT(Trades(dialect, 1), ElementsAre("1/4"));
+  ToyMoveSet move_set = Toy({{0, 1, 5, 10}, {0, 1, 1, 20}});
+  move_set.last_resorts = {{0, 1, 3, 4}};
+  EXPECT_THAT(Trades(move_set, 1), ElementsAre("1/20", "3/4"));
+  move_set.last_resorts = {{0, 1, 1, 4}};
+  EXPECT_THAT(Trades(move_set, 1), ElementsAre("1/4"));
 }
 
 TEST(Priced, AddsUpWhatItIsGiven) {
-  ToyDialect dialect;
-  dialect.elements = {{0, 3}};
+  ToyMoveSet move_set;
+  move_set.elements = {{0, 3}};
   std::vector<Move> moves(2);
   moves[0] = {
       .step = {.kind = StepKind::kAllGather, .axes = {}, .after = Node(1)}, .cost = 2, .peak = 8};
   moves[1] = {
       .step = {.kind = StepKind::kSlice, .axes = {}, .after = Node(2)}, .cost = 0.5, .peak = 4};
-  const RedistributionPlan plan = Priced(dialect, Node(0), moves);
+  const RedistributionPlan plan = Priced(move_set, Node(0), moves);
   EXPECT_THAT(NodesOf(plan), ElementsAre(1, 2));
   EXPECT_EQ(plan.cost, 2.5);
   EXPECT_EQ(plan.peak, 8);
   EXPECT_EQ(plan.steps[0].step.kind, StepKind::kAllGather);
   EXPECT_EQ(plan.steps[1].cost, 0.5);
   EXPECT_EQ(plan.steps[1].peak, 4);
-  EXPECT_EQ(Priced(dialect, Node(0), {}).peak, 3);
+  EXPECT_EQ(Priced(move_set, Node(0), {}).peak, 3);
 }
 
 // The least cost and the fewest steps of it from each node to `to`, over edges of at most `limit`.
@@ -269,23 +269,23 @@ class RandomGraph : public testing::TestWithParam<int> {
     };
     const int nodes = 3 + draw(8);
     for (int i = nodes * 3; i > 0; --i) {
-      dialect_.edges.push_back({draw(nodes), draw(nodes), double(draw(6)), 1 + draw(9)});
+      move_set_.edges.push_back({draw(nodes), draw(nodes), double(draw(6)), 1 + draw(9)});
     }
     // Any part of what a way costs bounds it, and need not grow evenly.
-    const Least least = Relaxed(dialect_.edges, 1, kNoLimit);
+    const Least least = Relaxed(move_set_.edges, 1, kNoLimit);
     for (int node = 0; node < nodes; ++node) {
       const double most = least[static_cast<size_t>(node)].first;
-      if (most < 1e9) dialect_.bounds[node] = most * draw(5) / 4;
+      if (most < 1e9) move_set_.bounds[node] = most * draw(5) / 4;
     }
   }
 
-  ToyDialect dialect_;
+  ToyMoveSet move_set_;
 };
 
 TEST_P(RandomGraph, PlansHaveTheLeastCostAndTheFewestSteps) {
   for (int64_t limit = 0; limit <= 10; ++limit) {
-    const auto [cost, steps] = Relaxed(dialect_.edges, 1, limit)[0];
-    const auto plan = CheapestPlan(dialect_, Node(0), Node(1), limit);
+    const auto [cost, steps] = Relaxed(move_set_.edges, 1, limit)[0];
+    const auto plan = CheapestPlan(move_set_, Node(0), Node(1), limit);
     ASSERT_EQ(plan.has_value(), cost < 1e9) << limit;
     if (!plan.has_value()) continue;
     EXPECT_EQ(plan->cost, cost);
@@ -298,13 +298,13 @@ TEST_P(RandomGraph, ParetoPlansAreThoseThatNoneBeats) {
   std::vector<std::pair<double, int64_t>> expected;
   double least = std::numeric_limits<double>::infinity();
   for (int64_t limit = 1; limit <= 10; ++limit) {
-    const double cost = Relaxed(dialect_.edges, 1, limit)[0].first;
+    const double cost = Relaxed(move_set_.edges, 1, limit)[0].first;
     if (cost >= least) continue;
     least = cost;
     expected.insert(expected.begin(), {cost, limit});
   }
   std::vector<std::pair<double, int64_t>> found;
-  for (const RedistributionPlan& plan : ParetoPlans(dialect_, Node(0), Node(1))) {
+  for (const RedistributionPlan& plan : ParetoPlans(move_set_, Node(0), Node(1))) {
     found.emplace_back(plan.cost, plan.peak);
   }
   EXPECT_EQ(found, expected);

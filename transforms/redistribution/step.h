@@ -29,7 +29,7 @@ absl::string_view ToString(StepKind kind);
 
 struct Step {
   StepKind kind = StepKind::kSlice;
-  ir::AxisList axes;  // that it works over; those of a permutation are the ones that trade places
+  ir::AxisList axes;  // that it works over; those of a permutation are the ones that swap
   int8_t from = -1;   // tensor dimensions; -1 where there is none
   int8_t to = -1;
   PackedLayout after;

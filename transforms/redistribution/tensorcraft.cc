@@ -51,7 +51,7 @@ AxisList UsedByAny(const PackedLayout& a, const PackedLayout& b) {
   return used;
 }
 
-// Whether `part` stands in `whole`, all of it at one place.
+// Whether `part` stands in `whole`, all of it at one position.
 bool IsRun(const AxisList& part, const AxisList& whole) {
   const auto run = part.axes(), all = whole.axes();
   return run.empty() || std::search(all.begin(), all.end(), run.begin(), run.end()) != all.end();
@@ -88,7 +88,7 @@ absl::StatusOr<TensorcraftOptions> ParseTensorcraftOptions(absl::string_view tex
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<TensorcraftDialect>> TensorcraftDialect::Create(
+absl::StatusOr<std::unique_ptr<TensorcraftMoveSet>> TensorcraftMoveSet::Create(
     const Problem& problem, const TensorcraftOptions& options) {
   const TensorcraftTensor tensor(problem.mesh, problem.dims);
   ORRERY_RETURN_IF_ERROR(tensor.Check());
@@ -98,10 +98,10 @@ absl::StatusOr<std::unique_ptr<TensorcraftDialect>> TensorcraftDialect::Create(
   if (absl::Status to = tensor.Check(PackedLayout(problem.to)); !to.ok()) {
     return Annotate(to, "target");
   }
-  return absl::WrapUnique(new TensorcraftDialect(problem, options));
+  return absl::WrapUnique(new TensorcraftMoveSet(problem, options));
 }
 
-TensorcraftDialect::TensorcraftDialect(const Problem& problem, const TensorcraftOptions& options)
+TensorcraftMoveSet::TensorcraftMoveSet(const Problem& problem, const TensorcraftOptions& options)
     : tensor_(problem.mesh, problem.dims),
       options_(options),
       from_(tensor_.Normal(PackedLayout(problem.from))),
@@ -120,7 +120,7 @@ TensorcraftDialect::TensorcraftDialect(const Problem& problem, const Tensorcraft
   }
 }
 
-void TensorcraftDialect::Expand(const PackedLayout& layout, std::vector<Move>& moves) const {
+void TensorcraftMoveSet::Expand(const PackedLayout& layout, std::vector<Move>& moves) const {
   const TensorcraftLayout open = tensor_.Open(layout);
   for (const TensorcraftOperation& operation :
        ListOperations(tensor_, open, blocks_, Repeats::kNone)) {
@@ -132,7 +132,7 @@ void TensorcraftDialect::Expand(const PackedLayout& layout, std::vector<Move>& m
   }
 }
 
-void TensorcraftDialect::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
+void TensorcraftMoveSet::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
   if (layout == to_) return;
   const Step step{.kind = StepKind::kReblock,
                   .axes = tensorcraft_cc::UsedByAny(layout, to_),
@@ -142,7 +142,7 @@ void TensorcraftDialect::LastResort(const PackedLayout& layout, std::vector<Move
   moves.push_back({.step = step, .cost = CostOf(layout, step).total(), .peak = target_.elements});
 }
 
-bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
+bool TensorcraftMoveSet::SplitsLeadToTarget(const PackedLayout& layout) const {
   for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(tensor_.axis_count()); ++axis) {
     const int dim = layout.dim(axis);
     if (dim >= 0 && to_.dim(axis) != dim) return false;
@@ -154,7 +154,7 @@ bool TensorcraftDialect::SplitsLeadToTarget(const PackedLayout& layout) const {
   return true;
 }
 
-double TensorcraftDialect::Bound(const PackedLayout& layout) const {
+double TensorcraftMoveSet::LowerBound(const PackedLayout& layout) const {
   if (SplitsLeadToTarget(layout)) return 0;
   // An axis that has to leave its dimension takes part in an all-gather or an all-to-all, of parts
   // that are no smaller than those on all ranks. One collective over several axes costs no less
@@ -173,7 +173,7 @@ double TensorcraftDialect::Bound(const PackedLayout& layout) const {
   return std::max(least_collective_, moves) * tensorcraft_cc::kBelowRounding;
 }
 
-TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) const {
+TensorcraftVolume TensorcraftMoveSet::Volume(const Step& step, int64_t before) const {
   const int64_t ranks = step.kind == StepKind::kPermute ? 2 : tensor_.size(step.axes);
   const double elements = static_cast<double>(before);
   switch (step.kind) {
@@ -188,7 +188,7 @@ TensorcraftVolume TensorcraftDialect::Volume(const Step& step, int64_t before) c
   }
 }
 
-StepCost TensorcraftDialect::Cost(const Step& step, int64_t before, int64_t after) const {
+StepCost TensorcraftMoveSet::Cost(const Step& step, int64_t before, int64_t after) const {
   const TensorcraftVolume volume = Volume(step, before);
   const double ranks = static_cast<double>(volume.ranks);
   double rounds = tensorcraft_cc::Rounds(volume.ranks);
@@ -208,19 +208,19 @@ StepCost TensorcraftDialect::Cost(const Step& step, int64_t before, int64_t afte
           .memory = options_.epsilon * static_cast<double>(std::max<int64_t>(0, after - before))};
 }
 
-TensorcraftVolume TensorcraftDialect::VolumeOf(const PackedLayout& before, const Step& step) const {
+TensorcraftVolume TensorcraftMoveSet::VolumeOf(const PackedLayout& before, const Step& step) const {
   return Volume(step, Elements(before));
 }
 
-StepCost TensorcraftDialect::CostOf(const PackedLayout& before, const Step& step) const {
+StepCost TensorcraftMoveSet::CostOf(const PackedLayout& before, const Step& step) const {
   return Cost(step, Elements(before), Elements(step.after));
 }
 
-int64_t TensorcraftDialect::Elements(const PackedLayout& layout) const {
+int64_t TensorcraftMoveSet::Elements(const PackedLayout& layout) const {
   return tensor_.Elements(tensor_.Normal(layout));
 }
 
-std::string TensorcraftDialect::NameOf(const PackedLayout& before, const Step& step) const {
+std::string TensorcraftMoveSet::NameOf(const PackedLayout& before, const Step& step) const {
   const TensorcraftLayout open = tensor_.Open(tensor_.Normal(before));
   for (const TensorcraftOperation& operation :
        ListOperations(tensor_, open, blocks_, Repeats::kAll)) {
@@ -237,7 +237,7 @@ std::string TensorcraftDialect::NameOf(const PackedLayout& before, const Step& s
   }
 }
 
-RedistributionPlan TensorcraftDialect::Naive() const {
+RedistributionPlan TensorcraftMoveSet::Naive() const {
   std::vector<Move> moves;
   PackedLayout at = from_;
   const auto take = [&](StepKind kind, const PackedLayout& after) {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
 #include "transforms/redistribution/tensorcraft_layout.h"
 #include "transforms/redistribution/tensorcraft_operation.h"
@@ -42,11 +42,11 @@ struct TensorcraftVolume {
   int64_t ranks = 0;  // that take part in one collective
 };
 
-class TensorcraftDialect final : public Dialect {
+class TensorcraftMoveSet final : public MoveSet {
  public:
   /// An error of one line where the tensor or one of its layouts is none of tensorcraft's: partial,
   /// or with ranks that own nothing.
-  static absl::StatusOr<std::unique_ptr<TensorcraftDialect>> Create(
+  static absl::StatusOr<std::unique_ptr<TensorcraftMoveSet>> Create(
       const Problem& problem, const TensorcraftOptions& options);
 
   void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override;
@@ -56,7 +56,7 @@ class TensorcraftDialect final : public Dialect {
   void LastResort(const PackedLayout& layout, std::vector<Move>& moves) const override;
   /// Unless splits alone lead to the target, one collective at least is due, a hop and half of what
   /// a rank has at the end; and each axis that has to leave its dimension pays for that.
-  double Bound(const PackedLayout& layout) const override;
+  double LowerBound(const PackedLayout& layout) const override;
   StepCost CostOf(const PackedLayout& before, const Step& step) const override;
   int64_t Elements(const PackedLayout& layout) const override;
   /// The library's name: "alltoall_mf_0_1_-1". The steps of the naive plan are "allgather_*" and
@@ -69,7 +69,7 @@ class TensorcraftDialect final : public Dialect {
   RedistributionPlan Naive() const;
 
  private:
-  TensorcraftDialect(const Problem& problem, const TensorcraftOptions& options);
+  TensorcraftMoveSet(const Problem& problem, const TensorcraftOptions& options);
 
   StepCost Cost(const Step& step, int64_t before, int64_t after) const;
   TensorcraftVolume Volume(const Step& step, int64_t before) const;
@@ -80,7 +80,7 @@ class TensorcraftDialect final : public Dialect {
   const PackedLayout from_, to_;  // normal
   TensorcraftLayout target_;
   std::vector<int64_t> blocks_;     // that operations ask for: 1 and the target's
-  double least_collective_ = 0;     // what the last collective costs at least
+  double least_collective_ = 0;     // lower bound of what the last collective costs
   double least_part_elements_ = 0;  // were the tensor split over all ranks
 };
 

@@ -40,7 +40,7 @@ struct TensorcraftLayout {
   int64_t ranks = 1;     // that hold different parts
 };
 
-/// The tensor, and the mesh that it is spread over.
+/// The tensor, and the mesh that it is sharded over.
 class TensorcraftTensor {
  public:
   TensorcraftTensor(const ir::Mesh& mesh, const ir::Dims& dims);

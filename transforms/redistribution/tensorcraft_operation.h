@@ -18,7 +18,7 @@ namespace orrery::transforms::redistribution {
 enum class TensorcraftOperationKind : uint8_t {
   kSplit,        // a free axis splits `to` too
   kAllGather,    // an axis, or all of them, split nothing any more
-  kPermute,      // two axes of one size trade places
+  kPermute,      // two axes of one size swap
   kAllToAll,     // all axes of `from`, or its minor one, split `to` instead
   kChangeBlock,  // other blocks of `to`
 };

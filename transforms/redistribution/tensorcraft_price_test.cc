@@ -44,18 +44,18 @@ Problem SmallProblem() {
   return problem;
 }
 
-std::unique_ptr<TensorcraftDialect> DialectOf(const Problem& problem,
+std::unique_ptr<TensorcraftMoveSet> MoveSetOf(const Problem& problem,
                                               const TensorcraftOptions& options = {}) {
-  auto dialect = TensorcraftDialect::Create(problem, options);
-  EXPECT_TRUE(dialect.ok()) << dialect.status();
-  return *std::move(dialect);
+  auto move_set = TensorcraftMoveSet::Create(problem, options);
+  EXPECT_TRUE(move_set.ok()) << move_set.status();
+  return *std::move(move_set);
 }
 
 // "latency + transfer + memory" with weights of 100, 1 and 10000.
 std::string PriceOf(const PackedLayout& before, const Step& step, bool physical) {
-  const auto dialect =
-      DialectOf(SmallProblem(), {.alpha = 100, .gamma = 7, .epsilon = 10000, .physical = physical});
-  const StepCost cost = dialect->CostOf(before, step);
+  const auto move_set =
+      MoveSetOf(SmallProblem(), {.alpha = 100, .gamma = 7, .epsilon = 10000, .physical = physical});
+  const StepCost cost = move_set->CostOf(before, step);
   EXPECT_EQ(cost.total(), cost.latency + cost.transfer + cost.memory);
   return absl::StrCat(cost.latency, " + ", cost.transfer, " + ", cost.memory / 10000, "e4");
 }
@@ -92,29 +92,29 @@ TEST(TensorcraftPrices, OfASliceAreNone) {
 
 TEST(TensorcraftPrices, OfTheLastResortMoveTheFullerLayout) {
   for (const bool physical : {false, true}) {
-    const auto dialect =
-        DialectOf(SmallProblem(), {.alpha = 100, .beta = 1, .epsilon = 0.5, .physical = physical});
+    const auto move_set =
+        MoveSetOf(SmallProblem(), {.alpha = 100, .beta = 1, .epsilon = 0.5, .physical = physical});
     std::vector<Move> moves;
-    dialect->LastResort(Split(0, {0, 1}, 2), moves);
+    move_set->LastResort(Split(0, {0, 1}, 2), moves);
     ASSERT_EQ(moves.size(), 1);
     EXPECT_EQ(moves[0].step.axes, Axes({0, 1}));
     EXPECT_EQ(moves[0].step.after, Split(1, {1}, 4));
     EXPECT_EQ(moves[0].peak, 256);
     // 3 hops over 8 ranks; 256 elements, seven times as the library counts; 128 more are held.
     EXPECT_EQ(moves[0].cost, 300 + (physical ? 256 : 7 * 256) + 64);
-    EXPECT_EQ(dialect->NameOf(Split(0, {0, 1}, 2), moves[0].step), "alltoall_*");
-    dialect->LastResort(Split(1, {1}, 4), moves);
+    EXPECT_EQ(move_set->NameOf(Split(0, {0, 1}, 2), moves[0].step), "alltoall_*");
+    move_set->LastResort(Split(1, {1}, 4), moves);
     EXPECT_EQ(moves.size(), 1) << "none from the target";
   }
 }
 
 TEST(TensorcraftNames, OfStepsThatAreNoOperation) {
-  const auto dialect = DialectOf(SmallProblem());
+  const auto move_set = MoveSetOf(SmallProblem());
   const PackedLayout at = Split(0, {1}, 8);
-  EXPECT_EQ(dialect->NameOf(at, {StepKind::kLocalCopy, {}, -1, -1, at}), "local-copy");
-  EXPECT_EQ(dialect->NameOf({}, {StepKind::kSlice, Axes({0, 1}), -1, -1, Split(0, {0, 1}, 2)}),
+  EXPECT_EQ(move_set->NameOf(at, {StepKind::kLocalCopy, {}, -1, -1, at}), "local-copy");
+  EXPECT_EQ(move_set->NameOf({}, {StepKind::kSlice, Axes({0, 1}), -1, -1, Split(0, {0, 1}, 2)}),
             "split_*");
-  EXPECT_EQ(dialect->NameOf(at, {StepKind::kAllReduce, Axes({0}), -1, -1, at}), "all-reduce");
+  EXPECT_EQ(move_set->NameOf(at, {StepKind::kAllReduce, Axes({0}), -1, -1, at}), "all-reduce");
 }
 
 TEST(TensorcraftNames, OfAllOperations) {
@@ -141,7 +141,7 @@ TEST(TensorcraftNaive, TakesWhatIsNeededOnly) {
   Problem problem = SmallProblem();
   const auto kinds = [&] {
     std::vector<std::string> steps;
-    for (const PlannedStep& step : DialectOf(problem)->Naive().steps) {
+    for (const PlannedStep& step : MoveSetOf(problem)->Naive().steps) {
       steps.emplace_back(ToString(step.step.kind));
     }
     return steps;
@@ -153,7 +153,7 @@ TEST(TensorcraftNaive, TakesWhatIsNeededOnly) {
   EXPECT_THAT(kinds(), testing::IsEmpty());
   problem.from = {};
   EXPECT_THAT(kinds(), ElementsAre("slice"));
-  const RedistributionPlan plan = DialectOf(problem)->Naive();
+  const RedistributionPlan plan = MoveSetOf(problem)->Naive();
   EXPECT_EQ(plan.peak, 1024);
   EXPECT_EQ(plan.cost, 0);
 }
@@ -223,14 +223,14 @@ TEST(TensorcraftOptions, ErrorsWordByWord) {
 // From every layout that the source leads to, the least cost by going over all moves again and
 // again is no less than the bound. False where the source does not lead to the target.
 bool ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options) {
-  const auto dialect = DialectOf(problem, options);
-  std::vector<PackedLayout> layouts = {dialect->Normal(PackedLayout(problem.from))};
+  const auto move_set = MoveSetOf(problem, options);
+  std::vector<PackedLayout> layouts = {move_set->Normal(PackedLayout(problem.from))};
   absl::flat_hash_map<PackedLayout, size_t> number = {{layouts[0], 0}};
   std::vector<std::vector<std::pair<size_t, double>>> edges;
   std::vector<Move> moves;
   for (size_t i = 0; i < layouts.size(); ++i) {
     moves.clear();
-    dialect->Expand(PackedLayout(layouts[i]), moves);
+    move_set->Expand(PackedLayout(layouts[i]), moves);
     edges.emplace_back();
     for (const Move& move : moves) {
       const auto [at, added] = number.emplace(move.step.after, layouts.size());
@@ -238,7 +238,7 @@ bool ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options)
       edges[i].emplace_back(at->second, move.cost);
     }
   }
-  const auto target = number.find(dialect->Normal(PackedLayout(problem.to)));
+  const auto target = number.find(move_set->Normal(PackedLayout(problem.to)));
   if (target == number.end()) return false;
   std::vector<double> least(layouts.size(), std::numeric_limits<double>::infinity());
   least[target->second] = 0;
@@ -252,8 +252,8 @@ bool ExpectBoundsHold(const Problem& problem, const TensorcraftOptions& options)
       }
     }
   }
-  EXPECT_EQ(dialect->Bound(layouts[target->second]), 0);
-  for (size_t i = 0; i < layouts.size(); ++i) EXPECT_LE(dialect->Bound(layouts[i]), least[i]);
+  EXPECT_EQ(move_set->LowerBound(layouts[target->second]), 0);
+  for (size_t i = 0; i < layouts.size(); ++i) EXPECT_LE(move_set->LowerBound(layouts[i]), least[i]);
   return true;
 }
 
@@ -280,11 +280,11 @@ TEST(TensorcraftBound, IsNoMoreThanTheLeastCost) {
 }
 
 TEST(TensorcraftBound, IsWorthSomethingWhereAnAxisHasToMove) {
-  const auto dialect = DialectOf(SmallProblem(), {.alpha = 100});
+  const auto move_set = MoveSetOf(SmallProblem(), {.alpha = 100});
   // The last collective leads to at most 4 parts, of 256 elements: a hop and half of them.
-  EXPECT_NEAR(dialect->Bound(Split(0, {1}, 8)), std::max(100 + 128.0, 200 + 3 * 128.0), 1e-6);
-  EXPECT_NEAR(dialect->Bound(Split(0, {0, 1}, 2)), 300 + 4 * 128.0, 1e-6);
-  EXPECT_EQ(dialect->Bound({}), 0) << "a split leads to the target";
+  EXPECT_NEAR(move_set->LowerBound(Split(0, {1}, 8)), std::max(100 + 128.0, 200 + 3 * 128.0), 1e-6);
+  EXPECT_NEAR(move_set->LowerBound(Split(0, {0, 1}, 2)), 300 + 4 * 128.0, 1e-6);
+  EXPECT_EQ(move_set->LowerBound({}), 0) << "a split leads to the target";
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Problem RandomProblem(Random& random) {
 
 // The least cost to the target by relaxing every operation that the library would try until
 // nothing changes; infinite where there is none.
-double Exhaustive(const TensorcraftDialect& dialect, const Problem& problem, int64_t limit) {
+double Exhaustive(const TensorcraftMoveSet& move_set, const Problem& problem, int64_t limit) {
   const TensorcraftTensor tensor(problem.mesh, problem.dims);
   const PackedLayout to(problem.to);
   std::vector<int64_t> blocks = {1};
@@ -93,7 +93,7 @@ double Exhaustive(const TensorcraftDialect& dialect, const Problem& problem, int
     for (const auto& operation : ListOperations(tensor, open, blocks, Repeats::kAll)) {
       const auto taken = Apply(tensor, open, operation);
       if (!taken.has_value() || tensor.Elements(taken->step.after) > limit) continue;
-      const double cost = costs[at] + dialect.CostOf(open.packed, taken->step).total();
+      const double cost = costs[at] + move_set.CostOf(open.packed, taken->step).total();
       const auto [next, added] = numbers.try_emplace(taken->step.after, layouts.size());
       if (added) {
         layouts.push_back(taken->step.after);
@@ -109,20 +109,20 @@ double Exhaustive(const TensorcraftDialect& dialect, const Problem& problem, int
 }
 
 void ExpectBest(const Problem& problem, const TensorcraftOptions& options, bool limited) {
-  const auto dialect = TensorcraftDialect::Create(problem, options);
-  ASSERT_TRUE(dialect.ok()) << dialect.status();
+  const auto move_set = TensorcraftMoveSet::Create(problem, options);
+  ASSERT_TRUE(move_set.ok()) << move_set.status();
   const PackedLayout from(problem.from), to(problem.to);
   const int64_t limit =
-      limited ? std::max((*dialect)->Elements(from), (*dialect)->Elements(to)) : kNoLimit;
-  const auto plan = CheapestPlan(**dialect, from, to, limit);
+      limited ? std::max((*move_set)->Elements(from), (*move_set)->Elements(to)) : kNoLimit;
+  const auto plan = CheapestPlan(**move_set, from, to, limit);
   ASSERT_TRUE(plan.has_value());
   EXPECT_TRUE(plan->exact);
   EXPECT_LE(plan->peak, limit);
-  const double best = Exhaustive(**dialect, problem, limit);
+  const double best = Exhaustive(**move_set, problem, limit);
   bool general = false;
   PackedLayout at = from;
   for (const PlannedStep& step : plan->steps) {
-    general |= (*dialect)->NameOf(at, step.step) == "alltoall_*";
+    general |= (*move_set)->NameOf(at, step.step) == "alltoall_*";
     at = step.step.after;
   }
   EXPECT_EQ(at, to);
@@ -151,19 +151,19 @@ TEST(Property, MovesAreWhole) {
   for (int i = 0; i < 200; ++i) {
     SCOPED_TRACE(i);
     const Problem problem = RandomProblem(random);
-    const auto dialect = *TensorcraftDialect::Create(problem, {.epsilon = 1});
+    const auto move_set = *TensorcraftMoveSet::Create(problem, {.epsilon = 1});
     const TensorcraftTensor tensor(problem.mesh, problem.dims);
     PackedLayout at(problem.from);
     for (int step = 0; step < 4; ++step) {
       moves.clear();
-      dialect->Expand(at, moves);
-      dialect->LastResort(at, moves);
+      move_set->Expand(at, moves);
+      move_set->LastResort(at, moves);
       for (const Move& move : moves) {
         EXPECT_TRUE(tensor.Check(move.step.after).ok());
         EXPECT_NE(move.step.after, at);
         EXPECT_GE(move.cost, 0);
-        EXPECT_EQ(move.cost, dialect->CostOf(at, move.step).total());
-        EXPECT_EQ(move.peak, dialect->Elements(move.step.after));
+        EXPECT_EQ(move.cost, move_set->CostOf(at, move.step).total());
+        EXPECT_EQ(move.peak, move_set->Elements(move.step.after));
       }
       if (moves.empty()) break;
       at = moves[static_cast<size_t>(random.UpTo(std::ssize(moves) - 1))].step.after;
@@ -176,13 +176,13 @@ TEST(Property, NaivePlansReachTheTarget) {
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
     const Problem problem = RandomProblem(random);
-    const auto dialect = *TensorcraftDialect::Create(problem, {});
-    const RedistributionPlan plan = dialect->Naive();
+    const auto move_set = *TensorcraftMoveSet::Create(problem, {});
+    const RedistributionPlan plan = move_set->Naive();
     const PackedLayout from(problem.from), to(problem.to);
     EXPECT_EQ(plan.steps.empty() ? from : plan.steps.back().step.after, to);
     // One that gathers what is gathered, as the library does, would crash.
     EXPECT_LE(std::ssize(plan.steps), (problem.from.replicated() ? 0 : 1) + 1);
-    EXPECT_GE(plan.cost + 1e-9, CheapestPlan(*dialect, from, to)->cost);
+    EXPECT_GE(plan.cost + 1e-9, CheapestPlan(*move_set, from, to)->cost);
   }
 }
 
@@ -206,12 +206,12 @@ TEST(Layouts, OfEvenChunksAreLayoutsOfBlocks) {
   Problem problem{.mesh = ir::Mesh({{"a", 4}}), .dims = {12, 8}, .from = {}, .to = {}};
   problem.from.Set(0, 2, ir::AxisList(0), ir::kNestedChunks);
   problem.to.Set(0, 2, ir::AxisList(0), 3);
-  const auto dialect = *TensorcraftDialect::Create(problem, {});
-  const auto plan = CheapestPlan(*dialect, PackedLayout(problem.from), PackedLayout(problem.to));
+  const auto move_set = *TensorcraftMoveSet::Create(problem, {});
+  const auto plan = CheapestPlan(*move_set, PackedLayout(problem.from), PackedLayout(problem.to));
   ASSERT_TRUE(plan.has_value());
   EXPECT_TRUE(plan->steps.empty());
-  EXPECT_EQ(dialect->Elements(PackedLayout(problem.from)), 24);
-  EXPECT_TRUE(dialect->Naive().steps.empty());
+  EXPECT_EQ(move_set->Elements(PackedLayout(problem.from)), 24);
+  EXPECT_TRUE(move_set->Naive().steps.empty());
 }
 
 TEST(Layouts, OfTheLargestTensorsDoNotOverflow) {
@@ -223,8 +223,8 @@ TEST(Layouts, OfTheLargestTensorsDoNotOverflow) {
   both.push_back(1);
   problem.from.Set(0, 1, both, int64_t{1} << 20);
   problem.to.Set(0, 1, ir::AxisList(1), int64_t{1} << 40);
-  const auto dialect = *TensorcraftDialect::Create(problem, {});
-  const auto plan = CheapestPlan(*dialect, PackedLayout(problem.from), PackedLayout(problem.to));
+  const auto move_set = *TensorcraftMoveSet::Create(problem, {});
+  const auto plan = CheapestPlan(*move_set, PackedLayout(problem.from), PackedLayout(problem.to));
   ASSERT_TRUE(plan.has_value());
   EXPECT_GT(plan->cost, 0);
   EXPECT_GT(plan->peak, 0);
@@ -243,10 +243,10 @@ TEST(Search, ThatGivesUpHasAnAnswer) {
   }
   problem.from.Set(0, 3, up, 2);
   problem.to.Set(1, 3, down, 1);
-  const auto dialect = *TensorcraftDialect::Create(problem, {});
+  const auto move_set = *TensorcraftMoveSet::Create(problem, {});
   const PackedLayout from(problem.from), to(problem.to);
-  const auto best = CheapestPlan(*dialect, from, to);
-  const auto hasty = CheapestPlan(*dialect, from, to, SearchLimits{.labels = 100});
+  const auto best = CheapestPlan(*move_set, from, to);
+  const auto hasty = CheapestPlan(*move_set, from, to, SearchLimits{.labels = 100});
   ASSERT_TRUE(best.has_value());
   ASSERT_TRUE(hasty.has_value());
   EXPECT_TRUE(best->exact);
@@ -258,10 +258,10 @@ TEST(Search, ThatGivesUpHasAnAnswer) {
 TEST(Search, WithoutRoomHasNone) {
   Random random(3);
   const Problem problem = RandomProblem(random);
-  const auto dialect = *TensorcraftDialect::Create(problem, {});
+  const auto move_set = *TensorcraftMoveSet::Create(problem, {});
   const PackedLayout from(problem.from), to(problem.to);
   ASSERT_NE(from, to);
-  EXPECT_FALSE(CheapestPlan(*dialect, from, to, dialect->Elements(to) - 1).has_value());
+  EXPECT_FALSE(CheapestPlan(*move_set, from, to, move_set->Elements(to) - 1).has_value());
 }
 
 TEST(Search, ParetoPlansTradeTimeForMemory) {
@@ -270,12 +270,12 @@ TEST(Search, ParetoPlansTradeTimeForMemory) {
   for (int i = 0; i < 60; ++i) {
     SCOPED_TRACE(i);
     const Problem problem = RandomProblem(random);
-    const auto dialect = *TensorcraftDialect::Create(problem, {});
+    const auto move_set = *TensorcraftMoveSet::Create(problem, {});
     const PackedLayout from(problem.from), to(problem.to);
-    const auto plans = ParetoPlans(*dialect, from, to);
+    const auto plans = ParetoPlans(*move_set, from, to);
     ASSERT_FALSE(plans.empty());
-    EXPECT_EQ(plans.front().cost, CheapestPlan(*dialect, from, to)->cost);
-    EXPECT_EQ(plans.back().peak, std::max(dialect->Elements(from), dialect->Elements(to)));
+    EXPECT_EQ(plans.front().cost, CheapestPlan(*move_set, from, to)->cost);
+    EXPECT_EQ(plans.back().peak, std::max(move_set->Elements(from), move_set->Elements(to)));
     for (size_t k = 1; k < plans.size(); ++k) {
       EXPECT_GT(plans[k].cost, plans[k - 1].cost);
       EXPECT_LT(plans[k].peak, plans[k - 1].peak);

@@ -72,11 +72,11 @@ std::string Print(const PackedLayout& layout, int rank) {
   return absl::StrCat("{", absl::StrJoin(splits, ","), "}(", absl::StrJoin(blocks, ","), ")");
 }
 
-std::unique_ptr<TensorcraftDialect> DialectOf(const Problem& problem,
+std::unique_ptr<TensorcraftMoveSet> MoveSetOf(const Problem& problem,
                                               const TensorcraftOptions& options = {}) {
-  auto dialect = TensorcraftDialect::Create(problem, options);
-  EXPECT_TRUE(dialect.ok()) << dialect.status();
-  return *std::move(dialect);
+  auto move_set = TensorcraftMoveSet::Create(problem, options);
+  EXPECT_TRUE(move_set.ok()) << move_set.status();
+  return *std::move(move_set);
 }
 
 // One line an operation: its name, the layout after it, volume, ranks, and elements of that layout.
@@ -94,9 +94,9 @@ TEST(Operations, AreThoseOfTensorcraftInItsOrder) {
     Problem problem{
         .mesh = MeshOf(state["mesh"]), .dims = DimsOf(state["shape"]), .from = {}, .to = {}};
     problem.from = ShardingOf(state["mapping"], state["blocks"]);
-    const auto dialect = DialectOf(problem);
+    const auto move_set = MoveSetOf(problem);
     const PackedLayout layout(problem.from);
-    EXPECT_EQ(dialect->Elements(layout), state["max_elements"]);
+    EXPECT_EQ(move_set->Elements(layout), state["max_elements"]);
 
     std::vector<int64_t> blocks = {1};
     for (const json& block : state["asked"]) blocks.push_back(block.get<int64_t>());
@@ -108,8 +108,8 @@ TEST(Operations, AreThoseOfTensorcraftInItsOrder) {
       const auto taken = Apply(tensor, open, operation);
       if (!taken.has_value()) continue;
       found.push_back(Line(NameOf(operation), Print(taken->step.after, rank),
-                           dialect->VolumeOf(layout, taken->step), taken->elements));
-      costs.push_back(dialect->CostOf(layout, taken->step));
+                           move_set->VolumeOf(layout, taken->step), taken->elements));
+      costs.push_back(move_set->CostOf(layout, taken->step));
     }
     for (const json& next : state["neighbours"]) {
       expected.push_back(Line(next[0], next[1], {next[2].get<double>(), next[3].get<int64_t>()},
@@ -128,17 +128,17 @@ TEST(Operations, AreThoseOfTensorcraftInItsOrder) {
 }
 
 // A plan's steps lead from one layout to the other, and cost what they say.
-void ExpectWhole(const TensorcraftDialect& dialect, const Problem& problem,
+void ExpectWhole(const TensorcraftMoveSet& move_set, const Problem& problem,
                  const RedistributionPlan& plan) {
   PackedLayout at(problem.from);
   double cost = 0;
-  int64_t peak = std::max(dialect.Elements(at), dialect.Elements(PackedLayout(problem.to)));
+  int64_t peak = std::max(move_set.Elements(at), move_set.Elements(PackedLayout(problem.to)));
   for (const PlannedStep& step : plan.steps) {
-    EXPECT_DOUBLE_EQ(step.cost, dialect.CostOf(at, step.step).total());
-    EXPECT_NE(dialect.NameOf(at, step.step), "");
+    EXPECT_DOUBLE_EQ(step.cost, move_set.CostOf(at, step.step).total());
+    EXPECT_NE(move_set.NameOf(at, step.step), "");
     at = step.step.after;
     cost += step.cost;
-    peak = std::max(peak, dialect.Elements(at));
+    peak = std::max(peak, move_set.Elements(at));
   }
   EXPECT_EQ(at, PackedLayout(problem.to));
   EXPECT_DOUBLE_EQ(cost, plan.cost);
@@ -153,33 +153,33 @@ class Plans : public ::testing::TestWithParam<json> {
 };
 
 TEST_P(Plans, CostAsMuchAsTheOptimum) {
-  const auto dialect = DialectOf(problem_);
-  const auto plan = CheapestPlan(*dialect, from_, to_);
+  const auto move_set = MoveSetOf(problem_);
+  const auto plan = CheapestPlan(*move_set, from_, to_);
   ASSERT_TRUE(plan.has_value());
-  ExpectWhole(*dialect, problem_, *plan);
+  ExpectWhole(*move_set, problem_, *plan);
   EXPECT_DOUBLE_EQ(plan->cost, totals_["optimal_tc_cost"].get<double>());
 }
 
 TEST_P(Plans, CostAsMuchAsTheOptimumWithPhysicalVolumes) {
-  const auto dialect = DialectOf(problem_, {.physical = true});
-  const auto plan = CheapestPlan(*dialect, from_, to_);
+  const auto move_set = MoveSetOf(problem_, {.physical = true});
+  const auto plan = CheapestPlan(*move_set, from_, to_);
   ASSERT_TRUE(plan.has_value());
-  ExpectWhole(*dialect, problem_, *plan);
+  ExpectWhole(*move_set, problem_, *plan);
   if (totals_["optimal_phys_cost"].is_null()) return;  // the other search gave up
   EXPECT_DOUBLE_EQ(plan->cost, totals_["optimal_phys_cost"].get<double>());
 }
 
 TEST_P(Plans, HaveAnAnswerUnderTheLeastMemoryLimit) {
-  const auto dialect = DialectOf(problem_);
-  const int64_t limit = std::max(dialect->Elements(from_), dialect->Elements(to_));
-  const auto plan = CheapestPlan(*dialect, from_, to_, limit);
+  const auto move_set = MoveSetOf(problem_);
+  const int64_t limit = std::max(move_set->Elements(from_), move_set->Elements(to_));
+  const auto plan = CheapestPlan(*move_set, from_, to_, limit);
   ASSERT_TRUE(plan.has_value());
-  ExpectWhole(*dialect, problem_, *plan);
+  ExpectWhole(*move_set, problem_, *plan);
   EXPECT_LE(plan->peak, limit);
   PackedLayout at = from_;
   bool general = false;
   for (const PlannedStep& step : plan->steps) {
-    general |= dialect->NameOf(at, step.step) == "alltoall_*";
+    general |= move_set->NameOf(at, step.step) == "alltoall_*";
     at = step.step.after;
   }
   // tensorcraft's own operations have no answer for some; elsewhere nothing else is taken.
@@ -190,8 +190,8 @@ TEST_P(Plans, HaveAnAnswerUnderTheLeastMemoryLimit) {
 
 TEST_P(Plans, CostWhatTheNaiveOnesDo) {
   if (totals_["naive_head"].is_null()) return;
-  EXPECT_DOUBLE_EQ(DialectOf(problem_)->Naive().cost, totals_["naive_head"].get<double>());
-  EXPECT_DOUBLE_EQ(DialectOf(problem_, {.epsilon = 1})->Naive().cost,
+  EXPECT_DOUBLE_EQ(MoveSetOf(problem_)->Naive().cost, totals_["naive_head"].get<double>());
+  EXPECT_DOUBLE_EQ(MoveSetOf(problem_, {.epsilon = 1})->Naive().cost,
                    totals_["naive_old_eps1"].get<double>());
 }
 
@@ -207,14 +207,14 @@ TEST(Golden, HasAllCases) {
 }
 
 // The tables of tensorcraft's notebook: operation, layout, cost, and memory in elements.
-std::vector<std::string> Table(const TensorcraftDialect& dialect, const Problem& problem,
+std::vector<std::string> Table(const TensorcraftMoveSet& move_set, const Problem& problem,
                                const RedistributionPlan& plan) {
   const int rank = static_cast<int>(problem.dims.size());
   PackedLayout at(problem.from);
-  std::vector<std::string> rows = {absl::StrCat(Print(at, rank), " ", dialect.Elements(at))};
+  std::vector<std::string> rows = {absl::StrCat(Print(at, rank), " ", move_set.Elements(at))};
   for (const PlannedStep& step : plan.steps) {
-    rows.push_back(absl::StrCat(dialect.NameOf(at, step.step), " ", Print(step.step.after, rank),
-                                " ", step.cost, " ", dialect.Elements(step.step.after)));
+    rows.push_back(absl::StrCat(move_set.NameOf(at, step.step), " ", Print(step.step.after, rank),
+                                " ", step.cost, " ", move_set.Elements(step.step.after)));
     at = step.step.after;
   }
   return rows;
@@ -236,9 +236,9 @@ TEST(Notebook, NaiveTable) {
                         .dims = {50, 50},
                         .from = Split(2, {{{0}, 10}}),
                         .to = Split(2, {{}, {{0}, 10}})};
-  const auto dialect = DialectOf(problem, {.epsilon = 1});
-  const RedistributionPlan plan = dialect->Naive();
-  EXPECT_THAT(Table(*dialect, problem, plan),
+  const auto move_set = MoveSetOf(problem, {.epsilon = 1});
+  const RedistributionPlan plan = move_set->Naive();
+  EXPECT_THAT(Table(*move_set, problem, plan),
               ElementsAre("{0,-}(10,-) 1500", "allgather_* {-,-}(-,-) 2501 2500",
                           "split_* {-,0}(-,10) 0 1500"));
   EXPECT_EQ(plan.cost, 2501.0);
@@ -249,11 +249,11 @@ TEST(Notebook, TableOfTwoDimensions) {
                         .dims = {100, 100},
                         .from = Split(2, {{{0}, 2}}),
                         .to = Split(2, {{}, {{0}, 2}})};
-  const auto dialect = DialectOf(problem);
+  const auto move_set = MoveSetOf(problem);
   const auto plan =
-      CheapestPlan(*dialect, PackedLayout(problem.from), PackedLayout(problem.to), 5000);
+      CheapestPlan(*move_set, PackedLayout(problem.from), PackedLayout(problem.to), 5000);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_THAT(Table(*dialect, problem, *plan),
+  EXPECT_THAT(Table(*move_set, problem, *plan),
               ElementsAre("{0,-}(2,-) 5000", "alltoall_0_1_-1 {-,0}(-,2) 5001 5000"));
   EXPECT_EQ(plan->cost, 5001.0);
 }
@@ -268,12 +268,12 @@ Problem FourDimensions() {
 TEST(Notebook, TableOfFourDimensions) {
   const Problem problem = FourDimensions();
   const TensorcraftOptions options{.alpha = 0.01, .beta = 64.0 / 200003};
-  const auto dialect = DialectOf(problem, options);
+  const auto move_set = MoveSetOf(problem, options);
   for (const int64_t limit : {int64_t{128000000}, kNoLimit}) {
     const auto plan =
-        CheapestPlan(*dialect, PackedLayout(problem.from), PackedLayout(problem.to), limit);
+        CheapestPlan(*move_set, PackedLayout(problem.from), PackedLayout(problem.to), limit);
     ASSERT_TRUE(plan.has_value());
-    EXPECT_THAT(Table(*dialect, problem, *plan),
+    EXPECT_THAT(Table(*move_set, problem, *plan),
                 ElementsAre("{(0,1),-,-,-}(100,-,-,-) 128000000",
                             "split_3_2_1 {(0,1),-,-,2}(100,-,-,1) 0 32000000",
                             "alltoall_mf_0_1_-1 {0,1,-,2}(200,100,-,1) 10239.9 32000000",
@@ -286,14 +286,15 @@ TEST(Notebook, TableOfFourDimensions) {
 
 TEST(Notebook, TableOfFourDimensionsWithPhysicalVolumes) {
   const Problem problem = FourDimensions();
-  const auto dialect = DialectOf(problem, {.alpha = 0.01, .beta = 64.0 / 200003, .physical = true});
-  const auto plan = CheapestPlan(*dialect, PackedLayout(problem.from), PackedLayout(problem.to));
+  const auto move_set =
+      MoveSetOf(problem, {.alpha = 0.01, .beta = 64.0 / 200003, .physical = true});
+  const auto plan = CheapestPlan(*move_set, PackedLayout(problem.from), PackedLayout(problem.to));
   ASSERT_TRUE(plan.has_value());
   EXPECT_DOUBLE_EQ(plan->cost, 43519.39720979185);
 }
 
 std::string ErrorOf(const Problem& problem) {
-  return TensorcraftDialect::Create(problem, {}).status().ToString();
+  return TensorcraftMoveSet::Create(problem, {}).status().ToString();
 }
 
 TEST(Errors, NameTheLayoutAndWhatIsWanted) {

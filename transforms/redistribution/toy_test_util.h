@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
 
-// A graph that a test writes down, as a dialect.
+// A graph that a test writes down, as a move set.
 
 namespace orrery::transforms::redistribution {
 
@@ -29,7 +29,7 @@ struct ToyEdge {
 };
 
 /// Steps are edges: the number of an edge is the step's `to`, so that equal ones can be told apart.
-class ToyDialect final : public Dialect {
+class ToyMoveSet final : public MoveSet {
  public:
   std::vector<ToyEdge> edges, last_resorts;
   std::map<int, int64_t> elements;  // by node; 1 where nothing is said
@@ -42,7 +42,7 @@ class ToyDialect final : public Dialect {
   void LastResort(const PackedLayout& layout, std::vector<Move>& moves) const override {
     Append(last_resorts, layout, moves);
   }
-  double Bound(const PackedLayout& layout) const override {
+  double LowerBound(const PackedLayout& layout) const override {
     const auto at = bounds.find(NodeOf(layout));
     return at == bounds.end() ? 0 : at->second;
   }

@@ -29,14 +29,14 @@ RankOrders ChimeraOrders(const PipelineShape& shape) {
       const bool down = microbatch < of_first;
       const int32_t in_direction = down ? microbatch : microbatch - of_first;
       // Each stage of the second direction is as far from its first as the rank is from the last.
-      const int32_t place = down ? rank : ranks - 1 - rank;
+      const int32_t position = down ? rank : ranks - 1 - rank;
       const int32_t enters = 2 * ranks * (in_direction / (ranks / 2)) +  //
                              2 * (in_direction % (ranks / 2));
-      ScheduleStep step = {.stage = down ? place : ranks + place, .microbatch = microbatch};
-      step.slot = enters + place;
+      ScheduleStep step = {.stage = down ? position : ranks + position, .microbatch = microbatch};
+      step.slot = enters + position;
       order.push_back(step);
       step.kind = StepKind::kBackward;
-      step.slot = enters + 2 * ranks - 1 - place;
+      step.slot = enters + 2 * ranks - 1 - position;
       order.push_back(step);
     }
     std::sort(order.begin(), order.end(),

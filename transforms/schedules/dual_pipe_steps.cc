@@ -12,12 +12,12 @@ constexpr size_t kLate = 1;
 
 class DualPipeRank {
  public:
-  DualPipeRank(const HalfPipe& place, const std::array<int32_t, 2>& stages)
-      : place_(place), after_(place.ranks - 1 - place.rank), stages_(stages) {}
+  DualPipeRank(const HalfPipe& position, const std::array<int32_t, 2>& stages)
+      : position_(position), after_(position.ranks - 1 - position.rank), stages_(stages) {}
 
   std::vector<ScheduleStep> Order() && {
     WarmUp();
-    const int32_t steady = place_.microbatches - 2 * place_.ranks + place_.rank + 1;
+    const int32_t steady = position_.microbatches - 2 * position_.ranks + position_.rank + 1;
     for (int32_t i = 0; i < steady; ++i) {
       // The innermost rank cannot overlap at first: its backward needs the forward before it.
       const bool apart = i == 0 && after_ == 0;
@@ -38,7 +38,7 @@ class DualPipeRank {
  private:
   void WarmUp() {
     for (int32_t i = 0; i < 2 * after_; ++i) Forward(kEarly, false);
-    for (int32_t i = 0; i <= place_.rank; ++i) {
+    for (int32_t i = 0; i <= position_.rank; ++i) {
       Forward(kEarly, false);
       Forward(kLate, false);
     }
@@ -53,11 +53,11 @@ class DualPipeRank {
   // where exactly, as neighbours alternate.
   void CoolDown() {
     bool put_off = false;
-    const int32_t middle = (place_.rank + 1) / 2;
-    for (int32_t i = 0; i <= place_.rank; ++i) {
-      put_off |= i == middle && place_.rank % 2 == 1;
+    const int32_t middle = (position_.rank + 1) / 2;
+    for (int32_t i = 0; i <= position_.rank; ++i) {
+      put_off |= i == middle && position_.rank % 2 == 1;
       put_off ? InputGradient(kLate) : Backward(kLate);
-      put_off |= i == middle && place_.rank % 2 == 0;
+      put_off |= i == middle && position_.rank % 2 == 0;
       put_off ? InputGradient(kEarly) : Backward(kEarly);
     }
     for (int32_t i = 0; i < after_; ++i) {
@@ -85,7 +85,7 @@ class DualPipeRank {
     order_.push_back({.kind = kind, .stage = stages_[stream], .microbatch = microbatch});
   }
 
-  const HalfPipe place_;
+  const HalfPipe position_;
   const int32_t after_;  // ranks further inside
   const std::array<int32_t, 2> stages_;
   std::array<int32_t, 2> next_forward_ = {};
@@ -97,9 +97,9 @@ class DualPipeRank {
 }  // namespace
 }  // namespace dual_pipe_steps_cc
 
-std::vector<ScheduleStep> DualPipeSteps(const HalfPipe& place,
+std::vector<ScheduleStep> DualPipeSteps(const HalfPipe& position,
                                         const std::array<int32_t, 2>& stages) {
-  return dual_pipe_steps_cc::DualPipeRank(place, stages).Order();
+  return dual_pipe_steps_cc::DualPipeRank(position, stages).Order();
 }
 
 }  // namespace orrery::transforms

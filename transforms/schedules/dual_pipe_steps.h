@@ -13,7 +13,7 @@
 
 namespace orrery::transforms {
 
-/// A place in one half of the ranks: `rank` of `ranks`, 0 at the end where microbatches enter.
+/// A position in one half of the ranks: `rank` of `ranks`, 0 at the end where microbatches enter.
 struct HalfPipe {
   int32_t rank = 0;
   int32_t ranks = 1;
@@ -23,7 +23,7 @@ struct HalfPipe {
 /// The order of one rank. Microbatches are counted from 0 in each stream, and the stage of a step
 /// is `stages[0]` in the stream that comes early to this rank, `stages[1]` in the other.
 /// (DeepSeek-V3 technical report, figure 5; the eight steps of deepseek-ai/DualPipe.)
-std::vector<ScheduleStep> DualPipeSteps(const HalfPipe& place,
+std::vector<ScheduleStep> DualPipeSteps(const HalfPipe& position,
                                         const std::array<int32_t, 2>& stages);
 
 }  // namespace orrery::transforms

@@ -42,17 +42,17 @@ ListScheduler::ListScheduler(BlockPipeline pipeline)
       backwards_(pipeline_.stages()),
       ranks_(pipeline_.ranks),
       next_(pipeline_.ranks) {
-  const size_t places = 2 * pipeline_.chunks * pipeline_.microbatches;
+  const size_t positions = 2 * pipeline_.chunks * pipeline_.microbatches;
   for (auto* streams : {&forwards_, &backwards_}) {
     for (Stream& stream : *streams) {
-      stream.places.resize(pipeline_.microbatches);
+      stream.positions.resize(pipeline_.microbatches);
       stream.arrivals.reserve(pipeline_.microbatches);
     }
   }
   for (Rank& rank : ranks_) {
-    rank.changes.resize(places);
-    rank.ran.resize(places);
-    rank.weight_gradients.reserve(places / 2);
+    rank.changes.resize(positions);
+    rank.ran.resize(positions);
+    rank.weight_gradients.reserve(positions / 2);
   }
   steps_.reserve(pipeline_.ranks * pipeline_.StepsOfRank());
 }
@@ -73,15 +73,15 @@ bool ListScheduler::ArrangeRank(size_t rank, const BuildingBlock& block) {
     sources[count++] = {&forwards_[stage], 2 * int64_t{block.forward[stage]} + 1, 1};
   }
   int64_t held = 0;
-  for (uint32_t place = 0; place < ranks_[rank].changes.size(); ++place) {
+  for (uint32_t position = 0; position < ranks_[rank].changes.size(); ++position) {
     Source* first = nullptr;
     for (Source& source : std::span(sources).first(count)) {
       if (source.next == pipeline_.microbatches) continue;
       if (first == nullptr || source.slot < first->slot) first = &source;
     }
-    first->stream->places[first->next++] = place;
+    first->stream->positions[first->next++] = position;
     first->slot += 2 * int64_t{block.interval};
-    ranks_[rank].changes[place] = first->change;
+    ranks_[rank].changes[position] = first->change;
     held += first->change;
     if (held > pipeline_.live_limits[rank]) return false;
   }
@@ -142,8 +142,8 @@ bool ListScheduler::Play(const BuildingBlock& block, const ListRules& rules) {
   return true;
 }
 
-// Whether the forward may run now although steps before its place have not.
-bool ListScheduler::Admits(const Rank& rank, size_t stage, uint32_t place) const {
+// Whether the forward may run now although steps before its position have not.
+bool ListScheduler::Admits(const Rank& rank, size_t stage, uint32_t position) const {
   if (stage < pipeline_.ranks && pipeline_.chunks == 2) {
     const bool no_backward = backwards_[2 * pipeline_.ranks - 1 - stage].run == 0;
     if (no_backward && static_cast<int64_t>(forwards_[stage].run) >= rank.first_forwards) {
@@ -152,29 +152,29 @@ bool ListScheduler::Admits(const Rank& rank, size_t stage, uint32_t place) const
   }
   const int64_t limit = pipeline_.live_limits[pipeline_.RankOf(stage)];
   int64_t held = rank.held + 1;
-  for (size_t i = rank.head; held <= limit && i < place; ++i) {
+  for (size_t i = rank.head; held <= limit && i < position; ++i) {
     if (rank.ran[i] == 0) held += rank.changes[i];
   }
   return held <= limit;
 }
 
-// What the rank may run next, by place: the next forward and backward of each stage of which it is
-// known when they can start.
+// What the rank may run next, by position: the next forward and backward of each stage of which it
+// is known when they can start.
 ListScheduler::Choices ListScheduler::ChoicesOf(size_t index) const {
   const Rank& rank = ranks_[index];
   Choices choices;
   const auto add = [&](const Stream& stream, size_t stage, bool is_forward) {
     if (!stream.HasNext()) return;
-    const uint32_t place = stream.places[stream.run];
-    if (place != rank.head) {
+    const uint32_t position = stream.positions[stream.run];
+    if (position != rank.head) {
       if (is_forward ? rules_.keeps_forwards : rules_.keeps_backwards) return;
-      if (is_forward && !Admits(rank, stage, place)) return;
+      if (is_forward && !Admits(rank, stage, position)) return;
     }
     size_t at = choices.count++;
-    for (; at > 0 && choices.steps[at - 1].place > place; --at) {
+    for (; at > 0 && choices.steps[at - 1].position > position; --at) {
       choices.steps[at] = choices.steps[at - 1];
     }
-    choices.steps[at] = {.place = place,
+    choices.steps[at] = {.position = position,
                          .stage = static_cast<uint32_t>(stage),
                          .is_forward = is_forward,
                          .arrival = stream.arrivals[stream.run]};
@@ -221,7 +221,7 @@ void ListScheduler::RunStep(size_t index, const Ready& ready, int64_t now) {
   Rank& rank = ranks_[index];
   const size_t stage = ready.stage;
   Stream& stream = ready.is_forward ? forwards_[stage] : backwards_[stage];
-  rank.ran[ready.place] = 1;
+  rank.ran[ready.position] = 1;
   while (rank.head < rank.ran.size() && rank.ran[rank.head] != 0) ++rank.head;
   PlayedStep step = {.rank = static_cast<uint32_t>(index),
                      .stage = ready.stage,

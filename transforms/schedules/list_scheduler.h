@@ -14,7 +14,7 @@
 // of the steps that are ready, the one that comes first in the periodic schedule. So steps move
 // earlier at the start and at the end, where other microbatches leave ranks free, and gradients of
 // weights fill what is left. A forward may overtake only when the rank's limit holds until the
-// forward's own place comes, whatever the steps before it do; so nothing ever deadlocks.
+// forward's own position comes, whatever the steps before it do; so nothing ever deadlocks.
 
 namespace orrery::transforms {
 
@@ -69,16 +69,16 @@ class ListScheduler {
 
   // The forwards or the backwards of one stage: they run in the order of their microbatches.
   struct Stream {
-    std::vector<uint32_t> places;   // in the periodic order of the rank, by microbatch
-    std::vector<int64_t> arrivals;  // when what it needs is there, of those known
+    std::vector<uint32_t> positions;  // in the periodic order of the rank, by microbatch
+    std::vector<int64_t> arrivals;    // when what it needs is there, of those known
     size_t run = 0;
 
     bool HasNext() const { return run < arrivals.size(); }
   };
   struct Rank {
-    std::vector<int8_t> changes;  // of activations held, by place
-    std::vector<uint8_t> ran;     // by place
-    size_t head = 0;              // first place that has not run
+    std::vector<int8_t> changes;  // of activations held, by position
+    std::vector<uint8_t> ran;     // by position
+    size_t head = 0;              // first position that has not run
     int64_t held = 0;             // forwards less backwards
     std::vector<PlayedStep> weight_gradients;
     size_t weight_gradients_run = 0;
@@ -87,7 +87,7 @@ class ListScheduler {
     int64_t free = 0;  // when the step at hand ends
   };
   struct Ready {
-    uint32_t place;
+    uint32_t position;
     uint32_t stage;
     bool is_forward;
     int64_t arrival;
@@ -101,7 +101,7 @@ class ListScheduler {
   bool ArrangeRank(size_t rank, const BuildingBlock& block);
   void Restart();
   int64_t FirstForwards(size_t rank) const;
-  bool Admits(const Rank& rank, size_t stage, uint32_t place) const;
+  bool Admits(const Rank& rank, size_t stage, uint32_t position) const;
   Choices ChoicesOf(size_t rank) const;
   void Decide(size_t rank);
   void RunStep(size_t rank, const Ready& ready, int64_t now);

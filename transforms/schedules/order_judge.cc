@@ -69,14 +69,14 @@ OrderScore OrderJudge::Score(const std::vector<PlayedStep>& steps, const OrderSc
 }
 
 bool OrderJudge::IsShortest(const OrderScore& score) const {
-  if (score.makespan > Bound(durations_)) return false;
-  return !all_last_the_same_ || score.transformer_makespan <= Bound(kTransformerDurations);
+  if (score.makespan > LowerBound(durations_)) return false;
+  return !all_last_the_same_ || score.transformer_makespan <= LowerBound(kTransformerDurations);
 }
 
 // What a rank cannot do before the first backward comes to it, for want of memory, and what comes
 // before its first forward, it does not get back. And the first backward of stage 0 comes after a
 // whole way there and back; all the other backwards of that stage are still to come.
-int64_t OrderJudge::Bound(const StepDurations& durations) const {
+int64_t OrderJudge::LowerBound(const StepDurations& durations) const {
   const int64_t backward =
       durations.Of(pipeline_.splits_backward ? StepKind::kInputGradient : StepKind::kBackward);
   const int64_t after = pipeline_.splits_backward ? durations.weight_gradient : 0;

@@ -53,7 +53,7 @@ class OrderJudge {
   OrderScore Score(const std::vector<PlayedStep>& steps, const OrderScore& best);
 
   /// A makespan that no orders within the limits fall short of, under these durations.
-  int64_t Bound(const StepDurations& durations) const;
+  int64_t LowerBound(const StepDurations& durations) const;
 
   /// Whether the makespans are at their bounds.
   bool IsShortest(const OrderScore& score) const;

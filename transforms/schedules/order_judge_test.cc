@@ -132,30 +132,32 @@ TEST(OrderJudge, NothingFallsShortOfTheBound) {
     const StepDurations durations = RandomDurations(random);
     OrderJudge judge(pipeline, durations);
     const OrderScore score = judge.Score(AnySteps(pipeline, random), kWorst);
-    EXPECT_GE(score.makespan, judge.Bound(durations));
-    EXPECT_EQ(judge.IsShortest(score), score.makespan == judge.Bound(durations));
+    EXPECT_GE(score.makespan, judge.LowerBound(durations));
+    EXPECT_EQ(judge.IsShortest(score), score.makespan == judge.LowerBound(durations));
   }
 }
 
-int64_t UnitBound(const BlockPipeline& pipeline) { return OrderJudge(pipeline, {}).Bound({}); }
+int64_t UnitLowerBound(const BlockPipeline& pipeline) {
+  return OrderJudge(pipeline, {}).LowerBound({});
+}
 
 TEST(OrderJudge, BoundsAreThoseThatOneFindsByHand) {
   // The last of four ranks starts after three forwards and has eight microbatches to run.
   BlockPipeline pipeline = {.ranks = 4, .microbatches = 8, .live_limits = {8, 8, 8, 8}};
-  EXPECT_EQ(UnitBound(pipeline), 3 + 3 * 8);
+  EXPECT_EQ(UnitLowerBound(pipeline), 3 + 3 * 8);
   // One live: rank 0 waits from the end of its first forward for a way there and back of six steps.
   pipeline.live_limits = {1, 1, 1, 1};
-  EXPECT_EQ(UnitBound(pipeline), 7 - 1 + 3 * 8);
+  EXPECT_EQ(UnitLowerBound(pipeline), 7 - 1 + 3 * 8);
   // Few microbatches: what comes before the first backward of stage 0, and all of those with W.
   pipeline = {.ranks = 8, .microbatches = 4, .live_limits = std::vector<int64_t>(8, 16)};
-  EXPECT_EQ(UnitBound(pipeline), 8 + 7 + 2 * 4);
+  EXPECT_EQ(UnitLowerBound(pipeline), 8 + 7 + 2 * 4);
   // V-Half, four ranks: the last of them runs six of the eight forwards before a backward comes.
   pipeline = {.ranks = 4, .microbatches = 8, .chunks = 2, .live_limits = {6, 6, 6, 6}};
-  EXPECT_EQ(UnitBound(pipeline), 8 + 3 - 6 + 2 * 3 * 8);
+  EXPECT_EQ(UnitLowerBound(pipeline), 8 + 3 - 6 + 2 * 3 * 8);
   // A step of the last stage, whole backwards: of two ranks, all microbatches one after the other.
   pipeline = {
       .ranks = 2, .microbatches = 2, .chunks = 2, .splits_backward = false, .live_limits = {4, 4}};
-  EXPECT_EQ(UnitBound(pipeline), 3 + 2 * 3 + 3 * 2);
+  EXPECT_EQ(UnitLowerBound(pipeline), 3 + 2 * 3 + 3 * 2);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_P(EverySchedule, KeepsAtLeastOneAndAtMostAllActivationsLive) {
 
 TEST_P(EverySchedule, IsReadAsItIsWritten) {
   for (const PipelineShape& shape : Shapes()) {
-    if (shape.microbatches < 2 || shape.ranks < 2) continue;  // one place could be any
+    if (shape.microbatches < 2 || shape.ranks < 2) continue;  // one position could be any
     const RankOrders orders = schedule().orders(shape);
     const absl::StatusOr<ParsedOrders> parsed = ParseOrders(PrintOrders(orders));
     ASSERT_TRUE(parsed.ok()) << Name(shape) << ": " << parsed.status();

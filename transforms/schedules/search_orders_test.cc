@@ -153,10 +153,10 @@ std::string LiveText(const std::vector<int64_t>& live) {
 std::string Row(const Comparison& row) {
   const OrderJudge bounds = row.Bounds();
   return absl::StrCat("| `", row.name, "` | ", row.ranks, " | ", row.microbatches, " | ", row.time,
-                      ", ", row.ours.Time(kUnit).makespan, ", ", bounds.Bound(kUnit), " | ",
+                      ", ", row.ours.Time(kUnit).makespan, ", ", bounds.LowerBound(kUnit), " | ",
                       row.transformer_time, ", ", row.ours.Time(kTransformerDurations).makespan,
                       ", ", row.told.Time(kTransformerDurations).makespan, ", ",
-                      bounds.Bound(kTransformerDurations), " | ", LiveText(row.live), " | ",
+                      bounds.LowerBound(kTransformerDurations), " | ", LiveText(row.live), " | ",
                       LiveText(row.ours.live), " |\n");
 }
 

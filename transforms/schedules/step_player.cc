@@ -27,7 +27,7 @@ StepNeeds::StepNeeds(StagePlacement placement, const PipelineShape& shape)
     : depth_(shape.stages() / Pipelines(placement)) {}
 
 StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
-  const int32_t place = step.stage % depth_;
+  const int32_t position = step.stage % depth_;
   Needs needs;
   const auto add = [&](const ScheduleStep& need) {
     needs.steps[static_cast<size_t>(needs.count++)] = need;
@@ -35,9 +35,9 @@ StepNeeds::Needs StepNeeds::Of(const ScheduleStep& step) const {
   if (step.kind == StepKind::kWeightGradient) {
     add(step_player_cc::InputGradient(step.stage, step.microbatch));
   } else if (step.kind == StepKind::kForward) {
-    if (place > 0) add(step_player_cc::Forward(step.stage - 1, step.microbatch));
+    if (position > 0) add(step_player_cc::Forward(step.stage - 1, step.microbatch));
   } else {
-    if (place + 1 < depth_) add(step_player_cc::InputGradient(step.stage + 1, step.microbatch));
+    if (position + 1 < depth_) add(step_player_cc::InputGradient(step.stage + 1, step.microbatch));
     add(step_player_cc::Forward(step.stage, step.microbatch));
   }
   return needs;
@@ -89,10 +89,10 @@ std::optional<int64_t> StepPlayer::ReadyAt(size_t rank, const ScheduleStep& step
   return ready;
 }
 
-const ScheduleStep* StepPlayer::PartnerOf(size_t rank, size_t place) const {
+const ScheduleStep* StepPlayer::PartnerOf(size_t rank, size_t position) const {
   const auto& order = orders_[rank];
-  const bool has = lengths_.pairs_wait && order[place].with_next && place + 1 < order.size();
-  return has ? &order[place + 1] : nullptr;
+  const bool has = lengths_.pairs_wait && order[position].with_next && position + 1 < order.size();
+  return has ? &order[position + 1] : nullptr;
 }
 
 std::optional<int64_t> StepPlayer::StartOfNext(size_t rank) const {

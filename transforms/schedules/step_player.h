@@ -96,8 +96,8 @@ class StepPlayer {
   /// From when on a step of the rank can run, as far as what it waits for goes; nothing while that
   /// has not run.
   std::optional<int64_t> ReadyAt(size_t rank, const ScheduleStep& step) const;
-  /// The step that has to be ready with the one at `place` of the rank's order; null: none.
-  const ScheduleStep* PartnerOf(size_t rank, size_t place) const;
+  /// The step that has to be ready with the one at `position` of the rank's order; null: none.
+  const ScheduleStep* PartnerOf(size_t rank, size_t position) const;
   /// When the next step of the rank can start, or nothing while it must wait.
   std::optional<int64_t> StartOfNext(size_t rank) const;
   /// Runs the rank until it must wait; returns whether it got on.

@@ -46,7 +46,7 @@ class Completeness {
         counts_(static_cast<size_t>(shape.stages()) * static_cast<size_t>(shape.microbatches)) {}
 
   absl::Status Record(size_t rank, const ScheduleStep& step) {
-    ORRERY_RETURN_IF_ERROR(CheckPlace(rank, step));
+    ORRERY_RETURN_IF_ERROR(CheckPosition(rank, step));
     Counts& counts = CountsOf(step.stage, step.microbatch);
     if (++counts.Of(step.kind) > 1) return RankError(rank, StepName(step) + " runs twice");
     if (counts.backward > 0 && counts.input_gradient + counts.weight_gradient > 0) {
@@ -69,7 +69,7 @@ class Completeness {
   }
 
  private:
-  absl::Status CheckPlace(size_t rank, const ScheduleStep& step) const {
+  absl::Status CheckPosition(size_t rank, const ScheduleStep& step) const {
     const std::string name = StepName(step);
     if (step.stage < 0 || step.stage >= shape_.stages()) {
       return RankError(rank, absl::StrCat(name, " is of none of the ", shape_.stages(), " stages"));

@@ -35,28 +35,28 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
-class Spreader {
+class AutoSharder {
  public:
-  Spreader(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
-           const AutoShardOptions& options, AutoShardReport* report)
+  AutoSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
+              const AutoShardOptions& options, AutoShardReport* report)
       : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
 
   absl::StatusOr<Function> Run(const Function& step) {
     ORRERY_RETURN_IF_ERROR(CheckAxes(step));
     const auto hp = mesh_.Find("hp");
     const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
-    if (parts == 1) return SpreadAll(step);
+    if (parts == 1) return ShardAll(step);
     // A loss in parts lets logits stay split over their classes. Where they are not, one kernel for
     // all of it is faster.
     Function in_parts = step;
     ORRERY_ASSIGN_OR_RETURN(const bool splits, SplitLosses(in_parts, parts));
-    if (!splits) return SpreadAll(step);
-    ORRERY_ASSIGN_OR_RETURN(Function spread, SpreadAll(in_parts));
-    if (UsesParts(spread, *hp)) return spread;
+    if (!splits) return ShardAll(step);
+    ORRERY_ASSIGN_OR_RETURN(Function sharded, ShardAll(in_parts));
+    if (UsesParts(sharded, *hp)) return sharded;
     if (report_ != nullptr) {
       *report_ = {.build_time = report_->build_time, .solve_time = report_->solve_time};
     }
-    return SpreadAll(step);
+    return ShardAll(step);
   }
 
  private:
@@ -68,19 +68,19 @@ class Spreader {
     });
   }
 
-  absl::StatusOr<Function> SpreadAll(const Function& step) {
+  absl::StatusOr<Function> ShardAll(const Function& step) {
     std::vector<ir::AxisIndex> axes;
     for (const absl::string_view name : kAxesByCost) {
       const auto axis = mesh_.Find(name);
       if (axis.has_value() && mesh_.size(*axis) > 1) axes.push_back(*axis);
     }
-    ORRERY_ASSIGN_OR_RETURN(Function spread, Shard(step, Without(axes), batched_));
+    ORRERY_ASSIGN_OR_RETURN(Function sharded, Shard(step, Without(axes), batched_));
     while (!axes.empty()) {
       const ir::AxisIndex axis = axes.front();
       axes.erase(axes.begin());
-      ORRERY_ASSIGN_OR_RETURN(spread, SpreadOver(axis, spread, Without(axes)));
+      ORRERY_ASSIGN_OR_RETURN(sharded, ShardOver(axis, sharded, Without(axes)));
     }
-    return spread;
+    return sharded;
   }
 
   absl::Status CheckAxes(const Function& step) const {
@@ -110,8 +110,8 @@ class Spreader {
     return ir::Mesh(std::move(all));
   }
 
-  absl::StatusOr<Function> SpreadOver(ir::AxisIndex axis, const Function& base,
-                                      const ir::Mesh& mesh) {
+  absl::StatusOr<Function> ShardOver(ir::AxisIndex axis, const Function& base,
+                                     const ir::Mesh& mesh) {
     const double start = Now();
     ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins, PinLayouts(base, mesh, axis, options_.pins));
     ORRERY_RETURN_IF_ERROR(PinData(axis, base, mesh, pins));
@@ -328,7 +328,7 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options, AutoShardReport* report) {
   if (report != nullptr) *report = {};
-  return auto_shard_cc::Spreader(mesh, batched, prices, options, report).Run(step);
+  return auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
 }
 
 double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {

@@ -37,12 +37,12 @@ struct ShardingPin {
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
 std::string ToString(const ShardingPin& pin);
 
-/// How attention gets by with sequences that are split along "cp": heads change places with rows
+/// How attention gets by with sequences that are split along "cp": heads swap with rows
 /// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
 enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 
 /// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
-/// data-parallel ranks share them out (transforms/memory/zero.h).
+/// data-parallel ranks shard them (transforms/memory/zero.h).
 struct HeldParts {
   double parameters = 1, gradients = 1, states = 1;
 };
@@ -56,7 +56,7 @@ struct AutoShardOptions {
   bool sequence_parallel = false;
   /// Of attentions that can.
   ContextAttention context_attention = ContextAttention::kAuto;
-  /// How often a step runs what is spread here before its update: what the update does counts that
+  /// How often a step runs what is sharded here before its update: what the update does counts that
   /// much less.
   int64_t microbatches = 1;
   /// Bytes that a rank has, of all pipeline stages together, for parameters, their gradients and
@@ -74,7 +74,7 @@ struct AutoShardOptions {
 
 /// What the choice was.
 struct AutoShardReport {
-  int64_t nodes = 0;      // ops, and groups of inputs that are spread alike
+  int64_t nodes = 0;      // ops, and groups of inputs that are sharded alike
   int64_t edges = 0;      // between them
   int64_t labels = 0;     // as in StrategyChoice
   int64_t composed = 0;   // equal layers that were solved as one, as in StrategyChoice
@@ -85,11 +85,11 @@ struct AutoShardReport {
   double solve_time = 0;
 };
 
-/// Spreads a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
+/// Shards a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
-/// Inputs are spread as is best, but data are split by "ep" along their batch, and by "cp" along
+/// Inputs are sharded as is best, but data are split by "ep" along their batch, and by "cp" along
 /// dimension 1, the positions in a sequence, and nothing along the batch; the state and the
-/// gradients of a parameter are spread as the parameter is; results and losses are not partial. A
+/// gradients of a parameter are sharded as the parameter is; results and losses are not partial. A
 /// value that changes its layout does so once for each layout that its consumers want. The costs
 /// count that exactly where they want one more layout than there is; of further ones each consumer
 /// pays for its own, which is never too little.
@@ -98,7 +98,7 @@ struct AutoShardReport {
 /// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) where a pin's
 /// axis has one rank, or no attention can do what is wanted; what else does not divide is not
 /// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
-/// kept. In the report, `seconds` and `memory` are those with all axes spread; the rest adds up
+/// kept. In the report, `seconds` and `memory` are those with all axes sharded; the rest adds up
 /// over them.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
@@ -106,7 +106,7 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const AutoShardOptions& options = {},
                                        AutoShardReport* report = nullptr);
 
-/// How long a rank takes for all ops of `function`, which is spread over its mesh, one after
+/// How long a rank takes for all ops of `function`, which is sharded over its mesh, one after
 /// another.
 double SerialSeconds(const ir::Function& function, const ShardingPrices& prices);
 

@@ -27,20 +27,20 @@ constexpr PlainPrices::Rates kProducts = {
 TEST(AutoShard, KeepsPinsOfEachAxis) {
   const Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 4}).value();
   const ir::Mesh mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}});
-  const auto spread = [&](const ir::Mesh& on, std::vector<ShardingPin> pins) {
+  const auto sharded = [&](const ir::Mesh& on, std::vector<ShardingPin> pins) {
     const auto result = AutoShard(step, on, BatchedInputs(step), PlainPrices(on, kProducts),
                                   {.pins = std::move(pins)});
     return result.ok() ? ir::Print(*result) : std::string(result.status().message());
   };
-  EXPECT_THAT(spread(mesh, {{"^w0$", 1, "hp"}, {"^w0$", 0, "cp"}}),
+  EXPECT_THAT(sharded(mesh, {{"^w0$", 1, "hp"}, {"^w0$", 0, "cp"}}),
               testing::HasSubstr("%w0: f32[64@cp,64@hp] parameter"));
   // The outer axis first; and a user's pin of data goes before what an axis is for.
   EXPECT_THAT(
-      spread(ir::Mesh({{"dp", 1}, {"cp", 2}, {"ep", 2}}), {{"^w0$", 0, "cp"}, {"^w0$", 0, "ep"}}),
+      sharded(ir::Mesh({{"dp", 1}, {"cp", 2}, {"ep", 2}}), {{"^w0$", 0, "cp"}, {"^w0$", 0, "ep"}}),
       testing::HasSubstr("%w0: f32[64@ep.cp,64] parameter"));
-  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 2}}), {{"^x$", ShardingPin::kWhole, "cp"}}),
+  EXPECT_THAT(sharded(ir::Mesh({{"dp", 1}, {"cp", 2}}), {{"^x$", ShardingPin::kWhole, "cp"}}),
               testing::HasSubstr("%x: f32[4,64] data"));
-  EXPECT_EQ(spread(ir::Mesh({{"dp", 2}, {"hp", 2}}), {{"^w0$", 0, "dp"}}),
+  EXPECT_EQ(sharded(ir::Mesh({{"dp", 2}, {"hp", 2}}), {{"^w0$", 0, "dp"}}),
             "mlp: values are pinned to dp; wanted one of hp, cp and ep");
 }
 
@@ -51,9 +51,9 @@ TEST(AutoShard, SharesSequencesAlongCpAndNoSamples) {
     const ir::Mesh mesh({{"dp", 1}, {axis, 2}});
     // Attention over sequences that are split would have a lot to exchange.
     const PlainPrices prices(mesh, {.flops = 1e9, .bytes = 1e9, .link = 1e9, .latency = 1e-9});
-    const auto spread = AutoShard(step, mesh, BatchedInputs(step), prices);
-    EXPECT_TRUE(spread.ok()) << spread.status();
-    return ir::Print(*spread);
+    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), prices);
+    EXPECT_TRUE(sharded.ok()) << sharded.status();
+    return ir::Print(*sharded);
   };
   EXPECT_THAT(text("ep"), testing::HasSubstr("[12@ep,64,16]"));
   EXPECT_THAT(text("cp"), testing::Not(testing::HasSubstr("[12@cp")));
@@ -80,15 +80,15 @@ TEST(AutoShard, ContextAttentionIsAsAsked) {
   // How q and k of each attention lie, by dimension.
   const auto lie = [&](ContextAttention way) {
     std::string text;
-    const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts),
-                                  {.context_attention = way});
-    EXPECT_TRUE(spread.ok()) << spread.status();
-    for (const ir::OpId op : spread->order()) {
-      const OpKind kind = spread->kind(op);
+    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts),
+                                   {.context_attention = way});
+    EXPECT_TRUE(sharded.ok()) << sharded.status();
+    for (const ir::OpId op : sharded->order()) {
+      const OpKind kind = sharded->kind(op);
       if (kind != OpKind::kAttention && kind != OpKind::kAttentionGrad) continue;
       for (const size_t i : {0u, 1u}) {
         absl::StrAppend(&text, i == 0 ? " " : "/",
-                        ir::ToString(spread->type(spread->operands(op)[i]), mesh));
+                        ir::ToString(sharded->type(sharded->operands(op)[i]), mesh));
       }
     }
     return text;

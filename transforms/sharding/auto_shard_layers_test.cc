@@ -16,10 +16,10 @@ namespace {
 AutoShardReport Solve(const ir::Function& step, const ir::Mesh& mesh, const ShardingPrices& prices,
                       const AutoShardOptions& options) {
   AutoShardReport report;
-  const auto spread = AutoShard(step, mesh, BatchedInputs(step), prices, options, &report);
-  EXPECT_TRUE(spread.ok()) << spread.status();
-  if (!spread.ok()) return report;
-  EXPECT_TRUE(ir::Verify(*spread).ok()) << ir::Verify(*spread);
+  const auto sharded = AutoShard(step, mesh, BatchedInputs(step), prices, options, &report);
+  EXPECT_TRUE(sharded.ok()) << sharded.status();
+  if (!sharded.ok()) return report;
+  EXPECT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
   return report;
 }
 

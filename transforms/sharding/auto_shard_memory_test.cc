@@ -32,9 +32,9 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
       EXPECT_TRUE(AppendOptimizer(step, optimizer).value());
     }
     AutoShardReport report;
-    const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kDear),
-                                  {.in_flight = in_flight}, &report);
-    EXPECT_TRUE(spread.ok()) << spread.status();
+    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kDear),
+                                   {.in_flight = in_flight}, &report);
+    EXPECT_TRUE(sharded.ok()) << sharded.status();
     return report.memory;
   };
   constexpr double kWeights = 2 * 64 * 64 * 4, kRows = 3 * 64 * 4;
@@ -45,13 +45,13 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
   EXPECT_EQ(memory("adam", 1), 4 * kWeights + 6 * kRows);  // and two states
 }
 
-// What data-parallel ranks share out counts as a rank's part of it: of p = 4 here.
-TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
+// What data-parallel ranks shard counts as a rank's part of it: of p = 4 here.
+TEST(ParallelTransform3d, CountsMemoryAsZeroShardsIt) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 24}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
   ParallelPlan plan = {.dp = 4, .hp = 2};
   const PlainPrices prices(MakeMesh(plan).value(), kDear);
-  const auto spread = [&](int64_t stage, double limit) {
+  const auto sharded = [&](int64_t stage, double limit) {
     plan.zero = stage;
     const auto result = ParallelTransform3d(
         step, plan, {.prices = &prices, .memory_limit = Bytes(static_cast<int64_t>(limit))});
@@ -62,11 +62,11 @@ TEST(ParallelTransform3d, CountsMemoryAsZeroSharesItOut) {
   };
   // The least limit that changes nothing: with less, something is held in other parts.
   const auto least = [&](int64_t stage) {
-    const std::string unlimited = spread(stage, 0);
+    const std::string unlimited = sharded(stage, 0);
     double low = 1, high = 1 << 20;
     while (high - low > 1) {
       const double middle = std::floor((low + high) / 2);
-      (spread(stage, middle) == unlimited ? high : low) = middle;
+      (sharded(stage, middle) == unlimited ? high : low) = middle;
     }
     return high;
   };
@@ -96,7 +96,7 @@ TEST(AutoShard, ALimitThatIsKeptAnywayChangesNothing) {
 TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 600}).value();
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
-  const auto spread = [&](const ParallelPlan& plan, double limit) {
+  const auto sharded = [&](const ParallelPlan& plan, double limit) {
     const PlainPrices prices(MakeMesh(plan).value(), kDear);
     const auto result = ParallelTransform3d(
         step, plan, {.prices = &prices, .memory_limit = Bytes(static_cast<int64_t>(limit))});
@@ -109,8 +109,8 @@ TEST(ParallelTransform3d, CountsMemoryOfAllStagesAndMicrobatches) {
   const ParallelPlan two = ByFlops({.hp = 2, .pp = 2, .microbatches = 2});
   // Of x and z, and of each layer two; of two microbatches in flight.
   const double all = 4 * kWeights + kRows / 2 * (2 + 2 * 8);
-  EXPECT_EQ(spread(two, all / 2), spread(two, 0));
-  EXPECT_NE(spread(two, all / 2 - 1024), spread(two, 0));
+  EXPECT_EQ(sharded(two, all / 2), sharded(two, 0));
+  EXPECT_NE(sharded(two, all / 2 - 1024), sharded(two, 0));
 }
 
 // Where an update comes after each microbatch, it counts for each.
@@ -120,10 +120,10 @@ TEST(ParallelTransform3d, CountsAnUpdateForEachMicrobatchWhereItIsMade) {
   const ParallelPlan plan = {.hp = 2, .microbatches = 1000};
   const PlainPrices prices(MakeMesh(plan).value(),
                            {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
-  const auto spread =
+  const auto sharded =
       ParallelTransform3d(step, plan, {.prices = &prices, .updates_each_microbatch = true});
-  ASSERT_TRUE(spread.ok()) << spread.status();
-  EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  EXPECT_THAT(ir::Print(sharded->stages[0].forward.function),
               testing::HasSubstr("%w0: f32[64@hp,64] parameter"));
 }
 
@@ -137,9 +137,9 @@ TEST(AutoShard, CountsWhatGradientsTakeToAddUp) {
   const PlainPrices prices(mesh, {.flops = 1e30, .bytes = kBytes, .link = 1e9, .latency = 0});
   const auto seconds = [&](int64_t microbatches) {
     AutoShardReport report;
-    const auto spread =
+    const auto sharded =
         AutoShard(step, mesh, BatchedInputs(step), prices, {.microbatches = microbatches}, &report);
-    EXPECT_TRUE(spread.ok()) << spread.status();
+    EXPECT_TRUE(sharded.ok()) << sharded.status();
     return report.seconds;
   };
   const double adding = seconds(2) - seconds(1) - 2 * (seconds(4) - seconds(2));
@@ -153,9 +153,9 @@ TEST(ParallelTransform3d, CountsAnUpdateOnceAStep) {
   const ParallelPlan plan = {.hp = 2, .microbatches = 1000};
   const PlainPrices prices(MakeMesh(plan).value(),
                            {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0});
-  const auto spread = ParallelTransform3d(step, plan, {.prices = &prices});
-  ASSERT_TRUE(spread.ok()) << spread.status();
-  EXPECT_THAT(ir::Print(spread->stages[0].forward.function),
+  const auto sharded = ParallelTransform3d(step, plan, {.prices = &prices});
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  EXPECT_THAT(ir::Print(sharded->stages[0].forward.function),
               testing::HasSubstr("%w0: f32[64,64] parameter"));
 }
 
@@ -165,9 +165,9 @@ TEST(AutoShard, AnUpdateSplitAloneDoesNotPayOverManyMicrobatches) {
   const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
   constexpr PlainPrices::Rates kMemory = {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0};
   const auto w0 = [&](int64_t microbatches) {
-    const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kMemory),
-                                  {.microbatches = microbatches});
-    return ir::ToString(spread->type(spread->inputs()[2].value), mesh);
+    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kMemory),
+                                   {.microbatches = microbatches});
+    return ir::ToString(sharded->type(sharded->inputs()[2].value), mesh);
   };
   EXPECT_EQ(w0(1), "f32[64@hp,64]");
   EXPECT_EQ(w0(1000), "f32[64,64]");  // its gradient is put together once

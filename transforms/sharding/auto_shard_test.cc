@@ -31,14 +31,14 @@ const ir::Mesh& Two() {
   return mesh;
 }
 
-Function Spread(const Function& step, const PlainPrices::Rates& rates,
-                const AutoShardOptions& options = {}, AutoShardReport* report = nullptr) {
-  auto spread =
+Function Sharded(const Function& step, const PlainPrices::Rates& rates,
+                 const AutoShardOptions& options = {}, AutoShardReport* report = nullptr) {
+  auto sharded =
       AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), rates), options, report);
-  EXPECT_TRUE(spread.ok()) << spread.status();
-  if (!spread.ok()) return step;
-  EXPECT_TRUE(ir::Verify(*spread).ok()) << ir::Verify(*spread);
-  return *std::move(spread);
+  EXPECT_TRUE(sharded.ok()) << sharded.status();
+  if (!sharded.ok()) return step;
+  EXPECT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
+  return *std::move(sharded);
 }
 
 std::map<OpKind, int> Count(const Function& function) {
@@ -71,62 +71,62 @@ constexpr PlainPrices::Rates kProducts = {
 TEST(AutoShard, FindsThePairsOfAnMlp) {
   const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
   AutoShardReport report;
-  const Function spread = Spread(step, kProducts, {}, &report);
+  const Function sharded = Sharded(step, kProducts, {}, &report);
   // Rows first leave the loss split, too; columns first would need its operand whole.
   for (const auto& [name, layout] : std::map<std::string, AxisLayout>{
            {"w0", 0}, {"w1", 1}, {"w2", 0}, {"w3", 1}, {"dw0", 0}, {"dw3", 1}}) {
-    EXPECT_EQ(LayoutOfNamed(spread, name), layout) << name;
+    EXPECT_EQ(LayoutOfNamed(sharded, name), layout) << name;
   }
   // One a pair forward, and one backward.
-  EXPECT_EQ(Count(spread), (std::map<OpKind, int>{{OpKind::kAllReduce, 4}})) << ir::Print(spread);
+  EXPECT_EQ(Count(sharded), (std::map<OpKind, int>{{OpKind::kAllReduce, 4}})) << ir::Print(sharded);
   EXPECT_TRUE(report.optimal);
-  EXPECT_NEAR(report.seconds, SerialSeconds(spread, PlainPrices(Two(), kProducts)),
+  EXPECT_NEAR(report.seconds, SerialSeconds(sharded, PlainPrices(Two(), kProducts)),
               1e-9 * report.seconds);
 }
 
 constexpr char kOddGpt[] = "layers=2,hidden=64,heads=4,seq=3,vocab=33";
 constexpr char kEvenGpt[] = "layers=2,hidden=64,heads=4,seq=8,vocab=33";
 
-void ExpectMegatronWeights(const Function& spread) {
+void ExpectMegatronWeights(const Function& sharded) {
   for (const std::string layer : {"h.0.", "h.1."}) {
     for (const char* name : {"attn.q.weight", "attn.k.weight", "attn.v.weight", "mlp.up.weight"}) {
-      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 1) << layer << name;
+      EXPECT_EQ(LayoutOfNamed(sharded, layer + name), 1) << layer << name;
     }
     for (const char* name : {"attn.proj.weight", "mlp.down.weight"}) {
-      EXPECT_EQ(LayoutOfNamed(spread, layer + name), 0) << layer << name;
+      EXPECT_EQ(LayoutOfNamed(sharded, layer + name), 0) << layer << name;
     }
   }
 }
 
 TEST(AutoShard, FindsMegatronsPairs) {
-  const Function spread = Spread(ModelStep("gpt", kOddGpt, 1), kProducts);
-  ExpectMegatronWeights(spread);
+  const Function sharded = Sharded(ModelStep("gpt", kOddGpt, 1), kProducts);
+  ExpectMegatronWeights(sharded);
   // An all-reduce for attention and for the feed-forward of each layer, forward and backward.
-  EXPECT_GE(Count(spread)[OpKind::kAllReduce], 8);
-  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+  EXPECT_GE(Count(sharded)[OpKind::kAllReduce], 8);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(sharded);
 }
 
 // Where norms and residuals take long, they are split along the sequence.
 TEST(AutoShard, FindsSequenceParallelismWhereItPays) {
   const PlainPrices::Rates rates = {.flops = 1e9, .bytes = 2e9, .link = 1e10, .latency = 1e-9};
-  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), rates);
-  ExpectMegatronWeights(spread);
+  const Function sharded = Sharded(ModelStep("gpt", kEvenGpt, 1), rates);
+  ExpectMegatronWeights(sharded);
   for (const char* name : {"h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2"}) {
-    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+    EXPECT_EQ(LayoutOfNamed(sharded, name), 1) << name;
   }
-  auto counts = Count(spread);
+  auto counts = Count(sharded);
   EXPECT_GE(counts[OpKind::kReduceScatter], 8);
   EXPECT_GE(counts[OpKind::kAllGather], 8);
-  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(sharded);
 }
 
 // Rows of the loss cannot be split, and there are many classes.
 constexpr char kWideGpt[] = "layers=1,hidden=16,heads=4,seq=3,vocab=512,tied_embeddings=";
 
-// Ranks exchange two numbers for each row in place of its logits.
+// Ranks exchange two numbers for each row instead of its logits.
 TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
   const std::string text =
-      ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), kProducts));
+      ir::Print(Sharded(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), kProducts));
   EXPECT_THAT(text, testing::HasSubstr(
                         R"(  %lm_head: f32[1,3,512@hp] = MatMul(%ln_f, %lm_head.weight)
   %91: f32[1,3,2@hp,2] = CrossEntropyParts(%lm_head, %labels) {parts=2}
@@ -136,18 +136,18 @@ TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
 )"));
   // One kernel for all of the loss is cheaper than three where each message takes long.
   const PlainPrices::Rates slow = {.flops = 1e12, .bytes = 1e15, .link = 1e10, .latency = 1};
-  EXPECT_THAT(ir::Print(Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), slow)),
+  EXPECT_THAT(ir::Print(Sharded(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), slow)),
               testing::HasSubstr(" = CrossEntropy("));
 }
 
 // Megatron's embedding: each rank looks up the words that it has.
 TEST(AutoShard, SplitsATiedEmbeddingByRows) {
-  const Function spread = Spread(ModelStep("gpt", absl::StrCat(kWideGpt, 1), 1), kProducts);
-  EXPECT_EQ(LayoutOfNamed(spread, "wte.weight"), 0);
-  EXPECT_EQ(LayoutOfNamed(spread, "wte.partial"), kPartialLayout);
-  EXPECT_EQ(LayoutOfNamed(spread, "lm_head"), 2);
-  EXPECT_THAT(ir::Print(spread), testing::HasSubstr(R"({axis=0, size=512, split="hp"})"));
-  EXPECT_EQ(Count(spread)[OpKind::kAllGather], 1) << ir::Print(spread);  // of parts of the loss
+  const Function sharded = Sharded(ModelStep("gpt", absl::StrCat(kWideGpt, 1), 1), kProducts);
+  EXPECT_EQ(LayoutOfNamed(sharded, "wte.weight"), 0);
+  EXPECT_EQ(LayoutOfNamed(sharded, "wte.partial"), kPartialLayout);
+  EXPECT_EQ(LayoutOfNamed(sharded, "lm_head"), 2);
+  EXPECT_THAT(ir::Print(sharded), testing::HasSubstr(R"({axis=0, size=512, split="hp"})"));
+  EXPECT_EQ(Count(sharded)[OpKind::kAllGather], 1) << ir::Print(sharded);  // of parts of the loss
 }
 
 // Three rows of one sample: only heads divide, and k and v have but one for two ranks.
@@ -162,21 +162,21 @@ TEST(AutoShard, SplitsGroupedHeadsOverMoreRanksThanKeysHave) {
   b.Return(b.function().result(op));
   const auto step = std::move(b).Finalize();
   ASSERT_TRUE(step.ok()) << step.status();
-  const Function spread = Spread(*step, kProducts);
-  EXPECT_EQ(LayoutOfNamed(spread, "k"), kWholeLayout);
-  EXPECT_EQ(LayoutOfNamed(spread, "l"), 1);
-  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+  const Function sharded = Sharded(*step, kProducts);
+  EXPECT_EQ(LayoutOfNamed(sharded, "k"), kWholeLayout);
+  EXPECT_EQ(LayoutOfNamed(sharded, "l"), 1);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(sharded);
 }
 
 TEST(AutoShard, KeepsPins) {
   const Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
-  const Function spread = Spread(step, kProducts, {.pins = {{"^w0$", 0}, {"^a1$", 1}, {"^w3$"}}});
-  EXPECT_EQ(LayoutOfNamed(spread, "w0"), 0);
-  EXPECT_EQ(LayoutOfNamed(spread, "dw0"), 0);
-  EXPECT_EQ(LayoutOfNamed(spread, "a1"), 1);
-  EXPECT_EQ(LayoutOfNamed(spread, "w3"), kWholeLayout);
+  const Function sharded = Sharded(step, kProducts, {.pins = {{"^w0$", 0}, {"^a1$", 1}, {"^w3$"}}});
+  EXPECT_EQ(LayoutOfNamed(sharded, "w0"), 0);
+  EXPECT_EQ(LayoutOfNamed(sharded, "dw0"), 0);
+  EXPECT_EQ(LayoutOfNamed(sharded, "a1"), 1);
+  EXPECT_EQ(LayoutOfNamed(sharded, "w3"), kWholeLayout);
   // The first one that matches counts.
-  const Function first = Spread(step, kProducts, {.pins = {{"^w1$", 1}, {"^w[01]$", 0}}});
+  const Function first = Sharded(step, kProducts, {.pins = {{"^w1$", 1}, {"^w[01]$", 0}}});
   EXPECT_EQ(LayoutOfNamed(first, "w1"), 1);
   EXPECT_EQ(LayoutOfNamed(first, "w0"), 0);
 }
@@ -185,9 +185,9 @@ TEST(AutoShard, SaysWhichPinCannotBeKept) {
   Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 3}).value();
   ASSERT_TRUE(AppendOptimizer(step, "momentum").value());
   const auto error = [&](const ShardingPin& pin, const ir::Mesh& mesh = Two()) {
-    const auto spread =
+    const auto sharded =
         AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {.pins = {pin}});
-    return spread.ok() ? "kept" : std::string(spread.status().message());
+    return sharded.ok() ? "kept" : std::string(sharded.status().message());
   };
   EXPECT_EQ(error({"^w0$", 1}), "kept");
   EXPECT_EQ(error({"^w0$", 2}),
@@ -227,13 +227,14 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
 // Megatron's layout, whatever it costs: where links are dear, the batch would be split instead.
 TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
   constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
-  const Function spread = Spread(ModelStep("gpt", kEvenGpt, 1), kDear, {.sequence_parallel = true});
-  ExpectMegatronWeights(spread);
+  const Function sharded =
+      Sharded(ModelStep("gpt", kEvenGpt, 1), kDear, {.sequence_parallel = true});
+  ExpectMegatronWeights(sharded);
   for (const char* name : {"h.0.attn.proj", "h.1.mlp.down"}) {
-    EXPECT_EQ(LayoutOfNamed(spread, name), 1) << name;
+    EXPECT_EQ(LayoutOfNamed(sharded, name), 1) << name;
   }
-  EXPECT_GE(Count(spread)[OpKind::kReduceScatter], 4);
-  if (HasFailure()) ADD_FAILURE() << ir::Print(spread);
+  EXPECT_GE(Count(sharded)[OpKind::kReduceScatter], 4);
+  if (HasFailure()) ADD_FAILURE() << ir::Print(sharded);
 }
 
 // With memory for half of what is kept whole, weights are split although that takes longer.
@@ -242,18 +243,18 @@ TEST(AutoShard, KeepsToALimitOfMemory) {
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
   constexpr PlainPrices::Rates kDear = {.flops = 1e15, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
   AutoShardReport free, tight, hopeless;
-  const Function whole = Spread(step, kDear, {}, &free);
+  const Function whole = Sharded(step, kDear, {}, &free);
   EXPECT_EQ(LayoutOfNamed(whole, "w0"), kWholeLayout);
   const Bytes limit(static_cast<int64_t>(0.6 * free.memory));
-  Spread(step, kDear, {.memory_limit = limit}, &tight);
+  Sharded(step, kDear, {.memory_limit = limit}, &tight);
   EXPECT_LE(tight.memory, static_cast<double>(limit.count()));
   EXPECT_GT(tight.seconds, free.seconds);
   EXPECT_FALSE(tight.optimal);  // nothing is proven about it
-  Spread(step, kDear, {.memory_limit = Bytes(1)}, &hopeless);
+  Sharded(step, kDear, {.memory_limit = Bytes(1)}, &hopeless);
   EXPECT_LT(hopeless.memory, tight.memory);
   // What microbatches in flight keep counts for each.
   AutoShardReport more;
-  Spread(step, kDear, {.in_flight = 3}, &more);
+  Sharded(step, kDear, {.in_flight = 3}, &more);
   EXPECT_GT(more.memory, free.memory);
 }
 
@@ -264,24 +265,24 @@ TEST(AutoShard, CountsTheUpdateOnceAStep) {
   ASSERT_TRUE(AppendOptimizer(step, "adam").value());
   constexpr PlainPrices::Rates kMemory = {.flops = 1e15, .bytes = 1e8, .link = 3e8, .latency = 0};
   AutoShardReport once, often;
-  Spread(step, kMemory, {}, &once);
-  Spread(step, kMemory, {.microbatches = 1000}, &often);
+  Sharded(step, kMemory, {}, &once);
+  Sharded(step, kMemory, {.microbatches = 1000}, &often);
   EXPECT_LT(often.seconds, once.seconds);
 }
 
 TEST(AutoShard, SplitsDataAlongFurtherAxes) {
   const Function step = ModelStep("gpt", kEvenGpt, 1);
-  const auto spread = [&](const ir::Mesh& mesh) {
+  const auto sharded = [&](const ir::Mesh& mesh) {
     const auto result =
         AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts), {});
     EXPECT_TRUE(!result.ok() || ir::Verify(*result).ok());
     return result.ok() ? ir::Print(*result) : std::string(result.status().message());
   };
-  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}})),
+  EXPECT_THAT(sharded(ir::Mesh({{"dp", 1}, {"cp", 2}, {"hp", 2}})),
               testing::HasSubstr(": i64[1,8@cp] data"));
-  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"cp", 3}, {"hp", 2}})),
+  EXPECT_THAT(sharded(ir::Mesh({{"dp", 1}, {"cp", 3}, {"hp", 2}})),
               testing::HasSubstr("cp=3: dimension 1 of %"));
-  EXPECT_THAT(spread(ir::Mesh({{"dp", 1}, {"ep", 2}, {"hp", 2}})),
+  EXPECT_THAT(sharded(ir::Mesh({{"dp", 1}, {"ep", 2}, {"hp", 2}})),
               testing::HasSubstr("ep=2: dimension 0 of %"));
   const Function vector = ir::ParseFunction(
                               "func @f (%x: f32[4] data) {\n %y: f32[4] = Relu(%x)\n return %y: "
@@ -298,9 +299,9 @@ TEST(AutoShard, SplitsDataAlongFurtherAxes) {
 TEST(AutoShard, WithoutHpIsShard) {
   const Function step = ir::Mlp({.layers = 2, .dim = 6, .batch = 4}).value();
   const ir::Mesh mesh({{"dp", 2}, {"hp", 1}});
-  const auto spread = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts));
-  ASSERT_TRUE(spread.ok()) << spread.status();
-  EXPECT_THAT(ir::Print(*spread), testing::HasSubstr("%x: f32[4@dp,6] data"));
+  const auto sharded = AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kProducts));
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  EXPECT_THAT(ir::Print(*sharded), testing::HasSubstr("%x: f32[4@dp,6] data"));
 }
 
 }  // namespace

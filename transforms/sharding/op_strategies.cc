@@ -55,7 +55,7 @@ class FactorChoice {
     }
     if (rule_.exact || random_) return true;
     // An op that looks at all of its share: only what is done alike for each part of all that it
-    // has, such as channels. Never where it counts places in its share.
+    // has, such as channels. Never where it counts positions in its share.
     const auto has = [&](const auto& row) { return Has(row, factor); };
     return !counts_ && std::ranges::all_of(rule_.operands, has) &&
            std::ranges::all_of(rule_.results, has);
@@ -93,14 +93,14 @@ double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
   if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;
   std::vector<ir::TensorType> local;
   local.reserve(operands.size() + results.size());
-  std::vector<const ir::TensorType*> places;
+  std::vector<const ir::TensorType*> positions;
   for (const auto types : {operands, results}) {
     for (const ir::TensorType* type : types) {
       local.push_back(ir::LocalType(*type, mesh));
-      places.push_back(&local.back());
+      positions.push_back(&local.back());
     }
   }
-  const std::span<const ir::TensorType* const> all = places;
+  const std::span<const ir::TensorType* const> all = positions;
   return prices.OpSeconds({.kind = kind,
                            .attributes = attributes,
                            .operands = all.first(operands.size()),
@@ -177,7 +177,8 @@ void OpStrategies::AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) {
   if (KeepContextAttention(attention_, q, strategies)) ++fitting_attentions_;
 }
 
-// Of an op that changes how its operand is spread over other axes: dimensions that it leaves alone.
+// Of an op that changes how its operand is sharded over other axes: dimensions that it leaves
+// alone.
 void OpStrategies::AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const {
   const ir::AttributeSet& attributes = function_.attributes(op);
   const auto touched = [&](size_t dim) {
@@ -211,12 +212,12 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
   ir::AttributeSet split;
   if (makes) split = SplitFurther(function_.attributes(op), mesh_, axis_);
   const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
-  std::vector<const ir::TensorType*> places, result_places;
-  for (const ir::TensorType& type : types) places.push_back(&type);
+  std::vector<const ir::TensorType*> positions, result_positions;
+  for (const ir::TensorType& type : types) positions.push_back(&type);
   ir::TypeList results;
   if (function_.info(op).infer == nullptr) {
     results.push_back(function_.type(function_.result(op)));
-  } else if (!ir::InferTypes(function_.kind(op), {attributes, places, mesh_}, results).ok()) {
+  } else if (!ir::InferTypes(function_.kind(op), {attributes, positions, mesh_}, results).ok()) {
     return;
   }
   OpStrategy strategy{.operands = layouts, .results = {}, .how = how};
@@ -226,10 +227,10 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
     const bool fits = layout < 0 || CanSplit(type, static_cast<size_t>(layout), axis_, mesh_);
     if (!fits || results[j] != InLayout(type, layout, axis_)) return;
     strategy.results.push_back(layout);
-    result_places.push_back(&results[j]);
+    result_positions.push_back(&results[j]);
   }
   strategy.seconds =
-      SecondsOf(function_.kind(op), attributes, places, result_places, mesh_, prices_);
+      SecondsOf(function_.kind(op), attributes, positions, result_positions, mesh_, prices_);
   strategies.push_back(std::move(strategy));
 }
 

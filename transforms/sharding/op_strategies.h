@@ -65,7 +65,7 @@ class OpStrategies {
 ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
                               ir::AxisIndex axis);
 
-/// Seconds of any op from the types of its operands and results as they are spread over `mesh`.
+/// Seconds of any op from the types of its operands and results as they are sharded over `mesh`.
 double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
                  std::span<const ir::TensorType* const> operands,
                  std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,

@@ -50,12 +50,12 @@ struct Case {
     return ir::Mesh(
         {{"cp", static_cast<int32_t>(ranks)}, {"hp", static_cast<int32_t>(head_ranks)}});
   }
-  // Of rows and of `count` heads: spread over the mesh where there is one. Heads that do not divide
-  // stay whole.
-  TensorType Type(int64_t count, bool spread) const {
+  // Of rows and of `count` heads: sharded over the mesh where there is one. Heads that do not
+  // divide stay whole.
+  TensorType Type(int64_t count, bool sharded) const {
     TensorType type{DType::kF32, {kBatch, kRows, count * kWidth}, {}};
     if (!packed) type.dims = {kBatch, count, kRows, kWidth};
-    if (!spread) return type;
+    if (!sharded) return type;
     type.sharding.Set(packed ? 1 : 2, type.dims.size(), ir::AxisList(0));
     if (count % head_ranks == 0) {
       type.sharding.Set(packed ? 2 : 1, type.dims.size(), ir::AxisList(1));

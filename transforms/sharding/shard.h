@@ -8,7 +8,7 @@
 
 namespace orrery::transforms {
 
-/// Spreads a training step over `mesh`: data inputs are split along their batch by axis "dp";
+/// Shards a training step over `mesh`: data inputs are split along their batch by axis "dp";
 /// parameters by axis "hp", as Megatron does (Shoeybi et al. 2019): a matrix product whose data
 /// operand is whole splits its weight by columns, one whose data operand is split along the inner
 /// dimension splits it by rows, and what the weight is added to or scaled with follows. The split

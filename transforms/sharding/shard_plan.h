@@ -12,7 +12,7 @@ struct TensorSplits {
   IdTable<ir::ValueId, char> partial;  // whether an op leaves it a sum over the axis
 };
 
-/// Megatron's pattern, decided in one walk over the ops of a function that is not spread over "hp"
+/// Megatron's pattern, decided in one walk over the ops of a function that is not sharded over "hp"
 /// yet. Only the entries of inputs are binding: the rest follows from them. A product of which a
 /// dimension does not divide into `parts` stays whole; infeasible (kDivisibility) when nothing at
 /// all can be split.

@@ -12,7 +12,7 @@ using ir::ValueId;
 bool ShardingGraph::SplitsSamples(size_t number, const OpStrategy& strategy) const {
   const Node& node = nodes_[number];
   for (const ValueId value : node.values) {
-    const bool split = strategy.results[static_cast<size_t>(place_[value])] == 0;
+    const bool split = strategy.results[static_cast<size_t>(position_[value])] == 0;
     if (samples_[value] != 0 && split) return true;
   }
   if (node.is_group || node.values.empty()) return false;

@@ -28,7 +28,7 @@ ShardingGraph::ShardingGraph(const Function& function, const ir::Mesh& mesh, ir:
       update_share_(1 / static_cast<double>(options.microbatches)),
       in_flight_(static_cast<double>(options.in_flight)),
       node_of_(function.value_limit(), -1),
-      place_(function.value_limit(), 0),
+      position_(function.value_limit(), 0),
       use_count_(function.value_limit(), 0),
       kept_(function.value_limit(), 0),
       summed_(function.value_limit(), 0),
@@ -89,11 +89,12 @@ size_t ShardingGraph::AddNode(std::string name, bool is_group) {
 
 void ShardingGraph::AddValue(size_t node, ValueId value) {
   node_of_[value] = static_cast<int32_t>(node);
-  if (!nodes_[node].is_group) place_[value] = static_cast<int8_t>(nodes_[node].values.size());
+  if (!nodes_[node].is_group) position_[value] = static_cast<int8_t>(nodes_[node].values.size());
   nodes_[node].values.push_back(value);
 }
 
-// What an optimizer brings together is spread alike: inputs that are its operands, and its results.
+// What an optimizer brings together is sharded alike: inputs that are its operands, and its
+// results.
 void ShardingGraph::AddOptimizer(OpId op) {
   const ir::OptimizerOperands operands(function_, op);
   const size_t first = nodes_.size();
@@ -150,9 +151,9 @@ void ShardingGraph::AddGroupSeconds(OpId op) {
         const ValueId operand = operands.all()[operands.Place(k, i)];
         types.push_back(InLayout(function_.type(operand), strategy.results[0], axis_));
       }
-      std::vector<const TensorType*> places;
-      for (const TensorType& type : types) places.push_back(&type);
-      const std::span<const TensorType* const> all = places;
+      std::vector<const TensorType*> positions;
+      for (const TensorType& type : types) positions.push_back(&type);
+      const std::span<const TensorType* const> all = positions;
       strategy.seconds =
           SecondsOf(function_.kind(op), attributes, all, all.first(all.size() - 1), mesh_, prices_);
     }
@@ -324,7 +325,7 @@ void ShardingGraph::MakeEdge(const Use& use) {
 AxisLayout ShardingGraph::LeftBy(ValueId value, const Choice& choice) const {
   const Node& node = nodes_[static_cast<size_t>(node_of_[value])];
   return (*node.strategies)[static_cast<size_t>(choice.strategy)]
-      .results[static_cast<size_t>(place_[value])];
+      .results[static_cast<size_t>(position_[value])];
 }
 
 AxisLayout ShardingGraph::GivenBy(ValueId value, const Choice& choice) const {

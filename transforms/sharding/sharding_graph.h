@@ -23,7 +23,7 @@ using PinnedLayouts = IdTable<ir::ValueId, AxisLayout>;
 absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir::Mesh& mesh,
                                          ir::AxisIndex axis, const std::vector<ShardingPin>& pins);
 
-/// Which strategy to take where, as a graph of costs. A node is an op; or inputs that are spread
+/// Which strategy to take where, as a graph of costs. A node is an op; or inputs that are sharded
 /// alike: a parameter, its state, and what the optimizer makes of them.
 class ShardingGraph {
  public:
@@ -60,7 +60,7 @@ class ShardingGraph {
     std::string name;
     const std::vector<OpStrategy>* strategies = nullptr;
     std::vector<Choice> choices;
-    std::vector<ir::ValueId> values;  // results, or inputs that are spread alike
+    std::vector<ir::ValueId> values;  // results, or inputs that are sharded alike
     bool is_group = false;            // of inputs
     double share = 1;                 // of its seconds that count
   };
@@ -113,7 +113,7 @@ class ShardingGraph {
   std::vector<Node> nodes_;
   std::deque<std::vector<OpStrategy>> of_groups_;  // strategies of groups
   IdTable<ir::ValueId, int32_t> node_of_;          // that makes the value
-  IdTable<ir::ValueId, int8_t> place_;             // among the results of the node
+  IdTable<ir::ValueId, int8_t> position_;          // among the results of the node
   IdTable<ir::ValueId, int32_t> use_count_;
   IdTable<ir::ValueId, char> kept_;     // by forward, for backward
   IdTable<ir::ValueId, char> summed_;   // over microbatches, for the update

@@ -27,7 +27,7 @@ OpId Open(const Rewriter& r, ValueId value, OpKind kind) {
   return op;
 }
 
-// `op` in place of `old`, whose first result stood in the way of that of `last`.
+// `op` instead of `old`, whose first result stood in the way of that of `last`.
 void ReplaceBoth(Rewriter& r, OpId last, OpId old, OpId op) {
   if (!op.valid()) return;
   for (int32_t i = 1; i < r.function().result_count(old); ++i) {

@@ -4,7 +4,7 @@
 #include "transforms/pass/pass.h"
 #include "transforms/simplify/match.h"
 
-// Gelu written out: x/2 (1 + erf(x/√2)), with a tanh in place of the error function, or as
+// Gelu written out: x/2 (1 + erf(x/√2)), with a tanh instead of the error function, or as
 // x sigmoid(1.702 x).
 
 namespace orrery::transforms {

@@ -126,7 +126,7 @@ ValueId BiasOf(Rewriter& r, OpId op) {
   return r.Filled({.dtype = y.dtype, .dims = {y.dims.back()}, .sharding = {}}, 0);
 }
 
-// The group takes the place of its first member: only those may join whose weights are there.
+// The group replaces its first member: only those may join whose weights are there.
 void FuseGroup(Rewriter& r, const std::vector<OpId>& members) {
   std::vector<OpId> joined;
   bool biased = false;

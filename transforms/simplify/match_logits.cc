@@ -101,7 +101,7 @@ std::optional<Layer> MatchWindows(const Rewriter& r, ValueId value) {
   return layer;
 }
 
-// Every key up to the place of the query, counted so that the last query sees all keys.
+// Every key up to the position of the query, counted so that the last query sees all keys.
 bool IsLowerTriangle(const ir::Tensor& tensor, const Mask& mask, int64_t queries, int64_t keys) {
   for (int64_t at = 0; at < tensor.size(); ++at) {
     const int64_t s = at / keys % queries, t = at % keys;
@@ -145,7 +145,7 @@ std::optional<double> FirstOfRange(const Rewriter& r, ValueId value) {
   return tensor->Number(0);
 }
 
-// The place of the query compared with that of the key, as [queries,1] and [keys], either first.
+// The position of the query compared with that of the key, as [queries,1] and [keys], either first.
 bool IsComparison(const Rewriter& r, OpId op, bool inverted, int64_t queries, int64_t keys) {
   OpKind kind = r.kind(op);
   size_t query = 0;
@@ -161,7 +161,7 @@ bool IsComparison(const Rewriter& r, OpId op, bool inverted, int64_t queries, in
   const auto s = FirstOfRange(r, r.operand(op, query)),
              t = FirstOfRange(r, r.operand(op, 1 - query));
   if (!s.has_value() || !t.has_value()) return false;
-  // As the query's place (>=, >, <, <=) the key's.
+  // As the query's position (>=, >, <, <=) the key's.
   const bool flip = query == 1;
   const bool at_least = kind == (flip ? OpKind::kLessOrEqual : OpKind::kGreaterOrEqual);
   const bool less = kind == (flip ? OpKind::kGreater : OpKind::kLess);

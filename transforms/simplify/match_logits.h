@@ -47,8 +47,8 @@ void SkipViews(const Rewriter& r, Logits& logits);
 /// logits.
 ir::ValueId MakeMask(Rewriter& r, const Logits& logits, int64_t heads = 0);
 
-/// Whether `mask`, seen as [..,queries,keys], shows to each query the keys up to its own place and
-/// to the last one all.
+/// Whether `mask`, seen as [..,queries,keys], shows to each query the keys up to its own position
+/// and to the last one all.
 bool IsCausal(const Rewriter& r, const Mask& mask, int64_t queries, int64_t keys);
 
 /// A number that hides what it is added to, or stands in its place.

@@ -25,7 +25,7 @@ void Forward(Rewriter& r, OpId op, ValueId value) {
 
 bool IsSorted(const std::vector<int64_t>& perm) { return std::is_sorted(perm.begin(), perm.end()); }
 
-// Moves nothing when no element changes its place: then the dims are the same.
+// Moves nothing when no element changes its position: then the dims are the same.
 bool MovesNothing(const Rewriter& r, OpId op) {
   const AttributeSet& set = r.attributes(op);
   switch (r.kind(op)) {

@@ -7,7 +7,7 @@
 namespace orrery::transforms {
 
 struct SimplifyOptions {
-  /// Attention keeps the sums of its rows in place of the probabilities.
+  /// Attention keeps the sums of its rows instead of the probabilities.
   bool flash = false;
 };
 

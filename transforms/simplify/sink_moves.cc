@@ -4,7 +4,7 @@
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"
 
-// Transposes and reshapes that only move rows about change places with the products and splits that
+// Transposes and reshapes that only move rows about swap with the products and splits that
 // read them, row by row. Behind the product they meet what moves the rows back, and both go.
 
 namespace orrery::transforms {

@@ -69,17 +69,17 @@ class Chooser {
     std::vector<size_t> cuts;
     std::vector<std::string> names;
     std::string last;
-    for (size_t place = 0; place < chain_.ops.size(); ++place) {
+    for (size_t position = 0; position < chain_.ops.size(); ++position) {
       bool named = false, matched = false;
       std::string text, name;
-      for (int32_t i = 0; i < function_.result_count(chain_.ops[place]) && !matched; ++i) {
-        name = std::string(function_.value_name(function_.result(chain_.ops[place], i)));
+      for (int32_t i = 0; i < function_.result_count(chain_.ops[position]) && !matched; ++i) {
+        name = std::string(function_.value_name(function_.result(chain_.ops[position], i)));
         named = named || !name.empty();
         matched = !name.empty() && RE2::PartialMatch(name, pattern, &text);
       }
       if (!named) continue;
-      if (matched && text != last && place > 0) {
-        cuts.push_back(place);
+      if (matched && text != last && position > 0) {
+        cuts.push_back(position);
         names.push_back(name);
       }
       last = matched ? text : "";
@@ -131,8 +131,8 @@ class Chooser {
   absl::StatusOr<std::vector<size_t>> ByFlops() const {
     const auto count = static_cast<int64_t>(chain_.products.size());
     std::vector<double> flops;
-    for (const size_t place : chain_.products) {
-      flops.push_back(FlopsOf(function_, chain_.ops[place]));
+    for (const size_t position : chain_.products) {
+      flops.push_back(FlopsOf(function_, chain_.ops[position]));
     }
     const bool uniform =
         std::adjacent_find(flops.begin(), flops.end(), std::not_equal_to<>()) == flops.end();
@@ -288,7 +288,7 @@ class Chooser {
       }
       const auto to = static_cast<int32_t>(stage);
       if (stage > 0) {
-        stages[stage].receive = Send(costs.border_bytes[begin], RankOf(to - 1), RankOf(to));
+        stages[stage].receive = Send(costs.boundary_bytes[begin], RankOf(to - 1), RankOf(to));
       }
     }
     return stages;
@@ -309,16 +309,16 @@ class Chooser {
 
   StageProblem MakeProblem(const UnitCosts& costs) const {
     StageProblem problem{.seconds = costs.Seconds(options_.microbatches),
-                         .border_seconds = {},
-                         .border_bytes = costs.border_bytes,
+                         .boundary_seconds = {},
+                         .boundary_bytes = costs.boundary_bytes,
                          .state_bytes = costs.state_bytes,
                          .kept_bytes = costs.kept_bytes,
                          .stages = stages_,
                          .ranks = options_.ranks,
                          .weight_bytes = costs.weight_bytes};
     // Of neighbours; between which of them is known once a stage is.
-    for (const double bytes : problem.border_bytes) {
-      problem.border_seconds.push_back(Send(bytes, 0, 1));
+    for (const double bytes : problem.boundary_bytes) {
+      problem.boundary_seconds.push_back(Send(bytes, 0, 1));
     }
     problem.memory_limit = static_cast<double>(choice_.memory_limit.count());
     for (int32_t stage = 0; stage < stages_; ++stage) {

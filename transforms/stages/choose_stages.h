@@ -10,8 +10,8 @@
 
 namespace orrery::transforms {
 
-/// The places of `chain` at which stages begin, but the first stage, as `options` choose. Where
-/// there are fewer whole layers than stages, layers are cut: at narrow places, else before
+/// The positions of `chain` at which stages begin, but the first stage, as `options` choose. Where
+/// there are fewer whole layers than stages, layers are cut: at cut points, else before
 /// products. Infeasible (kDivisibility) where that is not enough either, or where what the user
 /// asks for makes another number of stages; an error for a pattern that is no regular expression.
 absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,

@@ -32,8 +32,8 @@ bool HasLoss(const Function& function) {
                              [&](OpId op) { return IsOfLoss(function.info(op)); });
 }
 
-// The ops of all forward functions that are made from data, without those that only spread, send or
-// add up what others have made. A value is known by its origin, in whichever functions it is.
+// The ops of all forward functions that are made from data, without those that only reshard, send
+// or add up what others have made. A value is known by its origin, in whichever functions it is.
 class Chain {
  public:
   explicit Chain(std::span<const StageFunction* const> forwards) {
@@ -51,16 +51,16 @@ class Chain {
     }
   }
 
-  int32_t size() const { return static_cast<int32_t>(places_.size()); }
+  int32_t size() const { return static_cast<int32_t>(positions_.size()); }
   uint64_t signature(int32_t i) const { return signatures_[static_cast<size_t>(i)]; }
   bool works(int32_t i) const { return works_[static_cast<size_t>(i)] != 0; }
   /// Of the first op that has to do with the loss; or the end.
   int32_t loss() const { return loss_ == kNever ? size() : loss_; }
   bool has_loss() const { return loss_ != kNever; }
 
-  /// How many values cross each place, of those that live no longer than `longest`.
+  /// How many values cross each position, of those that live no longer than `longest`.
   std::vector<int32_t> Crossings(int32_t longest) const {
-    std::vector<int32_t> crossing(places_.size() + 2, 0);
+    std::vector<int32_t> crossing(positions_.size() + 2, 0);
     for (int32_t v = 0; v < made_.size(); ++v) {
       const int32_t made = made_[ValueId(v)], last = last_[ValueId(v)];
       if (from_data_[ValueId(v)] == 0 || last <= made || last - made > longest) continue;
@@ -71,8 +71,8 @@ class Chain {
     return crossing;
   }
 
-  /// The ops from `begin` up to `end` as places in function `f`, of as many ops; empty where it has
-  /// none of them.
+  /// The ops from `begin` up to `end` as positions in function `f`, of as many ops; empty where it
+  /// has none of them.
   LayerRange In(size_t f, const Function& function, int32_t begin, int32_t end) const {
     const int32_t first = begins_[f], last = f + 1 < begins_.size() ? begins_[f + 1] : size();
     if (std::max(begin, first) >= std::min(end, last)) return {};
@@ -84,11 +84,12 @@ class Chain {
  private:
   static constexpr int32_t kNever = -1;
 
-  // The place before which op `i` begins: with it goes what only brings its operands together.
+  // The position before which op `i` begins: with it goes what only brings its operands together.
   int32_t Before(const Function& function, int32_t i) const {
-    int32_t place = places_[static_cast<size_t>(i)];
-    while (place > 0 && Moves(function, function.order()[static_cast<size_t>(place - 1)])) --place;
-    return place;
+    int32_t position = positions_[static_cast<size_t>(i)];
+    while (position > 0 && Moves(function, function.order()[static_cast<size_t>(position - 1)]))
+      --position;
+    return position;
   }
 
   // Whether the op is a step of a redistribution that adds nothing up.
@@ -113,8 +114,8 @@ class Chain {
       const ValueId origin = OriginOf(part, input.value);
       if (origin.valid() && input.role == ir::InputRole::kData) from_data_[origin] = 1;
     }
-    for (size_t place = 0; place < function.order().size(); ++place) {
-      VisitOp(part, function.order()[place], static_cast<int32_t>(place));
+    for (size_t position = 0; position < function.order().size(); ++position) {
+      VisitOp(part, function.order()[position], static_cast<int32_t>(position));
     }
   }
 
@@ -125,7 +126,7 @@ class Chain {
     }
   }
 
-  void VisitOp(const StageFunction& part, OpId op, int32_t place) {
+  void VisitOp(const StageFunction& part, OpId op, int32_t position) {
     const Function& function = part.function;
     const auto operands = function.operands(op);
     bool from_data = function.info(op).op_class == OpClass::kReceive;
@@ -145,7 +146,7 @@ class Chain {
     }
     if (aside) return;
     Live(part, operands, results);
-    Append(function, op, place);
+    Append(function, op, position);
   }
 
   void Live(const StageFunction& part, std::span<const ValueId> operands,
@@ -159,14 +160,14 @@ class Chain {
     ForOrigins(part, results, [&](ValueId origin) { made_[origin] = size(); });
   }
 
-  void Append(const Function& function, OpId op, int32_t place) {
+  void Append(const Function& function, OpId op, int32_t position) {
     if (loss_ == kNever && IsOfLoss(function.info(op))) loss_ = size();
     signatures_.push_back(SignatureOf(function, op));
     works_.push_back(Works(function, op) ? 1 : 0);
-    places_.push_back(place);
+    positions_.push_back(position);
   }
 
-  // What repeats from layer to layer, however it is spread: the op and the dims of its values.
+  // What repeats from layer to layer, however it is sharded: the op and the dims of its values.
   uint64_t SignatureOf(const Function& function, OpId op) {
     const uint64_t* const known = known_.Find(function, op);
     if (known != nullptr) return *known;
@@ -188,10 +189,10 @@ class Chain {
   }
 
   IdTable<ValueId, char> from_data_;       // all by origin
-  IdTable<ValueId, ValueId> base_;         // what a view, or a spread value, is of
+  IdTable<ValueId, ValueId> base_;         // what a view, or a sharded value, is of
   IdTable<ValueId, int32_t> made_, last_;  // by which op, and used by which last
   std::vector<int32_t> begins_;            // the first op of each function
-  std::vector<int32_t> places_;            // of each op in its function
+  std::vector<int32_t> positions_;         // of each op in its function
   std::vector<uint64_t> signatures_;
   std::vector<char> works_;
   int32_t loss_ = kNever;
@@ -226,15 +227,17 @@ class LayerFinder {
     const Run run = FindRun(begin, end);
     const std::vector<int32_t> crossing =
         chain_.Crossings(run.period > 0 ? std::min(longest, run.period) : longest);
-    const auto narrow = [&](int32_t place) { return crossing[static_cast<size_t>(place)] <= 1; };
-    // Of the places at which layers may begin the last one that leaves the most of them.
+    const auto narrow = [&](int32_t position) {
+      return crossing[static_cast<size_t>(position)] <= 1;
+    };
+    // Of the positions at which layers may begin the last one that leaves the most of them.
     int32_t first = -1, most = 1;
-    for (int32_t place = run.begin; place < run.begin + run.period; ++place) {
-      const int32_t layers = (run.end - place) / run.period;
+    for (int32_t position = run.begin; position < run.begin + run.period; ++position) {
+      const int32_t layers = (run.end - position) / run.period;
       bool all = layers >= most;
-      for (int32_t i = 0; all && i < layers; ++i) all = narrow(place + i * run.period);
+      for (int32_t i = 0; all && i < layers; ++i) all = narrow(position + i * run.period);
       if (!all || (layers == 1 && most == 1)) continue;
-      first = place;
+      first = position;
       most = layers;
     }
     if (first < 0) return AddUnits(begin, end, narrow);
@@ -264,7 +267,7 @@ class LayerFinder {
     return {};
   }
 
-  // A layer from each narrow place with work between it and the next one.
+  // A layer from each cut point with work between it and the next one.
   template <typename Narrow>
   void AddUnits(int32_t begin, int32_t end, const Narrow& narrow) {
     int32_t opened = -1, latest = begin, worked = begin - 1;

@@ -12,7 +12,7 @@
 
 namespace orrery::transforms {
 
-/// Places in the order of a function: from `begin` up to, and without, `end`.
+/// Positions in the order of a function: from `begin` up to, and without, `end`.
 struct LayerRange {
   int32_t begin = 0, end = 0;
 
@@ -25,14 +25,14 @@ struct LayerRange {
 /// that of a second pipeline.
 ///
 ///  - Where most of the graph repeats, a layer is what repeats: attention and feed-forward together
-///  in a transformer. It begins at a narrow place, and what lives longer than a layer, a mask say,
+///  in a transformer. It begins at a cut point, and what lives longer than a layer, a mask say,
 ///  does not count there. What is left before and after is looked at in the same way.
-///  - Elsewhere a layer begins at each narrow place that more work follows, before the activations
+///  - Elsewhere a layer begins at each cut point that more work follows, before the activations
 ///  that go into a matrix product or a convolution.
 ///  - What stands alone between the last layer that repeats and the loss, the head, is no layer,
 ///  and neither is what comes before any work, as embeddings do.
 ///
-/// How the functions are spread makes no difference. In time near linear in the ops where they
+/// How the functions are sharded makes no difference. In time near linear in the ops where they
 /// repeat, at most quadratic.
 std::vector<std::vector<LayerRange>> FindLayers(std::span<const StageFunction* const> forwards);
 

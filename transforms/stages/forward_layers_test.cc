@@ -23,8 +23,8 @@ std::string LayersText(const ir::Function& forward, std::span<const LayerRange> 
   std::string text;
   for (const LayerRange& layer : layers) {
     std::string first, last;
-    for (int32_t place = layer.begin; place < layer.end; ++place) {
-      const ir::OpId op = forward.order()[static_cast<size_t>(place)];
+    for (int32_t position = layer.begin; position < layer.end; ++position) {
+      const ir::OpId op = forward.order()[static_cast<size_t>(position)];
       if (forward.result_count(op) == 0) continue;
       const std::string name(forward.value_name(forward.result(op)));
       if (name.empty()) continue;
@@ -62,13 +62,13 @@ std::string LayersOf(const PipelinedStep& step) {
   return text;
 }
 
-// Of the step, spread in that way.
+// Of the step, parallelized in that way.
 std::string LayersOf(const ir::Function& step, const ParallelPlan& plan = {}) {
   const PlainPrices prices(MakeMesh(plan).value(), {});
-  const auto spread = ParallelTransform3d(step, ByFlops(plan),
-                                          {.prices = plan.sequence_parallel ? &prices : nullptr});
-  EXPECT_TRUE(spread.ok()) << spread.status();
-  return spread.ok() ? LayersOf(*spread) : "";
+  const auto pipelined = ParallelTransform3d(
+      step, ByFlops(plan), {.prices = plan.sequence_parallel ? &prices : nullptr});
+  EXPECT_TRUE(pipelined.ok()) << pipelined.status();
+  return pipelined.ok() ? LayersOf(*pipelined) : "";
 }
 
 constexpr char kGpt[] = "layers=3,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0";
@@ -98,7 +98,7 @@ classifier .. classifier
 )");
 }
 
-TEST(FindLayers, AreTheSameHoweverAStepIsSpread) {
+TEST(FindLayers, AreTheSameHoweverAStepIsSharded) {
   const ir::Function step = Step("gpt", kGpt);
   const std::string whole = LayersOf(step);
   EXPECT_EQ(LayersOf(step, {.dp = 2, .hp = 2}), whole);
@@ -228,7 +228,7 @@ c2 .. f2
 }
 
 // Nothing is narrow in between: one layer of all.
-TEST(FindLayers, WithoutANarrowPlace) {
+TEST(FindLayers, WithoutACutPoint) {
   EXPECT_EQ(LayersText(ir::ParseFunction(R"(func @wide (
   %x: f32[4,8] data,
   %w0: f32[8,8] parameter,

@@ -9,9 +9,9 @@ namespace orrery::transforms {
 namespace layer_prices_cc {
 namespace {
 
-std::string NameOf(const ir::Function& step, const ForwardChain& chain, size_t place) {
-  for (; place < chain.ops.size(); ++place) {
-    const absl::string_view name = step.value_name(step.result(chain.ops[place]));
+std::string NameOf(const ir::Function& step, const ForwardChain& chain, size_t position) {
+  for (; position < chain.ops.size(); ++position) {
+    const absl::string_view name = step.value_name(step.result(chain.ops[position]));
     if (!name.empty()) return std::string(name);
   }
   return "";
@@ -34,7 +34,7 @@ absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const Sharding
   for (size_t i = 0; i < units.size(); ++i) {
     layers.held_bytes[i] += costs.kept_bytes[i];
     layers.names.push_back(layer_prices_cc::NameOf(step, chain, units[i].begin));
-    if (i > 0) layers.output_bytes.push_back(costs.border_bytes[i]);
+    if (i > 0) layers.output_bytes.push_back(costs.boundary_bytes[i]);
   }
   layers.output_bytes.push_back(0);
   return layers;

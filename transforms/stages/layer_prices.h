@@ -22,7 +22,7 @@ struct LayerPrices {
   std::vector<double> held_bytes;
 };
 
-/// Of a step that is spread over nothing, or over the mesh that `prices` knows.
+/// Of a step that is sharded over nothing, or over the mesh that `prices` knows.
 absl::StatusOr<LayerPrices> PriceLayers(const ir::Function& step, const ShardingPrices& prices);
 
 }  // namespace orrery::transforms

@@ -111,7 +111,7 @@ class Partitioner {
   bool IsRepeated(OpId op) const {
     if (plan_.repeated[op] != 0) return true;
     if (function_.result_count(op) > 0 && fixed_[function_.result(op)] != 0) return true;
-    return RespreadsForward(function_, plan_.phase, op);
+    return ReshardsForward(function_, plan_.phase, op);
   }
 
   // The value in `part`, brought there from wherever it is made.
@@ -226,10 +226,10 @@ class Partitioner {
     std::vector<ValueId> results;
     for (size_t group = 0; group < operands.groups(); ++group) {
       for (const size_t i : mine) {
-        const size_t place = operands.Place(group, i);
-        operands_.push_back(Get(operands.all()[place], stage, StepPhase::kUpdate));
-        if (place >= operands.first_gradient()) continue;  // gradients are not updated
-        results.push_back(function_.result(op, static_cast<int32_t>(place)));
+        const size_t position = operands.Assign(group, i);
+        operands_.push_back(Get(operands.all()[position], stage, StepPhase::kUpdate));
+        if (position >= operands.first_gradient()) continue;  // gradients are not updated
+        results.push_back(function_.result(op, static_cast<int32_t>(position)));
       }
     }
     ir::AttributeSet attributes = function_.attributes(op);

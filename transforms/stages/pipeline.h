@@ -12,8 +12,8 @@
 
 namespace orrery::transforms {
 
-/// One phase of one stage. `origins` tells for each of its values which value of the spread step it
-/// stands for (invalid: none, it was made here); values of several functions with one origin are
+/// One phase of one stage. `origins` tells for each of its values which value of the sharded step
+/// it stands for (invalid: none, it was made here); values of several functions with one origin are
 /// one value.
 struct StageFunction {
   ir::Function function;
@@ -97,7 +97,7 @@ struct PartitionOptions {
 /// (see PlanStages). With two pipelines (StagePlacement::kTwoWay) into one a rank, of each of which
 /// another rank has a copy for the microbatches that go the other way: they exchange the sums of
 /// their gradients before the update.
-/// The function is spread over `mesh` already, or over nothing.
+/// The function is sharded over `mesh` already, or over nothing.
 ///
 ///  - What a stage makes and another needs is sent: Send at the end of the one, Receive in the
 ///  other.

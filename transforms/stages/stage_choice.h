@@ -15,7 +15,7 @@
 namespace orrery::transforms {
 
 /// What decides where stages begin. A layer is what repeats (a transformer block), or where nothing
-/// does what lies between two narrow places.
+/// does what lies between two cut points.
 enum class StagesBy : uint8_t {
   kFlops,   // equally many matrix products where all are alike; else about equally many flops
   kLayers,  // equally many whole layers, give or take one

@@ -63,7 +63,7 @@ TEST(StageChoice, ByCostCutsNoLayerUnlessAsked) {
   EXPECT_THAT(BeginsText(step, 4, {.by = StagesBy::kOps}), HasSubstr("ln_2"));
 }
 
-// More stages than there are places at which little crosses.
+// More stages than there are positions at which little crosses.
 TEST(StageChoice, CutsAllProductsWhereItMust) {
   for (const StagesBy by : {StagesBy::kFlops, StagesBy::kLayers, StagesBy::kCost}) {
     const std::string begins = BeginsText(Gpt(",vocab=32"), 16, {.by = by});

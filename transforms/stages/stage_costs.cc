@@ -40,8 +40,8 @@ class Coster {
     }
     Keep();
     const std::vector<double> crossing = CrossingBytes(function_, chain_.ops, chain_.from_data);
-    for (const StageUnit& unit : units_) costs_.border_bytes.push_back(crossing[unit.begin]);
-    costs_.border_bytes.front() = 0;
+    for (const StageUnit& unit : units_) costs_.boundary_bytes.push_back(crossing[unit.begin]);
+    costs_.boundary_bytes.front() = 0;
     return std::move(costs_);
   }
 
@@ -94,7 +94,7 @@ class Coster {
       const double weight = SizeOf(parameter);
       double state = 0;
       for (size_t group = 0; group < operands.groups(); ++group) {
-        state += SizeOf(operands.all()[operands.Place(group, i)]);
+        state += SizeOf(operands.all()[operands.Assign(group, i)]);
       }
       const auto add = [&](int32_t unit) {
         if (unit < 0) return;
@@ -155,13 +155,13 @@ absl::StatusOr<StagePlan> PlaceUnits(const ir::Function& function,
                                      const ForwardChain& chain, bool split_backward,
                                      std::vector<StageUnit>& units) {
   for (;;) {
-    std::vector<size_t> places;
-    for (size_t i = 1; i < units.size(); ++i) places.push_back(units[i].begin);
+    std::vector<size_t> positions;
+    for (size_t i = 1; i < units.size(); ++i) positions.push_back(units[i].begin);
     StageConflict conflict;
     const StageOptions options{.stages = static_cast<int64_t>(units.size()),
                                .split_backward = split_backward};
-    absl::StatusOr<StagePlan> plan = PlaceStages(
-        function, options, {.phase = phase, .chain = chain, .places = places}, &conflict);
+    absl::StatusOr<StagePlan> plan = AssignStages(
+        function, options, {.phase = phase, .chain = chain, .positions = positions}, &conflict);
     if (plan.ok() || conflict.last <= conflict.first) return plan;
     for (int32_t unit = conflict.first + 1; unit <= conflict.last; ++unit) {
       units[static_cast<size_t>(conflict.first)].layer |= units[static_cast<size_t>(unit)].layer;

@@ -28,7 +28,7 @@ struct UnitCosts {
   std::vector<double> state_bytes;      // parameters, their gradients, optimizer state
   std::vector<double> weight_bytes;     // of these, parameters
   std::vector<double> kept_bytes;       // that its forward leaves for backward, a microbatch
-  std::vector<double> border_bytes;     // that come from before it, a microbatch; the first: 0
+  std::vector<double> boundary_bytes;   // that come from before it, a microbatch; the first: 0
 
   /// Of one microbatch, with its share of the update of `microbatches`.
   std::vector<double> Seconds(int64_t microbatches) const;

@@ -62,8 +62,8 @@ TEST(UnitCosts, OfLayers) {
     EXPECT_EQ(costs.of.kept_bytes[layer], costs.of.kept_bytes[1]);
   }
   EXPECT_NEAR(costs.of.input_gradient[1] / costs.of.forward[1], 2, 0.2);
-  EXPECT_THAT(costs.of.border_bytes, testing::ElementsAre(0, 4 * 8 * 16 * 4, 4 * 8 * 16 * 4,
-                                                          4 * 8 * 16 * 4, 4 * 8 * 16 * 4));
+  EXPECT_THAT(costs.of.boundary_bytes, testing::ElementsAre(0, 4 * 8 * 16 * 4, 4 * 8 * 16 * 4,
+                                                            4 * 8 * 16 * 4, 4 * 8 * 16 * 4));
 }
 
 // Of a parameter of two units each has a copy.

@@ -23,9 +23,9 @@ ValueId BaseOf(const Function& function, ValueId value) {
   }
 }
 
-// A place before which an even share of the work is done, as nearly as narrow places allow.
+// A position before which an even share of the work is done, as nearly as cut points allow.
 struct Window {
-  size_t begin, end;  // places
+  size_t begin, end;  // positions
   double target;      // flops
 };
 
@@ -88,7 +88,7 @@ double FlopsOf(const ir::Function& function, ir::OpId op) {
 std::vector<size_t> FindCuts(const ir::Function& function, std::span<const ir::OpId> ops,
                              const IdTable<ir::ValueId, char>& chain, int64_t stages) {
   const std::vector<double> crossing = CrossingBytes(function, ops, chain);
-  std::vector<double> done(ops.size() + 1, 0);  // before each place
+  std::vector<double> done(ops.size() + 1, 0);  // before each position
   for (size_t at = 0; at < ops.size(); ++at) done[at + 1] = done[at] + FlopsOf(function, ops[at]);
   std::vector<size_t> cuts;
   const double share = done.back() / static_cast<double>(stages);

@@ -30,7 +30,7 @@ class StagePlanner {
         options_(options),
         chain_(cuts.chain.ops),
         from_data_(cuts.chain.from_data),
-        cuts_(cuts.places),
+        cuts_(cuts.positions),
         conflict_(conflict),
         stages_(options.stages),
         at_(function.value_limit(), kNowhere),
@@ -49,26 +49,26 @@ class StagePlanner {
   }
 
   absl::StatusOr<StagePlan> Run() {
-    ORRERY_RETURN_IF_ERROR(PlaceAll());
+    ORRERY_RETURN_IF_ERROR(AssignAll());
     if (options_.split_backward) SplitBackwardPhase(function_, plan_.stage, plan_.phase);
     return std::move(plan_);
   }
 
  private:
-  absl::Status PlaceAll() {
-    PlaceForward();
-    PlaceCopies(StepPhase::kForward);
-    PlacePreparation();
+  absl::Status AssignAll() {
+    AssignForward();
+    AssignCopies(StepPhase::kForward);
+    AssignPreparation();
     FindHomes();
     const std::vector<WeightCopy> copies = FindWeightCopies(function_);
     // A weight belongs to the stage that reads its copy.
     for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
     FindGradientHomes();
     for (const OpId op : function_.order()) {
-      if (plan_.phase[op] != StepPhase::kForward) PlaceLater(op);
+      if (plan_.phase[op] != StepPhase::kForward) AssignLater(op);
     }
-    for (const WeightCopy& weight : copies) Place(weight.cast, plan_.home[weight.copy]);
-    PlaceCopies(StepPhase::kBackward);
+    for (const WeightCopy& weight : copies) Assign(weight.cast, plan_.home[weight.copy]);
+    AssignCopies(StepPhase::kBackward);
     ShareParameters(function_, options_.ranks, plan_);
     return CheckHomes();
   }
@@ -81,7 +81,7 @@ class StagePlanner {
     return !function_.producer(value).valid() && from_data_[value] != 0;
   }
 
-  void Place(OpId op, int32_t stage) {
+  void Assign(OpId op, int32_t stage) {
     plan_.stage[op] = stage;
     for (int32_t i = 0; i < function_.result_count(op); ++i) at_[function_.result(op, i)] = stage;
   }
@@ -90,7 +90,7 @@ class StagePlanner {
     return function_.result_count(op) > 0 && from_data_[function_.result(op)] != 0;
   }
 
-  void PlaceForward() {
+  void AssignForward() {
     int32_t cut = 0;
     for (size_t i = 0; i < chain_.size(); ++i) {
       while (static_cast<size_t>(cut) < cuts_.size() && cuts_[static_cast<size_t>(cut)] <= i) ++cut;
@@ -98,13 +98,13 @@ class StagePlanner {
       for (const ValueId operand : function_.operands(chain_[i])) {
         stage = std::max(stage, at_[operand]);
       }
-      Place(chain_[i], stage);
+      Assign(chain_[i], stage);
     }
   }
 
   // What is made from parameters alone, a transposed weight say, goes to its first user. Where
   // several stages use it, each makes it for itself, and shares what it is made from.
-  void PlacePreparation() {
+  void AssignPreparation() {
     const auto last_stage = static_cast<int32_t>(stages_) - 1;
     IdTable<ValueId, int32_t> first(function_.value_limit(), last_stage);
     IdTable<ValueId, int32_t> last(function_.value_limit(), kNowhere);
@@ -119,7 +119,7 @@ class StagePlanner {
           begin = std::min(begin, first[function_.result(*op, i)]);
           end = std::max(end, last[function_.result(*op, i)]);
         }
-        Place(*op, begin);
+        Assign(*op, begin);
         const bool moves = function_.info(*op).op_class == ir::OpClass::kCollective;
         if (moves || begin >= end) {
           end = begin;
@@ -158,7 +158,7 @@ class StagePlanner {
   }
 
   // The gradient of a parameter belongs to the stage that updates it: so does what it alone is made
-  // from by summing, or by changing how it is spread, stored or scaled.
+  // from by summing, or by changing how it is sharded, stored or scaled.
   void FindGradientHomes() {
     for (const ir::Output& output : function_.outputs()) {
       if (output.role != ir::OutputRole::kGradient) continue;
@@ -205,7 +205,7 @@ class StagePlanner {
 
   // A backward op goes to where its gradients belong; else to the last of the stages whose
   // parameters and forward values it reads, or whose data, or to where its gradients come from.
-  void PlaceLater(OpId op) {
+  void AssignLater(OpId op) {
     int32_t forward = kNowhere, data = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
     for (const ValueId operand : function_.operands(op)) {
       if (fixed_[operand] != 0) continue;  // every stage may read it
@@ -226,7 +226,7 @@ class StagePlanner {
     if (alone) forward = std::max(forward, part_home_[function_.result(op)]);
     int32_t wanted = backward;
     for (const int32_t stage : {data, forward, home}) wanted = stage == kNowhere ? wanted : stage;
-    Place(op, optimizer ? 0 : std::min(wanted, backward));
+    Assign(op, optimizer ? 0 : std::min(wanted, backward));
   }
 
   // 8-bit copies of wider values, keys behind those of earlier slices, and what only moves them.
@@ -243,7 +243,7 @@ class StagePlanner {
 
   // What goes to another stage goes in 16 bits: each stage that reads an 8-bit copy makes it. And a
   // slice's own keys go: each stage that reads those of earlier slices keeps them.
-  void PlaceCopies(StepPhase phase) {
+  void AssignCopies(StepPhase phase) {
     const IdTable<ValueId, char> is_copy = FindCopies();
     constexpr int32_t kSeveral = -2;
     IdTable<ValueId, int32_t> reader(function_.value_limit(), kNowhere);
@@ -253,7 +253,7 @@ class StagePlanner {
       const bool copies = function_.result_count(*op) == 1 && is_copy[function_.result(*op)] != 0;
       const int32_t only = copies ? reader[function_.result(*op)] : kNowhere;
       if (only == kSeveral) plan_.repeated[*op] = 1;
-      if (only >= 0) Place(*op, only);
+      if (only >= 0) Assign(*op, only);
       const int32_t stage = only == kSeveral ? kSeveral : plan_.stage[*op];
       for (const ValueId operand : function_.operands(*op)) {
         int32_t& known = reader[operand];
@@ -287,7 +287,7 @@ class StagePlanner {
     if (plan_.phase[producer] == StepPhase::kForward) {
       return !function_.info(producer).seeds_backward;
     }
-    return RespreadsForward(function_, plan_.phase, producer);
+    return ReshardsForward(function_, plan_.phase, producer);
   }
 
   // A parameter that only its optimizer reads is as well off on the first stage as anywhere.
@@ -341,7 +341,7 @@ class StagePlanner {
   const StageOptions& options_;
   const std::vector<OpId>& chain_;           // forward ops that are made from data, in order
   const IdTable<ValueId, char>& from_data_;  // depends on a data input
-  const std::vector<size_t>& cuts_;          // places in the chain
+  const std::vector<size_t>& cuts_;          // positions in the chain
   StageConflict* const conflict_;            // where to tell of one; may be null
   const int64_t stages_;
   StagePlan plan_;
@@ -368,8 +368,8 @@ StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
 }  // namespace
 }  // namespace stage_plan_cc
 
-absl::StatusOr<StagePlan> PlaceStages(const ir::Function& function, const StageOptions& options,
-                                      const StageCuts& cuts, StageConflict* conflict) {
+absl::StatusOr<StagePlan> AssignStages(const ir::Function& function, const StageOptions& options,
+                                       const StageCuts& cuts, StageConflict* conflict) {
   return stage_plan_cc::StagePlanner(function, options, cuts, conflict).Run();
 }
 
@@ -377,9 +377,9 @@ absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOp
   if (options.stages == 1) return stage_plan_cc::PlanOneStage(function, options);
   const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
   const ForwardChain chain = FindChain(function, phase);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> places,
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
                           ChooseStages(function, phase, chain, options));
-  return PlaceStages(function, options, {.phase = phase, .chain = chain, .places = places});
+  return AssignStages(function, options, {.phase = phase, .chain = chain, .positions = positions});
 }
 
 }  // namespace orrery::transforms

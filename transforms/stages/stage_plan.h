@@ -54,11 +54,11 @@ struct StagePlan {
 /// (kUnsupported).
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
 
-/// Where stages begin: places of the chain, of all but the first, ascending.
+/// Where stages begin: positions of the chain, of all but the first, ascending.
 struct StageCuts {
   const IdTable<ir::OpId, StepPhase>& phase;
   const ForwardChain& chain;
-  const std::vector<size_t>& places;
+  const std::vector<size_t>& positions;
 };
 
 /// Stages that cannot be parted there.
@@ -69,8 +69,8 @@ struct StageConflict {
 
 /// The same with stages that begin at `cuts`. What is kUnsupported leaves the stages that are to
 /// blame in `conflict`, if that is not null.
-absl::StatusOr<StagePlan> PlaceStages(const ir::Function& function, const StageOptions& options,
-                                      const StageCuts& cuts, StageConflict* conflict = nullptr);
+absl::StatusOr<StagePlan> AssignStages(const ir::Function& function, const StageOptions& options,
+                                       const StageCuts& cuts, StageConflict* conflict = nullptr);
 
 }  // namespace orrery::transforms
 

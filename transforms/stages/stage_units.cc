@@ -24,11 +24,11 @@ bool IsProduct(const Function& function, OpId op, const IdTable<ValueId, char>& 
   return from_data[operands[0]] != 0 && from_data[operands[1]] == 0;
 }
 
-// How many values cross each place of the chain: are made before it and used at it or after it.
+// How many values cross each position of the chain: are made before it and used at it or after it.
 std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain& chain) {
-  const auto places = static_cast<int32_t>(chain.ops.size());
+  const auto positions = static_cast<int32_t>(chain.ops.size());
   IdTable<ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
-  for (int32_t at = 0; at < places; ++at) {
+  for (int32_t at = 0; at < positions; ++at) {
     const OpId op = chain.ops[static_cast<size_t>(at)];
     for (const ValueId operand : function.operands(op)) used[operand] = at;
     for (int32_t i = 0; i < function.result_count(op); ++i) made[function.result(op, i)] = at;
@@ -36,9 +36,9 @@ std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain
   std::vector<int32_t> change(chain.ops.size() + 1);
   for (int32_t v = 0; v < function.value_limit(); ++v) {
     const ValueId value(v);
-    // What crosses most places, a mask say, makes none of them wider than others.
+    // What crosses most positions, a mask say, makes none of them wider than others.
     const int32_t span = used[value] - made[value];
-    if (made[value] < 0 || span <= 0 || 2 * span > places) continue;
+    if (made[value] < 0 || span <= 0 || 2 * span > positions) continue;
     ++change[static_cast<size_t>(made[value]) + 1];
     --change[static_cast<size_t>(used[value]) + 1];
   }
@@ -47,12 +47,12 @@ std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain
   return change;
 }
 
-// Places of the chain, 0 apart, that fewer values cross than places on both sides. Of a run of such
-// places the first, behind where branches meet, and all before products.
-std::vector<size_t> NarrowPlaces(const Function& function, const ForwardChain& chain) {
+// Positions of the chain, 0 apart, that fewer values cross than positions on both sides. Of a run
+// of such positions the first, behind where branches meet, and all before products.
+std::vector<size_t> CutPoints(const Function& function, const ForwardChain& chain) {
   const std::vector<int32_t> crossing = CrossingValues(function, chain);
   std::vector<char> product(crossing.size() + 1);
-  for (const size_t place : chain.products) product[place] = 1;
+  for (const size_t position : chain.products) product[position] = 1;
   std::vector<size_t> narrow;
   for (size_t first = 1, end = 1; first < crossing.size(); first = end) {
     while (end < crossing.size() && crossing[end] == crossing[first]) ++end;
@@ -65,12 +65,13 @@ std::vector<size_t> NarrowPlaces(const Function& function, const ForwardChain& c
   return narrow;
 }
 
-// Where units with products begin: of the places between two products the first.
-std::vector<size_t> BetweenProducts(const ForwardChain& chain, std::span<const size_t> places) {
+// Where units with products begin: of the positions between two products the first.
+std::vector<size_t> BetweenProducts(const ForwardChain& chain, std::span<const size_t> positions) {
   std::vector<size_t> begins = {0};
   for (size_t i = 0; i + 1 < chain.products.size(); ++i) {
-    const auto place = std::upper_bound(places.begin(), places.end(), chain.products[i]);
-    if (place != places.end() && *place <= chain.products[i + 1]) begins.push_back(*place);
+    const auto position = std::upper_bound(positions.begin(), positions.end(), chain.products[i]);
+    if (position != positions.end() && *position <= chain.products[i + 1])
+      begins.push_back(*position);
   }
   return begins;
 }
@@ -175,10 +176,10 @@ std::vector<StageUnit> Layers(const Function& function, const ForwardChain& chai
   for (; part < parts.size(); ++part) units.push_back({.begin = parts[part]});
   if (2 * in_many <= parts.size()) return units;
   const Repetition& last = repetitions.found().back();
-  const size_t first_place = parts[repetitions.found().front().begin];
-  const size_t last_place = parts[last.begin + last.parts() - 1];
+  const size_t first_position = parts[repetitions.found().front().begin];
+  const size_t last_position = parts[last.begin + last.parts() - 1];
   for (StageUnit& unit : units) {
-    unit.layer = unit.begin >= first_place && unit.begin <= last_place;
+    unit.layer = unit.begin >= first_position && unit.begin <= last_position;
   }
   return units;
 }
@@ -211,9 +212,9 @@ ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, Ste
 
 std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChain& chain,
                                  UnitSize size) {
-  const std::vector<size_t> places =
-      size == UnitSize::kProducts ? chain.products : stage_units_cc::NarrowPlaces(function, chain);
-  const std::vector<size_t> begins = stage_units_cc::BetweenProducts(chain, places);
+  const std::vector<size_t> positions =
+      size == UnitSize::kProducts ? chain.products : stage_units_cc::CutPoints(function, chain);
+  const std::vector<size_t> begins = stage_units_cc::BetweenProducts(chain, positions);
   if (size == UnitSize::kLayers) return stage_units_cc::Layers(function, chain, begins);
   std::vector<StageUnit> units;
   for (const size_t begin : begins) units.push_back({.begin = begin});

@@ -8,7 +8,7 @@
 #include "ir/function.h"
 #include "transforms/training/step_phases.h"
 
-// What stages are made of: the forward ops in a row, and the places at which a row may be cut.
+// What stages are made of: the forward ops in a row, and the positions at which a row may be cut.
 
 namespace orrery::transforms {
 
@@ -16,14 +16,14 @@ namespace orrery::transforms {
 struct ForwardChain {
   std::vector<ir::OpId> ops;             // in order
   IdTable<ir::ValueId, char> from_data;  // of all values: depends on a data input
-  std::vector<size_t> products;          // places of matrix products with a parameter
+  std::vector<size_t> products;          // positions of matrix products with a parameter
 };
 
 ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase);
 
 /// A part of the chain that is not cut: up to the next one.
 struct StageUnit {
-  size_t begin = 0;   // place in the chain
+  size_t begin = 0;   // position in the chain
   bool layer = true;  // not: what comes before all layers or after them, a classifier say
 
   friend bool operator==(const StageUnit&, const StageUnit&) = default;
@@ -32,12 +32,13 @@ struct StageUnit {
 /// From what repeats as a whole to the least that makes sense.
 enum class UnitSize : uint8_t { kLayers, kParts, kProducts };
 
-/// The units of a chain: the first begins at place 0, and each has a product unless there is none.
+/// The units of a chain: the first begins at position 0, and each has a product unless there is
+/// none.
 ///
 /// kProducts: one for each product. kParts: cut only where few values cross: fewer than on both
-/// sides; in a chain of one value at a time before each product. Values that cross most places do
-/// not count. What has no product goes with what follows. kLayers: parts whose products repeat, a
-/// layer being one period of the longest repetition, and then of the longest in the rest. Where
+/// sides; in a chain of one value at a time before each product. Values that cross most positions
+/// do not count. What has no product goes with what follows. kLayers: parts whose products repeat,
+/// a layer being one period of the longest repetition, and then of the longest in the rest. Where
 /// repetitions of three and more make up most of the parts, what lies outside all repetitions is no
 /// layer.
 std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChain& chain,

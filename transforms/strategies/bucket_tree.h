@@ -10,8 +10,8 @@
 // Bucket elimination (Dechter 1999): node after node is minimized away; what remains of it is a
 // message, a table over its neighbours. Where that table would be too large, the bucket is split,
 // and each part is minimized by itself (mini-buckets, Dechter & Rish 2003): the messages then bound
-// the cost from below. Read in reverse, the messages say for each partial choice what the rest
-// costs at least, and exactly where no bucket was split.
+// a lower bound of the cost. Read in reverse, the messages say for each partial choice what the
+// rest costs at least, and exactly where no bucket was split.
 
 namespace orrery::transforms::strategies {
 

@@ -38,7 +38,7 @@ Model Shape(const std::vector<size_t>& strategies,
   return ModelOf(graph);
 }
 
-// The sum of `task` at one place, by the definition.
+// The sum of `task` at one position, by the definition.
 double SumAt(const MinimizeTask& task, const std::vector<size_t>& digits, size_t strategy) {
   double sum = task.own[strategy];
   for (const MinimizeTask::Input& input : task.inputs) {
@@ -56,13 +56,13 @@ TEST(MinimizeOut, IsTheDefinitionForAllSizes) {
     for (size_t dims = 0; dims <= 3; ++dims) {
       SCOPED_TRACE(testing::Message() << strategies << " strategies, " << dims << " nodes");
       MinimizeTask task;
-      size_t places = 1;
+      size_t positions = 1;
       for (size_t d = 0; d < dims; ++d) {
         task.sizes.push_back(At(Draw(random, 1, 4)));
-        places *= task.sizes[d];
+        positions *= task.sizes[d];
       }
       for (size_t a = 0; a < strategies; ++a) task.own.push_back(Draw(random, -20, 20));
-      std::vector<double> whole(places * strategies), slice(strategies * 4);
+      std::vector<double> whole(positions * strategies), slice(strategies * 4);
       for (double& value : whole)
         value = Draw(random, 0, 5) == 0 ? kImpossible : Draw(random, 0, 99);
       for (double& value : slice) value = Draw(random, 0, 99);
@@ -73,9 +73,9 @@ TEST(MinimizeOut, IsTheDefinitionForAllSizes) {
       if (dims > 1) part.strides[1] = strategies;
       task.inputs = {all, part};
       std::vector<double> expected, expected_each(strategies, kImpossible);
-      for (size_t place = 0; place < places; ++place) {
+      for (size_t position = 0; position < positions; ++position) {
         std::vector<size_t> digits(dims);
-        for (size_t d = dims, rest = place; d-- > 0; rest /= task.sizes[d]) {
+        for (size_t d = dims, rest = position; d-- > 0; rest /= task.sizes[d]) {
           digits[d] = rest % task.sizes[d];
         }
         expected.push_back(kImpossible);
@@ -266,7 +266,7 @@ TEST(BucketTree, BoundsEachPartialChoice) {
       const double cost = CostOf(model, choice);
       double sum = bound;
       for (const BucketTree::Bucket& bucket : tree.buckets()) {
-        // The bucket's own costs take the place of its messages.
+        // The bucket's own costs replace its messages.
         const auto value = [&](int32_t number) {
           const Table& table = tree.table(number);
           size_t at = 0;

@@ -35,7 +35,7 @@ size_t At(int32_t number) { return static_cast<size_t>(number); }
 class Strands {
  public:
   Strands(const Model& model, const ColoredGraph& graph, const std::vector<int32_t>& chain)
-      : model_(model), graph_(graph), strand_of_(graph.edges.size(), -1), place_(strand_of_) {
+      : model_(model), graph_(graph), strand_of_(graph.edges.size(), -1), position_(strand_of_) {
     FollowAll(strategies::NextInLayers(graph, chain));
     Gather(chain[chain.size() / 2]);
   }
@@ -47,14 +47,14 @@ class Strands {
     if (!begin.has_value()) return blocks;
     int32_t low = -static_cast<int32_t>(graph_.edges.size()), high = -low;
     for (size_t i = 0; i < gathered_.size(); ++i) {
-      const int32_t first = FirstPlace(gathered_[i]) + (*begin)[i];
+      const int32_t first = FirstPosition(gathered_[i]) + (*begin)[i];
       low = std::max(low, -first);
       high = std::min(high, static_cast<int32_t>(NodesOf(gathered_[i]).size()) - first);
     }
     for (int32_t block = low; block < high; ++block) {
       std::vector<int32_t>& nodes = blocks.emplace_back();
       for (size_t i = 0; i < gathered_.size(); ++i) {
-        const int32_t first = FirstPlace(gathered_[i]) + (*begin)[i];
+        const int32_t first = FirstPosition(gathered_[i]) + (*begin)[i];
         nodes.push_back(NodesOf(gathered_[i])[At(first + block)]);
       }
     }
@@ -79,9 +79,9 @@ class Strands {
         nodes.push_back(node);
       }
       if (nodes.size() < kFewestBlocks) continue;
-      for (size_t place = 0; place < nodes.size(); ++place) {
-        strand_of_[At(nodes[place])] = static_cast<int32_t>(strands_.size());
-        place_[At(nodes[place])] = static_cast<int32_t>(place);
+      for (size_t position = 0; position < nodes.size(); ++position) {
+        strand_of_[At(nodes[position])] = static_cast<int32_t>(strands_.size());
+        position_[At(nodes[position])] = static_cast<int32_t>(position);
       }
       strands_.push_back(std::move(nodes));
     }
@@ -106,7 +106,7 @@ class Strands {
   const std::vector<int32_t>& NodesOf(int32_t node) const {
     return strands_[At(strand_of_[At(node)])];
   }
-  int32_t FirstPlace(int32_t node) const { return place_[At(node)]; }
+  int32_t FirstPosition(int32_t node) const { return position_[At(node)]; }
 
   std::vector<Crossing> Crossings() const {
     std::vector<Crossing> crossings;
@@ -115,9 +115,10 @@ class Strands {
         const int32_t strand = strand_of_[At(edge.node)];
         if (strand < 0) continue;
         const int32_t to = number_[At(strand)];
-        crossings.push_back({.from = static_cast<int32_t>(i),
-                             .to = to,
-                             .layers = place_[At(edge.node)] - FirstPlace(gathered_[At(to)])});
+        crossings.push_back(
+            {.from = static_cast<int32_t>(i),
+             .to = to,
+             .layers = position_[At(edge.node)] - FirstPosition(gathered_[At(to)])});
       }
     }
     return crossings;
@@ -125,7 +126,7 @@ class Strands {
 
   // [number of a strand]: the layer in which a block has its node. A cut through layers that go on
   // for ever, moved by one layer, is another one; the leftmost of least weight lies to the left of
-  // that, by submodularity. What is between them is a block, whose border is the cut.
+  // that, by submodularity. What is between them is a block, whose boundary is the cut.
   std::optional<std::vector<int32_t>> Begins() const {
     const std::vector<Crossing> crossings = Crossings();
     int32_t reach = 1;
@@ -140,7 +141,7 @@ class Strands {
                                    .touches_right = std::vector<bool>(nodes)};
     for (int32_t layer = 0; layer < layers; ++layer) {
       for (const int32_t node : gathered_) {
-        // Weights of a cut add up as strategies of a border multiply; each node counts a little.
+        // Weights of a cut add up as strategies of a boundary multiply; each node counts a little.
         const double bits = std::log2(static_cast<double>(model_.strategies(node)));
         problem.weight.push_back(1 + std::lround(1024 * bits));
       }
@@ -167,9 +168,9 @@ class Strands {
   const Model& model_;
   const ColoredGraph& graph_;
   std::vector<std::vector<int32_t>> strands_;
-  std::vector<int32_t> strand_of_, place_;  // [node]: its strand, or -1, and where in that
-  std::vector<int32_t> number_;             // [strand]: in `gathered_`, or -1
-  std::vector<int32_t> gathered_;           // the node of layer 0 of each strand
+  std::vector<int32_t> strand_of_, position_;  // [node]: its strand, or -1, and where in that
+  std::vector<int32_t> number_;                // [strand]: in `gathered_`, or -1
+  std::vector<int32_t> gathered_;              // the node of layer 0 of each strand
 };
 
 // Colors in the order in which they are tried: most likely, each layer has one such node.

@@ -80,16 +80,16 @@ void ExpectOneLayerOn(const StrategyGraph& graph, const RepeatedBlocks& repeat) 
 }
 
 // The choices of the nodes of a block that the one before touches.
-size_t BorderChoices(const StrategyGraph& graph, const RepeatedBlocks& repeat) {
+size_t BoundaryChoices(const StrategyGraph& graph, const RepeatedBlocks& repeat) {
   const std::set<int32_t> first(repeat.blocks[0].begin(), repeat.blocks[0].end());
   const std::set<int32_t> second(repeat.blocks[1].begin(), repeat.blocks[1].end());
-  std::set<int32_t> border;
+  std::set<int32_t> boundary;
   for (const StrategyEdge& edge : graph.edges) {
-    if (first.contains(edge.from) && second.contains(edge.to)) border.insert(edge.to);
-    if (first.contains(edge.to) && second.contains(edge.from)) border.insert(edge.from);
+    if (first.contains(edge.from) && second.contains(edge.to)) boundary.insert(edge.to);
+    if (first.contains(edge.to) && second.contains(edge.from)) boundary.insert(edge.from);
   }
   size_t choices = 1;
-  for (const int32_t node : border) choices *= graph.nodes[At(node)].cost.size();
+  for (const int32_t node : boundary) choices *= graph.nodes[At(node)].cost.size();
   return choices;
 }
 
@@ -103,8 +103,8 @@ StrategyGraph RandomStep(uint32_t seed, int32_t layers, int32_t half) {
     std::mt19937 random(2 * seed + stream);
     const auto first = static_cast<int32_t>(graph.nodes.size());
     for (int32_t i = 0; i < half; ++i) {
-      const bool border = i == (stream == 0 ? 0 : half - 1);
-      AddRandomNode(graph, border ? 2 : Draw(random, 5, 6), random);
+      const bool boundary = i == (stream == 0 ? 0 : half - 1);
+      AddRandomNode(graph, boundary ? 2 : Draw(random, 5, 6), random);
       graph.nodes.back().name = std::to_string(layer);
       if (i > 0) AddRandomEdge(graph, first + i - 1, first + i, 7, random);
     }
@@ -147,7 +147,7 @@ TEST(FindRepeats, FindsTheLayersOfRandomSteps) {
       EXPECT_GE(repeats[0].blocks.size(), At(layers) - 6);
       EXPECT_THAT(repeats[0].blocks[0], SizeIs(size));
       ExpectOneLayerOn(graph, repeats[0]);
-      EXPECT_EQ(BorderChoices(graph, repeats[0]), 4u);
+      EXPECT_EQ(BoundaryChoices(graph, repeats[0]), 4u);
       ExpectSameCost(graph, repeats);
     }
   }

@@ -12,7 +12,7 @@ size_t At(int32_t number) { return static_cast<size_t>(number); }
 
 enum class Where : uint8_t { kOutside, kAtAnEnd, kBetween };
 
-std::vector<Where> PlacesOf(const Model& model, const std::vector<RepeatedBlocks>& repeats) {
+std::vector<Where> PositionsOf(const Model& model, const std::vector<RepeatedBlocks>& repeats) {
   std::vector<Where> where(model.nodes(), Where::kOutside);
   for (const RepeatedBlocks& repeat : repeats) {
     for (size_t block = 0; block < repeat.blocks.size(); ++block) {
@@ -71,7 +71,7 @@ void Fold(Model& model, Table& table, int32_t node, size_t strategy) {
 }  // namespace fix_shared_cc
 
 void FixShared(Model& model, const std::vector<RepeatedBlocks>& repeats) {
-  const std::vector<fix_shared_cc::Where> where = fix_shared_cc::PlacesOf(model, repeats);
+  const std::vector<fix_shared_cc::Where> where = fix_shared_cc::PositionsOf(model, repeats);
   std::vector<bool> shared(model.nodes());
   std::vector<std::vector<Table*>> tables(model.nodes());
   for (Table& table : model.tables) {

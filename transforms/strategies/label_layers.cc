@@ -9,7 +9,7 @@ namespace {
 size_t At(int32_t number) { return static_cast<size_t>(number); }
 
 // -1 where it is not among them.
-int32_t PlaceOf(const std::vector<int32_t>& numbers, int32_t number) {
+int32_t PositionOf(const std::vector<int32_t>& numbers, int32_t number) {
   const auto at = std::ranges::find(numbers, number);
   return at == numbers.end() ? -1 : static_cast<int32_t>(at - numbers.begin());
 }
@@ -59,7 +59,7 @@ class LayerMaker {
       if (last_use_[At(node)] > number) next.push_back(node);
     }
     if (last_use_[At(bucket.node)] > number) next.push_back(bucket.node);
-    for (const int32_t node : next) layer.next_context.push_back(PlaceOf(context_, node));
+    for (const int32_t node : next) layer.next_context.push_back(PositionOf(context_, node));
     context_ = std::move(next);
     AddUses(layer);
     layers_.push_back(std::move(layer));
@@ -67,11 +67,11 @@ class LayerMaker {
 
   LabelLayer::Lookup LookUp(int32_t number, int32_t chosen) const {
     const Table& table = tree_.table(number);
-    LabelLayer::Lookup lookup{.table = &table, .places = {}, .strides = {}};
+    LabelLayer::Lookup lookup{.table = &table, .positions = {}, .strides = {}};
     size_t stride = 1;
     for (size_t i = table.scope.size(); i-- > 0;) {
       if (table.scope[i] != chosen) {
-        lookup.places.push_back(PlaceOf(context_, table.scope[i]));
+        lookup.positions.push_back(PositionOf(context_, table.scope[i]));
         lookup.strides.push_back(stride);
       }
       stride *= model_.strategies(table.scope[i]);
@@ -86,15 +86,15 @@ class LayerMaker {
       if (open_nodes_[At(limit)] > 0) next.push_back(limit);
     }
     for (const int32_t limit : limits_of_[At(layer.node)]) {
-      if (open_nodes_[At(limit)] > 0 && PlaceOf(limits_, limit) < 0) next.push_back(limit);
+      if (open_nodes_[At(limit)] > 0 && PositionOf(limits_, limit) < 0) next.push_back(limit);
     }
     for (const int32_t limit : next) {
-      const bool used = PlaceOf(limits_of_[At(layer.node)], limit) >= 0;
-      layer.next_limits.push_back(used ? -1 : PlaceOf(limits_, limit));
+      const bool used = PositionOf(limits_of_[At(layer.node)], limit) >= 0;
+      layer.next_limits.push_back(used ? -1 : PositionOf(limits_, limit));
     }
     for (const int32_t limit : limits_of_[At(layer.node)]) {
       layer.uses.push_back(
-          {.limit = limit, .from = PlaceOf(limits_, limit), .to = PlaceOf(next, limit)});
+          {.limit = limit, .from = PositionOf(limits_, limit), .to = PositionOf(next, limit)});
     }
     limits_ = std::move(next);
   }

@@ -15,7 +15,7 @@ struct LabelLayer {
   /// A table, and where in the labels the choices for its nodes stand.
   struct Lookup {
     const Table* table = nullptr;
-    std::vector<int32_t> places;  // in `context`
+    std::vector<int32_t> positions;  // in `context`
     std::vector<size_t> strides;
   };
   /// A limit that the layer's node counts for.
@@ -31,10 +31,10 @@ struct LabelLayer {
   std::vector<int32_t> context;  // nodes whose choices the labels hold before this layer
   std::vector<int32_t> limits;   // whose memory they hold
   std::vector<Lookup> inputs;    // costs that the node's choice settles, by strategy
-  std::vector<Lookup> messages;  // bounds that they take the place of
+  std::vector<Lookup> messages;  // bounds that they replace
   std::vector<Use> uses;
-  std::vector<int32_t> next_context;  // [place after]: place before; -1: the node itself
-  std::vector<int32_t> next_limits;   // [place after]: place before; -1: written by `uses`
+  std::vector<int32_t> next_context;  // [position after]: position before; -1: the node itself
+  std::vector<int32_t> next_limits;   // [position after]: position before; -1: written by `uses`
 };
 
 /// A layer for each node, in the order of `tree`, which must outlive them.

@@ -110,7 +110,7 @@ void AddLimits(Model& model, uint32_t seed, double each) {
   }
 }
 
-// Replays one choice through the layers as the search would: the places must lead to the choices
+// Replays one choice through the layers as the search would: the positions must lead to the choices
 // and the memory that the layers say they hold.
 void Replay(const Model& model, const std::vector<LabelLayer>& layers,
             const std::vector<int32_t>& choice) {
@@ -124,8 +124,8 @@ void Replay(const Model& model, const std::vector<LabelLayer>& layers,
     for (const auto& lookups : {layer.inputs, layer.messages}) {
       for (const LabelLayer::Lookup& lookup : lookups) {
         size_t at = 0, expected = 0;
-        for (size_t i = 0; i < lookup.places.size(); ++i) {
-          at += lookup.strides[i] * At(context[At(lookup.places[i])]);
+        for (size_t i = 0; i < lookup.positions.size(); ++i) {
+          at += lookup.strides[i] * At(context[At(lookup.positions[i])]);
         }
         for (const int32_t node : lookup.table->scope) {
           expected =
@@ -147,8 +147,8 @@ void Replay(const Model& model, const std::vector<LabelLayer>& layers,
       }
     }
     std::vector<int32_t> next_context;
-    for (const int32_t place : layer.next_context) {
-      next_context.push_back(place < 0 ? choice[At(layer.node)] : context[At(place)]);
+    for (const int32_t position : layer.next_context) {
+      next_context.push_back(position < 0 ? choice[At(layer.node)] : context[At(position)]);
     }
     context = std::move(next_context);
     memory = std::move(next_memory);

@@ -22,7 +22,7 @@ size_t At(int32_t number) { return static_cast<size_t>(number); }
 
 // Labels of one layer, column by column.
 struct Labels {
-  std::vector<double> bound;    // what the label costs at least, prices of memory included
+  std::vector<double> bound;    // lower bound of its cost, prices of memory included
   std::vector<double> penalty;  // the prices of its memory so far
   std::vector<uint16_t> context;
   std::vector<double> memory;
@@ -77,10 +77,10 @@ class LabelSearch {
     now_.choice = {0};
   }
 
-  size_t PlaceIn(const LabelLayer::Lookup& lookup, size_t label) const {
+  size_t PositionIn(const LabelLayer::Lookup& lookup, size_t label) const {
     size_t at = 0;
-    for (size_t i = 0; i < lookup.places.size(); ++i) {
-      at += lookup.strides[i] * now_.context[label * now_.contexts + At(lookup.places[i])];
+    for (size_t i = 0; i < lookup.positions.size(); ++i) {
+      at += lookup.strides[i] * now_.context[label * now_.contexts + At(lookup.positions[i])];
     }
     return at;
   }
@@ -94,11 +94,11 @@ class LabelSearch {
     for (size_t label = 0; label < now_.size(); ++label) {
       double settled = now_.bound[label];
       for (const auto& message : layer.messages) {
-        settled -= message.table->values[PlaceIn(message, label)];
+        settled -= message.table->values[PositionIn(message, label)];
       }
       sums = costs;
       for (const auto& input : layer.inputs) {
-        const double* values = input.table->values.data() + PlaceIn(input, label);
+        const double* values = input.table->values.data() + PositionIn(input, label);
         for (size_t a = 0; a < sums.size(); ++a) sums[a] += values[a];
       }
       for (size_t a = 0; a < sums.size(); ++a) {
@@ -116,8 +116,9 @@ class LabelSearch {
     const size_t start = next_.memory.size();
     next_.memory.resize(start + next_.memories);
     for (size_t i = 0; i < next_.memories; ++i) {
-      const int32_t place = layer.next_limits[i];
-      if (place >= 0) next_.memory[start + i] = now_.memory[label * now_.memories + At(place)];
+      const int32_t position = layer.next_limits[i];
+      if (position >= 0)
+        next_.memory[start + i] = now_.memory[label * now_.memories + At(position)];
     }
     for (const LabelLayer::Use& use : layer.uses) {
       const double budget = model_.limits[At(use.limit)].budget;
@@ -133,9 +134,9 @@ class LabelSearch {
         next_.memory[start + At(use.to)] = std::max(memory, budget - use.most_after);
       }
     }
-    for (const int32_t place : layer.next_context) {
-      next_.context.push_back(place < 0 ? static_cast<uint16_t>(strategy)
-                                        : now_.context[label * now_.contexts + At(place)]);
+    for (const int32_t position : layer.next_context) {
+      next_.context.push_back(position < 0 ? static_cast<uint16_t>(strategy)
+                                           : now_.context[label * now_.contexts + At(position)]);
     }
     next_.bound.push_back(bound);
     next_.penalty.push_back(penalty);

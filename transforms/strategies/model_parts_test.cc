@@ -311,13 +311,13 @@ TEST(Reparametrize, ChangesNoCost) {
     model.limits.clear();
     const Model before = model;
     Reparametrize(model);
-    const auto place_before = [&](size_t node, int32_t strategy) {
+    const auto position_before = [&](size_t node, int32_t strategy) {
       const std::vector<int32_t>& kept = before.kept[node];
       return static_cast<int32_t>(std::ranges::find(kept, strategy) - kept.begin());
     };
     ForEachChoice(model, [&](const std::vector<int32_t>& choice) {
       std::vector<int32_t> same = InGraph(model, choice);
-      for (size_t i = 0; i < same.size(); ++i) same[i] = place_before(i, same[i]);
+      for (size_t i = 0; i < same.size(); ++i) same[i] = position_before(i, same[i]);
       const double cost = CostOf(before, same), now = CostOf(model, choice);
       EXPECT_TRUE(now == cost || std::abs(now - cost) < 1e-6) << now << " for " << cost;
     });

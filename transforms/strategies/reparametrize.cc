@@ -28,12 +28,12 @@ class Reparametrization {
   }
 
   void Run() {
-    double last = Bound();
+    double last = LowerBound();
     for (int pass = 1; pass <= kPasses; ++pass) {
       for (size_t i = 0; i < model_.nodes(); ++i) Visit(static_cast<int32_t>(i), true);
       for (size_t i = model_.nodes(); i-- > 0;) Visit(static_cast<int32_t>(i), false);
       if (pass % 10 != 0) continue;
-      const double bound = Bound();
+      const double bound = LowerBound();
       if (bound - last < kLeastGain * std::abs(bound)) break;
       last = bound;
     }
@@ -43,7 +43,7 @@ class Reparametrization {
     }
   }
 
-  double Bound() const {
+  double LowerBound() const {
     double bound = 0;
     for (const auto& costs : model_.cost) bound += std::ranges::min(costs);
     for (const Table& table : model_.tables) bound += std::ranges::min(table.values);
@@ -143,7 +143,7 @@ void Reparametrize(Model& model) {
   Improve(model, choice);
   const double known = CostOf(model, choice);
   if (known == kImpossible) return;
-  const double room = known - reparametrization.Bound() + 1e-9 * (1 + std::abs(known));
+  const double room = known - reparametrization.LowerBound() + 1e-9 * (1 + std::abs(known));
   Costs marked = model.cost;
   for (size_t i = 0; i < model.nodes(); ++i) {
     for (size_t a = 0; a < marked[i].size(); ++a) {

@@ -14,10 +14,10 @@ namespace orrery::transforms::strategies {
 namespace repeats_cc {
 namespace {
 
-// A product of tables over so many choices of the border takes a tenth of a second.
-constexpr size_t kMostBorderChoices = 400;
+// A product of tables over so many choices of the boundary takes a tenth of a second.
+constexpr size_t kMostBoundaryChoices = 400;
 // One block stands for many: its tables may be so many times larger, if they are filled in as long.
-// Two borders of 12 × 12 choices, as of layers whose batch, sequence and width can be split,
+// Two boundaries of 12 × 12 choices, as of layers whose batch, sequence and width can be split,
 // need 6.
 constexpr double kMoreEntries = 16;
 constexpr double kMostBlockWork = 1e8;
@@ -30,23 +30,24 @@ struct Place {
   int32_t index = 0;   // in the block
 };
 
-std::vector<Place> PlacesOf(const Model& model, const RepeatedBlocks& repeat) {
-  std::vector<Place> places(model.nodes());
+std::vector<Place> PositionsOf(const Model& model, const RepeatedBlocks& repeat) {
+  std::vector<Place> positions(model.nodes());
   for (size_t block = 0; block < repeat.blocks.size(); ++block) {
     for (size_t i = 0; i < repeat.blocks[block].size(); ++i) {
-      places[At(repeat.blocks[block][i])] = {static_cast<int32_t>(block), static_cast<int32_t>(i)};
+      positions[At(repeat.blocks[block][i])] = {static_cast<int32_t>(block),
+                                                static_cast<int32_t>(i)};
     }
   }
-  return places;
+  return positions;
 }
 
 // A table of a block: node `index` of it, and node `other` of the same block or of the next one.
 using BlockTables = std::map<std::tuple<int32_t, bool, int32_t>, std::vector<double>>;
 
 // Places `table` among the tables of its blocks; the earlier node's strategies are the rows.
-void AddBlockTable(const Model& model, const Table& table, const std::vector<Place>& places,
+void AddBlockTable(const Model& model, const Table& table, const std::vector<Place>& positions,
                    std::vector<BlockTables>& tables) {
-  Place a = places[At(table.scope[0])], b = places[At(table.scope[1])];
+  Place a = positions[At(table.scope[0])], b = positions[At(table.scope[1])];
   const size_t rows = model.strategies(table.scope[0]);
   const size_t columns = model.strategies(table.scope[1]);
   std::vector<double> values = table.values;
@@ -61,14 +62,14 @@ void AddBlockTable(const Model& model, const Table& table, const std::vector<Pla
 
 // [block]: its tables, and those with the next block.
 std::vector<BlockTables> TablesOfBlocks(const Model& model, const RepeatedBlocks& repeat,
-                                        const std::vector<Place>& places) {
+                                        const std::vector<Place>& positions) {
   std::vector<BlockTables> tables(repeat.blocks.size());
   for (const Table& table : model.tables) {
-    if (table.scope.size() != 2 || places[At(table.scope[0])].block < 0 ||
-        places[At(table.scope[1])].block < 0) {
+    if (table.scope.size() != 2 || positions[At(table.scope[0])].block < 0 ||
+        positions[At(table.scope[1])].block < 0) {
       continue;
     }
-    AddBlockTable(model, table, places, tables);
+    AddBlockTable(model, table, positions, tables);
   }
   return tables;
 }
@@ -98,17 +99,17 @@ absl::Status ValidateNodes(const Model& model, const RepeatedBlocks& repeat,
 }
 
 absl::Status ValidateTables(const Model& model, const RepeatedBlocks& repeat) {
-  const std::vector<Place> places = PlacesOf(model, repeat);
+  const std::vector<Place> positions = PositionsOf(model, repeat);
   const auto last = static_cast<int32_t>(repeat.blocks.size()) - 1;
   for (const Table& table : model.tables) {
     const auto [low, high] =
-        std::minmax(places[At(table.scope[0])].block, places[At(table.scope[1])].block);
+        std::minmax(positions[At(table.scope[0])].block, positions[At(table.scope[1])].block);
     if (high < 0 || (low >= 0 ? high - low <= 1 : high == 0 || high == last)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "repeats: got an edge between nodes ", table.scope[0], " and ", table.scope[1],
         ", wanted edges within blocks, to the next one, and from elsewhere to the first or last"));
   }
-  const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, places);
+  const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, positions);
   BlockTables within;  // the last block has no next one
   for (size_t block = 0; block < tables.size(); ++block) {
     BlockTables expected = tables[0];
@@ -152,17 +153,17 @@ std::vector<double> Power(std::vector<double> base, size_t exponent, size_t size
   return *std::move(power);
 }
 
-// One block between its border and that of the next block.
+// One block between its boundary and that of the next block.
 class BlockSolver {
  public:
   BlockSolver(const Model& model, const RepeatedBlocks& repeat, double table_limit)
       : nodes_(repeat.blocks[0].size()), model_(SubModel(model, repeat)) {
-    for (const int32_t index : border_) {
-      border_choices_ *= model_.strategies(index);
-      if (border_choices_ > kMostBorderChoices) return;
+    for (const int32_t index : boundary_) {
+      boundary_choices_ *= model_.strategies(index);
+      if (boundary_choices_ > kMostBoundaryChoices) return;
     }
-    std::vector<int32_t> last = border_;
-    for (size_t i = 0; i < border_.size(); ++i) last.push_back(static_cast<int32_t>(nodes_ + i));
+    std::vector<int32_t> last = boundary_;
+    for (size_t i = 0; i < boundary_.size(); ++i) last.push_back(static_cast<int32_t>(nodes_ + i));
     tree_.emplace(model_, table_limit, last);
     if (!tree_->exact() || tree_->work() > kMostBlockWork) return;
     tree_->Fill(model_.cost);
@@ -170,28 +171,28 @@ class BlockSolver {
   }
 
   bool solved() const { return !between_.empty(); }
-  const std::vector<int32_t>& border() const { return border_; }  // places in the block
-  size_t border_choices() const { return border_choices_; }
-  /// [choice of the border][choice of the next block's border]: the least cost of the block.
+  const std::vector<int32_t>& boundary() const { return boundary_; }  // positions in the block
+  size_t boundary_choices() const { return boundary_choices_; }
+  /// [choice of the boundary][choice of the next block's boundary]: the least cost of the block.
   const std::vector<double>& between() const { return between_; }
 
-  // The number of what `choice`, for a block's nodes, has on the border; and back.
+  // The number of what `choice`, for a block's nodes, has on the boundary; and back.
   size_t NumberOf(const std::vector<int32_t>& choice) const {
     size_t number = 0;
-    for (const int32_t index : border_) {
+    for (const int32_t index : boundary_) {
       number = number * model_.strategies(index) + At(choice[At(index)]);
     }
     return number;
   }
-  // The cheapest choice for the block's nodes between the two borders.
-  std::vector<int32_t> Complete(size_t border, size_t next_border) const {
+  // The cheapest choice for the block's nodes between the two boundaries.
+  std::vector<int32_t> Complete(size_t boundary, size_t next_boundary) const {
     std::vector<int32_t> choice(model_.nodes());
-    for (size_t i = border_.size(); i-- > 0;) {
-      const size_t strategies = model_.strategies(border_[i]);
-      choice[At(border_[i])] = static_cast<int32_t>(border % strategies);
-      choice[nodes_ + i] = static_cast<int32_t>(next_border % strategies);
-      border /= strategies;
-      next_border /= strategies;
+    for (size_t i = boundary_.size(); i-- > 0;) {
+      const size_t strategies = model_.strategies(boundary_[i]);
+      choice[At(boundary_[i])] = static_cast<int32_t>(boundary % strategies);
+      choice[nodes_ + i] = static_cast<int32_t>(next_boundary % strategies);
+      boundary /= strategies;
+      next_boundary /= strategies;
     }
     tree_->Descend(choice);
     choice.resize(nodes_);
@@ -199,62 +200,65 @@ class BlockSolver {
   }
 
  private:
-  // The nodes of a block, then those of the next block's border, which cost nothing here.
+  // The nodes of a block, then those of the next block's boundary, which cost nothing here.
   Model SubModel(const Model& model, const RepeatedBlocks& repeat) {
-    const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, PlacesOf(model, repeat));
+    const std::vector<BlockTables> tables =
+        TablesOfBlocks(model, repeat, PositionsOf(model, repeat));
     for (const auto& [key, values] : tables[0]) {
       const auto& [index, next, other] = key;
-      if (next && std::ranges::count(border_, other) == 0) border_.push_back(other);
+      if (next && std::ranges::count(boundary_, other) == 0) boundary_.push_back(other);
     }
-    std::ranges::sort(border_);
+    std::ranges::sort(boundary_);
     Model sub;
     for (const int32_t node : repeat.blocks[0]) sub.cost.push_back(model.cost[At(node)]);
-    for (const int32_t index : border_) {
+    for (const int32_t index : boundary_) {
       sub.cost.emplace_back(sub.cost[At(index)].size());
     }
     for (const auto& [key, values] : tables[0]) {
       const auto& [index, next, other] = key;
-      const auto place = std::ranges::find(border_, other) - border_.begin();
+      const auto position = std::ranges::find(boundary_, other) - boundary_.begin();
       sub.tables.push_back(
           {.scope = {index,
-                     next ? static_cast<int32_t>(nodes_) + static_cast<int32_t>(place) : other},
+                     next ? static_cast<int32_t>(nodes_) + static_cast<int32_t>(position) : other},
            .values = values});
     }
     return sub;
   }
 
   size_t nodes_;
-  std::vector<int32_t> border_;
-  size_t border_choices_ = 1;
+  std::vector<int32_t> boundary_;
+  size_t boundary_choices_ = 1;
   Model model_;
   std::optional<BucketTree> tree_;
   std::vector<double> between_;
 };
 
-// A model without what lies between the first two borders and the last block.
+// A model without what lies between the first two boundaries and the last block.
 struct Composed {
   Model outer;
-  std::vector<int32_t> nodes;      // of the outer model, in the whole one
-  std::vector<int32_t> new_place;  // of the whole model's nodes in the outer one; -1: left out
+  std::vector<int32_t> nodes;         // of the outer model, in the whole one
+  std::vector<int32_t> new_position;  // of the whole model's nodes in the outer one; -1: left out
 };
 
 Composed Compose(const Model& model, const RepeatedBlocks& repeat, const BlockSolver& block) {
-  const std::vector<Place> places = PlacesOf(model, repeat);
+  const std::vector<Place> positions = PositionsOf(model, repeat);
   const auto last = static_cast<int32_t>(repeat.blocks.size()) - 1;
-  const auto inner = [&](const Place& place) { return place.block > 0 && place.block < last; };
-  const auto on_border = [&](const Place& place) {
-    return place.block == 1 && std::ranges::count(block.border(), place.index) > 0;
+  const auto inner = [&](const Place& position) {
+    return position.block > 0 && position.block < last;
   };
-  Composed composed{.outer = {}, .nodes = {}, .new_place = {}};
-  composed.new_place.assign(model.nodes(), -1);
+  const auto on_boundary = [&](const Place& position) {
+    return position.block == 1 && std::ranges::count(block.boundary(), position.index) > 0;
+  };
+  Composed composed{.outer = {}, .nodes = {}, .new_position = {}};
+  composed.new_position.assign(model.nodes(), -1);
   for (size_t node = 0; node < model.nodes(); ++node) {
-    const bool is_inner = inner(places[node]);
-    if (is_inner && !on_border(places[node])) continue;
-    composed.new_place[node] = static_cast<int32_t>(composed.nodes.size());
+    const bool is_inner = inner(positions[node]);
+    if (is_inner && !on_boundary(positions[node])) continue;
+    composed.new_position[node] = static_cast<int32_t>(composed.nodes.size());
     composed.nodes.push_back(static_cast<int32_t>(node));
     composed.outer.kept.push_back(model.kept[node]);
     composed.outer.memory.push_back(model.memory[node]);
-    // The table between the borders counts what the inner nodes cost.
+    // The table between the boundaries counts what the inner nodes cost.
     composed.outer.cost.push_back(is_inner ? std::vector<double>(model.cost[node].size())
                                            : model.cost[node]);
   }
@@ -262,26 +266,28 @@ Composed Compose(const Model& model, const RepeatedBlocks& repeat, const BlockSo
     int32_t first = last;
     Table moved{.scope = {}, .values = table.values};
     for (const int32_t node : table.scope) {
-      first = std::min(first, places[At(node)].block < 0 ? last : places[At(node)].block);
-      moved.scope.push_back(composed.new_place[At(node)]);
+      first = std::min(first, positions[At(node)].block < 0 ? last : positions[At(node)].block);
+      moved.scope.push_back(composed.new_position[At(node)]);
     }
     if (first == 0 || first == last) composed.outer.tables.push_back(std::move(moved));
   }
-  if (block.border().empty()) return composed;
-  Table between{.scope = {},
-                .values = Power(block.between(), repeat.blocks.size() - 2, block.border_choices())};
+  if (block.boundary().empty()) return composed;
+  Table between{
+      .scope = {},
+      .values = Power(block.between(), repeat.blocks.size() - 2, block.boundary_choices())};
   for (const size_t number : {size_t{1}, repeat.blocks.size() - 1}) {
-    for (const int32_t index : block.border()) {
-      between.scope.push_back(composed.new_place[At(repeat.blocks[number][At(index)])]);
+    for (const int32_t index : block.boundary()) {
+      between.scope.push_back(composed.new_position[At(repeat.blocks[number][At(index)])]);
     }
   }
   composed.outer.tables.push_back(std::move(between));
   return composed;
 }
 
-// The choice of the border of each inner block, given those of the first inner and the last block.
-std::vector<size_t> Borders(const BlockSolver& block, size_t inner, size_t first, size_t last) {
-  const size_t size = block.border_choices();
+// The choice of the boundary of each inner block, given those of the first inner and the last
+// block.
+std::vector<size_t> Boundaries(const BlockSolver& block, size_t inner, size_t first, size_t last) {
+  const size_t size = block.boundary_choices();
   const std::vector<double>& between = block.between();
   std::vector<std::vector<double>> least(inner, std::vector<double>(size, kImpossible));
   least[0][first] = 0;
@@ -292,18 +298,18 @@ std::vector<size_t> Borders(const BlockSolver& block, size_t inner, size_t first
       }
     }
   }
-  std::vector<size_t> borders(inner + 1);
-  borders[inner] = last;
+  std::vector<size_t> boundaries(inner + 1);
+  boundaries[inner] = last;
   for (size_t k = inner; k-- > 0;) {
     double best = kImpossible;
     for (size_t x = 0; x < size; ++x) {
-      const double cost = least[k][x] + between[x * size + borders[k + 1]];
+      const double cost = least[k][x] + between[x * size + boundaries[k + 1]];
       if (cost >= best) continue;
       best = cost;
-      borders[k] = x;
+      boundaries[k] = x;
     }
   }
-  return borders;
+  return boundaries;
 }
 
 // The choice for the whole model from that for the outer one.
@@ -312,15 +318,16 @@ std::vector<int32_t> Expand(const Model& model, const RepeatedBlocks& repeat,
                             const std::vector<int32_t>& outer) {
   std::vector<int32_t> choice(model.nodes());
   for (size_t i = 0; i < outer.size(); ++i) choice[At(composed.nodes[i])] = outer[i];
-  const auto border_of = [&](size_t number) {
+  const auto boundary_of = [&](size_t number) {
     std::vector<int32_t> own;
     for (const int32_t node : repeat.blocks[number]) own.push_back(choice[At(node)]);
     return block.NumberOf(own);
   };
   const size_t inner = repeat.blocks.size() - 2;
-  const std::vector<size_t> borders = Borders(block, inner, border_of(1), border_of(inner + 1));
+  const std::vector<size_t> boundaries =
+      Boundaries(block, inner, boundary_of(1), boundary_of(inner + 1));
   for (size_t k = 0; k < inner; ++k) {
-    const std::vector<int32_t> own = block.Complete(borders[k], borders[k + 1]);
+    const std::vector<int32_t> own = block.Complete(boundaries[k], boundaries[k + 1]);
     for (size_t i = 0; i < own.size(); ++i) choice[At(repeat.blocks[k + 1][i])] = own[i];
   }
   return choice;
@@ -353,7 +360,7 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   const repeats_cc::Composed composed = repeats_cc::Compose(model, repeat, block);
   for (RepeatedBlocks& other : others) {
     for (std::vector<int32_t>& nodes : other.blocks) {
-      for (int32_t& node : nodes) node = composed.new_place[repeats_cc::At(node)];
+      for (int32_t& node : nodes) node = composed.new_position[repeats_cc::At(node)];
     }
   }
   ModelSolution solution = SolveRepeated(composed.outer, others, options);

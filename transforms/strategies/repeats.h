@@ -13,9 +13,9 @@ namespace orrery::transforms::strategies {
 absl::Status ValidateRepeats(const Model& model, const std::vector<RepeatedBlocks>& repeats);
 
 /// The cheapest choice for `model`, which has no limits and repeats that are valid. All blocks but
-/// the first and the last become one table between their borders, the nodes that the block before
-/// touches: the table of one block, by elimination, raised to their number in min-plus algebra, by
-/// squaring. Blocks with borders too large for that are solved one by one.
+/// the first and the last become one table between their boundaries, the nodes that the block
+/// before touches: the table of one block, by elimination, raised to their number in min-plus
+/// algebra, by squaring. Blocks with boundaries too large for that are solved one by one.
 ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks>& repeats,
                             const SolveOptions& options);
 

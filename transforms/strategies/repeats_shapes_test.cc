@@ -7,7 +7,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 #include "transforms/strategies/repeats.h"
 
-// Repeated blocks of shapes at the edge: not connected, few, wide borders; and by hand.
+// Repeated blocks of shapes at the edge: not connected, few, wide boundaries; and by hand.
 
 namespace orrery::transforms {
 namespace repeats_shapes_test_cc {
@@ -80,8 +80,8 @@ TEST(Repeats, NeedNotBeConnected) {
   }
 }
 
-// Borders of 21 × 21 choices are too many for a table of both: solved one by one.
-TEST(Repeats, MayHaveBordersTooWideToCompose) {
+// Boundaries of 21 × 21 choices are too many for a table of both: solved one by one.
+TEST(Repeats, MayHaveBoundariesTooWideToCompose) {
   StrategyGraph graph;
   for (int32_t block = 0; block < 4; ++block) {
     std::mt19937 random(3);

@@ -46,7 +46,7 @@ Repeated RandomBlocks(uint32_t seed, int32_t length, int32_t count, bool interle
     for (int32_t edges = 0; edges < (stream == 1 ? 2 * length : 3); ++edges) {
       const auto a = static_cast<size_t>(Draw(random, 0, 2 * length - 1));
       auto b = static_cast<size_t>(Draw(random, 0, 2 * length - 1));
-      // Few of the next block's nodes, or the border grows large.
+      // Few of the next block's nodes, or the boundary grows large.
       if (from_block != to_block) b = b % 2 == 0 ? 0 : static_cast<size_t>(2 * length - 1);
       const int32_t from = blocks[static_cast<size_t>(from_block)][a];
       const int32_t to = blocks[static_cast<size_t>(to_block)][b];

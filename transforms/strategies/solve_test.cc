@@ -197,21 +197,21 @@ double Solved(const StrategyGraph& graph) { return SolveStrategies(graph).value(
 // The node that was `order[i]` is node i.
 StrategyGraph Renumbered(const StrategyGraph& graph, const std::vector<int32_t>& order) {
   StrategyGraph result = graph;
-  std::vector<int32_t> place(order.size());
+  std::vector<int32_t> position(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
-    place[At(order[i])] = static_cast<int32_t>(i);
+    position[At(order[i])] = static_cast<int32_t>(i);
     result.nodes[i] = graph.nodes[At(order[i])];
   }
   for (StrategyEdge& edge : result.edges) {
-    edge.from = place[At(edge.from)];
-    edge.to = place[At(edge.to)];
+    edge.from = position[At(edge.from)];
+    edge.to = position[At(edge.to)];
   }
   for (IncompatiblePair& pair : result.incompatible) {
-    pair.node = place[At(pair.node)];
-    pair.other_node = place[At(pair.other_node)];
+    pair.node = position[At(pair.node)];
+    pair.other_node = position[At(pair.other_node)];
   }
   for (LiveSet& live : result.live_sets) {
-    for (int32_t& node : live.nodes) node = place[At(node)];
+    for (int32_t& node : live.nodes) node = position[At(node)];
   }
   return result;
 }

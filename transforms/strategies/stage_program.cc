@@ -22,8 +22,8 @@ size_t At(int32_t number) { return static_cast<size_t>(number); }
 
 absl::Status Validate(const StageProblem& problem) {
   const size_t units = problem.seconds.size();
-  for (const auto* column : {&problem.border_seconds, &problem.border_bytes, &problem.state_bytes,
-                             &problem.kept_bytes}) {
+  for (const auto* column : {&problem.boundary_seconds, &problem.boundary_bytes,
+                             &problem.state_bytes, &problem.kept_bytes}) {
     if (column->size() == units) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("stages: got ", column->size(), " figures for ", units, " units"));
@@ -61,12 +61,12 @@ class StageWeights {
         weights_(Sums(problem.weight_bytes)) {}
 
   double Seconds(int32_t begin, int32_t end) const {
-    return seconds_[At(end)] - seconds_[At(begin)] + Border(begin) + Border(end);
+    return seconds_[At(end)] - seconds_[At(begin)] + Boundary(begin) + Boundary(end);
   }
   double Memory(int32_t stage, int32_t begin, int32_t end) const {
     const double in_flight = problem_.in_flight.empty() ? 1 : problem_.in_flight[At(stage)];
     const double kept =
-        kept_[At(end)] - kept_[At(begin)] + (begin == 0 ? 0 : problem_.border_bytes[At(begin)]);
+        kept_[At(end)] - kept_[At(begin)] + (begin == 0 ? 0 : problem_.boundary_bytes[At(begin)]);
     const double state = state_[At(end)] - state_[At(begin)] + in_flight * kept;
     if (problem_.more_versions.empty()) return state;
     return state + problem_.more_versions[At(stage)] * (weights_[At(end)] - weights_[At(begin)]);
@@ -74,8 +74,8 @@ class StageWeights {
   int32_t units() const { return units_; }
 
  private:
-  double Border(int32_t unit) const {
-    return unit == 0 || unit == units_ ? 0 : problem_.border_seconds[At(unit)];
+  double Boundary(int32_t unit) const {
+    return unit == 0 || unit == units_ ? 0 : problem_.boundary_seconds[At(unit)];
   }
 
   const StageProblem& problem_;
@@ -95,7 +95,7 @@ StageDivision WeighBy(const StageProblem& problem, const StageWeights& weights,
     seconds[At(rank)] += lasts;
     memory[At(rank)] += weights.Memory(stage, begin, end);
     division.slowest_stage = std::max(division.slowest_stage, lasts);
-    if (begin > 0) division.border_bytes += problem.border_bytes[At(begin)];
+    if (begin > 0) division.boundary_bytes += problem.boundary_bytes[At(begin)];
   }
   for (const double lasts : seconds) division.squares += lasts * lasts;
   division.slowest_rank = *std::ranges::max_element(seconds);
@@ -150,13 +150,13 @@ std::vector<int32_t> FastestBegins(const StageProblem& problem, const StageWeigh
       });
   if (fastest.empty()) return fastest;
   const double cap = WeighBy(problem, weights, fastest).slowest_stage * (1 + kAlike);
-  using Rest = std::pair<double, double>;  // bytes over borders; squares of seconds
+  using Rest = std::pair<double, double>;  // bytes over boundaries; squares of seconds
   const Rest never(kNever, kNever);
   return BestBegins<Rest>(problem, Rest(0, 0), never,
                           [&](const Rest& before, int32_t stage, int32_t begin, int32_t end) {
                             const double seconds = weights.Seconds(begin, end);
                             if (seconds > cap || !fits(stage, begin, end)) return never;
-                            const double bytes = begin == 0 ? 0 : problem.border_bytes[At(begin)];
+                            const double bytes = begin == 0 ? 0 : problem.boundary_bytes[At(begin)];
                             return Rest(before.first + bytes, before.second + seconds * seconds);
                           });
 }
@@ -179,7 +179,7 @@ bool IsBetter(const StageProblem& problem, const StageDivision& a, const StageDi
   const std::pair<double, double> pairs[] = {{excess(a), excess(b)},
                                              {a.slowest_rank, b.slowest_rank},
                                              {a.slowest_stage, b.slowest_stage},
-                                             {a.border_bytes, b.border_bytes},
+                                             {a.boundary_bytes, b.boundary_bytes},
                                              {a.squares, b.squares}};
   for (const auto& [mine, other] : pairs) {
     if (Less(mine, other)) return true;

@@ -14,11 +14,11 @@ namespace orrery::transforms {
 
 /// A row of units, each of which is part of one stage. Seconds and bytes are of a rank.
 struct StageProblem {
-  std::vector<double> seconds;         // of each unit, for one microbatch
-  std::vector<double> border_seconds;  // of a send, where a stage begins at that unit
-  std::vector<double> border_bytes;    // likewise; what a stage receives it keeps
-  std::vector<double> state_bytes;     // of each unit, whatever is in flight
-  std::vector<double> kept_bytes;      // for each microbatch in flight
+  std::vector<double> seconds;           // of each unit, for one microbatch
+  std::vector<double> boundary_seconds;  // of a send, where a stage begins at that unit
+  std::vector<double> boundary_bytes;    // likewise; what a stage receives it keeps
+  std::vector<double> state_bytes;       // of each unit, whatever is in flight
+  std::vector<double> kept_bytes;        // for each microbatch in flight
   int32_t stages = 1;
   std::vector<int32_t> ranks = {};         // of each stage; empty: one each
   std::vector<double> in_flight = {};      // microbatches, of each stage; empty: one
@@ -30,11 +30,12 @@ struct StageProblem {
 /// Stages from the first on: a stage begins at `begins[s]` and ends where the next begins.
 struct StageDivision {
   std::vector<int32_t> begins;
-  double slowest_rank = 0;   // seconds for one microbatch: of its stages, and a send at each border
-  double slowest_stage = 0;  // likewise
-  double most_memory = 0;    // bytes of the fullest rank
-  double border_bytes = 0;   // of all borders, for one microbatch
-  double squares = 0;        // of the seconds of all ranks: less is more even
+  double slowest_rank =
+      0;  // seconds for one microbatch: of its stages, and a send at each boundary
+  double slowest_stage = 0;   // likewise
+  double most_memory = 0;     // bytes of the fullest rank
+  double boundary_bytes = 0;  // of all boundaries, for one microbatch
+  double squares = 0;         // of the seconds of all ranks: less is more even
 };
 
 /// What a division costs. Requires ascending begins of `stages` stages, the first 0.
@@ -45,10 +46,10 @@ StageDivision Weigh(const StageProblem& problem, std::vector<int32_t> begins);
 std::vector<int32_t> EqualBegins(int32_t units, int32_t stages);
 
 /// The division that keeps to the memory limit with the fastest slowest rank; of those that are as
-/// fast the one with the least bytes over borders, then the most even one. Where none keeps to the
-/// limit, the one whose fullest rank needs least. With one stage a rank no division is better, in
-/// O(units² · stages); with several none that differs in where one unit is. Error: fewer units than
-/// stages, tables of other sizes.
+/// fast the one with the least bytes over boundaries, then the most even one. Where none keeps to
+/// the limit, the one whose fullest rank needs least. With one stage a rank no division is better,
+/// in O(units² · stages); with several none that differs in where one unit is. Error: fewer units
+/// than stages, tables of other sizes.
 absl::StatusOr<StageDivision> DivideByCost(const StageProblem& problem);
 
 }  // namespace orrery::transforms

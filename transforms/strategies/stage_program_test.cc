@@ -21,8 +21,8 @@ size_t At(int32_t number) { return static_cast<size_t>(number); }
 StageProblem Uniform(int32_t units, int32_t stages) {
   const std::vector<double> ones(At(units), 1), none(At(units), 0);
   return {.seconds = ones,
-          .border_seconds = none,
-          .border_bytes = ones,
+          .boundary_seconds = none,
+          .boundary_bytes = ones,
           .state_bytes = ones,
           .kept_bytes = ones,
           .stages = stages};
@@ -37,8 +37,8 @@ StageProblem RandomProblem(uint32_t seed, int32_t chunks) {
   const int32_t units = problem.stages + static_cast<int32_t>(draw(6));
   for (int32_t unit = 0; unit < units; ++unit) {
     problem.seconds.push_back(1 + draw(8));
-    problem.border_seconds.push_back(draw(3));
-    problem.border_bytes.push_back(1 + draw(5));
+    problem.boundary_seconds.push_back(draw(3));
+    problem.boundary_bytes.push_back(1 + draw(5));
     problem.state_bytes.push_back(draw(9));
     problem.kept_bytes.push_back(draw(4));
     problem.weight_bytes.push_back(draw(3));
@@ -82,11 +82,11 @@ StageDivision WeighPlainly(const StageProblem& problem, const std::vector<int32_
                       problem.in_flight[stage] * problem.kept_bytes[At(unit)];
     }
     if (stage > 0) {
-      lasts += problem.border_seconds[At(begins[stage])];
-      memory[rank] += problem.in_flight[stage] * problem.border_bytes[At(begins[stage])];
-      division.border_bytes += problem.border_bytes[At(begins[stage])];
+      lasts += problem.boundary_seconds[At(begins[stage])];
+      memory[rank] += problem.in_flight[stage] * problem.boundary_bytes[At(begins[stage])];
+      division.boundary_bytes += problem.boundary_bytes[At(begins[stage])];
     }
-    if (end < units) lasts += problem.border_seconds[At(end)];
+    if (end < units) lasts += problem.boundary_seconds[At(end)];
     division.slowest_stage = std::max(division.slowest_stage, lasts);
     seconds[rank] += lasts;
   }
@@ -99,7 +99,7 @@ StageDivision WeighPlainly(const StageProblem& problem, const std::vector<int32_
 void ExpectAlike(const StageDivision& a, const StageDivision& b) {
   EXPECT_DOUBLE_EQ(a.slowest_rank, b.slowest_rank);
   EXPECT_DOUBLE_EQ(a.slowest_stage, b.slowest_stage);
-  EXPECT_DOUBLE_EQ(a.border_bytes, b.border_bytes);
+  EXPECT_DOUBLE_EQ(a.boundary_bytes, b.boundary_bytes);
   EXPECT_DOUBLE_EQ(a.squares, b.squares);
 }
 
@@ -110,7 +110,7 @@ TEST(DivideByCost, IsExhaustiveSearchWithOneStageARank) {
     const StageProblem problem = RandomProblem(seed, 1);
     std::optional<StageDivision> fastest, smallest, any;
     const auto key = [](const StageDivision& d) {
-      return std::tuple(d.slowest_stage, d.border_bytes, d.squares);
+      return std::tuple(d.slowest_stage, d.boundary_bytes, d.squares);
     };
     ForAll(static_cast<int32_t>(problem.seconds.size()), problem.stages, {},
            [&](const std::vector<int32_t>& begins) {

@@ -68,7 +68,7 @@ struct SolveOptions {
   std::vector<RepeatedBlocks> repeats;
   /// The search gives up after so many partial choices, with the best choice found until then.
   int64_t label_limit = 4'000'000;
-  /// Entries of the largest table of an elimination; beyond it bounds take the place of tables.
+  /// Entries of the largest table of an elimination; beyond it bounds replace tables.
   int64_t table_limit = 1 << 21;
 };
 

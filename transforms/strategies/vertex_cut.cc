@@ -9,7 +9,7 @@ namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
 
-// Each node is a pipe of its weight, from place 2 node to place 2 node + 1.
+// Each node is a pipe of its weight, from position 2 node to position 2 node + 1.
 class Flow {
  public:
   explicit Flow(const CutProblem& problem)
@@ -49,7 +49,7 @@ class Flow {
     arcs_.push_back({to, from, 0});
   }
 
-  // By which arc each place is reached while there is room; whether the right end is.
+  // By which arc each position is reached while there is room; whether the right end is.
   bool Search() {
     std::ranges::fill(by_, kNone);
     by_[At(left_)] = kStart;
@@ -68,8 +68,9 @@ class Flow {
   void Push() {
     int64_t amount = kAny;
     const auto for_each_arc = [&](const auto& visit) {
-      for (int32_t place = right_; place != left_; place = arcs_[At(by_[At(place)])].from) {
-        visit(by_[At(place)]);
+      for (int32_t position = right_; position != left_;
+           position = arcs_[At(by_[At(position)])].from) {
+        visit(by_[At(position)]);
       }
     };
     for_each_arc([&](int32_t number) { amount = std::min(amount, arcs_[At(number)].room); });

@@ -163,16 +163,16 @@ ir::TensorType LabelsOf(const ir::TensorType& logits, size_t classes) {
   return labels;
 }
 
-// Of classes in dimension 1 before others, as in segmentation: the likelihood of each place's
+// Of classes in dimension 1 before others, as in segmentation: the likelihood of each position's
 // label.
-absl::StatusOr<ValueId> CrossEntropyOfPlaces(ir::Builder& b, ValueId logits) {
+absl::StatusOr<ValueId> CrossEntropyOfPositions(ir::Builder& b, ValueId logits) {
   const ir::TensorType labels = LabelsOf(b.type(logits), 1);
   const ValueId likelihoods = b.Op(OpKind::kLogSoftmax, {logits}, "", {{"axis", int64_t{1}}});
   const ValueId target = TargetOf(b, logits, labels, "labels");
-  const ir::OpId places = b.Ops(OpKind::kNegativeLikelihood, std::array{likelihoods, target},
-                                std::array<absl::string_view, 2>{"", ""});
+  const ir::OpId positions = b.Ops(OpKind::kNegativeLikelihood, std::array{likelihoods, target},
+                                   std::array<absl::string_view, 2>{"", ""});
   ORRERY_RETURN_IF_ERROR(b.status());
-  return b.Op(OpKind::kSumLoss, {b.function().result(places)}, b.FreeName("loss"),
+  return b.Op(OpKind::kSumLoss, {b.function().result(positions)}, b.FreeName("loss"),
               {{"batch", ir::ElementCount(labels.dims)}});
 }
 
@@ -184,7 +184,7 @@ absl::StatusOr<ValueId> CrossEntropy(ir::Builder& b, ValueId output) {
         absl::StrCat(ir::PrintValue(b.function(), output), " has ", rank,
                      " dimensions; cross-entropy wants samples and classes; try --loss mse"));
   }
-  if (ClassDim(b.function(), output) + 1 < rank) return CrossEntropyOfPlaces(b, logits);
+  if (ClassDim(b.function(), output) + 1 < rank) return CrossEntropyOfPositions(b, logits);
   const ir::TensorType labels = LabelsOf(b.type(logits), rank - 1);
   const int64_t rows = ir::ElementCount(labels.dims);
   const ValueId target = TargetOf(b, logits, labels, "labels");

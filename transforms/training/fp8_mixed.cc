@@ -137,7 +137,7 @@ std::vector<WeightCopy> FindWeightCopies(const ir::Function& function) {
     const ir::OpId cast = function.producer(output.value);
     const bool is_copy = cast.valid() && MakesCopy(function, cast);
     if (output.role != ir::OutputRole::kUpdated || !is_copy) continue;
-    // An update that is shared out or done elsewhere has moves between the two.
+    // An update that is sharded or done elsewhere has moves between the two.
     ir::ValueId updated = function.operands(cast)[0];
     ir::OpId op = function.producer(updated);
     while (op.valid() && function.operands(op).size() == 1) {
@@ -145,8 +145,9 @@ std::vector<WeightCopy> FindWeightCopies(const ir::Function& function) {
       op = function.producer(updated);
     }
     if (!op.valid() || function.info(op).op_class != ir::OpClass::kOptimizer) continue;
-    const auto place = static_cast<size_t>(updated.index() - function.result(op).index());
-    copies.push_back({.parameter = function.operands(op)[place], .copy = output.of, .cast = cast});
+    const auto position = static_cast<size_t>(updated.index() - function.result(op).index());
+    copies.push_back(
+        {.parameter = function.operands(op)[position], .copy = output.of, .cast = cast});
   }
   return copies;
 }

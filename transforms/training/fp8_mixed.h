@@ -19,8 +19,8 @@ namespace orrery::transforms {
 /// several products, is copied in each microbatch. What one type stands for: E4M3, and E5M2 of
 /// gradients; their scales are left out.
 ///
-/// Of a training step of 16 bits, or a forward pass; spread over a mesh or not. False when there is
-/// no such product.
+/// Of a training step of 16 bits, or a forward pass; sharded over a mesh or not. False when there
+/// is no such product.
 absl::StatusOr<bool> Fp8Mixed(ir::Function& function);
 
 /// A parameter, and its 8-bit copy that the update makes anew: values of one function.

@@ -8,7 +8,7 @@
 
 namespace orrery::transforms {
 
-/// Puts CrossEntropyParts of so many parts, and what follows from them, in the place of each
+/// Puts CrossEntropyParts of so many parts, and what follows from them, instead of each
 /// CrossEntropy and CrossEntropyGrad of a function of one device whose classes divide into them.
 /// Then logits can stay split over the vocabulary (see ir/ops/cross_entropy_parts.cc). Losses and
 /// gradients of the same logits and labels share their parts; names, types and outputs stay. True

@@ -98,7 +98,7 @@ void SplitBackwardPhase(const ir::Function& function, const IdTable<ir::OpId, in
     }
     if (phase[*op] == StepPhase::kUpdate) gradients = 1;
     bool weights = phase[*op] == StepPhase::kBackward && gradients <= kOneLayer &&
-                   !RespreadsForward(function, phase, *op);
+                   !ReshardsForward(function, phase, *op);
     for (int32_t i = 0; i < function.result_count(*op); ++i) {
       const int32_t by = wanted[function.result(*op, i)];
       weights = weights && (by == kNobody || by == stage[*op]);
@@ -135,8 +135,8 @@ IdTable<ir::ValueId, char> FindFixedValues(const ir::Function& function) {
   return fixed;
 }
 
-bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
-                      ir::OpId op) {
+bool ReshardsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
+                     ir::OpId op) {
   while (step_phases_cc::IsRedistribution(function, op) && phase[op] == StepPhase::kBackward) {
     const ir::OpId producer = function.producer(function.operands(op)[0]);
     if (!producer.valid()) return true;

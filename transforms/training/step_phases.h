@@ -30,8 +30,8 @@ IdTable<ir::ValueId, char> FindFixedValues(const ir::Function& function);
 
 /// Whether a backward op only puts together or cuts what forward has left. Each stage that wants
 /// the result does that for itself.
-bool RespreadsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
-                      ir::OpId op);
+bool ReshardsForward(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase,
+                     ir::OpId op);
 
 }  // namespace orrery::transforms
 

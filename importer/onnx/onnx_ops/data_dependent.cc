@@ -26,16 +26,16 @@ absl::Status LowerNonZero(NodeContext& c) {
   const ir::Tensor* x = c.KnownInput(0);
   if (x == nullptr) return DependsOnData(c, 0);
   const size_t rank = x->dims().size();
-  std::vector<std::vector<int64_t>> places(std::max<size_t>(rank, 1));
+  std::vector<std::vector<int64_t>> positions(std::max<size_t>(rank, 1));
   for (ir::Odometer at(x->dims(), {}); !at.done(); at.Next()) {
     if (x->Number(at.index()) == 0) continue;
-    if (rank == 0) places[0].push_back(0);
-    for (size_t d = 0; d < rank; ++d) places[d].push_back(at.at()[d]);
+    if (rank == 0) positions[0].push_back(0);
+    for (size_t d = 0; d < rank; ++d) positions[d].push_back(at.at()[d]);
   }
   std::vector<int64_t> all;
-  for (const std::vector<int64_t>& row : places) all.insert(all.end(), row.begin(), row.end());
-  const ir::Dims dims = {static_cast<int64_t>(places.size()),
-                         static_cast<int64_t>(places[0].size())};
+  for (const std::vector<int64_t>& row : positions) all.insert(all.end(), row.begin(), row.end());
+  const ir::Dims dims = {static_cast<int64_t>(positions.size()),
+                         static_cast<int64_t>(positions[0].size())};
   return c.Return(c.Constant(ir::Tensor::OfInts(ir::DType::kI64, dims, std::move(all))));
 }
 
@@ -50,9 +50,9 @@ absl::Status LowerCompress(NodeContext& c) {
   ir::ValueId x = c.input(0);
   int64_t axis = 0;
   if (c.Attribute("axis") != nullptr) {
-    ORRERY_ASSIGN_OR_RETURN(const size_t place,
+    ORRERY_ASSIGN_OR_RETURN(const size_t position,
                             ir::NormalizeAxis(c.Int("axis", 0), c.type(x).dims.size()));
-    axis = static_cast<int64_t>(place);
+    axis = static_cast<int64_t>(position);
   } else {
     const std::vector<int64_t> flat = {ir::ElementCount(c.type(x).dims)};
     ORRERY_ASSIGN_OR_RETURN(x, c.Op(ir::OpKind::kReshape, {x}, {{"shape", flat}}));
@@ -79,16 +79,16 @@ struct Distinct {
   std::vector<int64_t> first, inverse, counts;
 };
 
-// The distinct slices, in their order or in that of their first places.
+// The distinct slices, in their order or in that of their first positions.
 Distinct Distinguish(const std::vector<std::vector<double>>& slices, bool sorted) {
   std::map<std::vector<double>, int64_t> first;
   for (size_t i = 0; i < slices.size(); ++i) first.emplace(slices[i], static_cast<int64_t>(i));
   Distinct distinct;
-  for (const auto& [slice, place] : first) distinct.first.push_back(place);
+  for (const auto& [slice, position] : first) distinct.first.push_back(position);
   if (!sorted) std::sort(distinct.first.begin(), distinct.first.end());
   std::map<int64_t, int64_t> rank;
-  for (const int64_t place : distinct.first) {
-    rank.emplace(place, static_cast<int64_t>(rank.size()));
+  for (const int64_t position : distinct.first) {
+    rank.emplace(position, static_cast<int64_t>(rank.size()));
   }
   distinct.counts.resize(distinct.first.size(), 0);
   for (const std::vector<double>& slice : slices) {

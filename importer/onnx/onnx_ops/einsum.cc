@@ -43,7 +43,7 @@ absl::StatusOr<std::string> FreeLetters(absl::string_view equation, size_t count
       absl::StrCat("equation \"", equation, "\" leaves too few letters for its ellipsis"));
 }
 
-// The term with the last of `free` in place of its ellipsis, as many as the operand has dims left.
+// The term with the last of `free` instead of its ellipsis, as many as the operand has dims left.
 absl::StatusOr<std::string> Spelled(absl::string_view term, size_t rank, absl::string_view free) {
   const size_t dots = term.find("...");
   std::string spelled(term);

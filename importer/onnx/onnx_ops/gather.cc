@@ -33,7 +33,7 @@ absl::StatusOr<ir::ValueId> Select(NodeContext& c, size_t axis, int64_t index) {
 }
 
 // Indices that are known.
-absl::Status CheckPlaces(const ir::Tensor& ids, int64_t size) {
+absl::Status CheckPositions(const ir::Tensor& ids, int64_t size) {
   for (const int64_t index : ids.ints()) {
     if (index >= -size && index < size) continue;
     return absl::InvalidArgumentError(
@@ -47,7 +47,7 @@ absl::Status LowerGather(NodeContext& c) {
                           ir::NormalizeAxis(c.Int("axis", 0), c.input_type(0).dims.size()));
   const ir::Tensor* ids = c.KnownInput(1);
   if (ids != nullptr && !ids->is_float()) {
-    ORRERY_RETURN_IF_ERROR(CheckPlaces(*ids, c.input_type(0).dims[axis]));
+    ORRERY_RETURN_IF_ERROR(CheckPositions(*ids, c.input_type(0).dims[axis]));
   }
   if (ids != nullptr && ids->dims().empty() && !ids->is_float()) {
     return c.Return(Select(c, axis, ids->ints()[0]));

@@ -77,11 +77,12 @@ absl::Status LowerGatherND(NodeContext& c) {
   if (const int64_t batch = c.Int("batch_dims", 0); batch != 0) {
     return c.Return(c.Op(ir::OpKind::kGatherND, {c.input(0), c.input(1)}, {{"batch_dims", batch}}));
   }
-  ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::ValueId> places, WithoutSampleNumber(c));
-  if (!places.has_value()) {
+  ORRERY_ASSIGN_OR_RETURN(const std::optional<ir::ValueId> positions, WithoutSampleNumber(c));
+  if (!positions.has_value()) {
     return c.Return(c.Op(ir::OpKind::kGatherND, {c.input(0), c.input(1)}));
   }
-  return c.Return(c.Op(ir::OpKind::kGatherND, {c.input(0), *places}, {{"batch_dims", int64_t{1}}}));
+  return c.Return(
+      c.Op(ir::OpKind::kGatherND, {c.input(0), *positions}, {{"batch_dims", int64_t{1}}}));
 }
 
 }  // namespace

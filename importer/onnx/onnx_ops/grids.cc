@@ -46,24 +46,25 @@ constexpr Window kHann = {0.5, -0.5, 0};
 constexpr Window kHamming = {25.0 / 46, 25.0 / 46 - 1, 0};
 constexpr Window kBlackman = {0.42, -0.5, 0.08};
 
-// Where place i of a dimension of `size` lies between -1 and 1.
-double GridPlace(int64_t i, int64_t size, bool align_corners) {
-  const auto place = static_cast<double>(i), count = static_cast<double>(size);
-  if (!align_corners) return (2 * place + 1) / count - 1;
-  return size == 1 ? -1 : 2 * place / (count - 1) - 1;
+// Where position i of a dimension of `size` lies between -1 and 1.
+double GridPosition(int64_t i, int64_t size, bool align_corners) {
+  const auto position = static_cast<double>(i), count = static_cast<double>(size);
+  if (!align_corners) return (2 * position + 1) / count - 1;
+  return size == 1 ? -1 : 2 * position / (count - 1) - 1;
 }
 
-// [rank + 1, places]: the coordinates of each place, x before y before z, and a 1.
+// [rank + 1, positions]: the coordinates of each position, x before y before z, and a 1.
 ir::Tensor PlainGrid(ir::DType dtype, const ir::Dims& space, bool align_corners) {
   const auto rank = static_cast<int64_t>(space.size());
-  const int64_t places = ir::ElementCount(space);
-  ir::Tensor grid(dtype, {rank + 1, places});
+  const int64_t positions = ir::ElementCount(space);
+  ir::Tensor grid(dtype, {rank + 1, positions});
   for (ir::Odometer at(space, {}); !at.done(); at.Next()) {
     for (int64_t row = 0; row < rank; ++row) {
       const auto d = static_cast<size_t>(rank - 1 - row);
-      grid.SetNumber(row * places + at.index(), GridPlace(at.at()[d], space[d], align_corners));
+      grid.SetNumber(row * positions + at.index(),
+                     GridPosition(at.at()[d], space[d], align_corners));
     }
-    grid.SetNumber(rank * places + at.index(), 1);
+    grid.SetNumber(rank * positions + at.index(), 1);
   }
   return grid;
 }
@@ -137,30 +138,30 @@ ir::Dims BlocksOf(const Columns& columns) {
   return blocks;
 }
 
-// For each element of a block, and each block, its place in the image; one past the image for
+// For each element of a block, and each block, its position in the image; one past the image for
 // padding.
-ir::Tensor PlacesOf(const Columns& columns, const ir::Dims& blocks) {
+ir::Tensor PositionsOf(const Columns& columns, const ir::Dims& blocks) {
   const size_t rank = columns.image.size();
   ir::Dims all(columns.block.begin(), columns.block.end());
   all.insert(all.end(), blocks.begin(), blocks.end());
   const ir::Dims image(columns.image.begin(), columns.image.end());
   const ir::Dims strides = ir::StridesOf(image);
-  std::vector<int64_t> places;
+  std::vector<int64_t> positions;
   for (ir::Odometer at(all, {}); !at.done(); at.Next()) {
-    int64_t place = 0;
+    int64_t position = 0;
     for (size_t d = 0; d < rank; ++d) {
       const int64_t along = at.at()[rank + d] * columns.strides[d] +
                             at.at()[d] * columns.dilations[d] - columns.pads[d];
-      const bool is_there = place >= 0 && along >= 0 && along < image[d];
-      place = is_there ? place + along * strides[d] : -1;
+      const bool is_there = position >= 0 && along >= 0 && along < image[d];
+      position = is_there ? position + along * strides[d] : -1;
     }
-    places.push_back(place < 0 ? ir::ElementCount(image) : place);
+    positions.push_back(position < 0 ? ir::ElementCount(image) : position);
   }
-  return ir::Tensor::OfShape(std::move(places));
+  return ir::Tensor::OfShape(std::move(positions));
 }
 
 // [n, c·block, blocks] to [n, c, image..]: each element is added to its place, as the gradient of a
-// Gather is; padding goes to a place of its own that is cut off.
+// Gather is; padding goes to a position of its own that is cut off.
 absl::Status LowerCol2Im(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const Columns columns, ColumnsOf(c));
   const ir::Dims x = c.input_type(0).dims;
@@ -176,14 +177,14 @@ absl::Status LowerCol2Im(NodeContext& c) {
                                                    "]; wanted [n,c times ", in_block, ",", count,
                                                    "], as the image and the blocks say"));
   }
-  const int64_t channels = x[1] / in_block, places = in_block * count;
-  auto ids = places > kMaxValues ? c.Constant({ir::DType::kI64, {places}, {}}, {})
-                                 : c.Constant(PlacesOf(columns, blocks));
+  const int64_t channels = x[1] / in_block, positions = in_block * count;
+  auto ids = positions > kMaxValues ? c.Constant({ir::DType::kI64, {positions}, {}}, {})
+                                    : c.Constant(PositionsOf(columns, blocks));
   if (!ids.ok()) return ids.status();
   const auto reshape = [&](ir::ValueId value, std::vector<int64_t> shape) {
     return c.Op(ir::OpKind::kReshape, {value}, {{"shape", std::move(shape)}});
   };
-  ORRERY_ASSIGN_OR_RETURN(ir::ValueId y, reshape(c.input(0), {-1, channels, places}));
+  ORRERY_ASSIGN_OR_RETURN(ir::ValueId y, reshape(c.input(0), {-1, channels, positions}));
   const int64_t size = ir::ElementCount(image);
   const std::vector<int64_t> axes = {2}, starts = {0}, ends = {size}, steps = {1};
   ORRERY_ASSIGN_OR_RETURN(

@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<int64_t>> AxesOf(NodeContext& c, size_t rank) {
     ORRERY_ASSIGN_OR_RETURN(axes, c.IntegerInput(1));
   }
   for (int64_t& axis : axes) {
-    ORRERY_ASSIGN_OR_RETURN(const size_t place, ir::NormalizeAxis(axis, rank));
-    axis = static_cast<int64_t>(place);
+    ORRERY_ASSIGN_OR_RETURN(const size_t position, ir::NormalizeAxis(axis, rank));
+    axis = static_cast<int64_t>(position);
   }
   std::sort(axes.begin(), axes.end());
   return axes;

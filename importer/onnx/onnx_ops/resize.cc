@@ -166,9 +166,9 @@ absl::Status LowerResize(NodeContext& c) {
   Target target{.axes = AllAxes(c), .sizes = {}, .scales = {}, .roi = {}};
   if (c.Attribute("axes") != nullptr) target.axes = c.Ints("axes");
   for (int64_t& axis : target.axes) {
-    ORRERY_ASSIGN_OR_RETURN(const size_t place,
+    ORRERY_ASSIGN_OR_RETURN(const size_t position,
                             ir::NormalizeAxis(axis, c.input_type(0).dims.size()));
-    axis = static_cast<int64_t>(place);
+    axis = static_cast<int64_t>(position);
   }
   const ir::AttributeSet attributes = ResizeAttributes(c);
   if (attributes.String("coordinates", "") == "tf_crop_and_resize" && c.has_input(1)) {

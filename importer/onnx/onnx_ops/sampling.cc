@@ -43,7 +43,7 @@ absl::Status LowerMaxRoiPool(NodeContext& c) {
            {{"pooled", c.Ints("pooled_shape")}, {"spatial_scale", c.Float("spatial_scale", 1)}}));
 }
 
-// The image that the pool had; the places count in it even where a larger one is asked for.
+// The image that the pool had; the positions count in it even where a larger one is asked for.
 absl::StatusOr<std::vector<int64_t>> PooledImage(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
   const size_t rank = input.size();

@@ -10,7 +10,7 @@
 #include "ir/op_kind.h"
 #include "support/status.h"
 
-// ONNX ops about the order and the places of elements.
+// ONNX ops about the order and the positions of elements.
 
 namespace orrery::importer {
 namespace scan_cc {

@@ -22,11 +22,11 @@ namespace {
 absl::Status LowerShape(NodeContext& c) {
   const ir::Dims dims = c.input_type(0).dims;
   const auto rank = static_cast<int64_t>(dims.size());
-  const auto place = [&](absl::string_view name, int64_t fallback) {
+  const auto position = [&](absl::string_view name, int64_t fallback) {
     const int64_t at = c.Int(name, fallback);
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
   };
-  const int64_t start = place("start", 0), end = std::max(start, place("end", rank));
+  const int64_t start = position("start", 0), end = std::max(start, position("end", rank));
   return c.Return(c.Constant(ir::Tensor::OfShape({dims.begin() + start, dims.begin() + end})));
 }
 

@@ -77,11 +77,11 @@ absl::Status LowerStft(NodeContext& c) {
   if (frames > kMaxLength / length) {
     return absl::InvalidArgumentError(absl::StrCat(frames, " frames are too many"));
   }
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < frames * length; ++i) places.push_back(i / length * step + i % length);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < frames * length; ++i) positions.push_back(i / length * step + i % length);
   ORRERY_ASSIGN_OR_RETURN(
       const ValueId index,
-      c.Constant(ir::Tensor::OfInts(ir::DType::kI64, {frames, length}, std::move(places))));
+      c.Constant(ir::Tensor::OfInts(ir::DType::kI64, {frames, length}, std::move(positions))));
   ORRERY_ASSIGN_OR_RETURN(ValueId framed,
                           c.Op(OpKind::kGather, {c.input(0), index}, {{"axis", int64_t{1}}}));
   if (c.has_input(2)) {

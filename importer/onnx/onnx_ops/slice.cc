@@ -47,7 +47,9 @@ struct Run {
   int64_t start = 0, end = 0, step = 1;
 };
 
-int64_t FromTheFront(int64_t place, int64_t size) { return place < 0 ? place + size : place; }
+int64_t FromTheFront(int64_t position, int64_t size) {
+  return position < 0 ? position + size : position;
+}
 
 // A slice of a dimension of `size`, clipped to it, as the IR writes it: see kSliceOp. A step goes
 // at most once over the dimension.

@@ -72,9 +72,9 @@ absl::StatusOr<ir::AttributeSet> WindowAttributes(NodeContext& c,
   } else if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
     for (size_t d = 0; d < rank && d < kernel.size(); ++d) {
       if (strides[d] == 0) break;  // for inference to refuse
-      const int64_t places = (input[d] + strides[d] - 1) / strides[d];
+      const int64_t positions = (input[d] + strides[d] - 1) / strides[d];
       const int64_t reach = (kernel[d] - 1) * dilations[d] + 1;
-      const int64_t all = std::max<int64_t>((places - 1) * strides[d] + reach - input[d], 0);
+      const int64_t all = std::max<int64_t>((positions - 1) * strides[d] + reach - input[d], 0);
       pads[d] = mode == "SAME_UPPER" ? all / 2 : all - all / 2;
       pads[rank + d] = all - pads[d];
     }

@@ -1,4 +1,5 @@
-// An experiment of one's own: DistIR's MLP, spread over eight devices, and how long a step takes.
+// An experiment of one's own: DistIR's MLP, parallelized over eight devices, and how long a step
+// takes.
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -43,10 +44,10 @@ absl::Status Experiment() {
   ORRERY_ASSIGN_OR_RETURN(const auto cost_model, cost_models::MakeCostModel("roofline"));
   ORRERY_ASSIGN_OR_RETURN(const auto* schedule, transforms::FindSchedule("1f1b"));
   ORRERY_ASSIGN_OR_RETURN(
-      const transforms::PipelinedStep spread,
+      const transforms::PipelinedStep pipelined,
       transforms::ParallelTransform3d(step, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Program program,
-                          lowering::Lower({spread, *schedule, cluster, *cost_model}));
+                          lowering::Lower({pipelined, *schedule, cluster, *cost_model}));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::Play(program));
   std::printf("%.12f s\n", simulator::Summarize(program, trace).step_time.seconds());
   return absl::OkStatus();

@@ -32,14 +32,14 @@ bool IsView(const Function& forward, OpId op) {
   return forward.info(op).strided_view && !forward.operands(op).empty();
 }
 
-// The end of the group of layers that each place is in; -1 outside of them.
+// The end of the group of layers that each position is in; -1 outside of them.
 std::vector<int32_t> GroupEnds(const ForwardValues& f, int64_t policy_every) {
   std::vector<int32_t> ends(f.function.order().size(), -1);
   const size_t count = f.layers.size(), every = std::min(static_cast<size_t>(policy_every), count);
   for (size_t i = 0; i < count; ++i) {
     const size_t last = std::min(i - i % every + every, count) - 1;
-    for (int32_t place = f.layers[i].begin; place < f.layers[i].end; ++place) {
-      ends[static_cast<size_t>(place)] = f.layers[last].end;
+    for (int32_t position = f.layers[i].begin; position < f.layers[i].end; ++position) {
+      ends[static_cast<size_t>(position)] = f.layers[last].end;
     }
   }
   return ends;
@@ -50,10 +50,10 @@ class LastUses {
  public:
   explicit LastUses(const Function& forward)
       : base_(forward.value_limit()), last_(forward.value_limit(), -1) {
-    for (size_t place = 0; place < forward.order().size(); ++place) {
-      const OpId op = forward.order()[place];
+    for (size_t position = 0; position < forward.order().size(); ++position) {
+      const OpId op = forward.order()[position];
       for (const ValueId operand : forward.operands(op)) {
-        last_[BaseOf(operand)] = static_cast<int32_t>(place);
+        last_[BaseOf(operand)] = static_cast<int32_t>(position);
       }
       if (!IsView(forward, op)) continue;
       for (int32_t i = 0; i < forward.result_count(op); ++i) {
@@ -71,17 +71,18 @@ class LastUses {
   IdTable<ValueId, int32_t> last_;
 };
 
-void Mark(const ForwardValues& f, const RecomputePolicy& policy, IdTable<ValueId, char>& again) {
+void Mark(const ForwardValues& f, const RecomputePolicy& policy,
+          IdTable<ValueId, char>& rematerialized) {
   const Function& forward = f.function;
   const std::vector<int32_t> ends = GroupEnds(f, policy.every);
   const LastUses last(forward);
-  for (size_t place = 0; place < ends.size(); ++place) {
-    const OpId op = forward.order()[place];
+  for (size_t position = 0; position < ends.size(); ++position) {
+    const OpId op = forward.order()[position];
     for (int32_t i = 0; i < forward.result_count(op); ++i) {
       const ValueId result = forward.result(op, i);
-      const bool inside = ends[place] >= 0 && last[result] < ends[place];
+      const bool inside = ends[position] >= 0 && last[result] < ends[position];
       const bool free = f.saved[result] == 0 && (f.from_data[result] == 0 || IsView(forward, op));
-      again[result] = inside || free ? 1 : 0;
+      rematerialized[result] = inside || free ? 1 : 0;
     }
   }
 }

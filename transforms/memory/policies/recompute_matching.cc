@@ -30,7 +30,8 @@ absl::StatusOr<std::optional<RecomputePolicy>> Parse(absl::string_view text) {
 
 std::string Print(const RecomputePolicy& policy) { return absl::StrCat("match:", policy.pattern); }
 
-void Mark(const ForwardValues& f, const RecomputePolicy& policy, IdTable<ValueId, char>& again) {
+void Mark(const ForwardValues& f, const RecomputePolicy& policy,
+          IdTable<ValueId, char>& rematerialized) {
   const ir::Function& forward = f.function;
   RE2::Options options;
   options.set_log_errors(false);
@@ -44,7 +45,7 @@ void Mark(const ForwardValues& f, const RecomputePolicy& policy, IdTable<ValueId
     const bool all = matches(forward.result(op));
     for (int32_t i = 0; i < forward.result_count(op); ++i) {
       const ValueId result = forward.result(op, i);
-      again[result] = all || f.saved[result] == 0 || matches(result) ? 1 : 0;
+      rematerialized[result] = all || f.saved[result] == 0 || matches(result) ? 1 : 0;
     }
   }
 }

@@ -55,12 +55,12 @@ IdTable<ValueId, OpId> FindScores(const ForwardValues& f) {
   return scores;
 }
 
-void Mark(const ForwardValues& f, const RecomputePolicy&, IdTable<ValueId, char>& again) {
+void Mark(const ForwardValues& f, const RecomputePolicy&, IdTable<ValueId, char>& rematerialized) {
   const IdTable<ValueId, OpId> scores = FindScores(f);
   for (const OpId op : f.function.order()) {
     for (int32_t i = 0; i < f.function.result_count(op); ++i) {
       const ValueId result = f.function.result(op, i);
-      again[result] = scores[result].valid() || f.saved[result] == 0 ? 1 : 0;
+      rematerialized[result] = scores[result].valid() || f.saved[result] == 0 ? 1 : 0;
     }
   }
 }

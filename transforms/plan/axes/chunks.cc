@@ -30,7 +30,7 @@ extern const AxisInfo kChunksAxis = {
     .print = PrintNumber<&ParallelPlan::chunks>,
     .copy = CopyField<&ParallelPlan::chunks>,
     .choices = chunks_cc::Choices,
-    .column_place = 5,
+    .column_position = 5,
     .cell = chunks_cc::Cell,
 };
 

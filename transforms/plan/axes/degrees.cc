@@ -61,7 +61,7 @@ extern const AxisInfo kDpAxis = {
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::dp>,
     .degree = degrees_cc::Degree<&ParallelPlan::dp>,
     .divides_devices = true,
-    .column_place = 1,
+    .column_position = 1,
     .cell = NumberCell<&ParallelPlan::dp>,
 };
 
@@ -80,7 +80,7 @@ extern const AxisInfo kHpAxis = {
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::hp>,
     .degree = degrees_cc::Degree<&ParallelPlan::hp>,
     .divides_devices = true,
-    .column_place = 2,
+    .column_position = 2,
     .cell = NumberCell<&ParallelPlan::hp>,
     .suggest = degrees_cc::SuggestMore<&ParallelPlan::hp, true>,
 };
@@ -99,7 +99,7 @@ extern const AxisInfo kPpAxis = {
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::pp>,
     .degree = degrees_cc::Degree<&ParallelPlan::pp>,
     .divides_devices = true,
-    .column_place = 3,
+    .column_position = 3,
     .cell = NumberCell<&ParallelPlan::pp>,
     // As many microbatches more are in flight as each stage has layers less.
     .suggest = degrees_cc::SuggestMore<&ParallelPlan::pp, false>,

@@ -90,7 +90,7 @@ extern const AxisInfo kMicrobatchesAxis = {
     .always_printed = true,
     .choices = microbatches_cc::Choices,
     .column = "num_microbatches",
-    .column_place = 4,
+    .column_position = 4,
     .cell = NumberCell<&ParallelPlan::microbatches>,
     .suggest = microbatches_cc::Suggestions,
 };

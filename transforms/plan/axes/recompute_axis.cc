@@ -42,7 +42,7 @@ extern const AxisInfo kRecomputeAxis = {
     .print = recompute_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::recompute>,
     .split = ParseRecomputeList,
-    .column_place = 7,
+    .column_position = 7,
     .suggest = recompute_axis_cc::Suggestions,
 };
 

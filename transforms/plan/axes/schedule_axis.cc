@@ -38,7 +38,7 @@ extern const AxisInfo kScheduleAxis = {
     .always_printed = true,
     .hidden = schedule_axis_cc::FromFile,
     .choices = schedule_axis_cc::Choices,
-    .column_place = 6,
+    .column_position = 6,
 };
 
 extern const AxisInfo kScheduleFileAxis = {

@@ -35,7 +35,7 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan
   return WithGiven<&ParallelPlan::zero>(plan, shares ? given : given.first(1));
 }
 
-bool SharesOut(const ParallelPlan& plan) { return plan.zero > 0; }
+bool ShardsParameters(const ParallelPlan& plan) { return plan.zero > 0; }
 
 void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const ParallelPlan& plan,
                  std::vector<Suggestion>& suggestions) {
@@ -70,7 +70,7 @@ extern const AxisInfo kZeroStageAxis = {
     .copy = CopyField<&ParallelPlan::zero>,
     .split = zero_axis_cc::SplitStages,
     .choices = zero_axis_cc::Choices,
-    .column_place = 8,
+    .column_position = 8,
     .cell = NumberCell<&ParallelPlan::zero>,
     .suggest = zero_axis_cc::Suggestions,
 };
@@ -86,7 +86,7 @@ extern const AxisInfo kZeroGroupAxis = {
     .parse = ParseNumber<&ParallelPlan::zero_group, 0>,
     .print = PrintNumber<&ParallelPlan::zero_group>,
     .copy = CopyField<&ParallelPlan::zero_group>,
-    .applies = zero_axis_cc::SharesOut,
+    .applies = zero_axis_cc::ShardsParameters,
     .needs = "ZeRO's stage 1, 2 or 3 beside it",
     .cell = NumberCell<&ParallelPlan::zero_group>,
 };

@@ -28,7 +28,7 @@ constexpr Number kAbsent = std::numeric_limits<Number>::max();
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// A group of ranks, by their place in it, and what each of them is to hold.
+// A group of ranks, by their position in it, and what each of them is to hold.
 struct Group {
   std::vector<size_t> ranks;
   std::vector<Elements> wanted;
@@ -140,9 +140,9 @@ class Ranks {
       Group& group = groups[static_cast<size_t>(ir::RestOf(problem_.mesh, rank, axes))];
       group.ranks.resize(size);
       group.wanted.resize(size);
-      const auto place = static_cast<size_t>(ir::PartOf(problem_.mesh, rank, axes));
-      group.ranks[place] = static_cast<size_t>(rank);
-      group.wanted[place] = HeldElements(layout, rank);
+      const auto position = static_cast<size_t>(ir::PartOf(problem_.mesh, rank, axes));
+      group.ranks[position] = static_cast<size_t>(rank);
+      group.wanted[position] = HeldElements(layout, rank);
     }
     std::erase_if(groups, [](const Group& group) { return group.ranks.empty(); });
     return groups;
@@ -177,10 +177,10 @@ class Ranks {
     return absl::OkStatus();
   }
 
-  // The member of the group that gives `element` to the one at `place`; itself where it can.
-  std::optional<size_t> Giver(const Group& group, size_t place, int64_t element) const {
+  // The member of the group that gives `element` to the one at `position`; itself where it can.
+  std::optional<size_t> Giver(const Group& group, size_t position, int64_t element) const {
     for (size_t step = 0; step < group.ranks.size(); ++step) {
-      const size_t rank = group.ranks[(place + step) % group.ranks.size()];
+      const size_t rank = group.ranks[(position + step) % group.ranks.size()];
       if (Holds(rank, element)) return rank;
     }
     return std::nullopt;
@@ -189,11 +189,11 @@ class Ranks {
   // Each rank gets what it lacks from the others of its group.
   absl::Status Fetch(const Step& step, const Group& group, std::vector<std::vector<Number>>& next,
                      ExecutedStep& executed) const {
-    for (size_t place = 0; place < group.ranks.size(); ++place) {
-      const size_t rank = group.ranks[place];
+    for (size_t position = 0; position < group.ranks.size(); ++position) {
+      const size_t rank = group.ranks[position];
       std::optional<size_t> partner;
-      for (const int64_t element : group.wanted[place]) {
-        const std::optional<size_t> giver = Giver(group, place, element);
+      for (const int64_t element : group.wanted[position]) {
+        const std::optional<size_t> giver = Giver(group, position, element);
         if (!giver.has_value()) {
           return Wrong(absl::StrCat("rank ", rank, " needs element ", element,
                                     ", which no rank of its group holds"));
@@ -218,9 +218,9 @@ class Ranks {
   absl::Status Reduce(const Step& step, const Group& group, std::vector<std::vector<Number>>& next,
                       ExecutedStep& executed) const {
     std::vector<std::vector<size_t>> wanting(values_[0].size());
-    for (size_t place = 0; place < group.ranks.size(); ++place) {
-      for (const int64_t element : group.wanted[place]) {
-        wanting[static_cast<size_t>(element)].push_back(group.ranks[place]);
+    for (size_t position = 0; position < group.ranks.size(); ++position) {
+      for (const int64_t element : group.wanted[position]) {
+        wanting[static_cast<size_t>(element)].push_back(group.ranks[position]);
       }
     }
     const auto count = static_cast<size_t>(
@@ -230,10 +230,10 @@ class Ranks {
     for (size_t e = 0, at = 0; e < wanting.size(); ++e) {
       if (wanting[e].empty()) continue;
       const size_t reducer = wanting[e][at++ * wanting[e].size() / count];
-      for (size_t place = 0; place < group.ranks.size(); ++place) {
-        const size_t rank = group.ranks[place];
-        summands[place] = values_[rank][e];
-        if (summands[place] == kAbsent) {
+      for (size_t position = 0; position < group.ranks.size(); ++position) {
+        const size_t rank = group.ranks[position];
+        summands[position] = values_[rank][e];
+        if (summands[position] == kAbsent) {
           return Wrong(absl::StrCat("rank ", rank, " has no summand of element ", e));
         }
         if (rank == reducer) continue;
@@ -280,16 +280,16 @@ class Ranks {
 
   absl::Status Check(const Group& group) const {
     const Folding folding = FoldingOver(problem_.to.partial, problem_.to, problem_.mesh);
-    for (size_t place = 0; place < group.ranks.size(); ++place) {
-      const size_t rank = group.ranks[place];
+    for (size_t position = 0; position < group.ranks.size(); ++position) {
+      const size_t rank = group.ranks[position];
       const auto held = static_cast<size_t>(HeldCount(values_[rank]));
-      for (const int64_t element : group.wanted[place]) {
+      for (const int64_t element : group.wanted[position]) {
         if (Holds(rank, element)) continue;
         return Wrong(absl::StrCat("rank ", rank, " lacks element ", element, " at the end"));
       }
-      if (held == group.wanted[place].size()) continue;
+      if (held == group.wanted[position].size()) continue;
       return Wrong(absl::StrCat("rank ", rank, " holds ", held, " elements at the end; wanted ",
-                                group.wanted[place].size()));
+                                group.wanted[position].size()));
     }
     for (const int64_t element : group.wanted[0]) {
       std::vector<Number> summands;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
 #include "transforms/redistribution/step.h"
 

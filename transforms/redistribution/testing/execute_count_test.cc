@@ -9,7 +9,7 @@
 #include "transforms/redistribution/tensorcraft.h"
 #include "transforms/redistribution/testing/execute.h"
 
-// What ranks send where parts are uneven, counted by hand; and every move of every dialect, carried
+// What ranks send where parts are uneven, counted by hand; and every move of every set, carried
 // out by itself.
 
 namespace orrery::transforms::redistribution {
@@ -203,18 +203,18 @@ TEST(ExecuteErrors, OfAnotherReductionAtTheEnd) {
 }
 
 // Each move from `layout` does what it says: carried out alone, it leads to the layout after it.
-void ExpectMovesRun(const Dialect& dialect, const Problem& problem, const PackedLayout& layout,
+void ExpectMovesRun(const MoveSet& move_set, const Problem& problem, const PackedLayout& layout,
                     std::mt19937& random, PackedLayout& next) {
   std::vector<Move> moves;
-  dialect.Expand(layout, moves);
-  dialect.LastResort(layout, moves);
+  move_set.Expand(layout, moves);
+  move_set.LastResort(layout, moves);
   for (const Move& move : moves) {
     Problem one = problem;
     one.from = layout.Unpack(problem.dims.size());
     one.to = move.step.after.Unpack(problem.dims.size());
     const auto run = Execute(one, std::vector<Step>{move.step});
-    ASSERT_TRUE(run.ok()) << dialect.NameOf(layout, move.step) << ": " << run.status();
-    EXPECT_EQ(run->steps[0].held, dialect.Elements(move.step.after));
+    ASSERT_TRUE(run.ok()) << move_set.NameOf(layout, move.step) << ": " << run.status();
+    EXPECT_EQ(run->steps[0].held, move_set.Elements(move.step.after));
     EXPECT_LE(run->steps[0].held, move.peak);
     if (!Communicates(move.step.kind)) {
       EXPECT_EQ(run->sent(), 0);
@@ -229,10 +229,10 @@ TEST(ExecuteMoves, OfDtensor) {
     SCOPED_TRACE(i);
     Problem problem = RandomProblem(random, 3);
     for (int64_t& dim : problem.dims) dim = 1 + dim % 7;
-    const auto dialect = DtensorOf(problem, {.merge = true});
+    const auto move_set = DtensorOf(problem, {.merge = true});
     PackedLayout layout(problem.from);
     for (int step = 0; step < 2; ++step) {
-      ExpectMovesRun(*dialect, problem, PackedLayout(layout), random, layout);
+      ExpectMovesRun(*move_set, problem, PackedLayout(layout), random, layout);
     }
   }
 }
@@ -245,11 +245,11 @@ TEST(ExecuteMoves, OfTensorcraft) {
     Problem problem{.mesh = MeshOf({2, 1 + draw(3), 2}), .dims = {}, .from = {}, .to = {}};
     problem.dims = {12 + draw(9), 12 + draw(5)};
     problem.to.Set(static_cast<size_t>(draw(2)), 2, Axes({2, 0}), 1 + draw(3));
-    const auto dialect = TensorcraftDialect::Create(problem, {});
-    ASSERT_TRUE(dialect.ok()) << dialect.status();
+    const auto move_set = TensorcraftMoveSet::Create(problem, {});
+    ASSERT_TRUE(move_set.ok()) << move_set.status();
     PackedLayout layout(problem.from);
     for (int step = 0; step < 4; ++step) {
-      ExpectMovesRun(**dialect, problem, PackedLayout(layout), random, layout);
+      ExpectMovesRun(**move_set, problem, PackedLayout(layout), random, layout);
     }
   }
 }

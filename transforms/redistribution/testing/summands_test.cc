@@ -57,7 +57,7 @@ TEST(Summands, MindEachOfTheirNumber) {
 
 // Of a maximum one part holds the truth, not always the same, and the others less.
 TEST(Summands, OfAnExtremeHaveItOnce) {
-  std::set<int64_t> places;
+  std::set<int64_t> positions;
   for (int64_t element = 0; element < 60; ++element) {
     const Number truth = TruthOf(element);
     const auto largest = SummandsOf(element, {.reduction = Reduction::kMax, .parts = 3});
@@ -67,9 +67,9 @@ TEST(Summands, OfAnExtremeHaveItOnce) {
     EXPECT_EQ(std::ranges::count(largest, truth), 1);
     EXPECT_EQ(std::ranges::count(smallest, truth), 1);
     EXPECT_LT(*std::ranges::max_element(smallest), kPrime);
-    places.insert(std::ranges::find(largest, truth) - largest.begin());
+    positions.insert(std::ranges::find(largest, truth) - largest.begin());
   }
-  EXPECT_EQ(places.size(), 3);
+  EXPECT_EQ(positions.size(), 3);
 }
 
 TEST(Summands, OfOnePartAreTheTruth) {

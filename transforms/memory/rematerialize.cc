@@ -1,4 +1,4 @@
-#include "transforms/memory/run_again.h"
+#include "transforms/memory/rematerialize.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "support/check.h"
 
 namespace orrery::transforms {
-namespace run_again_cc {
+namespace rematerialize_cc {
 namespace {
 
 using ir::Function;
@@ -46,13 +46,13 @@ struct Source {
   explicit Source(StageFunction& forward)
       : part(forward),
         by_origin(forward),
-        place(forward.function.op_limit(), -1),
+        position(forward.function.op_limit(), -1),
         relu(forward.function.value_limit()),
         wanted(forward.function.value_limit(), 0) {
     const Function& function = forward.function;
     for (size_t i = 0; i < function.order().size(); ++i) {
       const OpId op = function.order()[i];
-      place[op] = static_cast<int32_t>(i);
+      position[op] = static_cast<int32_t>(i);
       if (function.kind(op) == OpKind::kRelu) {
         relu[function.operands(op)[0]] = function.result(op);
       }
@@ -62,9 +62,9 @@ struct Source {
 
   StageFunction& part;
   ByOrigin by_origin;
-  IdTable<OpId, int32_t> place;    // in the order; -1: not there
-  IdTable<ValueId, ValueId> relu;  // of the value, its Relu
-  IdTable<ValueId, char> wanted;   // to be left for later phases
+  IdTable<OpId, int32_t> position;  // in the order; -1: not there
+  IdTable<ValueId, ValueId> relu;   // of the value, its Relu
+  IdTable<ValueId, char> wanted;    // to be left for later phases
 };
 
 // A later phase, written anew.
@@ -85,7 +85,7 @@ class Phase {
     for (const ir::Input& input : from.inputs()) {
       const ValueId made = InForward(input.value);
       const bool saved = input.role == InputRole::kSaved && made.valid();
-      if (saved && plan_.again[made] != 0) continue;
+      if (saved && plan_.rematerialized[made] != 0) continue;
       if (saved) source_.wanted[made] = 1;
       const ValueId here = AddInput(from, input.value, input.role, OriginOf(part_, input.value));
       values_[input.value] = here;
@@ -127,7 +127,7 @@ class Phase {
     return values_[value];
   }
 
-  // The op of the phase as it was, unless it repeats what has been run again.
+  // The op of the phase as it was, unless it repeats what has been rematerialized.
   void Copy(OpId op) {
     const Function& from = part_.function;
     if (Stands(op)) return;
@@ -173,8 +173,8 @@ class Phase {
                             types_);
   }
 
-  // The value of forward: it is here, or an earlier phase has it, or it is kept, or run again with
-  // all that it needs.
+  // The value of forward: it is here, or an earlier phase has it, or it is kept, or rematerialized
+  // with all that it needs.
   ValueId GetFromForward(ValueId value) {
     if (Find(value)) return local_[value];
     std::vector<OpId> ops = {source_.function().producer(value)};
@@ -190,7 +190,7 @@ class Phase {
       }
     }
     std::sort(ops.begin(), ops.end(),
-              [&](OpId a, OpId b) { return source_.place[a] < source_.place[b]; });
+              [&](OpId a, OpId b) { return source_.position[a] < source_.position[b]; });
     for (const OpId op : ops) Run(op);
     return local_[value];
   }
@@ -206,7 +206,7 @@ class Phase {
     }
     bool left = false;
     for (Phase& phase : earlier_) left = left || phase.Leave(value);
-    if (!left && plan_.again[value] != 0) return false;
+    if (!left && plan_.rematerialized[value] != 0) return false;
     ORRERY_CHECK(origin.valid()) << ir::PrintValue(forward, value);
     if (!left) source_.wanted[value] = 1;
     if (forward.value_name(value).empty()) {
@@ -216,7 +216,7 @@ class Phase {
     return true;
   }
 
-  // Returns what was run again here to a later phase.
+  // Returns what was rematerialized here to a later phase.
   bool Leave(ValueId value) {
     if (made_[value] == 0) return false;
     const ValueId here = local_[value];
@@ -251,7 +251,7 @@ class Phase {
   std::vector<ValueId> origins_;
   IdTable<ValueId, ValueId> values_;  // of the phase as it was
   IdTable<ValueId, ValueId> local_;   // of forward
-  IdTable<ValueId, char> made_;       // of forward: run again here
+  IdTable<ValueId, char> made_;       // of forward: rematerialized here
   std::vector<ir::TypeId> types_;
 };
 
@@ -283,34 +283,34 @@ void SetSaved(const IdTable<ValueId, char>& wanted, Function& forward) {
 }
 
 }  // namespace
-}  // namespace run_again_cc
+}  // namespace rematerialize_cc
 
 IdTable<ir::ValueId, char> FindSaved(const StageFunction& forward,
                                      std::span<StageFunction* const> later) {
   IdTable<ir::ValueId, char> saved(forward.function.value_limit(), 0);
-  const run_again_cc::ByOrigin by_origin(forward);
+  const rematerialize_cc::ByOrigin by_origin(forward);
   for (const StageFunction* part : later) {
-    run_again_cc::ForSaved(*part, by_origin, [&](ir::ValueId made) { saved[made] = 1; });
+    rematerialize_cc::ForSaved(*part, by_origin, [&](ir::ValueId made) { saved[made] = 1; });
   }
   return saved;
 }
 
-void RunAgain(const KeepPlan& plan, std::span<StageFunction* const> later,
-              std::span<const StageFunction* const> others, StageFunction& forward) {
-  run_again_cc::Source source(forward);
-  std::vector<run_again_cc::Phase> phases;
+void Rematerialize(const KeepPlan& plan, std::span<StageFunction* const> later,
+                   std::span<const StageFunction* const> others, StageFunction& forward) {
+  rematerialize_cc::Source source(forward);
+  std::vector<rematerialize_cc::Phase> phases;
   phases.reserve(later.size());
   for (StageFunction* part : later) {
-    run_again_cc::Phase phase(*part, plan, phases, source);
+    rematerialize_cc::Phase phase(*part, plan, phases, source);
     phase.Write();
     phases.push_back(std::move(phase));
   }
   for (size_t i = 0; i < later.size(); ++i) *later[i] = std::move(phases[i]).Finish();
   for (const StageFunction* part : others) {
-    run_again_cc::ForSaved(*part, source.by_origin,
-                           [&](ir::ValueId made) { source.wanted[made] = 1; });
+    rematerialize_cc::ForSaved(*part, source.by_origin,
+                               [&](ir::ValueId made) { source.wanted[made] = 1; });
   }
-  run_again_cc::SetSaved(source.wanted, forward.function);
+  rematerialize_cc::SetSaved(source.wanted, forward.function);
 }
 
 }  // namespace orrery::transforms

@@ -1,4 +1,4 @@
-#include "lowering/network/cluster_dialect.h"
+#include "lowering/network/cluster_move_set.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "support/check.h"
 
 namespace orrery::lowering {
-namespace cluster_dialect_cc {
+namespace cluster_move_set_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -43,16 +43,16 @@ AxisList Changed(const PackedLayout& before, const PackedLayout& after) {
 }
 
 }  // namespace
-}  // namespace cluster_dialect_cc
+}  // namespace cluster_move_set_cc
 
 // The moves from one layout.
-class ClusterDialect::Expansion {
+class ClusterMoveSet::Expansion {
  public:
-  Expansion(const ClusterDialect& dialect, const redistribution::PackedLayout& layout,
+  Expansion(const ClusterMoveSet& move_set, const redistribution::PackedLayout& layout,
             std::vector<redistribution::Move>& moves)
-      : dialect_(dialect),
-        mesh_(dialect.problem_.mesh),
-        rank_(static_cast<int>(dialect.problem_.dims.size())),
+      : move_set_(move_set),
+        mesh_(move_set.problem_.mesh),
+        rank_(static_cast<int>(move_set.problem_.dims.size())),
         layout_(layout),
         moves_(moves) {
     for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(mesh_.axes().size()); ++axis) {
@@ -89,20 +89,20 @@ class ClusterDialect::Expansion {
                                        .from = static_cast<int8_t>(from),
                                        .to = static_cast<int8_t>(to),
                                        .after = after}};
-    const int64_t before = dialect_.Elements(layout_);
+    const int64_t before = move_set_.Elements(layout_);
     const bool in_place = kind == redistribution::StepKind::kSlice ||
                           kind == redistribution::StepKind::kAllReduce ||
                           kind == redistribution::StepKind::kMakePartial;
-    move.peak = in_place ? before : before + dialect_.Elements(after);
-    move.cost = dialect_.CostOf(layout_, move.step).total();
+    move.peak = in_place ? before : before + move_set_.Elements(after);
+    move.cost = move_set_.CostOf(layout_, move.step).total();
     moves_.push_back(move);
   }
 
-  int64_t TargetBlock(int dim) const { return dialect_.target_.block(dim); }
+  int64_t TargetBlock(int dim) const { return move_set_.target_.block(dim); }
 
   void Slices(int dim, const ir::AxisList& axes) {
     if (axes.empty() && TargetBlock(dim) != ir::kNestedChunks) {
-      const ir::AxisList wanted = dialect_.target_.axes(dim);
+      const ir::AxisList wanted = move_set_.target_.axes(dim);
       const bool all_free = std::ranges::all_of(
           wanted.axes(), [&](ir::AxisIndex axis) { return free_.contains(axis); });
       redistribution::PackedLayout after = layout_;
@@ -112,7 +112,7 @@ class ClusterDialect::Expansion {
     if (!axes.empty() && layout_.block(dim) != ir::kNestedChunks) return;
     for (const ir::AxisIndex axis : free_.axes()) {
       redistribution::PackedLayout after = layout_;
-      after.SetSplit(dim, cluster_dialect_cc::Joined(axes, {&axis, 1}));
+      after.SetSplit(dim, cluster_move_set_cc::Joined(axes, {&axis, 1}));
       Add(redistribution::StepKind::kSlice, ir::AxisList(axis), -1, dim, after);
     }
   }
@@ -120,40 +120,40 @@ class ClusterDialect::Expansion {
   // The innermost `count` axes no longer split `dim`, or split another dimension.
   void Leave(int dim, const ir::AxisList& axes, size_t count) {
     const auto list = axes.axes();
-    const ir::AxisList stay = cluster_dialect_cc::ListOf(list.first(list.size() - count));
-    const ir::AxisList leave = cluster_dialect_cc::ListOf(list.last(count));
+    const ir::AxisList stay = cluster_move_set_cc::ListOf(list.first(list.size() - count));
+    const ir::AxisList leave = cluster_move_set_cc::ListOf(list.last(count));
     redistribution::PackedLayout after = layout_;
     after.SetSplit(dim, stay);
     Add(redistribution::StepKind::kAllGather, leave, dim, -1, after);
     for (int to = 0; to < rank_; ++to) {
       if (to == dim || layout_.block(to) != ir::kNestedChunks) continue;
       redistribution::PackedLayout moved = after;
-      moved.SetSplit(to, cluster_dialect_cc::Joined(layout_.axes(to), leave.axes()));
+      moved.SetSplit(to, cluster_move_set_cc::Joined(layout_.axes(to), leave.axes()));
       Add(redistribution::StepKind::kAllToAll, leave, dim, to, moved);
     }
   }
 
   void Permutations(int dim, const ir::AxisList& axes) {
     std::vector<ir::AxisIndex> order(axes.axes().begin(), axes.axes().end());
-    if (order.size() > cluster_dialect_cc::kMostPermuted) return;
+    if (order.size() > cluster_move_set_cc::kMostPermuted) return;
     std::ranges::sort(order);
     do {
       redistribution::PackedLayout after = layout_;
-      after.SetSplit(dim, cluster_dialect_cc::ListOf(order));
-      Add(redistribution::StepKind::kPermute, cluster_dialect_cc::Changed(layout_, after), dim, dim,
-          after);
+      after.SetSplit(dim, cluster_move_set_cc::ListOf(order));
+      Add(redistribution::StepKind::kPermute, cluster_move_set_cc::Changed(layout_, after), dim,
+          dim, after);
     } while (std::ranges::next_permutation(order).found);
   }
 
   void Reblock(int dim, const ir::AxisList& axes) {
-    const ir::AxisList wanted = dialect_.target_.axes(dim);
+    const ir::AxisList wanted = move_set_.target_.axes(dim);
     if (TargetBlock(dim) == layout_.block(dim) && TargetBlock(dim) == ir::kNestedChunks) return;
     redistribution::PackedLayout after = layout_;
     after.SetSplit(dim, wanted.Sorted() == axes.Sorted() ? wanted : axes, TargetBlock(dim));
     Add(redistribution::StepKind::kReblock, axes, dim, dim, after);
   }
 
-  // An axis takes the place of another of its size, which splits another dimension or nothing.
+  // An axis replaces another of its size, which splits another dimension or nothing.
   void Exchanges() {
     for (ir::AxisIndex a = 0; a < static_cast<ir::AxisIndex>(mesh_.axes().size()); ++a) {
       for (ir::AxisIndex b = 0; b < static_cast<ir::AxisIndex>(mesh_.axes().size()); ++b) {
@@ -179,7 +179,7 @@ class ClusterDialect::Expansion {
     if (dim_b >= 0) after.SetSplit(dim_b, replaced(dim_b, b, a), layout_.block(dim_b));
     after.SetSplit(dim_a, replaced(dim_a, a, b), layout_.block(dim_a));
     Add(redistribution::StepKind::kPermute,
-        cluster_dialect_cc::ListOf(std::array{std::min(a, b), std::max(a, b)}), dim_a, dim_b,
+        cluster_move_set_cc::ListOf(std::array{std::min(a, b), std::max(a, b)}), dim_a, dim_b,
         after);
   }
 
@@ -208,16 +208,16 @@ class ClusterDialect::Expansion {
     for (int dim = 0; dim < rank_; ++dim) {
       if (layout_.block(dim) != ir::kNestedChunks) continue;
       redistribution::PackedLayout scattered = after;
-      scattered.SetSplit(dim, cluster_dialect_cc::Joined(layout_.axes(dim), axes.axes()));
+      scattered.SetSplit(dim, cluster_move_set_cc::Joined(layout_.axes(dim), axes.axes()));
       Add(redistribution::StepKind::kReduceScatter, axes, -1, dim, scattered);
     }
   }
 
   void MakePartial() {
     for (const ir::AxisIndex axis : free_.axes()) {
-      if (dialect_.target_.role(axis) != redistribution::AxisRole::kPartial) continue;
+      if (move_set_.target_.role(axis) != redistribution::AxisRole::kPartial) continue;
       redistribution::PackedLayout after = layout_;
-      after.SetPartial(axis, dialect_.target_.reduction(axis));
+      after.SetPartial(axis, move_set_.target_.reduction(axis));
       Add(redistribution::StepKind::kMakePartial, ir::AxisList(axis), -1, -1, after);
     }
   }
@@ -226,21 +226,21 @@ class ClusterDialect::Expansion {
   void DirectPermutation() {
     for (ir::AxisIndex axis = 0; axis < static_cast<ir::AxisIndex>(mesh_.axes().size()); ++axis) {
       const bool partial = layout_.role(axis) == redistribution::AxisRole::kPartial;
-      if (partial != (dialect_.target_.role(axis) == redistribution::AxisRole::kPartial)) return;
-      if (partial && layout_.reduction(axis) != dialect_.target_.reduction(axis)) return;
+      if (partial != (move_set_.target_.role(axis) == redistribution::AxisRole::kPartial)) return;
+      if (partial && layout_.reduction(axis) != move_set_.target_.reduction(axis)) return;
     }
     for (int dim = 0; dim < rank_; ++dim) {
-      if (mesh_.size(layout_.axes(dim)) != mesh_.size(dialect_.target_.axes(dim))) return;
+      if (mesh_.size(layout_.axes(dim)) != mesh_.size(move_set_.target_.axes(dim))) return;
       if (layout_.block(dim) != TargetBlock(dim)) return;
       // Nested chunks of a dimension that does not divide depend on the order of the axes.
-      const int64_t size = dialect_.problem_.dims[static_cast<size_t>(dim)];
+      const int64_t size = move_set_.problem_.dims[static_cast<size_t>(dim)];
       if (size % mesh_.size(layout_.axes(dim)) != 0) return;
     }
-    Add(redistribution::StepKind::kPermute, cluster_dialect_cc::Changed(layout_, dialect_.target_),
-        -1, -1, dialect_.target_);
+    Add(redistribution::StepKind::kPermute,
+        cluster_move_set_cc::Changed(layout_, move_set_.target_), -1, -1, move_set_.target_);
   }
 
-  const ClusterDialect& dialect_;
+  const ClusterMoveSet& move_set_;
   const ir::Mesh& mesh_;
   const int rank_;
   const redistribution::PackedLayout& layout_;
@@ -248,10 +248,10 @@ class ClusterDialect::Expansion {
   ir::AxisList free_;
 };
 
-ClusterDialect::ClusterDialect(const redistribution::Problem& problem,
+ClusterMoveSet::ClusterMoveSet(const redistribution::Problem& problem,
                                const cluster::Cluster& cluster,
                                const cost_models::CostModel& cost_model,
-                               const ClusterDialectOptions& options)
+                               const ClusterMoveSetOptions& options)
     : problem_(problem),
       cluster_(cluster),
       options_(options),
@@ -259,17 +259,17 @@ ClusterDialect::ClusterDialect(const redistribution::Problem& problem,
   target_ = Normal(redistribution::PackedLayout(problem_.to));
 }
 
-void ClusterDialect::Expand(const redistribution::PackedLayout& layout,
+void ClusterMoveSet::Expand(const redistribution::PackedLayout& layout,
                             std::vector<redistribution::Move>& moves) const {
   Expansion(*this, layout, moves).Run();
 }
 
-int64_t ClusterDialect::Elements(const redistribution::PackedLayout& layout) const {
+int64_t ClusterMoveSet::Elements(const redistribution::PackedLayout& layout) const {
   return ir::LargestLocalElements(layout.Unpack(problem_.dims.size()), problem_.dims,
                                   problem_.mesh);
 }
 
-redistribution::StepCost ClusterDialect::CostOf(const redistribution::PackedLayout& before,
+redistribution::StepCost ClusterMoveSet::CostOf(const redistribution::PackedLayout& before,
                                                 const redistribution::Step& step) const {
   const bool gathers = step.kind == redistribution::StepKind::kAllGather;
   const Bytes size(Elements(gathers ? step.after : before) * problem_.itemsize);
@@ -286,7 +286,7 @@ redistribution::StepCost ClusterDialect::CostOf(const redistribution::PackedLayo
           .synchronization = options_.straggler.seconds() * 1e6};
 }
 
-std::string ClusterDialect::NameOf(const redistribution::PackedLayout&,
+std::string ClusterMoveSet::NameOf(const redistribution::PackedLayout&,
                                    const redistribution::Step& step) const {
   std::string name =
       absl::StrCat(redistribution::ToString(step.kind), " ", problem_.mesh.Names(step.axes));
@@ -297,7 +297,7 @@ std::string ClusterDialect::NameOf(const redistribution::PackedLayout&,
   return name;
 }
 
-redistribution::PackedLayout ClusterDialect::Normal(
+redistribution::PackedLayout ClusterMoveSet::Normal(
     const redistribution::PackedLayout& layout) const {
   redistribution::PackedLayout normal;
   for (int dim = 0; dim < static_cast<int>(problem_.dims.size()); ++dim) {

@@ -1,4 +1,4 @@
-#include "simulator/ranks/rank_meetings.h"
+#include "simulator/ranks/rank_rendezvous.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "support/status.h"
 
 namespace orrery::simulator {
-namespace rank_meetings_cc {
+namespace rank_rendezvous_cc {
 namespace {
 
 // Messages that can meet each other: from, to, tag.
@@ -27,11 +27,11 @@ class Matcher {
  public:
   explicit Matcher(const RankPrograms& programs) : programs_(programs) {}
 
-  absl::StatusOr<Meetings> Match() {
+  absl::StatusOr<RendezvousTable> Match() {
     Collect();
     for (size_t c = 0; c < calls_.size(); ++c) ORRERY_RETURN_IF_ERROR(MatchCalls(c));
     for (const auto& [lane, steps] : lanes_) ORRERY_RETURN_IF_ERROR(MatchLane(lane, steps));
-    return std::move(meetings_);
+    return std::move(table_);
   }
 
  private:
@@ -43,7 +43,7 @@ class Matcher {
     return Describe(programs_, StepAt(rank, step));
   }
 
-  // Sorts the steps by what they can meet; computes are meetings of their own.
+  // Sorts the steps by what they can meet; a compute is a rendezvous of its own.
   void Collect() {
     std::vector<absl::flat_hash_map<int32_t, size_t>> row_of;  // by communicator and rank
     for (const Communicator& communicator : programs_.communicators) {
@@ -53,7 +53,7 @@ class Matcher {
     }
     for (int32_t rank = 0; rank < static_cast<int32_t>(programs_.ranks.size()); ++rank) {
       const std::vector<RankStep>& steps = programs_.ranks[static_cast<size_t>(rank)];
-      meetings_.of.emplace_back(steps.size(), -1);
+      table_.of.emplace_back(steps.size(), -1);
       for (int32_t i = 0; i < static_cast<int32_t>(steps.size()); ++i) {
         const RankStep& step = StepAt(rank, i);
         const size_t c = static_cast<size_t>(step.communicator);
@@ -71,12 +71,12 @@ class Matcher {
     }
   }
 
-  void Add(const StepPlace& place) {
-    meetings_.places.push_back(place);
-    meetings_.of[static_cast<size_t>(place.rank)][static_cast<size_t>(place.step)] =
-        meetings_.size();
+  void Add(const StepPosition& position) {
+    table_.positions.push_back(position);
+    table_.of[static_cast<size_t>(position.rank)][static_cast<size_t>(position.step)] =
+        table_.size();
   }
-  void Close() { meetings_.begin.push_back(static_cast<uint32_t>(meetings_.places.size())); }
+  void Close() { table_.begin.push_back(static_cast<uint32_t>(table_.positions.size())); }
 
   absl::Status MatchCalls(size_t c) {
     const std::vector<int32_t>& ranks = programs_.communicators[c].ranks;
@@ -94,7 +94,7 @@ class Matcher {
     return absl::OkStatus();
   }
 
-  absl::Status Compare(size_t c, size_t call, const StepPlace& a, const StepPlace& b) const {
+  absl::Status Compare(size_t c, size_t call, const StepPosition& a, const StepPosition& b) const {
     const RankStep& first = StepAt(a.rank, a.step);
     const RankStep& other = StepAt(b.rank, b.step);
     if (first.collective == other.collective && first.size == other.size) return absl::OkStatus();
@@ -144,9 +144,9 @@ class Matcher {
   }
 
   // A send or receive whose other end is missing; what else the other end has tells why, mostly.
-  absl::Status Unmatched(const Lane& lane, const StepPlace& place, size_t matched) const {
+  absl::Status Unmatched(const Lane& lane, const StepPosition& position, size_t matched) const {
     const auto& [from, to, tag] = lane;
-    const bool is_send = place.rank == from;
+    const bool is_send = position.rank == from;
     const int32_t other = is_send ? to : from;
     const absl::string_view wanted = is_send ? "receive" : "send";
     std::string found = absl::StrCat("rank ", other, " has only ", matched, " such ", wanted, "s");
@@ -162,22 +162,23 @@ class Matcher {
       break;
     }
     return absl::InvalidArgumentError(
-        absl::StrCat(Where(place.rank, place.step), ": ", What(place.rank, place.step),
+        absl::StrCat(Where(position.rank, position.step), ": ", What(position.rank, position.step),
                      " has no other end: ", found, "; wanted a ", wanted, " on rank ", other));
   }
 
   const RankPrograms& programs_;
   std::vector<CallRows> calls_;  // by communicator
   std::map<Lane, LaneSteps> lanes_;
-  Meetings meetings_;
+  RendezvousTable table_;
 };
 
 // A circle of waits, those of one rank in a row as one.
-std::vector<MeetingWait> FindCircle(std::span<const MeetingWait> waits,
-                                    const std::vector<bool>& ordered) {
-  std::vector<const MeetingWait*> wait_of(ordered.size(), nullptr);  // something that holds it up
+std::vector<RendezvousWait> FindCircle(std::span<const RendezvousWait> waits,
+                                       const std::vector<bool>& ordered) {
+  std::vector<const RendezvousWait*> wait_of(ordered.size(),
+                                             nullptr);  // something that holds it up
   int32_t at = -1;
-  for (const MeetingWait& wait : waits) {
+  for (const RendezvousWait& wait : waits) {
     if (ordered[static_cast<size_t>(wait.before)] || ordered[static_cast<size_t>(wait.after)]) {
       continue;
     }
@@ -189,20 +190,21 @@ std::vector<MeetingWait> FindCircle(std::span<const MeetingWait> waits,
     seen[static_cast<size_t>(at)] = true;
     at = wait_of[static_cast<size_t>(at)]->before;
   }
-  std::vector<MeetingWait> circle;
+  std::vector<RendezvousWait> circle;
   const int32_t first = at;
   do {
     circle.push_back(*wait_of[static_cast<size_t>(at)]);
     at = circle.back().before;
   } while (at != first);
   // A rank cannot be all of a circle: its steps wait for earlier ones only.
-  const auto turn = std::adjacent_find(
-      circle.begin(), circle.end(),
-      [](const MeetingWait& a, const MeetingWait& b) { return a.place.rank != b.place.rank; });
+  const auto turn = std::adjacent_find(circle.begin(), circle.end(),
+                                       [](const RendezvousWait& a, const RendezvousWait& b) {
+                                         return a.position.rank != b.position.rank;
+                                       });
   std::rotate(circle.begin(), turn + 1, circle.end());
-  std::vector<MeetingWait> merged;
-  for (const MeetingWait& wait : circle) {
-    if (!merged.empty() && merged.back().place.rank == wait.place.rank) {
+  std::vector<RendezvousWait> merged;
+  for (const RendezvousWait& wait : circle) {
+    if (!merged.empty() && merged.back().position.rank == wait.position.rank) {
       merged.back().before = wait.before;
       merged.back().before_step = wait.before_step;
     } else {
@@ -212,11 +214,11 @@ std::vector<MeetingWait> FindCircle(std::span<const MeetingWait> waits,
   return merged;
 }
 
-absl::Status CircleError(const RankPrograms& programs, std::span<const MeetingWait> circle) {
+absl::Status CircleError(const RankPrograms& programs, std::span<const RendezvousWait> circle) {
   constexpr size_t kNamed = 4;
   std::string text = "ranks wait for each other in a circle: ";
   for (size_t i = 0; i < std::min(circle.size(), kNamed); ++i) {
-    const auto& [rank, step] = circle[i].place;
+    const auto& [rank, step] = circle[i].position;
     const std::vector<RankStep>& steps = programs.ranks[static_cast<size_t>(rank)];
     absl::StrAppend(&text, i == 0 ? "" : "; ", WhereIs(programs, rank, step), " comes to ",
                     Describe(programs, steps[static_cast<size_t>(step)]), " after ",
@@ -230,22 +232,22 @@ absl::Status CircleError(const RankPrograms& programs, std::span<const MeetingWa
 }
 
 }  // namespace
-}  // namespace rank_meetings_cc
+}  // namespace rank_rendezvous_cc
 
-absl::StatusOr<Meetings> FindMeetings(const RankPrograms& programs) {
-  return rank_meetings_cc::Matcher(programs).Match();
+absl::StatusOr<RendezvousTable> FindRendezvous(const RankPrograms& programs) {
+  return rank_rendezvous_cc::Matcher(programs).Match();
 }
 
-std::vector<MeetingWait> WaitsOf(const RankPrograms& programs, const Meetings& meetings) {
+std::vector<RendezvousWait> WaitsOf(const RankPrograms& programs, const RendezvousTable& table) {
   // Of a stream: its last step, and what it waits for by name before its next one.
   struct Stream {
     int32_t last = -1;
     std::vector<int32_t> named = {};
   };
-  std::vector<MeetingWait> waits;
+  std::vector<RendezvousWait> waits;
   for (int32_t rank = 0; rank < static_cast<int32_t>(programs.ranks.size()); ++rank) {
     const std::vector<RankStep>& steps = programs.ranks[static_cast<size_t>(rank)];
-    const std::vector<int32_t>& meeting_of = meetings.of[static_cast<size_t>(rank)];
+    const std::vector<int32_t>& rendezvous_of = table.of[static_cast<size_t>(rank)];
     absl::flat_hash_map<absl::string_view, Stream> streams;
     for (int32_t i = 0; i < static_cast<int32_t>(steps.size()); ++i) {
       Stream& stream = streams[steps[static_cast<size_t>(i)].stream];
@@ -254,9 +256,9 @@ std::vector<MeetingWait> WaitsOf(const RankPrograms& programs, const Meetings& m
         continue;
       }
       const auto add = [&](int32_t before, bool by_name) {
-        waits.push_back({.before = meeting_of[static_cast<size_t>(before)],
-                         .after = meeting_of[static_cast<size_t>(i)],
-                         .place = {rank, i},
+        waits.push_back({.before = rendezvous_of[static_cast<size_t>(before)],
+                         .after = rendezvous_of[static_cast<size_t>(i)],
+                         .position = {rank, i},
                          .before_step = before,
                          .by_name = by_name});
       };
@@ -269,24 +271,24 @@ std::vector<MeetingWait> WaitsOf(const RankPrograms& programs, const Meetings& m
   return waits;
 }
 
-absl::StatusOr<std::vector<int32_t>> OrderMeetings(const RankPrograms& programs,
-                                                   const Meetings& meetings,
-                                                   std::span<const MeetingWait> waits) {
-  const size_t count = static_cast<size_t>(meetings.size());
+absl::StatusOr<std::vector<int32_t>> OrderRendezvous(const RankPrograms& programs,
+                                                     const RendezvousTable& table,
+                                                     std::span<const RendezvousWait> waits) {
+  const size_t count = static_cast<size_t>(table.size());
   std::vector<uint32_t> begin(count + 2);  // two places on, as in Successors of task_order.cc
   std::vector<int32_t> waits_for(count);
-  for (const MeetingWait& wait : waits) {
+  for (const RendezvousWait& wait : waits) {
     ++begin[static_cast<size_t>(wait.before) + 2];
     ++waits_for[static_cast<size_t>(wait.after)];
   }
   for (size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
   std::vector<int32_t> after(waits.size());
-  for (const MeetingWait& wait : waits) {
+  for (const RendezvousWait& wait : waits) {
     after[begin[static_cast<size_t>(wait.before) + 1]++] = wait.after;
   }
   std::vector<int32_t> order;  // also the queue
   order.reserve(count);
-  for (int32_t m = 0; m < meetings.size(); ++m) {
+  for (int32_t m = 0; m < table.size(); ++m) {
     if (waits_for[static_cast<size_t>(m)] == 0) order.push_back(m);
   }
   std::vector<bool> ordered(count);
@@ -298,7 +300,7 @@ absl::StatusOr<std::vector<int32_t>> OrderMeetings(const RankPrograms& programs,
     }
   }
   if (order.size() == count) return order;
-  return rank_meetings_cc::CircleError(programs, rank_meetings_cc::FindCircle(waits, ordered));
+  return rank_rendezvous_cc::CircleError(programs, rank_rendezvous_cc::FindCircle(waits, ordered));
 }
 
 }  // namespace orrery::simulator

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
-#define ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
+#ifndef ORRERY_LOWERING_NETWORK_CLUSTER_MOVE_SET_H_
+#define ORRERY_LOWERING_NETWORK_CLUSTER_MOVE_SET_H_
 
 #include <cstdint>
 #include <string>
@@ -9,13 +9,13 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
 #include "lowering/network/collective_times.h"
-#include "transforms/redistribution/dialect.h"
+#include "transforms/redistribution/move_set.h"
 
 namespace orrery::lowering {
 
 namespace redistribution = transforms::redistribution;
 
-struct ClusterDialectOptions {
+struct ClusterMoveSetOptions {
   std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
   cost_models::CollectiveChoice algorithms = {};
   Duration straggler = {};  // what each collective waits for its slowest rank, beside its time
@@ -33,13 +33,13 @@ struct ClusterDialectOptions {
 ///  - other blocks of a dimension, by a general all-to-all;
 ///  - replicas made summands, where the target is partial.
 /// A rank holds source and result of a step at once, except of slices and all-reduces.
-class ClusterDialect final : public redistribution::Dialect {
+class ClusterMoveSet final : public redistribution::MoveSet {
  public:
   /// The mesh has at most as many ranks as the cluster devices. `cluster` and `cost_model` live
-  /// longer than the dialect.
-  ClusterDialect(const redistribution::Problem& problem, const cluster::Cluster& cluster,
+  /// longer than the move set.
+  ClusterMoveSet(const redistribution::Problem& problem, const cluster::Cluster& cluster,
                  const cost_models::CostModel& cost_model,
-                 const ClusterDialectOptions& options = {});
+                 const ClusterMoveSetOptions& options = {});
 
   void Expand(const redistribution::PackedLayout& layout,
               std::vector<redistribution::Move>& moves) const override;
@@ -56,11 +56,11 @@ class ClusterDialect final : public redistribution::Dialect {
 
   const redistribution::Problem problem_;
   const cluster::Cluster& cluster_;
-  const ClusterDialectOptions options_;
-  const CollectiveTimes times_;  // memoised, so a dialect is not for several threads
+  const ClusterMoveSetOptions options_;
+  const CollectiveTimes times_;  // memoised, so a move set is not for several threads
   redistribution::PackedLayout target_;
 };
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_NETWORK_CLUSTER_DIALECT_H_
+#endif  // ORRERY_LOWERING_NETWORK_CLUSTER_MOVE_SET_H_

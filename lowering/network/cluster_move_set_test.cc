@@ -1,4 +1,4 @@
-#include "lowering/network/cluster_dialect.h"
+#include "lowering/network/cluster_move_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include "transforms/redistribution/search.h"
 
 namespace orrery::lowering {
-namespace cluster_dialect_test_cc {
+namespace cluster_move_set_test_cc {
 namespace {
 
 using ir::AxisIndex;
@@ -49,19 +49,19 @@ class Planner {
       : cluster_(cluster::ParseCluster(cluster).value()),
         cost_model_(cost_models::MakeCostModel("roofline").value()) {}
 
-  ClusterDialect DialectOf(const Problem& problem) const {
-    return ClusterDialect(problem, cluster_, *cost_model_);
+  ClusterMoveSet MoveSetOf(const Problem& problem) const {
+    return ClusterMoveSet(problem, cluster_, *cost_model_);
   }
   RedistributionPlan Plan(const Problem& problem, int64_t limit = redistribution::kNoLimit) const {
-    const auto plan = redistribution::CheapestPlan(DialectOf(problem), PackedLayout(problem.from),
+    const auto plan = redistribution::CheapestPlan(MoveSetOf(problem), PackedLayout(problem.from),
                                                    PackedLayout(problem.to), limit);
     EXPECT_TRUE(plan.has_value());
     return plan.value_or(RedistributionPlan());
   }
   std::string Names(const Problem& problem, const RedistributionPlan& plan) const {
-    const ClusterDialect dialect = DialectOf(problem);
+    const ClusterMoveSet move_set = MoveSetOf(problem);
     return absl::StrJoin(plan.steps, ", ", [&](std::string* out, const PlannedStep& step) {
-      absl::StrAppend(out, dialect.NameOf(PackedLayout(), step.step));
+      absl::StrAppend(out, move_set.NameOf(PackedLayout(), step.step));
     });
   }
 
@@ -99,7 +99,7 @@ const ir::Mesh& TwoNodes() {
   return mesh;
 }
 
-TEST(ClusterDialect, ReducesInTheOrderThatTheClusterWants) {
+TEST(ClusterMoveSet, ReducesInTheOrderThatTheClusterWants) {
   const Planner planner("dgx-a100:2,ideal-collectives");
   const Problem problem{.mesh = TwoNodes(),
                         .dims = {4096, 4096},
@@ -111,7 +111,7 @@ TEST(ClusterDialect, ReducesInTheOrderThatTheClusterWants) {
   EXPECT_EQ(planner.Names(problem, plan), "reduce-scatter hp to 1, all-reduce dp");
 }
 
-TEST(ClusterDialect, ReducesOverSeveralAxesAtOnce) {
+TEST(ClusterMoveSet, ReducesOverSeveralAxesAtOnce) {
   const Planner planner("dgx-a100:2");
   const Problem problem{.mesh = TwoNodes(),
                         .dims = {4096, 4096},
@@ -121,7 +121,7 @@ TEST(ClusterDialect, ReducesOverSeveralAxesAtOnce) {
   EXPECT_EQ(planner.Names(problem, planner.Plan(problem)), "all-reduce dp.hp");
 }
 
-TEST(ClusterDialect, SwapsWithoutGatheringEverything) {
+TEST(ClusterMoveSet, SwapsWithoutGatheringEverything) {
   const Planner planner("dgx-h100:1");
   const ir::Mesh mesh({{"a", 2}, {"b", 4}});
   const Problem problem{.mesh = mesh,
@@ -137,7 +137,7 @@ TEST(ClusterDialect, SwapsWithoutGatheringEverything) {
   }
 }
 
-TEST(ClusterDialect, KeepsWithinMemory) {
+TEST(ClusterMoveSet, KeepsWithinMemory) {
   const Planner planner("dgx-h100:2");
   const Problem problem{.mesh = TwoNodes(),
                         .dims = {64, 64},
@@ -148,12 +148,12 @@ TEST(ClusterDialect, KeepsWithinMemory) {
   const RedistributionPlan tight = planner.Plan(problem, 2 * 64 * 64 / 16);
   EXPECT_LE(tight.peak, 2 * 64 * 64 / 16);
   EXPECT_GE(tight.cost, free.cost);
-  EXPECT_FALSE(redistribution::CheapestPlan(planner.DialectOf(problem), PackedLayout(problem.from),
+  EXPECT_FALSE(redistribution::CheapestPlan(planner.MoveSetOf(problem), PackedLayout(problem.from),
                                             PackedLayout(problem.to), 64 * 64 / 16 - 1)
                    .has_value());
 }
 
-TEST(ClusterDialect, ChargesForStragglersEachTime) {
+TEST(ClusterMoveSet, ChargesForStragglersEachTime) {
   const auto cluster = cluster::ParseCluster("dgx-h100:2").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const Problem problem{.mesh = TwoNodes(),
@@ -162,8 +162,8 @@ TEST(ClusterDialect, ChargesForStragglersEachTime) {
                         .from = Split({}, Axes({0, 1})),
                         .to = Split({Axes({}), Axes({1})})};
   const auto plan = [&](Duration straggler) {
-    const ClusterDialect dialect(problem, cluster, *cost_model, {.straggler = straggler});
-    return redistribution::CheapestPlan(dialect, PackedLayout(problem.from),
+    const ClusterMoveSet move_set(problem, cluster, *cost_model, {.straggler = straggler});
+    return redistribution::CheapestPlan(move_set, PackedLayout(problem.from),
                                         PackedLayout(problem.to))
         .value();
   };
@@ -238,5 +238,5 @@ TEST_P(EveryCluster, PlansAreCarriedOutAsPriced) {
 }
 
 }  // namespace
-}  // namespace cluster_dialect_test_cc
+}  // namespace cluster_move_set_test_cc
 }  // namespace orrery::lowering

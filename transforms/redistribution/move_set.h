@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_
-#define ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_
+#ifndef ORRERY_TRANSFORMS_REDISTRIBUTION_MOVE_SET_H_
+#define ORRERY_TRANSFORMS_REDISTRIBUTION_MOVE_SET_H_
 
 #include <cstdint>
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace orrery::transforms::redistribution {
 
-/// What a step costs, each on its own scale; a dialect adds it up last.
+/// What a step costs, each on its own scale; a move set adds it up last.
 struct StepCost {
   double launches = 0;         // of a kernel or a collective
-  double latency = 0;          // hops, or the unit that the dialect charges for them
+  double latency = 0;          // hops, or the unit that the move set charges for them
   double transfer = 0;         // of the bytes over the links that they take
   double copy = 0;             // of bytes rewritten in a device's memory
   double reduction = 0;        // of adding up
@@ -31,7 +31,7 @@ struct StepCost {
 /// A step that may be taken from a layout.
 struct Move {
   Step step;
-  double cost = 0;   // StepCost::total, in the dialect's unit; infinite moves are not made
+  double cost = 0;   // StepCost::total, in the move set's unit; infinite moves are not made
   int64_t peak = 0;  // elements that the fullest rank holds at once during the step
 };
 
@@ -45,27 +45,27 @@ struct Problem {
 
 /// Which steps there are and what each costs: tensorcraft's, DTensor's, or those of a cluster. Made
 /// for one problem. Pure: the same layout gives the same moves.
-class Dialect {
+class MoveSet {
  public:
-  virtual ~Dialect() = default;
+  virtual ~MoveSet() = default;
 
   /// Appends all moves from `layout`, each to another layout, in an order that is always the same.
   virtual void Expand(const PackedLayout& layout, std::vector<Move>& moves) const = 0;
   /// Appends moves for when those of Expand do not lead to the target, so that there is an answer.
   virtual void LastResort(const PackedLayout&, std::vector<Move>&) const {}
-  /// At most what any way from `layout` to the target costs, last resorts aside. The search relies
-  /// on it; 0 always holds.
-  virtual double Bound(const PackedLayout&) const { return 0; }
+  /// A lower bound of the cost of any way from `layout` to the target, last resorts aside. The
+  /// search relies on it; 0 always holds.
+  virtual double LowerBound(const PackedLayout&) const { return 0; }
   /// What `step` costs when taken from `before`; its total is the move's cost.
   virtual StepCost CostOf(const PackedLayout& before, const Step& step) const = 0;
   /// Elements that the fullest rank holds in `layout`.
   virtual int64_t Elements(const PackedLayout& layout) const = 0;
-  /// The step in the dialect's words: "alltoall_0_1_-1", "all_gather".
+  /// The step in the words of its origin: "alltoall_0_1_-1", "all_gather".
   virtual std::string NameOf(const PackedLayout& before, const Step& step) const = 0;
-  /// Layouts that are one in the dialect's eyes have one form.
+  /// Layouts that are one to the move set have one form.
   virtual PackedLayout Normal(const PackedLayout& layout) const { return layout; }
 };
 
 }  // namespace orrery::transforms::redistribution
 
-#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DIALECT_H_
+#endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_MOVE_SET_H_

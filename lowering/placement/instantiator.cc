@@ -1,0 +1,267 @@
+#include "lowering/placement/instantiator.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery::lowering {
+
+using simulator::StreamKind;
+using simulator::TaskId;
+
+namespace instantiator_cc {
+namespace {
+
+constexpr TaskId kNobody;
+
+// Who made a value: in this microbatch, or, for the update at the end of the step, in the update or
+// in the last microbatch that ran.
+const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) {
+  const Makers::Tasks* made = stage.makers.Find(origin, microbatch);
+  if (made != nullptr || microbatch != Instantiator::kUpdate) return made;
+  made = stage.makers.Find(origin, stage.last_microbatch);
+  return made != nullptr ? made : stage.makers.Find(origin, stage.last_gradient);
+}
+
+}  // namespace
+}  // namespace instantiator_cc
+
+void Instantiator::Instantiate(const Item& item) {
+  Instance& instance = instances_[0];
+  Begin(item, instance);
+  while (instance.next < item.placed->task_template.tasks.size()) InstantiateNext(instance);
+  End(instance);
+}
+
+void Instantiator::InstantiateTogether(const Item& a, const Item& b) {
+  Begin(a, instances_[0]);
+  Begin(b, instances_[1]);
+  const auto left = [](const Instance& instance) {
+    return instance.next < instance.item.placed->task_template.tasks.size();
+  };
+  const auto share = [](const Instance& instance) {
+    return instance.total == Duration() ? 1.0 : instance.done.seconds() / instance.total.seconds();
+  };
+  while (left(instances_[0]) || left(instances_[1])) {
+    const bool second = !left(instances_[0]) ||
+                        (left(instances_[1]) && share(instances_[1]) < share(instances_[0]));
+    InstantiateRun(instances_[second ? 1 : 0]);
+  }
+  for (Instance& instance : instances_) End(instance);
+}
+
+void Instantiator::Begin(const Item& item, Instance& instance) {
+  instance.item = item;
+  instance.next = 0;
+  instance.done = instance.total = Duration();
+  const std::vector<TemplateTask>& tasks = item.placed->task_template.tasks;
+  instance.task_of.assign(tasks.size() * ActorCount(item), instantiator_cc::kNobody);
+  for (const TemplateTask& task : tasks) {
+    if (IsKernel(task)) instance.total += task.duration;
+  }
+  FindInputs(instance);
+  if (item.microbatch != kUpdate) StageOf(item).last_microbatch = item.microbatch;
+}
+
+void Instantiator::InstantiateRun(Instance& instance) {
+  const std::vector<TemplateTask>& tasks = instance.item.placed->task_template.tasks;
+  do {
+    InstantiateNext(instance);
+  } while (instance.next < tasks.size() && tasks[instance.next].joins);
+}
+
+void Instantiator::InstantiateNext(Instance& instance) {
+  const size_t t = instance.next++;
+  const TemplateTask& task = instance.item.placed->task_template.tasks[t];
+  const size_t actors = ActorCount(instance.item);
+  if (IsKernel(task)) instance.done += task.duration;
+  if (task.group.empty() || actors == 1) {
+    for (size_t a = 0; a < actors; ++a) InstantiateKernel(instance, t, a);
+  } else {
+    InstantiateCollective(instance, t);
+  }
+}
+
+void Instantiator::End(Instance& instance) {
+  AddMemory(instance);
+  if (remembers_) RememberMakers(instance);
+  const std::vector<int32_t>& releases = instance.item.placed->task_template.releases;
+  const std::vector<Actor>& actors = StageOf(instance.item).actors;
+  for (size_t a = 0; a < actors.size() && !releases.empty(); ++a) {
+    std::vector<TaskId>& dropped = releases_[actors[a].rank];
+    dropped.clear();
+    for (const int32_t task : releases) {
+      dropped.push_back(instance.task_of[static_cast<size_t>(task) * actors.size() + a]);
+    }
+  }
+}
+
+// What other templates will wait for: outputs, and what is sent from here.
+void Instantiator::RememberMakers(Instance& instance) {
+  const TaskTemplate& task_template = instance.item.placed->task_template;
+  Stage& stage = StageOf(instance.item);
+  const size_t actors = stage.actors.size();
+  const auto remember = [&](ir::ValueId origin, const std::vector<TaskId>& tasks, int32_t index) {
+    Makers::Tasks made(actors);
+    for (size_t a = 0; a < actors; ++a) made[a] = tasks[static_cast<size_t>(index) * actors + a];
+    stage.makers.Remember(origin, instance.item.microbatch, std::move(made));
+  };
+  for (const TemplateValue& output : task_template.outputs) {
+    if (output.task >= 0) remember(output.origin, instance.task_of, output.task);
+  }
+  for (const TemplateSend& send : task_template.sends) {
+    if (!send.has_maker) continue;
+    remember(send.origin, send.made_by.external ? instance.inputs : instance.task_of,
+             send.made_by.index);
+  }
+}
+
+void Instantiator::FindInputs(Instance& instance) {
+  const Stage& stage = StageOf(instance.item);
+  const TaskTemplate& task_template = instance.item.placed->task_template;
+  const size_t actors = stage.actors.size();
+  instance.inputs.assign(task_template.inputs.size() * actors, instantiator_cc::kNobody);
+  if (!remembers_) return;
+  for (size_t i = 0; i < task_template.inputs.size(); ++i) {
+    const Makers::Tasks* made =
+        instantiator_cc::FindMade(stage, task_template.inputs[i].origin, instance.item.microbatch);
+    if (made == nullptr) continue;
+    for (size_t a = 0; a < actors; ++a) instance.inputs[i * actors + a] = (*made)[a];
+  }
+}
+
+void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_t actor) {
+  const TaskTemplate& task_template = instance.item.placed->task_template;
+  const size_t actors = ActorCount(instance.item);
+  for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
+    const TemplateDependency& dependency = task_template.dependencies[d];
+    const size_t position = static_cast<size_t>(dependency.index) * actors + actor;
+    const TaskId on = dependency.external ? instance.inputs[position] : instance.task_of[position];
+    if (on.valid()) after_.push_back(on);
+  }
+  if (task.gate == 0) return;
+  const std::vector<TaskId>& dropped = releases_[StageOf(instance.item).actors[actor].rank];
+  const auto gate = static_cast<size_t>(task.gate);
+  if (gate <= dropped.size()) after_.push_back(dropped[dropped.size() - gate]);
+}
+
+void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor) {
+  const PricedTemplate& placed = *instance.item.placed;
+  const Stage& stage = StageOf(instance.item);
+  const TemplateTask& task = placed.task_template.tasks[t];
+  after_.clear();
+  FindAfter(instance, task, actor);
+  TaskId& last_kernel = last_kernels_[stage.actors[actor].rank];
+  const bool known = std::ranges::find(after_, last_kernel) != after_.end();
+  if (task.follows && last_kernel.valid() && !known) after_.push_back(last_kernel);
+  const TaskId task_of_template =
+      program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
+                       {.duration = placed.DurationOf(t, stage.actors[actor].kind),
+                        .flow = fold_ ? placed.flows[t] : simulator::FlowId(),
+                        .label = task.label,
+                        .microbatch = instance.item.microbatch},
+                       after_);
+  instance.task_of[t * stage.actors.size() + actor] = task_of_template;
+  if (IsKernel(task)) last_kernel = task_of_template;
+}
+
+void Instantiator::InstantiateCollective(Instance& instance, size_t t) {
+  const Stage& stage = StageOf(instance.item);
+  const TemplateTask& task = instance.item.placed->task_template.tasks[t];
+  const auto& groups = pricing_.GroupsOf(task.group);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    after_.clear();
+    streams_.clear();
+    for (const int32_t position : groups[g]) {
+      const auto actor = static_cast<size_t>(position);
+      FindAfter(instance, task, actor);
+      streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
+    }
+    const TaskTime time = pricing_.Collective(instance.item.stage, RequestOf(task), g);
+    const TaskId id = program_.AddRendezvous(streams_,
+                                             {.duration = time.duration,
+                                              .flow = time.flow,
+                                              .label = task.label,
+                                              .microbatch = instance.item.microbatch},
+                                             after_);
+    for (const int32_t position : groups[g]) {
+      instance.task_of[t * stage.actors.size() + static_cast<size_t>(position)] = id;
+    }
+  }
+}
+
+void Instantiator::AddMemory(Instance& instance) {
+  const Stage& stage = StageOf(instance.item);
+  const size_t actors = stage.actors.size();
+  for (size_t a = 0; a < actors; ++a) {
+    for (const TemplateMemory& memory : instance.item.placed->task_template.memory) {
+      program_.AddMemoryEvent(
+          {.task = instance.task_of[static_cast<size_t>(memory.task) * actors + a],
+           .rank = stage.actors[a].rank,
+           .kind = memory.kind,
+           .moment = memory.moment,
+           .bytes = memory.BytesIn(instance.item.collected)});
+    }
+  }
+}
+
+void Instantiator::InstantiateSend(const Item& item, size_t send) {
+  const TemplateSend& row = item.placed->task_template.sends[send];
+  const Makers::Tasks* made = instantiator_cc::FindMade(StageOf(item), row.origin, item.microbatch);
+  if (geometry_.position_of(item.stage) == geometry_.position_of(row.to)) {
+    return HandOver(item, row, made);
+  }
+  Makers::Tasks tasks = Transfer(item, send, made);
+  if (!remembers_) return;
+  stages_[static_cast<size_t>(row.to)].makers.Remember(row.origin, item.microbatch,
+                                                       std::move(tasks));
+}
+
+// Both stages are on one rank. What the first one keeps is there twice: as far as memory goes, the
+// other has its own.
+void Instantiator::HandOver(const Item& item, const TemplateSend& send, const Makers::Tasks* made) {
+  const Stage& from = StageOf(item);
+  for (size_t a = 0; a < from.actors.size() && made != nullptr && !send.freed; ++a) {
+    if (!(*made)[a].valid()) continue;
+    program_.AddMemoryEvent({.task = (*made)[a],
+                             .rank = from.actors[a].rank,
+                             .kind = item.microbatch == kUpdate
+                                         ? simulator::MemoryKind::kGradients
+                                         : simulator::MemoryKind::kActivations,
+                             .bytes = send.bytes.count()});
+  }
+  if (made == nullptr) return;
+  stages_[static_cast<size_t>(send.to)].makers.Remember(send.origin, item.microbatch, *made);
+}
+
+Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers::Tasks* made) {
+  const TemplateSend& row = item.placed->task_template.sends[send];
+  const Stage& from = StageOf(item);
+  const Stage& to = stages_[static_cast<size_t>(row.to)];
+  const bool next = geometry_.position_of(row.to) > geometry_.position_of(item.stage);
+  const auto kind = item.microbatch == kUpdate ? simulator::MemoryKind::kGradients
+                                               : simulator::MemoryKind::kActivations;
+  Makers::Tasks tasks(from.actors.size());
+  for (size_t a = 0; a < from.actors.size(); ++a) {
+    after_.clear();
+    if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
+    const TaskTime time =
+        fold_ ? item.placed->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
+    const StreamKind sending = next ? StreamKind::kSendNext : StreamKind::kSendPrevious;
+    const StreamKind receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext;
+    tasks[a] = program_.AddRendezvous(
+        std::array{StreamOf(from.actors[a], sending), StreamOf(to.actors[a], receiving)},
+        {.duration = time.duration,
+         .flow = time.flow,
+         .label = row.label,
+         .microbatch = item.microbatch},
+        after_);
+    const auto take = [&](simulator::RankClassId rank, int64_t bytes) {
+      program_.AddMemoryEvent({.task = tasks[a], .rank = rank, .kind = kind, .bytes = bytes});
+    };
+    take(to.actors[a].rank, row.bytes.count());
+    if (row.freed) take(from.actors[a].rank, -row.bytes.count());
+  }
+  return tasks;
+}
+
+}  // namespace orrery::lowering
