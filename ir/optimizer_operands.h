@@ -42,7 +42,7 @@ class OptimizerOperands {
   /// Which parameter operand or result `i` belongs to, as a position among them.
   size_t ParameterOf(size_t i) const { return i % count_; }
   /// The position of what group `group` has for parameter `i`; group 0 has itself.
-  size_t Place(size_t group, size_t i) const { return group * count_ + i; }
+  size_t Position(size_t group, size_t i) const { return group * count_ + i; }
 
  private:
   std::span<const ValueId> all_;

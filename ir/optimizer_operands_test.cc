@@ -41,7 +41,7 @@ TEST(OptimizerOperands, ComeInGroups) {
   EXPECT_THAT(NamesOf(*function, operands.gradients()), testing::ElementsAre("da", "db"));
   EXPECT_EQ(operands.first_gradient(), 4u);
   EXPECT_EQ(operands.all().size(), 6u);
-  EXPECT_EQ(function->value_name(operands.all()[operands.Place(1, 1)]), "b.m");
+  EXPECT_EQ(function->value_name(operands.all()[operands.Position(1, 1)]), "b.m");
   EXPECT_EQ(operands.ParameterOf(3), 1u);
 }
 

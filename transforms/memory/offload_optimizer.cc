@@ -104,8 +104,8 @@ class UpdateOffload {
     std::vector<ValueId> operands;
     std::vector<std::string> names;
     for (size_t group = 0; group + 1 < old.groups(); ++group) {
-      operands.push_back(copy_[old.all()[old.Place(group, i)]]);
-      const ValueId result = ResultOf(op, old.Place(group, i));
+      operands.push_back(copy_[old.all()[old.Position(group, i)]]);
+      const ValueId result = ResultOf(op, old.Position(group, i));
       names.push_back(group == 0 ? Named(result, "parameter", ".host")
                                  : std::string(from().value_name(result)));
     }
@@ -117,7 +117,7 @@ class UpdateOffload {
     const OpId update = copy_.builder().Ops(from().kind(op), operands, views, attributes);
     if (!update.valid()) return;
     for (size_t group = 0; group + 1 < old.groups(); ++group) {
-      const ValueId result = ResultOf(op, old.Place(group, i));
+      const ValueId result = ResultOf(op, old.Position(group, i));
       copy_[result] = copy_.builder().function().result(update, static_cast<int32_t>(group));
       copy_.TakeOrigin(result, copy_[result]);
     }

@@ -183,7 +183,7 @@ std::vector<ParameterUpdate> UpdatesOf(const ir::Function& update) {
       row.parameter = operands.parameters()[i];
       row.gradient = operands.gradients()[i];
       for (size_t group = 1; group + 1 < operands.groups(); ++group) {
-        row.states.push_back(operands.all()[operands.Place(group, i)]);
+        row.states.push_back(operands.all()[operands.Position(group, i)]);
       }
     }
   }

@@ -148,7 +148,7 @@ void ShardingGraph::AddGroupSeconds(OpId op) {
     for (OpStrategy& strategy : of_groups_[group]) {
       std::vector<TensorType> types;
       for (size_t k = 0; k < operands.groups(); ++k) {
-        const ValueId operand = operands.all()[operands.Place(k, i)];
+        const ValueId operand = operands.all()[operands.Position(k, i)];
         types.push_back(InLayout(function_.type(operand), strategy.results[0], axis_));
       }
       std::vector<const TensorType*> positions;

@@ -226,7 +226,7 @@ class Partitioner {
     std::vector<ValueId> results;
     for (size_t group = 0; group < operands.groups(); ++group) {
       for (const size_t i : mine) {
-        const size_t position = operands.Assign(group, i);
+        const size_t position = operands.Position(group, i);
         operands_.push_back(Get(operands.all()[position], stage, StepPhase::kUpdate));
         if (position >= operands.first_gradient()) continue;  // gradients are not updated
         results.push_back(function_.result(op, static_cast<int32_t>(position)));

@@ -94,7 +94,7 @@ class Coster {
       const double weight = SizeOf(parameter);
       double state = 0;
       for (size_t group = 0; group < operands.groups(); ++group) {
-        state += SizeOf(operands.all()[operands.Assign(group, i)]);
+        state += SizeOf(operands.all()[operands.Position(group, i)]);
       }
       const auto add = [&](int32_t unit) {
         if (unit < 0) return;
