@@ -13,9 +13,9 @@ struct ImportOptions {
   /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch");
   /// a dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").
   std::map<std::string, int64_t> symbols = {};
-  /// The value of the dynamic batch, in samples, when `symbols` has none: of the one symbol that is
-  /// dimension 0 of every graph input. 0: none. A batch that the file fixes stays here; LoadModel
-  /// changes it.
+  /// The value of the dynamic batch, in samples, of the one symbol that is dimension 0 of every
+  /// graph input; where `symbols` has another for it, that is an error. 0: none. A batch that the
+  /// file fixes stays here; LoadModel changes it.
   int64_t batch_size = 0;
   /// Values of graph inputs, by name: such an input becomes a constant, so that what depends on it
   /// may even decide about shapes.

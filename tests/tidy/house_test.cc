@@ -87,6 +87,14 @@ TEST(House, ProgramsDoNotLinkWhatIsForTests) {
   EXPECT_THAT(LinksOfTestFolders(targets, ReadSources({"/CMakeLists.txt"})), IsEmpty());
 }
 
+// What others build on has a test that reads it by itself.
+TEST(House, EveryPublicHeaderHasATest) {
+  const std::vector<Source> lists = ReadSources({"cmake/public_headers.txt"});
+  ASSERT_EQ(lists.size(), 1u);
+  EXPECT_GT(std::count(lists[0].text.begin(), lists[0].text.end(), '\n'), 100);
+  EXPECT_THAT(UntestedHeaders(lists[0].text, Sources()), IsEmpty());
+}
+
 TEST(House, ATypeIsDefinedOnce) { EXPECT_THAT(TypesDefinedTwice(Sources()), IsEmpty()); }
 
 TEST(House, LargeTypesSayWhy) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -118,6 +119,21 @@ std::vector<std::string> LinksOfTestFolders(const FolderTargets& targets,
     for (const std::string& link : ParseProgramLinks(list.text)) {
       if (for_tests.contains(link)) fault(list.path, link);
     }
+  }
+  return faults;
+}
+
+std::vector<std::string> UntestedHeaders(absl::string_view list,
+                                         const std::vector<Source>& sources) {
+  std::set<std::string> included;
+  for (const Source& source : sources) {
+    if (!absl::EndsWith(source.path, "_test.cc")) continue;
+    for (std::string& path : Includes(source.text)) included.insert(std::move(path));
+  }
+  std::vector<std::string> faults;
+  for (const absl::string_view header : absl::StrSplit(list, '\n', absl::SkipEmpty())) {
+    if (included.contains(std::string(header))) continue;
+    faults.push_back(absl::StrCat(header, " is included by no test"));
   }
   return faults;
 }

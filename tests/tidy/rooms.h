@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tests/tidy/includes.h"
 #include "tests/tidy/scan.h"
 
@@ -35,6 +36,11 @@ std::vector<std::string> FullFolders(const std::vector<Source>& sources, size_t 
 /// "ir links ir_execution, which is for tests".
 std::vector<std::string> LinksOfTestFolders(const FolderTargets& targets,
                                             const std::vector<Source>& cmake);
+
+/// Headers of `list`, one a line, that no `_test.cc` among `sources` includes by itself:
+/// "ir/copy.h is included by no test".
+std::vector<std::string> UntestedHeaders(absl::string_view list,
+                                         const std::vector<Source>& sources);
 
 }  // namespace orrery::tidy
 

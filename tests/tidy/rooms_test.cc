@@ -69,6 +69,17 @@ TEST(LinksOfTestFolders, AreForTestsAndBenchmarksAlone) {
               ElementsAre("tools links oracle, which is for tests"));
 }
 
+TEST(UntestedHeaders, AreThoseThatNoTestIncludes) {
+  const std::string includes = "#include \"ir/a.h\"\n#include \"ir/b.def\"\n";
+  EXPECT_THAT(UntestedHeaders("ir/a.h\nir/b.def\n", {{"ir/c_test.cc", includes}}), IsEmpty());
+  EXPECT_THAT(UntestedHeaders("ir/a.h\nir/d.h\n", {{"tests/ir/c_test.cc", includes}}),
+              ElementsAre("ir/d.h is included by no test"));
+  // What only helps tests shows nothing.
+  EXPECT_THAT(UntestedHeaders("ir/a.h\n", {{"ir/c.cc", includes}, {"ir/c_test_util.h", includes}}),
+              ElementsAre("ir/a.h is included by no test"));
+  EXPECT_THAT(UntestedHeaders("", {}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace rooms_test_cc
 }  // namespace orrery::tidy

@@ -1,10 +1,12 @@
+#include "transforms/memory/recompute_policy.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "transforms/memory/recompute_policy.h"
 
 // The texts of policies.
 
@@ -25,6 +27,16 @@ TEST(RecomputePolicy, ReadsAndPrints) {
   EXPECT_EQ(Parsed("every:1"), "full");
   EXPECT_EQ(ParseRecomputePolicy("every:12")->every, 12);
   EXPECT_EQ(*ParseRecomputePolicy("none"), RecomputePolicy());
+}
+
+// Not one is left out.
+TEST(RecomputePolicy, EachLineHasARecord) {
+  const std::vector<const RecomputeRecord*> lines = {
+#define ORRERY_RECOMPUTE_POLICY(Name, file) &k##Name##Recompute,
+#include "transforms/memory/recompute_policies.def"
+#undef ORRERY_RECOMPUTE_POLICY
+  };
+  EXPECT_THAT(AllRecomputePolicies(), testing::IsSupersetOf(lines));
 }
 
 // Of each record: what it is written as is read by that record and by no other.

@@ -1,0 +1,141 @@
+#include "search/plan_player.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "search/setting_test_util.h"
+#include "support/status.h"
+#include "transforms/plan/plan_test_util.h"
+#include "transforms/plan/plan_text.h"
+
+namespace orrery::search {
+namespace plan_player_test_cc {
+namespace {
+
+using transforms::ByFlops;
+using transforms::StagesBy;
+
+// Why a plan cannot be prepared; "infeasible: …" where it makes sense all the same.
+std::string Trouble(const Setting& setting, const ParallelPlan& plan) {
+  const absl::Status status = PlanPlayer(setting, plan).Prepare();
+  if (status.ok()) return "none";
+  const auto infeasible = AsInfeasible(status);
+  if (infeasible.has_value()) return absl::StrCat("infeasible: ", infeasible->detail);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  return std::string(status.message());
+}
+
+TEST(Prepare, WantsDevicesEnough) {
+  const Setting setting = MlpSetting();
+  EXPECT_EQ(Trouble(setting, {.dp = 8}), "none");
+  const ParallelPlan plan = {.dp = 8, .hp = 2};
+  EXPECT_EQ(Trouble(setting, plan), absl::StrCat("uniform:8@200Gbps has 8 devices; ",
+                                                 ToString(plan, setting.base), " wants 16"));
+}
+
+TEST(Prepare, WantsTheChunksOfTheSchedule) {
+  const Setting setting = MlpSetting();
+  const ParallelPlan plan = {.pp = 2, .microbatches = 2, .chunks = 2};
+  EXPECT_EQ(Trouble(setting, plan),
+            absl::StrCat(ToString(plan, setting.base), ": wanted --chunks 1, or none"));
+  EXPECT_EQ(Trouble(setting, {.pp = 2, .microbatches = 2, .chunks = 1}), "none");
+}
+
+TEST(Prepare, WantsAnOpAStage) {
+  const Setting setting = MlpSetting();
+  EXPECT_EQ(Trouble(setting, {.pp = 1000}),
+            absl::StrCat("infeasible: ", setting.step.order().size(),
+                         " ops do not cut into 1000 stages; try fewer of --chunks or --pp"));
+}
+
+TEST(Prepare, FindsOutTheShape) {
+  const Setting setting = MlpSetting();
+  const ParallelPlan plan = {.pp = 2, .microbatches = 6, .schedule = "interleaved"};
+  PlanPlayer player(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok());
+  EXPECT_EQ(player.shape().ranks, 2);
+  EXPECT_EQ(player.shape().chunks, 2);
+  EXPECT_EQ(player.ranks().orders.size(), 2u);
+  EXPECT_EQ(player.ranks().orders[0].size(), 24u);  // 2 chunks x 6 forwards and backwards
+  EXPECT_EQ(&player.setting(), &setting);
+  EXPECT_EQ(&player.plan(), &plan);
+}
+
+TEST(PlanPlayer, WeighsStagesWhereThereAreSeveral) {
+  const Setting setting = MlpSetting();
+  const auto weighs = [&](const ParallelPlan& plan) {
+    return PlanPlayer(setting, plan).weighs_stages();
+  };
+  EXPECT_TRUE(weighs({.pp = 2}));
+  EXPECT_FALSE(weighs({.dp = 2}));
+  EXPECT_FALSE(weighs({.pp = 2, .stages_by = StagesBy::kFlops}));
+}
+
+TEST(PlanPlayer, KeepsToTheMemoryOfTheSettingOrTheDevice) {
+  Setting setting = MlpSetting();
+  const ParallelPlan plan = {.dp = 2};
+  const auto limit = [&] {
+    PlanPlayer player(setting, plan);
+    EXPECT_TRUE(player.Prepare().ok());
+    return player.limit();
+  };
+  EXPECT_EQ(limit(), Bytes(0));
+  setting.lowering.memory_limit = Bytes(12345);
+  EXPECT_EQ(limit(), Bytes(12345));
+  setting.lowering.memory_limit = {};
+  setting.lowering.device_memory = true;
+  EXPECT_EQ(limit(), setting.cluster.device.memory);
+}
+
+// One player plays ways in any order: what it keeps is the same for all.
+TEST(Play, OfOneWayDoesNotDependOnThoseBefore) {
+  const Setting setting = MlpSetting();
+  const ParallelPlan plan = ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 2});
+  PlanPlayer player(setting, plan), fresh(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok() && fresh.Prepare().ok());
+  const auto pattern = player.Play({.by_cost = false}), by_cost = player.Play({});
+  const auto again = player.Play({.by_cost = false}), alone = fresh.Play({});
+  ASSERT_TRUE(pattern.ok() && by_cost.ok() && again.ok() && alone.ok());
+  EXPECT_EQ(again->trace, pattern->trace);
+  EXPECT_EQ(alone->trace, by_cost->trace);
+}
+
+// Megatron's pattern is the same choice whether the plan or the way asks for it.
+TEST(Play, ByThePatternIsThePlansOwn) {
+  const Setting setting = MlpSetting();
+  ParallelPlan plan = ByFlops({.hp = 4});
+  PlanPlayer open(setting, plan);
+  ParallelPlan megatron = plan;
+  megatron.sharding = transforms::ShardingMethod::kMegatron;
+  PlanPlayer fixed(setting, megatron);
+  ASSERT_TRUE(open.Prepare().ok() && fixed.Prepare().ok());
+  const auto by_way = open.Play({.by_cost = false}), by_plan = fixed.Play({});
+  ASSERT_TRUE(by_way.ok() && by_plan.ok());
+  EXPECT_EQ(by_way->trace, by_plan->trace);
+}
+
+// Backwards are parted only for schedules that run them so.
+TEST(Play, PartsBackwardsForSchedulesThatWantIt) {
+  const Setting setting = MlpSetting();
+  const auto steps = [&](const char* schedule, transforms::StepKind kind) {
+    const ParallelPlan plan = ByFlops({.pp = 2, .microbatches = 4, .schedule = schedule});
+    PlanPlayer player(setting, plan);
+    EXPECT_TRUE(player.Prepare().ok());
+    const auto run = player.Play({});
+    EXPECT_TRUE(run.ok()) << run.status();
+    return std::ranges::count_if(
+        run->steps, [&](const lowering::LoweredStep& row) { return row.step.kind == kind; });
+  };
+  EXPECT_EQ(steps("1f1b", transforms::StepKind::kInputGradient), 0);
+  EXPECT_EQ(steps("1f1b", transforms::StepKind::kBackward), 8);
+  EXPECT_GT(steps("zb-h1", transforms::StepKind::kInputGradient), 0);
+  EXPECT_GT(steps("zb-h1", transforms::StepKind::kWeightGradient), 0);
+}
+
+}  // namespace
+}  // namespace plan_player_test_cc
+}  // namespace orrery::search

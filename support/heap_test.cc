@@ -1,0 +1,60 @@
+#include "support/heap.h"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <memory>
+#include <vector>
+
+namespace orrery {
+namespace heap_test_cc {
+namespace {
+
+constexpr size_t kLarge = size_t{64} << 20;
+
+TEST(TuneHeap, MayBeCalledAtAnyTime) {
+  const std::vector<int> before(100'000, 7);
+  TuneHeap();
+  const std::vector<int> between(10'000'000, 8);
+  TuneHeap();
+  const std::vector<int> after(1000, 9);
+  EXPECT_EQ(before.back() + between.back() + after.back(), 24);
+}
+
+// Sanitizers have heaps of their own, which nobody tunes.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// A large block that is written to, and freed; volatile, so that it is there at all.
+void UseLargeBlock() {
+  const auto block = std::make_unique_for_overwrite<char[]>(kLarge);
+  volatile char* const bytes = block.get();
+  for (size_t at = 0; at < kLarge; at += 4096) bytes[at] = 1;
+  EXPECT_EQ(bytes[kLarge / 2], 1);
+}
+
+// Large blocks come from the heap, and not each from the system.
+TEST(TuneHeap, KeepsLargeBlocksInTheHeap) {
+  TuneHeap();
+  const size_t mapped = mallinfo2().hblkhd;
+  const auto block = std::make_unique_for_overwrite<char[]>(kLarge);
+  volatile char* const bytes = block.get();
+  bytes[kLarge - 1] = 1;
+  EXPECT_EQ(mallinfo2().hblkhd, mapped);
+}
+
+// What was freed is kept, and taken again.
+TEST(TuneHeap, KeepsWhatWasFreed) {
+  TuneHeap();
+  UseLargeBlock();
+  const size_t arena = mallinfo2().arena;
+  EXPECT_GE(arena, kLarge);
+  for (int i = 0; i < 3; ++i) UseLargeBlock();
+  EXPECT_GE(mallinfo2().arena, arena);
+  EXPECT_LT(mallinfo2().arena, arena + kLarge);
+}
+
+#endif
+
+}  // namespace
+}  // namespace heap_test_cc
+}  // namespace orrery
