@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/models/model_test_util.h"
 #include "ir/model_facts.h"
+#include "ir/models/model_test_util.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
