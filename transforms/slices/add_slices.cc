@@ -146,7 +146,7 @@ class SliceMaker {
 }  // namespace add_slices_cc
 
 absl::Status CheckSliceCount(int64_t slices, int64_t ops) {
-  if (ops <= add_slices_cc::kMostOps / slices) return absl::OkStatus();
+  if (slices == 0 || ops <= add_slices_cc::kMostOps / slices) return absl::OkStatus();
   return InfeasibleStatus(
       {.reason = InfeasibleReason::kUnsupported,
        .detail = absl::StrCat(slices, " slices of ", ops, " ops; at most ", add_slices_cc::kMostOps,

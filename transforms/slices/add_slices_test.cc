@@ -22,6 +22,7 @@ namespace add_slices_test_cc {
 namespace {
 
 TEST(CheckSliceCount, IsAboutAllOpsOfAllSlices) {
+  EXPECT_TRUE(CheckSliceCount(0, 5).ok());
   EXPECT_TRUE(CheckSliceCount(1, 4'194'304).ok());
   EXPECT_TRUE(CheckSliceCount(4'194'304, 1).ok());
   EXPECT_TRUE(CheckSliceCount(2048, 2048).ok());
