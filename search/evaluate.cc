@@ -24,9 +24,9 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 
 // Peak flops/s of the first `ranks` devices together, in the type in which most of the model
 // computes, or that of 8-bit products.
-double PeakRate(const Setting& setting, int64_t ranks) {
+double PeakRate(const Setting& setting, const ParallelPlan& plan, int64_t ranks) {
   const ir::DType dtype = ir::ComputeType(setting.step).value_or(ir::DType::kF32);
-  const int64_t size = setting.fp8_mixed ? 1 : ir::SizeOf(dtype);
+  const int64_t size = plan.mixes_fp8() ? 1 : ir::SizeOf(dtype);
   const cluster::Cluster& cluster = setting.cluster;
   const auto peak = [&](const cluster::Device& device) {
     const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;
@@ -38,11 +38,12 @@ double PeakRate(const Setting& setting, int64_t ranks) {
   return sum;
 }
 
-simulator::ModelFigures FiguresOf(const Setting& setting, const Run& run) {
+simulator::ModelFigures FiguresOf(const Setting& setting, const ParallelPlan& plan,
+                                  const Run& run) {
   const simulator::Report& report = run.report;
   const double step_s = report.step_time.seconds();
   if (step_s <= 0) return {};
-  const double peak = PeakRate(setting, std::max<int64_t>(1, report.rank_count));
+  const double peak = PeakRate(setting, plan, std::max<int64_t>(1, report.rank_count));
   const double samples = static_cast<double>(setting.batch_size) / step_s;
   const double model_flops =
       setting.model_flops.count() - FlopsBeyondSlices(setting.step, run.slices).count();
@@ -66,7 +67,7 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan) {
   PlanPlayer player(setting, plan);
   ORRERY_RETURN_IF_ERROR(player.Prepare());
   ORRERY_ASSIGN_OR_RETURN(Run best, BestRun(player));
-  best.figures = evaluate_cc::FiguresOf(setting, best);
+  best.figures = evaluate_cc::FiguresOf(setting, plan, best);
   best.figures.wall_time_s = evaluate_cc::SecondsSince(start);
   return best;
 }

@@ -121,8 +121,9 @@ TEST(Play, UtilizationOfMixedPrecisionIsOfThePeakOf8Bits) {
   Setting setting = MlpSetting("dgx-h100:1", "none");
   setting.step = ir::Mlp({.layers = 4, .dim = 64, .batch = 64, .dtype = ir::DType::kBF16}).value();
   const auto without = Play(setting, {.dp = 2});
-  setting.fp8_mixed = true;
-  const auto run = Play(setting, {.dp = 2});
+  const ParallelPlan mixed = {.dp = 2, .dtype = transforms::StepDType::kF8Mixed};
+  setting.made_for = mixed;
+  const auto run = Play(setting, mixed);
   ASSERT_TRUE(run.ok() && without.ok()) << run.status();
   const cluster::Device& device = setting.cluster.device;
   EXPECT_DOUBLE_EQ(run->figures.mfu, setting.model_flops.count() / run->report.step_time.seconds() /

@@ -128,8 +128,7 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
                                   .placement = schedule_.placement,
                                   .split_backward = splits_,
                                   .updates_each_microbatch = schedule_.asynchronous,
-                                  .stages = StagesOf(way),
-                                  .fp8_mixed = setting_.fp8_mixed};
+                                  .stages = StagesOf(way)};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep pipelined,
                           transforms::ParallelTransform3d(step(), plan, context));

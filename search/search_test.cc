@@ -98,7 +98,8 @@ constexpr char kHeader[] =
     "shard,stages_by,split_at,layers_per_stage,order,blocking,bucket_size,algorithm,dtype";
 
 // What stands behind the figures, of the default.
-constexpr char kBehind[] = "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
+constexpr char kBehind[] =
+    "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
 
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
   Setting setting = MlpSetting();

@@ -38,8 +38,7 @@ struct Setting {
   /// The plans that `step` is of are those that have the axes which remake the step in common with
   /// this one (AxisInfo::remakes_step).
   ParallelPlan made_for = {};
-  bool fp8_mixed = false;  // as in transforms::PlanContext; mfu is of fp8's peak
-  Flops model_flops;       // of the step of one device: CountModelFlops
+  Flops model_flops;  // of the step of one device: CountModelFlops
 };
 
 /// Which setting a plan of a search is of (search/settings.h).

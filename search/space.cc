@@ -74,7 +74,8 @@ class Enumeration {
 
   bool FitsDevices(const ParallelPlan& plan) const {
     int64_t ranks = 1;
-    for (const int64_t degree : {plan.dp, plan.hp, plan.pp, plan.cp, plan.ep}) {
+    for (const AxisInfo* axis : transforms::AllAxes()) {
+      const int64_t degree = axis->degree != nullptr ? axis->degree(plan) : 1;
       if (degree > question_.devices / ranks) return false;
       ranks *= degree;
     }

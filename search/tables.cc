@@ -70,8 +70,7 @@ std::string Others(const ParallelPlan& plan, const ParallelPlan& base) {
   std::string text;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     if (axis->always_printed || axis->print(plan) == axis->print(base)) continue;
-    const bool names_itself = axis->flag == "recompute" || axis->flag == "offload";
-    absl::StrAppend(&text, "  ", names_itself ? "" : absl::StrCat(axis->flag, " "),
+    absl::StrAppend(&text, "  ", axis->names_itself ? "" : absl::StrCat(axis->flag, " "),
                     axis->print(plan));
   }
   return text;

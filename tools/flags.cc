@@ -171,7 +171,6 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
                 "--memory-overhead"));
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
-  setting.fp8_mixed = plan.dtype == transforms::StepDType::kF8Mixed;
   setting.made_for = plan;
   setting.model_name = flags.model;
   setting.batch_size = flags.batch_size;

@@ -140,6 +140,7 @@ absl::Status ShardStep(StepWork& work) {
   return absl::OkStatus();
 }
 
+// Costs of shardings, which are chosen by now, are those of 16 bits.
 absl::Status MixFp8(StepWork& work) {
   if (!work.sharded.has_value()) work.sharded = work.part();
   ORRERY_RETURN_IF_ERROR(Fp8Mixed(*work.sharded).status());
@@ -276,7 +277,7 @@ constexpr StepStage kStages[] = {
      .run = ShardStep},
     {.name = "fp8",
      .summary = "products of linear layers read 8-bit copies",
-     .applies = [](const StepWork& work) { return work.context.fp8_mixed; },
+     .applies = [](const StepWork& work) { return work.plan.mixes_fp8(); },
      .run = MixFp8},
     {.name = "zero-groups",
      .summary = "dp becomes two axes, where only neighbouring ranks share what ZeRO shares out",

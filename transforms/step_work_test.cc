@@ -76,7 +76,7 @@ TEST(StepStages, AreSeenWhereTheyApply) {
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 2}).names,
               ElementsAre("microbatch", "spread", "zero-groups", "cut", "recompute",
                           "offload-activations", "zero", "offload-optimizer"));
-  EXPECT_THAT(Watch(MlpStep(ir::DType::kBF16), {}, {.fp8_mixed = true}).names,
+  EXPECT_THAT(Watch(MlpStep(ir::DType::kBF16), {.dtype = StepDType::kF8Mixed}).names,
               ElementsAre("microbatch", "fp8", "cut", "recompute", "offload-activations", "zero",
                           "offload-optimizer"));
 }

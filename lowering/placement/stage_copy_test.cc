@@ -29,7 +29,6 @@ namespace {
 struct Pipelines {
   transforms::ParallelPlan plan;  // of 4 stages a chunk
   LoweringOptions lowering = {.fuse_runs = true};
-  bool fp8_mixed = false;
   std::string cluster = "dgx-a100:1", model = "dtype=f32";
 };
 
@@ -44,8 +43,7 @@ class Lowerings {
         .chunks = schedule_.ShapeOf(4, microbatches, 0).chunks,
         .placement = schedule_.placement,
         .split_backward = absl::StartsWith(schedule_.name, "zb"),
-        .updates_each_microbatch = schedule_.asynchronous,
-        .fp8_mixed = test.fp8_mixed};
+        .updates_each_microbatch = schedule_.asynchronous};
     if (context.split_backward) {
       EXPECT_TRUE(transforms::SplitBackward(one).ok());
     }
@@ -139,7 +137,7 @@ std::vector<Pipelines> ManyPipelines() {
       {recompute("selective")},
       {One({.offload = {.activations = true}})},
       {One({.offload = {.optimizer = true}})},
-      {.plan = One({}), .fp8_mixed = true, .model = "dtype=bf16"},
+      {.plan = One({.dtype = transforms::StepDType::kF8Mixed}), .model = "dtype=bf16"},
       {One({.schedule = "zb-h1"})},
       {One({.schedule = "interleaved"})},
       {.plan = One({.schedule = "pipedream"}), .model = "tied_embeddings=0"},

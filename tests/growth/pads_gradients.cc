@@ -1,6 +1,6 @@
 #include "tools/validation/software_stack.h"
 
-// A stack that keeps a copy of gradients in fp32, whatever the type of parameters.
+// A stack that keeps a copy of gradients in fp32 beside parameters of 16 bits of either kind.
 
 namespace orrery::tools {
 

@@ -99,8 +99,13 @@ struct Residents {
   int64_t parameters, optimizer;
 };
 
+transforms::ParallelPlan Mixed(transforms::ParallelPlan plan) {
+  plan.dtype = transforms::StepDType::kF8Mixed;
+  return plan;
+}
+
 Residents ResidentsOf(const ir::Function& step, const transforms::ParallelPlan& plan) {
-  const Played played = Play(step, {.plan = plan, .fp8_mixed = true});
+  const Played played = Play(step, {.plan = Mixed(plan)});
   const auto resident = [&](simulator::MemoryKind kind) {
     return played.program.resident(simulator::RankClassId(0), kind).count();
   };
@@ -135,7 +140,7 @@ TEST(Fp8Mixed, PeaksLower) {
   for (const int64_t pp : {1, 2}) {
     const transforms::ParallelPlan plan = {.dp = 2, .pp = pp, .microbatches = 4};
     const Played before = Play(step, {.plan = plan});
-    const Played after = Play(step, {.plan = plan, .fp8_mixed = true});
+    const Played after = Play(step, {.plan = Mixed(plan)});
     const auto activations = [](const Played& played) {
       return played.report.ranks[simulator::RankClassId(0)]
           .memory.of(simulator::MemoryKind::kActivations)

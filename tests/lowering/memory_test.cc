@@ -41,13 +41,16 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
     EXPECT_TRUE(transforms::SplitBackward(function).ok());
   }
   const transforms::ParallelPlan plan = {
-      .dp = shape.dp, .hp = shape.hp, .pp = shape.pp, .microbatches = shape.microbatches};
+      .dp = shape.dp,
+      .hp = shape.hp,
+      .pp = shape.pp,
+      .microbatches = shape.microbatches,
+      .dtype = shape.fp8_mixed ? transforms::StepDType::kF8Mixed : transforms::StepDType::kModel};
   played.step = transforms::ParallelTransform3d(function, transforms::ByFlops(plan),
                                                 {.chunks = static_cast<int32_t>(shape.chunks),
                                                  .placement = schedule.placement,
                                                  .split_backward = shape.split,
-                                                 .updates_each_microbatch = schedule.asynchronous,
-                                                 .fp8_mixed = shape.fp8_mixed})
+                                                 .updates_each_microbatch = schedule.asynchronous})
                     .value();
   const cluster::Cluster cluster = cluster::ParseCluster("uniform:16@200Gbps").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();

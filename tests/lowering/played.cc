@@ -106,8 +106,7 @@ Played Play(const ir::Function& given, const Configuration& c,
                                        .placement = schedule.placement,
                                        .split_backward = splits,
                                        .updates_each_microbatch = schedule.asynchronous,
-                                       .slices = c.slices,
-                                       .fp8_mixed = c.fp8_mixed}));
+                                       .slices = c.slices}));
   const cluster::Cluster cluster = played_cc::Must(cluster::ParseCluster(c.cluster));
   const auto cost_model = played_cc::Must(cost_models::MakeCostModel(c.cost_model));
   played.program = played_cc::Must(Lower({.step = played.step,

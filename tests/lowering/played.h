@@ -24,7 +24,6 @@ struct Configuration {
   std::string cost_model = "roofline";
   bool fold = true;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
-  bool fp8_mixed = false;
   std::vector<transforms::SliceRange> slices = {};  // of the sequence
   bool fuse_runs = false;
 };

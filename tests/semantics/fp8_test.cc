@@ -104,9 +104,9 @@ void ExpectCopiesOfWeights(const Named& outputs) {
 }
 
 // Products in 8 bits that ran; -1 where the step cannot be parallelized like this.
-int ExpectSameStep(const Expected& expected, const ParallelPlan& plan, PlanContext context = {}) {
+int ExpectSameStep(const Expected& expected, ParallelPlan plan, const PlanContext& context = {}) {
+  plan.dtype = transforms::StepDType::kF8Mixed;
   SCOPED_TRACE(ToString(plan));
-  context.fp8_mixed = true;
   const auto step =
       transforms::ParallelTransform3d(expected.step, transforms::ByFlops(plan), context);
   if (AsInfeasible(step.status()).has_value()) return -1;

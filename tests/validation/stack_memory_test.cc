@@ -97,6 +97,23 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
             "torchtitan");
 }
 
+// Of each record: found by its name, told in errors, and what it holds is beside 16 bits alone.
+TEST(StackMemory, EveryStackIsFound) {
+  const StackMemory nothing;
+  for (const SoftwareStack* stack : AllSoftwareStacks()) {
+    SCOPED_TRACE(stack->name);
+    const auto of = [&](ir::DType dtype, bool split = false) {
+      return StackMemoryOf(stack->name, {.dtype = dtype, .splits_logits = split}).value();
+    };
+    EXPECT_EQ(of(ir::DType::kF32), nothing);
+    EXPECT_EQ(of(ir::DType::kF16), stack->fp16);
+    EXPECT_EQ(of(ir::DType::kBF16), stack->bf16);
+    EXPECT_EQ(of(ir::DType::kBF16, true).loss, stack->split_loss);
+    EXPECT_THAT(std::string(StackMemoryOf("abacus", {}).status().message()),
+                testing::HasSubstr(std::string(stack->name)));
+  }
+}
+
 }  // namespace
 }  // namespace stack_memory_test_cc
 }  // namespace orrery::tools

@@ -55,13 +55,8 @@ void ListStages() {
   }
 }
 
-bool IsFp8Mixed(const transforms::ParallelPlan& plan) {
-  return plan.dtype == transforms::StepDType::kF8Mixed;
-}
-
 absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& plan,
                          const ir::Function& function) {
-  const transforms::PlanContext context = {.fp8_mixed = IsFp8Mixed(plan)};
   absl::Status verified;
   const auto observe = [&](const transforms::StepStage& stage, const transforms::StepWork& work) {
     const std::vector<ir::Function> functions = work.Functions();
@@ -74,7 +69,7 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
     std::cout << "// after " << stage.name << "\n" << ir::Print(functions) << "\n";
   };
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, plan, context, observe));
+                          transforms::ParallelTransform3d(function, plan, {}, observe));
   ORRERY_RETURN_IF_ERROR(verified);
   if (!flags.print_after_all) std::cout << ir::Print(step.Functions());
   return absl::OkStatus();
@@ -138,7 +133,7 @@ absl::Status Optimize(const Flags& flags) {
   if (WantsStep(flags, plan)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
   if (flags.summary) return PrintSummary(flags, function);
   if (NeedsSharding(flags, plan)) return PrintStages(flags, plan, function);
-  if (WantsStep(flags, plan) && IsFp8Mixed(plan)) {
+  if (WantsStep(flags, plan) && plan.mixes_fp8()) {
     ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
   }
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);

@@ -1,5 +1,7 @@
 #include "transforms/memory/recompute_policy.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -23,6 +25,13 @@ std::string Listed(absl::string_view RecomputeRecord::*text, absl::string_view l
     absl::StrAppend(&list, list.empty() ? "" : is_last ? last : ", ", record->*text);
   }
   return list;
+}
+
+// Whether the text is of a record that goes on behind a comma.
+bool IsOpen(absl::string_view text) {
+  return std::ranges::any_of(kRecords, [&](const RecomputeRecord* record) {
+    return !record->open_prefix.empty() && absl::StartsWith(text, record->open_prefix);
+  });
 }
 
 }  // namespace
@@ -54,8 +63,8 @@ std::string ToString(const RecomputePolicy& policy) {
 absl::StatusOr<std::vector<std::string>> ParseRecomputeList(absl::string_view text) {
   std::vector<std::string> list;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    const bool is_policy = absl::StartsWith(item, "match:") || ParseRecomputePolicy(item).ok();
-    if (!is_policy && !list.empty() && absl::StartsWith(list.back(), "match:")) {
+    const bool is_policy = recompute_policy_cc::IsOpen(item) || ParseRecomputePolicy(item).ok();
+    if (!is_policy && !list.empty() && recompute_policy_cc::IsOpen(list.back())) {
       absl::StrAppend(&list.back(), ",", item);
     } else {
       list.emplace_back(item);

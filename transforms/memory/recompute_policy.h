@@ -49,6 +49,13 @@ struct ForwardValues {
   const IdTable<ir::ValueId, char>& from_data;  // what is not made from parameters alone
 };
 
+/// What a record has for a plan that is short of memory.
+struct RecomputeSuggestion {
+  absl::string_view text = "";  // a policy of the record that is worth a try; empty: none
+  double share = 1;             // of the activations, what it leaves, roughly
+  int rank = 0;                 // how soon it is tried: Suggestion::rank
+};
+
 /// One way to choose what forward keeps.
 struct RecomputeRecord {
   absl::string_view name;
@@ -60,6 +67,9 @@ struct RecomputeRecord {
   absl::StatusOr<std::optional<RecomputePolicy>> (*parse)(absl::string_view text) = nullptr;
   /// What `parse` reads.
   std::string (*print)(const RecomputePolicy& policy) = nullptr;
+  /// Of a text that may have commas in it, what it begins with: what follows a comma in a list of
+  /// policies and is none itself belongs to it. Empty: there are no commas.
+  absl::string_view open_prefix = "";
   bool by_layers = false;  // whether it wants to know the layers of the model
   bool finds = false;      // whether it is an error where no stage keeps less
   /// Sets in `rematerialized` which values are rematerialized where a later phase wants them; the
@@ -67,11 +77,7 @@ struct RecomputeRecord {
   /// that backward reads is kept.
   void (*mark)(const ForwardValues& forward, const RecomputePolicy& policy,
                IdTable<ir::ValueId, char>& rematerialized) = nullptr;
-  /// Where memory is short: a text of it that is worth a try, how much of the activations that
-  /// leaves, roughly, and how soon it is tried (Suggestion::rank). Empty: none.
-  absl::string_view suggested = "";
-  double suggested_share = 1;
-  int suggested_rank = 0;
+  RecomputeSuggestion suggested = {};
 };
 
 /// All records, in the order of recompute_policies.def.

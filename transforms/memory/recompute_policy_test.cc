@@ -49,11 +49,11 @@ TEST(RecomputePolicy, EveryRecordIsReadAndPrinted) {
       EXPECT_EQ(*ParseRecomputePolicy(record->example) == *ParseRecomputePolicy(other->example),
                 record == other);
     }
-    if (record->suggested.empty()) continue;
-    EXPECT_EQ(Parsed(record->suggested), record->suggested);
-    EXPECT_EQ(ParseRecomputePolicy(record->suggested)->record, record);
-    EXPECT_GT(record->suggested_share, 0);
-    EXPECT_LT(record->suggested_share, 1);
+    if (record->suggested.text.empty()) continue;
+    EXPECT_EQ(Parsed(record->suggested.text), record->suggested.text);
+    EXPECT_EQ(ParseRecomputePolicy(record->suggested.text)->record, record);
+    EXPECT_GT(record->suggested.share, 0);
+    EXPECT_LT(record->suggested.share, 1);
   }
 }
 

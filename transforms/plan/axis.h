@@ -115,6 +115,9 @@ struct AxisInfo {
   /// Whether a search looks through what divides the devices where this degree is left open.
   bool divides_devices = false;
 
+  /// Whether its text says by itself what it is about, so that tables for people leave the flag
+  /// out.
+  bool names_itself = false;
   /// Of tables; empty: `flag` with underscores.
   absl::string_view column = "";
   /// Where it stands: columns of positive numbers before the figures, in that order.

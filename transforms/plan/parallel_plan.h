@@ -43,6 +43,9 @@ struct ParallelPlan {
   /// not know.
   bool shards_by_cost() const { return sharding == ShardingMethod::kAuto || sequence_parallel; }
 
+  /// Whether products of linear layers read 8-bit copies (transforms/training/fp8_mixed.h).
+  bool mixes_fp8() const { return dtype == StepDType::kF8Mixed; }
+
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const ParallelPlan& plan) {

@@ -56,9 +56,6 @@ struct PlanContext {
   /// measured only, and need not follow one another. No rows: one of average length in the middle.
   SliceRange decided_on = {};
 
-  /// Whether products of linear layers read 8-bit copies (Fp8Mixed). Costs of shardings are those
-  /// of 16 bits.
-  bool fp8_mixed = false;
   /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
   std::vector<int32_t> devices = {};
 };

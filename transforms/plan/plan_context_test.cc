@@ -74,7 +74,8 @@ bool Has(const PipelinedStep& step, ir::OpKind kind) {
 
 TEST(PlanContext, MixesPrecisions) {
   EXPECT_FALSE(Has(Sharded({}, {}, ir::DType::kBF16), ir::OpKind::kCast));
-  EXPECT_TRUE(Has(Sharded({}, {.fp8_mixed = true}, ir::DType::kBF16), ir::OpKind::kCast));
+  EXPECT_TRUE(
+      Has(Sharded({.dtype = StepDType::kF8Mixed}, {}, ir::DType::kBF16), ir::OpKind::kCast));
 }
 
 }  // namespace

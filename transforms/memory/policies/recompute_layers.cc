@@ -99,9 +99,7 @@ extern constinit const RecomputeRecord kLayersRecompute = {
     .print = recompute_layers_cc::Print,
     .by_layers = true,
     .mark = recompute_layers_cc::Mark,
-    .suggested = "full",
-    .suggested_share = 0.1,
-    .suggested_rank = 400,
+    .suggested = {.text = "full", .share = 0.1, .rank = 400},
 };
 
 }  // namespace orrery::transforms

@@ -60,6 +60,7 @@ extern constinit const RecomputeRecord kMatchingRecompute = {
     .example = "match:.",
     .parse = recompute_matching_cc::Parse,
     .print = recompute_matching_cc::Print,
+    .open_prefix = "match:",
     .finds = true,
     .mark = recompute_matching_cc::Mark,
 };

@@ -74,9 +74,7 @@ extern constinit const RecomputeRecord kSelectiveRecompute = {
     .wanted = "selective",
     .example = "selective",
     .mark = recompute_selective_cc::Mark,
-    .suggested = "selective",
-    .suggested_share = 0.6,
-    .suggested_rank = 100,
+    .suggested = {.text = "selective", .share = 0.6, .rank = 100},
 };
 
 }  // namespace orrery::transforms

@@ -34,6 +34,7 @@ extern const AxisInfo kOffloadAxis = {
     .print = offload_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::offload>,
     .split = ParseOffloadList,
+    .names_itself = true,
     .suggest = offload_axis_cc::Suggestions,
 };
 

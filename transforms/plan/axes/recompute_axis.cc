@@ -11,15 +11,15 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
   // What the plan does already; others that leave as much are no help.
   double share = 1;
   for (const RecomputeRecord* record : AllRecomputePolicies()) {
-    if (record->suggested == ToString(plan.recompute)) share = record->suggested_share;
+    if (record->suggested.text == ToString(plan.recompute)) share = record->suggested.share;
   }
   for (const RecomputeRecord* record : AllRecomputePolicies()) {
-    if (record->suggested.empty() || record->suggested_share >= share) continue;
+    if (record->suggested.text.empty() || record->suggested.share >= share) continue;
     ParallelPlan next = plan;
-    next.recompute = ParseRecomputePolicy(record->suggested).value();
+    next.recompute = ParseRecomputePolicy(record->suggested.text).value();
     Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
-    more.shares = {.activations = record->suggested_share};
-    more.rank = record->suggested_rank;
+    more.shares = {.activations = record->suggested.share};
+    more.rank = record->suggested.rank;
     more.pairs = true;
   }
 }
@@ -42,6 +42,7 @@ extern const AxisInfo kRecomputeAxis = {
     .print = recompute_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::recompute>,
     .split = ParseRecomputeList,
+    .names_itself = true,
     .column_position = 7,
     .suggest = recompute_axis_cc::Suggestions,
 };
