@@ -14,6 +14,8 @@ target_compile_options(orrery_options INTERFACE
   $<$<BOOL:${ORRERY_WARNINGS_ARE_ERRORS}>:-Werror>
   # g++ 12 sees the unused inline storage of a moved absl::InlinedVector as a read of it.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-array-bounds>
+  # Collecting garbage below a GiB costs it a tenth of its time.
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>
   # Fused multiply-add would round differently from one machine to the next.
   -ffp-contract=off)
 if(ORRERY_TOGETHER AND CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" AND
@@ -26,13 +28,17 @@ if(ORRERY_SANITIZE)
   target_link_options(orrery_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# What every test program is compiled with. A test's own code runs for a moment.
-add_library(orrery_test_options INTERFACE)
-target_link_libraries(orrery_test_options INTERFACE orrery_options)
-target_compile_options(orrery_test_options INTERFACE
+# For code that runs for a moment: it is compiled in two thirds of the time.
+add_library(orrery_cold_options INTERFACE)
+target_link_libraries(orrery_cold_options INTERFACE orrery_options)
+target_compile_options(orrery_cold_options INTERFACE
   $<$<CONFIG:Release>:-O1>
   # At -O1 g++ 12 warns of std::string's own copying.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overread -Wno-stringop-overflow>)
+
+# What every test program is compiled with.
+add_library(orrery_test_options INTERFACE)
+target_link_libraries(orrery_test_options INTERFACE orrery_cold_options)
 target_compile_definitions(orrery_test_options INTERFACE
   ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORRERY_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 
@@ -107,12 +113,13 @@ function(orrery_add_test name)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# orrery_add_folder(NAME [FOR_TESTS] [MODULE] [REGISTRY list.cc] [SOURCES extra.cc …]
+# orrery_add_folder(NAME [FOR_TESTS] [MODULE] [COLD] [REGISTRY list.cc] [SOURCES extra.cc …]
 #                   [DEPS target …] [PRIVATE_DEPS target …] [TEST_DEPS target …]
 #                   [TEST_SOURCES extra_test.cc …])
 # A static library of the folder's *.cc, and one test program of its *_test.cc. NAME is the path of
 # the folder with "_" for "/". FOR_TESTS: no program links it, and it is not installed. MODULE: it is
-# also a part of a module (OrreryModule.cmake). REGISTRY has the table of a .def: it is compiled by
+# also a part of a module (OrreryModule.cmake). COLD: it works once for a model, a cluster or a
+# program, not for each plan, and is compiled sooner rather than to be fast. REGISTRY has the table of a .def: it is compiled by
 # itself, as each new line compiles it anew.
 function(orrery_add_folder name)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
@@ -120,7 +127,7 @@ function(orrery_add_folder name)
   if(NOT name STREQUAL path)
     message(FATAL_ERROR "got the target name ${name}; wanted ${path}, after the folder")
   endif()
-  cmake_parse_arguments(ARG "FOR_TESTS;MODULE" "REGISTRY"
+  cmake_parse_arguments(ARG "FOR_TESTS;MODULE;COLD" "REGISTRY"
     "SOURCES;DEPS;PRIVATE_DEPS;TEST_DEPS;TEST_SOURCES" ${ARGN})
   file(GLOB sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
@@ -132,7 +139,8 @@ function(orrery_add_folder name)
   target_include_directories(orrery_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/orrery>)
   target_link_libraries(orrery_${name} PUBLIC ${ARG_DEPS}
-    PRIVATE $<BUILD_INTERFACE:orrery_options> ${ARG_PRIVATE_DEPS})
+    PRIVATE $<BUILD_INTERFACE:$<IF:$<BOOL:${ARG_COLD}>,orrery_cold_options,orrery_options>>
+    ${ARG_PRIVATE_DEPS})
   if(ARG_MODULE)
     set_target_properties(orrery_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     orrery_compile_together(orrery_${name} orrery_module_precompiled)
