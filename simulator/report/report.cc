@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "simulator/report/activity.h"
 #include "simulator/report/host_memory.h"
+#include "simulator/report/json_text.h"
 #include "support/check.h"
 
 namespace orrery::simulator {
@@ -146,6 +148,33 @@ struct Totals {
   }
 };
 
+std::string CommunicationText(const Report& report) {
+  std::string out;
+  for (const CommunicationReport& row : report.communication) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", JsonString(row.kind),
+                    ", \"level\": ", JsonString(row.level), ", \"bytes\": ", JsonNumber(row.bytes),
+                    ", \"total_s\": ", JsonNumber(row.total_s),
+                    ", \"exposed_s\": ", JsonNumber(row.exposed_s),
+                    ", \"hidden_s\": ", JsonNumber(row.hidden_s), "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
+constexpr ReportFigure kFigures[] = {
+    {"step_time_s", [](const Report& r) { return JsonNumber(r.step_time.seconds()); }},
+    {"communication_overhead",
+     [](const Report& r) { return JsonNumber(r.communication_overhead); }},
+    {"exposed_communication_s",
+     [](const Report& r) { return JsonNumber(r.exposed_communication_s); }},
+    {"communication", CommunicationText},
+    {"bubble_fraction", [](const Report& r) { return JsonNumber(r.bubble_fraction); }},
+    {"peak_memory_bytes", [](const Report& r) { return absl::StrCat(r.peak_memory.count()); }},
+    {"fits", [](const Report& r) { return std::string(r.fits ? "true" : "false"); }},
+    {"bytes_sent", [](const Report& r) { return absl::StrCat(r.bytes_sent.count()); }},
+    {"bytes_reduced", [](const Report& r) { return absl::StrCat(r.bytes_reduced.count()); }},
+    {"simulated_tasks", [](const Report& r) { return absl::StrCat(r.simulated_tasks); }},
+};
+
 }  // namespace
 }  // namespace report_cc
 
@@ -197,5 +226,7 @@ Report Summarize(const Program& program, const Trace& trace) {
   SetRatios(program, report);
   return report;
 }
+
+std::span<const ReportFigure> AllReportFigures() { return report_cc::kFigures; }
 
 }  // namespace orrery::simulator

@@ -2,8 +2,11 @@
 #define ORRERY_SIMULATOR_REPORT_REPORT_H_
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "simulator/program/program.h"
 #include "simulator/program/trace.h"
 #include "simulator/report/communication.h"
@@ -50,6 +53,15 @@ struct Report {
   int64_t simulated_tasks = 0;                     // after folding
   IdTable<RankClassId, RankReport> ranks;          // by class
 };
+
+/// A figure of the report as a file has it.
+struct ReportFigure {
+  absl::string_view name;  // with its unit: "step_time_s"
+  std::string (*json)(const Report& report) = nullptr;
+};
+
+/// The figures that ReportJson writes, in that order; a new one goes to the end.
+std::span<const ReportFigure> AllReportFigures();
 
 /// Sets what is a ratio or a mean over all ranks (rank_count, communication_overhead,
 /// exposed_communication_s, bubble_fraction, communication) from step_time, the rows of the ranks

@@ -13,6 +13,10 @@ namespace orrery::simulator {
 namespace report_json_cc {
 namespace {
 
+// Behind which figures of the report those stand that it cannot tell by itself.
+constexpr absl::string_view kBeforeModelFigures = "step_time_s";
+constexpr absl::string_view kBeforeDevices = "fits";
+
 // Global ranks with the class that each is of, by rank.
 std::vector<std::pair<int32_t, RankClassId>> ClassesByRank(const Program& program) {
   std::vector<std::pair<int32_t, RankClassId>> ranks;
@@ -124,41 +128,26 @@ std::string Devices(const Program& program, const Report& report, const ReportDe
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }
 
-std::string Communication(const Report& report) {
-  std::string out;
-  for (const CommunicationReport& row : report.communication) {
-    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"kind\": ", JsonString(row.kind),
-                    ", \"level\": ", JsonString(row.level), ", \"bytes\": ", JsonNumber(row.bytes),
-                    ", \"total_s\": ", JsonNumber(row.total_s),
-                    ", \"exposed_s\": ", JsonNumber(row.exposed_s),
-                    ", \"hidden_s\": ", JsonNumber(row.hidden_s), "}");
-  }
-  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
-}
-
 }  // namespace
 }  // namespace report_json_cc
 
 std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures,
                        const ReportDetails* details) {
   ORRERY_CHECK(report.ranks.size() == program.rank_count()) << "the report is of another program";
-  std::vector<std::pair<absl::string_view, std::string>> fields = {
-      {"step_time_s", JsonNumber(report.step_time.seconds())},
-      {"throughput_samples_per_s", JsonNumber(figures.throughput_samples_per_s)},
-      {"tokens_per_s", JsonNumber(figures.tokens_per_s)},
-      {"mfu", JsonNumber(figures.mfu)},
-      {"hfu", JsonNumber(figures.hfu)},
-      {"communication_overhead", JsonNumber(report.communication_overhead)},
-      {"exposed_communication_s", JsonNumber(report.exposed_communication_s)},
-      {"communication", report_json_cc::Communication(report)},
-      {"bubble_fraction", JsonNumber(report.bubble_fraction)},
-      {"peak_memory_bytes", absl::StrCat(report.peak_memory.count())},
-      {"fits", report.fits ? "true" : "false"},
-      {"devices", report_json_cc::Devices(program, report, details)},
-      {"bytes_sent", absl::StrCat(report.bytes_sent.count())},
-      {"bytes_reduced", absl::StrCat(report.bytes_reduced.count())},
-      {"simulated_tasks", absl::StrCat(report.simulated_tasks)},
-      {"wall_time_s", JsonNumber(figures.wall_time_s)}};
+  std::vector<std::pair<absl::string_view, std::string>> fields;
+  for (const ReportFigure& figure : AllReportFigures()) {
+    fields.emplace_back(figure.name, figure.json(report));
+    if (figure.name == report_json_cc::kBeforeModelFigures) {
+      fields.insert(fields.end(),
+                    {{"throughput_samples_per_s", JsonNumber(figures.throughput_samples_per_s)},
+                     {"tokens_per_s", JsonNumber(figures.tokens_per_s)},
+                     {"mfu", JsonNumber(figures.mfu)},
+                     {"hfu", JsonNumber(figures.hfu)}});
+    } else if (figure.name == report_json_cc::kBeforeDevices) {
+      fields.emplace_back("devices", report_json_cc::Devices(program, report, details));
+    }
+  }
+  fields.emplace_back("wall_time_s", JsonNumber(figures.wall_time_s));
   if (details != nullptr) {
     fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
