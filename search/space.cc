@@ -16,6 +16,7 @@ namespace space_cc {
 namespace {
 
 using transforms::AxisInfo;
+using transforms::LeftOpen;
 using transforms::ParallelPlan;
 
 absl::StatusOr<std::vector<std::string>> SplitList(const AxisInfo& axis, absl::string_view list) {
@@ -33,16 +34,20 @@ absl::Status SetListed(const AxisInfo& axis, absl::string_view text, ParallelPla
       absl::StrCat("'", text, "': wanted numbers of at least ", axis.least, ", as in 1,2,4"));
 }
 
+bool IsOpen(const Space& space, LeftOpen left_open) {
+  return std::ranges::any_of(transforms::AllAxes(), [&](const AxisInfo* axis) {
+    return axis->left_open == left_open && space.Values(*axis).empty();
+  });
+}
+
 class Enumeration {
  public:
   Enumeration(const Space& space, const SpaceSize& size)
       : space_(space),
         question_{
             .devices = size.devices, .batch_size = size.batch_size, .sequence = size.sequence},
-        open_(std::ranges::any_of(transforms::AllAxes(), [&](const AxisInfo* axis) {
-          return axis->divides_devices && space.Values(*axis).empty();
-        })) {
-    question_.open_microbatches = space.Values(*transforms::FindAxis("micro-batches")).empty();
+        open_(IsOpen(space, LeftOpen::kDividesDevices)) {
+    question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
   }
 
   bool open() const { return open_; }
@@ -161,7 +166,9 @@ absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& spa
   std::vector<std::string> degrees, flags;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     if (axis->degree != nullptr) degrees.emplace_back(axis->flag);
-    if (axis->divides_devices) flags.push_back(absl::StrCat("--", axis->flag));
+    if (axis->left_open == transforms::LeftOpen::kDividesDevices) {
+      flags.push_back(absl::StrCat("--", axis->flag));
+    }
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no degrees ", absl::StrJoin(degrees, ", "), " in the lists make ",

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "support/check.h"
+#include "support/word_list.h"
 
 namespace orrery {
 
@@ -64,12 +65,9 @@ class EnumNames {
 
   /// All names, "cost, ops or layers", with `last` before the last one.
   std::string List(absl::string_view last) const {
-    std::string list;
-    for (size_t i = 0; i < kCount; ++i) {
-      const absl::string_view before = i == 0 ? "" : i + 1 == kCount ? last : ", ";
-      absl::StrAppend(&list, before, rows_[i].name);
-    }
-    return list;
+    std::array<absl::string_view, kCount> names;
+    std::ranges::transform(rows_, names.begin(), &EnumName<E>::name);
+    return ListWords(names, last);
   }
 
  private:

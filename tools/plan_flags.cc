@@ -23,7 +23,7 @@ std::string HelpOf(const AxisInfo& axis, PlanForm form, const transforms::Parall
   absl::StrAppend(&help, ": ", axis.values);
   const bool list = form == PlanForm::kSpace && axis.lists;
   if (list) absl::StrAppend(&help, "; or several, with commas between");
-  const bool open = list && (axis.divides_devices || axis.flag == "micro-batches");
+  const bool open = list && axis.left_open != transforms::LeftOpen::kPlan;
   const std::string value = axis.print(base);
   if (open) {
     absl::StrAppend(&help, " [all that divide]");

@@ -1,11 +1,13 @@
 #include "transforms/memory/recompute_policy.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/status.h"
+#include "support/word_list.h"
 
 namespace orrery::transforms {
 namespace recompute_policy_cc {
@@ -17,14 +19,11 @@ constexpr const RecomputeRecord* kRecords[] = {
 #undef ORRERY_RECOMPUTE_POLICY
 };
 
-// "a, b" and `last` before the last one.
 std::string Listed(absl::string_view RecomputeRecord::*text, absl::string_view last) {
-  std::string list;
-  for (const RecomputeRecord* record : kRecords) {
-    const bool is_last = record == kRecords[std::size(kRecords) - 1];
-    absl::StrAppend(&list, list.empty() ? "" : is_last ? last : ", ", record->*text);
-  }
-  return list;
+  std::array<absl::string_view, std::size(kRecords)> texts;
+  std::ranges::transform(kRecords, texts.begin(),
+                         [&](const auto* record) { return record->*text; });
+  return ListWords(texts, last);
 }
 
 // Whether the text is of a record that goes on behind a comma.

@@ -70,6 +70,13 @@ enum class AxisScope : uint8_t {
   kOneRun,  // what is of one shape alone: simulate
 };
 
+/// What a search looks through where nobody says which values of an axis.
+enum class LeftOpen : uint8_t {
+  kPlan,            // that of the plan it starts from
+  kDividesDevices,  // what divides the devices; then all of them are used
+  kDividesBatch,    // what divides the batch of a replica, or the sequence
+};
+
 struct AxisInfo {
   absl::string_view flag;        // of the programs, without the dashes: "micro-batches"
   absl::string_view alias = "";  // another that means the same: "tp"
@@ -112,8 +119,7 @@ struct AxisInfo {
                                        std::span<const ParallelPlan> given) = nullptr;
   /// Of an axis of the mesh its degree, the size of the axis named `flag`; null: it is none.
   int64_t (*degree)(const ParallelPlan& plan) = nullptr;
-  /// Whether a search looks through what divides the devices where this degree is left open.
-  bool divides_devices = false;
+  LeftOpen left_open = LeftOpen::kPlan;
 
   /// Whether its text says by itself what it is about, so that tables for people leave the flag
   /// out.

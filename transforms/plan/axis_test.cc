@@ -64,7 +64,7 @@ TEST(Axes, SayAllThatIsWantedOfThem) {
     ASSERT_NE(axis->copy, nullptr);
     EXPECT_EQ(axis->applies == nullptr, axis->needs.empty());
     EXPECT_FALSE(axis->split != nullptr && !axis->lists);
-    if (axis->divides_devices) {
+    if (axis->left_open == LeftOpen::kDividesDevices) {
       EXPECT_NE(axis->degree, nullptr);
     }
     EXPECT_FALSE(TextsOf(*axis).empty()) << "a new axis wants texts in random_plan_test_util.h";

@@ -60,7 +60,7 @@ extern const AxisInfo kDpAxis = {
     .always_printed = true,
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::dp>,
     .degree = degrees_cc::Degree<&ParallelPlan::dp>,
-    .divides_devices = true,
+    .left_open = LeftOpen::kDividesDevices,
     .column_position = 1,
     .cell = NumberCell<&ParallelPlan::dp>,
 };
@@ -79,7 +79,7 @@ extern const AxisInfo kHpAxis = {
     .always_printed = true,
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::hp>,
     .degree = degrees_cc::Degree<&ParallelPlan::hp>,
-    .divides_devices = true,
+    .left_open = LeftOpen::kDividesDevices,
     .column_position = 2,
     .cell = NumberCell<&ParallelPlan::hp>,
     .suggest = degrees_cc::SuggestMore<&ParallelPlan::hp, true>,
@@ -98,7 +98,7 @@ extern const AxisInfo kPpAxis = {
     .always_printed = true,
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::pp>,
     .degree = degrees_cc::Degree<&ParallelPlan::pp>,
-    .divides_devices = true,
+    .left_open = LeftOpen::kDividesDevices,
     .column_position = 3,
     .cell = NumberCell<&ParallelPlan::pp>,
     // As many microbatches more are in flight as each stage has layers less.

@@ -89,6 +89,7 @@ extern const AxisInfo kMicrobatchesAxis = {
     .copy = CopyField<&ParallelPlan::microbatches>,
     .always_printed = true,
     .choices = microbatches_cc::Choices,
+    .left_open = LeftOpen::kDividesBatch,
     .column = "num_microbatches",
     .column_position = 4,
     .cell = NumberCell<&ParallelPlan::microbatches>,
