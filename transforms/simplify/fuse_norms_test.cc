@@ -13,8 +13,6 @@ namespace orrery::transforms {
 namespace fuse_norms_test_cc {
 namespace {
 
-using Changes = std::vector<std::pair<std::string, std::string>>;
-
 constexpr char kLayerNorm[] = R"(%x: f32[4,6] data, %z: f32[4,6] data
 %eps: f32[] = Constant() {values=[0.25]}
 %m: f32[4,1] = ReduceMean(%x) {axes=[1], keepdims=1}
@@ -56,7 +54,7 @@ TEST(FuseLayerNorm, KnowsTheReciprocalOfTheRootInAllForms) {
 }
 
 TEST(FuseLayerNorm, LeavesWhatIsSomethingElse) {
-  const std::vector<Changes> all = {
+  const std::vector<LineChanges> all = {
       {{"Sub(%x, %m)", "Sub(%z, %m)"}},             // not the mean of what it is taken from
       {{"Sub(%x, %m)", "Add(%x, %m)"}},             // a sum
       {{"Mul(%d, %d)", "Mul(%d, %x)"}},             // no square
@@ -72,9 +70,7 @@ TEST(FuseLayerNorm, LeavesWhatIsSomethingElse) {
       {{"return ", "return %r: result, "}},
       {{"return ", "return %d: result, "}},
   };
-  for (const Changes& changes : all) {
-    EXPECT_TRUE(Leaves("fuse-layer-norm", With(kLayerNorm, changes))) << changes[0].second;
-  }
+  ExpectLeft("fuse-layer-norm", kLayerNorm, all);
 }
 
 TEST(FuseLayerNorm, WantsTheMeanOverTheLastDimensions) {
@@ -165,7 +161,7 @@ return %y: result
 }
 
 TEST(FuseLayerNorm, LeavesWhatIsNearlyTheFormOfTensorFlow) {
-  const std::vector<Changes> all = {
+  const std::vector<LineChanges> all = {
       {{"Sub(%bias, %mf)", "Add(%bias, %mf)"}},
       {{"Sub(%bias, %mf)", "Sub(%mf, %bias)"}},
       {{"Add(%xf, %b)", "Sub(%xf, %b)"}},
@@ -184,9 +180,7 @@ TEST(FuseLayerNorm, LeavesWhatIsNearlyTheFormOfTensorFlow) {
        {"%mf: f32[2,4]", "%mf: f32[2,1]"}},
       {{"%bias: f32[4]", "%bias: f32[1]"}},
   };
-  for (const Changes& changes : all) {
-    EXPECT_TRUE(Leaves("fuse-layer-norm", With(kAffine, changes))) << changes[0].second;
-  }
+  ExpectLeft("fuse-layer-norm", kAffine, all);
 }
 
 constexpr char kRmsNorm[] = R"(%x: f32[4,6] data, %g: f32[6] parameter
@@ -213,7 +207,7 @@ return %y: result
 }
 
 TEST(FuseRmsNorm, LeavesWhatIsSomethingElse) {
-  const std::vector<Changes> all = {
+  const std::vector<LineChanges> all = {
       {{"Mul(%x, %x)", "Abs(%x)"}},
       {{"Mul(%x, %x)", "Mul(%x, %g)"}},
       {{"Div(%x, %r)", "Div(%s, %r)"}},
@@ -223,9 +217,7 @@ TEST(FuseRmsNorm, LeavesWhatIsSomethingElse) {
       {{"return ", "return %v: result, "}},
       {{"return ", "return %r: result, "}},
   };
-  for (const Changes& changes : all) {
-    EXPECT_TRUE(Leaves("fuse-rms-norm", With(kRmsNorm, changes))) << changes[0].second;
-  }
+  ExpectLeft("fuse-rms-norm", kRmsNorm, all);
 }
 
 constexpr char kGroupNorm[] =
@@ -258,7 +250,7 @@ return %y: result
 }
 
 TEST(FuseGroupNorm, LeavesWhatIsNotByChannels) {
-  const std::vector<Changes> all = {
+  const std::vector<LineChanges> all = {
       {{"%g: f32[4,1]", "%g: f32[4,3]"}, {"%b: f32[1,4,1]", "%b: f32[2,4,1]"}},
       {{"%g: f32[4,1]", "%g: f32[1,3]"}, {"%b: f32[1,4,1]", "%b: f32[3]"}},
       {{"%g: f32[4,1]", "%g: f32[1,1]"}, {"%b: f32[1,4,1]", "%b: f32[1,1,1]"}},
@@ -271,9 +263,7 @@ TEST(FuseGroupNorm, LeavesWhatIsNotByChannels) {
         "GroupNorm(%x, %one, %zero) {epsilon=0.5, groups=2}\n%q: f32[2,4,3] = Abs(%n)"},
        {"Mul(%n, %g)", "Mul(%q, %g)"}},
   };
-  for (const Changes& changes : all) {
-    EXPECT_TRUE(Leaves("fuse-layer-norm", With(kGroupNorm, changes))) << changes[0].second;
-  }
+  ExpectLeft("fuse-layer-norm", kGroupNorm, all);
 }
 
 // As an instance norm of groups, whose channels are found in the view.

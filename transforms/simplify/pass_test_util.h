@@ -101,14 +101,24 @@ inline bool Leaves(absl::string_view pass, const std::string& lines) {
   return After(pass, lines) == OpLines(ParseLines(lines));
 }
 
+/// Text, and what to write instead.
+using LineChanges = std::vector<std::pair<std::string, std::string>>;
+
 /// `lines` with other text in places, each of which must be there.
-inline std::string With(std::string lines,
-                        const std::vector<std::pair<std::string, std::string>>& changes) {
+inline std::string With(std::string lines, const LineChanges& changes) {
   for (const auto& [from, to] : changes) {
     EXPECT_TRUE(absl::StrContains(lines, from)) << from;
     absl::StrReplaceAll({{from, to}}, &lines);
   }
   return lines;
+}
+
+/// That the pass leaves `lines` as they are with any of the changes.
+inline void ExpectLeft(absl::string_view pass, const std::string& lines,
+                       const std::vector<LineChanges>& variants) {
+  for (const LineChanges& changes : variants) {
+    EXPECT_TRUE(Leaves(pass, With(lines, changes))) << changes[0].second;
+  }
 }
 
 }  // namespace orrery::transforms
