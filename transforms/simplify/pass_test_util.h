@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "ir/execution/execute.h"
 #include "ir/tensor_parts.h"
 #include "ir/text/text.h"
