@@ -148,6 +148,29 @@ return %y: result)";
                                 "Attention(%q, %kr, %vr) {heads=4, kv_heads=4, scale=1.0}"));
 }
 
+// Behind the view of heads or its transpose attention finds it.
+TEST(FuseAttention, PutsScalesBehindMovesOfHeads) {
+  const std::string lines = R"(%x: f32[4,6] data
+%s: f32[4,6] = Scale(%x) {factor=0.5}
+%y: f32[DIMS] = Reshape(%s) {shape=[DIMS]}
+return %y: result)";
+  for (const char* dims : {"2,2,6", "2,2,3,2"}) {
+    EXPECT_EQ(After("fuse-attention", With(lines, {{"DIMS", dims}})),
+              With("%1: f32[DIMS] = Reshape(%x) {shape=[SHAPE]}\n"
+                   "%y: f32[DIMS] = Scale(%1) {factor=0.5}\nreturn %y: result\n",
+                   {{"DIMS", dims}, {"SHAPE", absl::StrReplaceAll(dims, {{",", ", "}})}}));
+  }
+  for (const char* dims : {"3,8", "2,2,3,2,1"}) {
+    EXPECT_TRUE(Leaves("fuse-attention", With(lines, {{"DIMS", dims}}))) << dims;
+  }
+  EXPECT_EQ(After("fuse-attention", R"(%x: f32[2,3,4] data
+%s: f32[2,3,4] = Scale(%x) {factor=0.5}
+%y: f32[3,2,4] = Transpose(%s) {perm=[1, 0, 2]}
+return %y: result)"),
+            "%1: f32[3,2,4] = Transpose(%x) {perm=[1, 0, 2]}\n"
+            "%y: f32[3,2,4] = Scale(%1) {factor=0.5}\nreturn %y: result\n");
+}
+
 constexpr char kByHeads[] = R"(%q: f32[2,3,8] data, %k: f32[2,5,8] data, %v: f32[2,5,8] data
 %q4: f32[2,3,2,4] = Reshape(%q) {shape=[-1, 3, 2, 4]}
 %k4: f32[2,5,2,4] = Reshape(%k) {shape=[-1, 5, 2, 4]}
