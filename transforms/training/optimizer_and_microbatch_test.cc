@@ -35,7 +35,7 @@ std::string StateOf(const std::string& lines, absl::string_view optimizer) {
   return text;
 }
 
-const std::string kX = "%x: f32[4] data, ";
+constexpr char kX[] = "%x: f32[4] data, ";
 
 TEST(AppendOptimizer, HasTheStateOfItsKind) {
   const std::string lines = With(TwoGradients("f32", "f32"), {{kX, ""}});
