@@ -1,0 +1,352 @@
+#include "tools/validation/step_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "search/evaluate.h"
+#include "tools/validation/software_stack.h"
+#include "transforms/plan/plan_text.h"
+
+// What becomes of each thing that a row says; tests/validation has whole rows.
+
+namespace orrery::tools {
+namespace step_setup_test_cc {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using transforms::ParallelPlan;
+
+// Megatron's, on 16 devices.
+MeasuredStep Row() {
+  MeasuredStep row;
+  row.source = "paper";
+  row.model = {.layers = 8, .hidden = 1024, .heads = 16, .seq = 512};
+  row.device = "H100";
+  row.devices = 16;
+  row.global_batch = 64;
+  row.micro_batch = 2;
+  row.precision = "bf16";
+  row.seconds = 1;
+  return row;
+}
+
+ParallelPlan PlanOf(const MeasuredStep& row) {
+  const absl::StatusOr<StepSetup> setup = SetupOf(row);
+  EXPECT_TRUE(setup.ok()) << setup.status();
+  return setup.ok() ? setup->plan : ParallelPlan();
+}
+
+std::string ModelOf(const MeasuredStep& row) { return SetupOf(row).value().flags.model; }
+
+std::string ReasonOf(const MeasuredStep& row) {
+  const absl::Status status = SetupOf(row).status();
+  EXPECT_EQ(absl::IsFailedPrecondition(status), !status.ok());
+  return std::string(status.message());
+}
+
+TEST(StepSetup, TakesTheClusterOfTheDevice) {
+  const auto cluster = [](const std::string& device, int64_t devices) {
+    MeasuredStep row = Row();
+    row.device = device;
+    row.devices = row.global_batch = row.dp = devices;
+    row.micro_batch = 1;
+    const absl::StatusOr<StepSetup> setup = SetupOf(row);
+    return setup.ok() ? setup->flags.cluster : std::string(setup.status().message());
+  };
+  EXPECT_EQ(cluster("H100 80GB HBM3", 8), "dgx-h100:1");
+  EXPECT_EQ(cluster("H100 80GB HBM3", 9), "dgx-h100:2");
+  EXPECT_EQ(cluster("H100 96GB HBM2e", 16), "h100-torchtitan:2");
+  EXPECT_EQ(cluster("GB200", 72), "gb200-nvl72:1");
+  EXPECT_EQ(cluster("GB200", 73), "gb200-nvl72:2");
+  EXPECT_EQ(cluster("B300", 1), "dgx-b300:1");
+  EXPECT_EQ(cluster("B200", 8), "dgx-b200:1");
+  EXPECT_EQ(cluster("H200", 8), "dgx-h200:1");
+  EXPECT_EQ(cluster("A100-SXM4-40GB", 8), "dgx-a100-40gb:1");
+  EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1");
+  EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
+  EXPECT_EQ(cluster("GB300", 72), "dgx-b300:9");
+  EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
+}
+
+TEST(StepSetup, KnowsSoftwareByTheSource) {
+  const auto stack = [](const std::string& source) {
+    MeasuredStep row = Row();
+    row.source = source;
+    return SetupOf(row).value().stack;
+  };
+  EXPECT_EQ(stack("05_Torchtitan"), "torchtitan");
+  EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");
+  EXPECT_EQ(stack("mosaic_foundry"), "fsdp");
+  EXPECT_EQ(stack(""), "megatron");
+}
+
+TEST(StepSetup, PadsVocabulariesAsMegatronDoes) {
+  const auto vocabulary = [](int64_t said, int64_t tp, const std::string& source = "paper") {
+    MeasuredStep row = Row();
+    row.model.vocab = said;
+    row.tp = tp;
+    row.source = source;
+    const std::string model = ModelOf(row);
+    const size_t start = model.find("vocab=") + 6;
+    return model.substr(start, model.find(',', start) - start);
+  };
+  EXPECT_EQ(vocabulary(0, 1), "50304");  // 393 times 128
+  EXPECT_EQ(vocabulary(0, 8), "51200");  // 50 times 1024
+  EXPECT_EQ(vocabulary(1024, 8), "1024");
+  EXPECT_EQ(vocabulary(1025, 8), "2048");
+  EXPECT_EQ(vocabulary(250000, 1), "250752");  // 250680 padded to 128
+  EXPECT_EQ(vocabulary(128257, 8, "torchtitan"), "128257");
+}
+
+TEST(StepSetup, HasFlashButInOldMegatron) {
+  const auto flash = [](const std::string& device, const std::string& source) {
+    MeasuredStep row = Row();
+    row.device = device;
+    row.source = source;
+    return ModelOf(row).find("flash=1") != std::string::npos;
+  };
+  EXPECT_TRUE(flash("H100", "paper"));
+  EXPECT_FALSE(flash("A100", "paper"));
+  EXPECT_FALSE(flash("V100", "bloom"));
+  EXPECT_TRUE(flash("A100", "torchtitan"));
+  EXPECT_TRUE(flash("V100", "foundry"));
+}
+
+TEST(StepSetup, WritesTheModel) {
+  const std::string head = "gpt:layers=8,hidden=1024,heads=16,seq=512,vocab=50304,flash=1";
+  MeasuredStep row = Row();
+  EXPECT_EQ(ModelOf(row), head + ",dropout=0.1");
+  row.source = "bloom";
+  EXPECT_EQ(ModelOf(row), head);
+  row.model.kv_heads = 16;
+  row.model.ffn = 4096;
+  row.model.swiglu = true;
+  EXPECT_EQ(ModelOf(row), head + ",ffn=4096,mlp=swiglu");
+  row.model.kv_heads = 4;
+  row.model.experts = 8;
+  row.model.expert_ffn = 512;
+  EXPECT_EQ(ModelOf(row), head + ",kv_heads=4,ffn=512,experts=8,topk=1,mlp=swiglu");
+  row.model.topk = 2;
+  EXPECT_THAT(ModelOf(row), HasSubstr(",topk=2,"));
+}
+
+// Heads of 128, if nobody says how many.
+TEST(StepSetup, CountsHeadsOf128) {
+  MeasuredStep row = Row();
+  row.model.heads = 0;
+  EXPECT_THAT(ModelOf(row), HasSubstr(",heads=8,"));
+  row.model.hidden = 1000;
+  EXPECT_EQ(ReasonOf(row), "the model's heads are not said");
+}
+
+TEST(StepSetup, TakesTypesByHowTheyBegin) {
+  const auto type = [](const std::string& precision) {
+    MeasuredStep row = Row();
+    row.precision = precision;
+    return PlanOf(row).dtype;
+  };
+  using transforms::StepDType;
+  EXPECT_EQ(type("bf16 mixed"), StepDType::kBF16);
+  EXPECT_EQ(type("fp16"), StepDType::kF16);
+  EXPECT_EQ(type("fp32"), StepDType::kF32);
+  EXPECT_EQ(type("fp8"), StepDType::kF8Mixed);
+  EXPECT_EQ(type("float8 rowwise"), StepDType::kF8Mixed);
+}
+
+TEST(StepSetup, RecomputesWhatTheRowSays) {
+  const auto recompute = [](const std::string& text) {
+    MeasuredStep row = Row();
+    row.recompute = text;
+    const ParallelPlan plan = PlanOf(row);
+    return transforms::AxisText(*transforms::FindAxis("recompute"), plan);
+  };
+  for (const char* text : {"", "None", "off"}) EXPECT_EQ(recompute(text), "--recompute none");
+  EXPECT_EQ(recompute("Full (every layer)"), "--recompute full");
+  EXPECT_EQ(recompute("selective attention"), "--recompute selective");
+  for (const char* text : {"selective per-op", "Per Op"}) {
+    EXPECT_THAT(recompute(text), HasSubstr("match:(ln_1|"));
+  }
+}
+
+TEST(StepSetup, FillsInTheDegrees) {
+  MeasuredStep row = Row();
+  row.tp = 2;
+  row.pp = 2;
+  row.cp = 2;
+  ParallelPlan plan = PlanOf(row);
+  EXPECT_EQ(plan.hp, 2);
+  EXPECT_EQ(plan.pp, 2);
+  EXPECT_EQ(plan.cp, 2);
+  EXPECT_EQ(plan.dp, 2);             // 16 / 8
+  EXPECT_EQ(plan.microbatches, 16);  // 64 / (2 * 2)
+  row.microbatches = 4;
+  EXPECT_EQ(PlanOf(row).microbatches, 4);
+  row.microbatches = 64;
+  EXPECT_EQ(ReasonOf(row), "the batch does not divide");  // by 2 * 64
+  row.microbatches = 32;
+  EXPECT_EQ(ReasonOf(row), "");
+  row.dp = 1;
+  EXPECT_EQ(ReasonOf(row), "degrees do not multiply up to the devices");
+  row.dp = 4;
+  EXPECT_EQ(ReasonOf(row), "degrees do not multiply up to the devices");
+  row.dp = 0;
+  row.tp = 32;
+  EXPECT_EQ(ReasonOf(row), "degrees do not multiply up to the devices");
+}
+
+// A microbatch of the whole batch would be none.
+TEST(StepSetup, NeedsAMicrobatch) {
+  MeasuredStep row = Row();
+  row.micro_batch = 4;
+  EXPECT_EQ(PlanOf(row).microbatches, 1);
+  row.micro_batch = 5;
+  EXPECT_EQ(ReasonOf(row), "the microbatch is not said");
+}
+
+TEST(StepSetup, SpreadsExpertsOverDataParallelRanks) {
+  MeasuredStep row = Row();
+  row.ep = 4;
+  EXPECT_EQ(PlanOf(row).ep, 1);
+  EXPECT_EQ(PlanOf(row).dp, 16);
+  row.model.experts = 8;
+  EXPECT_EQ(PlanOf(row).ep, 4);
+  EXPECT_EQ(PlanOf(row).dp, 4);
+  EXPECT_EQ(PlanOf(row).microbatches, 2);  // 64 / (16 * 2)
+  row.ep = 3;
+  EXPECT_EQ(ReasonOf(row), "experts are spread over more than data-parallel ranks");
+}
+
+TEST(StepSetup, ShardsStateWhereThereAreRanksToShareIt) {
+  MeasuredStep row = Row();
+  row.zero = 2;
+  EXPECT_EQ(PlanOf(row).zero, 2);
+  row.tp = 16;
+  EXPECT_EQ(PlanOf(row).zero, 0);
+}
+
+TEST(StepSetup, PinsShardsWhereTensorsAreSplit) {
+  MeasuredStep row = Row();
+  EXPECT_TRUE(PlanOf(row).pins.empty());
+  row.tp = 2;
+  EXPECT_EQ(PlanOf(row).pins.size(), 5);
+}
+
+TEST(StepSetup, OrdersPipelinesByTheirName) {
+  const auto schedule = [](const std::string& name, int64_t chunks, const std::string& source) {
+    MeasuredStep row = Row();
+    row.pp = 2;
+    row.schedule = name;
+    row.chunks = chunks;
+    row.source = source;
+    const ParallelPlan plan = PlanOf(row);
+    return absl::StrCat(plan.schedule.name(), " ", plan.chunks);
+  };
+  EXPECT_EQ(schedule("", 4, "paper"), "1f1b 0");
+  EXPECT_EQ(schedule("1F1B", 1, "paper"), "1f1b 0");
+  EXPECT_EQ(schedule("1F1B", 2, "paper"), "interleaved 2");
+  EXPECT_EQ(schedule("1F1B-I", 4, "paper"), "interleaved 4");
+  EXPECT_EQ(schedule("Interleaved", 1, "torchtitan"), "interleaved 2");
+  EXPECT_EQ(schedule("Interleaved", 0, "paper"), "interleaved 5");  // (8 + 1) / 2 + 1
+  EXPECT_EQ(schedule("GPipe", 2, "paper"), "gpipe 0");
+  MeasuredStep row = Row();
+  row.schedule = "abacus";
+  EXPECT_EQ(PlanOf(row).schedule.name(), "1f1b");  // of one stage, any is
+}
+
+// "--layers-per-stage 1,2,1", or what else cuts the model.
+std::string StagesOf(int64_t layers, int64_t pp) {
+  MeasuredStep row = Row();
+  row.model.layers = layers;
+  row.devices = row.pp = pp;
+  const ParallelPlan plan = PlanOf(row);
+  return absl::StrCat(transforms::AxisText(*transforms::FindAxis("stages-by"), plan), "; ",
+                      transforms::AxisText(*transforms::FindAxis("split-at"), plan), "; ",
+                      transforms::AxisText(*transforms::FindAxis("layers-per-stage"), plan));
+}
+
+TEST(StepSetup, GivesTheEndsALayerLess) {
+  EXPECT_EQ(PlanOf(Row()).stages_by, transforms::StagesBy::kCost);
+  EXPECT_THAT(StagesOf(8, 4), testing::StartsWith("--stages-by layers; "));
+  EXPECT_THAT(StagesOf(10, 4), testing::EndsWith("--layers-per-stage 2,3,3,2"));  // 12 / 4
+  EXPECT_THAT(StagesOf(10, 4), Not(HasSubstr("--stages-by layers")));
+  EXPECT_THAT(StagesOf(9, 2), HasSubstr("--stages-by layers"));
+  EXPECT_THAT(StagesOf(7, 4), HasSubstr("--stages-by layers"));  // 9 is not 4 times any
+  EXPECT_THAT(StagesOf(2, 4), HasSubstr("ln_f"));                // a layer each, and the ends
+}
+
+TEST(StepSetup, CountsWhatTheMeasurementCounts) {
+  const auto overhead = [](MemoryMeasure measure, const std::string& source) {
+    MeasuredStep row = Row();
+    row.measure = measure;
+    row.source = source;
+    return SetupOf(row).value().flags.memory_overhead;
+  };
+  EXPECT_EQ(overhead(MemoryMeasure::kAllocated, "bloom"), "none");
+  EXPECT_EQ(overhead(MemoryMeasure::kReserved, "bloom"), "fragmentation=0.05");
+  EXPECT_EQ(overhead(MemoryMeasure::kDevice, "paper"), "usual");
+  EXPECT_EQ(overhead(MemoryMeasure::kDevice, "bloom"), "usual,framework=2GiB,fragmentation=0.12");
+  EXPECT_EQ(SetupOf(Row()).value().flags.memory_limit, "none");
+  EXPECT_EQ(SetupOf(Row()).value().flags.batch_size, 64);
+}
+
+TEST(StepSetup, NeedsATimeOrAMemory) {
+  MeasuredStep row = Row();
+  row.seconds = 0;
+  EXPECT_EQ(ReasonOf(row), "neither a time nor memory was measured");
+  row.bytes = 1;
+  EXPECT_EQ(ReasonOf(row), "");
+  for (int64_t MeasuredStep::Model::*field :
+       {&MeasuredStep::Model::layers, &MeasuredStep::Model::hidden, &MeasuredStep::Model::seq}) {
+    MeasuredStep shapeless = Row();
+    shapeless.model.*field = 0;
+    EXPECT_EQ(ReasonOf(shapeless), "the model's shape is not said");
+  }
+}
+
+MeasuredStep Small(const std::string& source, int64_t pp) {
+  MeasuredStep row = Row();
+  row.source = source;
+  row.model = {.layers = 4, .hidden = 128, .heads = 2, .vocab = 256, .seq = 64};
+  row.devices = row.pp = pp;
+  row.global_batch = 8;
+  row.precision = "fp16";
+  return row;
+}
+
+TEST(Predict, SaysWhyItDoesNot) {
+  MeasuredStep row = Small("paper", 1);
+  row.device = "abacus";
+  const PredictedStep predicted = Predict(row);
+  EXPECT_EQ(predicted.skipped, "no cluster for device 'abacus'");
+  EXPECT_EQ(predicted.seconds + predicted.bytes, 0);
+  EXPECT_EQ(predicted.step.device, "abacus");
+}
+
+// DeepSpeed keeps what the first stage has sent: of min(2, 4) microbatches, 2 bytes each of
+// 2 samples of 64 positions of 128.
+TEST(Predict, AddsWhatDeepspeedsPipelineKeeps) {
+  const auto play = [](const StepSetup& setup) {
+    search::Setting setting = MakeSetting(setup.flags, setup.plan).value();
+    setting.lowering.stack_memory =
+        StackMemoryOf("deepspeed", StackUseOf(setting.step, /*hp=*/1)).value();
+    return search::Play(setting, setup.plan).value().report.peak_memory.count();
+  };
+  for (const int64_t pp : {1, 2}) {
+    const MeasuredStep row = Small("bloom", pp);
+    const StepSetup setup = SetupOf(row).value();
+    ASSERT_EQ(setup.plan.microbatches, 4);
+    const PredictedStep predicted = Predict(row);
+    EXPECT_EQ(predicted.skipped, "");
+    EXPECT_GT(predicted.seconds, 0);
+    const double sent = pp == 1 ? 0 : 2.0 * 2 * (2 * 64 * 128);
+    EXPECT_EQ(predicted.bytes, static_cast<double>(play(setup)) + sent);
+  }
+}
+
+}  // namespace
+}  // namespace step_setup_test_cc
+}  // namespace orrery::tools
