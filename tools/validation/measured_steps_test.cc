@@ -1,0 +1,132 @@
+#include "tools/validation/measured_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "support/file.h"
+
+namespace orrery::tools {
+namespace measured_steps_test_cc {
+namespace {
+
+// The row of a file with one, whose fields are `fields`.
+MeasuredStep Read(const std::string& fields, const std::string& how = "") {
+  return ParseMeasuredSteps(absl::StrCat(R"({"how_measured": ")", how,
+                                         R"(", "rows": [{"id": "a", )", fields, "}]}"),
+                            "x.json")
+      .value()
+      .at(0);
+}
+
+TEST(MeasuredSteps, HaveEveryFieldInItsPlace) {
+  const MeasuredStep step = Read(R"(
+      "model": {"layers": 1, "hidden": 2, "heads": 3, "kv_heads": 4, "ffn": 5, "vocab": 6, "seq": 7,
+                "experts": 8, "topk": 9, "moe_ffn": 10},
+      "hw": {"gpu": "H100", "gpus": 11},
+      "par": {"tp": 12, "pp": 13, "dp": 14, "cp": 15, "ep": 16, "vp": 17, "zero": 18},
+      "batch": {"global_batch": 19, "micro_batch": 20, "num_microbatches": 21},
+      "schedule": "1F1B", "recompute": "Full", "precision": "BF16")");
+  const MeasuredStep::Model& m = step.model;
+  EXPECT_THAT((std::vector<int64_t>{m.layers,
+                                    m.hidden,
+                                    m.heads,
+                                    m.kv_heads,
+                                    m.ffn,
+                                    m.vocab,
+                                    m.seq,
+                                    m.experts,
+                                    m.topk,
+                                    m.expert_ffn,
+                                    step.devices,
+                                    step.tp,
+                                    step.pp,
+                                    step.dp,
+                                    step.cp,
+                                    step.ep,
+                                    step.chunks,
+                                    step.zero,
+                                    step.global_batch,
+                                    step.micro_batch,
+                                    step.microbatches}),
+              testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                                   19, 20, 21));
+  EXPECT_EQ(step.device + step.schedule + step.recompute + step.precision, "H1001F1BFullbf16");
+  EXPECT_FALSE(step.model.swiglu);
+  EXPECT_FALSE(step.sequence_parallel);
+}
+
+TEST(MeasuredSteps, AreOfSwigluByEitherField) {
+  EXPECT_TRUE(Read(R"("model": {"mlp": "SwiGLU"})").model.swiglu);
+  EXPECT_TRUE(Read(R"("model": {"swiglu": true})").model.swiglu);
+  EXPECT_FALSE(Read(R"("model": {"mlp": "gelu", "swiglu": 1})").model.swiglu);
+}
+
+// What was measured comes before what was derived.
+TEST(MeasuredSteps, TakeTheMeasuredTime) {
+  EXPECT_EQ(Read(R"("measured": {"iter_time_s": 2}, "derived": {"iter_time_s": 3})").seconds, 2);
+  EXPECT_EQ(Read(R"("measured": {"iter_time_s": 0}, "derived": {"iter_time_s": 3})").seconds, 3);
+}
+
+// Of several memories the first of the list, allocated before device; GiB are 2^30 bytes.
+TEST(MeasuredSteps, TakeOneMemory) {
+  const MeasuredStep all = Read(
+      R"("measured": {"memory_gib": 4, "memory_gb": 3, "memory_gb_max": 2, "mem_max_allocated_gb": 1})");
+  EXPECT_EQ(all.bytes, 1e9);
+  EXPECT_EQ(all.measure, MemoryMeasure::kAllocated);
+  const MeasuredStep device =
+      Read(R"("measured": {"memory_gib": 4, "memory_gb": 3, "memory_gb_max": 2})");
+  EXPECT_EQ(device.bytes, 2e9);
+  EXPECT_EQ(device.measure, MemoryMeasure::kDevice);
+  EXPECT_EQ(Read(R"("measured": {"memory_gib": 4, "memory_gb": 3})").bytes, 3e9);
+  EXPECT_EQ(Read(R"("measured": {"memory_gib": 4})").bytes, 4294967296);
+  EXPECT_EQ(Read(R"("measured": {"memory_gib": -4, "memory_gb": -1})").bytes, 0);
+  EXPECT_EQ(Read(R"("measured": {"memory_gb_max": 2})", "what is reserved").measure,
+            MemoryMeasure::kReserved);
+}
+
+TEST(MeasuredSteps, CountToABillion) {
+  EXPECT_EQ(Read(R"("hw": {"gpus": 1000000000})").devices, 1000000000);
+  EXPECT_EQ(Read(R"("hw": {"gpus": 1000000001})").devices, 0);
+  EXPECT_EQ(Read(R"("hw": {"gpus": 16.0})").devices, 16);
+  EXPECT_EQ(Read(R"("hw": {"gpus": "16"})").devices, 0);
+  EXPECT_EQ(Read(R"("hw": 16)").devices, 0);
+}
+
+// Files of a folder by name; what is no list of rows is passed over, unless it is the only one.
+TEST(MeasuredSteps, OfAFolderAreThoseOfItsLists) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "measured_", getpid(), "/");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteFile(folder + name, text).ok());
+  };
+  const auto error = [&] {
+    return absl::StrReplaceAll(ReadMeasuredSteps(folder).status().message(), {{folder, "F/"}});
+  };
+  std::filesystem::create_directories(folder);
+  EXPECT_EQ(error(), "F/: holds no files *.json");
+  write("notes.txt", "{");
+  EXPECT_EQ(error(), "F/: holds no files *.json");
+  write("b.json", "{");
+  EXPECT_EQ(error(), "F/b.json: is not JSON; wanted {\"rows\": [...]}");
+  write("b.json", R"({"rows": 1})");
+  EXPECT_EQ(error(), "F/b.json: has no list \"rows\"; wanted {\"rows\": [{\"id\": ...}, ...]}");
+  write("c.json", R"({"rows": [{"id": "3"}, {"id": ""}, {"id": 4}, {"id": "5"}]})");
+  write("a.json", R"({"rows": [{"id": "1", "split": "holdout"}]})");
+  const std::vector<MeasuredStep> steps = ReadMeasuredSteps(folder).value();
+  std::string ids;
+  for (const MeasuredStep& step : steps) absl::StrAppend(&ids, step.source, step.id, " ");
+  EXPECT_EQ(ids, "a1 c3 c5 ");
+  EXPECT_EQ(steps.at(0).split, "holdout");
+  EXPECT_EQ(ReadMeasuredSteps(folder + "c.json").value().size(), 2);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace measured_steps_test_cc
+}  // namespace orrery::tools
