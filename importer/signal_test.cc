@@ -3,9 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "importer/onnx_test_util.h"
+#include "importer/onnx_ops_test_util.h"
 
 // ONNX's tables of numbers, by hand: windows, grids, columns, frames, the mel scale.
 
@@ -13,18 +11,7 @@ namespace orrery::importer {
 namespace signal_test_cc {
 namespace {
 
-// The ops of a graph without its header and its inputs; or the error behind the node.
-std::string Ops(const std::string& graph, int opset = 20) {
-  const std::string text = ImportText(ModelOf(graph, opset));
-  std::string ops;
-  bool in_body = false;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (in_body && line.rfind("  %", 0) == 0) absl::StrAppend(&ops, "\n", line);
-    in_body = in_body || line.rfind(") {", 0) == 0;
-  }
-  if (!ops.empty()) return ops;
-  return text.substr(text.find("': ") + 3);
-}
+std::string Ops(const std::string& graph, int opset = 20) { return OpLines(graph, opset); }
 
 // The values of y, a constant that `nodes` make.
 std::string Values(const std::string& nodes, const std::string& type = "float[?] y") {
