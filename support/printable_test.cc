@@ -31,8 +31,39 @@ TEST(OneLine, KeepsWhatPrints) {
   EXPECT_EQ(cut, absl::StrCat("ab", Repeated("é", 299), " ... ", Repeated("é", 150)));
 }
 
+TEST(Printable, EndsAtTheEdgesOfAscii) {
+  EXPECT_EQ(Printable("\x1f\x20\x7e\x7f\x80"), "\\x1f ~\\x7f\\x80");
+  EXPECT_EQ(Printable(std::string(400, 'x')), std::string(400, 'x'));
+}
+
+// Characters of one to four bytes, and what only looks like one.
+TEST(OneLine, KnowsUtf8) {
+  EXPECT_EQ(OneLine("\x1f\x20\x7e\x7f"), "\\x1f ~\\x7f");
+  for (const char* good : {"\xc2\x80", "\xdf\xbf", "\xe0\xa4\xb9", "\xef\xbf\xbd",
+                           "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_EQ(OneLine(good), good);
+    EXPECT_EQ(OneLine(absl::StrCat("a", good, "b")), absl::StrCat("a", good, "b"));
+  }
+  EXPECT_EQ(OneLine("\xc1\xbf"), "\\xc1\\xbf");                    // too long for what it says
+  EXPECT_EQ(OneLine("\xf5\x80\x80\x80"), "\\xf5\\x80\\x80\\x80");  // beyond Unicode
+  EXPECT_EQ(OneLine("\x80"), "\\x80");                             // begins in the middle
+  EXPECT_EQ(OneLine("\xe2\x82"), "\\xe2\\x82");                    // ends in the middle
+  EXPECT_EQ(OneLine("\xe2\x82z"), "\\xe2\\x82z");                  // goes on as another
+  EXPECT_EQ(OneLine("\xf0\x9f\x98z"), "\\xf0\\x9f\\x98z");
+  EXPECT_EQ(OneLine("\xc3\xc3\xa9"), "\\xc3\xc3\xa9");
+}
+
+TEST(OneLine, IsCutBeyondAThousandBytes) {
+  EXPECT_EQ(OneLine(std::string(1000, 'x')), std::string(1000, 'x'));
+  EXPECT_EQ(OneLine(std::string(600, 'a') + std::string(101, 'b') + std::string(300, 'c')),
+            std::string(600, 'a') + " ... " + std::string(300, 'c'));
+}
+
 TEST(ShellWord, CanBeTyped) {
   EXPECT_EQ(ShellWord("x.0=VALUE"), "x.0=VALUE");
+  EXPECT_EQ(ShellWord("a+b,c-d./e:f=g@h_i"), "a+b,c-d./e:f=g@h_i");
+  EXPECT_EQ(ShellWord("a*"), "'a*'");
+  EXPECT_EQ(ShellWord("$x"), "'$x'");
   EXPECT_EQ(ShellWord("é b"), "'é b'");
   EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
   EXPECT_EQ(ShellWord("a\n'\\ é"), "$'a\\x0a\\'\\\\ é'");

@@ -142,6 +142,47 @@ TEST(Bytes, PrintsThreeFiguresAndAUnit) {
   EXPECT_EQ(ToString(Bandwidth(25'000'000'000)), "25.0 GB/s");
 }
 
+// One picosecond or byte on either side of where the text changes.
+TEST(Duration, ChangesItsUnitWhereItWouldRoundToAThousand) {
+  const std::vector<std::pair<int64_t, std::string>> rows = {
+      {999, "999 ps"},
+      {1'000, "1.00 ns"},
+      {9'994, "9.99 ns"},
+      {9'996, "10.0 ns"},
+      {99'940, "99.9 ns"},
+      {99'960, "100 ns"},
+      {999'499, "999 ns"},
+      {999'500, "1.00 us"},
+      {999'499'999, "999 us"},
+      {999'500'000, "1.00 ms"},
+      {999'499'999'999, "999 ms"},
+      {999'500'000'000, "1.00 s"},
+      {-999'500'000'000, "-1.00 s"},
+      {-1'000, "-1.00 ns"},
+      {-1, "-1 ps"},
+  };
+  for (const auto& [picoseconds, text] : rows) EXPECT_EQ(ToString(Duration(picoseconds)), text);
+}
+
+TEST(Bytes, ChangeTheirUnitAtPowersOf1024) {
+  const int64_t mib = int64_t{1} << 20, gib = int64_t{1} << 30, tib = int64_t{1} << 40;
+  const std::vector<std::pair<int64_t, std::string>> rows = {
+      {mib - 1, "1024 KiB"}, {mib, "1.00 MiB"}, {gib - 1, "1024 MiB"},    {gib, "1.00 GiB"},
+      {tib - 1, "1024 GiB"}, {tib, "1.00 TiB"}, {5 * tib / 2, "2.50 TiB"}};
+  for (const auto& [count, text] : rows) EXPECT_EQ(ToString(Bytes(count)), text);
+  EXPECT_EQ(ToString(Bandwidth(9'994'000'000)), "9.99 GB/s");
+  EXPECT_EQ(ToString(Bandwidth(1'250'000'000'000)), "1250 GB/s");
+}
+
+TEST(Bytes, AreLessThanNineQuintillion) {
+  EXPECT_EQ(ParseBytes("8999999TB").value(), Bytes(8'999'999'000'000'000'000));
+  EXPECT_FALSE(ParseBytes("9000000TB").ok());
+  EXPECT_EQ(ParseBytes("0.5B").value(), Bytes(1));  // to the nearest, half up
+  EXPECT_EQ(ParseBytes("0.49B").value(), Bytes(0));
+  EXPECT_EQ(ParseBytes("1MiB").value(), Bytes(1 << 20));
+  EXPECT_EQ(ParseBytes("1MB").value(), Bytes(1'000'000));
+}
+
 TEST(Bytes, Parses) {
   const std::vector<std::pair<std::string, int64_t>> rows = {
       {"0", 0},
