@@ -37,6 +37,7 @@ task2 stream1 label0 takes 1 ps after task0
   EXPECT_THAT(rows.of(1), ElementsAre(2));
   EXPECT_THAT(rows.of(2), IsEmpty());
   EXPECT_THAT(rows.waits_for, ElementsAre(0, 3, 2));
+  EXPECT_THAT(rows.begin, ElementsAre(0, 4, 5, 5));
   EXPECT_THAT(Successors(Program()).waits_for, IsEmpty());
 }
 
@@ -99,6 +100,39 @@ TEST(Describe, NamesAllStreams) {
 task0 stream0 stream1 label0 takes 1 ps
 )"));
   EXPECT_EQ(Describe(program, TaskId(0)), "task0 \"op\" (rank0 compute, rank0 host)");
+}
+
+// A message about a program that need not verify.
+TEST(Describe, GoesWithoutALabel) {
+  Program program;
+  const RankClassId rank = program.AddRank({.members = {0}});
+  const StreamId stream = program.AddStream(rank, StreamKind::kHost);
+  const TaskId none = program.AddTask(stream, {});
+  const TaskId late = program.AddTask(stream, {.label = LabelId(0)});
+  EXPECT_EQ(Describe(program, none), "task0 \"\" (rank0 host)");
+  EXPECT_EQ(Describe(program, late), "task1 \"\" (rank0 host)");
+  program.AddLabel({.name = "op"});
+  EXPECT_EQ(Describe(program, late), "task1 \"op\" (rank0 host)");
+}
+
+TEST(VerifyAcyclic, CountsWhatCanNeverStart) {
+  const Program program = Parse(absl::StrCat(kTwoStreams, R"(
+task0 stream0 label0 takes 1 ps
+task1 stream1 label0 takes 1 ps after task2
+task2 stream1 label0 takes 1 ps
+)"));
+  EXPECT_EQ(VerifyAcyclic(program).message(),
+            "program: deadlock: 2 of 3 tasks can never start: "
+            "task1 \"op\" (rank0 host) waits for task2, which it depends on; "
+            "task2 \"op\" (rank0 host) waits for task1, before it on rank0 host, wanted an order "
+            "in which each task runs after all that it waits for; try adding the tasks of each "
+            "stream in the order in which they run");
+  EXPECT_TRUE(VerifyAcyclic(Program()).ok());
+}
+
+TEST(DescribeCycleDeathTest, NeedsATaskThatNeverRan) {
+  const Program program = Parse(absl::StrCat(kTwoStreams, "task0 stream0 label0 takes 1 ps\n"));
+  EXPECT_DEATH(DescribeCycle(program, {true}), "no task is left over");
 }
 
 }  // namespace
