@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/check.h"
+#include "support/status.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
