@@ -8,6 +8,7 @@
 
 #include "simulator/engine/event_queue.h"
 #include "simulator/program/program_text.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::simulator {
 namespace astra_networks_test_cc {
@@ -137,6 +138,49 @@ TEST(AstraNetworks, AMessageWithoutARouteTakesItsOwnRate) {
   EXPECT_EQ(RunEvents(program, unaware)->makespan, Nanoseconds(19'533));
   AstraAware aware(program);
   EXPECT_EQ(RunEvents(program, aware)->makespan, Nanoseconds(19'533));
+}
+
+// Two crossings of the first link take twice 19531.25 ns there.
+TEST(AstraNetworks, ALoadStretchesTheTimeOnItsLink) {
+  Switch star;
+  const std::vector<Load> loads = {{star.up[0], 2}, {star.down[1], 0.5}};
+  const FlowId flow = star.program.AddFlow(
+      {.size = Bytes(1 << 20), .rate = kFifty, .latency = kHop * 2, .loads = loads});
+  for (int i = 0; i < 2; ++i) {
+    const StreamId stream = star.program.AddStream(star.rank, StreamKind::kSendNext);
+    star.program.AddTask(stream, {.label = star.label});
+    star.program.AddTask(stream, {.flow = flow, .label = star.label});
+  }
+  // floor(1000 + 39062.5); floor(500 + 39062.5) and floor(500 + 9765.625), the second
+  // floor(39062.5) later.
+  EXPECT_THAT(star.Arrivals<AstraUnaware>(), ElementsAre(Nanoseconds(40'062), Nanoseconds(40'062)));
+  EXPECT_THAT(star.Arrivals<AstraAware>(), ElementsAre(Nanoseconds(49'827), Nanoseconds(88'889)));
+}
+
+TEST(AstraNetworks, AreNoFasterThanTheRateOfTheFlow) {
+  Switch star;
+  const std::vector<Load> loads = {{star.up[0]}};
+  const FlowId flow = star.program.AddFlow(
+      {.size = Bytes(1000), .rate = Bandwidth(1'000'000'000), .latency = kHop, .loads = loads});
+  star.program.AddTask(star.program.AddStream(star.rank, StreamKind::kData),
+                       {.flow = flow, .label = star.label});
+  AstraUnaware unaware(star.program);
+  EXPECT_EQ(RunEvents(star.program, unaware)->makespan, Nanoseconds(1500));
+}
+
+// Whoever plays them says then that the step is too long.
+TEST(AstraNetworks, EndAtTheEndOfTime) {
+  Program program;
+  const Flow flow{.size = Bytes(1 << 30), .rate = Bandwidth(1)};
+  AstraUnaware unaware(program);
+  unaware.Start(TaskId(0), flow);
+  EXPECT_EQ(unaware.NextCompletion(Time(0)), kEndOfTime);
+  EXPECT_THAT(unaware.Advance(kEndOfTime), ElementsAre(TaskId(0)));
+  unaware.Start(TaskId(1), flow);
+  EXPECT_EQ(unaware.NextCompletion(kEndOfTime), kEndOfTime);
+  AstraAware aware(program);
+  aware.Start(TaskId(0), flow);
+  EXPECT_EQ(aware.NextCompletion(Time(0)), kEndOfTime);
 }
 
 }  // namespace

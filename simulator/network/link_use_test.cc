@@ -63,6 +63,30 @@ TEST(LinkUse, TheBusiestIsThatWhichCarriesMostForItsWidth) {
   EXPECT_EQ(use.Busiest(), kSecond);
 }
 
+TEST(LinkUse, WhatCarriesNothingIsNotTheBusiest) {
+  const Program program = TwoLinks();
+  LinkUse use(program);
+  const std::array second = {Load{kSecond, 2}};
+  use.AddBytes({.size = Bytes(1), .loads = second});
+  EXPECT_EQ(use.Busiest(), kSecond);
+  EXPECT_EQ(use.Summarize(kSecond, Duration(1)).utilization, 2 / (1000 * 1e-12));
+}
+
+// A billionth of the larger is a rounding, whatever its size; half a byte a second is use.
+TEST(LinkUse, UsesThatAreEqualButForRoundingAreOne) {
+  const Program program = TwoLinks();
+  LinkUse use(program);
+  use.Set(kFirst, Time(2), 1e12);
+  use.Set(kFirst, Time(3), 1e12 + 999);
+  use.Set(kFirst, Time(5), 1e12 + 1001);
+  use.Set(kFirst, Time(9), 0.5);
+  ASSERT_EQ(use.intervals(kFirst).size(), 3u);
+  EXPECT_EQ(use.intervals(kFirst)[1].from, Time(5));
+  EXPECT_EQ(use.intervals(kFirst)[2].from, Time(9));
+  EXPECT_EQ(use.Summarize(kFirst, Time(14)).busy, Duration(12));
+  EXPECT_EQ(use.Summarize(kFirst, Time(14)).full, Duration(0));
+}
+
 // Without latency the last byte of a flow is its arrival, after which the network is not asked
 // again before the next one starts, if ever.
 TEST(LinkUse, ALinkIsFreeOnceTheLastFlowHasArrived) {

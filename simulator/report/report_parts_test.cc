@@ -57,6 +57,7 @@ TEST(CommunicationShares, WhatNeverRunsIsLeftOut) {
   }
   EXPECT_THAT(rows, ElementsAre("all-reduce dp/nic 15 40", "all-reduce dp/port 7 21", "send/ 5 41",
                                 "collective/ 4 50"));
+  EXPECT_DOUBLE_EQ(ReportOf(Parse(kKinds)).exposed_communication_s, 152e-12);
 }
 
 TEST(CommunicationShares, AreDividedByTheNumberOfStepsRoundedDown) {
@@ -182,6 +183,17 @@ TEST(SplitBubbles, ImbalanceIsTakenOutOfSteadyThenCoolDownThenWarmUp) {
   const auto bubbles = SplitBubbles(report, ends);
   EXPECT_EQ(BubbleText(bubbles[RankClassId(0)]), "2 0 0 0");
   EXPECT_EQ(BubbleText(bubbles[RankClassId(1)]), "4 0 0 7");
+}
+
+TEST(SplitBubbles, OfOneRankIsWhereItIsIdle) {
+  Report report;
+  report.step_time = Duration(20);
+  report.ranks.resize(1);
+  report.ranks[kFirst].idle = Duration(9);
+  IdTable<RankClassId, IdleEnds> ends(1);
+  ends[kFirst] = {.before = Duration(2), .after = Duration(3)};
+  EXPECT_EQ(BubbleText(SplitBubbles(report, ends)[kFirst]), "2 4 3 0");
+  EXPECT_EQ(BubbleText(SplitBubbles(report, {})[kFirst]), "0 9 0 0");
 }
 
 // A bubble with a rank of each class: 1 and 3 members.
