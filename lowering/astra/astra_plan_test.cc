@@ -120,6 +120,22 @@ TEST(AstraPlan, OfADoubleBinaryTreeSendsAllUpAndDown) {
   EXPECT_EQ(PlanText(kAllReduce, "doubleBinaryTree", 2, 800, 1), "1 x reduce 800, 1 x 0:800");
 }
 
+// Who adds up what comes from below goes on when all of it is added up.
+TEST(AstraPlan, OfADoubleBinaryTreeAwaitsWhatItAddsUp) {
+  const Planned planned(kAllReduce, "doubleBinaryTree", 4, 8);
+  ASSERT_TRUE(planned.plan.ok()) << planned.plan.status();
+  std::string awaits;  // by rank of the first tree and phase
+  for (const AstraRankPlan& rank : planned.plan->front().ranks) {
+    absl::StrAppend(&awaits, awaits.empty() ? "" : ", ");
+    for (size_t position = 0; position < rank.order.size(); ++position) {
+      const AstraPhase& phase = rank.PhaseAt(position);
+      absl::StrAppend(&awaits, phase.receives, phase.awaits_processing ? "! " : " ");
+    }
+  }
+  // Leaves await what comes down; rank 1 adds up two and passes on; the root, rank 3, adds up one.
+  EXPECT_EQ(awaits, "1 , 2! 1 0 , 1 , 1! 0 ");
+}
+
 // Every message arrives in a phase that waits for it.
 TEST(AstraPlan, OfADoubleBinaryTreeReceivesWhatIsSent) {
   for (int32_t n = 2; n <= 256; n *= 2) {
@@ -149,6 +165,10 @@ TEST(AstraPlan, SaysWhatItCannotPlan) {
             "algorithm 'ring' for all-to-all of 300 ranks; wanted at most 256");
   EXPECT_FALSE(Planned(kAllToAll, "halvingDoubling", 4, 400).plan.ok());
   EXPECT_EQ(PlanText(kAllReduce, "ring", 1025, 8), "got 1025 ranks; wanted at most 1024");
+  EXPECT_TRUE(Planned(kAllReduce, "ring", 1024, 8).plan.ok());
+  EXPECT_TRUE(Planned(kAllToAll, "ring", 256, 600).plan.ok());
+  EXPECT_EQ(PlanText(kAllToAll, "ring", 257, 600),
+            "algorithm 'ring' for all-to-all of 257 ranks; wanted at most 256");
 }
 
 // What one rank sends, in parts of 1/n of the size.
@@ -265,6 +285,22 @@ TEST(AstraChunks, AreOfTheSizeOverTheirNumberAndAtLeastOneByteARank) {
   EXPECT_EQ(Messages(kReduceScatter, 800, {2}, 4), "8 x dim0:100");
   EXPECT_EQ(Messages(kReduceScatter, 10, {4}, 4), "48 x dim0:1");
   EXPECT_EQ(Messages(kAllGather, 10, {4}, 4), "60 x dim0:2");
+}
+
+// As many chunks as it takes for all bytes: 9 in chunks of 4 are 3, and 19 of 4 are 5.
+TEST(AstraChunks, AreOneMoreWhereSomethingIsLeft) {
+  EXPECT_EQ(Messages(kAllGather, 9, {2}, 2), "6 x dim0:4");
+  EXPECT_EQ(Messages(kAllGather, 8, {2}, 2), "4 x dim0:4");
+  EXPECT_EQ(Messages(kReduceScatter, 19, {4}, 4), "60 x dim0:1");
+}
+
+TEST(AstraChunks, OfAnAllGatherHaveAByteAtLeast) {
+  EXPECT_EQ(Messages(kAllGather, 3, {2}, 3), "6 x dim0:1");
+  AstraCollective collective{
+      .kind = kAllGather, .size = Bytes(2), .local_memory = Bandwidth(1), .chunks = 3};
+  collective.dimensions.push_back({FullyConnected(2, Duration(0)), {}});
+  EXPECT_EQ(PlayAstra(collective, {}).status().message(),
+            "got 3 chunks of 2 bytes; wanted a byte for each at least");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "simulator/network/astra_networks.h"
+#include "simulator/program/time_alone.h"
 
 // Against the closed form of one ring; tests/golden/collectives_test.cc has what ASTRA-sim gave.
 
@@ -108,6 +109,59 @@ TEST(AstraSystem, DoubleBinaryTreesOverlap) {
   const Duration two = *Play(collective, false);
   EXPECT_GT(two, one);
   EXPECT_LT(two, one * 2);
+}
+
+// A message of 8 GiB through 1 GB/s of memory three times, to the nanosecond.
+TEST(AstraSystem, LocalMemoryIsPassedThreeTimes) {
+  AstraCollective collective = Collective("ring", 2, int64_t{1} << 34, "ring");
+  collective.chunks = 1;
+  collective.endpoint_delay_ns = 0;
+  collective.local_memory = Bandwidth(1'000'000'000);
+  constexpr int64_t kMessage = 500 + 160'000'000;  // 2^33 bytes at 50 x 2^30 bytes/s: 0.16 s
+  constexpr int64_t kMemory = 3 * (int64_t{1} << 33);
+  EXPECT_EQ(*Play(collective, false), Duration((2 * kMessage + kMemory) * 1000));
+}
+
+// The first delay is over at 3e18 ps, the second would be at 6e18.
+TEST(AstraSystem, NothingIsLaterThanTheEndOfTime) {
+  AstraCollective collective = Collective("ring", 2, 8, "ring");
+  collective.endpoint_delay_ns = 3'000'000'000'000'000;
+  EXPECT_EQ(*Play(collective, false), simulator::kEndOfTime);
+}
+
+TEST(AstraSystem, SaysHowMuchItCanPlay) {
+  const auto error = [](const AstraCollective& collective) {
+    return std::string(Play(collective, false).status().message());
+  };
+  AstraCollective many = Collective("ring", 1024, int64_t{129} << 20, "ring");
+  many.chunks = 129;
+  // 2 x 1023 messages of each of 1024 ranks.
+  EXPECT_EQ(error(many),
+            "got 129 chunks of 2095104 messages; wanted at most 268435456 in all; try fewer ranks "
+            "or chunks");
+  // The same up and down another dimension, and across it.
+  many.dimensions.push_back(many.dimensions[0]);
+  many.dimensions[0].topology = Make("ring", 2);
+  EXPECT_EQ(error(many),
+            "got 129 chunks of 2095108 messages; wanted at most 268435456 in all; try fewer ranks "
+            "or chunks");
+  many.dimensions.push_back(many.dimensions[1]);
+  EXPECT_EQ(error(many), "got 2097152 ranks; wanted at most 1048576");
+  AstraCollective odd = Collective("ring", 2, 8, "ring");
+  odd.chunks = (1 << 20) + 1;
+  EXPECT_EQ(error(odd), "preferred-dataset-splits: got 1048577; wanted at most 1048576");
+  odd.chunks = 0;
+  EXPECT_EQ(error(odd), "preferred-dataset-splits: got 0; wanted 1 or more");
+  odd.chunks = 1;
+  odd.active_chunks = 0;
+  EXPECT_EQ(error(odd), "active-chunks-per-dimension: got 0; wanted 1 or more");
+  odd.active_chunks = 1;
+  odd.local_memory = Bandwidth(0);
+  EXPECT_EQ(error(odd), "local-mem-bw: got 0; wanted 1 or more");
+  odd.local_memory = Bandwidth(1);
+  EXPECT_TRUE(Play(odd, false).ok());
+  odd.dimensions.clear();
+  EXPECT_EQ(error(odd), "dimensions: got 0; wanted 1 or more");
 }
 
 TEST(AstraSystem, SaysWhatItCannotPlay) {
