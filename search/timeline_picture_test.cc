@@ -117,28 +117,71 @@ TEST(TimelinePicture, HasALetterWhereThereIsNoRoomForTheName) {
 }
 
 // Forward from 30 to 50 and backward from 40 to 70; a third update begins after the second ended.
+// Another rank has an update of its own.
 TEST(TimelinePicture, OfStepsAtOnceIsOneCell) {
-  auto run =
-      RunOf({{"stream0", 0, 30, 50},
-             {"stream0", 1, 40, 70},
-             {"stream0", 4, 80, 85},
-             {"stream0", 4, 85, 90},
-             {"stream0", 4, 95, 100}},
-            {Placed(StepKind::kForward, 0, 1, 0, 1), Placed(StepKind::kBackward, 0, 0, 1, 2)});
-  run.steps[0].step.with_next = true;
+  auto run = RunOf({{"stream0", 0, 0, 20},
+                    {"stream0", 0, 30, 50},
+                    {"stream0", 1, 40, 70},
+                    {"stream1", 4, 80, 100},
+                    {"stream0", 4, 80, 85},
+                    {"stream0", 4, 85, 90},
+                    {"stream0", 4, 95, 100}},
+                   {Placed(StepKind::kForward, 0, 0, 0, 1), Placed(StepKind::kForward, 0, 1, 1, 2),
+                    Placed(StepKind::kBackward, 0, 0, 2, 3)});
+  run.steps[1].step.with_next = true;
   EXPECT_EQ(Draw(run, 0, 100, 20),
-            "rank 0  | ......F1&B0&&&..Uu.U\n"
-            "rank 10 | ....................\n"
+            "rank 0  | F0--..F1&B0&&&..Uu.U\n"
+            "rank 10 | ................Uuuu\n"
             "a column: 5 ps; F- forward, B= backward, F&B both at once, U update, . waits\n");
   const std::vector<StepSpan> spans = SpansOf(run, simulator::RankClassId(0));
-  ASSERT_EQ(spans.size(), 4u);
-  for (const size_t i : {0, 1}) {
+  ASSERT_EQ(spans.size(), 5u);
+  EXPECT_EQ(spans[0].finish, Time(20));
+  for (const size_t i : {1, 2}) {
     EXPECT_EQ(spans[i].start, Time(30));
     EXPECT_EQ(spans[i].finish, Time(70));
   }
-  EXPECT_EQ(spans[2].start, Time(80));
-  EXPECT_EQ(spans[2].finish, Time(90));
-  EXPECT_TRUE(spans[3].update);
+  EXPECT_EQ(spans[3].start, Time(80));
+  EXPECT_EQ(spans[3].finish, Time(90));
+  EXPECT_TRUE(spans[4].update);
+}
+
+// Tasks of a template that are of another step are no part of it.
+TEST(TimelinePicture, HasOfAStepWhatIsOfItsStageAndPhase) {
+  const auto run = RunOf({{"stream0", 0, 0, 10},
+                          {"stream0", 1, 10, 40},
+                          {"stream0", 2, 40, 50},
+                          {"stream0", 0, 50, 60}},
+                         {Placed(StepKind::kForward, 0, 0, 0, 4)});
+  const std::vector<StepSpan> spans = SpansOf(run, simulator::RankClassId(0));
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0].start, Time(0));
+  EXPECT_EQ(spans[0].finish, Time(60));
+  EXPECT_TRUE(SpansOf(run, simulator::RankClassId(1)).empty());
+}
+
+// Two ranks and batches of 3: a period is 2 batches. Of 5, the first that finds the pipeline full
+// is the one that is followed by 3, and its first microbatch is the sixth.
+TEST(TimelineWindow, OfAnAsynchronousScheduleIsAPeriodBeforeTheLastBatch) {
+  auto run = RunOf({{"stream0", 0, 10, 15},
+                    {"stream0", 0, 20, 25},
+                    {"stream0", 2, 25, 30},
+                    {"stream0", 0, 30, 35},
+                    {"stream0", 1, 40, 50},
+                    {"stream0", 4, 60, 70}},
+                   {Placed(StepKind::kForward, 0, 5, 0, 1), Placed(StepKind::kForward, 0, 6, 1, 2),
+                    Placed(StepKind::kForward, 1, 6, 2, 3), Placed(StepKind::kForward, 0, 7, 3, 4),
+                    Placed(StepKind::kBackward, 0, 6, 4, 5)});
+  run.rounds = 5;
+  run.report.step_time = Duration(20);
+  transforms::PipelineSchedule schedule;
+  const transforms::PipelineShape shape{.ranks = 2, .microbatches = 3};
+  EXPECT_EQ(WindowOf(run, schedule, shape).begin, Time(0));
+  EXPECT_EQ(WindowOf(run, schedule, shape).end, Time(70));
+  schedule.asynchronous = true;
+  EXPECT_EQ(WindowOf(run, schedule, shape).begin, Time(20));
+  EXPECT_EQ(WindowOf(run, schedule, shape).end, Time(60));
+  run.report.step_time = Duration(26);
+  EXPECT_EQ(WindowOf(run, schedule, shape).end, Time(70)) << "no longer than the run";
 }
 
 // Three stages on two positions; gradients of inputs and of weights by themselves.
