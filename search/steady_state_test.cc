@@ -148,6 +148,29 @@ TEST(Difference, LastsUntilTheBusiestRankIsDone) {
   EXPECT_EQ(step.ranks[RankClassId(0)].finish, Duration(10));
 }
 
+// What is sent, reduced and exposed, of one of two batches.
+TEST(Difference, OfCommunicationIsThatOfOneBatch) {
+  const Batches shorter_run(3), longer_run(5);
+  Report shorter = shorter_run.report, longer = longer_run.report;
+  shorter.bytes_sent = Bytes(30);
+  longer.bytes_sent = Bytes(51);
+  shorter.bytes_reduced = Bytes(300);
+  longer.bytes_reduced = Bytes(500);
+  simulator::RankReport& before = shorter.ranks[RankClassId(1)];
+  simulator::RankReport& after = longer.ranks[RankClassId(1)];
+  before.communication = Duration(9);
+  after.communication = Duration(15);
+  before.exposed_communication = Duration(4);
+  after.exposed_communication = Duration(8);
+  const Report step = Difference(longer_run.program, longer, shorter, 2);
+  EXPECT_EQ(step.bytes_sent, Bytes(10));
+  EXPECT_EQ(step.bytes_reduced, Bytes(100));
+  EXPECT_EQ(step.ranks[RankClassId(1)].communication, Duration(3));
+  EXPECT_EQ(step.ranks[RankClassId(1)].exposed_communication, Duration(2));
+  EXPECT_DOUBLE_EQ(step.communication_overhead, 3.0 / 16);
+  EXPECT_DOUBLE_EQ(step.exposed_communication_s, 1e-12);
+}
+
 TEST(Difference, KeepsTheMemoryOfTheLongerRun) {
   const Batches shorter(1);
   Batches longer(2);

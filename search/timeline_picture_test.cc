@@ -160,7 +160,7 @@ TEST(TimelinePicture, HasOfAStepWhatIsOfItsStageAndPhase) {
 }
 
 // Two ranks and batches of 3: a period is 2 batches. Of 5, the first that finds the pipeline full
-// is the one that is followed by 3, and its first microbatch is the sixth.
+// is the one that is followed by 3, and its first microbatch is 6.
 TEST(TimelineWindow, OfAnAsynchronousScheduleIsAPeriodBeforeTheLastBatch) {
   auto run = RunOf({{"stream0", 0, 10, 15},
                     {"stream0", 0, 20, 25},
