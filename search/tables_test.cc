@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "search/search.h"
+#include "search/setting_test_util.h"
+
+// Rows of the table of results, from figures that are made up; the whole of it is in
+// search_test.cc.
+
+namespace orrery::search {
+namespace tables_test_cc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+// A result of a millisecond, times `milliseconds`.
+Result Fake(int64_t milliseconds) {
+  Result result;
+  result.ran = result.fits = true;
+  result.step_time = Duration(1'000'000'000) * milliseconds;
+  return result;
+}
+
+// The rows of the table, best first.
+std::vector<std::string> Rows(const std::vector<Result>& results, int64_t top = 10) {
+  std::vector<std::string> rows;
+  for (const absl::string_view line :
+       absl::StrSplit(ResultsTable(MlpSetting(), results, top), '\n')) {
+    if (absl::StrContains(line, "1f1b")) rows.emplace_back(line);
+  }
+  return rows;
+}
+
+// Of 4 ms 1 is exposed communication and 1.2 bubble: 45 % are left.
+TEST(ResultsTable, SaysWhereTheTimeGoes) {
+  Result result = Fake(4);
+  result.exposed_communication_s = 0.001;
+  result.bubble_fraction = 0.3;
+  result.figures.throughput_samples_per_s = 12.345;
+  result.peak_memory = Bytes(3 << 20);
+  EXPECT_THAT(
+      Rows({result}),
+      ElementsAre("    1     1     1      1  1f1b            4.00 ms          12.35    45.0% "
+                  "   25.0%    30.0%   3.00 MiB"));
+}
+
+// Both may count a moment: no less than nothing is computed. A step of no time exposes nothing.
+TEST(ResultsTable, SharesAreOfTheStepAndNotNegative) {
+  Result full = Fake(1);
+  full.exposed_communication_s = 0.0007;
+  full.bubble_fraction = 0.4;
+  EXPECT_THAT(Rows({full}), ElementsAre(HasSubstr("     0.0%    70.0%    40.0% ")));
+  Result none = Fake(0);
+  none.exposed_communication_s = 1;
+  EXPECT_THAT(Rows({none}), ElementsAre(HasSubstr("   100.0%     0.0%     0.0% ")));
+}
+
+TEST(ResultsTable, HasSoManyRowsAtMost) {
+  const std::vector<Result> results = {Fake(3), Fake(1), Fake(2)};
+  EXPECT_THAT(Rows(results, 2), ElementsAre(HasSubstr("1.00 ms"), HasSubstr("2.00 ms")));
+  EXPECT_EQ(Rows(results, 3).size(), 3u);
+  EXPECT_EQ(Rows(results, 4).size(), 3u);
+  EXPECT_EQ(Rows(results, 0).size(), 0u);
+}
+
+// Behind the columns stands what differs from the default, of each axis that has no column.
+TEST(ResultsTable, TellsWhatItsColumnsLeaveOut) {
+  Result plain = Fake(1), sharded = Fake(2);
+  sharded.plan.cp = 2;
+  sharded.plan.zero = 3;
+  sharded.plan.prefetch = 4;
+  EXPECT_THAT(Rows({plain, sharded}),
+              ElementsAre(EndsWith("0 B"), EndsWith("0 B  cp 2  zero 3  prefetch 4")));
+}
+
+// What all results have in common of what makes another step is not told.
+TEST(ResultsTable, TellsTypesWhereTheyDiffer) {
+  Result first = Fake(1), second = Fake(2);
+  first.plan.dtype = second.plan.dtype = transforms::StepDType::kBF16;
+  EXPECT_THAT(Rows({first, second}), ElementsAre(EndsWith("0 B"), EndsWith("0 B")));
+  second.plan.dtype = transforms::StepDType::kModel;
+  EXPECT_THAT(Rows({first, second}), ElementsAre(EndsWith("0 B  dtype bf16"), EndsWith("0 B")));
+}
+
+TEST(ResultsTable, OfOneThatIsInfeasibleSaysWhy) {
+  Result result;
+  result.infeasible = {.reason = InfeasibleReason::kDivisibility, .detail = "no"};
+  EXPECT_EQ(ResultsTable(MlpSetting(), {result}, 1),
+            "mlp:layers=4,dim=64, batch 48, on uniform:8@200Gbps: 1 candidates, 0 feasible\n\n"
+            "\n1 of 1 candidates are infeasible:\n"
+            "     1  divisibility, for example --dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule "
+            "1f1b: no\n");
+}
+
+// A blank for each level, as people read it.
+TEST(ResultsJson, IsIndented) {
+  EXPECT_THAT(ResultsJson(MlpSetting(), {Fake(1)}),
+              HasSubstr("[\n {\n  \"model\": \"mlp:layers=4,dim=64\",\n  \"world_size\": 1,\n"));
+}
+
+}  // namespace
+}  // namespace tables_test_cc
+}  // namespace orrery::search
