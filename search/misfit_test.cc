@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "search/memory_fit.h"
+#include "search/setting_test_util.h"
+#include "transforms/plan/plan_test_util.h"
+
+// Runs that do not fit, with figures that are made up.
+
+namespace orrery::search {
+namespace misfit_test_cc {
+namespace {
+
+using simulator::MemoryKind;
+using simulator::RankClassId;
+
+// Adds a rank with a limit of 100 bytes that holds so much of some kinds.
+void AddRank(const std::vector<std::pair<MemoryKind, int64_t>>& held, Run& run) {
+  const int32_t number = run.program.rank_count();
+  const RankClassId id = run.program.AddRank({.members = {10 * number}, .capacity = Bytes(100)});
+  run.report.ranks.resize(number + 1);
+  simulator::RankReport& rank = run.report.ranks[id];
+  for (const auto& [kind, bytes] : held) {
+    rank.memory.by_kind[static_cast<size_t>(kind)] = Bytes(bytes);
+    rank.memory.total += Bytes(bytes);
+  }
+  rank.fits = rank.memory.total <= Bytes(100);
+}
+
+TEST(MisfitText, IsOfTheFirstRankThatNeedsMost) {
+  search::Run run;
+  AddRank({{MemoryKind::kOther, 100}}, run);
+  AddRank({{MemoryKind::kOther, 200}}, run);
+  AddRank({{MemoryKind::kOther, 60}, {MemoryKind::kParameters, 240}}, run);
+  AddRank({{MemoryKind::kOther, 300}}, run);
+  AddRank({{MemoryKind::kOther, 50}}, run);
+  EXPECT_EQ(MisfitText(run),
+            "needs 300 B on rank 20; the limit is 100 B; 200 B too much: parameters 240 B, other "
+            "60 B");
+}
+
+// On one device, into which nothing fits: what was tried, and came nearest.
+PlayedSuggestions Tried(const std::vector<std::pair<MemoryKind, int64_t>>& held, size_t tries) {
+  Setting setting = MlpSetting("uniform:1@200Gbps");
+  setting.lowering.memory_limit = Bytes(1);
+  Run run;
+  AddRank(held, run);
+  return PlaySuggestions(setting, transforms::ByFlops({}), run, 4, tries);
+}
+
+TEST(PlayedSuggestions, TheLeastIsOfThoseThatWereTried) {
+  Setting setting = MlpSetting("uniform:1@200Gbps");
+  std::vector<Bytes> peaks;
+  for (const transforms::Suggestion& suggestion : Neighbours(setting, transforms::ByFlops({}))) {
+    const auto run = Play(setting, suggestion.plan);
+    ASSERT_TRUE(run.ok()) << run.status();
+    peaks.push_back(run->report.peak_memory);
+    const PlayedSuggestions found = Tried({{MemoryKind::kOther, 101}}, peaks.size());
+    ASSERT_TRUE(found.least.has_value());
+    EXPECT_TRUE(found.fit.empty());
+    EXPECT_EQ(found.least->peak_memory, *std::ranges::min_element(peaks)) << peaks.size();
+    if (peaks.size() == 4) break;
+  }
+  EXPECT_GT(peaks.size(), 2u);
+}
+
+// A fifth above the limit is worth a try. More microbatches lessen none of these.
+TEST(PlayedSuggestions, AreTriedWhereOneMayHope) {
+  constexpr MemoryKind kKinds[] = {MemoryKind::kParameters, MemoryKind::kGradients,
+                                   MemoryKind::kBuffers, MemoryKind::kOther};
+  for (const MemoryKind one : kKinds) {
+    EXPECT_TRUE(Tried({{one, 120}}, 1).least.has_value()) << ToString(one);
+    for (const MemoryKind other : kKinds) {
+      if (one == other) continue;
+      EXPECT_FALSE(Tried({{one, 70}, {other, 70}}, 1).least.has_value())
+          << ToString(one) << " " << ToString(other);
+    }
+  }
+}
+
+TEST(ClosestMisfit, IsTheFirstOfTheLeastMemory) {
+  Setting setting = MlpSetting();
+  setting.lowering.memory_limit = Bytes(1);
+  const auto result = [](int64_t dp, int64_t bytes) {
+    Result made;
+    made.plan = transforms::ByFlops({.dp = dp});
+    made.ran = true;
+    made.peak_memory = Bytes(bytes);
+    return made;
+  };
+  Result fits = result(8, 10);
+  fits.fits = true;
+  const auto closest = [&](const std::vector<Result>& results) {
+    return ClosestMisfit([&](const ParallelPlan&) -> const Setting& { return setting; }, results);
+  };
+  EXPECT_THAT(closest({Result(), fits, result(1, 200), result(2, 100), result(4, 100)}),
+              testing::StartsWith("closest: --dp 2 "));
+  EXPECT_EQ(closest({Result(), fits}), "");
+  EXPECT_EQ(closest({}), "");
+}
+
+}  // namespace
+}  // namespace misfit_test_cc
+}  // namespace orrery::search
