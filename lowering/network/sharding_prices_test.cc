@@ -11,6 +11,7 @@
 #include "lowering/network/cluster_move_set.h"
 #include "simulator/engine/play.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/shard.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
