@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,33 +35,61 @@ inline std::string InferInputs(const std::string& types) {
   return text;
 }
 
-/// The types of the results of an op over operand types, or the message.
-inline std::string Infer(const std::string& op, const std::string& types) {
+/// An op applied to operand types, read from text.
+struct Application {
+  OpKind kind;
+  AttributeSet attributes;
+  Mesh mesh;
+  std::vector<TensorType> operands;
+  TypeList results;
+  absl::Status status;  // of the text, or of inference
+
+  /// Calls f(its types) while its operands are in place.
+  template <typename F>
+  auto With(F f) const {
+    std::vector<const TensorType*> pointers;
+    for (const TensorType& type : operands) pointers.push_back(&type);
+    return f(OpTypes{.attributes = attributes, .operands = pointers, .mesh = mesh});
+  }
+};
+
+/// An op with its attributes, "Transpose {perm=[1, 0]}", applied to types with "; " between.
+inline Application Apply(const std::string& op, const std::string& types) {
   const std::vector<std::string> words = absl::StrSplit(op, absl::MaxSplits(' ', 1));
+  Application made{.kind = FindOp(words[0]).value(),
+                   .attributes = {},
+                   .mesh = {},
+                   .operands = {},
+                   .results = {},
+                   .status = {}};
   // A constant carries the attributes, so that the parser reads them.
   const auto function = ParseFunction(
       absl::StrCat("func @f mesh(dp=2, hp=4) (", InferInputs(types), ") { %c: f32[] = Constant() ",
                    words.size() > 1 ? words[1] : "", " return %c: result }"));
-  if (!function.ok()) return std::string(function.status().message());
-  std::vector<TensorType> types_of_inputs;
+  made.status = function.status();
+  if (!function.ok()) return made;
+  made.attributes = function->attributes(function->order()[0]);
+  made.mesh = function->mesh();
   for (const Input& input : function->inputs()) {
-    types_of_inputs.push_back(function->type(input.value));
+    made.operands.push_back(function->type(input.value));
     // Inputs of a function are never empty: 99 stands for 0.
-    auto& dims = types_of_inputs.back().dims;
+    auto& dims = made.operands.back().dims;
     std::replace(dims.begin(), dims.end(), int64_t{99}, int64_t{0});
   }
-  std::vector<const TensorType*> operands;
-  for (const TensorType& type : types_of_inputs) operands.push_back(&type);
   TypeList results;
-  const absl::Status status = InferTypes(FindOp(words[0]).value(),
-                                         {.attributes = function->attributes(function->order()[0]),
-                                          .operands = operands,
-                                          .mesh = function->mesh()},
-                                         results);
-  if (!status.ok()) return std::string(status.message());
+  made.status =
+      made.With([&](const OpTypes& op_types) { return InferTypes(made.kind, op_types, results); });
+  made.results = std::move(results);
+  return made;
+}
+
+/// The types of the results of an op over operand types, or the message.
+inline std::string Infer(const std::string& op, const std::string& types) {
+  const Application made = Apply(op, types);
+  if (!made.status.ok()) return std::string(made.status.message());
   std::string text;
-  for (const TensorType& type : results) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", ToString(type, function->mesh()));
+  for (const TensorType& type : made.results) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", ToString(type, made.mesh));
   }
   return text;
 }
