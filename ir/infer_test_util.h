@@ -36,7 +36,7 @@ inline std::string InferInputs(const std::string& types) {
 }
 
 /// An op applied to operand types, read from text.
-struct Application {
+struct AppliedOp {
   OpKind kind;
   AttributeSet attributes;
   Mesh mesh;
@@ -54,14 +54,14 @@ struct Application {
 };
 
 /// An op with its attributes, "Transpose {perm=[1, 0]}", applied to types with "; " between.
-inline Application Apply(const std::string& op, const std::string& types) {
+inline AppliedOp Apply(const std::string& op, const std::string& types) {
   const std::vector<std::string> words = absl::StrSplit(op, absl::MaxSplits(' ', 1));
-  Application made{.kind = FindOp(words[0]).value(),
-                   .attributes = {},
-                   .mesh = {},
-                   .operands = {},
-                   .results = {},
-                   .status = {}};
+  AppliedOp made{.kind = FindOp(words[0]).value(),
+                 .attributes = {},
+                 .mesh = {},
+                 .operands = {},
+                 .results = {},
+                 .status = {}};
   // A constant carries the attributes, so that the parser reads them.
   const auto function = ParseFunction(
       absl::StrCat("func @f mesh(dp=2, hp=4) (", InferInputs(types), ") { %c: f32[] = Constant() ",
@@ -85,7 +85,7 @@ inline Application Apply(const std::string& op, const std::string& types) {
 
 /// The types of the results of an op over operand types, or the message.
 inline std::string Infer(const std::string& op, const std::string& types) {
-  const Application made = Apply(op, types);
+  const AppliedOp made = Apply(op, types);
   if (!made.status.ok()) return std::string(made.status.message());
   std::string text;
   for (const TensorType& type : made.results) {

@@ -23,7 +23,7 @@ struct CostRow {
 
 /// Flops of an op over operand types: none where its record has none.
 inline double FlopsOf(const std::string& op, const std::string& types) {
-  const Application made = Apply(op, types);
+  const AppliedOp made = Apply(op, types);
   EXPECT_TRUE(made.status.ok()) << op << " " << types << ": " << made.status;
   const OpInfo& info = GetOpInfo(made.kind);
   if (!made.status.ok() || info.flops == nullptr) return 0;
@@ -32,7 +32,7 @@ inline double FlopsOf(const std::string& op, const std::string& types) {
 
 /// Bytes of an op over operand types, of which its record must say something.
 inline double BytesOf(const std::string& op, const std::string& types) {
-  const Application made = Apply(op, types);
+  const AppliedOp made = Apply(op, types);
   EXPECT_TRUE(made.status.ok()) << op << " " << types << ": " << made.status;
   const OpInfo& info = GetOpInfo(made.kind);
   EXPECT_NE(info.bytes, nullptr) << op;
