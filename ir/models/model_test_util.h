@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model.h"
 
@@ -12,8 +13,10 @@
 
 namespace orrery::ir {
 
-/// The built-in model of that family in f32, with keys such as "layers=2,hidden=8".
-inline Function BuildModel(absl::string_view family, absl::string_view keys, int64_t batch) {
+/// The built-in model of that family in f32, with keys such as "layers=2,hidden=8", or what is
+/// wrong with them.
+inline absl::StatusOr<Function> TryBuildModel(absl::string_view family, absl::string_view keys,
+                                              int64_t batch) {
   for (const ModelInfo* info : AllModels()) {
     if (info->name != family) continue;
     ModelValues values(batch, DType::kF32);
@@ -24,10 +27,15 @@ inline Function BuildModel(absl::string_view family, absl::string_view keys, int
       const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(pair, '=');
       values.Set(parts.first, parts.second);
     }
-    return info->build(values).value();
+    return info->build(values);
   }
   ADD_FAILURE() << "no family " << family;
   return Function();
+}
+
+/// The same where nothing is wrong.
+inline Function BuildModel(absl::string_view family, absl::string_view keys, int64_t batch) {
+  return TryBuildModel(family, keys, batch).value();
 }
 
 }  // namespace orrery::ir
