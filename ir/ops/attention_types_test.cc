@@ -32,6 +32,12 @@ TEST(AttentionTypes, OfHeadsPackedOrApart) {
        "f16[1,3,12]; f16[1,2,3,5]; bool[1,2,3,5]; f16[1,2,3,5]"},
       {"Attention {flash=1, heads=4}", "f32[2@dp,3,16@hp]; f32[2@dp,5,16@hp]; f32[2@dp,5,16@hp]",
        "f32[2@dp,3,16@hp]; f32[2@dp,4@hp,3]"},
+      // Ranks may share all keys and values, but not one of them alone.
+      {"Attention {heads=4}", "f32[1,3,8@hp]; f32[1,5,8]; f32[1,5,8]",
+       "f32[1,3,8@hp]; f32[1,4@hp,3,5]"},
+      {"Attention {heads=4}", "f32[1,3,8@hp]; f32[1,5,8]; f32[1,5,8@hp]",
+       "operands 0 and 1 run over one dimension that is split over 'hp' in the one and over '' in "
+       "the other"},
   });
 }
 

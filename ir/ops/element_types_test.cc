@@ -78,6 +78,8 @@ TEST(ElementTypes, OfQuantization) {
       // Blocks that a split would cut.
       {"QuantizeLinear {block_size=2}", "f32[8,4@dp]; f32[8,2@dp]",
        "dimension 1 of operand 0 is split over dp; it must be whole"},
+      {"QuantizeLinear {block_size=1}", "f32[8,4]; f32[]",
+       "the scale has shape []; wanted one number or [8,4]"},
       {"QuantizeLinear {block_size=2}", "f32[8,4]; f32[]",
        "the scale has shape []; wanted one number or [8,2]"},
       {"QuantizeLinear {to=\"i32\"}", "f32[8,4]; f32[]",

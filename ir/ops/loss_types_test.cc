@@ -114,6 +114,7 @@ TEST(ExpertTypes, OfCapacity) {
   EXPECT_EQ(slots("experts=2, capacity_factor=0.6"), "i32[2,3,3]; f16[2,3,3]");
   EXPECT_EQ(slots("experts=99, capacity_factor=0.01"), "i32[99,3,1]; f16[99,3,1]");
   EXPECT_EQ(slots("experts=2, capacity_factor=1000000.0"), "i32[2,3,4]; f16[2,3,4]");  // each once
+  EXPECT_EQ(slots("experts=1, capacity_factor=2.0", "[3,1,1]"), "i32[1,3,1]; f16[1,3,1]");
   EXPECT_EQ(slots("experts=2", "[3,99,2]"), "i32[2,3,1]; f16[2,3,1]");
   const std::string wanted = "; wanted both to be positive";
   EXPECT_EQ(slots("experts=0"), "experts=0, capacity_factor=1" + wanted);
