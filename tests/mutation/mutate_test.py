@@ -1,4 +1,4 @@
-"""Tests of tests/mutate, without a compiler: `tests/mutate --self-test` runs them."""
+"""Tests of tests/mutate, without a build of Orrery: `tests/mutate --self-test` runs them."""
 
 import contextlib
 import importlib.machinery
@@ -6,6 +6,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ import unittest
 import unittest.mock
 
 import mutants
+import switches
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -25,7 +27,7 @@ if words[0] == "-S":
     (pathlib.Path(words[3]) / "bin").mkdir(parents=True, exist_ok=True)
     sys.exit(0)
 text = pathlib.Path("toy/sum.cc").read_text()
-program = pathlib.Path(words[1]) / "bin" / words[-1]
+program = pathlib.Path(words[1]) / "bin" / words[words.index("--target") + 1]
 hangs = "import time; time.sleep(60)" if "i -=" in text else ""
 fails = "sum < limit" not in text or "int sum = 0" not in text
 program.write_text(f"#!/usr/bin/env python3\n{hangs}\nimport sys; sys.exit({int(fails)})\n")
@@ -157,6 +159,115 @@ class ReadsTheRepository(unittest.TestCase):
             self.assertEqual(path.read_text(), "b < c")
 
 
+# A program of everything that can be switched; prints what it computes.
+ZOO = r"""#include <cstdio>
+
+namespace own {
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a < b ? b : a; }
+}  // namespace own
+
+constexpr int kTwo = 1 + 1;
+
+static int Count(int n, bool odd) {
+  int count = 0;  // of 3
+  for (int i = 0; i < n; ++i) {
+    if (!odd && i % 2 == 1) continue;
+    if (i >= 7 || count > 4) break;
+    count += odd ? i * 2 : own::min(i, 5);
+  }
+  return count;
+}
+
+struct Pair {
+  int first = 4;
+  bool second = false;
+};
+
+int main() {
+  int a[6] = {1, 2, kTwo, 4, 5, 6};
+  const Pair pair = {.first = a[1 + 1] * (a[2] - 3), .second = a[0] == a[1] && true};
+  int sum = pair.first + Count(9, pair.second) -
+            // Not 1 + 1.
+            Count(own::max(3, a[1] + 1), !pair.second);
+  if (sum < 5) sum -= 1;
+  else sum /= 2;
+  const auto twice = [&](int x) { return x + x > 12 ? x - sum : x * sum; };
+  std::printf("%d %d %d %d\n", sum, twice(4), twice(8), pair.second || sum != 3 ? a[2] : 0);
+}
+"""
+
+# Stands for cmake where switches are compiled: builds the toy, which is a program by itself.
+COMPILES = r"""#!/usr/bin/env python3
+import pathlib, subprocess, sys
+words = sys.argv[1:]
+out = pathlib.Path(words[3] if words[0] == "-S" else words[1]) / "bin"
+out.mkdir(parents=True, exist_ok=True)
+if words[0] == "--build":
+    command = ["c++", "-std=c++20", "toy/sum.cc", "-o", str(out / "toy_test")]
+    sys.exit(subprocess.run(command).returncode)
+"""
+
+
+def compiled(folder: pathlib.Path, text: str, name: str) -> str:
+    """What the compiler says of the text as folder/name.cc; it makes folder/name."""
+    (folder / f"{name}.cc").write_text(text)
+    command = ["c++", "-std=c++20", "-O0", f"{name}.cc", "-o", name]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stderr
+
+
+def printed(program: pathlib.Path, on: int = -1) -> str:
+    """What the program prints with that mutant on, and how it ends."""
+    environment = os.environ | {"ORRERY_MUTANT": str(on)}
+    done = subprocess.run(
+        [program], env=environment, capture_output=True, text=True, timeout=10, check=False
+    )
+    return f"{done.returncode} {done.stdout}"
+
+
+class SwitchesMutants(unittest.TestCase):
+    """Many mutants in one text."""
+
+    def expect(self, text: str, place: int, wanted: str) -> None:
+        """The mutant at that place of the text's becomes this switch; `on` stands for its name."""
+        numbered = {5: mutants.mutants_of("a.cc", text)[place]}
+        out = switches.switched(text, switches.switches_of(text, numbered)).split("\n", 2)[2]
+        self.assertEqual(out.replace("::orrery_mutation::IsOn(5)", "on"), wanted)
+
+    def test_what_is_written_twice(self) -> None:
+        self.expect("return a < b;", 0, "return (on ? (a <= b) : (a < b));")
+        self.expect("x = f(a, b + c);", 0, "x = f(a, (on ? (b - c) : (b + c)));")
+        self.expect("x += a ? b : c;", 0, "(on ? (x -= a ? b : c) : (x += a ? b : c));")
+        self.expect("if (a) x += b;", 0, "if (a) (on ? (x -= b) : (x += b));")
+        self.expect("f(a) * b ? c : d;", 0, "(on ? (f ( a ) / b) : (f(a) * b)) ? c : d;")
+        self.expect("x = {.y = !a[1], .z = 2};", 0, "x = {.y = (on ? (a [ 1 ]) : (!a[1])), .z = 2};")
+        self.expect("x = 3;", 0, "x = (on ? (4) : (3));")
+        self.expect("if (a) break;", 0, "if (a) if (on) continue; else break;")
+        self.expect("y = std::min(a, b);", 0, "y = (on ? (std :: max ( a , b )) : (std::min(a, b)));")
+        self.expect("a &&  // 1\n b;", 0, "(on ? (a || b) : (a &&  // 1\n b));")
+
+    def test_each_computes_what_it_would_by_itself(self) -> None:
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        found = mutants.mutants_of("zoo.cc", ZOO)
+        some = switches.switches_of(ZOO, dict(enumerate(found)))
+        self.assertEqual(len(some), len(found))
+        refused = switches.blamed(
+            compiled(folder, switches.switched(ZOO, some), "zoo"), "zoo.cc", ZOO, some
+        )
+        self.assertEqual({s.mutant.code for s in refused}, {"constexpr int kTwo = 1 + 1;"})
+        some = [switch for switch in some if switch not in refused]
+        self.assertEqual(compiled(folder, switches.switched(ZOO, some), "zoo"), "")
+        self.assertEqual(compiled(folder, ZOO, "plain"), "")
+        self.assertEqual(printed(folder / "zoo"), printed(folder / "plain"))
+        different = 0
+        for switch in some:
+            self.assertEqual(compiled(folder, switch.mutant.apply(ZOO), "single"), "")
+            wanted = printed(folder / "single")
+            self.assertEqual(printed(folder / "zoo", switch.number), wanted, switch.mutant)
+            different += wanted != printed(folder / "plain")
+        self.assertGreater(different, len(some) // 3)
+
+
 class RunsAToy(unittest.TestCase):
     """A repository of one file, with a program in place of cmake."""
 
@@ -187,14 +298,14 @@ class RunsAToy(unittest.TestCase):
     def mutate(self, *flags: str) -> str:
         """What a run over the toy prints."""
         arguments = mutate.read_arguments(["simulator", *flags])
-        arguments.folder = "toy"
+        arguments.folders = ["toy"]
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             mutate.mutate(self.root, arguments)
         return out.getvalue()
 
     def test_verdicts(self) -> None:
-        out = self.mutate()
+        out = self.mutate("--one-by-one")
         for verdict, change in (
             ("killed by toy_test", "3: 0 -> 1 "),
             ("survived", "4: 0 -> 1 "),
@@ -209,9 +320,24 @@ class RunsAToy(unittest.TestCase):
         worktrees = subprocess.check_output(["git", "-C", str(self.root), "worktree", "list"])
         self.assertEqual(len(worktrees.splitlines()), 1)
 
+    def test_switches_come_to_the_same_verdicts(self) -> None:
+        self.write("bin/cmake", COMPILES)
+        toy = TOY.replace("sum < limit;", "sum < limit && i * i < 99;")
+        toy += "constexpr int kNine = 9;\nint main() { return Sum(kNine, 5) != 9; }\n"
+        self.write("root/toy/sum.cc", toy)
+        self.git("-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "-am", "main")
+        lines = [sorted(self.mutate(*flags).split("\n")) for flags in ((), ("--one-by-one",))]
+        self.assertIn("13 of 14 mutants are in one build", lines[0])
+        verdicts = [
+            [re.sub(r"^\[.*?\] | \d+ s:", "", line) for line in some if ": toy/sum.cc" in line]
+            for some in lines
+        ]
+        self.assertEqual(sorted(verdicts[0]), sorted(verdicts[1]))
+        self.assertEqual(len(verdicts[0]), 14)
+
     def test_goes_on_and_knows_survivors(self) -> None:
         build = str(self.folder / "work")
-        first = self.mutate("--build", build)
+        first = self.mutate("--build", build, "--one-by-one")
         code = "for (int i = 0; sum < limit; i += 2) sum = x + i;"
         record = f"toy/sum.cc\n    {code}\n    2 -> 3\n    Steps do not matter.\n"
         self.write("root/tests/mutate_survivors.txt", record)
@@ -225,7 +351,7 @@ class RunsAToy(unittest.TestCase):
         self.write("root/toy/sum.cc", TOY.replace("sum = 0", "sum = 7"))
         self.git("-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "-am", "broken")
         with self.assertRaisesRegex(mutate.MutateError, "toy_test fails without any change"):
-            self.mutate()
+            self.mutate("--one-by-one")
 
 
 if __name__ == "__main__":

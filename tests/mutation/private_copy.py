@@ -8,8 +8,9 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mutants import Mutant
 
@@ -52,12 +53,19 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (TEST_MEMORY_BYTES, TEST_MEMORY_BYTES))
 
 
-def run(command: Sequence[object], timeout: float, cwd: pathlib.Path, limited: bool) -> Outcome:
+def run(
+    command: Sequence[object],
+    timeout: float,
+    cwd: pathlib.Path,
+    limited: bool,
+    environment: Mapping[str, str] | None = None,
+) -> Outcome:
     """Runs a command, and ends it with all that it has started when its time is over."""
     start = time.monotonic()
     with subprocess.Popen(
         [str(word) for word in command],
         cwd=cwd,
+        env=os.environ | dict(environment or {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,14 +95,23 @@ def git(folder: pathlib.Path, *words: object) -> str:
 
 
 @contextlib.contextmanager
-def changed(path: pathlib.Path, mutant: Mutant) -> Iterator[None]:
-    """The file with the change made, and as it was afterwards, whatever happens."""
-    original = path.read_text()
+def restored(paths: Sequence[pathlib.Path]) -> Iterator[None]:
+    """The files are afterwards as they were, whatever happens."""
+    originals = {path: path.read_text() for path in paths}
     try:
-        path.write_text(mutant.apply(original))
         yield
     finally:
-        path.write_text(original)
+        for path, text in originals.items():
+            if path.read_text() != text:
+                path.write_text(text)
+
+
+@contextlib.contextmanager
+def changed(path: pathlib.Path, mutant: Mutant) -> Iterator[None]:
+    """The file with the change made, and as it was afterwards, whatever happens."""
+    with restored([path]):
+        path.write_text(mutant.apply(path.read_text()))
+        yield
 
 
 class Copy:
@@ -123,20 +140,25 @@ class Copy:
         if (self.source / ".git").exists():
             git(self._root, "worktree", "remove", "--force", self.source)
 
-    def make(self, test: Test, jobs: int) -> Outcome:
-        """Builds what the test runs."""
-        target = ["--target", test.program] if test.program else []
-        command = ["cmake", "--build", self.build, "--parallel", jobs, *target]
+    def make(self, tests: Sequence[Test], jobs: int) -> Outcome:
+        """Builds what the tests run, and all that can be built where something cannot."""
+        programs = [test.program for test in tests]
+        target = ["--target", *programs] if all(programs) else []
+        command = ["cmake", "--build", self.build, "--parallel", jobs, *target, "--", "-k", "0"]
         return run(command, self._build_timeout, self.source, limited=False)
 
-    def ask(self, test: Test, timeout: float, jobs: int) -> Outcome:
-        """Runs the test, up to its first failure."""
+    def ask(self, test: Test, timeout: float, jobs: int, mutant: int = -1) -> Outcome:
+        """Runs the test, up to its first failure, with that mutant of switches.h on."""
         if test.ctest:
             command = ["ctest", "--test-dir", self.build, "-R", test.ctest, "-j", jobs]
-            return run([*command, "--stop-on-failure"], timeout, self.build, limited=True)
-        flags = ["--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={test.filter}"]
-        program = self.build / "bin" / test.program
-        return run([program, *flags], timeout, self.build, limited=True)
+            command = [*command, "--stop-on-failure"]
+        else:
+            flags = ["--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={test.filter}"]
+            command = [self.build / "bin" / test.program, *flags]
+        # Several run at once: none may see another one's files.
+        with tempfile.TemporaryDirectory(prefix="mutate.test.") as own:
+            environment = {"ORRERY_MUTANT": str(mutant), "TMPDIR": own, "TEST_TMPDIR": own}
+            return run(command, timeout, self.build, True, environment)
 
     def _must(self, *command: object) -> None:
         done = run(command, self._build_timeout, self._root, limited=False)
