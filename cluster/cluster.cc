@@ -31,7 +31,7 @@ absl::Status CheckReadable(absl::string_view spec) {
   }
   const bool too_long = spec.size() > kMaxSpecLength;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--cluster '", absl::CEscape(spec.substr(0, 40)), too_long ? "...': got " : "': got ",
+      "`cluster` '", absl::CEscape(spec.substr(0, 40)), too_long ? "...': got " : "': got ",
       too_long ? absl::StrCat(spec.size(), " characters") : "a character that does not print",
       "; wanted at most ", kMaxSpecLength, " printable ones, as in ", kUniformExample));
 }
@@ -244,7 +244,7 @@ absl::StatusOr<Cluster> ParseCluster(absl::string_view spec) {
   absl::StatusOr<Cluster> cluster = cluster_cc::ParseKind(spec);
   // A file's errors say where by themselves.
   if (!cluster.ok() && IsClusterFile(spec)) return cluster;
-  if (!cluster.ok()) return Annotate(cluster.status(), absl::StrCat("--cluster '", spec, "'"));
+  if (!cluster.ok()) return Annotate(cluster.status(), absl::StrCat("`cluster` '", spec, "'"));
   if (!IsClusterFile(spec)) cluster->name = std::string(spec);
   return cluster;
 }

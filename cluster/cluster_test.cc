@@ -110,10 +110,10 @@ TEST(ClusterPresets, TakeOptions) {
   EXPECT_EQ(shared.topology.shape().nics_per_node, 2);
   EXPECT_EQ(shared.topology.shape().host.rate, Bandwidth(31'500'000'000));
   EXPECT_EQ(ErrorOf("dgx-v100:2,rails"),
-            "--cluster 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
+            "`cluster` 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
             "for each, as in dgx-h100:16,rails");
   EXPECT_EQ(ErrorOf("dgx-a100:2,gpu=h200"),
-            "--cluster 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
+            "`cluster` 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
             "nic-latency, nics, rails, oversubscription, ideal-collectives, as in "
             "dgx-a100:4,device=h200");
   EXPECT_EQ(Parse("dgx-h100:2").topology.collective_profile().name, "nccl-hopper");
@@ -170,16 +170,16 @@ TEST(ParseCluster, FatTreesByRadix) {
 
 TEST(ParseClusterErrors, OfTopologiesShowAnExample) {
   EXPECT_EQ(ErrorOf("ring:8"),
-            "--cluster 'ring:8': got '8' with no rate; wanted one, as in "
+            "`cluster` 'ring:8': got '8' with no rate; wanted one, as in "
             "ring:8@50GB/s,latency=500ns");
   EXPECT_EQ(ErrorOf("torus:4xx4@50GB/s"),
-            "--cluster 'torus:4xx4@50GB/s': got sizes '4xx4'; wanted 1 to 8 numbers of at least 1 "
+            "`cluster` 'torus:4xx4@50GB/s': got sizes '4xx4'; wanted 1 to 8 numbers of at least 1 "
             "for at most 1048576 devices, as in torus:4x4x4@50GB/s");
   EXPECT_EQ(ErrorOf("ring:8@50GB/s,nic=hdr"),
-            "--cluster 'ring:8@50GB/s,nic=hdr': got option 'nic=hdr'; wanted device, latency, "
+            "`cluster` 'ring:8@50GB/s,nic=hdr': got option 'nic=hdr'; wanted device, latency, "
             "one-way, as in ring:8@50GB/s,latency=500ns");
   EXPECT_EQ(ErrorOf("switch:8@50GB/s,reduces=no"),
-            "--cluster 'switch:8@50GB/s,reduces=no': got reduces=no; wanted reduces without a "
+            "`cluster` 'switch:8@50GB/s,reduces=no': got reduces=no; wanted reduces without a "
             "value, or nothing, as in switch:64@400GB/s");
   EXPECT_THAT(ErrorOf("dgx-a100:2,rails=2"), testing::HasSubstr("got rails=2; wanted rails"));
   EXPECT_THAT(ErrorOf("nodes:2x8@450GB/s"), testing::HasSubstr("got a nic of 0 bytes/s; wanted"));
@@ -209,16 +209,16 @@ TEST(LinkGenerations, HaveRatesLatenciesAndSources) {
 TEST(ParseClusterErrors, UnknownKind) {
   EXPECT_THAT(ErrorOf("dgx-z9:4"),
               testing::AllOf(
-                  testing::StartsWith("--cluster 'dgx-z9:4': got kind 'dgx-z9'; wanted "
+                  testing::StartsWith("`cluster` 'dgx-z9:4': got kind 'dgx-z9'; wanted "
                                       "uniform or one of dgx-a100, dgx-h100"),
                   testing::EndsWith(", or a .textproto or .json file, as in uniform:16@200Gbps")));
-  EXPECT_THAT(ErrorOf(""), testing::StartsWith("--cluster '': got kind ''; wanted uniform"));
+  EXPECT_THAT(ErrorOf(""), testing::StartsWith("`cluster` '': got kind ''; wanted uniform"));
   EXPECT_THAT(ErrorOf("Uniform:2@1Gbps"), testing::HasSubstr("got kind 'Uniform'"));
 }
 
 TEST(ParseClusterErrors, NumberOfDevices) {
   EXPECT_EQ(ErrorOf("uniform:0@200Gbps"),
-            "--cluster 'uniform:0@200Gbps': got '0' devices; wanted 1 to 1048576, as in "
+            "`cluster` 'uniform:0@200Gbps': got '0' devices; wanted 1 to 1048576, as in "
             "uniform:16@200Gbps");
   for (const char* count : {"", "-1", "+4", " 4", "4 ", "1.5", "1e3", "0x10", "sixteen", "NaN",
                             "1048577", "2147483648", "99999999999999999999"}) {
@@ -229,7 +229,7 @@ TEST(ParseClusterErrors, NumberOfDevices) {
 
 TEST(ParseClusterErrors, NumberOfNodes) {
   EXPECT_EQ(ErrorOf("dgx-a100:0"),
-            "--cluster 'dgx-a100:0': got '0' nodes; wanted 1 to 131072, as in dgx-a100:4");
+            "`cluster` 'dgx-a100:0': got '0' nodes; wanted 1 to 131072, as in dgx-a100:4");
   for (const char* count : {"", "-4", "131073", "268435456", "4x", "4:4", "4@"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("dgx-h100:", count)),
                 testing::HasSubstr(absl::StrCat("got '", count, "' nodes; wanted 1 to 131072")));
@@ -238,7 +238,7 @@ TEST(ParseClusterErrors, NumberOfNodes) {
 
 TEST(ParseClusterErrors, Bandwidth) {
   EXPECT_EQ(ErrorOf("uniform:16@200"),
-            "--cluster 'uniform:16@200': '200' is no bandwidth; wanted a positive number with a "
+            "`cluster` 'uniform:16@200': '200' is no bandwidth; wanted a positive number with a "
             "unit, such as 200Gbps (bits) or 300GB/s (bytes)");
   for (const char* rate : {"", "Gbps", "0Gbps", "-1Gbps", "nanGbps", "infGbps", "1e300Gbps",
                            "200Gb", "200Gbps trailing", "200Gbps@200Gbps", "200 200Gbps"}) {
@@ -250,7 +250,7 @@ TEST(ParseClusterErrors, Bandwidth) {
 
 TEST(ParseClusterErrors, Options) {
   EXPECT_EQ(ErrorOf("uniform:16@200Gbps,gpu=a100-80gb"),
-            "--cluster 'uniform:16@200Gbps,gpu=a100-80gb': got option 'gpu=a100-80gb'; wanted "
+            "`cluster` 'uniform:16@200Gbps,gpu=a100-80gb': got option 'gpu=a100-80gb'; wanted "
             "device=NAME, as in uniform:16@200Gbps,device=a100-80gb");
   EXPECT_THAT(ErrorOf("uniform:16@200Gbps,"), testing::HasSubstr("got option ''"));
   EXPECT_THAT(ErrorOf("uniform:16@200Gbps,device=abacus"),
@@ -262,7 +262,7 @@ TEST(ParseClusterErrors, Options) {
 TEST(ParseClusterErrors, AreOneLineWhateverTheInput) {
   EXPECT_EQ(
       ErrorOf("uniform:16\n@200Gbps"),
-      "--cluster 'uniform:16\\n@200Gbps': got a character that does not print; wanted at most "
+      "`cluster` 'uniform:16\\n@200Gbps': got a character that does not print; wanted at most "
       "200 printable ones, as in uniform:16@200Gbps");
   EXPECT_THAT(ErrorOf(std::string(1'000'000, 'x')),
               testing::HasSubstr("xxx...': got 1000000 characters; wanted at most 200"));

@@ -205,7 +205,7 @@ TEST(ImportOnnx, SymbolsOfDimensionsWithoutNames) {
   EXPECT_EQ(ImportText(model, {.symbols = {{"batch", 2}, {"z.1", 3}}}).substr(0, 54),
             "\nfunc @m (\n  %x: f32[2,16] data,\n  %z: f32[2,3] data,\n");
   EXPECT_EQ(ImportText(model, {.symbols = {{"batch", 2}}}),
-            "m.onnx: no value for the dynamic dimension 'z.1' (dimension 1 of 'z'); try --symbol "
+            "m.onnx: no value for the dynamic dimension 'z.1' (dimension 1 of 'z'); try `symbol` "
             "z.1=VALUE");
 }
 

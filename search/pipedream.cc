@@ -46,11 +46,11 @@ double MemoryLimit(const Setting& setting) {
 
 absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t microbatches) {
   if (setting.cluster.size() < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("--plan pipedream: ", setting.cluster.name,
+    return absl::InvalidArgumentError(absl::StrCat("`plan` pipedream: ", setting.cluster.name,
                                                    " has 1 device; wanted at least 2 to plan for"));
   }
   if (microbatches < 1 || setting.batch_size % microbatches != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("--plan pipedream: ", microbatches,
+    return absl::InvalidArgumentError(absl::StrCat("`plan` pipedream: ", microbatches,
                                                    " microbatches; wanted a divisor of the ",
                                                    setting.batch_size, " samples of a batch"));
   }

@@ -63,7 +63,7 @@ absl::Status PlanPlayer::Prepare() {
   ORRERY_RETURN_IF_ERROR(schedule_.CheckShape(shape_));
   if (plan_.chunks != 0 && plan_.chunks != shape_.chunks) {
     return absl::InvalidArgumentError(absl::StrCat(
-        ToString(plan_, setting_.base), ": wanted --chunks ", shape_.chunks, ", or none"));
+        ToString(plan_, setting_.base), ": wanted `chunks` ", shape_.chunks, ", or none"));
   }
   ORRERY_RETURN_IF_ERROR(CheckSize());
   ORRERY_RETURN_IF_ERROR(SplitBackward());
@@ -88,7 +88,7 @@ absl::Status PlanPlayer::CheckSize() const {
   if (shape_.stages() <= ops) return CheckSliceCount(schedule_, shape_.microbatches, ops);
   return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
                            .detail = absl::StrCat(ops, " ops do not cut into ", shape_.stages(),
-                                                  " stages; try fewer of --chunks or --pp")});
+                                                  " stages; try fewer of `chunks` or `pp`")});
 }
 
 // Schedules that part backwards need ops that do not make both gradients.

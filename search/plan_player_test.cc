@@ -49,7 +49,7 @@ TEST(Prepare, WantsAnOpAStage) {
   const Setting setting = MlpSetting();
   EXPECT_EQ(Trouble(setting, {.pp = 1000}),
             absl::StrCat("infeasible: ", setting.step.order().size(),
-                         " ops do not cut into 1000 stages; try fewer of --chunks or --pp"));
+                         " ops do not cut into 1000 stages; try fewer of `chunks` or `pp`"));
 }
 
 TEST(Prepare, FindsOutTheShape) {

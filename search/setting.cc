@@ -15,7 +15,7 @@ absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
   if (shape.ranks != plan.pp || shape.microbatches != plan.microbatches) {
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(plan, setting.base), ": the orders are of ", shape.ranks, " ranks and ",
-        shape.microbatches, " microbatches; wanted --pp and --micro-batches alike"));
+        shape.microbatches, " microbatches; wanted `pp` and `micro-batches` alike"));
   }
   transforms::PipelineSchedule schedule = *transforms::ScheduleChoice();
   schedule.placement = setting.orders->placement;

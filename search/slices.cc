@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<SliceRange>> Equal(const SliceQuestion& q, int64_t co
   }
   return InfeasibleStatus(
       {.reason = infeasible->reason,
-       .detail = absl::StrCat(infeasible->detail, ", or --slices balanced; schedule ",
+       .detail = absl::StrCat(infeasible->detail, ", or `slices` balanced; schedule ",
                               q.schedule.name, " cuts sequences, not the batch")});
 }
 

@@ -163,17 +163,17 @@ absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& spa
   const bool open = enumeration.open();
   std::vector<transforms::ParallelPlan> plans = std::move(enumeration).All();
   if (!plans.empty()) return plans;
-  std::vector<std::string> degrees, flags;
+  std::vector<std::string> degrees, open_axes;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     if (axis->degree != nullptr) degrees.emplace_back(axis->flag);
     if (axis->left_open == transforms::LeftOpen::kDividesDevices) {
-      flags.push_back(absl::StrCat("--", axis->flag));
+      open_axes.push_back(absl::StrCat("`", axis->flag, "`"));
     }
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no degrees ", absl::StrJoin(degrees, ", "), " in the lists make ",
                    open ? "" : "at most ", size.devices, " devices; try leaving one of ",
-                   absl::StrJoin(flags, ", "), " out, or smaller --cp and --ep"));
+                   absl::StrJoin(open_axes, ", "), " out, or smaller `cp` and `ep`"));
 }
 
 }  // namespace orrery::search

@@ -10,12 +10,20 @@
 #include "nlohmann/json.hpp"
 #include "search/search.h"
 #include "support/csv.h"
+#include "support/flag_names.h"
 #include "support/number_text.h"
+#include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 namespace tables_cc {
 namespace {
+
+// Why it is infeasible, in flags as the plans of a table are.
+std::string Detail(const Result& result) {
+  return SpellFlags(result.infeasible->detail,
+                    [](absl::string_view name) { return transforms::FindAxis(name) != nullptr; });
+}
 
 // One column of the CSV and one key of the JSON.
 struct Cell {
@@ -49,7 +57,7 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
       {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
       {"fits", r.feasible()},
       {"reason", r.infeasible.has_value()
-                     ? absl::StrCat(ToString(r.infeasible->reason), ": ", r.infeasible->detail)
+                     ? absl::StrCat(ToString(r.infeasible->reason), ": ", Detail(r))
                      : ""}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   AddColumns(plan.behind, cells);
@@ -117,7 +125,7 @@ std::string InfeasibleSummary(const std::vector<Result>& results, const Parallel
   for (const auto& [reason, row] : reasons) {
     absl::StrAppendFormat(&text, "%6d  %s, for example %s: %s\n", row.first,
                           std::string(ToString(reason)), ToString(row.second->plan, base),
-                          row.second->infeasible->detail);
+                          Detail(*row.second));
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include "ir/model_facts.h"
 #include "search/model_flops.h"
 #include "support/file.h"
+#include "support/flag_names.h"
 #include "support/heap.h"
 #include "support/status.h"
 #include "transforms/schedules/schedule.h"
@@ -207,7 +208,10 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     all.add_options()("list-clusters", "names all ways to spell --cluster");
   }
   const auto fail = [&](absl::string_view message, int code) {
-    std::cerr << argv[0] << ": " << flags_cc::OneLine(message) << "\n";
+    const std::string text = SpellFlags(message, [&](absl::string_view name) {
+      return all.find_nothrow(std::string(name), /*approx=*/false) != nullptr;
+    });
+    std::cerr << argv[0] << ": " << flags_cc::OneLine(text) << "\n";
     return code;
   };
   try {

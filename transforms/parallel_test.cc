@@ -62,10 +62,10 @@ TEST(ParallelTransform3d, ShardsFurtherAxesByCostOnly) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
   EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
             "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
-            "pins (--sharding auto)");
+            "pins (`sharding` auto)");
   EXPECT_EQ(ParallelTransform3d(step, {.hp = 2, .pins = {{"w0", 1}}}).status().message(),
             "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins "
-            "(--sharding auto)");
+            "(`sharding` auto)");
   const ParallelPlan plan = {.dp = 2, .hp = 2, .ep = 3};
   const PlainPrices prices(MakeMesh(plan).value(), {});
   const PipelinedStep sharded = ParallelTransform3d(step, plan, {.prices = &prices}).value();

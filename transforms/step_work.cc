@@ -125,7 +125,7 @@ absl::Status CheckPattern(const StepWork& work) {
   if (work.plan.cp * work.plan.ep == 1 && work.plan.pins.empty()) return absl::OkStatus();
   return Unsupported(absl::StrCat(DegreesText(work.plan),
                                   " by Megatron's pattern; wanted sharding by cost for cp, ep and "
-                                  "pins (--sharding auto)"));
+                                  "pins (`sharding` auto)"));
 }
 
 absl::Status ShardStep(StepWork& work) {

@@ -98,7 +98,7 @@ absl::StatusOr<ir::TensorType> TypeOf(const onnx::ValueInfoProto& input) {
     if (!dimension.has_dim_value()) {
       const std::string symbol = Printable(SymbolOf(input, d));
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " is dynamic ('", symbol,
-                                                     "') and has no value; try --symbol ", symbol,
+                                                     "') and has no value; try `symbol` ", symbol,
                                                      "=VALUE"));
     }
     type.dims.push_back(dimension.dim_value());

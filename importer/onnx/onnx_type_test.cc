@@ -94,7 +94,7 @@ TEST(FindSymbols, BatchOnlyWhereItIsPlain) {
   for (const char* other : {"M", "8"}) {
     EXPECT_EQ(FirstBound(absl::StrCat("float[N,M] x, float[", other, "] z"),
                          {.symbols = m, .batch_size = 4}),
-              "no value for the dynamic dimension 'N' (dimension 0 of 'x'); try --symbol N=VALUE");
+              "no value for the dynamic dimension 'N' (dimension 0 of 'x'); try `symbol` N=VALUE");
   }
   EXPECT_EQ(FirstBound("float[N,M] x, float[M] z", {.symbols = both}), "f32[2,7] N");
 }
@@ -107,7 +107,7 @@ TEST(FindSymbols, BatchByItsName) {
             "f32[3,8] text_batch");
   EXPECT_EQ(FirstBound(kInputs, {}),
             "no value for the dynamic dimensions 'text_batch' (dimension 0 of 'x'), 'batch' "
-            "(dimension 0 of 'z'); try --batch-size N");
+            "(dimension 0 of 'z'); try `batch-size` N");
 }
 
 TEST(FindSymbols, BatchAndSymbolDisagree) {

@@ -141,11 +141,11 @@ absl::Status CheckAllSet(const SymbolValues& symbols, const std::vector<std::str
       if (symbols.values.contains(symbol) || !seen.insert(symbol).second) continue;
       missing.push_back(
           absl::StrCat(Show(symbol), " (dimension ", d, " of ", Show(input->name()), ")"));
-      const std::string flag =
+      const std::string choice =
           IsIn(batch, symbol)
-              ? "--batch-size N"
-              : absl::StrCat("--symbol ", ShellWord(absl::StrCat(symbol, "=VALUE")));
-      if (!IsIn(advice, flag)) advice.push_back(flag);
+              ? "`batch-size` N"
+              : absl::StrCat("`symbol` ", ShellWord(absl::StrCat(symbol, "=VALUE")));
+      if (!IsIn(advice, choice)) advice.push_back(choice);
     }
   }
   if (missing.empty()) return absl::OkStatus();

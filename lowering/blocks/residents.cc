@@ -93,6 +93,17 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   }
 }
 
+// Of one microbatch, the elements that forward sends to another stage.
+int64_t ElementsSent(const ir::Function& forward) {
+  int64_t elements = 0;
+  for (const ir::OpId op : forward.order()) {
+    if (forward.kind(op) != ir::OpKind::kSend) continue;
+    const ir::TensorType& type = forward.type(forward.operands(op)[0]);
+    elements += ir::SizeOf(ir::LocalType(type, forward.mesh())).count() / ir::SizeOf(type.dtype);
+  }
+  return elements;
+}
+
 // Whether the value that `value` of a part stands for has not come up before.
 bool IsNew(const transforms::StageFunction& part, ir::ValueId value, std::vector<char>& seen) {
   const auto origin = static_cast<size_t>(OriginOf(part, value).index());
@@ -131,6 +142,13 @@ void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Pro
     residents_cc::AddConstants(of, *part, seen, program);
   }
   residents_cc::AddHostCopies(of, parts.update.function, program);
+  if (of.stack_memory.sent > 0) {
+    const int64_t elements =
+        of.microbatches_under_way * residents_cc::ElementsSent(parts.forward.function);
+    program.AddResident(
+        of.rank, MemoryKind::kBuffers,
+        Bytes(static_cast<int64_t>(of.stack_memory.sent * static_cast<double>(elements))));
+  }
 }
 
 void AddOverhead(const cluster::MemoryOverhead& overhead, const ir::Mesh& mesh,

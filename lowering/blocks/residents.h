@@ -17,12 +17,14 @@ struct ResidentsOf {
   const transforms::PipelinedStep& step;
   int32_t stage = 0;
   int32_t weight_versions = 1;
+  int64_t microbatches_under_way = 1;  // the most between their forward and backward here
   simulator::RankClassId rank;
   StackMemory stack_memory = {};
 };
 
 /// Adds to `program` what the rank holds during the whole step, in bytes of its own shards:
-/// parameters, optimizer state, and its share of the whole batch. `seen`, by origin, is of all
+/// parameters, optimizer state, its share of the whole batch, and the software's buffers of what it
+/// sends. `seen`, by origin, is of all
 /// stages of the rank: what they share is there once.
 void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Program& program);
 

@@ -15,6 +15,9 @@ struct StackMemory {
   double loss = 0;
   /// While parameters are updated, for each element that the rank updates.
   double update = 0;
+  /// Of what a stage sends forward, for each element and each microbatch under way on it: buffers
+  /// of a pipeline that are kept until the microbatch's backward.
+  double sent = 0;
 
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
 };

@@ -263,6 +263,8 @@ void StageMaker::MakeRanks() {
         AddResidents({.step = input_.step,
                       .stage = s,
                       .weight_versions = versions,
+                      .microbatches_under_way = std::min<int64_t>(input_.step.microbatches,
+                                                                  geometry_.positions() - position),
                       .rank = actor.rank,
                       .stack_memory = input_.options.stack_memory},
                      seen, program_);

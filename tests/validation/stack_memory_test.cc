@@ -79,6 +79,21 @@ TEST(StackMemory, UpdateIsForWhatARankUpdates) {
   EXPECT_EQ(Difference(more, less, {.dp = 4, .zero = 1}), 1000 * parameters / 4);
 }
 
+// On the first stage of p, p microbatches are under way, or all there are; the last sends nothing.
+TEST(StackMemory, SentIsForEachMicrobatchUnderWay) {
+  constexpr int64_t kElements = kBatch * kSequence * 64;
+  const StackMemory less = {.sent = kMuch}, more = {.sent = 2 * kMuch};
+  EXPECT_EQ(Difference(more, less, {.pp = 2}), 1000 * kElements);
+  EXPECT_EQ(Difference(more, less, {.pp = 2, .microbatches = 8}), 1000 * 2 * kElements / 8);
+  EXPECT_EQ(Difference(more, less, {.dp = 2, .pp = 2, .microbatches = 4}),
+            1000 * 2 * kElements / 4 / 2);
+  EXPECT_EQ(Difference(more, {}, {.dp = 2, .microbatches = 4}), 0);
+  EXPECT_EQ((PeakOf(more, {.pp = 2}).of(MemoryKind::kBuffers) -
+             PeakOf(less, {.pp = 2}).of(MemoryKind::kBuffers))
+                .count(),
+            1000 * kElements);
+}
+
 // 16 bytes a parameter in mixed precision; DeepSpeed's bf16 has two more copies of 16 bits.
 TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   using ir::DType;
@@ -90,6 +105,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("megatron", DType::kF16).gradient, 0);
   EXPECT_EQ(of("megatron", DType::kBF16).gradient, 2);
   EXPECT_EQ(of("deepspeed", DType::kBF16).gradient, 4);
+  EXPECT_EQ(of("deepspeed", DType::kF16).sent, 2);
   EXPECT_EQ(of("torchtitan", DType::kBF16).loss, 12);
   EXPECT_EQ(of("torchtitan", DType::kBF16, true).loss, 20);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),

@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "search/evaluate.h"
+#include "support/flag_names.h"
 #include "support/status.h"
 #include "tools/validation/software_stack.h"
+#include "transforms/plan/axis.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::tools {
@@ -258,16 +260,6 @@ absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   return search::Play(setting, setup.plan);
 }
 
-// DeepSpeed's pipeline keeps what a stage has sent until its backward (runtime/pipe/engine.py,
-// pipe_buffers), on the first stage of all microbatches under way.
-double SentBytes(const MeasuredStep& step, const StepSetup& setup) {
-  const transforms::ParallelPlan& c = setup.plan;
-  if (setup.stack != "deepspeed" || c.pp == 1) return 0;
-  const int64_t samples = step.global_batch / (c.dp * c.microbatches);
-  const int64_t elements = samples * step.model.seq * step.model.hidden;
-  return 2 * static_cast<double>(std::min(c.pp, c.microbatches) * elements);
-}
-
 // Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shards one flat
 // buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
 // line goes through the powers of two on both sides, each with the microbatches of the row.
@@ -299,7 +291,6 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
   if (setup.plan.zero > 0 && !divides && step.bytes > 0) {
     ORRERY_ASSIGN_OR_RETURN(predicted.bytes, PaddedBytes(step, setup));
   }
-  predicted.bytes += SentBytes(step, setup);
   return absl::OkStatus();
 }
 
@@ -313,9 +304,11 @@ PredictedStep Predict(const MeasuredStep& step) {
       setup.ok() ? step_setup_cc::Predict(*setup, predicted) : setup.status();
   if (status.ok()) return predicted;
   const auto infeasible = AsInfeasible(status);
-  predicted.skipped = infeasible.has_value()
-                          ? absl::StrCat(ToString(infeasible->reason), ": ", infeasible->detail)
-                          : std::string(status.message());
+  const std::string why = infeasible.has_value()
+                              ? absl::StrCat(ToString(infeasible->reason), ": ", infeasible->detail)
+                              : std::string(status.message());
+  predicted.skipped =
+      SpellFlags(why, [](absl::string_view name) { return transforms::FindAxis(name) != nullptr; });
   return predicted;
 }
 

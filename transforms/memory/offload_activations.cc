@@ -121,7 +121,7 @@ absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step
   return absl::InvalidArgumentError(
       absl::StrCat("'", ToString(policy),
                    "': finds no value that forward leaves for backward and that can be copied "
-                   "out; opt --stages names them"));
+                   "out; opt names them with `stages`"));
 }
 
 }  // namespace orrery::transforms

@@ -41,9 +41,9 @@ absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
     dropped += recompute_cc::RecomputeStage(policy, layers[s], step.stages[s]);
   }
   if (dropped > 0 || !policy.record->finds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", ToString(policy),
-                   "': finds no value that forward keeps for backward; opt --stages names them"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", ToString(policy),
+      "': finds no value that forward keeps for backward; opt names them with `stages`"));
 }
 
 }  // namespace orrery::transforms

@@ -137,8 +137,8 @@ TEST(Recompute, OfNamesThatMatch) {
   return %dw1: saved, %dw0: saved
 )"));
   EXPECT_EQ(Recomputed(kResidual, "match:nothing"),
-            "'match:nothing': finds no value that forward keeps for backward; opt --stages names "
-            "them");
+            "'match:nothing': finds no value that forward keeps for backward; opt names them "
+            "with `stages`");
 }
 
 TEST(Recompute, OfNothingChangesNothing) {

@@ -342,7 +342,7 @@ absl::Status CheckLayout(const Problem& problem, const ir::Sharding& layout,
     if (!layout.at(d).empty() && layout.block(d) != ir::kNestedChunks) {
       return absl::InvalidArgumentError(absl::StrCat(
           which, ": dimension ", d,
-          " is in blocks; wanted nested chunks, all that DTensor has; try", " --cost tensorcraft"));
+          " is in blocks; wanted nested chunks, all that DTensor has; try", " `cost` tensorcraft"));
     }
   }
   const uint8_t reductions = ReductionsOf(layout);

@@ -135,7 +135,7 @@ absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
     if (dtensor_greedy_cc::InMeshOrder(*layout)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(which, ": a dimension's axes are not in the order of the mesh, as DTensor's",
-                     " greedy planner wants them; try --planner optimal, as DTensor does"));
+                     " greedy planner wants them; try `planner` optimal, as DTensor does"));
   }
   return Priced(**move_set, PackedLayout(problem.from),
                 dtensor_greedy_cc::Greedy(**move_set, problem).Run());

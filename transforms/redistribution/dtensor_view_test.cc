@@ -167,7 +167,7 @@ TEST(DtensorErrors, OfLayouts) {
     problem.to.Set(1, 2, ir::AxisList(1), block);
     EXPECT_EQ(ErrorOf(problem),
               "target: dimension 1 is in blocks; wanted nested chunks, all that DTensor has; try "
-              "--cost tensorcraft");
+              "`cost` tensorcraft");
     EXPECT_EQ(DtensorCostByAxis(problem, {}).status(), MakeDtensor(problem, {}).status());
     EXPECT_EQ(DtensorGreedyPlan(problem, {}).status(), MakeDtensor(problem, {}).status());
   }
@@ -178,7 +178,7 @@ TEST(DtensorErrors, OfLayouts) {
   Reorder(problem.to, {{"0", {1, 0}}}, 2);
   EXPECT_EQ(DtensorGreedyPlan(problem, {}).status().message(),
             "target: a dimension's axes are not in the order of the mesh, as DTensor's greedy "
-            "planner wants them; try --planner optimal, as DTensor does");
+            "planner wants them; try `planner` optimal, as DTensor does");
 }
 
 TEST(DtensorGreedyPlan, HasNoStepFromASplitToASum) {

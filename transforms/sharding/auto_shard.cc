@@ -125,7 +125,7 @@ class AutoSharder {
     if (!strategies.attends_as_wanted()) {
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
-           .detail = "no attention can do what --context-attention wants; a ring wants flash=1 and "
+           .detail = "no attention can do what `context-attention` wants; a ring wants flash=1 and "
                      "no mask, an all-to-all heads that divide"});
     }
     const double built = Now();

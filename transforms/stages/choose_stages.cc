@@ -62,7 +62,7 @@ class Chooser {
   absl::StatusOr<std::vector<size_t>> AtNames() const {
     const RE2 pattern(absl::StrCat("(", choice_.split_at, ")"), RE2::Quiet);
     if (!pattern.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--split-at '", choice_.split_at,
+      return absl::InvalidArgumentError(absl::StrCat("`split-at` '", choice_.split_at,
                                                      "': ", pattern.error(),
                                                      "; wanted a regular expression"));
     }
@@ -88,7 +88,7 @@ class Chooser {
     constexpr size_t kShown = 8;
     const std::string more = names.size() > kShown ? ", …" : "";
     names.resize(std::min(names.size(), kShown));
-    return Indivisible(absl::StrCat("--split-at '", choice_.split_at, "' matches at ", cuts.size(),
+    return Indivisible(absl::StrCat("`split-at` '", choice_.split_at, "' matches at ", cuts.size(),
                                     " places", names.empty() ? "" : ": ",
                                     absl::StrJoin(names, ", "), more, "; wanted ", stages_ - 1,
                                     " for ", stages_, " stages"));
@@ -99,7 +99,7 @@ class Chooser {
     const std::vector<size_t> layers = Layers(units);
     const auto& counts = choice_.layers_per_stage;
     const int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-    const std::string text = absl::StrCat("--layers-per-stage ", absl::StrJoin(counts, ","));
+    const std::string text = absl::StrCat("`layers-per-stage` ", absl::StrJoin(counts, ","));
     if (static_cast<int32_t>(counts.size()) != stages_) {
       return Indivisible(
           absl::StrCat(text, " is for ", counts.size(), " stages; wanted ", stages_));

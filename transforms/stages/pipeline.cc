@@ -325,7 +325,7 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
          .detail = absl::StrCat(function.order().size(), " ops do not cut into ", wanted,
-                                " stages; try a smaller --pp or fewer --chunks")});
+                                " stages; try a smaller `pp` or fewer `chunks`")});
   }
   StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
                          .equal_stages = options.equal_stages,

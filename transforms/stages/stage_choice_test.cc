@@ -80,10 +80,10 @@ TEST(StageChoice, BeginsWhereNamesMatch) {
   EXPECT_EQ(BeginsText(step, 3, {.split_at = "h\\.[12]\\."}), "wte h.1.ln_1 h.2.ln_1");
   EXPECT_EQ(BeginsText(step, 2, {.split_at = "h\\.4\\.mlp\\.up$"}), "wte h.4.mlp.up");
   EXPECT_EQ(BeginsText(step, 2, {.split_at = "h\\.[25]\\."}),
-            "--split-at 'h\\.[25]\\.' matches at 2 places: h.2.ln_1, h.5.ln_1; wanted 1 for 2 "
+            "`split-at` 'h\\.[25]\\.' matches at 2 places: h.2.ln_1, h.5.ln_1; wanted 1 for 2 "
             "stages");
   EXPECT_EQ(BeginsText(step, 3, {.split_at = "nothing"}),
-            "--split-at 'nothing' matches at 0 places; wanted 2 for 3 stages");
+            "`split-at` 'nothing' matches at 0 places; wanted 2 for 3 stages");
   EXPECT_THAT(BeginsText(step, 2, {.split_at = "ln_1"}), HasSubstr("matches at 6 places"));
   EXPECT_THAT(BeginsText(step, 2, {.split_at = "("}), HasSubstr("wanted a regular expression"));
 }
@@ -92,11 +92,11 @@ TEST(StageChoice, CountsLayers) {
   const ir::Function step = Gpt(",vocab=32");
   EXPECT_EQ(BeginsText(step, 3, {.layers_per_stage = {1, 2, 3}}), "wte h.1.ln_1 h.3.ln_1");
   EXPECT_EQ(BeginsText(step, 3, {.layers_per_stage = {1, 2, 4}}),
-            "--layers-per-stage 1,2,4 adds up to 7 layers; the model has 6");
+            "`layers-per-stage` 1,2,4 adds up to 7 layers; the model has 6");
   EXPECT_EQ(BeginsText(step, 2, {.layers_per_stage = {1, 2, 3}}),
-            "--layers-per-stage 1,2,3 is for 3 stages; wanted 2");
+            "`layers-per-stage` 1,2,3 is for 3 stages; wanted 2");
   EXPECT_EQ(BeginsText(step, 3, {.layers_per_stage = {0, 3, 3}}),
-            "--layers-per-stage 0,3,3; wanted at least 1 layer in each stage");
+            "`layers-per-stage` 0,3,3; wanted at least 1 layer in each stage");
 }
 
 // Of layers that are alike every way makes the same stages.

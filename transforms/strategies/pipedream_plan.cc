@@ -73,7 +73,7 @@ class Planner {
     if (plan.seconds == kNever) {
       return InfeasibleStatus({.reason = InfeasibleReason::kMemory,
                                .detail = "stages: no division over the workers has stages that all "
-                                         "fit the memory of one; try a larger --memory-limit"});
+                                         "fit the memory of one; try a larger `memory-limit`"});
     }
     Append(top, 0, layers_ - 1, problem_.levels[top].members, 1, plan.stages);
     return plan;

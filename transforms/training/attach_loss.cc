@@ -182,7 +182,7 @@ absl::StatusOr<ValueId> CrossEntropy(ir::Builder& b, ValueId output) {
   if (rank < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(ir::PrintValue(b.function(), output), " has ", rank,
-                     " dimensions; cross-entropy wants samples and classes; try --loss mse"));
+                     " dimensions; cross-entropy wants samples and classes; try `loss` mse"));
   }
   if (ClassDim(b.function(), output) + 1 < rank) return CrossEntropyOfPositions(b, logits);
   const ir::TensorType labels = LabelsOf(b.type(logits), rank - 1);

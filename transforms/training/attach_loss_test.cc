@@ -138,7 +138,7 @@ TEST(AttachLoss, SaysWhatIsWrong) {
   EXPECT_EQ(Loss(lines, {.output = "y"}), "f: has no output 'y'; wanted one of z, v, i");
   EXPECT_EQ(Loss(lines, {.output = "v,w"}), "f: has no output 'w'; wanted one of z, v, i");
   EXPECT_EQ(Loss(lines, {.kind = "cross-entropy"}),
-            "%v has 1 dimensions; cross-entropy wants samples and classes; try --loss mse");
+            "%v has 1 dimensions; cross-entropy wants samples and classes; try `loss` mse");
   EXPECT_EQ(Loss(lines, {.kind = "mse", .output = "z"}),
             "f: output %z is f32[]; wanted one of floating point with at least one dimension");
   EXPECT_EQ(Loss(lines, {.output = "i"}),
