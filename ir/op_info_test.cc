@@ -237,7 +237,7 @@ TEST(InferErrors, OfRedistributions) {
   EXPECT_EQ(InferError("AllGather", {"f32[2,4@dp.hp]"}, "{axes=\"dp\", dim=1}"),
             "dimension 1 of its operand is not split over dp");
   EXPECT_EQ(InferError("AllSlice", {"f32[2,4@dp]"}, "{axes=\"dp\", dim=0}"),
-            "its operand is spread over dp");
+            "its operand is sharded over dp");
   EXPECT_EQ(InferError("AllSlice", {"f32[2@dp,4]"}, "{axes=\"hp\", dim=0}"),
             "dimension 0 (2) does not divide over dp.hp");
   EXPECT_EQ(InferError("ReduceScatter", {"f32[2,4]"}, "{axes=\"dp\", dim=0}"),
@@ -270,7 +270,7 @@ TEST(InferErrors, OfMicrobatches) {
   }
   // Regression: the part was let be sharded otherwise than the batch.
   EXPECT_EQ(InferError("Collect", {"f32[8@dp,4]", "f32[2,4@hp]"}),
-            "cannot collect f32[2,4@hp] into f32[8@dp,4]; wanted both spread alike");
+            "cannot collect f32[2,4@hp] into f32[8@dp,4]; wanted both sharded alike");
 }
 
 TEST(InferTypesDeathTest, OfAnOpWithoutATypeOfItsOwn) {

@@ -170,10 +170,10 @@ TEST(Shardings, NeedAMesh) {
     }
     Function of_input("f", Mesh({{"dp", 2}}));
     of_input.AddInput("x", sharded, InputRole::kData);
-    EXPECT_EQ(Verify(of_input).message(), "f: %x is spread over axes that mesh(dp=2) lacks");
+    EXPECT_EQ(Verify(of_input).message(), "f: %x is sharded over axes that mesh(dp=2) lacks");
     Function of_result("f");
     AddRelu(of_result, of_result.AddInput("x", kPair, InputRole::kData), sharded, "y");
-    EXPECT_EQ(Verify(of_result).message(), "f: %y is spread over axes that mesh() lacks");
+    EXPECT_EQ(Verify(of_result).message(), "f: %y is sharded over axes that mesh() lacks");
   }
 }
 

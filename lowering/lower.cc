@@ -143,17 +143,17 @@ class Lowering {
 
   // On the slowest device, in the slowest group.
   Duration DurationOf(int32_t s, const PhaseTemplates& templates) {
-    const PricedTemplate& placed = !templates.slices.empty()
+    const PricedTemplate& priced = !templates.slices.empty()
                                        ? templates.slices[templates.slices.size() / 2]
                                    : templates.later.task_template.tasks.empty() ? templates.first
                                                                                  : templates.later;
     Duration sum;
-    for (size_t t = 0; t < placed.task_template.tasks.size(); ++t) {
-      const TemplateTask& task = placed.task_template.tasks[t];
+    for (size_t t = 0; t < priced.task_template.tasks.size(); ++t) {
+      const TemplateTask& task = priced.task_template.tasks[t];
       if (IsHostStream(task.stream)) continue;
-      const bool is_flow = instantiator_->folded() && placed.flows[t].valid();
-      Duration slowest = is_flow ? AloneTime(placed.flows[t]) : task.duration;
-      for (const auto& durations : placed.other_durations) {
+      const bool is_flow = instantiator_->folded() && priced.flows[t].valid();
+      Duration slowest = is_flow ? AloneTime(priced.flows[t]) : task.duration;
+      for (const auto& durations : priced.other_durations) {
         slowest = std::max(slowest, durations[t]);
       }
       const size_t groups =
@@ -212,37 +212,37 @@ class Lowering {
       } else {
         InstantiateStep(steps[0]);
       }
-      if (input_.placed == nullptr) continue;
+      if (input_.lowered == nullptr) continue;
       for (const Step& step : steps) {
-        input_.placed->push_back(
+        input_.lowered->push_back(
             {.step = step, .begin = begin, .end = simulator::TaskId(program_.task_count())});
       }
     }
     for (const Instantiator::Item& item : sends_) {
-      for (size_t i = 0; i < item.placed->task_template.sends.size(); ++i)
+      for (size_t i = 0; i < item.priced->task_template.sends.size(); ++i)
         instantiator_->InstantiateSend(item, i);
     }
   }
 
   Stage& StageOf(const Step& step) { return stages_[static_cast<size_t>(step.stage)]; }
 
-  // The template of a microbatch that is the `placed`th of its phase.
+  // The template of a microbatch that is the `number`th of its phase.
   const PricedTemplate* TemplateOf(const Step& step, const PhaseTemplates& templates,
-                                   int32_t placed) const {
+                                   int32_t number) const {
     if (!templates.slices.empty()) return &templates.slices[static_cast<size_t>(step.microbatch)];
-    if (repetitions_.always_first() || repetitions_.IsFirst(placed)) return &templates.first;
+    if (repetitions_.always_first() || repetitions_.IsFirst(number)) return &templates.first;
     const bool last = !templates.last.task_template.tasks.empty() &&
-                      repetitions_.IsLast(placed, counts_[static_cast<size_t>(step.stage)]);
+                      repetitions_.IsLast(number, counts_[static_cast<size_t>(step.stage)]);
     return last ? &templates.last : &templates.later;
   }
 
   // The next microbatch of one of a stage's phases.
   Instantiator::Item Next(const Step& step, PhaseTemplates& templates) {
-    const int32_t placed = templates.placed++;
+    const int32_t number = templates.microbatches++;
     const Instantiator::Item item = {.stage = step.stage,
-                                     .placed = TemplateOf(step, templates, placed),
+                                     .priced = TemplateOf(step, templates, number),
                                      .microbatch = step.microbatch,
-                                     .collected = repetitions_.asynchronous() ? 0 : placed};
+                                     .collected = repetitions_.asynchronous() ? 0 : number};
     sends_.push_back(item);
     Stage& stage = StageOf(step);
     if (&templates == &stage.backward) stage.last_gradient = step.microbatch;
@@ -279,9 +279,9 @@ class Lowering {
     // Nothing asks for the microbatch before this one again.
     stage.makers.Forget(std::exchange(stage.last_backward, step.microbatch));
     const int64_t every = repetitions_.update_every;
-    if (every == 0 || stage.backward.placed % every != 0) return;
+    if (every == 0 || stage.backward.microbatches % every != 0) return;
     instantiator_->Instantiate(
-        {.stage = step.stage, .placed = &stage.update, .microbatch = step.microbatch});
+        {.stage = step.stage, .priced = &stage.update, .microbatch = step.microbatch});
   }
 
   // Gradients of parameters that several stages have go first; what is made of them then comes from
@@ -298,7 +298,7 @@ class Lowering {
     const auto last_added = [this](int32_t s) { return last_added_[static_cast<size_t>(s)]; };
     if (!sends) std::ranges::stable_sort(order, {}, last_added);
     for (const int32_t s : order) {
-      instantiator_->Instantiate({.stage = s, .placed = &stages_[static_cast<size_t>(s)].update});
+      instantiator_->Instantiate({.stage = s, .priced = &stages_[static_cast<size_t>(s)].update});
       InstantiateUpdateSends(s, /*made_there=*/true);
     }
   }
@@ -308,7 +308,7 @@ class Lowering {
     for (size_t i = 0; i < update.task_template.sends.size(); ++i) {
       const TemplateSend& send = update.task_template.sends[i];
       const bool made = send.has_maker && !send.made_by.external;
-      if (made == made_there) instantiator_->InstantiateSend({.stage = s, .placed = &update}, i);
+      if (made == made_there) instantiator_->InstantiateSend({.stage = s, .priced = &update}, i);
     }
   }
 

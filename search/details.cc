@@ -21,9 +21,9 @@ std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSched
   std::vector<simulator::StageVersions> versions;
   if (!schedule.asynchronous) return versions;
   transforms::RankOrders orders(static_cast<size_t>(shape.ranks));
-  for (const lowering::LoweredStep& placed : run.steps) {
-    const int32_t rank = transforms::RankOf(schedule.placement, shape, placed.step.stage);
-    orders[static_cast<size_t>(rank)].push_back(placed.step);
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    const int32_t rank = transforms::RankOf(schedule.placement, shape, lowered.step.stage);
+    orders[static_cast<size_t>(rank)].push_back(lowered.step);
   }
   const int32_t every =
       schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);

@@ -36,7 +36,7 @@ absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds) {
                                                         .cost_model = *of.setting.cost_model,
                                                         .options = options,
                                                         .rounds = rounds,
-                                                        .placed = &run.steps}));
+                                                        .lowered = &run.steps}));
   if (options.every_link) run.link_use.emplace(run.program);
   absl::StatusOr<simulator::Trace> trace =
       simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);

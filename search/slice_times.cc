@@ -63,7 +63,7 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
   plan.microbatches = std::ssize(context.slices);
   ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
                           transforms::ParallelTransform3d(q.setting.step, plan, context));
-  std::vector<lowering::LoweredStep> placed;
+  std::vector<lowering::LoweredStep> lowered;
   lowering::LoweringOptions lowering = LoweringOf(q.setting, q.plan);
   lowering.fuse_runs = true;
   lowering.every_link = false;
@@ -73,9 +73,9 @@ absl::Status SliceTimes::Measure(const SliceQuestion& q, int64_t unit) {
                                            .cluster = q.setting.cluster,
                                            .cost_model = *q.setting.cost_model,
                                            .options = lowering,
-                                           .placed = &placed}));
+                                           .lowered = &lowered}));
   seconds_.assign(step.stages.size(), std::vector<Phases>(context.slices.size(), Phases{}));
-  for (const lowering::LoweredStep& row : placed) {
+  for (const lowering::LoweredStep& row : lowered) {
     const size_t phase = row.step.kind == transforms::StepKind::kForward ? 0 : 1;
     seconds_[static_cast<size_t>(row.step.stage)][static_cast<size_t>(row.step.microbatch)]
             [phase] += slice_times_cc::SecondsOf(row, program);

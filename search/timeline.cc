@@ -38,15 +38,15 @@ void Widen(const Run& run, TaskId task, bool& any, StepSpan& span) {
   any = true;
 }
 
-void AddStep(const Run& run, const lowering::LoweredStep& placed, RankClassId rank,
+void AddStep(const Run& run, const lowering::LoweredStep& lowered, RankClassId rank,
              std::vector<StepSpan>& spans) {
-  StepSpan span{.step = placed.step, .start = {}, .finish = {}};
+  StepSpan span{.step = lowered.step, .start = {}, .finish = {}};
   bool any = false;
-  for (int32_t i = placed.begin.index(); i < placed.end.index(); ++i) {
+  for (int32_t i = lowered.begin.index(); i < lowered.end.index(); ++i) {
     const TaskId task(i);
     const simulator::TaskLabel label = run.program.label(run.program.label_of(task));
     if (label.kind != simulator::TaskKind::kCompute) continue;
-    if (!lowering::IsOf(label, placed.step)) continue;
+    if (!lowering::IsOf(label, lowered.step)) continue;
     if (RunsOn(run.program, task, rank)) Widen(run, task, any, span);
   }
   if (any) spans.push_back(span);
@@ -158,9 +158,9 @@ std::vector<RankClassId> RowsOf(const Program& program) {
 std::string Legend(const Run& run, const TimeWindow& window, int32_t columns) {
   std::set<StepKind> kinds;
   bool at_once = false;
-  for (const lowering::LoweredStep& placed : run.steps) {
-    kinds.insert(placed.step.kind);
-    at_once = at_once || placed.step.with_next;
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    kinds.insert(lowered.step.kind);
+    at_once = at_once || lowered.step.with_next;
   }
   std::string text =
       absl::StrFormat("a column: %s; F- forward",
@@ -179,8 +179,8 @@ std::vector<StepSpan> SpansOf(const Run& run, simulator::RankClassId rank) {
   ORRERY_CHECK(run.trace.finish.size() == static_cast<size_t>(run.program.task_count()))
       << "the trace is of another program";
   std::vector<StepSpan> spans;
-  for (const lowering::LoweredStep& placed : run.steps)
-    timeline_cc::AddStep(run, placed, rank, spans);
+  for (const lowering::LoweredStep& lowered : run.steps)
+    timeline_cc::AddStep(run, lowered, rank, spans);
   timeline_cc::JoinPairs(spans);
   timeline_cc::AddUpdates(run, rank, spans);
   std::stable_sort(spans.begin(), spans.end(),
@@ -208,8 +208,8 @@ std::string DrawRun(const Run& run, const TimeWindow& window, int32_t columns) {
   if (window.end <= window.begin) return "nothing takes any time\n";
   const std::vector<simulator::RankClassId> rows = timeline_cc::RowsOf(run.program);
   int32_t stages = 0;
-  for (const lowering::LoweredStep& placed : run.steps) {
-    stages = std::max(stages, placed.step.stage + 1);
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    stages = std::max(stages, lowered.step.stage + 1);
   }
   size_t width = 0;
   const auto name = [&](simulator::RankClassId row) {

@@ -18,7 +18,7 @@ absl::Status CheckWhole(const ir::Function& function, const ParallelPlan& plan,
         absl::StrCat("got ", devices, " devices for ", plan.ranks(), " ranks; wanted one each"));
   }
   if (function.mesh().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(function.name(), " is spread over ",
+  return absl::InvalidArgumentError(absl::StrCat(function.name(), " is sharded over ",
                                                  ir::ToString(function.mesh()),
                                                  " already; wanted a function of one device"));
 }

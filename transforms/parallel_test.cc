@@ -126,7 +126,7 @@ TEST(ParallelTransform3d, RefusesAFunctionThatIsShardedAlready) {
                                    "Relu(%x)\n return %y: result\n}")
                                    .value();
   EXPECT_EQ(ParallelTransform3d(sharded, {}).status().message(),
-            "f is spread over mesh(dp=2) already; wanted a function of one device");
+            "f is sharded over mesh(dp=2) already; wanted a function of one device");
 }
 
 TEST(ParallelTransform3d, WantsADeviceOfEachRank) {

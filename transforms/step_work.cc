@@ -93,7 +93,7 @@ absl::Status Microbatches(StepWork& work) {
   return absl::OkStatus();
 }
 
-// --- spread
+// --- shard
 
 ZeroOptions ZeroOf(const ParallelPlan& plan) {
   if (plan.zero == 0) return {};
@@ -270,7 +270,7 @@ constexpr StepStage kStages[] = {
      .summary = "the step of one microbatch, a part of the batch",
      .applies = [](const StepWork& work) { return !work.sliced(); },
      .run = Microbatches},
-    {.name = "spread",
+    {.name = "shard",
      .summary = "shardings along dp, hp, cp and ep, by cost or by Megatron's pattern",
      .applies = NeedsSharding,
      .check = CheckPattern,

@@ -43,7 +43,7 @@ struct StepWork {
 
 /// One stage of that work.
 struct StepStage {
-  absl::string_view name;     // "spread"
+  absl::string_view name;     // "shard"
   absl::string_view summary;  // one line
   /// Whether it changes anything; null: always.
   bool (*applies)(const StepWork& work) = nullptr;

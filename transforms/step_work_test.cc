@@ -55,7 +55,7 @@ TEST(StepStages, AreTheseInThisOrder) {
     EXPECT_NE(stage.run, nullptr) << stage.name;
   }
   EXPECT_THAT(names,
-              ElementsAre("slice", "microbatch", "spread", "fp8", "zero-groups", "cut", "recompute",
+              ElementsAre("slice", "microbatch", "shard", "fp8", "zero-groups", "cut", "recompute",
                           "offload-activations", "zero", "offload-optimizer", "unfold-slices"));
 }
 
@@ -68,13 +68,13 @@ TEST(StepStages, AreSeenWhereTheyApply) {
               ElementsAre("microbatch", "cut", "recompute", "offload-activations", "zero",
                           "offload-optimizer"));
   EXPECT_THAT(Watch(step, {.dp = 2}).names,
-              ElementsAre("microbatch", "spread", "cut", "recompute", "offload-activations", "zero",
+              ElementsAre("microbatch", "shard", "cut", "recompute", "offload-activations", "zero",
                           "offload-optimizer"));
   // All of dp is no group.
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 4}).names,
               testing::Not(testing::Contains("zero-groups")));
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 2}).names,
-              ElementsAre("microbatch", "spread", "zero-groups", "cut", "recompute",
+              ElementsAre("microbatch", "shard", "zero-groups", "cut", "recompute",
                           "offload-activations", "zero", "offload-optimizer"));
   EXPECT_THAT(Watch(MlpStep(ir::DType::kBF16), {.dtype = StepDType::kF8Mixed}).names,
               ElementsAre("microbatch", "fp8", "cut", "recompute", "offload-activations", "zero",
@@ -143,7 +143,7 @@ TEST(StepWork, ShowsTheFunctionsAsTheyAre) {
           EXPECT_EQ(functions[0].type(functions[0].inputs()[0].value).dims[0], 4);
           EXPECT_TRUE(functions[0].mesh().empty());
         }
-        if (stage.name == "spread") {
+        if (stage.name == "shard") {
           EXPECT_EQ(functions[0].mesh(), work.mesh);
         }
         if (stage.name == "cut") {

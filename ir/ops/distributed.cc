@@ -56,7 +56,7 @@ absl::Status InferCollect(const OpTypes& op, TypeList& results) {
   if (all.sharding != part.sharding) {
     return absl::InvalidArgumentError(absl::StrCat("cannot collect ", ToString(part, op.mesh),
                                                    " into ", ToString(all, op.mesh),
-                                                   "; wanted both spread alike"));
+                                                   "; wanted both sharded alike"));
   }
   results.push_back(SameAs(all));
   return absl::OkStatus();

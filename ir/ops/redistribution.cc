@@ -85,7 +85,7 @@ absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, Tenso
   for (const AxisIndex axis : axes.axes()) {
     if (type.sharding.Uses(axis)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("its operand is spread over ", op.mesh.axes()[axis].name));
+          absl::StrCat("its operand is sharded over ", op.mesh.axes()[axis].name));
     }
     split.push_back(axis);
   }

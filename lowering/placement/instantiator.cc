@@ -28,7 +28,7 @@ const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t mi
 void Instantiator::Instantiate(const Item& item) {
   Instance& instance = instances_[0];
   Begin(item, instance);
-  while (instance.next < item.placed->task_template.tasks.size()) InstantiateNext(instance);
+  while (instance.next < item.priced->task_template.tasks.size()) InstantiateNext(instance);
   End(instance);
 }
 
@@ -36,7 +36,7 @@ void Instantiator::InstantiateTogether(const Item& a, const Item& b) {
   Begin(a, instances_[0]);
   Begin(b, instances_[1]);
   const auto left = [](const Instance& instance) {
-    return instance.next < instance.item.placed->task_template.tasks.size();
+    return instance.next < instance.item.priced->task_template.tasks.size();
   };
   const auto share = [](const Instance& instance) {
     return instance.total == Duration() ? 1.0 : instance.done.seconds() / instance.total.seconds();
@@ -53,7 +53,7 @@ void Instantiator::Begin(const Item& item, Instance& instance) {
   instance.item = item;
   instance.next = 0;
   instance.done = instance.total = Duration();
-  const std::vector<TemplateTask>& tasks = item.placed->task_template.tasks;
+  const std::vector<TemplateTask>& tasks = item.priced->task_template.tasks;
   instance.task_of.assign(tasks.size() * ActorCount(item), instantiator_cc::kNobody);
   for (const TemplateTask& task : tasks) {
     if (IsKernel(task)) instance.total += task.duration;
@@ -63,7 +63,7 @@ void Instantiator::Begin(const Item& item, Instance& instance) {
 }
 
 void Instantiator::InstantiateRun(Instance& instance) {
-  const std::vector<TemplateTask>& tasks = instance.item.placed->task_template.tasks;
+  const std::vector<TemplateTask>& tasks = instance.item.priced->task_template.tasks;
   do {
     InstantiateNext(instance);
   } while (instance.next < tasks.size() && tasks[instance.next].joins);
@@ -71,7 +71,7 @@ void Instantiator::InstantiateRun(Instance& instance) {
 
 void Instantiator::InstantiateNext(Instance& instance) {
   const size_t t = instance.next++;
-  const TemplateTask& task = instance.item.placed->task_template.tasks[t];
+  const TemplateTask& task = instance.item.priced->task_template.tasks[t];
   const size_t actors = ActorCount(instance.item);
   if (IsKernel(task)) instance.done += task.duration;
   if (task.group.empty() || actors == 1) {
@@ -84,7 +84,7 @@ void Instantiator::InstantiateNext(Instance& instance) {
 void Instantiator::End(Instance& instance) {
   AddMemory(instance);
   if (remembers_) RememberMakers(instance);
-  const std::vector<int32_t>& releases = instance.item.placed->task_template.releases;
+  const std::vector<int32_t>& releases = instance.item.priced->task_template.releases;
   const std::vector<Actor>& actors = StageOf(instance.item).actors;
   for (size_t a = 0; a < actors.size() && !releases.empty(); ++a) {
     std::vector<TaskId>& dropped = releases_[actors[a].rank];
@@ -97,7 +97,7 @@ void Instantiator::End(Instance& instance) {
 
 // What other templates will wait for: outputs, and what is sent from here.
 void Instantiator::RememberMakers(Instance& instance) {
-  const TaskTemplate& task_template = instance.item.placed->task_template;
+  const TaskTemplate& task_template = instance.item.priced->task_template;
   Stage& stage = StageOf(instance.item);
   const size_t actors = stage.actors.size();
   const auto remember = [&](ir::ValueId origin, const std::vector<TaskId>& tasks, int32_t index) {
@@ -117,7 +117,7 @@ void Instantiator::RememberMakers(Instance& instance) {
 
 void Instantiator::FindInputs(Instance& instance) {
   const Stage& stage = StageOf(instance.item);
-  const TaskTemplate& task_template = instance.item.placed->task_template;
+  const TaskTemplate& task_template = instance.item.priced->task_template;
   const size_t actors = stage.actors.size();
   instance.inputs.assign(task_template.inputs.size() * actors, instantiator_cc::kNobody);
   if (!remembers_) return;
@@ -130,7 +130,7 @@ void Instantiator::FindInputs(Instance& instance) {
 }
 
 void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_t actor) {
-  const TaskTemplate& task_template = instance.item.placed->task_template;
+  const TaskTemplate& task_template = instance.item.priced->task_template;
   const size_t actors = ActorCount(instance.item);
   for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
     const TemplateDependency& dependency = task_template.dependencies[d];
@@ -145,9 +145,9 @@ void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_
 }
 
 void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor) {
-  const PricedTemplate& placed = *instance.item.placed;
+  const PricedTemplate& priced = *instance.item.priced;
   const Stage& stage = StageOf(instance.item);
-  const TemplateTask& task = placed.task_template.tasks[t];
+  const TemplateTask& task = priced.task_template.tasks[t];
   after_.clear();
   FindAfter(instance, task, actor);
   TaskId& last_kernel = last_kernels_[stage.actors[actor].rank];
@@ -155,8 +155,8 @@ void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor)
   if (task.follows && last_kernel.valid() && !known) after_.push_back(last_kernel);
   const TaskId task_of_template =
       program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
-                       {.duration = placed.DurationOf(t, stage.actors[actor].kind),
-                        .flow = fold_ ? placed.flows[t] : simulator::FlowId(),
+                       {.duration = priced.DurationOf(t, stage.actors[actor].kind),
+                        .flow = fold_ ? priced.flows[t] : simulator::FlowId(),
                         .label = task.label,
                         .microbatch = instance.item.microbatch},
                        after_);
@@ -166,7 +166,7 @@ void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor)
 
 void Instantiator::InstantiateCollective(Instance& instance, size_t t) {
   const Stage& stage = StageOf(instance.item);
-  const TemplateTask& task = instance.item.placed->task_template.tasks[t];
+  const TemplateTask& task = instance.item.priced->task_template.tasks[t];
   const auto& groups = pricing_.GroupsOf(task.group);
   for (size_t g = 0; g < groups.size(); ++g) {
     after_.clear();
@@ -193,7 +193,7 @@ void Instantiator::AddMemory(Instance& instance) {
   const Stage& stage = StageOf(instance.item);
   const size_t actors = stage.actors.size();
   for (size_t a = 0; a < actors; ++a) {
-    for (const TemplateMemory& memory : instance.item.placed->task_template.memory) {
+    for (const TemplateMemory& memory : instance.item.priced->task_template.memory) {
       program_.AddMemoryEvent(
           {.task = instance.task_of[static_cast<size_t>(memory.task) * actors + a],
            .rank = stage.actors[a].rank,
@@ -205,7 +205,7 @@ void Instantiator::AddMemory(Instance& instance) {
 }
 
 void Instantiator::InstantiateSend(const Item& item, size_t send) {
-  const TemplateSend& row = item.placed->task_template.sends[send];
+  const TemplateSend& row = item.priced->task_template.sends[send];
   const Makers::Tasks* made = instantiator_cc::FindMade(StageOf(item), row.origin, item.microbatch);
   if (geometry_.position_of(item.stage) == geometry_.position_of(row.to)) {
     return HandOver(item, row, made);
@@ -234,7 +234,7 @@ void Instantiator::HandOver(const Item& item, const TemplateSend& send, const Ma
 }
 
 Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers::Tasks* made) {
-  const TemplateSend& row = item.placed->task_template.sends[send];
+  const TemplateSend& row = item.priced->task_template.sends[send];
   const Stage& from = StageOf(item);
   const Stage& to = stages_[static_cast<size_t>(row.to)];
   const bool next = geometry_.position_of(row.to) > geometry_.position_of(item.stage);
@@ -245,7 +245,7 @@ Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers
     after_.clear();
     if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
     const TaskTime time =
-        fold_ ? item.placed->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
+        fold_ ? item.priced->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
     const StreamKind sending = next ? StreamKind::kSendNext : StreamKind::kSendPrevious;
     const StreamKind receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext;
     tasks[a] = program_.AddRendezvous(

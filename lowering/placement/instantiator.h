@@ -23,7 +23,7 @@ class Instantiator {
   /// A template of a stage, for a microbatch.
   struct Item {
     int32_t stage = 0;
-    const PricedTemplate* placed = nullptr;
+    const PricedTemplate* priced = nullptr;
     int32_t microbatch = kUpdate;
     int64_t collected = 0;  // microbatches whose results the stage has kept before
   };

@@ -57,7 +57,7 @@ struct LoweringInput {
   /// Batches to run one after the other; more than one only for asynchronous schedules.
   int32_t rounds = 1;
   /// Where given, gets the steps of the schedule in the order in which they are lowered.
-  std::vector<LoweredStep>* placed = nullptr;
+  std::vector<LoweredStep>* lowered = nullptr;
 };
 
 }  // namespace orrery::lowering

@@ -33,13 +33,13 @@ class Lowered {
     step_ = *std::move(spread);
   }
 
-  Program With(const LoweringOptions& options, std::vector<LoweredStep>* placed = nullptr) const {
+  Program With(const LoweringOptions& options, std::vector<LoweredStep>* steps = nullptr) const {
     auto program = Lower({.step = step_,
                           .schedule = *plan_.schedule,
                           .cluster = cluster_,
                           .cost_model = *cost_model_,
                           .options = options,
-                          .placed = placed});
+                          .lowered = steps});
     EXPECT_TRUE(program.ok()) << program.status();
     return *std::move(program);
   }
@@ -132,11 +132,11 @@ TEST(LoweringInput, TellsWhereStepsArePlaced) {
        {ParallelPlan{.dp = 2, .pp = 2, .microbatches = 4}, ParallelPlan{.pp = 4, .microbatches = 3},
         ParallelPlan{.microbatches = 2, .schedule = "gpipe"}}) {
     const Lowered lowered(plan);
-    std::vector<LoweredStep> placed;
-    const Program program = lowered.With({}, &placed);
-    EXPECT_EQ(std::ssize(placed), 2 * plan.pp * plan.microbatches);
+    std::vector<LoweredStep> steps;
+    const Program program = lowered.With({}, &steps);
+    EXPECT_EQ(std::ssize(steps), 2 * plan.pp * plan.microbatches);
     int32_t end = 0;
-    for (const LoweredStep& row : placed) {
+    for (const LoweredStep& row : steps) {
       EXPECT_GE(row.begin.index(), end);  // one behind the other
       EXPECT_LT(row.begin.index(), row.end.index());
       end = row.end.index();

@@ -41,7 +41,7 @@ struct PricedTemplate {
 struct PhaseTemplates {
   PricedTemplate first, later;
   PricedTemplate last;  // `later` before an update, where FuseRuns tells them apart; else empty
-  int32_t placed = 0;   // microbatches so far
+  int32_t microbatches = 0;  // instantiated so far
   /// Instead of all of these, where microbatches are slices of the sequence: one each.
   std::vector<PricedTemplate> slices = {};
 
@@ -97,13 +97,13 @@ struct Repetitions {
   bool asynchronous() const { return update_every > 0; }
   /// There is never anything to add to: the templates of the first microbatch are those of all.
   bool always_first() const { return update_every == 1 || microbatches == 1; }
-  /// Whether gradients begin anew with the microbatch that is the `placed`th of its stage.
-  bool IsFirst(int64_t placed) const {
-    return asynchronous() ? placed % update_every == 0 : placed == 0;
+  /// Whether gradients begin anew with the microbatch that is the `number`th of its stage.
+  bool IsFirst(int64_t number) const {
+    return asynchronous() ? number % update_every == 0 : number == 0;
   }
-  /// Whether an update follows the microbatch that is the `placed`th of `count` of its stage.
-  bool IsLast(int64_t placed, int64_t count) const {
-    return asynchronous() ? (placed + 1) % update_every == 0 : placed + 1 == count;
+  /// Whether an update follows the microbatch that is the `number`th of `count` of its stage.
+  bool IsLast(int64_t number, int64_t count) const {
+    return asynchronous() ? (number + 1) % update_every == 0 : number + 1 == count;
   }
   /// Of each of Stage::templates but those of slices, at most. These are instantiated once.
   std::array<int64_t, 9> counts() const {

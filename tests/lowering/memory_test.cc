@@ -56,16 +56,16 @@ Played PlayBlocking(ir::Function function, const PipelineSchedule& schedule, con
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   LoweringOptions lowering;
   lowering.blocking = true;
-  std::vector<LoweredStep> placed;
+  std::vector<LoweredStep> lowered;
   played.program = Lower({.step = played.step,
                           .schedule = schedule,
                           .cluster = cluster,
                           .cost_model = *cost_model,
                           .options = lowering,
-                          .placed = &placed})
+                          .lowered = &lowered})
                        .value();
   orders.assign(static_cast<size_t>(shape.pp), {});
-  for (const LoweredStep& row : placed) {
+  for (const LoweredStep& row : lowered) {
     const int32_t rank = played.step.ranks[static_cast<size_t>(row.step.stage)];
     orders[static_cast<size_t>(rank)].push_back(row.step);
   }

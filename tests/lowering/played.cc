@@ -119,7 +119,7 @@ Played Play(const ir::Function& given, const Configuration& c,
                                                       .memory_limit = {},
                                                       .bucket_size = c.plan.bucket_size,
                                                       .fuse_runs = c.fuse_runs},
-                                          .placed = &played.placed}));
+                                          .lowered = &played.lowered}));
   played.trace = played_cc::Must(simulator::Play(played.program));
   played.report = simulator::Summarize(played.program, played.trace);
   return played;

@@ -31,7 +31,7 @@ std::string ToString(const Configuration& configuration);
 
 struct Played {
   transforms::PipelinedStep step;
-  std::vector<LoweredStep> placed;
+  std::vector<LoweredStep> lowered;
   simulator::Program program;
   simulator::Trace trace;
   simulator::Report report;

@@ -32,11 +32,11 @@ struct Span {
 };
 
 // Of the kernels of a step; a whole backward has those of both its parts.
-Span SpanOf(const Played& played, const LoweredStep& placed) {
+Span SpanOf(const Played& played, const LoweredStep& lowered) {
   Span span;
-  for (TaskId task = placed.begin; task != placed.end; task = TaskId(task.index() + 1)) {
+  for (TaskId task = lowered.begin; task != lowered.end; task = TaskId(task.index() + 1)) {
     const simulator::TaskLabel label = played.program.label(played.program.label_of(task));
-    if (!IsOf(label, placed.step) || label.kind != simulator::TaskKind::kCompute) continue;
+    if (!IsOf(label, lowered.step) || label.kind != simulator::TaskKind::kCompute) continue;
     span.start = std::min(span.start, played.trace.start_of(task));
     span.finish = std::max(span.finish, played.trace.finish_of(task));
   }
@@ -52,17 +52,17 @@ Made MadeBy(const ScheduleStep& step) {
 // On a chain of products the last kernel of a step comes from the first.
 void ExpectNeedsFirst(const Played& played, StagePlacement placement, const PipelineShape& shape) {
   std::map<Made, Span> spans;
-  for (const LoweredStep& placed : played.placed) {
-    if (placed.step.kind == StepKind::kWeightGradient) continue;
-    spans[MadeBy(placed.step)] = SpanOf(played, placed);
+  for (const LoweredStep& lowered : played.lowered) {
+    if (lowered.step.kind == StepKind::kWeightGradient) continue;
+    spans[MadeBy(lowered.step)] = SpanOf(played, lowered);
   }
   const transforms::StepNeeds needs(placement, shape);
-  for (const LoweredStep& placed : played.placed) {
-    if (placed.step.kind == StepKind::kWeightGradient) continue;
-    for (const ScheduleStep& need : needs.Of(placed.step)) {
+  for (const LoweredStep& lowered : played.lowered) {
+    if (lowered.step.kind == StepKind::kWeightGradient) continue;
+    for (const ScheduleStep& need : needs.Of(lowered.step)) {
       ASSERT_TRUE(spans.contains(MadeBy(need)));
-      EXPECT_GE(spans[MadeBy(placed.step)].finish, spans[MadeBy(need)].finish)
-          << transforms::StepName(placed.step) << " before " << transforms::StepName(need);
+      EXPECT_GE(spans[MadeBy(lowered.step)].finish, spans[MadeBy(need)].finish)
+          << transforms::StepName(lowered.step) << " before " << transforms::StepName(need);
     }
   }
 }

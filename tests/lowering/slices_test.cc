@@ -54,7 +54,7 @@ Bytes ResidentOf(const simulator::Program& program, RankClassId rank) {
 // is returned.
 void ExpectMemory(const Played& played, int64_t returned) {
   transforms::RankOrders orders(played.step.stages.size());
-  for (const LoweredStep& row : played.placed) {
+  for (const LoweredStep& row : played.lowered) {
     orders[static_cast<size_t>(row.step.stage)].push_back(row.step);
   }
   const std::vector<int64_t> peaks = BruteForcePeaks(played.step, orders, 0);

@@ -105,7 +105,8 @@ int Main(int argc, char** argv) {
   Flags flags;
   ProgramSpec spec{
       .usage = "grid_search --model M --batch-size B --cluster C [flags]",
-      .about = "Simulates every way to spread a training step over the cluster and ranks them.",
+      .about =
+          "Simulates every way to parallelize a training step over the cluster and ranks them.",
       .example =
           "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
           "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",

@@ -165,10 +165,10 @@ int Main(int argc, char** argv) {
       "imply it")("json", po::bool_switch(&flags.json), "print the summary as JSON")(
       "verify-each", po::bool_switch(&flags.verify_each), "check the IR after each of these")(
       "print-after-all", po::bool_switch(&flags.print_after_all),
-      "print the IR after each pass, and after each stage of work that spreads a step")(
+      "print the IR after each pass, and after each stage of work that parallelizes a step")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
       "stages", po::bool_switch(&flags.stages),
-      "print the functions of each stage, spread by the degrees below; any degree implies it");
+      "print the functions of each stage, sharded by the degrees below; any degree implies it");
   AddPlanFlags(spec.options, PlanForm::kStep, Unpriced(), flags.axes);
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });

@@ -173,17 +173,17 @@ std::vector<InsertedLoad> InsertLoads(const StageFunction& part,
     if (found->second->offloaded) loads.emplace_back(use, layer, input.value);
   }
   std::ranges::sort(loads);
-  std::vector<InsertedLoad> placed;
+  std::vector<InsertedLoad> inserted;
   for (const auto& [use, layer, input] : loads) {
     // Layers come last to first: the one that many before this one in backward is above it.
     auto ahead = starts.find(layer);
     int64_t steps = prefetch;
     while (steps > 0 && ahead != starts.end()) --steps, ++ahead;
     const int32_t from = prefetch == 0 ? use : ahead == starts.end() ? 0 : ahead->second;
-    placed.push_back({.input = input, .position = std::min(from, use)});
+    inserted.push_back({.input = input, .position = std::min(from, use)});
   }
-  std::ranges::stable_sort(placed, {}, &InsertedLoad::position);
-  return placed;
+  std::ranges::stable_sort(inserted, {}, &InsertedLoad::position);
+  return inserted;
 }
 
 }  // namespace orrery::transforms

@@ -116,17 +116,17 @@ absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPla
 }
 
 PlanColumns ColumnsOf(const ParallelPlan& plan) {
-  std::vector<const AxisInfo*> placed;
+  std::vector<const AxisInfo*> shown;
   PlanColumns columns;
   for (const AxisInfo* axis : AllAxes()) {
     if (axis->column_position > 0) {
-      placed.push_back(axis);
+      shown.push_back(axis);
     } else {
       columns.behind.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
     }
   }
-  std::ranges::sort(placed, {}, &AxisInfo::column_position);
-  for (const AxisInfo* axis : placed) {
+  std::ranges::sort(shown, {}, &AxisInfo::column_position);
+  for (const AxisInfo* axis : shown) {
     columns.before.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
   }
   return columns;

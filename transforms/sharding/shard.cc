@@ -291,7 +291,7 @@ absl::StatusOr<bool> RunShard(Function& function, const PassOptions& options) {
   ORRERY_ASSIGN_OR_RETURN(const int64_t dp, PositiveOption(options, "dp"));
   ORRERY_ASSIGN_OR_RETURN(const int64_t hp, PositiveOption(options, "hp"));
   if (!function.mesh().empty()) {
-    return absl::InvalidArgumentError("the function is spread over a mesh already");
+    return absl::InvalidArgumentError("the function is sharded over a mesh already");
   }
   const std::vector<ir::Axis> axes = {{"dp", dp}, {"hp", hp}};
   if (!ir::Mesh::Fits(axes)) {
@@ -318,7 +318,7 @@ absl::StatusOr<ir::Function> Shard(const ir::Function& function, const ir::Mesh&
 
 extern const PassInfo kShardPass = {
     .name = "shard",
-    .summary = "spreads a training step over dp data-parallel and hp horizontal ranks",
+    .summary = "shards a training step over dp data-parallel and hp horizontal ranks",
     .options = "dp=1,hp=1",
     .run = shard_cc::RunShard,
 };

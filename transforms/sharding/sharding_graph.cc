@@ -194,7 +194,7 @@ absl::Status ShardingGraph::PinGroup(size_t node) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the pin of ", ir::PrintValue(function_, value),
         " cannot be kept: ", ir::PrintValue(function_, nodes_[node].values[0]),
-        " and what an optimizer keeps for it are spread alike, and are pinned otherwise; try to "
+        " and what an optimizer keeps for it are sharded alike, and are pinned otherwise; try to "
         "pin the parameter alone"));
   }
   return absl::OkStatus();

@@ -41,7 +41,7 @@ struct StageDivision {
 /// What a division costs. Requires ascending begins of `stages` stages, the first 0.
 StageDivision Weigh(const StageProblem& problem, std::vector<int32_t> begins);
 
-/// Units spread over the stages with equally many each, give or take one: unit u is of stage
+/// Units dealt to the stages with equally many each, give or take one: unit u is of stage
 /// ⌊u · stages / units⌋. Requires no fewer units than stages.
 std::vector<int32_t> EqualBegins(int32_t units, int32_t stages);
 
