@@ -39,7 +39,7 @@ Edges EdgesOf(const IdTable<LinkId, Link>& links, bool reversed) {
 
 template <typename Graph>
 std::vector<int32_t> DistancesFrom(const Graph& graph, int32_t source) {
-  std::vector<int32_t> distances(boost::num_vertices(graph), -1);
+  std::vector<int32_t> distances(static_cast<size_t>(boost::num_vertices(graph)), -1);
   distances[static_cast<size_t>(source)] = 0;
   const auto start = static_cast<typename boost::graph_traits<Graph>::vertex_descriptor>(source);
   const auto index = boost::get(boost::vertex_index, graph);

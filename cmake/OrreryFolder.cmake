@@ -41,6 +41,8 @@ target_compile_options(orrery_cold_options INTERFACE
 # What every test program is compiled with.
 add_library(orrery_test_options INTERFACE)
 target_link_libraries(orrery_test_options INTERFACE orrery_cold_options)
+# What tests do themselves is little.
+target_compile_options(orrery_test_options INTERFACE $<$<CONFIG:Debug>:-O0>)
 target_compile_definitions(orrery_test_options INTERFACE
   ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORRERY_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 

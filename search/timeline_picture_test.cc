@@ -136,7 +136,7 @@ TEST(TimelinePicture, OfStepsAtOnceIsOneCell) {
   const std::vector<StepSpan> spans = SpansOf(run, simulator::RankClassId(0));
   ASSERT_EQ(spans.size(), 5u);
   EXPECT_EQ(spans[0].finish, Time(20));
-  for (const size_t i : {1, 2}) {
+  for (const size_t i : {1U, 2U}) {
     EXPECT_EQ(spans[i].start, Time(30));
     EXPECT_EQ(spans[i].finish, Time(70));
   }

@@ -42,7 +42,8 @@ class StepCounter {
     const auto all = static_cast<int64_t>(round.transfers.size());
     const bool streams_across = round.overlaps_next && leaving == all;
     const int64_t repeat =
-        streams_across ? std::bit_width(static_cast<uint64_t>(round.repeat)) : round.repeat;
+        streams_across ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(round.repeat)))
+                       : round.repeat;
     if (repeat == 1) return {.between_nodes = leaving > 0, .in_node = leaving == 0};
     // Rounded up; in this order no product exceeds its type.
     const int64_t between =

@@ -47,7 +47,7 @@ func @products (%a: f32[2,3] data, %b: f32[3,2] data) {
 })",
                                   {{"a", kA}, {"b", kB}});
   EXPECT_EQ(execution.outputs[0], Floats({2, 3}, {1, 0, 1, 0, 1, 1}));
-  for (const size_t i : {1, 2, 3}) EXPECT_EQ(execution.outputs[i], kProduct);
+  for (const size_t i : {1U, 2U, 3U}) EXPECT_EQ(execution.outputs[i], kProduct);
 }
 
 TEST(Execute, GradientsOfAProductAreProducts) {

@@ -119,7 +119,7 @@ absl::Status EvaluateAttentionGrad(Evaluation& e) {
   if (!found.ok()) return found.status();
   const AttentionShape& shape = *found;
   const Tensor &q = e.operand(0), &k = e.operand(1), &v = e.operand(2), &dy = e.operand(5);
-  const int mask = static_cast<int>(PositionOfMask(e.attributes));
+  const size_t mask = PositionOfMask(e.attributes);
   const Logits logits(e, e.has_operand(mask) ? &e.operand(mask) : nullptr, shape);
   const DropoutFactors factors(e, shape);
   const double scale = e.attributes.Number("scale", 1);

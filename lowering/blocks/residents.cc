@@ -146,7 +146,7 @@ void AddResidents(const ResidentsOf& of, std::vector<char>& seen, simulator::Pro
     const int64_t elements =
         of.microbatches_under_way * residents_cc::ElementsSent(parts.forward.function);
     program.AddResident(
-        of.rank, MemoryKind::kBuffers,
+        of.rank, simulator::MemoryKind::kBuffers,
         Bytes(static_cast<int64_t>(of.stack_memory.sent * static_cast<double>(elements))));
   }
 }

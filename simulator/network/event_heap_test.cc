@@ -39,7 +39,7 @@ TEST(EventHeap, AgreesWithASet) {
   for (int step = 0; step < 20'000; ++step) {
     const uint64_t choice = random() % 3;
     const int64_t now = expected.empty() ? 0 : expected.begin()->first;
-    const int64_t time = now + random() % 50;
+    const int64_t time = now + static_cast<int64_t>(random() % 50);
     if (choice == 0 || expected.empty()) {
       heap.Push(Time(time), TaskId(static_cast<int32_t>(sequence)));
     } else {

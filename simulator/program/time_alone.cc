@@ -44,8 +44,8 @@ Duration SendTime(Bytes size, double load, Bandwidth capacity) {
   const Binary times = Split(load);
   const auto bytes = static_cast<uint64_t>(size.count());
   const auto rate = static_cast<uint64_t>(capacity.bytes_per_second());
-  const int up = std::max(times.exponent, 0);
-  const int down = std::max(-times.exponent, 0);
+  const auto up = static_cast<unsigned>(std::max(times.exponent, 0));
+  const auto down = static_cast<unsigned>(std::max(-times.exponent, 0));
   const bool fits =
       std::bit_width(bytes) + std::bit_width(times.whole) + kPicosecondBits + up < 128;
   if (fits && std::bit_width(rate) + down < 128) {

@@ -104,7 +104,7 @@ TEST(ThinTimeline, KeepsThePeakAndTheEnd) {
     const auto peaks = PeakMemory(program, trace);
     for (int32_t r = 0; r < program.rank_count(); ++r) {
       const std::vector<MemoryUse>& timeline = timelines[RankClassId(r)];
-      for (const size_t points : {2, 3, 10, 1000}) {
+      for (const size_t points : {2U, 3U, 10U, 1000U}) {
         const std::vector<MemoryUse> thin = ThinTimeline(timeline, points);
         ASSERT_FALSE(thin.empty());
         EXPECT_LE(thin.size(), points);

@@ -54,7 +54,8 @@ TEST(Axes, SayAllThatIsWantedOfThem) {
   for (const AxisInfo* axis : AllAxes()) {
     SCOPED_TRACE(axis->flag);
     EXPECT_FALSE(axis->flag.empty());
-    for (const char c : axis->flag) EXPECT_TRUE(absl::ascii_islower(c) || c == '-') << c;
+    for (const char c : axis->flag)
+      EXPECT_TRUE(absl::ascii_islower(static_cast<unsigned char>(c)) || c == '-') << c;
     EXPECT_FALSE(axis->summary.empty());
     EXPECT_FALSE(absl::EndsWith(axis->summary, "."));
     EXPECT_FALSE(axis->values.empty());

@@ -55,7 +55,7 @@ TEST(UnitCosts, AddUpToTheStep) {
 TEST(UnitCosts, OfLayers) {
   const Costs costs(ModelStep("gpt", kGpt, 4));
   ASSERT_EQ(costs.units.size(), 5);
-  for (const size_t layer : {2, 3}) {
+  for (const size_t layer : {2U, 3U}) {
     EXPECT_EQ(costs.of.forward[layer], costs.of.forward[1]);
     EXPECT_EQ(costs.of.input_gradient[layer], costs.of.input_gradient[1]);
     EXPECT_EQ(costs.of.state_bytes[layer], costs.of.state_bytes[1]);
