@@ -45,7 +45,7 @@ TEST(CollectiveGroups, CostTheSameOnEachNode) {
   const std::vector<std::string> second = absl::StrSplit(Ask(kTwo + "--group 8-15").out, '\n');
   ASSERT_EQ(first.size(), 6);
   ASSERT_EQ(second.size(), 6);
-  for (int line = 0; line < 4; ++line) EXPECT_EQ(first[line], second[line]);
+  for (size_t line = 0; line < 4; ++line) EXPECT_EQ(first[line], second[line]);
   EXPECT_EQ(second[4], "busiest link     device8 -> switch1 (port), busy for 373 us");
 }
 
@@ -62,7 +62,7 @@ void ExpectSweep(const std::string& cluster) {
   ASSERT_EQ(lines.size(), 22);  // the header, then 2^10 to 2^30
   EXPECT_EQ(lines[0], "bytes,algorithm,time_s,bound_s,bus_bandwidth_GBps");
   double before = 0;
-  for (int power = 10; power <= 30; ++power) {
+  for (size_t power = 10; power <= 30; ++power) {
     SCOPED_TRACE(lines[power - 9]);
     const std::vector<std::string> fields = absl::StrSplit(lines[power - 9], ',');
     ASSERT_EQ(fields.size(), 5);
