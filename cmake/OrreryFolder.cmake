@@ -26,7 +26,9 @@ if(ORRERY_TOGETHER AND CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" AND
 endif()
 if(ORRERY_SANITIZE)
   target_compile_options(orrery_options INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # Types of functions are not the same to clang++ on both sides of a module.
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(orrery_options INTERFACE -fsanitize=address,undefined)
 endif()
 

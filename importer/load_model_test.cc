@@ -117,7 +117,7 @@ TEST(LoadModel, OnnxBatch) {
             "f.onnx: batch 32 and symbol 'N'=4 disagree about dimension 0 of 'x', which is the "
             "batch; try one of both, or batch_first=True where dimension 0 is time");
   EXPECT_EQ(Load({.model = dynamic}),
-            "f.onnx: no value for the dynamic dimension 'N' (dimension 0 of 'x'); try --batch-size "
+            "f.onnx: no value for the dynamic dimension 'N' (dimension 0 of 'x'); try `batch-size` "
             "N");
 }
 

@@ -76,7 +76,7 @@ const Case kTypeCases[] = {
      },
      "m.onnx: the MatMul that makes 'h': inner dimensions differ; got 96 and 64"},
     {"DynamicWithoutValue", [](Model& m) { InputDim(m, 0)->set_dim_param("batch"); },
-     "m.onnx: no value for the dynamic dimension 'batch' (dimension 0 of 'x'); try --batch-size "
+     "m.onnx: no value for the dynamic dimension 'batch' (dimension 0 of 'x'); try `batch-size` "
      "N"},
     {"UnknownSymbol",
      [](Model& m) { InputDim(m, 0)->set_dim_param("batch"); },

@@ -92,7 +92,7 @@ class Verifier {
     if (!known(sharding.partial) ||
         !std::all_of(sharding.split.begin(), sharding.split.end(), known)) {
       return Broken(
-          value, absl::StrCat("is spread over axes that ", ToString(function_.mesh()), " lacks"));
+          value, absl::StrCat("is sharded over axes that ", ToString(function_.mesh()), " lacks"));
     }
     const bool whole = std::all_of(sharding.split.begin(), sharding.split.end(),
                                    [](const AxisList& list) { return list.empty(); });

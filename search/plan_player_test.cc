@@ -41,7 +41,7 @@ TEST(Prepare, WantsTheChunksOfTheSchedule) {
   const Setting setting = MlpSetting();
   const ParallelPlan plan = {.pp = 2, .microbatches = 2, .chunks = 2};
   EXPECT_EQ(Trouble(setting, plan),
-            absl::StrCat(ToString(plan, setting.base), ": wanted --chunks 1, or none"));
+            absl::StrCat(ToString(plan, setting.base), ": wanted `chunks` 1, or none"));
   EXPECT_EQ(Trouble(setting, {.pp = 2, .microbatches = 2, .chunks = 1}), "none");
 }
 

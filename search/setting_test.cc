@@ -52,8 +52,8 @@ TEST(ScheduleOf, WantsOrdersOfThePipeline) {
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     EXPECT_EQ(status.message(),
               absl::StrCat(ToString(plan, setting.base),
-                           ": the orders are of 2 ranks and 4 microbatches; wanted --pp and "
-                           "--micro-batches alike"));
+                           ": the orders are of 2 ranks and 4 microbatches; wanted `pp` and "
+                           "`micro-batches` alike"));
   }
 }
 

@@ -142,13 +142,12 @@ TEST(Enumerate, MicrobatchesOfDistir) {
 
 TEST(Enumerate, SaysWhenNothingIsLeft) {
   const SpaceSize size = {.devices = 4, .batch_size = 8};
-  EXPECT_EQ(
-      ErrorOf(SpaceOf({{"dp", "3"}}), size),
-      "no degrees dp, hp, pp, cp, ep in the lists make 4 devices; try leaving one of --dp, --hp, "
-      "--pp out, or smaller --cp and --ep");
+  EXPECT_EQ(ErrorOf(SpaceOf({{"dp", "3"}}), size),
+            "no degrees dp, hp, pp, cp, ep in the lists make 4 devices; try leaving one of `dp`, "
+            "`hp`, `pp` out, or smaller `cp` and `ep`");
   EXPECT_EQ(ErrorOf(SpaceOf({{"dp", "8"}, {"hp", "1"}, {"pp", "1"}}), size),
             "no degrees dp, hp, pp, cp, ep in the lists make at most 4 devices; try leaving one of "
-            "--dp, --hp, --pp out, or smaller --cp and --ep");
+            "`dp`, `hp`, `pp` out, or smaller `cp` and `ep`");
 }
 
 // Large degrees in lists must not wrap around into ones that fit.

@@ -22,7 +22,14 @@ TEST(TuneHeap, MayBeCalledAtAnyTime) {
 }
 
 // Sanitizers have heaps of their own, which nobody tunes.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)  // clang++
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ORRERY_OTHER_HEAP
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ORRERY_OTHER_HEAP
+#endif
+#ifndef ORRERY_OTHER_HEAP
 
 // A large block that is written to, and freed; volatile, so that it is there at all.
 void UseLargeBlock() {

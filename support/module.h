@@ -12,9 +12,9 @@
 // with the program that loads them (cmake/OrreryModule.cmake).
 
 /// In one file of module `name`: the function that it holds.
-#define ORRERY_MODULE_ENTRY(name, function)                                                       \
-  extern "C" __attribute__((visibility("default"))) decltype(&function) orrery_##name##_entry() { \
-    return &function;                                                                             \
+#define ORRERY_MODULE_ENTRY(name, function)                                         \
+  extern "C" __attribute__((visibility("default"))) void* orrery_##name##_entry() { \
+    return reinterpret_cast<void*>(&function);                                      \
   }
 
 namespace orrery {

@@ -340,7 +340,7 @@ TEST(Redistributions, SayWhatAxesTheyWant) {
   const AttributeSet negative = {{"axes", "c"}, {"dim", int64_t{-1}}};
   EXPECT_EQ(Inferred("AllSlice", negative, type), "dim=-1 is no dimension of its operand");
   const AttributeSet summed = {{"axes", "b"}, {"dim", int64_t{1}}};
-  EXPECT_EQ(Inferred("AllSlice", summed, type), "its operand is spread over b");
+  EXPECT_EQ(Inferred("AllSlice", summed, type), "its operand is sharded over b");
   EXPECT_EQ(Inferred("ReduceScatter", summed, type), "i64[12@a.c,12@b]");
   EXPECT_EQ(Inferred("Rotate", {{"axes", "a.c"}, {"dim", int64_t{0}}, {"parts", int64_t{6}}}, type),
             "i64[12@a.c,12] partial(b)");

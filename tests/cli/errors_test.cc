@@ -73,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
          "grid_search: --recompute 'match:(': wanted a regular expression of at most 1000 "
          "characters, as in match:gelu|norm"},
         {1, "simulate " + kMlp + " --recompute match:gelu",
-         "simulate: 'match:gelu': finds no value that forward keeps for backward; opt --stages "
-         "names them"},
+         "simulate: 'match:gelu': finds no value that forward keeps for backward; opt names "
+         "them with `stages`"},
         {1, "simulate " + kMlp + " --optimizer lamb",
          "simulate: mlp:layers=4,dim=64: there is no optimizer 'lamb'; wanted none, sgd, momentum "
          "or adam"},

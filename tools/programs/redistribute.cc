@@ -71,7 +71,7 @@ void PrintComparison(const Redistributor& question, int64_t limit) {
   for (const absl::string_view planner : {"optimal", "greedy", "naive"}) {
     const absl::StatusOr<RedistributionPlan> plan = question.Plan(planner, limit);
     if (!plan.ok()) {
-      absl::StrAppend(&notes, planner, ": ", plan.status().message(), "\n");
+      absl::StrAppend(&notes, planner, ": ", PlannerNote(plan.status()), "\n");
       continue;
     }
     if (planner == "optimal") optimum = plan->cost;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "lowering/network/cluster_move_set.h"
+#include "support/flag_names.h"
 #include "support/status.h"
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/naive.h"
@@ -123,6 +124,12 @@ absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistri
   ORRERY_ASSIGN_OR_RETURN(const Bytes bytes,
                           Annotated(ParseBytes(std::string(text)), "--memory-limit"));
   return bytes.count() / question.problem().itemsize;
+}
+
+std::string PlannerNote(const absl::Status& status) {
+  return SpellFlags(status.message(), [](absl::string_view name) {
+    return name == "cost" || name == "planner" || name == "memory-limit";
+  });
 }
 
 }  // namespace orrery::tools

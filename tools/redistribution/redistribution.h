@@ -79,6 +79,9 @@ class Redistributor {
 /// "endpoints", what source and target take; empty: none.
 absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question);
 
+/// Why there is no plan, with what a planner says one can choose as flags of `redistribute`.
+std::string PlannerNote(const absl::Status& status);
+
 /// Plans every record of `path`, a file in the format of
 /// tests/data/redistribution_tensorcraft.json or redistribution_dtensor.json, and returns a line of
 /// CSV for each: name, total cost, peak elements, seconds of planning, and a note where there is no

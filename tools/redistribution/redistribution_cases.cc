@@ -146,7 +146,7 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
                       ",", absl::StrFormat("%.6f", planned->seconds), ",\n");
     } else {
       absl::StrAppend(&csv, name, ",,,,",
-                      redistribution_cases_cc::SimplyQuoted(planned.status().message()), "\n");
+                      redistribution_cases_cc::SimplyQuoted(PlannerNote(planned.status())), "\n");
     }
   }
   return csv;

@@ -137,16 +137,18 @@ TEST(Stacks, HoldWhatTheirFilesSay) {
   struct Case {
     const char* stack;
     DType dtype;
-    double gradient, loss, update;
+    double gradient, loss, update, sent = 0;
   };
-  const Case kCases[] = {{"megatron", DType::kF16, 0, 8, 4},   {"megatron", DType::kBF16, 2, 8, 0},
-                         {"deepspeed", DType::kF16, 0, 8, 6},  {"deepspeed", DType::kBF16, 4, 8, 0},
-                         {"fsdp", DType::kF16, 0, 12, 0},      {"fsdp", DType::kBF16, 0, 12, 0},
-                         {"torchtitan", DType::kF16, 0, 12, 0}};
+  const Case kCases[] = {
+      {"megatron", DType::kF16, 0, 8, 4},     {"megatron", DType::kBF16, 2, 8, 0},
+      {"deepspeed", DType::kF16, 0, 8, 6, 2}, {"deepspeed", DType::kBF16, 4, 8, 0, 2},
+      {"fsdp", DType::kF16, 0, 12, 0},        {"fsdp", DType::kBF16, 0, 12, 0},
+      {"torchtitan", DType::kF16, 0, 12, 0}};
   for (const Case& c : kCases) {
     const lowering::StackMemory memory = StackMemoryOf(c.stack, {.dtype = c.dtype}).value();
     EXPECT_EQ(memory,
-              (lowering::StackMemory{.gradient = c.gradient, .loss = c.loss, .update = c.update}))
+              (lowering::StackMemory{
+                  .gradient = c.gradient, .loss = c.loss, .update = c.update, .sent = c.sent}))
         << c.stack;
   }
   const auto split = [](const char* stack) {

@@ -333,6 +333,7 @@ TEST(Predict, AddsWhatDeepspeedsPipelineKeeps) {
     search::Setting setting = MakeSetting(setup.flags, setup.plan).value();
     setting.lowering.stack_memory =
         StackMemoryOf("deepspeed", StackUseOf(setting.step, /*hp=*/1)).value();
+    setting.lowering.stack_memory.sent = 0;
     return search::Play(setting, setup.plan).value().report.peak_memory.count();
   };
   for (const int64_t pp : {1, 2}) {
