@@ -1,6 +1,7 @@
 #include "support/printable.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,16 +12,29 @@ namespace orrery {
 namespace printable_cc {
 namespace {
 
+// Whether a terminal shows the character on the line where it stands, and UTF-8 of `length` bytes
+// is its shortest spelling (RFC 3629).
+bool Prints(uint32_t character, size_t length) {
+  constexpr uint32_t kFirstOfLength[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = character >= 0xd800 && character <= 0xdfff;
+  const bool control = character < 0xa0;
+  const bool ends_line = character == 0x2028 || character == 0x2029;
+  return character >= kFirstOfLength[length] && character <= 0x10ffff && !surrogate && !control &&
+         !ends_line;
+}
+
 // How many bytes the character at the start of `text` has; 0 for one that does not print.
 size_t PrintableBytes(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
   const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
   if (byte(0) < 0xc2 || byte(0) > 0xf4 || length > text.size()) return 0;
+  uint32_t character = byte(0) & (0x7fU >> length);
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
+    character = character << 6 | (byte(i) & 0x3fU);
   }
-  return length;
+  return Prints(character, length) ? length : 0;
 }
 
 // UTF-8 whose start and end say enough.

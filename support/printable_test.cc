@@ -53,6 +53,18 @@ TEST(OneLine, KnowsUtf8) {
   EXPECT_EQ(OneLine("\xc3\xc3\xa9"), "\\xc3\xc3\xa9");
 }
 
+// Each stands beside a neighbour that prints.
+TEST(OneLine, ShowsWhatUtf8HasNoPlaceForAndWhatEndsALine) {
+  EXPECT_EQ(OneLine("\xc2\x85|\xc2\x9f|\xc2\xa0"), "\\xc2\\x85|\\xc2\\x9f|\xc2\xa0");  // controls
+  EXPECT_EQ(OneLine("\xe0\x9f\xbf|\xe0\xa0\x80"), "\\xe0\\x9f\\xbf|\xe0\xa0\x80");     // overlong
+  EXPECT_EQ(OneLine("\xf0\x8f\xbf\xbf|\xf0\x90\x80\x80"), "\\xf0\\x8f\\xbf\\xbf|\xf0\x90\x80\x80");
+  EXPECT_EQ(OneLine("\xed\x9f\xbf|\xed\xa0\x80|\xed\xbf\xbf|\xee\x80\x80"),  // surrogates
+            "\xed\x9f\xbf|\\xed\\xa0\\x80|\\xed\\xbf\\xbf|\xee\x80\x80");
+  EXPECT_EQ(OneLine("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");            // U+110000
+  EXPECT_EQ(OneLine("\xe2\x80\xa7|\xe2\x80\xa8|\xe2\x80\xa9|\xe2\x80\xaa"),  // ends of lines
+            "\xe2\x80\xa7|\\xe2\\x80\\xa8|\\xe2\\x80\\xa9|\xe2\x80\xaa");
+}
+
 TEST(OneLine, IsCutBeyondAThousandBytes) {
   EXPECT_EQ(OneLine(std::string(1000, 'x')), std::string(1000, 'x'));
   EXPECT_EQ(OneLine(std::string(600, 'a') + std::string(101, 'b') + std::string(300, 'c')),
