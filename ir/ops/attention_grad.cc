@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/checks.h"
 
 // The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, stayed,
 // dropped][, mask]), these two where Attention keeps what dropout has done. In a ring, y and
@@ -56,6 +57,7 @@ absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
         {.dtype = op.operands[i]->dtype, .dims = op.operands[i]->dims, .sharding = {}});
   }
   if (masked && op.attributes.Int("mask_gradient", 0) != 0) {
+    if (absl::Status status = CheckFloat(op, mask); !status.ok()) return status;
     results.push_back(
         {.dtype = op.operands[mask]->dtype, .dims = op.operands[mask]->dims, .sharding = {}});
   }

@@ -3,6 +3,7 @@
 
 #include "ir/op_kind.h"
 #include "ir/ops/attention.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/pointwise.h"
 
@@ -18,6 +19,7 @@ using attention::MaskedLogit;
 
 absl::Status InferMaskedSoftmax(const OpTypes& op, TypeList& results) {
   const TensorType& x = *op.operands[0];
+  if (absl::Status status = CheckFloat(op); !status.ok()) return status;
   const absl::StatusOr<size_t> axis = AxisOrLast(op.attributes, x.dims.size());
   if (!axis.ok()) return axis.status();
   if (op.attributes.Int("causal", 0) != 0 && *axis + 1 != x.dims.size()) {

@@ -180,6 +180,11 @@ absl::Status InferMatMulGrad(const OpTypes& op, TypeList& results) {
     return absl::InvalidArgumentError(
         absl::StrCat("the gradient has shape ", Show(dy.dims), "; wanted ", Show(results[0].dims)));
   }
+  if (IsFloat(dy.dtype) != IsFloat(x.dtype)) {
+    return absl::InvalidArgumentError(absl::StrCat("the gradient is of ", ToString(dy.dtype),
+                                                   ", the product of ", ToString(x.dtype),
+                                                   "; wanted numbers of one kind"));
+  }
   results.clear();
   for (const TensorType* operand : product) {
     results.push_back({.dtype = operand->dtype, .dims = operand->dims, .sharding = {}});

@@ -94,15 +94,30 @@ std::vector<TensorType> OtherSizes(const Example& example, std::mt19937& random)
   return types;
 }
 
-// Whatever the values and sizes, it is an error or results of the inferred types, and no crash.
+// The operand types with other types of elements: of all that have one type, or of one operand.
+void ChangeDTypes(std::vector<TensorType>& types, std::mt19937& random) {
+  constexpr DType kOthers[] = {DType::kF32, DType::kF16,  DType::kF8, DType::kI64,
+                               DType::kI32, DType::kBool, DType::kU8, DType::kF64};
+  const DType other = kOthers[random() % std::size(kOthers)];
+  const size_t chosen = random() % types.size();
+  const DType before = types[chosen].dtype;
+  const bool all = random() % 2 == 0;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (i == chosen || (all && types[i].dtype == before)) types[i].dtype = other;
+  }
+}
+
+// Whatever the values, sizes and types, it is an error or results of the inferred types, and no
+// crash.
 TEST(OpExamples, NoOperandsCrash) {
   int evaluated = 0;
   for (const Example& example : examples::All()) {
     SCOPED_TRACE(example.name);
     std::mt19937 random(17);
-    for (int round = 0; round < 60; ++round) {
-      const std::vector<TensorType> types =
+    for (int round = 0; round < 120; ++round) {
+      std::vector<TensorType> types =
           round % 4 == 0 ? example.operands : OtherSizes(example, random);
+      if (round % 3 == 0 && !types.empty()) ChangeDTypes(types, random);
       const auto inferred = examples::ResultTypes(example, types);
       if (!inferred.has_value()) continue;
       int64_t elements = 0;

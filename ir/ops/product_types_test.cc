@@ -44,6 +44,8 @@ TEST(ProductTypes, OfGradientsOfMatrices) {
       {"MatMulGrad", "f32[2,3,4]; f32[2,4,5]; f32[2,3,5]",
        "operand 1 has shape [2,4,5]; wanted [k,n]"},
       {"MatMulGrad", "f32[3,4]; f32[4,5]; f32[3,4]", "the gradient has shape [3,4]; wanted [3,5]"},
+      {"MatMulGrad", "f32[3,4]; f32[4,5]; i32[3,5]",
+       "the gradient is of i32, the product of f32; wanted numbers of one kind"},
       {"MatMulGrad", "f32[3,4]; f32[5,4]; f32[3,4]", "inner dimensions differ; got 4 and 5"},
       {"MatMulWeightGrad", "f32[4@dp,3,8]; f32[4@dp,3,4@hp]", "f32[8,4@hp] partial(dp)"},
       {"MatMulWeightGrad {transpose_w=1}", "f32[2,3,8@hp]; f32[2,3,5]", "f32[5,8@hp]"},

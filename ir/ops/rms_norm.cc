@@ -83,6 +83,9 @@ absl::Status InferRmsNormGrad(const OpTypes& op, TypeList& results) {
                                                    " and ", Show(op.operands[3]->dims), "; wanted ",
                                                    Show(forward[1].dims), " and ", Show(x.dims)));
   }
+  for (const size_t i : {2U, 3U}) {
+    if (absl::Status status = CheckFloat(op, i); !status.ok()) return status;
+  }
   results.push_back({.dtype = x.dtype, .dims = x.dims, .sharding = {}});
   results.push_back({.dtype = gamma.dtype, .dims = gamma.dims, .sharding = {}});
   return absl::OkStatus();
