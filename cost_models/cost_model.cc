@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cost_models/measured.h"
+#include "ir/op_info.h"
 #include "support/check.h"
 
 namespace orrery::cost_models {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/op_fixture_test_util.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "tests/ir_text/golden.h"

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cost_models/cost_model.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/check.h"

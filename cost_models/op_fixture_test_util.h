@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cost_models/cost_model.h"
+#include "ir/op_info.h"
 
 // For tests only.
 

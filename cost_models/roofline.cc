@@ -2,6 +2,7 @@
 
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
+#include "ir/op_info.h"
 #include "support/check.h"
 
 // A kernel takes as long as its arithmetic at the device's peak or its bytes at the peak of its

@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "cost_models/cost_model.h"
 #include "ir/last_of_kind.h"
+#include "ir/op_info.h"
 
 namespace orrery::cost_models {
 namespace summary_cc {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
+#include "ir/op_info.h"
 #include "support/number_text.h"
 #include "support/text_table.h"
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx_test_util.h"
+#include "ir/op_info.h"
 
 // ONNX ops that move elements: what differs from opset to opset, what they fold to, and what they
 // leave free for the batch.

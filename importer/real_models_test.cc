@@ -10,6 +10,7 @@
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
 #include "ir/batch.h"
+#include "ir/op_info.h"
 #include "ir/verifier.h"
 
 // Exports as they come, at other batches than they were made with. ORRERY_MODELS names a folder

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 #include "ir/last_of_kind.h"
+#include "ir/op_info.h"
 
 namespace orrery::ir {
 

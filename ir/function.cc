@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "ir/names.h"
+#include "ir/op_info.h"
 #include "ir/role_names.h"
 #include "support/check.h"
 

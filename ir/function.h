@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/attributes.h"
 #include "ir/mesh.h"
-#include "ir/op_info.h"
+#include "ir/op_kind_fwd.h"
 #include "ir/type.h"
 #include "support/id.h"
 #include "support/id_table.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"

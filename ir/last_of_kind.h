@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/function.h"
+#include "ir/op_info.h"
 
 namespace orrery::ir {
 

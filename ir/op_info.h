@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/attributes.h"
 #include "ir/mesh.h"
+#include "ir/op_kind_fwd.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -19,9 +20,6 @@
 // printer, verifier, differentiation, sharding and the cost models read these records.
 
 namespace orrery::ir {
-
-/// The op kinds, one a line of ops.def; their names are in ir/op_kind.h.
-enum class OpKind : uint8_t;
 
 /// How an op is carried out, as far as anything outside its record must know.
 enum class OpClass : uint8_t {
@@ -133,9 +131,6 @@ struct OpInfo {
   /// Runs on the matrix units where the device has them for the type of its first operand.
   bool matrix_product = false;
 };
-
-/// The record of `kind`.
-const OpInfo& GetOpInfo(OpKind kind);
 
 /// Number of op kinds; kinds are 0 … OpKindCount() - 1.
 int OpKindCount();

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 // The names of op kinds. Only who names one includes this: a new line of ops.def compiles those
-// files anew. All others do with the declaration in ir/op_info.h.
+// files anew. All others do with the declaration in ir/op_kind_fwd.h.
 
 namespace orrery::ir {
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/tensor.h"
 #include "ir/tensor_parts.h"
 

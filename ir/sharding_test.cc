@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/infer_test_util.h"
+#include "ir/op_info.h"
 
 // What InferTypes makes of operands that are sharded over mesh(dp=2, hp=4).
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "support/check.h"
 
 namespace orrery::ir {

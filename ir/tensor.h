@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/attributes.h"
-#include "ir/op_info.h"
+#include "ir/op_kind_fwd.h"
 #include "ir/type.h"
 
 // Tensors with values: what constant folding and the reference executor compute with. Small and

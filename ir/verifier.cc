@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ir/layout.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"

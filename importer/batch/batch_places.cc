@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/batch.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
 #include "support/check.h"

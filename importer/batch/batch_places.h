@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "ir/function.h"
+#include "ir/op_info.h"
 
 namespace orrery::importer {
 

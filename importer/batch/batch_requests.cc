@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/batch/batch_places.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
 #include "support/status.h"

@@ -9,6 +9,7 @@
 #include "ir/batch.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 #include "support/check.h"

@@ -7,6 +7,7 @@
 #include "importer/onnx/graph_structure.h"
 #include "importer/onnx/onnx_type.h"
 #include "importer/onnx/tensor_values.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/printable.h"
 #include "support/status.h"

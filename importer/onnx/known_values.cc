@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "importer/onnx/external_data.h"
 #include "importer/onnx/tensor_values.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::importer {

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "importer/onnx/known_values.h"
 #include "ir/function.h"
+#include "ir/op_info.h"
 #include "ir/tensor.h"
 
 // The one record of an ONNX op type: how a node of it becomes ops of the IR. A new op type is such

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor_parts.h"
 #include "support/check.h"

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/execution/execute.h"
+#include "ir/op_info.h"
 #include "tests/ir_text/examples.h"
 
 // The gradient rule of every op kind against finite differences of its `evaluate`, on the examples.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "ir/models/model.h"
 #include "ir/models/model_test_util.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 

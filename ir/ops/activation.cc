@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ir/op_info.h"
 #include "ir/ops/unary_record.h"
 
 // What stands between the layers of networks: functions of one number with a kink or a bend. What a

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 

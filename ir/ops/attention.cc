@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 // Scaled dot-product attention in one kernel and its gradient (Vaswani et al. 2017). With flash=1

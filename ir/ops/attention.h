@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/ops/kernels.h"
 
 // What Attention, its gradient and MaskedSoftmax share: the shapes of attention in its two layouts,

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/checks.h"
 

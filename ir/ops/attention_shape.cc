@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_info.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/chance.h"
 #include "ir/ops/checks.h"

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ir/builder.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/fused_activation.h"

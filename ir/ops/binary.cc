@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/pointwise.h"
 #include "support/status.h"

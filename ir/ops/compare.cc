@@ -1,5 +1,6 @@
 #include <functional>
 
+#include "ir/op_info.h"
 #include "ir/ops/pointwise.h"
 #include "support/status.h"
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/fused_activation.h"

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/cross_entropy.h"
 #include "support/status.h"

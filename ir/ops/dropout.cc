@@ -1,4 +1,5 @@
 #include "ir/builder.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/chance.h"
 #include "ir/ops/checks.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/builder.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"

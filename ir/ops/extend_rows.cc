@@ -1,3 +1,4 @@
+#include "ir/op_info.h"
 #include "ir/ops/movement.h"
 
 // Keys and values where a sequence is cut into slices that run one after the other (TeraPipe, Li et

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::ir {

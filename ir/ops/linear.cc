@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/product_type.h"

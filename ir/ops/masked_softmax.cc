@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/checks.h"

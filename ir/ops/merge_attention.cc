@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "support/status.h"
 

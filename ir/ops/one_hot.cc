@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/ops/movement.h"
 
 // Ops that fill a tensor from little or nothing.

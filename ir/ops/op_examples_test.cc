@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include "ir/op_info.h"
 #include "tests/ir_text/examples.h"
 
 // What `evaluate` of every op kind must keep to, on the examples of its texts.

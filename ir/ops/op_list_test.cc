@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/op_info.h"
+#include "ir/op_kind_fwd.h"
 
 namespace orrery::ir {
 namespace op_list_test_cc {

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/cost_test_util.h"
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/infer_test_util.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 // Types, shardings and errors of matrix products, layers, einsums and convolutions. Over

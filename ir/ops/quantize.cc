@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/ops/pointwise.h"
 #include "support/status.h"
 

@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/op_info.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 #include "support/status.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/infer_test_util.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
 

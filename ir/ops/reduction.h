@@ -1,6 +1,7 @@
 #ifndef ORRERY_IR_OPS_REDUCTION_H_
 #define ORRERY_IR_OPS_REDUCTION_H_
 
+#include "ir/op_info.h"
 #include "ir/ops/movement.h"
 
 // What the ops that write over positions of a tensor do with what stands there: their attribute

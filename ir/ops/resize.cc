@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/interpolation.h"
 #include "ir/ops/movement.h"

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/movement.h"
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/pointwise.h"
 #include "support/status.h"

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/kernels.h"
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/ops/unary_record.h"
 #include "support/status.h"

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "ir/op_info.h"
 #include "ir/ops/pointwise.h"
 #include "ir/ops/unary.h"
 #include "support/status.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/names.h"
+#include "ir/op_info.h"
 #include "ir/role_names.h"
 #include "ir/sharding_text.h"
 #include "ir/text/layout_text.h"

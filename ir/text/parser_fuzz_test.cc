@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "support/status.h"
 #include "tests/ir_text/golden.h"

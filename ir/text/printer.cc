@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/names.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 
 namespace orrery::ir {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "ir/names.h"
+#include "ir/op_info.h"
 #include "tests/ir_text/golden.h"
 
 namespace orrery::ir {

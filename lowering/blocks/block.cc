@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/last_of_kind.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/block_buffers.h"
 #include "lowering/blocks/earlier_rows.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/earlier_rows.h"
 #include "lowering/blocks/origin_set.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::lowering {

@@ -1,5 +1,6 @@
 #include "lowering/blocks/scratch.h"
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 

@@ -1,6 +1,7 @@
 #include "lowering/blocks/task_name.h"
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "transforms/memory/offload.h"
 
 namespace orrery::lowering {

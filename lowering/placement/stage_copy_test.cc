@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "lowering/lower.h"
 #include "simulator/program/program_text.h"

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/function.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
 #include "ir/text/text.h"

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/function.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::ir {

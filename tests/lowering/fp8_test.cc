@@ -8,6 +8,7 @@
 #include "cost_models/cost_model.h"
 #include "importer/builtin_models.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "simulator/report/memory.h"
 #include "tests/lowering/played.h"

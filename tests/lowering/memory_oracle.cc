@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::lowering {

@@ -13,6 +13,7 @@
 #include "importer/onnx_test_util.h"
 #include "ir/batch.h"
 #include "ir/execution/execute.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"

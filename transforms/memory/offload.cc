@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 

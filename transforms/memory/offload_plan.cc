@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::transforms {

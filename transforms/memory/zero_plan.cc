@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/optimizer_operands.h"
 #include "transforms/memory/units.h"
 #include "transforms/memory/zero_part.h"

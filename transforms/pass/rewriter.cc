@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/dead_code.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/redistribution/emit.h"
 #include "transforms/sharding/ring_strategy.h"

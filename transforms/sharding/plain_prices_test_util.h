@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_SHARDING_PLAIN_PRICES_TEST_UTIL_H_
 #define ORRERY_TRANSFORMS_SHARDING_PLAIN_PRICES_TEST_UTIL_H_
 
+#include "ir/op_info.h"
 #include "transforms/sharding/auto_shard.h"
 
 namespace orrery::transforms {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::transforms {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
 

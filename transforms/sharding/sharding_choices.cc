@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_info.h"
 #include "transforms/sharding/sharding_graph.h"
 
 // Which strategies of an op may be chosen, and what else becomes of its results.

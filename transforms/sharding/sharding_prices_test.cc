@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"

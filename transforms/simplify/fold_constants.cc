@@ -1,3 +1,4 @@
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"

@@ -1,5 +1,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"

@@ -1,5 +1,6 @@
 #include "transforms/slices/slice_rules.h"
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 namespace orrery::transforms {

@@ -8,6 +8,7 @@
 #include "ir/builder.h"
 #include "ir/dead_code.h"
 #include "ir/model_facts.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"

@@ -6,6 +6,7 @@
 
 #include "absl/hash/hash.h"
 #include "ir/last_of_kind.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/redistribution/emit.h"
 #include "transforms/stages/stage_cuts.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/optimizer_operands.h"
 #include "support/check.h"
 #include "support/status.h"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 

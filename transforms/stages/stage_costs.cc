@@ -1,6 +1,7 @@
 #include "transforms/stages/stage_costs.h"
 
 #include "ir/last_of_kind.h"
+#include "ir/op_info.h"
 #include "ir/optimizer_operands.h"
 #include "transforms/sharding/op_strategies.h"
 #include "transforms/stages/stage_cuts.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/op_info.h"
+
 namespace orrery::transforms {
 namespace stage_cuts_cc {
 namespace {

@@ -4,6 +4,8 @@
 #include <map>
 #include <span>
 
+#include "ir/op_info.h"
+
 namespace orrery::transforms {
 namespace stage_units_cc {
 namespace {

@@ -4,6 +4,7 @@
 #include "ir/batch.h"
 #include "ir/builder.h"
 #include "ir/dead_code.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "transforms/training/training_step.h"
 

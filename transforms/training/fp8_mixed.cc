@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/copy.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/pass/pass.h"

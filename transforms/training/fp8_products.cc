@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/training/step_phases.h"
 

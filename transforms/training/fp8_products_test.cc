@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "transforms/training/training_step.h"

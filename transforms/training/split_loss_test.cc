@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "transforms/stages/stage_plan.h"

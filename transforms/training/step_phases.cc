@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/redistribution/emit.h"
 #include "transforms/training/fp8_products.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "ir/op_info.h"
 #include "support/status.h"
 #include "transforms/simplify/simplify.h"
 

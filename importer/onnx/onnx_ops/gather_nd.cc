@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 
 // Functions of one number, element by element, whose attributes ONNX calls as the IR does.

@@ -3,6 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ir/op_info.h"
 #include "transforms/memory/recompute_policy.h"
 
 // Of each K consecutive layers only the input of the first (Chen et al. 2016): what crosses the end
