@@ -1,5 +1,6 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/cost_model.h"
+#include "ir/op_info.h"
 
 // Counts arithmetic alone: what a step would take if memory were free. Kernels without arithmetic
 // take their launch.

@@ -1,6 +1,7 @@
+#include "ir/op_info.h"
 #include "transforms/memory/recompute_policy.h"
 
-// Normalizations are run again: they cost little, and keep as much as the products between them.
+// Normalizations are rematerialized: they cost little, and keep as much as the products between them.
 
 namespace orrery::transforms {
 namespace norms_cc {
