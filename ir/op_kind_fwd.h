@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-// That there are op kinds, for who passes them on: their names are in ir/op_kind.h, their records in
-// ir/op_info.h.
+// That there are op kinds, for who passes them on: their names are in ir/op_kind.h, their records
+// in ir/op_info.h.
 
 namespace orrery::ir {
 
