@@ -1,7 +1,8 @@
 #include "ir/op_info.h"
 #include "transforms/memory/recompute_policy.h"
 
-// Normalizations are rematerialized: they cost little, and keep as much as the products between them.
+// Normalizations are rematerialized: they cost little, and keep as much as the products between
+// them.
 
 namespace orrery::transforms {
 namespace norms_cc {
