@@ -187,7 +187,7 @@ TEST(Resizes, CropFirstWhereTheyAreToldAPart) {
             "roi=[0.0, 0.5], scales=[1.0], sizes=[4]}");
   EXPECT_EQ(crop("[4]", "0.0, 0.0, 1.0, 1.0"), "\n  %y: f32[1,2,4,8] = Identity(%x)");
   EXPECT_EQ(crop("[3]", "0.0, 0.0, 1.0"),
-            "got 3 numbers of roi for 4 dimensions; wanted one for each");
+            "got 3 numbers of roi for 2 dimensions; wanted two for each");
 }
 
 TEST(Resizes, WantASizeThatLeavesSomething) {

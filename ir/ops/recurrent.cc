@@ -165,18 +165,34 @@ absl::Status InferRecurrent(const Cell& cell, const OpTypes& op, TypeList& resul
   return absl::OkStatus();
 }
 
+namespace recurrent_cc {
+namespace {
+
+// `gradients` names results, each once: the operands of a gradient are found by these names.
+absl::Status CheckGradientNames(const Cell& cell, const AttributeSet& attributes) {
+  std::vector<std::string> seen;
+  for (const std::string& name : NameList(attributes, "gradients")) {
+    const bool known = name == "y" || name == "y_h" || (name == "y_c" && cell.has_cells);
+    if (!known || absl::c_linear_search(seen, name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "gradients names \"", name, known ? "\" twice; " : "\"; ", "wanted y, y_h or y_c"));
+    }
+    seen.push_back(name);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace recurrent_cc
+
 absl::Status InferRecurrentGrad(const Cell& cell, const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(recurrent_cc::CheckGradientNames(cell, op.attributes));
   const std::vector<std::string> names = BackwardNames(cell, op.attributes);
   ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, recurrent_cc::CheckForward(cell, op, names));
   const std::vector<std::string> forward = ForwardNames(op.attributes);
   for (size_t i = forward.size(); i < names.size(); ++i) {
     absl::string_view name = names[i];
     if (name[0] == 'd') name.remove_prefix(1);
-    if (name != "y" && name != "gates" && name != "cells" && name != "y_h" &&
-        (name != "y_c" || !cell.has_cells)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("gradients names \"", name, "\"; wanted y, y_h or y_c"));
-    }
     ORRERY_RETURN_IF_ERROR(CheckFloat(op, i));
     ORRERY_RETURN_IF_ERROR(CheckDims(op, i,
                                      recurrent_cc::ResultDims(cell, op.attributes, shape, name),

@@ -35,10 +35,11 @@ absl::StatusOr<std::vector<double>> NumbersInput(const NodeContext& c, int i) {
   return numbers;
 }
 
-absl::Status CheckCount(absl::string_view what, size_t count, size_t axes) {
-  if (count == axes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("got ", count, " ", what, " for ", axes, " dimensions; wanted one for each"));
+absl::Status CheckCount(absl::string_view what, size_t count, size_t axes, int each = 1) {
+  if (count == axes * static_cast<size_t>(each)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("got ", count, " ", what, " for ", axes,
+                                                 " dimensions; wanted ", each == 1 ? "one" : "two",
+                                                 " for each"));
 }
 
 // As much as `policy` says of the sizes that are wanted, without another aspect ratio.
@@ -173,7 +174,7 @@ absl::Status LowerResize(NodeContext& c) {
   const ir::AttributeSet attributes = ResizeAttributes(c);
   if (attributes.String("coordinates", "") == "tf_crop_and_resize" && c.has_input(1)) {
     ORRERY_ASSIGN_OR_RETURN(target.roi, NumbersInput(c, 1));
-    ORRERY_RETURN_IF_ERROR(CheckCount("numbers of roi", target.roi.size(), 2 * target.axes.size()));
+    ORRERY_RETURN_IF_ERROR(CheckCount("numbers of roi", target.roi.size(), target.axes.size(), 2));
   }
   std::vector<double> scales;
   if (c.has_input(2)) {
