@@ -128,7 +128,7 @@ absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistri
 
 std::string PlannerNote(const absl::Status& status) {
   return SpellFlags(status.message(), [](absl::string_view name) {
-    return name == "cost" || name == "planner" || name == "memory-limit";
+    return name == "cluster" || name == "cost" || name == "memory-limit" || name == "planner";
   });
 }
 
