@@ -1,15 +1,20 @@
 #include "ir/type.h"
 
+#include <map>
+#include <random>
 #include <string>
 #include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace orrery::ir {
 namespace type_test_cc {
 namespace {
+
+using testing::ElementsAre;
 
 constexpr DType kAll[] = {DType::kBool, DType::kF8, DType::kF16, DType::kBF16, DType::kF32,
                           DType::kF64,  DType::kI8, DType::kI32, DType::kI64};
@@ -103,6 +108,112 @@ TEST(TypeTable, TellsAllPartsOfATypeApart) {
   EXPECT_EQ(table.Intern(other_dtype), TypeId(3));
   EXPECT_EQ(table.Intern({DType::kF32, {8, 12}, {}}), TypeId(4));
   EXPECT_EQ(absl::Hash<TensorType>()(ShardedType()), absl::Hash<TensorType>()(ShardedType()));
+}
+
+// Sharding::Set and what reads it back.
+
+AxisList Axes(const std::vector<int>& axes) {
+  AxisList list;
+  for (const int axis : axes) list.push_back(static_cast<AxisIndex>(axis));
+  return list;
+}
+
+TEST(ShardingSet, KeepsBlocksOfSplitDimensionsOnly) {
+  Sharding sharding;
+  sharding.Set(1, 3, Axes({2, 0}), 5);
+  EXPECT_THAT(sharding.split, ElementsAre(AxisList(), Axes({2, 0}), AxisList()));
+  EXPECT_THAT(sharding.blocks, ElementsAre(0, 5, 0));
+  sharding.Set(0, 3, AxisList(), 7);
+  EXPECT_THAT(sharding.blocks, ElementsAre(0, 5, 0));
+  sharding.Set(0, 3, Axes({1}));
+  EXPECT_THAT(sharding.blocks, ElementsAre(0, 5, 0));
+  sharding.Set(2, 3, Axes({3}), kBalancedChunks);
+  EXPECT_THAT(sharding.blocks, ElementsAre(0, 5, kBalancedChunks));
+  sharding.Set(1, 3, Axes({2, 0}));  // nested again
+  EXPECT_THAT(sharding.blocks, ElementsAre(0, 0, kBalancedChunks));
+  sharding.Set(2, 3, AxisList(), 9);
+  EXPECT_TRUE(sharding.blocks.empty());
+  EXPECT_THAT(sharding.split, ElementsAre(Axes({1}), Axes({2, 0}), AxisList()));
+  sharding.Set(0, 3, AxisList());
+  sharding.Set(1, 3, AxisList(), 4);
+  EXPECT_EQ(sharding, Sharding());
+}
+
+// Whatever was set before: one form for one meaning, and the last one counts.
+TEST(ShardingSet, HasOneFormHoweverItCameAbout) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 500; ++i) {
+    const size_t rank = 1 + random() % 4;
+    Sharding sharding;
+    std::map<size_t, std::pair<AxisList, int64_t>> last;
+    for (uint64_t sets = random() % 8; sets > 0; --sets) {
+      const size_t dim = random() % rank;
+      const AxisList axes = random() % 3 == 0 ? AxisList() : AxisList(static_cast<AxisIndex>(dim));
+      const int64_t block = static_cast<int64_t>(random() % 4) - 1;
+      sharding.Set(dim, rank, axes, block);
+      last[dim] = {axes, axes.empty() ? kNestedChunks : block};
+    }
+    Sharding once;
+    bool any_split = false, any_block = false;
+    for (const auto& [dim, set] : last) {
+      EXPECT_EQ(sharding.at(dim), set.first);
+      EXPECT_EQ(sharding.block(dim), set.second);
+      EXPECT_EQ(sharding.Uses(static_cast<AxisIndex>(dim)), !set.first.empty());
+      any_split = any_split || !set.first.empty();
+      any_block = any_block || set.second != kNestedChunks;
+      once.Set(dim, rank, set.first, set.second);
+    }
+    EXPECT_EQ(sharding.split.size(), any_split ? rank : 0);
+    EXPECT_EQ(sharding.blocks.size(), any_block ? rank : 0);
+    EXPECT_EQ(sharding.replicated(), !any_split);
+    EXPECT_EQ(sharding, once);
+    EXPECT_EQ(absl::Hash<Sharding>()(sharding), absl::Hash<Sharding>()(once));
+  }
+}
+
+TEST(ShardingSet, TellsBlocksAndReductionsApart) {
+  TensorType nested{DType::kF32, {8, 8}, {}};
+  nested.sharding.Set(0, 2, AxisList(0));
+  nested.sharding.partial = AxisList(1);
+  TensorType cyclic = nested, balanced = nested, largest = nested;
+  cyclic.sharding.Set(0, 2, AxisList(0), 2);
+  balanced.sharding.Set(0, 2, AxisList(0), kBalancedChunks);
+  largest.sharding.reductions[1] = Reduction::kMax;
+  TypeTable table;
+  EXPECT_EQ(table.Intern(nested), TypeId(0));
+  EXPECT_EQ(table.Intern(cyclic), TypeId(1));
+  EXPECT_EQ(table.Intern(balanced), TypeId(2));
+  EXPECT_EQ(table.Intern(largest), TypeId(3));
+  EXPECT_EQ(table.Intern(cyclic), TypeId(1));
+  const Mesh mesh({{"a", 2}, {"b", 2}});
+  std::string texts;
+  for (int32_t id = 0; id < table.size(); ++id) {
+    absl::StrAppend(&texts, ToString(table[TypeId(id)], mesh), "\n");
+  }
+  EXPECT_EQ(texts,
+            "f32[8@a,8] partial(b)\n"
+            "f32[8@a/2,8] partial(b)\n"
+            "f32[8@a/balanced,8] partial(b)\n"
+            "f32[8@a,8] partial(b:max)\n");
+}
+
+// What the fullest rank holds, for each kind of blocks.
+TEST(LocalType, IsOfTheFullestRank) {
+  const Mesh mesh({{"a", 2}, {"b", 3}});
+  const auto local = [&mesh](int64_t size, int64_t block) {
+    TensorType type{DType::kF16, {4, size}, {}};
+    type.sharding.Set(1, 2, Axes({0, 1}), block);
+    type.sharding.Set(0, 2, AxisList());
+    return ToString(LocalType(type, mesh), mesh);
+  };
+  EXPECT_EQ(local(12, kNestedChunks), "f16[4,2]");
+  EXPECT_EQ(local(13, kNestedChunks), "f16[4,3]");
+  EXPECT_EQ(local(13, kBalancedChunks), "f16[4,3]");
+  EXPECT_EQ(local(13, 2), "f16[4,3]");
+  EXPECT_EQ(local(13, 4), "f16[4,4]");
+  EXPECT_EQ(local(30, 4), "f16[4,8]");
+  EXPECT_EQ(local(3, 4), "f16[4,3]");
+  EXPECT_EQ(local(0, 4), "f16[4,0]");
 }
 
 }  // namespace

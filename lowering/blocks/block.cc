@@ -19,8 +19,6 @@
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::lowering {
-
-namespace redistribution = transforms::redistribution;
 namespace block_cc {
 namespace {
 
@@ -306,7 +304,7 @@ class PhaseLowering {
   }
 
   void Collective(OpId op, TemplateTask& row) {
-    const auto step = redistribution::StepOf(function_.kind(op));
+    const auto step = transforms::redistribution::StepOf(function_.kind(op));
     ORRERY_CHECK(step.has_value()) << function_.info(op).name;
     row.collective = CollectiveOf(*step).value();
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
