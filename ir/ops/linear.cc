@@ -4,8 +4,10 @@
 
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
 #include "ir/ops/product_type.h"
+#include "support/status.h"
 
 // A matrix product with what its kernel does before it writes its result: bias and activation. And
 // products that stand side by side and read the same x once.
@@ -65,10 +67,9 @@ absl::Status InferLinear(const OpTypes& op, TypeList& results) {
                      "\"; wanted \"\", \"relu\", \"gelu\", \"gelu_tanh\" or \"silu\""));
   }
   const TensorType* bias = op.operands.size() > 2 ? op.operands[2] : nullptr;
-  const absl::StatusOr<int64_t> n = Columns(op, *op.operands[1], bias);
-  if (!n.ok()) return n.status();
-  results.push_back(ResultOf(*op.operands[0], *n));
-  if (SavesInput(activation)) results.push_back(ResultOf(*op.operands[0], *n));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t n, Columns(op, *op.operands[1], bias));
+  results.push_back(ResultOf(*op.operands[0], n));
+  if (SavesInput(activation)) results.push_back(ResultOf(*op.operands[0], n));
   return SetProductType(op.attributes, results);
 }
 
@@ -208,9 +209,8 @@ absl::Status InferLinearGroup(const OpTypes& op, TypeList& results) {
   const bool biased = op.operands.size() > 1 + count;
   for (size_t i = 1; i <= count; ++i) {
     const TensorType* bias = biased ? op.operands[count + i] : nullptr;
-    const absl::StatusOr<int64_t> n = Columns(op, *op.operands[i], bias);
-    if (!n.ok()) return n.status();
-    results.push_back(ResultOf(*op.operands[0], *n));
+    ORRERY_ASSIGN_OR_RETURN(const int64_t n, Columns(op, *op.operands[i], bias));
+    results.push_back(ResultOf(*op.operands[0], n));
   }
   return SetProductType(op.attributes, results);
 }
@@ -298,11 +298,12 @@ absl::Status LinearGroupGradient(GradientContext& c) {
 
 absl::Status InferLinearGroupGrad(const OpTypes& op, TypeList& results) {
   const size_t count = GroupSize(op.attributes);
-  if (absl::Status status = CheckGroup(op, {1 + 2 * count}); !status.ok()) return status;
+  ORRERY_RETURN_IF_ERROR(CheckGroup(op, {1 + 2 * count}));
+  ORRERY_RETURN_IF_ERROR(CheckFloat(op));
   for (size_t i = 1; i <= count; ++i) {
-    const absl::StatusOr<int64_t> n = Columns(op, *op.operands[i], nullptr);
-    if (!n.ok()) return n.status();
-    const Dims wanted = ResultOf(*op.operands[0], *n).dims, got = op.operands[count + i]->dims;
+    ORRERY_ASSIGN_OR_RETURN(const int64_t n, Columns(op, *op.operands[i], nullptr));
+    ORRERY_RETURN_IF_ERROR(CheckTypeOfFirst(op, count + i));
+    const Dims wanted = ResultOf(*op.operands[0], n).dims, got = op.operands[count + i]->dims;
     if (got == wanted) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("a gradient has shape ", Show(got), "; wanted ", Show(wanted)));

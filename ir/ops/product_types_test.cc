@@ -114,6 +114,12 @@ TEST(ProductTypes, OfLayersSideBySide) {
       {"LinearGroupGrad {count=2}", two, "got 3 operands and count=2" + wanted},
       {"LinearGroupGrad {count=2}", two + "; f32[2,4]; f32[2,4]",
        "a gradient has shape [2,4]; wanted [2,5]"},
+      {"LinearGroupGrad {count=1, out=\"bf16\"}", "f8[2,8]; f8[8,4]; f8[2,4]",
+       "bf16[2,8]; bf16[8,4]"},
+      {"LinearGroupGrad {count=1}", "i32[2,8]; i32[8,4]; i32[2,4]",
+       "operand 0 is of i32; wanted floating point"},
+      {"LinearGroupGrad {count=1}", "f32[2,8]; f32[8,4]; i32[2,4]",
+       "element types differ; got f32 and i32"},
       {"LinearGroupGrad {count=1}", "f32[2,8]; f32[7,4]; f32[2,4]",
        "inner dimensions differ; got 8 and 7"},
   });
