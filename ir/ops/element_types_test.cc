@@ -34,6 +34,7 @@ TEST(ElementTypes, OfOneOperand) {
       {"UnaryGrad {of=\"Add\"}", "f32[4]; f32[4]", "of=\"Add" + wanted},
       {"UnaryGrad {of=\"Tanh\"}", "i32[4]; f32[4]", "operand 0 is of i32; wanted floating point"},
       {"UnaryGrad {of=\"Tanh\"}", "f32[4]; i32[4]", "operand 1 is of i32; wanted floating point"},
+      {"UnaryGrad {of=\"Tanh\"}", "f16[4]; f32[4]", "element types differ; got f16 and f32"},
       {"UnaryGrad {of=\"Tanh\"}", "f32[4]; f32[1]", "shapes differ; got [4] and [1]"},
   });
 }
@@ -58,8 +59,13 @@ TEST(ElementTypes, OfSeveralOperands) {
       {"PowGrad", "i32[4]; i32[4]; i32[4]", "operand 0 is of i32; wanted floating point"},
       {"SwiGlu", "f16[8@dp]; f16[8@dp]", "f16[8@dp]"},
       {"SwiGlu", "f32[8]; f32[1]", "shapes differ; got [8] and [1]"},
+      {"SwiGlu", "f32[8]; f16[8]", "element types differ; got f32 and f16"},
+      {"ReluGrad", "f16[8@dp]; f16[8@dp]", "f16[8@dp]"},
+      {"ReluGrad", "f16[8]; f32[8]", "element types differ; got f16 and f32"},
       {"SwiGluGrad", "f16[8@dp]; f16[8@dp]; f16[8@dp]", "f16[8@dp]; f16[8@dp]"},
       {"SwiGluGrad", "f32[8]; f32[4]; f32[8]", "shapes differ; got [8] and [4]"},
+      {"SwiGluGrad", "f32[8]; f16[8]; f32[8]", "element types differ; got f32 and f16"},
+      {"SwiGluGrad", "f16[8]; f16[8]; f32[8]", "element types differ; got f16 and f32"},
       {"SwiGluGrad", "f32[8]; f32[8]; f32[2]", "shapes differ; got [8] and [2]"},
   });
 }

@@ -5,6 +5,8 @@
 
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/ops/checks.h"
+#include "support/status.h"
 
 namespace orrery::ir {
 
@@ -29,6 +31,7 @@ absl::Status InferBroadcast(const OpTypes& op, TypeList& results) {
 }
 
 absl::Status InferSameShapes(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(CheckTypeOfFirst(op, 1));
   if (op.operands[0]->dims != op.operands[1]->dims) {
     return absl::InvalidArgumentError(absl::StrCat(
         "shapes differ; got ", Show(op.operands[0]->dims), " and ", Show(op.operands[1]->dims)));

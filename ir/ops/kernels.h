@@ -29,7 +29,7 @@ inline absl::StatusOr<size_t> AxisOrLast(const AttributeSet& attributes, size_t 
 absl::Status InferUnary(const OpTypes& op, TypeList& results);
 /// Two operands of one dtype, broadcast as numpy does.
 absl::Status InferBroadcast(const OpTypes& op, TypeList& results);
-/// Two operands of one shape; the result is as the first.
+/// Two operands of one dtype and shape; the result is as they are.
 absl::Status InferSameShapes(const OpTypes& op, TypeList& results);
 /// One floating-point operation an element of result 0.
 double OneFlopAnElement(const OpTypes& op, const TypeList& results);

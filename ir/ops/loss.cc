@@ -2,7 +2,9 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
+#include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "support/status.h"
 
 // Losses, one value an element: (prediction - target)^2 / batch. `batch` is the global batch, so
 // that gradients of microbatches and of data-parallel replicas add up to the gradient of the whole.
@@ -12,6 +14,7 @@ namespace loss_cc {
 namespace {
 
 absl::Status InferLoss(const OpTypes& op, TypeList& results) {
+  ORRERY_RETURN_IF_ERROR(CheckTypeOfFirst(op, 1));
   const TensorType &prediction = *op.operands[0], &target = *op.operands[1];
   if (prediction.dims != target.dims) {
     return absl::InvalidArgumentError(absl::StrCat("prediction and target differ in shape; got [",

@@ -72,6 +72,8 @@ TEST(LossTypes, OfOtherLosses) {
       {"LossGrad {batch=8}", "f32[8@dp]; f32[8@dp]", "f32[8@dp]"},
       {"Loss {batch=8}", "f32[8,4]; f32[8]",
        "prediction and target differ in shape; got [8,4] and [8]"},
+      {"Loss {batch=8}", "f32[8]; f16[8]", "element types differ; got f32 and f16"},
+      {"LossGrad {batch=8}", "f16[8]; f32[8]", "element types differ; got f16 and f32"},
       {"Loss {batch=0}", "f32[8]; f32[8]",
        "the attribute batch is missing; wanted the global batch size"},
       {"SumLoss", "f32[8@dp]", "f32[8@dp]"},

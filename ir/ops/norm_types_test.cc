@@ -161,6 +161,8 @@ TEST(NormTypes, OfLocalResponseNorm) {
       {"LocalResponseNorm {size=3}", "f32[2,8@hp]",
        "dimension 1 of operand 0 is split over hp; it must be whole"},
       {"LocalResponseNormGrad {size=3}", "f32[2@dp,8]; f32[2@dp,8]", "f32[2@dp,8]"},
+      {"LocalResponseNormGrad {size=3}", "f32[2,8]; i32[2,8]",
+       "element types differ; got f32 and i32"},
       {"LocalResponseNormGrad {size=3}", "f32[2,8]; f32[2,7]",
        "shapes differ; got [2,8] and [2,7]"},
       {"LocalResponseNormGrad", "f32[2,8]; f32[2,8]",
@@ -181,6 +183,8 @@ TEST(NormTypes, OfSoftmaxAndItsLike) {
       {"Softmax {axis=-3}", "f32[3,8]", "axis -3 is none of the 2 dimensions"},
       {"SoftmaxGrad", "f32[4@dp,3]; f32[4@dp,3]", "f32[4@dp,3]"},
       {"SoftmaxGrad", "f32[4,3]; f32[4,1]", "shapes differ; got [4,3] and [4,1]"},
+      {"SoftmaxGrad", "f16[4,3]; f32[4,3]", "element types differ; got f16 and f32"},
+      {"LogSoftmaxGrad", "f32[4,3]; f16[4,3]", "element types differ; got f32 and f16"},
       {"LogSoftmaxGrad", "f32[4,3]; i32[4,3]", "operand 1 is of i32; wanted floating point"},
   });
 }
