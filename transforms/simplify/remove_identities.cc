@@ -54,7 +54,7 @@ bool MovesNothing(const Rewriter& r, OpId op) {
 
 void Scale(Rewriter& r, OpId op, ValueId value, double factor) {
   if (factor == 1) return Forward(r, op, value);
-  if (r.kind(op) == OpKind::kScale || !std::isfinite(factor)) return;
+  if (!std::isfinite(factor)) return;
   if (r.function().type_id(value) != r.function().type_id(r.result(op))) return;
   r.Replace(r.result(op), r.Op(OpKind::kScale, {value}, {{"factor", factor}}));
 }
