@@ -31,13 +31,11 @@ struct Parts {
 
 int64_t GroupOf(const AttributeSet& attributes) { return attributes.Int("group", 1); }
 
-absl::Status CheckImage(const OpTypes& op, size_t i) {
-  ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, i, 3, "[batch,channels,..]"));
-  return CheckTypeOfFirst(op, i);
-}
-
 absl::Status CheckRanks(const OpTypes& op) {
-  for (size_t i = 0; i < 2; ++i) ORRERY_RETURN_IF_ERROR(CheckImage(op, i));
+  for (size_t i = 0; i < 2; ++i) {
+    ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, i, 3, "[batch,channels,..]"));
+  }
+  ORRERY_RETURN_IF_ERROR(CheckTypeOfFirst(op, 1));
   const Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
   if (x.size() == w.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -188,7 +186,7 @@ ShardingRule WeightGradSharding(const OpTypes& op, const TypeList& results) {
 // Evaluation.
 
 absl::Status CheckWork(const Evaluation& e, const Tensor& weight, const Tensor& maps) {
-  ORRERY_ASSIGN_OR_RETURN(const Window window, WindowOf(e.attributes, SpatialDims(weight.dims())));
+  const Window window = WindowOf(e.attributes, SpatialDims(weight.dims())).value();
   return CheckTaps(window, SpatialDims(maps.dims()));
 }
 

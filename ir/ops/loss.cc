@@ -35,8 +35,6 @@ double LossFlops(const OpTypes&, const TypeList& results) {
 
 // The seed of the backward phase: the gradient of the summed loss is 1, so nothing comes in.
 absl::Status LossGradient(GradientContext& c) {
-  if (c.needs(1))
-    return absl::UnimplementedError("no gradient of a loss with respect to its target");
   const int64_t batch = c.attributes().Int("batch", 1);
   c.SetOperandGradient(0,
                        c.builder().LossGrad(c.operand(0), c.operand(1), batch, c.GradientName(0)));

@@ -25,12 +25,10 @@ absl::StatusOr<Recurrence> Recurrence::Create(const Cell& cell, Evaluation& e) {
   for (size_t i = 0; i < count; ++i) {
     const absl::string_view name =
         names.empty() ? cell.activations[i % r.activations_] : absl::string_view(names[i]);
-    const ActivationDefaults* defaults = FindActivation(name);
-    if (defaults == nullptr) return absl::InvalidArgumentError("an activation is unknown");
-    ORRERY_ASSIGN_OR_RETURN(const Activation activation,
-                            Activation::Named(name, i < alpha.size() ? alpha[i] : defaults->alpha,
-                                              i < beta.size() ? beta[i] : defaults->beta));
-    r.activation_.push_back(activation);
+    const ActivationDefaults& defaults = *FindActivation(name);  // inference has found it, too
+    r.activation_.push_back(Activation::Named(name, i < alpha.size() ? alpha[i] : defaults.alpha,
+                                              i < beta.size() ? beta[i] : defaults.beta)
+                                .value());
   }
   const std::vector<std::string> operands = ForwardNames(e.attributes);
   for (size_t i = 0; i < operands.size(); ++i) r.Bind(operands[i], &e.operand(i));

@@ -17,10 +17,6 @@ namespace {
 constexpr size_t kAlways = 3;  // x, w and r
 
 absl::StatusOr<RecurrentShape> ShapeOf(const Cell& cell, const OpTypes& op) {
-  if (op.operands.size() < kAlways) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", op.operands.size(), " operands; wanted at least 3"));
-  }
   for (size_t i = 0; i < kAlways; ++i) {
     ORRERY_RETURN_IF_ERROR(CheckFloat(op, i));
     if (op.operands[i]->dims.size() == 3) continue;
