@@ -142,7 +142,7 @@ absl::StatusOr<Bytes> ParseBytes(absl::string_view text);
 /// Reads "200Gbps" (bits) or "300GB/s" (bytes).
 absl::StatusOr<Bandwidth> ParseBandwidth(absl::string_view text);
 
-/// For people: three significant figures and a unit, "1.52 s", "4.77 GiB".
+/// For people: three figures or the whole number, and a unit: "1.52 s", "4.77 GiB", "86400 s".
 std::string ToString(Duration duration);
 std::string ToString(Bytes size);
 std::string ToString(Bandwidth rate);

@@ -3,6 +3,7 @@
 #include "ir/op_info.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/checks.h"
+#include "support/status.h"
 
 // The gradient of Attention, in one kernel: AttentionGrad(q, k, v, y, statistics, dy[, stayed,
 // dropped][, mask]), these two where Attention keeps what dropout has done. In a ring, y and
@@ -22,7 +23,8 @@ absl::Status CheckDropped(const OpTypes& op, const AttentionShape& shape) {
   if (!KeepsDropout(op.attributes)) return absl::OkStatus();
   const TensorType &stayed = *op.operands[6], &dropped = *op.operands[7];
   const Dims logits = shape.logits();
-  if (stayed.dtype == DType::kBool && stayed.dims == logits && dropped.dims == logits) {
+  if (stayed.dtype == DType::kBool && IsFloat(dropped.dtype) && stayed.dims == logits &&
+      dropped.dims == logits) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -42,6 +44,7 @@ absl::Status InferAttentionGrad(const OpTypes& op, TypeList& results) {
                      Show(op.operands[4]->dims), " and ", Show(op.operands[5]->dims), "; wanted ",
                      Show(y), ", ", Show(statistics), " and ", Show(y)));
   }
+  for (size_t i = 3; i < 6; ++i) ORRERY_RETURN_IF_ERROR(CheckFloat(op, i));
   const size_t mask = PositionOfMask(op.attributes), count = op.operands.size();
   if (count < mask || count > mask + 1) {
     return absl::InvalidArgumentError(

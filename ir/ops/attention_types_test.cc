@@ -123,6 +123,13 @@ TEST(AttentionTypes, OfGradients) {
        "y, statistics and dy have shapes [1,3,12], [1,2,3] and [1,3,12]" + wanted},
       {"AttentionGrad {heads=2}", qkv + y + p + "; f32[1,3,8]",
        "y, statistics and dy have shapes [1,3,12], [1,2,3,5] and [1,3,8]" + wanted},
+      {"AttentionGrad {heads=2}", qkv + "; i32[1,3,12]" + p + y,
+       "operand 3 is of i32; wanted floating point"},
+      {"AttentionGrad {heads=2}", qkv + y + p + "; bool[1,3,12]",
+       "operand 5 is of bool; wanted floating point"},
+      {"AttentionGrad {dropout=0.5, heads=2}", qkv + y + p + y + "; bool[1,2,3,5]; i32[1,2,3,5]",
+       "what dropout left is bool[1,2,3,5] and i32[1,2,3,5]; wanted bools and floats of shape "
+       "[1,2,3,5]"},
       {"AttentionGrad {heads=2}", qkv + y + p + y + "; f32[3,5]; f32[3,5]",
        "got 8 operands; wanted 6, and a mask or none"},
       {"AttentionGrad {heads=2}", qkv + y + p + y + "; f32[4,5]",

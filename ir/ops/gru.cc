@@ -20,6 +20,7 @@ const Cell& GruCell() {
                                       .activations = {"Sigmoid", "Tanh"},
                                       .has_cells = false,
                                       .has_gates = true,
+                                      .has_reset = true,
                                       .gradient = OpKind::kGruGrad};
   return cell;
 }

@@ -20,6 +20,7 @@ const Cell& LstmCell() {
                 .activations = {"Sigmoid", "Tanh", "Tanh"},
                 .has_cells = true,
                 .has_gates = true,
+                .has_reset = false,
                 .gradient = OpKind::kLstmGrad};
   return cell;
 }

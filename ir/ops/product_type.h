@@ -20,7 +20,8 @@ inline DType ProductType(const AttributeSet& attributes, DType operands) {
   return out.empty() ? operands : ParseDType(out).value_or(operands);
 }
 
-/// Gives all results the type that `out` asks for; an error where that is no floating-point type.
+/// Gives all results, so far of the type of the operands, the one that `out` asks for; an error
+/// where either is no floating-point type.
 inline absl::Status SetProductType(const AttributeSet& attributes, TypeList& results) {
   const std::string out = attributes.String("out", "");
   if (out.empty()) return absl::OkStatus();
@@ -29,7 +30,14 @@ inline absl::Status SetProductType(const AttributeSet& attributes, TypeList& res
     return absl::InvalidArgumentError(
         absl::StrCat("out=\"", out, "\"; wanted a floating-point type such as \"bf16\""));
   }
-  for (TensorType& result : results) result.dtype = *dtype;
+  for (TensorType& result : results) {
+    if (!IsFloat(result.dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat("operands are of ", ToString(result.dtype),
+                                                     " with out=\"", out,
+                                                     "\"; wanted floating point"));
+    }
+    result.dtype = *dtype;
+  }
   return absl::OkStatus();
 }
 

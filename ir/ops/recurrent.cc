@@ -69,6 +69,11 @@ absl::Status CheckGiven(const Cell& cell, const OpTypes& op, const RecurrentShap
   return absl::OkStatus();
 }
 
+absl::Status CheckReset(const Cell& cell, const AttributeSet& attributes) {
+  if (cell.has_reset || attributes.Int("linear_before_reset", 0) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("linear_before_reset=1; wanted 0, as there is no reset");
+}
+
 absl::Status CheckActivations(const Cell& cell, const OpTypes& op, const RecurrentShape& shape) {
   const std::vector<std::string> names = NameList(op.attributes, "activations");
   const size_t wanted = cell.activations.size() * static_cast<size_t>(shape.directions);
@@ -98,6 +103,7 @@ absl::StatusOr<RecurrentShape> CheckForward(const Cell& cell, const OpTypes& op,
                                                    names.size(), ", as the attributes name them"));
   }
   ORRERY_ASSIGN_OR_RETURN(const RecurrentShape shape, ShapeOf(cell, op));
+  ORRERY_RETURN_IF_ERROR(CheckReset(cell, op.attributes));
   ORRERY_RETURN_IF_ERROR(CheckActivations(cell, op, shape));
   ORRERY_RETURN_IF_ERROR(CheckGiven(cell, op, shape, NameList(op.attributes, "given")));
   return shape;

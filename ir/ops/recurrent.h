@@ -30,6 +30,7 @@ struct Cell {
   std::vector<absl::string_view> activations;
   bool has_cells;  // whether there is a y_c, and cells besides gates are saved
   bool has_gates;  // whether gates are saved
+  bool has_reset;  // whether there is a linear_before_reset, which saves a product besides gates
   OpKind gradient;
 };
 

@@ -113,6 +113,8 @@ TEST(RecurrentTypes, OfWhatIsGivenBesides) {
       {"Rnn {given=\"bias,bias\"}", Of(kRnn, "; f32[1,10]; f32[1,10]"), named("bias")},
       {"Lstm {given=\"bias,initial_h,bias\"}", Of(kLstm, "; f32[1,40]; f32[1,2,5]; f32[1,40]"),
        named("bias")},
+      {"Lstm {linear_before_reset=1}", kLstm,
+       "linear_before_reset=1; wanted 0, as there is no reset"},
       {"Gru {activations=\"Tanh\"}", kGru, "got 1 activations; wanted 2"},
       {"Gru {activations=\"sigmoid,softplus\"}", kGru, "f32[3,1,2,5]; f32[1,2,5]; f32[3,1,2,15]"},
       {"Lstm {activations=\"Tanh,Tanh,Tanh,Tanh\"}", kLstm, "got 4 activations; wanted 3"},

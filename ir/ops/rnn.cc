@@ -18,6 +18,7 @@ const Cell& RnnCell() {
                                       .activations = {"Tanh"},
                                       .has_cells = false,
                                       .has_gates = false,
+                                      .has_reset = false,
                                       .gradient = OpKind::kRnnGrad};
   return cell;
 }
