@@ -268,6 +268,27 @@ class SwitchesMutants(unittest.TestCase):
         self.assertGreater(different, len(some) // 3)
 
 
+class Suspects(unittest.TestCase):
+    """What is left out where the compiler names no line of a switch."""
+
+    TEXT = "const Record kRecord = {\n    .name = 1,\n    .finds = true,\n};\nint f = 2 + 3;\n"
+
+    def suspects(self, path: str, output: str) -> set[str]:
+        """The code of those suspected in a file of that path."""
+        found = mutants.mutants_of(path, self.TEXT)
+        some = switches.switches_of(self.TEXT, dict(enumerate(found)))
+        self.assertEqual(switches.blamed(output, path, self.TEXT, some), [])
+        return {s.mutant.code for s in switches.suspected(output, path, self.TEXT, some)}
+
+    def test_between_the_lines_that_are_named(self) -> None:
+        output = "a.cc:1:14: error: no constant initializer\na.cc:4:1: error: call to IsOn\n"
+        self.assertEqual(self.suspects("a.cc", output), {".name = 1,", ".finds = true,"})
+        self.assertEqual(self.suspects("b.cc", output), set())
+
+    def test_whole_initializers_in_headers(self) -> None:
+        self.assertEqual(self.suspects("a.h", "b.cc:1:1: error: of IsOn"), {"int f = 2 + 3;"})
+
+
 class RunsAToy(unittest.TestCase):
     """A repository of one file, with a program in place of cmake."""
 

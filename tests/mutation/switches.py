@@ -138,6 +138,25 @@ def blamed(output: str, path: str, text: str, switches: Iterable[Switch]) -> lis
     return [s for s in switches if lines & lines_of(text, s)]
 
 
+def suspected(output: str, path: str, text: str, switches: Iterable[Switch]) -> list[Switch]:
+    """Where the compiler names no line of a switch: those between the first and the last line that
+    it names of the file, as in the initializer of a constant; in headers all that stand for the
+    whole of an initializer, as defaults of members do, which are refused where they are used."""
+    lines = [int(line) for line in re.findall(rf"{re.escape(path)}:(\d+):\d+: error", output)]
+    between = set(range(min(lines), max(lines) + 1)) if lines else set()
+    return [
+        s
+        for s in switches
+        if between & lines_of(text, s) or (path.endswith(".h") and is_initializer(text, s))
+    ]
+
+
+def is_initializer(text: str, switch: Switch) -> bool:
+    """Whether a switch stands between `=` and `;`."""
+    before, after = text[: switch.begin].rstrip(), text[switch.end :].lstrip()
+    return before.endswith("=") and before[-2:] not in ("==", "!=", "<=", ">=") and after[:1] == ";"
+
+
 def lines_of(text: str, switch: Switch) -> set[int]:
     """The lines, from 1, of the unswitched file that a switch reaches over."""
     first = text.count("\n", 0, switch.begin) + 1
