@@ -127,11 +127,12 @@ class Lowering {
   // folded or not, and whether flows are asked for or not.
   transforms::StepDurations PhaseDurations() {
     Duration forward, input_gradient, weight_gradient;
+    const auto add = [](Duration& sum, Duration by) { sum = SaturatedSum(sum, by); };
     for (int32_t s = 0; s < geometry_.stages(); ++s) {
       const Stage& stage = stages_[static_cast<size_t>(s)];
-      forward += DurationOf(s, stage.forward);
-      input_gradient += DurationOf(s, stage.backward);
-      weight_gradient += DurationOf(s, stage.weights);
+      add(forward, DurationOf(s, stage.forward));
+      add(input_gradient, DurationOf(s, stage.backward));
+      add(weight_gradient, DurationOf(s, stage.weights));
     }
     const auto average = [this](Duration sum) {
       return sum.picoseconds() / 1000 / geometry_.stages();
@@ -162,7 +163,7 @@ class Lowering {
         const TaskTime time = pricing_.Collective(s, RequestOf(task), group);
         slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);
       }
-      sum += slowest;
+      sum = SaturatedSum(sum, slowest);
     }
     return sum;
   }

@@ -25,10 +25,11 @@ struct Played {
   const transforms::PipelineSchedule& schedule;
 };
 
-absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds) {
+absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds, bool always_fold = false) {
   Run run;
   run.rounds = rounds;
   lowering::LoweringOptions options = LoweringOf(of.setting, of.plan);
+  if (always_fold) options.most_unfolded_tasks = 0;
   options.fuse_runs = !options.every_link;  // who asks for links wants to see kernels, too
   ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = of.step,
                                                         .schedule = of.schedule,
@@ -137,9 +138,14 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
   ORRERY_ASSIGN_OR_RETURN(Run run, plan_player_cc::PlayRounds(played, rounds));
   run.slices = context.slices;
   if (!schedule_.asynchronous) return run;
-  const simulator::Report shorter = std::move(run.report);
+  simulator::Report shorter = std::move(run.report);
   const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(run, plan_player_cc::PlayRounds(played, rounds + batches));
+  if (run.program.rank_count() < shorter.ranks.size()) {  // too many tasks to simulate each rank
+    ORRERY_ASSIGN_OR_RETURN(Run folded,
+                            plan_player_cc::PlayRounds(played, rounds, /*always_fold=*/true));
+    shorter = std::move(folded.report);
+  }
   run.report = Difference(run.program, std::move(run.report), shorter, batches);
   return run;
 }

@@ -119,6 +119,26 @@ TEST(Play, ByThePatternIsThePlansOwn) {
 }
 
 // Backwards are parted only for schedules that run them so.
+// The longer of the two runs that a steady state is the difference of may be the only one with too
+// many tasks to simulate each rank.
+TEST(Play, OfASteadyStateFoldsBothRunsOrNone) {
+  Setting setting = MlpSetting("dgx-a100:2");
+  ParallelPlan plan = {.dp = 3, .hp = 2, .pp = 2, .microbatches = 4, .schedule = "pipedream"};
+  plan.sharding = transforms::ShardingMethod::kMegatron;
+  double least = 1e9, most = 0;
+  for (setting.lowering.most_unfolded_tasks = 0; setting.lowering.most_unfolded_tasks < 2000;
+       setting.lowering.most_unfolded_tasks += 20) {
+    const auto run = search::Play(setting, ByFlops(plan));
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(run->report.ranks.size(), run->program.rank_count());
+    least = std::min(least, run->report.step_time.seconds());
+    most = std::max(most, run->report.step_time.seconds());
+  }
+  // Folded ranks have the pace of the slowest.
+  EXPECT_GT(least, 0);
+  EXPECT_LT(most, 2 * least);
+}
+
 TEST(Play, PartsBackwardsForSchedulesThatWantIt) {
   const Setting setting = MlpSetting();
   const auto steps = [&](const char* schedule, transforms::StepKind kind) {

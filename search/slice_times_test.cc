@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -28,15 +29,16 @@ Setting GptSetting() {
 }
 
 // Of the model on so many stages, in slices of whole units.
-SliceTimes Measured(int64_t stages, int64_t count = 4) {
+SliceTimes Measured(int64_t stages, int64_t count = 4, int64_t units = kUnits) {
   const Setting setting = GptSetting();
   ParallelPlan plan =
       transforms::ByFlops({.pp = stages, .microbatches = count, .schedule = "terapipe"});
   plan.sharding = transforms::ShardingMethod::kMegatron;
   const transforms::PlanContext context;
-  SliceTimes times(kUnits, count);
+  SliceTimes times(units, count);
   const absl::Status status = times.Measure(
-      {.setting = setting, .schedule = *plan.schedule, .plan = plan, .context = context}, kUnit);
+      {.setting = setting, .schedule = *plan.schedule, .plan = plan, .context = context},
+      kUnits * kUnit / units);
   EXPECT_TRUE(status.ok()) << status;
   return times;
 }
@@ -123,7 +125,10 @@ TEST(OfPipeline, OverlapsStages) {
 TEST(SliceTimes, OfEqualSlicesAreMeasured) {
   const SliceTimes times = Measured(1, 2);  // 8 units each, which is no other sample
   const SliceTimes guessed = Measured(1, 4);
-  EXPECT_GT(times.OfSlowest(0, 8), 0);
+  // Of units twice as long, 4 are a sample anyway.
+  const double half = Measured(1, 2, kUnits / 2).OfSlowest(0, 4);
+  EXPECT_NEAR(times.OfSlowest(0, 8), half, 1e-9 * half);
+  EXPECT_GT(std::abs(guessed.OfSlowest(0, 8) / half - 1), 1e-6);
   for (const int64_t length : {int64_t{1}, int64_t{4}, int64_t{6}, kUnits}) {
     EXPECT_NEAR(times.OfSlowest(0, length), guessed.OfSlowest(0, length),
                 1e-9 * times.OfSlowest(0, kUnits))

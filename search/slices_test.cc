@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
 #include "search/evaluate.h"
+#include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/training/training_step.h"
@@ -18,11 +19,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using transforms::ByFlops;
 
-Setting GptSetting(const std::string& keys) {
+Setting GptSetting(const std::string& keys, int64_t batch = 2) {
   Setting setting;
-  setting.step = ir::BuildModel("gpt", keys, 2);
+  setting.step = ir::BuildModel("gpt", keys, batch);
   EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
-  setting.batch_size = 2;
+  setting.batch_size = batch;
   setting.cluster = cluster::ParseCluster("dgx-a100:1").value();
   setting.cost_model = cost_models::MakeCostModel("roofline").value();
   return setting;
@@ -55,25 +56,41 @@ TEST(Slices, AreAsLongAsTheyAreGiven) {
   EXPECT_THAT(std::string(Play(setting, plan).status().message()), HasSubstr("a batch of 2"));
 }
 
+// Heads or rows are sharded as a slice of the average length can be.
+TEST(Slices, ThatCannotBeShardedAsOthersAreInfeasible) {
+  const Setting setting = GptSetting("layers=1,hidden=32,heads=2,seq=4,vocab=101", 1);
+  ParallelPlan plan = ByFlops({.hp = 2, .microbatches = 2, .schedule = "terapipe"});
+  plan.slices.rows = {1, 3};
+  const absl::Status status = Play(setting, plan).status();
+  const auto infeasible = AsInfeasible(status);
+  ASSERT_TRUE(infeasible.has_value()) << status;
+  EXPECT_EQ(infeasible->reason, InfeasibleReason::kDivisibility);
+  EXPECT_THAT(infeasible->detail,
+              HasSubstr("a slice of 1 positions cannot be sharded as others are: "));
+}
+
 // Later slices meet more keys. Balanced ones get shorter, and none is slower than equal ones.
-TEST(Slices, BalancedAreFaster) {
+class StagesOfSlices : public testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Pp, StagesOfSlices, testing::Values(2, 4, 8));
+
+TEST_P(StagesOfSlices, BalancedAreFaster) {
   const Setting setting = GptSetting(kLong);
-  for (const int64_t pp : {2, 4, 8}) {
-    for (const int64_t slices : {2, 4, 8, 16}) {
-      for (const int64_t hp : {int64_t{1}, 8 / pp}) {
-        ParallelPlan plan =
-            ByFlops({.hp = hp, .pp = pp, .microbatches = slices, .schedule = "terapipe"});
-        SCOPED_TRACE(ToString(plan));
-        const auto equal = Play(setting, plan).value();
-        plan.slices = {.balanced = true};
-        const auto balanced = Play(setting, plan).value();
-        const std::vector<int64_t> rows = RowsOf(balanced);
-        EXPECT_EQ(std::ssize(rows), slices);
-        EXPECT_GT(rows.front(), rows.back());
-        EXPECT_LE(balanced.report.step_time.seconds(), 1.002 * equal.report.step_time.seconds());
-        if (slices == 4 && pp == 8) {
-          EXPECT_LT(balanced.report.step_time.seconds(), 0.95 * equal.report.step_time.seconds());
-        }
+  const int64_t pp = GetParam();
+  for (const int64_t slices : {2, 4, 8, 16}) {
+    for (const int64_t hp : {int64_t{1}, 8 / pp}) {
+      ParallelPlan plan =
+          ByFlops({.hp = hp, .pp = pp, .microbatches = slices, .schedule = "terapipe"});
+      SCOPED_TRACE(ToString(plan));
+      const auto equal = Play(setting, plan).value();
+      plan.slices = {.balanced = true};
+      const auto balanced = Play(setting, plan).value();
+      const std::vector<int64_t> rows = RowsOf(balanced);
+      EXPECT_EQ(std::ssize(rows), slices);
+      EXPECT_GT(rows.front(), rows.back());
+      EXPECT_LE(balanced.report.step_time.seconds(), 1.002 * equal.report.step_time.seconds());
+      if (slices == 4 && pp == 8) {
+        EXPECT_LT(balanced.report.step_time.seconds(), 0.95 * equal.report.step_time.seconds());
       }
     }
   }

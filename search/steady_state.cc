@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/check.h"
+
 namespace orrery::search {
 namespace steady_state_cc {
 namespace {
@@ -35,12 +37,13 @@ int32_t RoundsOfAPeriod(const transforms::PipelineSchedule& schedule,
                         const transforms::PipelineShape& shape) {
   const int32_t every =
       schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
-  const int32_t period = every == 1 ? shape.ranks : std::lcm(every, shape.ranks);
+  const int32_t period = std::lcm(every, shape.ranks);
   return period / std::gcd(period, shape.microbatches);
 }
 
 simulator::Report Difference(const simulator::Program& program, simulator::Report step,
                              const simulator::Report& shorter, int32_t batches) {
+  ORRERY_CHECK(step.ranks.size() == shorter.ranks.size()) << "folded, or not, both";
   step.step_time -= shorter.step_time;
   Duration busiest = step.step_time;
   step.bytes_sent -= shorter.bytes_sent;

@@ -99,6 +99,17 @@ TEST(ResultsTable, OfOneThatIsInfeasibleSaysWhy) {
             "1f1b: no\n");
 }
 
+// Choices between backticks are flags; other words stay.
+TEST(ResultsTable, OfOneThatIsInfeasibleNamesFlags) {
+  Result result;
+  result.infeasible = {.reason = InfeasibleReason::kDivisibility,
+                       .detail = "fewer of `pp` or `bucket-size`, not `of these`"};
+  EXPECT_THAT(ResultsTable(MlpSetting(), {result}, 1),
+              HasSubstr(": fewer of --pp or --bucket-size, not `of these`\n"));
+  EXPECT_THAT(ResultsJson(MlpSetting(), {result}),
+              HasSubstr("fewer of --pp or --bucket-size, not `of these`"));
+}
+
 // A blank for each level, as people read it.
 TEST(ResultsJson, IsIndented) {
   EXPECT_THAT(ResultsJson(MlpSetting(), {Fake(1)}),

@@ -50,6 +50,11 @@ class Duration {
 /// What takes longer takes this long: 2^62 - 1 ps, 53 days. Two of them can be added.
 inline constexpr Duration kLongestDuration((int64_t{1} << 62) - 1);
 
+/// The sum of two durations that are not negative, at most kLongestDuration.
+constexpr Duration SaturatedSum(Duration a, Duration b) {
+  return b < kLongestDuration - a ? a + b : kLongestDuration;
+}
+
 /// A moment, as the time since the step began.
 using Time = Duration;
 

@@ -70,6 +70,16 @@ TEST(TransferTime, IsAtMostTheLongest) {
   EXPECT_EQ(Duration::FromSeconds(-1e300), Duration(-kLongestDuration.picoseconds()));
 }
 
+TEST(Duration, SumsEndAtTheLongest) {
+  constexpr Duration kOne(1);
+  EXPECT_EQ(SaturatedSum(Duration(3), Duration(4)), Duration(7));
+  EXPECT_EQ(SaturatedSum(kLongestDuration - kOne - kOne, kOne), kLongestDuration - kOne);
+  EXPECT_EQ(SaturatedSum(kLongestDuration - kOne, kOne), kLongestDuration);
+  EXPECT_EQ(SaturatedSum(kLongestDuration, Duration(0)), kLongestDuration);
+  EXPECT_EQ(SaturatedSum(kLongestDuration, kLongestDuration), kLongestDuration);
+  EXPECT_EQ(SaturatedSum(kLongestDuration + kOne, kLongestDuration + kOne), kLongestDuration);
+}
+
 TEST(Duration, AddsAndScales) {
   Duration sum(5);
   sum += Duration(7);

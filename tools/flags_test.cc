@@ -330,6 +330,11 @@ TEST(CheckOutputs, WantsAFileEach) {
   EXPECT_EQ(CheckOutputs(std::vector<std::string>{"b", "", "a", "", "a"}).message(),
             "a: two outputs go to this file; wanted one each");
   EXPECT_FALSE(CheckOutputs(std::vector<std::string>{"a", "a"}).ok());
+  // By whatever name.
+  EXPECT_EQ(CheckOutputs(std::vector<std::string>{"a", "./a"}).message(),
+            "./a: two outputs go to this file; wanted one each");
+  EXPECT_FALSE(CheckOutputs(std::vector<std::string>{"b/../a", "a"}).ok());
+  EXPECT_TRUE(CheckOutputs(std::vector<std::string>{"b/a", "a"}).ok());
 }
 
 }  // namespace

@@ -127,6 +127,9 @@ TEST(AstraSystem, NothingIsLaterThanTheEndOfTime) {
   AstraCollective collective = Collective("ring", 2, 8, "ring");
   collective.endpoint_delay_ns = 3'000'000'000'000'000;
   EXPECT_EQ(*Play(collective, false), simulator::kEndOfTime);
+  // And what is over in the last nanosecond is over then.
+  collective.endpoint_delay_ns = simulator::kEndOfTime.picoseconds() / 1000;
+  EXPECT_EQ(*Play(collective, false), simulator::kEndOfTime);
 }
 
 TEST(AstraSystem, SaysHowMuchItCanPlay) {
@@ -150,6 +153,10 @@ TEST(AstraSystem, SaysHowMuchItCanPlay) {
   AstraCollective odd = Collective("ring", 2, 8, "ring");
   odd.chunks = (1 << 20) + 1;
   EXPECT_EQ(error(odd), "preferred-dataset-splits: got 1048577; wanted at most 1048576");
+  odd.chunks = 1 << 20;
+  odd.size = Bytes(0);
+  EXPECT_EQ(error(odd), "size: got 0; wanted 1 or more");
+  odd.size = Bytes(8);
   odd.chunks = 0;
   EXPECT_EQ(error(odd), "preferred-dataset-splits: got 0; wanted 1 or more");
   odd.chunks = 1;

@@ -145,7 +145,7 @@ class RunFusing {
                   std::vector<Duration>& durations) {
     for (size_t r = 0; r < runs.size(); ++r) {
       Duration sum;
-      for (size_t t = runs[r].first; t < runs[r].second; ++t) sum += durations[t];
+      for (size_t t = runs[r].first; t < runs[r].second; ++t) sum = SaturatedSum(sum, durations[t]);
       durations[r] = sum;
     }
     durations.resize(runs.size());
@@ -168,7 +168,7 @@ class RunFusing {
       const simulator::TaskLabel last = program_.label(template_.tasks[end - 1].label);
       const std::string name = absl::StrCat(label.name, " … ", last.name);
       for (size_t t = begin + 1; t < end; ++t) {
-        run.duration += template_.tasks[t].duration;
+        run.duration = SaturatedSum(run.duration, template_.tasks[t].duration);
         const simulator::TaskLabel part = program_.label(template_.tasks[t].label);
         label.flops += part.flops;
         label.bytes += part.bytes;

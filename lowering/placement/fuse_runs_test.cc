@@ -3,7 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
 #include "ir/models/model_test_util.h"
+#include "ir/text/text.h"
 #include "lowering/lower.h"
 #include "simulator/engine/play.h"
 #include "simulator/report/memory.h"
@@ -117,6 +124,75 @@ TEST(FuseRuns, ChangesNothingWhereEveryRankIsSimulated) {
   const auto* schedule = transforms::FindSchedule("1f1b").value();
   ExpectSame(PlayStep(*pipelined, *schedule, true, false),
              PlayStep(*pipelined, *schedule, false, false));
+}
+
+// Each kernel takes the longest that there is: so does a run of them.
+TEST(FuseRuns, RunsAreNoLongerThanTheLongestDuration) {
+  ir::Function step = ir::Mlp({.layers = 3, .dim = 3'000'000, .batch = 4'000'000}).value();
+  const auto pipelined = transforms::ParallelTransform3d(step, ByFlops({}));
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  const auto cluster = cluster::ParseCluster("uniform:1@200Gbps").value();
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  const auto program = Lower({.step = *pipelined,
+                              .schedule = *transforms::FindSchedule("gpipe").value(),
+                              .cluster = cluster,
+                              .cost_model = *cost_model,
+                              .options = {.fuse_runs = true}});
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(std::ranges::max(program->durations()), kLongestDuration);
+  EXPECT_GE(std::ranges::min(program->durations()), Duration(0));
+}
+
+// Kernels of a run count as one whether they are one task or many, so that a trace does not change
+// which ranks are simulated.
+TEST(FuseRuns, DecideNothingAboutRanks) {
+  const auto pipelined = transforms::ParallelTransform3d(
+      SmallGpt(), ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  const auto cluster = cluster::ParseCluster("nodes:4x3@450GB/s,nic=50GB/s").value();
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  std::set<int32_t> counts;
+  for (int64_t most = 0; most < 6000; most += 100) {
+    const auto ranks = [&](bool fuse) {
+      return Lower({.step = *pipelined,
+                    .schedule = *transforms::FindSchedule("1f1b").value(),
+                    .cluster = cluster,
+                    .cost_model = *cost_model,
+                    .options = {.most_unfolded_tasks = most, .fuse_runs = fuse}})
+          .value()
+          .rank_count();
+    };
+    const int32_t fused = ranks(true);
+    EXPECT_EQ(fused, ranks(false)) << most;
+    counts.insert(fused);
+  }
+  EXPECT_EQ(counts.size(), 2U);  // both happened
+}
+
+// y = f(f(f(f(x)))) + x: each stage sends on what it was sent, which no kernel of it makes.
+TEST(FuseRuns, ChangesNothingOfWhatIsSentOn) {
+  std::string text = "func @skip (%y0: f32[64,256] data";
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&text, ", %w", i, ": f32[256,256] parameter");
+  absl::StrAppend(&text, ") {\n");
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&text, "  %p", i, ": f32[64,256] = MatMul(%y", i, ", %w", i, ")\n  %y", i + 1,
+                    ": f32[64,256] = Tanh(%p", i, ")\n");
+  }
+  absl::StrAppend(&text, "  %s: f32[64,256] = Add(%y4, %y1)\n  return %s: result\n}\n");
+  ir::Function step = ir::ParseFunction(text).value();
+  ASSERT_TRUE(
+      transforms::MakeTrainingStep(step, {.optimizer = "sgd", .loss = {.kind = "mse"}}).ok());
+  const auto pipelined =
+      transforms::ParallelTransform3d(step, ByFlops({.pp = 4, .microbatches = 8}));
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  const auto* schedule = transforms::FindSchedule("1f1b").value();
+  const Played fused = PlayStep(*pipelined, *schedule, true);
+  const Played whole = PlayStep(*pipelined, *schedule, false);
+  EXPECT_LT(fused.program.task_count(), whole.program.task_count());
+  EXPECT_EQ(fused.report.step_time, whole.report.step_time);
+  for (size_t r = 0; r < whole.report.ranks.rows().size(); ++r) {
+    EXPECT_EQ(fused.report.ranks.rows()[r].finish, whole.report.ranks.rows()[r].finish) << r;
+  }
 }
 
 }  // namespace

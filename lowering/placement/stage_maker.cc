@@ -185,11 +185,13 @@ void StageMaker::MakeTemplates() {
   }
 }
 
-// Where ranks are alike, or too many to simulate each.
+// Where ranks are alike, or too many to simulate each. Runs of kernels count once, whether they are
+// one task or, for a trace, many: what is asked for beside an answer does not change it.
 bool StageMaker::CanFold() {
   if (OneKindAStage() && pricing_.AllGroupsAlike()) return true;
   const auto tasks_of = [](const TaskTemplate& task_template) {
-    return task_template.task_count();
+    const auto joins = std::ranges::count_if(task_template.tasks, &TemplateTask::joins);
+    return task_template.task_count() - joins;
   };
   int64_t tasks = 0;
   for (int32_t stage = 0; stage < geometry_.stages(); ++stage) {

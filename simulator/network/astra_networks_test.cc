@@ -99,6 +99,22 @@ TEST(AstraNetworks, AShortMessageDoesNotOvertakeOnALink) {
   EXPECT_THAT(star.Arrivals<AstraAware>(), ElementsAre(Nanoseconds(40'062), Nanoseconds(20'531)));
 }
 
+// One message is at the switch in the moment in which another is where it goes.
+TEST(AstraNetworks, AwareAdvancesPastAllOfAMoment) {
+  Switch star;
+  const FlowId two_links = star.Message(0, 1, 1 << 20);
+  const std::vector<Load> load = {{star.up[2]}};
+  const FlowId one_link = star.program.AddFlow(
+      {.size = Bytes(1 << 20), .rate = kFifty, .latency = kHop, .loads = load});
+  AstraAware network(star.program);
+  network.Start(TaskId(0), star.program.flow(two_links));
+  network.Start(TaskId(1), star.program.flow(one_link));
+  EXPECT_EQ(network.NextCompletion(Time()), Nanoseconds(20'031));
+  EXPECT_THAT(network.Advance(Nanoseconds(20'031)), ElementsAre(TaskId(1)));
+  EXPECT_EQ(network.NextCompletion(Nanoseconds(20'031)), Nanoseconds(40'062));
+  EXPECT_THAT(network.Advance(Nanoseconds(40'062)), ElementsAre(TaskId(0)));
+}
+
 // Row "Ring 4, 1 MiB, 4 chunks, 1 active" of golden/collectives_astrasim.json, without its end
 // points: 6 steps a chunk of 65,536 bytes, each floor(500 + 1220.7) ns, one after the other.
 TEST(AstraNetworks, ARingTakesItsSteps) {

@@ -60,6 +60,21 @@ TEST(ExactSum, ProductsLoseNothing) {
   EXPECT_EQ(exact.value(), -30 * 5.551115123125783e-18);  // 0.1 is more than a tenth by this
 }
 
+// Of two numbers of 53 bits each: the product's 106 bits, put down in two parts, are all there.
+TEST(ExactSum, ProductsOfFullMantissasLoseNothing) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 200; ++i) {
+    const int64_t a = static_cast<int64_t>(random() >> 11) | 1 | int64_t{1} << 52;
+    const int64_t b = static_cast<int64_t>(random() >> 11) | 1 | int64_t{1} << 52;
+    const __int128 product = static_cast<__int128>(a) * b;
+    const auto high = static_cast<double>(product);
+    ExactSum sum(high);
+    sum.Add(static_cast<double>(product - static_cast<__int128>(high)));
+    sum.SubtractProduct(static_cast<double>(a), ExactSum(static_cast<double>(b)));
+    EXPECT_EQ(sum.value(), 0) << a << " times " << b;
+  }
+}
+
 TEST(FairRates, SharesALinkEvenly) {
   const Program program = Links({12});
   FairRates rates(program);

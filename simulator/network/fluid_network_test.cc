@@ -52,6 +52,18 @@ task2 stream1 label0 takes flow1
   EXPECT_THAT(Finishes(program), ElementsAre(Time(117), Time(30), Time(50)));
 }
 
+// To the picosecond: 1 TB and 3 TB share a byte a picosecond for 2 seconds, then the second has 2
+// TB left.
+TEST(FluidNetwork, LongFlowsAreExact) {
+  const Program program = Parse(absl::StrCat(kLinks, R"(
+flow0 size 3000000000000 bytes rate 1000000000000 bytes/s latency 7 ps loads resource0 1
+flow1 size 1000000000000 bytes rate 1000000000000 bytes/s latency 0 ps loads resource0 1
+task0 stream0 label0 takes flow0
+task1 stream1 label0 takes flow1
+)"));
+  EXPECT_THAT(Finishes(program), ElementsAre(Time(4'000'000'000'007), Time(2'000'000'000'000)));
+}
+
 TEST(FluidNetwork, ALinkIsFreeWhenTheLastByteIsSent) {
   const Program program = Parse(absl::StrCat(kLinks, R"(
 flow0 size 10 bytes rate 1000000000000 bytes/s latency 1000 ps loads resource0 1

@@ -81,6 +81,18 @@ int64_t CountOn(const Played& played, StreamKind kind) {
   return count;
 }
 
+TEST(FindHostWork, TellsCopiesFromUpdates) {
+  const auto found = [](const transforms::OffloadPolicy& policy) {
+    const auto step = transforms::ParallelTransform3d(MlpStep("adam"), {.offload = policy});
+    EXPECT_TRUE(step.ok()) << step.status();
+    const transforms::HostWorkOfStep work = transforms::FindHostWork(*step);
+    return std::pair(work.copies, work.updates);
+  };
+  EXPECT_EQ(found({}), std::pair(false, false));
+  EXPECT_EQ(found(kActivations), std::pair(true, false));
+  EXPECT_TRUE(found({.optimizer = true}).second);
+}
+
 // Of layer i, its product and the input of its product; of the first, the latter is the data. Those
 // of the last stay, and so does what it takes.
 constexpr int64_t kOffloaded = 2 * (kLayers - 1) - 1;

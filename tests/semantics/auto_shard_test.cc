@@ -175,16 +175,23 @@ TEST(AutoShard, ContextAttentionIsTheSame) {
   }
 }
 
-TEST(AutoShard, TransformersOverFurtherAxesAreTheSame) {
-  for (const auto& [family, keys] : std::vector<std::pair<absl::string_view, absl::string_view>>{
-           {"gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=8"},
-           {"gpt", "layers=1,hidden=8,heads=4,kv_heads=2,seq=8,vocab=8,mlp=swiglu,ffn=8,flash=1"},
-           {"gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4"},
-           {"gpt", "layers=1,hidden=8,heads=2,seq=8,vocab=8,experts=4,topk=1,flash=1"},
-           {"bert", "layers=1,hidden=8,heads=2,seq=8,vocab=12,classes=4"}}) {
-    SCOPED_TRACE(keys);
-    ExpectGoodOverFurtherAxes(transforms::ModelStep(family, keys, 4));
-  }
+// A family and its keys.
+class FurtherAxes : public testing::TestWithParam<std::pair<absl::string_view, absl::string_view>> {
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, FurtherAxes,
+    testing::Values(
+        std::pair("gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=8"),
+        std::pair("gpt",
+                  "layers=1,hidden=8,heads=4,kv_heads=2,seq=8,vocab=8,mlp=swiglu,ffn=8,flash=1"),
+        std::pair("gpt", "layers=1,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4"),
+        std::pair("gpt", "layers=1,hidden=8,heads=2,seq=8,vocab=8,experts=4,topk=1,flash=1"),
+        std::pair("bert", "layers=1,hidden=8,heads=2,seq=8,vocab=12,classes=4")));
+
+TEST_P(FurtherAxes, LeaveTransformersTheSame) {
+  const auto& [family, keys] = GetParam();
+  ExpectGoodOverFurtherAxes(transforms::ModelStep(family, keys, 4));
 }
 
 // Where rows do not divide, and classes do: logits and loss are split over the vocabulary, and the

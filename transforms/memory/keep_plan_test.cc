@@ -120,6 +120,27 @@ TEST(PlanToKeep, DropsTheScoresOfAttention) {
   EXPECT_EQ(Again(kResidual, selective), "g0 f0 v0 g1 y1 l; 0 dropped");
 }
 
+// Products of a parameter and an activation, in either order, are no scores, whatever follows.
+TEST(PlanToKeep, ProductsOfParametersAreNoScores) {
+  const auto mixed = [](const char* scores) {
+    return absl::StrCat(R"(func @forward (
+  %x: f32[8,8] data,
+  %w: f32[8,8] parameter
+) {
+  %s: f32[8,8] = )",
+                        scores, R"(
+  %p: f32[8,8] = Softmax(%s) {axis=1}
+  %o: f32[8,8] = MatMul(%p, %x)
+  return %s: saved, %p: saved, %o: saved
+}
+)");
+  };
+  const RecomputePolicy selective = {.record = &kSelectiveRecompute};
+  EXPECT_EQ(Again(mixed("MatMul(%w, %x)"), selective), "; 0 dropped");
+  EXPECT_EQ(Again(mixed("MatMul(%x, %w)"), selective), "; 0 dropped");
+  EXPECT_EQ(Again(mixed("MatMul(%x, %x)"), selective), "s p; 2 dropped");
+}
+
 constexpr char kTable[] = R"(func @forward (
   %x: f32[4,8] data,
   %w: f32[8,8] parameter

@@ -40,6 +40,17 @@ TEST(CheckZero, SaysWhatMakesNoSense) {
             "a group of 4 ranks, and stage 0 of ZeRO, which shares nothing out; wanted 1, 2 or 3");
 }
 
+TEST(PartsHeld, AreOfWhatTheStageShares) {
+  const auto parts = [](int64_t stage) {
+    const HeldParts held = PartsHeld({.stage = stage}, 4);
+    return std::vector<double>{held.parameters, held.gradients, held.states};
+  };
+  EXPECT_THAT(parts(0), ElementsAre(1, 1, 1));
+  EXPECT_THAT(parts(1), ElementsAre(1, 1, 0.25));
+  EXPECT_THAT(parts(2), ElementsAre(1, 0.25, 0.25));
+  EXPECT_THAT(parts(3), ElementsAre(0.25, 0.25, 0.25));
+}
+
 ir::Function Mlp(int64_t dim = 8) {
   ir::Function step =
       ir::Mlp({.layers = 2, .dim = dim, .batch = 24, .dtype = ir::DType::kBF16}).value();
@@ -98,9 +109,10 @@ std::vector<std::string> Held(const PipelineStage& stage) {
   return held;
 }
 
-std::vector<std::string> HeldOf(const std::string& name, const ParallelPlan& plan) {
+std::vector<std::string> HeldOf(const std::string& name, const ParallelPlan& plan,
+                                const ir::Function& step = Mlp()) {
   std::vector<std::string> held;
-  for (const std::string& row : Held(Sharded(Mlp(), plan).stages[0])) {
+  for (const std::string& row : Held(Sharded(step, plan).stages[0])) {
     if (absl::StrContains(row, name)) held.push_back(row);
   }
   return held;
@@ -130,6 +142,9 @@ TEST(ApplyZero, SplitsWhatDivides) {
               ElementsAre("state w0.master: f32[8@dp,8@hp]"));
   EXPECT_THAT(HeldOf("state w0", {.dp = 3, .zero = 3}),
               ElementsAre("state w0.master: f32[8@dp,8]"));
+  // Two rows over three ranks: of one each, and none.
+  EXPECT_THAT(HeldOf("state w0", {.dp = 3, .zero = 1}, Mlp(2)),
+              ElementsAre("state w0.master: f32[2@dp,2]"));
   ir::Function step = Mlp();
   const PipelinedStep uneven = Sharded(step, {.dp = 3, .zero = 3});
   const ir::Function& update = uneven.stages[0].update.function;

@@ -64,9 +64,23 @@ class SliceMaker {
         .attributes = [&](OpKind kind,
                           const ir::AttributeSet& set) { return AttributesOf(kind, set); }};
     StageFunction made;
-    ORRERY_ASSIGN_OR_RETURN(made.function, ir::RebuildWithInputs(from, change));
+    absl::StatusOr<Function> rebuilt = ir::RebuildWithInputs(from, change);
+    if (absl::IsInvalidArgument(rebuilt.status())) return Misfit(rebuilt.status());
+    ORRERY_RETURN_IF_ERROR(rebuilt.status());
+    made.function = *std::move(rebuilt);
     Bind(part, made);
     return made;
+  }
+
+  // What is sharded was decided on slices of another length.
+  absl::Status Misfit(const absl::Status& why) const {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kDivisibility,
+         .detail =
+             absl::StrCat("a slice of ", slice_.rows,
+                          " positions cannot be sharded as others "
+                          "are: ",
+                          why.message(), "; try `slices` whose lengths `hp` and `cp` divide")});
   }
 
   // Values are the same one by one.
