@@ -25,7 +25,7 @@ struct Cluster {
   /// The number of devices.
   int32_t size() const { return topology.devices(); }
 
-  /// Kinds are numbered from 0, the kind of device 0.
+  /// The number of kinds of device, at least 1; numbered from 0, that of device 0.
   int32_t kind_count() const { return 1 + static_cast<int32_t>(other_kinds.size()); }
   const Device& kind(int32_t number) const;
   int32_t kind_of(DeviceId id) const;
@@ -67,7 +67,7 @@ struct LinkGeneration {
 /// All that a SPEED may name, in the order of the table in presets.cc.
 std::span<const LinkGeneration> AllLinkGenerations();
 
-/// One spelling of --cluster, for a list of them.
+/// One spelling of a cluster, for a list of them.
 struct ClusterSpelling {
   std::string example;  // "dgx-a100:4"
   std::string summary;  // a sentence

@@ -46,7 +46,7 @@ class MeasuredCollectives {
 /// may hold several machines.
 absl::StatusOr<MeasuredCurves> ReadMeasuredCurves(const std::string& spec);
 
-/// The cost model `measured:FILE`, likewise.
+/// The cost model of "FILE", likewise; its errors are those of ReadMeasuredCurves.
 absl::StatusOr<std::unique_ptr<const CostModel>> MakeMeasuredCostModel(const std::string& spec);
 
 }  // namespace orrery::cost_models

@@ -33,7 +33,7 @@ class Builder {
   /// Continues a function that stands already.
   explicit Builder(Function function) : function_(std::move(function)) {}
 
-  /// A batch of samples or labels; dimension 0 is the batch.
+  /// Adds a data input, a batch of samples or labels, and returns it; dimension 0 is the batch.
   ValueId Data(absl::string_view name, const TensorType& type) {
     return AddInput(name, type, InputRole::kData);
   }

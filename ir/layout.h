@@ -53,14 +53,15 @@ struct SplitDimension {
 /// Dimension `dim` of a tensor of `dims`, as `sharding` splits it.
 SplitDimension SplitOf(const Sharding& sharding, const Dims& dims, size_t dim);
 
-/// Whether `sharding` is a layout of a tensor of `dims` on `mesh`: it has one split a dimension or
-/// none; axes that the mesh has, each in one place; blocks that are positive or one of the two
-/// named kinds; and reductions of one kind, or sums and averages. Anything may be unevenly split.
+/// OK where `sharding` is a layout of a tensor of `dims` on `mesh`, else InvalidArgument that says
+/// what was found and wanted: one split a dimension or none; axes that the mesh has, each in one
+/// place; blocks that are positive or one of the two named kinds; and reductions of one kind, or
+/// sums and averages. Anything may be unevenly split.
 absl::Status CheckSharding(const Sharding& sharding, const Dims& dims, const Mesh& mesh);
 
 // The functions below want a sharding that passes CheckSharding, and dims that are not negative.
 
-/// What `rank` holds of a dimension.
+/// The elements of a dimension that `rank` holds.
 Part HeldPart(const SplitDimension& split, const Mesh& mesh, int64_t rank);
 
 /// The most elements of a dimension that any rank holds: whatever the kind of blocks, rank 0 does.

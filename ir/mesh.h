@@ -73,7 +73,7 @@ class Mesh {
   /// The axis called `name`, or nothing.
   std::optional<AxisIndex> Find(absl::string_view name) const;
   int64_t size(AxisIndex axis) const { return axes_[axis].size; }
-  /// The product of the sizes of `list`.
+  /// The product of the sizes of `list`; 1 for none.
   int64_t size(const AxisList& list) const;
   /// Distance in rank numbers between neighbours along `axis`.
   int64_t stride(AxisIndex axis) const;

@@ -24,9 +24,10 @@ namespace orrery::ir {
 class Tensor {
  public:
   Tensor() = default;
-  /// All zero.
+  /// A tensor of these dims, all elements 0.
   Tensor(DType dtype, Dims dims);
-  /// Aborts unless there are as many values as the dims say, of the kind that the dtype has.
+  /// A tensor of these elements, the last dimension fastest. Aborts unless there are as many as the
+  /// dims say, of the kind that the dtype has.
   static Tensor OfFloats(DType dtype, Dims dims, std::vector<double> values);
   static Tensor OfInts(DType dtype, Dims dims, std::vector<int64_t> values);
   /// A vector of i64: a shape, axes.

@@ -37,8 +37,8 @@ struct Result {
 /// is played, and its report says so.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
 
-/// Plays one plan and keeps its figures; infeasibility is part of the result. An error only for
-/// what no plan could do: our own bug or an impossible setting.
+/// The figures of one plan, or why there are none: infeasibility is part of the result. An error
+/// only for what no plan could do: our own bug or an impossible setting.
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan);
 
 }  // namespace orrery::search

@@ -42,7 +42,7 @@ struct Explanation {
 };
 
 /// Explains `run`, a run of `plan` with `setting.lowering.every_link`. Tries twice the rate of
-/// the links of each level, and the other orders of placement. `setting` is changed on the way and
+/// the links of each level, and the other orders of the mesh. `setting` is changed on the way and
 /// put back.
 absl::StatusOr<Explanation> Explain(Setting& setting, const ParallelPlan& plan, const Run& run);
 

@@ -49,8 +49,8 @@ using SettingOf = std::function<const Setting&(const ParallelPlan& plan)>;
 absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
                                                         const ParallelPlan& plan);
 
-/// The shape of its pipeline, with the chunks that the schedule has where the plan leaves them
-/// open.
+/// The shape of the plan's pipeline under `schedule`, with the chunks that the schedule has where
+/// the plan leaves them open.
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
                                   const ParallelPlan& plan);
 

@@ -20,8 +20,8 @@ struct PassCall {
   PassOptions options;
 };
 
-/// Reads "build-backward,append-optimizer{optimizer=adam}". An unknown pass or option is an error
-/// that lists those there are.
+/// The passes that `text` names, in its order: "build-backward,append-optimizer{optimizer=adam}";
+/// none for an empty text. InvalidArgument for an unknown pass or option lists those there are.
 absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text);
 
 /// Runs one call; its options that are missing take their defaults. Errors name the pass.

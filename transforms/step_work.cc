@@ -236,6 +236,11 @@ RecomputePolicy RecomputeOf(const StepWork& work) {
   return policy;
 }
 
+bool Recomputes(const StepWork& work) {
+  const RecomputePolicy policy = RecomputeOf(work);
+  return policy.record->mark != nullptr || policy.gathers;
+}
+
 OffloadPolicy OffloadOf(const ParallelPlan& plan) {
   OffloadPolicy policy = plan.offload;
   policy.prefetch = plan.offload_prefetch;
@@ -280,7 +285,7 @@ constexpr StepStage kStages[] = {
      .applies = [](const StepWork& work) { return work.plan.mixes_fp8(); },
      .run = MixFp8},
     {.name = "zero-groups",
-     .summary = "dp becomes two axes, where only neighbouring ranks share what ZeRO shares out",
+     .summary = "dp becomes two axes, where only neighbouring ranks shard together",
      .applies = HasGroups,
      .check = CheckGroups,
      .run = SplitGroups},
@@ -288,17 +293,22 @@ constexpr StepStage kStages[] = {
      .summary = "forward, backward and update of each pipeline stage, with sends between them",
      .run = Cut},
     {.name = "recompute",
-     .summary = "backward makes again what forward does not keep",
+     .summary = "backward rematerializes what forward does not keep",
+     .applies = Recomputes,
      .run = [](StepWork& work) { return Recompute(*work.step, RecomputeOf(work)); }},
     {.name = "offload-activations",
      .summary = "copies of activations to the host, and back",
+     .applies = [](const StepWork& work) { return work.plan.offload.activations; },
      .check = CheckOffload,
      .run = [](StepWork& work) { return OffloadActivations(OffloadOf(work.plan), *work.step); }},
     {.name = "zero",
      .summary = "shards of state, gradients and parameters, with their gathers and scatters",
+     .applies =
+         [](const StepWork& work) { return work.plan.zero != 0 || work.plan.zero_group != 0; },
      .run = [](StepWork& work) { return ApplyZero(ZeroOf(work.plan), *work.step); }},
     {.name = "offload-optimizer",
      .summary = "the update runs on the host",
+     .applies = [](const StepWork& work) { return work.plan.offload.optimizer; },
      .run = [](StepWork& work) { return OffloadOptimizer(OffloadOf(work.plan), *work.step); }},
     {.name = "unfold-slices",
      .summary = "the functions of each slice, from those of the one that all was decided on",

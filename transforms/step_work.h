@@ -50,7 +50,7 @@ struct StepStage {
   /// What makes it impossible, as far as plan and whole step tell: all checks run before any work,
   /// also of stages that do not apply. Null: nothing.
   absl::Status (*check)(const StepWork& work) = nullptr;
-  /// Infeasible for what is found only on the way.
+  /// Does the work. Infeasible for what is found only on the way.
   absl::Status (*run)(StepWork& work) = nullptr;
 };
 

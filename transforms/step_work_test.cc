@@ -61,24 +61,22 @@ TEST(StepStages, AreTheseInThisOrder) {
 
 TEST(StepStages, AreSeenWhereTheyApply) {
   const ir::Function step = MlpStep();
-  EXPECT_THAT(Watch(step, {}).names,
-              ElementsAre("microbatch", "cut", "recompute", "offload-activations", "zero",
-                          "offload-optimizer"));
-  EXPECT_THAT(Watch(step, {.pp = 2, .microbatches = 2}).names,
-              ElementsAre("microbatch", "cut", "recompute", "offload-activations", "zero",
-                          "offload-optimizer"));
-  EXPECT_THAT(Watch(step, {.dp = 2}).names,
-              ElementsAre("microbatch", "shard", "cut", "recompute", "offload-activations", "zero",
-                          "offload-optimizer"));
+  EXPECT_THAT(Watch(step, {}).names, ElementsAre("microbatch", "cut"));
+  EXPECT_THAT(Watch(step, {.pp = 2, .microbatches = 2}).names, ElementsAre("microbatch", "cut"));
+  EXPECT_THAT(Watch(step, {.dp = 2}).names, ElementsAre("microbatch", "shard", "cut"));
   // All of dp is no group.
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 4}).names,
-              testing::Not(testing::Contains("zero-groups")));
+              ElementsAre("microbatch", "shard", "cut", "zero"));
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 2}).names,
-              ElementsAre("microbatch", "shard", "zero-groups", "cut", "recompute",
-                          "offload-activations", "zero", "offload-optimizer"));
+              ElementsAre("microbatch", "shard", "zero-groups", "cut", "zero"));
   EXPECT_THAT(Watch(MlpStep(ir::DType::kBF16), {.dtype = StepDType::kF8Mixed}).names,
-              ElementsAre("microbatch", "fp8", "cut", "recompute", "offload-activations", "zero",
-                          "offload-optimizer"));
+              ElementsAre("microbatch", "fp8", "cut"));
+  EXPECT_THAT(Watch(step, {.recompute = ParseRecomputePolicy("full").value()}).names,
+              ElementsAre("microbatch", "cut", "recompute"));
+  EXPECT_THAT(Watch(step, {.offload = {.activations = true}}).names,
+              ElementsAre("microbatch", "cut", "offload-activations"));
+  EXPECT_THAT(Watch(step, {.offload = {.optimizer = true}}).names,
+              ElementsAre("microbatch", "cut", "offload-optimizer"));
 }
 
 TEST(StepStages, OfSlicesAreOthers) {
@@ -87,8 +85,7 @@ TEST(StepStages, OfSlicesAreOthers) {
   const PlanContext context = {.slices = EqualSlices(step, 4).value()};
   const Seen seen = Watch(step, {.pp = 2, .microbatches = 4}, context);
   EXPECT_EQ(seen.error, "");
-  EXPECT_THAT(seen.names, ElementsAre("slice", "cut", "recompute", "offload-activations", "zero",
-                                      "offload-optimizer", "unfold-slices"));
+  EXPECT_THAT(seen.names, ElementsAre("slice", "cut", "unfold-slices"));
 }
 
 // A pin alone is a reason to shard: it says whether it can be kept.

@@ -55,7 +55,8 @@ struct ReadLayout {
 /// Reads our form, sub-axes too: "[512@hp:(1)2.dp] partial(hp:(2)4)".
 absl::StatusOr<ReadLayout> ParseLayout(absl::string_view text, const Mesh& mesh);
 
-/// The same text again: neighbouring parts of an axis become one sub-axis, all of them the axis.
+/// The text that ParseLayout reads: neighbouring parts of an axis become one sub-axis, all of them
+/// the axis.
 std::string LayoutText(const ReadLayout& layout);
 
 // tensorcraft's: "D_[4,2,4]⊥{(0,1),∅}(100,∅)", and in ASCII "D_[4,2,4]{(0,1),-}(100,-)". Axes are
@@ -77,7 +78,8 @@ absl::StatusOr<TensorcraftLayout> ParseTensorcraftParts(const Mesh& mesh, absl::
 
 enum class TextStyle : uint8_t { kAscii, kUnicode };
 
-/// Its text. An error where parts are not blocks of one size, dealt in turn, or values are partial.
+/// The layout in tensorcraft's form. InvalidArgument where parts are not blocks of one size, dealt
+/// in turn, or values are partial.
 absl::StatusOr<std::string> TensorcraftText(const Sharding& sharding, const Dims& dims,
                                             const Mesh& mesh, TextStyle style);
 

@@ -148,6 +148,13 @@ TEST(AstraSystem, SaysHowMuchItCanPlay) {
   EXPECT_EQ(error(many),
             "got 129 chunks of 2095108 messages; wanted at most 268435456 in all; try fewer ranks "
             "or chunks");
+  // As many ranks as there may be.
+  AstraCollective square = Collective("ring", 1024, int64_t{1} << 30, "ring");
+  square.dimensions.push_back(square.dimensions[0]);
+  square.chunks = 1 << 17;
+  EXPECT_EQ(error(square),
+            "got 131072 chunks of 4190208 messages; wanted at most 268435456 in all; try fewer "
+            "ranks or chunks");
   many.dimensions.push_back(many.dimensions[1]);
   EXPECT_EQ(error(many), "got 2097152 ranks; wanted at most 1048576");
   AstraCollective odd = Collective("ring", 2, 8, "ring");

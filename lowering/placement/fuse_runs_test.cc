@@ -143,6 +143,32 @@ TEST(FuseRuns, RunsAreNoLongerThanTheLongestDuration) {
   EXPECT_GE(std::ranges::min(program->durations()), Duration(0));
 }
 
+// Where a stage has devices of two kinds, a run has a duration of each, and the slower one counts.
+TEST(FuseRuns, ChangesNothingOnDevicesOfSeveralKinds) {
+  cluster::Cluster mixed = cluster::ParseCluster("dgx-a100:1").value();
+  cluster::Device slow = mixed.device;
+  slow.name = "slow";
+  slow.memory_bandwidth = Bandwidth(slow.memory_bandwidth.bytes_per_second() / 3);
+  mixed.AddDevices(mixed.device, 1);
+  mixed.AddDevices(slow, 1);
+  mixed.AddDevices(mixed.device, 6);
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  const auto pipelined = transforms::ParallelTransform3d(
+      SmallGpt(), ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
+  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  const auto makespan = [&](const cluster::Cluster& cluster, bool fuse) {
+    const auto program = Lower({.step = *pipelined,
+                                .schedule = *transforms::FindSchedule("1f1b").value(),
+                                .cluster = cluster,
+                                .cost_model = *cost_model,
+                                .options = {.most_unfolded_tasks = 0, .fuse_runs = fuse}});
+    EXPECT_TRUE(program.ok()) << program.status();
+    return simulator::Play(*program, nullptr).value().makespan;
+  };
+  EXPECT_EQ(makespan(mixed, true), makespan(mixed, false));
+  EXPECT_GT(makespan(mixed, true), makespan(cluster::ParseCluster("dgx-a100:1").value(), true));
+}
+
 // Kernels of a run count as one whether they are one task or many, so that a trace does not change
 // which ranks are simulated.
 TEST(FuseRuns, DecideNothingAboutRanks) {

@@ -40,7 +40,7 @@ class FairRates {
   /// Finds the rates, and returns the flows that may have another one than before, each once. Good
   /// until the next call.
   std::span<const Slot> Solve();
-  /// In bytes/s; 0 before the first `Solve`.
+  /// The rate of the flow in `slot`, in bytes/s; 0 before the first `Solve`.
   double rate(Slot slot) const { return flows_[static_cast<size_t>(slot)].rate; }
   /// What it would get if nobody else were there; equal to `rate`, to the bit, if nobody is.
   double rate_alone(Slot slot) const { return flows_[static_cast<size_t>(slot)].alone; }

@@ -21,7 +21,7 @@ class SlotHeap {
   bool empty() const { return heap_.empty(); }
   /// One of the first moment; there must be one.
   const Entry& top() const { return heap_.front(); }
-  /// Drops the top.
+  /// Drops the top; there must be one.
   void Pop();
   /// Gives each slot of `entries`, in the heap or not, another moment. No slot comes twice.
   void Set(std::span<const Entry> entries);

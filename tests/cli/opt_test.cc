@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "support/file.h"
@@ -83,6 +85,26 @@ TEST(Opt, PrintsAfterEachPass) {
   }
   EXPECT_THAT(headings, testing::ElementsAre("// after append-optimizer", "// after microbatch",
                                              "// after shard"));
+}
+
+// Stages of work that have nothing to do say nothing.
+TEST(Opt, PrintsAfterEachStageOfWork) {
+  const auto headings = [](const std::string& more) {
+    const Finished finished = Execute(
+        "opt mlp:layers=2,dim=4 --batch-size 8 --optimizer adam --stages --dp 2 "
+        "--print-after-all " +
+        more);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    std::vector<std::string> found;
+    for (const absl::string_view line : absl::StrSplit(finished.out, '\n')) {
+      if (absl::StartsWith(line, "// after ")) found.emplace_back(line.substr(9));
+    }
+    return absl::StrJoin(found, " ");
+  };
+  EXPECT_EQ(headings(""), "microbatch shard cut");
+  EXPECT_EQ(headings("--zero 1 --recompute full"), "microbatch shard cut recompute zero");
+  EXPECT_EQ(headings("--offload optimizer+activations"),
+            "microbatch shard cut offload-activations offload-optimizer");
 }
 
 TEST(Opt, ReadsWhatItPrints) {

@@ -42,7 +42,7 @@ struct OffloadPolicy {
 /// may stand for the plus, and without a pattern the two in either order. An error for another
 /// text.
 absl::StatusOr<OffloadPolicy> ParseOffloadPolicy(absl::string_view text);
-/// Without the prefetch depth.
+/// The text that ParseOffloadPolicy reads; the prefetch depth is not in it.
 std::string ToString(const OffloadPolicy& policy);
 
 /// The texts of a list with commas between, each of which is a policy, with a plus where it has two

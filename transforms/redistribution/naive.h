@@ -15,8 +15,8 @@ namespace orrery::transforms::redistribution {
 std::optional<RedistributionPlan> Follow(const MoveSet& move_set, const PackedLayout& from,
                                          std::span<const PackedLayout> layouts);
 
-/// Reduces and gathers axis by axis until every rank has everything, then slices as the target is.
-/// Nothing where the move set has no such moves.
+/// The plan that reduces and gathers axis by axis until every rank has everything, and then slices
+/// as the target is; nothing where the move set has no such moves.
 std::optional<RedistributionPlan> NaivePlan(const MoveSet& move_set, const Problem& problem);
 
 }  // namespace orrery::transforms::redistribution

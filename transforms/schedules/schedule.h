@@ -87,7 +87,7 @@ struct PipelineShape {
 
 /// The one record of a schedule. All that a new one needs, besides its line in schedules.def.
 struct PipelineSchedule {
-  absl::string_view name;     // as on the command line: "1f1b"
+  absl::string_view name;     // "1f1b"
   absl::string_view summary;  // one sentence
   absl::string_view source;   // the paper or program that it comes from
   StagePlacement placement = StagePlacement::kLoop;

@@ -19,7 +19,8 @@ struct AlphaBeta {
   double alpha = 1;
   double beta = 1;
 
-  /// α + β (n-1)/n bytes + 0.1; `bytes` is the whole tensor, here and below.
+  /// The time of an all-gather over n ranks, in units of α: α + β (n-1)/n bytes + 0.1; `bytes` is
+  /// the whole tensor, here and below.
   double AllGather(double bytes) const;
   /// α + 2β (n-1)/n bytes + 0.01.
   double AllReduce(double bytes) const;

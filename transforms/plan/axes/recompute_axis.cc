@@ -35,7 +35,7 @@ absl::string_view Values() {
 
 extern const AxisInfo kRecomputeAxis = {
     .flag = "recompute",
-    .summary = "what backward computes again in place of what forward would keep",
+    .summary = "what backward rematerializes in place of what forward would keep",
     .values = recompute_axis_cc::Values(),
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::recompute, ParseRecomputePolicy>,

@@ -60,7 +60,7 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
 extern const AxisInfo kZeroStageAxis = {
     .flag = "zero",
     .summary =
-        "stage of ZeRO: data-parallel ranks share out the optimizer's state (1), gradients "
+        "stage of ZeRO: data-parallel ranks shard the optimizer's state (1), gradients "
         "too (2), parameters too (3)",
     .values = "0, 1, 2 or 3",
     .scope = AxisScope::kStep,
@@ -78,7 +78,7 @@ extern const AxisInfo kZeroStageAxis = {
 extern const AxisInfo kZeroGroupAxis = {
     .flag = "zero-group",
     .summary =
-        "neighbouring dp ranks that share what ZeRO shares out, other groups hold copies; "
+        "neighbouring dp ranks that shard together, other groups hold copies; "
         "0: all",
     .values = "a number",
     .scope = AxisScope::kStep,
