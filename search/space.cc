@@ -145,7 +145,7 @@ absl::Status CheckListed(const Space& space, const transforms::ParallelPlan& pre
     const auto checks = [&](const transforms::ParallelPlan& plan) {
       return axis->check == nullptr || axis->check(plan).ok();
     };
-    if (std::ranges::none_of(plans, checks)) {
+    if (!plans.empty() && std::ranges::none_of(plans, checks)) {
       return Annotate(axis->check(plans.front()), axis->flag);
     }
     if (values.empty() || axis->applies == nullptr) continue;

@@ -295,6 +295,8 @@ TEST(CheckListed, RefusesWhatAppliesNowhere) {
   // Beside some of them it means something.
   EXPECT_EQ(error({{"zero-group", "2"}, {"zero", "0,1"}}), "");
   EXPECT_EQ(error({{"sharding", "megatron,auto"}, {"shard", "w0=hp@1"}}), "");
+  // No plan contradicts anything.
+  EXPECT_TRUE(CheckListed(SpaceOf({}), {}, {}).ok());
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ std::string Text(const PackedLayout& layout) {
 
 PackedLayout WithSum(PackedLayout layout, const std::string& axes,
                      ir::Reduction reduction = ir::Reduction::kSum) {
-  for (const AxisIndex axis : Axes(axes).axes()) layout.SetPartial(axis, reduction);
+  const AxisList list = Axes(axes);
+  for (const AxisIndex axis : list.axes()) layout.SetPartial(axis, reduction);
   return layout;
 }
 
