@@ -16,10 +16,6 @@ namespace orrery::lowering {
 namespace stage_maker_cc {
 namespace {
 
-using simulator::Phase;
-using simulator::Program;
-using simulator::StreamKind;
-
 // Whether anything in the function adds to what an earlier microbatch has left.
 bool AddsUp(const ir::Function& function) {
   return std::ranges::any_of(function.order(), [&](ir::OpId op) {
