@@ -236,11 +236,6 @@ RecomputePolicy RecomputeOf(const StepWork& work) {
   return policy;
 }
 
-bool Recomputes(const StepWork& work) {
-  const RecomputePolicy policy = RecomputeOf(work);
-  return policy.record->mark != nullptr || policy.gathers;
-}
-
 OffloadPolicy OffloadOf(const ParallelPlan& plan) {
   OffloadPolicy policy = plan.offload;
   policy.prefetch = plan.offload_prefetch;
@@ -294,7 +289,7 @@ constexpr StepStage kStages[] = {
      .run = Cut},
     {.name = "recompute",
      .summary = "backward rematerializes what forward does not keep",
-     .applies = Recomputes,
+     .applies = [](const StepWork& work) { return Rematerializes(RecomputeOf(work)); },
      .run = [](StepWork& work) { return Recompute(*work.step, RecomputeOf(work)); }},
     {.name = "offload-activations",
      .summary = "copies of activations to the host, and back",
@@ -303,8 +298,8 @@ constexpr StepStage kStages[] = {
      .run = [](StepWork& work) { return OffloadActivations(OffloadOf(work.plan), *work.step); }},
     {.name = "zero",
      .summary = "shards of state, gradients and parameters, with their gathers and scatters",
-     .applies =
-         [](const StepWork& work) { return work.plan.zero != 0 || work.plan.zero_group != 0; },
+     .applies = [](const StepWork& work) { return work.plan.zero > 0; },
+     .check = [](const StepWork& work) { return CheckZero(ZeroOf(work.plan)); },
      .run = [](StepWork& work) { return ApplyZero(ZeroOf(work.plan), *work.step); }},
     {.name = "offload-optimizer",
      .summary = "the update runs on the host",

@@ -30,26 +30,47 @@ namespace fuse_runs_test_cc {
 namespace {
 
 using transforms::ByFlops;
+using transforms::ParallelPlan;
 
 struct Played {
   simulator::Program program;
   simulator::Report report;
 };
 
-Played PlayStep(const transforms::PipelinedStep& step, const transforms::PipelineSchedule& schedule,
-                bool fuse, bool fold = true) {
-  const auto cluster = cluster::ParseCluster("dgx-a100:2").value();
+simulator::Program Lowered(const transforms::PipelinedStep& step,
+                           const transforms::PipelineSchedule& schedule,
+                           const cluster::Cluster& cluster, const LoweringOptions& options) {
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   auto program = Lower({.step = step,
                         .schedule = schedule,
                         .cluster = cluster,
                         .cost_model = *cost_model,
-                        .options = {.fold = fold, .fuse_runs = fuse},
+                        .options = options,
                         .rounds = schedule.asynchronous ? 3 : 1});
   EXPECT_TRUE(program.ok()) << program.status();
-  const auto trace = simulator::Play(*program, nullptr);
+  return *std::move(program);
+}
+
+// By 1F1B, on a cluster of that spelling.
+simulator::Program Lowered(const transforms::PipelinedStep& step, const std::string& cluster,
+                           const LoweringOptions& options) {
+  return Lowered(step, *transforms::FindSchedule("1f1b").value(),
+                 cluster::ParseCluster(cluster).value(), options);
+}
+
+transforms::PipelinedStep Pipelined(const ir::Function& step, const ParallelPlan& plan) {
+  auto pipelined = transforms::ParallelTransform3d(step, ByFlops(plan));
+  EXPECT_TRUE(pipelined.ok()) << pipelined.status();
+  return *std::move(pipelined);
+}
+
+Played PlayStep(const transforms::PipelinedStep& step, const transforms::PipelineSchedule& schedule,
+                bool fuse, bool fold = true) {
+  Played played{.program = Lowered(step, schedule, cluster::ParseCluster("dgx-a100:2").value(),
+                                   {.fold = fold, .fuse_runs = fuse}),
+                .report = {}};
+  const auto trace = simulator::Play(played.program, nullptr);
   EXPECT_TRUE(trace.ok()) << trace.status();
-  Played played{.program = *std::move(program), .report = {}};
   played.report = simulator::Summarize(played.program, *trace);
   return played;
 }
@@ -128,64 +149,45 @@ TEST(FuseRuns, ChangesNothingWhereEveryRankIsSimulated) {
 
 // Each kernel takes the longest that there is: so does a run of them.
 TEST(FuseRuns, RunsAreNoLongerThanTheLongestDuration) {
-  ir::Function step = ir::Mlp({.layers = 3, .dim = 3'000'000, .batch = 4'000'000}).value();
-  const auto pipelined = transforms::ParallelTransform3d(step, ByFlops({}));
-  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
-  const auto cluster = cluster::ParseCluster("uniform:1@200Gbps").value();
-  const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const auto program = Lower({.step = *pipelined,
-                              .schedule = *transforms::FindSchedule("gpipe").value(),
-                              .cluster = cluster,
-                              .cost_model = *cost_model,
-                              .options = {.fuse_runs = true}});
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(std::ranges::max(program->durations()), kLongestDuration);
-  EXPECT_GE(std::ranges::min(program->durations()), Duration(0));
+  const ir::Function step = ir::Mlp({.layers = 3, .dim = 3'000'000, .batch = 4'000'000}).value();
+  const simulator::Program program =
+      Lowered(Pipelined(step, {}), "uniform:1@200Gbps", {.fuse_runs = true});
+  EXPECT_EQ(std::ranges::max(program.durations()), kLongestDuration);
+  EXPECT_GE(std::ranges::min(program.durations()), Duration(0));
 }
 
 // Where a stage has devices of two kinds, a run has a duration of each, and the slower one counts.
 TEST(FuseRuns, ChangesNothingOnDevicesOfSeveralKinds) {
-  cluster::Cluster mixed = cluster::ParseCluster("dgx-a100:1").value();
-  cluster::Device slow = mixed.device;
+  const cluster::Cluster alike = cluster::ParseCluster("dgx-a100:1").value();
+  cluster::Cluster mixed = alike;
+  cluster::Device slow = alike.device;
   slow.name = "slow";
   slow.memory_bandwidth = Bandwidth(slow.memory_bandwidth.bytes_per_second() / 3);
-  mixed.AddDevices(mixed.device, 1);
+  mixed.AddDevices(alike.device, 1);
   mixed.AddDevices(slow, 1);
-  mixed.AddDevices(mixed.device, 6);
-  const auto cost_model = cost_models::MakeCostModel("roofline").value();
-  const auto pipelined = transforms::ParallelTransform3d(
-      SmallGpt(), ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
-  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  mixed.AddDevices(alike.device, 6);
+  const transforms::PipelinedStep step =
+      Pipelined(SmallGpt(), {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4});
   const auto makespan = [&](const cluster::Cluster& cluster, bool fuse) {
-    const auto program = Lower({.step = *pipelined,
-                                .schedule = *transforms::FindSchedule("1f1b").value(),
-                                .cluster = cluster,
-                                .cost_model = *cost_model,
-                                .options = {.most_unfolded_tasks = 0, .fuse_runs = fuse}});
-    EXPECT_TRUE(program.ok()) << program.status();
-    return simulator::Play(*program, nullptr).value().makespan;
+    const simulator::Program program =
+        Lowered(step, *transforms::FindSchedule("1f1b").value(), cluster,
+                {.most_unfolded_tasks = 0, .fuse_runs = fuse});
+    return simulator::Play(program, nullptr).value().makespan;
   };
   EXPECT_EQ(makespan(mixed, true), makespan(mixed, false));
-  EXPECT_GT(makespan(mixed, true), makespan(cluster::ParseCluster("dgx-a100:1").value(), true));
+  EXPECT_GT(makespan(mixed, true), makespan(alike, true));
 }
 
 // Kernels of a run count as one whether they are one task or many, so that a trace does not change
 // which ranks are simulated.
 TEST(FuseRuns, DecideNothingAboutRanks) {
-  const auto pipelined = transforms::ParallelTransform3d(
-      SmallGpt(), ByFlops({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}));
-  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
-  const auto cluster = cluster::ParseCluster("nodes:4x3@450GB/s,nic=50GB/s").value();
-  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  const transforms::PipelinedStep step =
+      Pipelined(SmallGpt(), {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4});
   std::set<int32_t> counts;
   for (int64_t most = 0; most < 6000; most += 100) {
     const auto ranks = [&](bool fuse) {
-      return Lower({.step = *pipelined,
-                    .schedule = *transforms::FindSchedule("1f1b").value(),
-                    .cluster = cluster,
-                    .cost_model = *cost_model,
-                    .options = {.most_unfolded_tasks = most, .fuse_runs = fuse}})
-          .value()
+      return Lowered(step, "nodes:4x3@450GB/s,nic=50GB/s",
+                     {.most_unfolded_tasks = most, .fuse_runs = fuse})
           .rank_count();
     };
     const int32_t fused = ranks(true);
@@ -195,7 +197,7 @@ TEST(FuseRuns, DecideNothingAboutRanks) {
   EXPECT_EQ(counts.size(), 2U);  // both happened
 }
 
-// y = f(f(f(f(x)))) + x: each stage sends on what it was sent, which no kernel of it makes.
+// y = f(f(f(f(x)))) + f(x): each stage sends on what it was sent, which no kernel of it makes.
 TEST(FuseRuns, ChangesNothingOfWhatIsSentOn) {
   std::string text = "func @skip (%y0: f32[64,256] data";
   for (int i = 0; i < 4; ++i) absl::StrAppend(&text, ", %w", i, ": f32[256,256] parameter");
@@ -208,12 +210,10 @@ TEST(FuseRuns, ChangesNothingOfWhatIsSentOn) {
   ir::Function step = ir::ParseFunction(text).value();
   ASSERT_TRUE(
       transforms::MakeTrainingStep(step, {.optimizer = "sgd", .loss = {.kind = "mse"}}).ok());
-  const auto pipelined =
-      transforms::ParallelTransform3d(step, ByFlops({.pp = 4, .microbatches = 8}));
-  ASSERT_TRUE(pipelined.ok()) << pipelined.status();
+  const transforms::PipelinedStep pipelined = Pipelined(step, {.pp = 4, .microbatches = 8});
   const auto* schedule = transforms::FindSchedule("1f1b").value();
-  const Played fused = PlayStep(*pipelined, *schedule, true);
-  const Played whole = PlayStep(*pipelined, *schedule, false);
+  const Played fused = PlayStep(pipelined, *schedule, true);
+  const Played whole = PlayStep(pipelined, *schedule, false);
   EXPECT_LT(fused.program.task_count(), whole.program.task_count());
   EXPECT_EQ(fused.report.step_time, whole.report.step_time);
   for (size_t r = 0; r < whole.report.ranks.rows().size(); ++r) {

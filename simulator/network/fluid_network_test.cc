@@ -39,6 +39,13 @@ resource0 "up" "port" capacity 1000000000000 bytes/s latency 0 ps
 resource1 "down" "port" capacity 500000000000 bytes/s latency 0 ps
 )";
 
+// When two flows end that begin together, each on a stream of its own.
+std::vector<Time> FinishesOfTwo(absl::string_view first, absl::string_view second) {
+  return Finishes(Parse(absl::StrCat(kLinks, "flow0 ", first, "\nflow1 ", second,
+                                     "\ntask0 stream0 label0 takes flow0\n"
+                                     "task1 stream1 label0 takes flow1\n")));
+}
+
 TEST(FluidNetwork, TwoMessagesShareALink) {
   const Program program = Parse(absl::StrCat(kLinks, R"(
 flow0 size 100 bytes rate 1000000000000 bytes/s latency 7 ps loads resource0 1
@@ -55,24 +62,18 @@ task2 stream1 label0 takes flow1
 // To the picosecond: 1 TB and 3 TB share a byte a picosecond for 2 seconds, then the second has 2
 // TB left.
 TEST(FluidNetwork, LongFlowsAreExact) {
-  const Program program = Parse(absl::StrCat(kLinks, R"(
-flow0 size 3000000000000 bytes rate 1000000000000 bytes/s latency 7 ps loads resource0 1
-flow1 size 1000000000000 bytes rate 1000000000000 bytes/s latency 0 ps loads resource0 1
-task0 stream0 label0 takes flow0
-task1 stream1 label0 takes flow1
-)"));
-  EXPECT_THAT(Finishes(program), ElementsAre(Time(4'000'000'000'007), Time(2'000'000'000'000)));
+  const std::vector<Time> finishes = FinishesOfTwo(
+      "size 3000000000000 bytes rate 1000000000000 bytes/s latency 7 ps loads resource0 1",
+      "size 1000000000000 bytes rate 1000000000000 bytes/s latency 0 ps loads resource0 1");
+  EXPECT_THAT(finishes, ElementsAre(Time(4'000'000'000'007), Time(2'000'000'000'000)));
 }
 
 TEST(FluidNetwork, ALinkIsFreeWhenTheLastByteIsSent) {
-  const Program program = Parse(absl::StrCat(kLinks, R"(
-flow0 size 10 bytes rate 1000000000000 bytes/s latency 1000 ps loads resource0 1
-flow1 size 30 bytes rate 1000000000000 bytes/s latency 0 ps loads resource0 1
-task0 stream0 label0 takes flow0
-task1 stream1 label0 takes flow1
-)"));
+  const std::vector<Time> finishes =
+      FinishesOfTwo("size 10 bytes rate 1000000000000 bytes/s latency 1000 ps loads resource0 1",
+                    "size 30 bytes rate 1000000000000 bytes/s latency 0 ps loads resource0 1");
   // Both at half the rate for 20 ps; the second then sends its 20 bytes alone.
-  EXPECT_THAT(Finishes(program), ElementsAre(Time(1020), Time(40)));
+  EXPECT_THAT(finishes, ElementsAre(Time(1020), Time(40)));
 }
 
 TEST(FluidNetwork, ACollectiveIsAFlowWithLoads) {

@@ -156,11 +156,11 @@ TEST(CalculonMemory, OfAllCasesIsCompared) {
   }
 }
 
+constexpr size_t kParts = 6;
+
 // Every so many cases, since what is played is remembered in a process only, and takes its time.
 class CalculonPart : public testing::TestWithParam<size_t> {
  protected:
-  static constexpr size_t kParts = 6;
-
   static std::vector<CalculonCase> Cases() {
     std::vector<CalculonCase> cases;
     for (size_t i = GetParam(); i < CalculonCases().size(); i += kParts) {
@@ -214,7 +214,7 @@ TEST_P(CalculonPart, ShardedGradientsAreThoseOfStage2) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sixth, CalculonPart, testing::Range(size_t{0}, size_t{6}));
+INSTANTIATE_TEST_SUITE_P(Sixth, CalculonPart, testing::Range(size_t{0}, kParts));
 
 TEST(CalculonMemory, OfShardedGradientsIsCompared) {
   EXPECT_EQ(std::ranges::count_if(

@@ -147,6 +147,12 @@ class ReadsTheRepository(unittest.TestCase):
         self.assertEqual(tests[0], "simulator_report_test")
         self.assertIn("semantics_test", tests)
         self.assertEqual(len(tests), len(set(tests)))
+        tests = [str(test) for test in mutate.tests_of(ROOT, "lowering/placement/fuse_runs.cc")]
+        self.assertEqual(tests[:2], ["lowering_placement_test", "lowering_test"])
+
+    def test_what_tests_use_is_no_source(self) -> None:
+        found = {m.path for m in mutate.mutants_below(ROOT, "simulator", "random_program|play.cc")}
+        self.assertEqual(found, {"simulator/engine/play.cc"})
 
     def test_a_file_is_put_back(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

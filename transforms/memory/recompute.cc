@@ -33,8 +33,12 @@ int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange
 }  // namespace
 }  // namespace recompute_cc
 
+bool Rematerializes(const RecomputePolicy& policy) {
+  return policy.record->mark != nullptr || policy.gathers;
+}
+
 absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
-  if (policy.record->mark == nullptr && !policy.gathers) return absl::OkStatus();
+  if (!Rematerializes(policy)) return absl::OkStatus();
   int64_t dropped = 0;
   const std::vector<std::vector<LayerRange>> layers = recompute_cc::LayersOf(step, policy);
   for (size_t s = 0; s < step.stages.size(); ++s) {

@@ -5,10 +5,13 @@
 #include "transforms/memory/recompute_policy.h"
 #include "transforms/stages/pipeline.h"
 
-// Activation recomputation (Chen et al. 2016; Korthikanti et al. 2022): backward runs a part of
-// forward again, instead of keeping what that has made.
+// Activation recomputation (Chen et al. 2016; Korthikanti et al. 2022): backward
+// rematerializes a part of what forward has made, instead of keeping it.
 
 namespace orrery::transforms {
+
+/// Whether the policy leaves forward anything to drop: where not, Recompute changes nothing.
+bool Rematerializes(const RecomputePolicy& policy);
 
 /// Rewrites each stage so that forward keeps what `policy` says. What backward reads beyond that,
 /// it rematerializes from what is kept, from parameters and from data, just before its first use,

@@ -76,11 +76,9 @@ class SliceMaker {
   absl::Status Misfit(const absl::Status& why) const {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility,
-         .detail =
-             absl::StrCat("a slice of ", slice_.rows,
-                          " positions cannot be sharded as others "
-                          "are: ",
-                          why.message(), "; try `slices` whose lengths `hp` and `cp` divide")});
+         .detail = absl::StrCat("a slice of ", slice_.rows,
+                                " positions cannot be sharded as others are: ", why.message(),
+                                "; try `slices` whose lengths `hp` and `cp` divide")});
   }
 
   // Values are the same one by one.
