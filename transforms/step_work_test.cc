@@ -106,6 +106,10 @@ TEST(StepStages, AreCheckedBeforeAnyRuns) {
   const Seen alone = Watch(step, {.dp = 6, .microbatches = 5});
   EXPECT_EQ(alone.error, "a batch of 12 does not divide into 5 microbatches");
   EXPECT_THAT(alone.names, IsEmpty());
+  const Seen nothing = Watch(step, {.dp = 4, .zero_group = 2});
+  EXPECT_EQ(nothing.error,
+            "a group of 2 ranks, and stage 0 of ZeRO, which shares nothing out; wanted 1, 2 or 3");
+  EXPECT_THAT(nothing.names, IsEmpty());
   const Seen groups = Watch(step, {.dp = 6, .microbatches = 5, .zero = 1, .zero_group = 4});
   EXPECT_EQ(groups.error, "dp=6 does not divide into groups of 4 ranks that share parameters");
   EXPECT_THAT(groups.names, IsEmpty());
