@@ -299,7 +299,6 @@ constexpr StepStage kStages[] = {
     {.name = "zero",
      .summary = "shards of state, gradients and parameters, with their gathers and scatters",
      .applies = [](const StepWork& work) { return work.plan.zero > 0; },
-     .check = [](const StepWork& work) { return CheckZero(ZeroOf(work.plan)); },
      .run = [](StepWork& work) { return ApplyZero(ZeroOf(work.plan), *work.step); }},
     {.name = "offload-optimizer",
      .summary = "the update runs on the host",

@@ -64,7 +64,9 @@ TEST(StepStages, AreSeenWhereTheyApply) {
   EXPECT_THAT(Watch(step, {}).names, ElementsAre("microbatch", "cut"));
   EXPECT_THAT(Watch(step, {.pp = 2, .microbatches = 2}).names, ElementsAre("microbatch", "cut"));
   EXPECT_THAT(Watch(step, {.dp = 2}).names, ElementsAre("microbatch", "shard", "cut"));
-  // All of dp is no group.
+  // A group is of ZeRO's stages, and all of dp is none.
+  EXPECT_THAT(Watch(step, {.dp = 4, .zero_group = 2}).names,
+              ElementsAre("microbatch", "shard", "cut"));
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 4}).names,
               ElementsAre("microbatch", "shard", "cut", "zero"));
   EXPECT_THAT(Watch(step, {.dp = 4, .zero = 1, .zero_group = 2}).names,
@@ -106,10 +108,9 @@ TEST(StepStages, AreCheckedBeforeAnyRuns) {
   const Seen alone = Watch(step, {.dp = 6, .microbatches = 5});
   EXPECT_EQ(alone.error, "a batch of 12 does not divide into 5 microbatches");
   EXPECT_THAT(alone.names, IsEmpty());
-  const Seen nothing = Watch(step, {.dp = 4, .zero_group = 2});
-  EXPECT_EQ(nothing.error,
-            "a group of 2 ranks, and stage 0 of ZeRO, which shares nothing out; wanted 1, 2 or 3");
-  EXPECT_THAT(nothing.names, IsEmpty());
+  const Seen unknown = Watch(step, {.dp = 4, .zero = 5});
+  EXPECT_EQ(unknown.error, "ZeRO's stage is 5; wanted 0, 1, 2 or 3");
+  EXPECT_THAT(unknown.names, IsEmpty());
   const Seen groups = Watch(step, {.dp = 6, .microbatches = 5, .zero = 1, .zero_group = 4});
   EXPECT_EQ(groups.error, "dp=6 does not divide into groups of 4 ranks that share parameters");
   EXPECT_THAT(groups.names, IsEmpty());
