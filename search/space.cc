@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -97,7 +98,8 @@ class Enumeration {
 
   void Others(size_t at, const ParallelPlan& plan) {
     if (at == transforms::AllAxes().size()) {
-      plans_.push_back(plan);
+      ParallelPlan settled = transforms::Settled(plan, space_.base());
+      if (seen_.insert(settled).second) plans_.push_back(std::move(settled));
       return;
     }
     for (const ParallelPlan& choice : Choices(*transforms::AllAxes()[at], plan)) {
@@ -109,7 +111,24 @@ class Enumeration {
   transforms::SpaceQuestion question_;
   const bool open_;  // whether degrees are
   std::vector<ParallelPlan> plans_;
+  absl::flat_hash_set<ParallelPlan> seen_;  // looked up
 };
+
+// The error of an axis of which no value listed can stand in any of the plans.
+absl::Status CheckAxisListed(const AxisInfo& axis, std::span<const ParallelPlan> values,
+                             const std::vector<ParallelPlan>& plans) {
+  absl::Status error;
+  for (const ParallelPlan& plan : plans) {
+    for (const ParallelPlan& value : values) {
+      ParallelPlan with = plan;
+      axis.copy(value, with);
+      const absl::Status checked = transforms::CheckAxis(axis, with);
+      if (checked.ok()) return checked;
+      if (error.ok()) error = checked;
+    }
+  }
+  return error;
+}
 
 }  // namespace
 }  // namespace space_cc
@@ -138,21 +157,11 @@ std::span<const transforms::ParallelPlan> Space::Values(const transforms::AxisIn
   return found->second;
 }
 
-absl::Status CheckListed(const Space& space, const transforms::ParallelPlan& preset,
-                         const std::vector<transforms::ParallelPlan>& plans) {
+absl::Status CheckListed(const Space& space, const std::vector<transforms::ParallelPlan>& plans) {
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     const std::span<const transforms::ParallelPlan> values = space.Values(*axis);
-    const auto checks = [&](const transforms::ParallelPlan& plan) {
-      return axis->check == nullptr || axis->check(plan).ok();
-    };
-    if (!plans.empty() && std::ranges::none_of(plans, checks)) {
-      return Annotate(axis->check(plans.front()), axis->flag);
-    }
-    if (values.empty() || axis->applies == nullptr) continue;
-    if (SetBy(preset, *axis, values.front())) continue;
-    if (std::ranges::any_of(plans, axis->applies)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(axis->flag, " ", axis->print(values.front()), ": wanted ", axis->needs));
+    if (values.empty() || SetBy(space.base(), *axis, values.front())) continue;
+    ORRERY_RETURN_IF_ERROR(space_cc::CheckAxisListed(*axis, values, plans));
   }
   return absl::OkStatus();
 }

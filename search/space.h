@@ -45,14 +45,16 @@ struct SpaceSize {
 /// All plans of the space, in the order of plan_axes.def, the last axis fastest; where microbatches
 /// are left open, plans with schedules that cut sequences come behind those that cut the batch.
 /// Degrees that are left open multiply up to all devices; where dp, hp and pp are listed, every
-/// combination that the cluster has room for counts. InvalidArgument where that leaves nothing.
+/// combination that the cluster has room for counts. Where a value means nothing beside the rest of
+/// a plan, or contradicts it, the plan has that of the base (transforms::Settled), and each plan
+/// counts once: `simulate` takes them all. InvalidArgument where that leaves nothing.
 absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& space,
                                                                 const SpaceSize& size);
 
 /// InvalidArgument where an axis that is listed means nothing beside any of the plans, or
-/// contradicts all of them: that is a mistake, but not of one that `preset` has so.
-absl::Status CheckListed(const Space& space, const transforms::ParallelPlan& preset,
-                         const std::vector<transforms::ParallelPlan>& plans);
+/// contradicts all of them: that is a mistake, but not of one that the base has so. `plans`: what
+/// Enumerate makes of the space.
+absl::Status CheckListed(const Space& space, const std::vector<transforms::ParallelPlan>& plans);
 
 }  // namespace orrery::search
 

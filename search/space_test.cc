@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -245,6 +247,37 @@ TEST(Enumerate, VariesAnyAxis) {
   EXPECT_THAT(texts("algorithm", "all-reduce=ring,all-gather=direct").size(), 1);
 }
 
+// What means nothing beside a plan, or contradicts it, is as in the base, and counts once.
+TEST(Enumerate, LeavesOutWhatMeansNothing) {
+  const SpaceSize size = {.devices = 2, .batch_size = 2};
+  const Lists one = {{"pp", "1"}, {"micro-batches", "1"}, {"schedule", "gpipe"}};
+  const auto texts = [&](const Lists& more, const ParallelPlan& base = {}) {
+    Lists lists = one;
+    lists.insert(lists.end(), more.begin(), more.end());
+    std::vector<std::string> plans;
+    for (const ParallelPlan& plan : PlansOf(SpaceOf(lists, base), size)) {
+      std::string text = ToString(plan, base);
+      EXPECT_TRUE(absl::StrContains(text, " --schedule gpipe"));
+      plans.push_back(absl::StrReplaceAll(
+          text, {{" --pp 1", ""}, {" --micro-batches 1", ""}, {" --schedule gpipe", ""}}));
+    }
+    return plans;
+  };
+  EXPECT_THAT(texts({{"sequence-parallel", "1"}}),
+              ElementsAre("--dp 1 --hp 2 --sequence-parallel", "--dp 2 --hp 1"));
+  EXPECT_THAT(texts({{"dp", "2"}, {"zero", "0,1"}, {"zero-group", "1,2"}}),
+              ElementsAre("--dp 2 --hp 1", "--dp 2 --hp 1 --zero 1 --zero-group 1",
+                          "--dp 2 --hp 1 --zero 1 --zero-group 2"));
+  EXPECT_THAT(texts({{"dp", "2"}, {"zero", "0,1"}, {"zero-group", "1"}}, {.zero_group = 2}),
+              ElementsAre("--dp 2 --hp 1", "--dp 2 --hp 1 --zero 1 --zero-group 1"));
+  EXPECT_THAT(texts({{"dp", "2"}, {"sharding", "megatron,auto"}, {"shard", "w0=hp@1"}}),
+              ElementsAre("--dp 2 --hp 1 --sharding megatron", "--dp 2 --hp 1 --shard w0=hp@1"));
+  // It is hp=1 that leaves the method a choice.
+  EXPECT_THAT(texts({{"sharding", "auto"}, {"sequence-parallel", "1"}},
+                    {.sharding = transforms::ShardingMethod::kMegatron}),
+              ElementsAre("--dp 1 --hp 2 --sequence-parallel", "--dp 2 --hp 1 --sharding auto"));
+}
+
 TEST(Space, ListsEachValueOnce) {
   const Space space = SpaceOf({{"dp", "2,4,2,04"}, {"tp", "1,1"}});
   EXPECT_EQ(space.Values(*transforms::FindAxis("dp")).size(), 2);
@@ -285,18 +318,26 @@ TEST(CheckListed, RefusesWhatAppliesNowhere) {
     const Space space = SpaceOf(lists);
     const auto plans = Enumerate(space, {.devices = 2, .batch_size = 2});
     EXPECT_TRUE(plans.ok()) << plans.status();
-    return std::string(CheckListed(space, {}, plans.value()).message());
+    return std::string(CheckListed(space, plans.value()).message());
   };
   EXPECT_EQ(error({{"zero-group", "2"}}), "zero-group 2: wanted ZeRO's stage 1, 2 or 3 beside it");
   EXPECT_EQ(error({{"slices", "balanced"}}),
             "slices balanced: wanted a schedule of slices, as terapipe is");
   EXPECT_EQ(error({{"sharding", "megatron"}, {"shard", "w0=hp@1"}}),
             "shard: sharding by Megatron's pattern places all; wanted auto");
+  EXPECT_EQ(error({{"split-at", "h"}, {"layers-per-stage", "1"}}),
+            "split-at: a pattern of first ops and layers of each stage each say where stages "
+            "begin; wanted one");
+  EXPECT_EQ(error({{"split-at", "h"}, {"stages-by", "ops,cost"}}),
+            "stages-by ops: wanted one word on where stages begin: split-at and layers-per-stage "
+            "are others");
+  EXPECT_EQ(error({{"hp", "1"}, {"sequence-parallel", "1"}}),
+            "sequence-parallel 1: wanted a horizontal degree (hp) of at least 2");
   // Beside some of them it means something.
   EXPECT_EQ(error({{"zero-group", "2"}, {"zero", "0,1"}}), "");
   EXPECT_EQ(error({{"sharding", "megatron,auto"}, {"shard", "w0=hp@1"}}), "");
   // No plan contradicts anything.
-  EXPECT_TRUE(CheckListed(SpaceOf({}), {}, {}).ok());
+  EXPECT_TRUE(CheckListed(SpaceOf({}), {}).ok());
 }
 
 }  // namespace

@@ -3,13 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tools/flags.h"
 #include "tools/presets.h"
 #include "transforms/plan/plan_text.h"
+#include "transforms/plan/random_plan_test_util.h"
 
 namespace orrery::tools {
 namespace plan_flags_test_cc {
@@ -161,6 +168,63 @@ TEST(ReadSpace, ListsValues) {
   EXPECT_TRUE(space.Values(*FindAxis("pp")).empty());
   EXPECT_EQ(ReadSpace(Read({"--zero", "1,1"}, PlanForm::kSpace), {}).status().message(),
             "--zero '1,1': wanted stages from 0 to 3, each once, as in 0,1,3");
+}
+
+// A few texts of a few axes, as lists of a search.
+PlanFlags RandomLists(std::mt19937& random) {
+  PlanFlags flags;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->scope == transforms::AxisScope::kOneRun || random() % 3 != 0) continue;
+    std::vector<std::string> texts = TextsOf(*axis);
+    std::ranges::shuffle(texts, random);
+    texts.resize(std::min<size_t>(texts.size(), axis->lists ? 1 + random() % 2 : 1));
+    flags.Give(*axis, absl::StrJoin(texts, ","));
+  }
+  return flags;
+}
+
+// What `simulate` makes of the text of a plan; "" for what it takes as that plan.
+std::string Refusal(const ParallelPlan& plan, const ParallelPlan& preset) {
+  const std::string text = ToString(plan, preset);
+  PlanFlags flags;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    const std::string flag = absl::StrCat("--", axis->flag);
+    if (!absl::StrContains(text + " ", flag + " ") && !absl::StrContains(text, flag + "="))
+      continue;
+    for (const absl::string_view value : absl::StrSplit(axis->print(plan), '\n')) {
+      flags.Give(*axis, std::string(value));
+    }
+  }
+  const absl::StatusOr<ParallelPlan> again = ReadPlan(flags, preset);
+  if (!again.ok()) return std::string(again.status().message());
+  if (*again != plan) return absl::StrCat("is read as ", ToString(*again, preset));
+  return std::string(CheckFlags(flags, *again, preset).message());
+}
+
+// Whatever is listed, and whatever of it means something beside the rest.
+TEST(ReadSpace, SpansPlansThatSimulateTakes) {
+  std::mt19937 random(1);
+  int64_t spaces = 0, settled = 0, checked = 0;
+  for (const char* name : {"", "distir"}) {
+    const ParallelPlan preset = PresetPlan(name).value();
+    for (int trial = 0; trial < 400; ++trial) {
+      const absl::StatusOr<search::Space> space = ReadSpace(RandomLists(random), preset);
+      if (!space.ok()) continue;
+      const auto plans =
+          search::Enumerate(*space, {.devices = 8, .batch_size = 16, .sequence = 64});
+      if (!plans.ok() || !search::CheckListed(*space, *plans).ok()) continue;
+      ++spaces;
+      for (const ParallelPlan& plan : *plans) {
+        ASSERT_EQ(Refusal(plan, preset), "") << ToString(plan, preset) << " of --preset " << name;
+        ASSERT_EQ(transforms::ParsePlan(ToString(plan, preset), preset).value(), plan);
+        ++checked;
+        settled += plan.hp == 1 && !space->Values(*FindAxis("sequence-parallel")).empty();
+      }
+    }
+  }
+  EXPECT_GT(spaces, 100);
+  EXPECT_GT(settled, 200);
+  EXPECT_GT(checked, 10'000);
 }
 
 std::vector<std::string> Words(const std::function<bool(const PresetFlag&)>& wants) {

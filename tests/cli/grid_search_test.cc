@@ -163,6 +163,27 @@ TEST(GridSearch, ItsBestIsWhatSimulateSays) {
   EXPECT_EQ(nlohmann::json::parse(Contents("best.json"))["step_time_s"].get<double>(), fastest);
 }
 
+// Also where a list means nothing beside the plan that is best.
+TEST(GridSearch, ItsBestIsWhatSimulateTakes) {
+  const std::string model = "--model gpt:layers=2,hidden=32,heads=4,seq=16,vocab=64 ";
+  for (const std::string setting :
+       {"--sequence-parallel", "--zero 0,3 --zero-group 2",
+        "--slices balanced --schedule gpipe,terapipe", "--cp 1,2 --context-attention ring,auto",
+        "--sharding auto,megatron --shard .=hp@whole",
+        "--preset distir --sharding auto,megatron --sequence-parallel"}) {
+    const std::string rest = model + "--batch-size 8 --cluster dgx-a100:1 ";
+    const bool distir = setting.starts_with("--preset");
+    const Finished grid = Execute("grid_search " + rest + "--micro-batches 1,2 " + setting);
+    ASSERT_EQ(grid.code, 0) << setting << grid.err;
+    const size_t best = grid.out.find("best: ");
+    ASSERT_NE(best, std::string::npos);
+    const std::string flags = grid.out.substr(best + 6, grid.out.find('\n', best) - best - 6);
+    const Finished one =
+        Execute(absl::StrCat("simulate ", rest, distir ? "--preset distir " : "", flags));
+    EXPECT_EQ(one.code, 0) << flags << "\n" << one.err;
+  }
+}
+
 TEST(GridSearch, PrintsAsManyAsAskedFor) {
   const auto rows = [](const std::string& flags) {
     int count = 0;

@@ -16,6 +16,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/presets.h"
 #include "transforms/plan/plan_text.h"
 
 // Plays every configuration and ranks them.
@@ -66,7 +67,8 @@ absl::Status Search(const Flags& flags) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, {}));
+  ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
+  ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, preset));
   ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
                           search::Settings::Make(space, [&](const search::ParallelPlan& plan) {
                             return MakeSetting(flags.model, plan);
@@ -77,7 +79,7 @@ absl::Status Search(const Flags& flags) {
                                   .sequence = ir::SequenceLength(setting.step)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
                           search::Enumerate(space, size));
-  ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, setting.base, plans)));
+  ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, plans)));
   const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
   Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(

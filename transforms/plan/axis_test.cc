@@ -290,6 +290,24 @@ TEST(CheckPlan, SaysWhatMakesNoSense) {
             "begin; wanted one");
 }
 
+// What gives way is what fails, and nothing else.
+TEST(Settled, IsAPlanThatMakesSense) {
+  int64_t settled = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    const ParallelPlan plan = RandomPlan(seed), sensible = Settled(plan, {});
+    EXPECT_TRUE(CheckPlan(sensible).ok()) << CheckPlan(sensible);
+    EXPECT_EQ(sensible == plan, CheckPlan(plan).ok()) << ToString(plan);
+    EXPECT_EQ(Settled(sensible, {}), sensible);
+    for (const AxisInfo* axis : AllAxes()) {
+      if (axis->applies == nullptr && axis->check == nullptr) {
+        EXPECT_EQ(axis->print(sensible), axis->print(plan)) << axis->flag;
+      }
+    }
+    settled += sensible == plan ? 0 : 1;
+  }
+  EXPECT_GT(settled, 100);
+}
+
 }  // namespace
 }  // namespace axis_test_cc
 }  // namespace orrery::transforms

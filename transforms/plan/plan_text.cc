@@ -166,15 +166,37 @@ bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan&
   return text != axis.print(ParallelPlan()) && text == axis.print(plan);
 }
 
+absl::Status CheckAxis(const AxisInfo& axis, const ParallelPlan& plan) {
+  if (axis.check != nullptr) ORRERY_RETURN_IF_ERROR(Annotate(axis.check(plan), axis.flag));
+  if (axis.applies == nullptr || axis.applies(plan)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(axis.flag, " ", axis.print(plan), ": wanted ", axis.needs));
+}
+
 absl::Status CheckPlan(const ParallelPlan& plan, const ParallelPlan& base) {
   for (const AxisInfo* axis : AllAxes()) {
     if (axis->check != nullptr) ORRERY_RETURN_IF_ERROR(Annotate(axis->check(plan), axis->flag));
-    if (axis->applies == nullptr || axis->applies(plan)) continue;
     if (axis->print(plan) == axis->print(base)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(axis->flag, " ", axis->print(plan), ": wanted ", axis->needs));
+    ORRERY_RETURN_IF_ERROR(CheckAxis(*axis, plan));
   }
   return absl::OkStatus();
+}
+
+ParallelPlan Settled(const ParallelPlan& plan, const ParallelPlan& base) {
+  ParallelPlan settled = plan;
+  // Later axes first: they qualify those before. Each round but the last takes an axis back to the
+  // base for good.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = AllAxes().size(); i-- > 0;) {
+      const AxisInfo& axis = *AllAxes()[i];
+      if (axis.check == nullptr && axis.applies == nullptr) continue;
+      if (CheckAxis(axis, settled).ok() || axis.print(settled) == axis.print(base)) continue;
+      axis.copy(base, settled);
+      changed = true;
+    }
+  }
+  return settled;
 }
 
 }  // namespace orrery::transforms

@@ -51,9 +51,18 @@ absl::StatusOr<ParallelPlan> PlanOfColumns(const std::map<std::string, std::stri
 /// Whether the plan has its value of an axis from `preset`, which differs there from the default.
 bool SetBy(const ParallelPlan& preset, const AxisInfo& axis, const ParallelPlan& plan);
 
+/// InvalidArgument where the value of that axis contradicts the rest of the plan, or means nothing
+/// beside it.
+absl::Status CheckAxis(const AxisInfo& axis, const ParallelPlan& plan);
+
 /// InvalidArgument where an axis has a value that contradicts another, or where one that differs
 /// from `base` means nothing beside the others.
 absl::Status CheckPlan(const ParallelPlan& plan, const ParallelPlan& base = {});
+
+/// The plan with the values of `base` where its own fail CheckAxis: what CheckPlan accepts, unless
+/// `base` contradicts itself. Of two axes that cannot both have their values, the one whose record
+/// says so gives way.
+ParallelPlan Settled(const ParallelPlan& plan, const ParallelPlan& base);
 
 /// The values of the axes that remake the step, as flags: plans of one training step have the same.
 std::string StepKey(const ParallelPlan& plan);
