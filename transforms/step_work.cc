@@ -230,16 +230,14 @@ absl::Status Cut(StepWork& work) {
 
 // --- memory
 
-RecomputePolicy RecomputeOf(const StepWork& work) {
-  RecomputePolicy policy = work.plan.recompute;
-  policy.gathers = work.context.prices != nullptr && work.plan.sequence_parallel;
-  return policy;
+KeepRule KeepRuleOf(const StepWork& work) {
+  return {.policy = work.plan.recompute,
+          .gathers = work.context.prices != nullptr && work.plan.sequence_parallel};
 }
 
-OffloadPolicy OffloadOf(const ParallelPlan& plan) {
-  OffloadPolicy policy = plan.offload;
-  policy.prefetch = plan.offload_prefetch;
-  return policy;
+absl::Status OffloadTheActivations(StepWork& work) {
+  return OffloadActivations({.policy = work.plan.offload, .prefetch = work.plan.offload_prefetch},
+                            *work.step);
 }
 
 absl::Status CheckOffload(const StepWork& work) {
@@ -289,13 +287,13 @@ constexpr StepStage kStages[] = {
      .run = Cut},
     {.name = "recompute",
      .summary = "backward rematerializes what forward does not keep",
-     .applies = [](const StepWork& work) { return Rematerializes(RecomputeOf(work)); },
-     .run = [](StepWork& work) { return Recompute(*work.step, RecomputeOf(work)); }},
+     .applies = [](const StepWork& work) { return Rematerializes(KeepRuleOf(work)); },
+     .run = [](StepWork& work) { return Recompute(*work.step, KeepRuleOf(work)); }},
     {.name = "offload-activations",
      .summary = "copies of activations to the host, and back",
      .applies = [](const StepWork& work) { return work.plan.offload.activations; },
      .check = CheckOffload,
-     .run = [](StepWork& work) { return OffloadActivations(OffloadOf(work.plan), *work.step); }},
+     .run = OffloadTheActivations},
     {.name = "zero",
      .summary = "shards of state, gradients and parameters, with their gathers and scatters",
      .applies = [](const StepWork& work) { return work.plan.zero > 0; },
@@ -303,7 +301,7 @@ constexpr StepStage kStages[] = {
     {.name = "offload-optimizer",
      .summary = "the update runs on the host",
      .applies = [](const StepWork& work) { return work.plan.offload.optimizer; },
-     .run = [](StepWork& work) { return OffloadOptimizer(OffloadOf(work.plan), *work.step); }},
+     .run = [](StepWork& work) { return OffloadOptimizer(work.plan.offload, *work.step); }},
     {.name = "unfold-slices",
      .summary = "the functions of each slice, from those of the one that all was decided on",
      .applies = IsSliced,

@@ -18,10 +18,10 @@ using ir::ValueId;
 
 class KeepPlanner {
  public:
-  KeepPlanner(const Function& forward, const RecomputePolicy& policy,
-              std::span<const LayerRange> layers, const IdTable<ValueId, char>& saved)
+  KeepPlanner(const Function& forward, const KeepRule& rule, std::span<const LayerRange> layers,
+              const IdTable<ValueId, char>& saved)
       : forward_(forward),
-        policy_(policy),
+        rule_(rule),
         layers_(layers),
         saved_(saved),
         from_data_(forward.value_limit(), 0),
@@ -40,10 +40,10 @@ class KeepPlanner {
 
   KeepPlan Run() {
     SaveParts();
-    if (policy_.record->mark != nullptr) {
-      policy_.record->mark(
+    if (rule_.policy.record->mark != nullptr) {
+      rule_.policy.record->mark(
           {.function = forward_, .layers = layers_, .saved = saved_, .from_data = from_data_},
-          policy_, plan_.rematerialized);
+          rule_.policy, plan_.rematerialized);
     }
     const IdTable<ValueId, char> for_later = FindForLaterSlices();
     for (const OpId op : forward_.order()) {
@@ -64,7 +64,7 @@ class KeepPlanner {
   }
 
   bool Gathers(OpId op) const {
-    return policy_.gathers && forward_.kind(op) == OpKind::kAllGather &&
+    return rule_.gathers && forward_.kind(op) == OpKind::kAllGather &&
            from_data_[forward_.operands(op)[0]] != 0;
   }
 
@@ -105,7 +105,7 @@ class KeepPlanner {
   }
 
   const Function& forward_;
-  const RecomputePolicy& policy_;
+  const KeepRule& rule_;
   const std::span<const LayerRange> layers_;
   IdTable<ValueId, char> saved_;
   IdTable<ValueId, char> from_data_;
@@ -115,9 +115,9 @@ class KeepPlanner {
 }  // namespace
 }  // namespace keep_plan_cc
 
-KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
+KeepPlan PlanToKeep(const ir::Function& forward, const KeepRule& rule,
                     std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved) {
-  return keep_plan_cc::KeepPlanner(forward, policy, layers, saved).Run();
+  return keep_plan_cc::KeepPlanner(forward, rule, layers, saved).Run();
 }
 
 }  // namespace orrery::transforms

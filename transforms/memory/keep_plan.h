@@ -17,7 +17,7 @@ struct KeepPlan {
   int64_t dropped = 0;
 };
 
-/// Decides it by `policy`. `saved` marks what later phases read; `layers` are those of `forward`.
+/// Decides it by `rule`. `saved` marks what later phases read; `layers` are those of `forward`.
 ///
 ///  - What the record of the policy marks is rematerialized. By layers, what crosses the end of a
 ///  group of layers is kept, wanted so far or not: the checkpoints.
@@ -26,7 +26,7 @@ struct KeepPlan {
 ///  - What is made from parameters alone is rematerialized unless it is read.
 ///  - With `gathers`, what AllGather makes of activations is rematerialized, from a part that
 ///  counts as if it were read in its place.
-KeepPlan PlanToKeep(const ir::Function& forward, const RecomputePolicy& policy,
+KeepPlan PlanToKeep(const ir::Function& forward, const KeepRule& rule,
                     std::span<const LayerRange> layers, const IdTable<ir::ValueId, char>& saved);
 
 }  // namespace orrery::transforms

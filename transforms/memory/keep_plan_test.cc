@@ -54,14 +54,14 @@ std::string Attention(absl::string_view normalize) {
 }
 
 // "p0 p1; 2 dropped": what is rematerialized, in the order of the ops.
-std::string Again(const std::string& text, const RecomputePolicy& policy,
+std::string Again(const std::string& text, const KeepRule& rule,
                   const std::vector<LayerRange>& layers = {}) {
   const ir::Function forward = ir::ParseFunction(text).value();
   IdTable<ir::ValueId, char> saved(forward.value_limit(), 0);
   for (const ir::Output& output : forward.outputs()) {
     saved[output.value] = output.role == ir::OutputRole::kSaved ? 1 : 0;
   }
-  const KeepPlan plan = PlanToKeep(forward, policy, layers, saved);
+  const KeepPlan plan = PlanToKeep(forward, rule, layers, saved);
   EXPECT_EQ(plan.rematerialized.size(), forward.value_limit());
   for (const ir::Input& input : forward.inputs()) EXPECT_EQ(plan.rematerialized[input.value], 0);
   std::vector<std::string> rematerialized;
@@ -80,30 +80,30 @@ TEST(PlanToKeep, KeepsEverythingUnlessItIsTold) {
 
 // y0 crosses the end of its layer, y1 that of the last one.
 TEST(PlanToKeep, KeepsWhatCrossesTheEndsOfLayers) {
-  EXPECT_EQ(Again(kResidual, {.record = &kLayersRecompute}, kLayers),
+  EXPECT_EQ(Again(kResidual, {.policy = {.record = &kLayersRecompute}}, kLayers),
             "p0 g0 f0 v0 p1 g1; 2 dropped");
 }
 
 TEST(PlanToKeep, KeepsLessOfGroupsOfLayers) {
   for (const int64_t every : {2, 3, 1000}) {
-    EXPECT_EQ(Again(kResidual, {.record = &kLayersRecompute, .every = every}, kLayers),
+    EXPECT_EQ(Again(kResidual, {.policy = {.record = &kLayersRecompute, .every = every}}, kLayers),
               "p0 g0 y0 f0 v0 p1 g1; 3 dropped")
         << every;
   }
 }
 
 TEST(PlanToKeep, KeepsWhatIsMadeOutsideOfLayers) {
-  const RecomputePolicy policy = {.record = &kLayersRecompute};
-  EXPECT_EQ(Again(kResidual, policy, {{.begin = 3, .end = 8}}), "f0 v0 p1 g1; 1 dropped");
+  const KeepRule rule = {.policy = {.record = &kLayersRecompute}};
+  EXPECT_EQ(Again(kResidual, rule, {{.begin = 3, .end = 8}}), "f0 v0 p1 g1; 1 dropped");
   // A view is looked at again.
-  EXPECT_EQ(Again(kResidual, policy, {}), "f0 v0; 0 dropped");
+  EXPECT_EQ(Again(kResidual, rule, {}), "f0 v0; 0 dropped");
 }
 
 // Values that nobody reads are rematerialized, rather than kept: their operands lead to some that
 // are.
 TEST(PlanToKeep, RunsAgainWhatMatches) {
   const auto matching = [](const char* pattern) {
-    return Again(kResidual, {.record = &kMatchingRecompute, .pattern = pattern});
+    return Again(kResidual, {.policy = {.record = &kMatchingRecompute, .pattern = pattern}});
   };
   EXPECT_EQ(matching("^p"), "p0 g0 f0 v0 p1 g1 y1 l; 2 dropped");
   EXPECT_EQ(matching("^p0$"), "p0 g0 f0 v0 g1 y1 l; 1 dropped");
@@ -112,7 +112,7 @@ TEST(PlanToKeep, RunsAgainWhatMatches) {
 }
 
 TEST(PlanToKeep, DropsTheScoresOfAttention) {
-  const RecomputePolicy selective = {.record = &kSelectiveRecompute};
+  const KeepRule selective = {.policy = {.record = &kSelectiveRecompute}};
   EXPECT_EQ(Again(Attention("Softmax(%s) {axis=1}"), selective), "s p; 2 dropped");
   EXPECT_EQ(Again(Attention("Exp(%s)"), selective), "s p; 2 dropped");
   // A product of two activations is no attention without a softmax.
@@ -135,7 +135,7 @@ TEST(PlanToKeep, ProductsOfParametersAreNoScores) {
 }
 )");
   };
-  const RecomputePolicy selective = {.record = &kSelectiveRecompute};
+  const KeepRule selective = {.policy = {.record = &kSelectiveRecompute}};
   EXPECT_EQ(Again(mixed("MatMul(%w, %x)"), selective), "; 0 dropped");
   EXPECT_EQ(Again(mixed("MatMul(%x, %w)"), selective), "; 0 dropped");
   EXPECT_EQ(Again(mixed("MatMul(%x, %x)"), selective), "s p; 2 dropped");
@@ -154,7 +154,7 @@ constexpr char kTable[] = R"(func @forward (
 
 TEST(PlanToKeep, RunsAgainWhatIsMadeFromParametersAlone) {
   // `b` is read by a later phase, `a` is not; `y` is made from data.
-  EXPECT_EQ(Again(kTable, {.record = &kLayersRecompute}), "a; 0 dropped");
+  EXPECT_EQ(Again(kTable, {.policy = {.record = &kLayersRecompute}}), "a; 0 dropped");
 }
 
 constexpr char kGathered[] = R"(func @forward mesh(hp=2) (
@@ -185,9 +185,9 @@ TEST(PlanToKeep, KeepsThePartOfWhatItGathers) {
   return %b.whole: saved
 }
 )";
-  EXPECT_EQ(Again(kPart, {.record = &kSelectiveRecompute, .gathers = true}),
+  EXPECT_EQ(Again(kPart, {.policy = {.record = &kSelectiveRecompute}, .gathers = true}),
             "a b.whole; 1 dropped");
-  EXPECT_EQ(Again(kPart, {.record = &kSelectiveRecompute}), "a b; 0 dropped");
+  EXPECT_EQ(Again(kPart, {.policy = {.record = &kSelectiveRecompute}}), "a b; 0 dropped");
 }
 
 }  // namespace

@@ -27,14 +27,11 @@ struct OffloadPolicy {
   /// Of activations, those with such names (RE2); empty: all but those of the last layer of each
   /// stage, which backward wants at once.
   std::string pattern = {};
-  /// Layers whose activations are copied back ahead of the one whose backward runs. 0: just before
-  /// each is used.
-  int64_t prefetch = 1;
 
   friend bool operator==(const OffloadPolicy&, const OffloadPolicy&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const OffloadPolicy& p) {
-    return H::combine(std::move(h), p.activations, p.optimizer, p.pattern, p.prefetch);
+    return H::combine(std::move(h), p.activations, p.optimizer, p.pattern);
   }
 };
 
@@ -42,23 +39,32 @@ struct OffloadPolicy {
 /// may stand for the plus, and without a pattern the two in either order. An error for another
 /// text.
 absl::StatusOr<OffloadPolicy> ParseOffloadPolicy(absl::string_view text);
-/// The text that ParseOffloadPolicy reads; the prefetch depth is not in it.
+/// The text that ParseOffloadPolicy reads.
 std::string ToString(const OffloadPolicy& policy);
 
 /// The texts of a list with commas between, each of which is a policy, with a plus where it has two
 /// parts. What follows the comma of a pattern and is no policy belongs to the pattern.
 absl::StatusOr<std::vector<std::string>> ParseOffloadList(absl::string_view text);
 
-/// Has forward copy out what `policy` says, each value after its last use there; kernels wait when
-/// those of the layer before are still on their way, as TransformerEngine has it: else memory would
-/// fill up where the link is slow. Backward copies it back `prefetch` layers (FindLayers) before
-/// its first use. What both parts of a split backward want, the first one brings back for both.
+/// How activations are offloaded.
+struct ActivationOffload {
+  OffloadPolicy policy = {};
+  /// Layers whose activations are copied back ahead of the one whose backward runs. 0: just before
+  /// each is used.
+  int64_t prefetch = 1;
+};
+
+/// Has forward copy out what the policy says, each value after its last use there; kernels wait
+/// when those of the layer before are still on their way, as TransformerEngine has it: else memory
+/// would fill up where the link is slow. Backward copies it back `prefetch` layers (FindLayers)
+/// before its first use. What both parts of a split backward want, the first one brings back for
+/// both.
 ///
 /// Never offloaded is what other stages get, what is made from parameters alone, what views
 /// something else, and what the update reads. An error when a pattern finds nothing.
 ///
 /// To come after Recompute, and before ApplyZero.
-absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step);
+absl::Status OffloadActivations(const ActivationOffload& offload, PipelinedStep& step);
 
 /// Has the host run each optimizer that keeps states, parameter by parameter: gradients (shards,
 /// where ZeRO shards them) are copied out in the order in which backward makes them, updated

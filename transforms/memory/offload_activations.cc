@@ -87,16 +87,16 @@ absl::flat_hash_set<ValueId> SavedInputs(const StageFunction& part) {
   return origins;
 }
 
-absl::Status OffloadStage(const OffloadPolicy& policy, std::vector<LeftActivation> left,
+absl::Status OffloadStage(int64_t prefetch, std::vector<LeftActivation> left,
                           PipelineStage& stage) {
   ORRERY_ASSIGN_OR_RETURN(stage.forward, StoreInForward(stage.forward, left));
   const absl::flat_hash_set<ValueId> wanted_later = SavedInputs(stage.weights);
   const absl::flat_hash_set<ValueId> wanted_first = SavedInputs(stage.backward);
-  const std::vector<InsertedLoad> loads = InsertLoads(stage.backward, left, policy.prefetch);
+  const std::vector<InsertedLoad> loads = InsertLoads(stage.backward, left, prefetch);
   ORRERY_ASSIGN_OR_RETURN(stage.backward, LoadInBackward(stage.backward, loads, wanted_later));
   if (stage.weights.function.order().empty()) return absl::OkStatus();
   for (LeftActivation& row : left) row.offloaded &= !wanted_first.contains(row.origin);
-  const std::vector<InsertedLoad> rest = InsertLoads(stage.weights, left, policy.prefetch);
+  const std::vector<InsertedLoad> rest = InsertLoads(stage.weights, left, prefetch);
   ORRERY_ASSIGN_OR_RETURN(stage.weights, LoadInBackward(stage.weights, rest, {}));
   return absl::OkStatus();
 }
@@ -104,7 +104,8 @@ absl::Status OffloadStage(const OffloadPolicy& policy, std::vector<LeftActivatio
 }  // namespace
 }  // namespace offload_activations_cc
 
-absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step) {
+absl::Status OffloadActivations(const ActivationOffload& offload, PipelinedStep& step) {
+  const OffloadPolicy& policy = offload.policy;
   if (!policy.activations) return absl::OkStatus();
   std::vector<const StageFunction*> forwards;
   for (const PipelineStage& stage : step.stages) forwards.push_back(&stage.forward);
@@ -115,7 +116,7 @@ absl::Status OffloadActivations(const OffloadPolicy& policy, PipelinedStep& step
     if (std::ranges::none_of(left, &LeftActivation::offloaded)) continue;
     any = true;
     ORRERY_RETURN_IF_ERROR(
-        offload_activations_cc::OffloadStage(policy, std::move(left), step.stages[s]));
+        offload_activations_cc::OffloadStage(offload.prefetch, std::move(left), step.stages[s]));
   }
   if (any || policy.pattern.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -20,12 +20,12 @@ std::vector<std::vector<LayerRange>> LayersOf(const PipelinedStep& step,
 
 // What forward keeps in a stage, and what the phases after it do for the rest. Returns how many
 // values that makes fewer.
-int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange> layers,
+int64_t RecomputeStage(const KeepRule& rule, std::span<const LayerRange> layers,
                        PipelineStage& stage) {
   const std::array<StageFunction*, 2> later = {&stage.backward, &stage.weights};
   const std::array<const StageFunction*, 1> others = {&stage.update};
   const KeepPlan plan =
-      PlanToKeep(stage.forward.function, policy, layers, FindSaved(stage.forward, later));
+      PlanToKeep(stage.forward.function, rule, layers, FindSaved(stage.forward, later));
   if (plan.dropped > 0) Rematerialize(plan, later, others, stage.forward);
   return plan.dropped;
 }
@@ -33,20 +33,20 @@ int64_t RecomputeStage(const RecomputePolicy& policy, std::span<const LayerRange
 }  // namespace
 }  // namespace recompute_cc
 
-bool Rematerializes(const RecomputePolicy& policy) {
-  return policy.record->mark != nullptr || policy.gathers;
+bool Rematerializes(const KeepRule& rule) {
+  return rule.policy.record->mark != nullptr || rule.gathers;
 }
 
-absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy) {
-  if (!Rematerializes(policy)) return absl::OkStatus();
+absl::Status Recompute(PipelinedStep& step, const KeepRule& rule) {
+  if (!Rematerializes(rule)) return absl::OkStatus();
   int64_t dropped = 0;
-  const std::vector<std::vector<LayerRange>> layers = recompute_cc::LayersOf(step, policy);
+  const std::vector<std::vector<LayerRange>> layers = recompute_cc::LayersOf(step, rule.policy);
   for (size_t s = 0; s < step.stages.size(); ++s) {
-    dropped += recompute_cc::RecomputeStage(policy, layers[s], step.stages[s]);
+    dropped += recompute_cc::RecomputeStage(rule, layers[s], step.stages[s]);
   }
-  if (dropped > 0 || !policy.record->finds) return absl::OkStatus();
+  if (dropped > 0 || !rule.policy.record->finds) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", ToString(policy),
+      "'", ToString(rule.policy),
       "': finds no value that forward keeps for backward; opt names them with `stages`"));
 }
 

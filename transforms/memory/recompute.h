@@ -10,10 +10,10 @@
 
 namespace orrery::transforms {
 
-/// Whether the policy leaves forward anything to drop: where not, Recompute changes nothing.
-bool Rematerializes(const RecomputePolicy& policy);
+/// Whether the rule leaves forward anything to drop: where not, Recompute changes nothing.
+bool Rematerializes(const KeepRule& rule);
 
-/// Rewrites each stage so that forward keeps what `policy` says. What backward reads beyond that,
+/// Rewrites each stage so that forward keeps what `rule` says. What backward reads beyond that,
 /// it rematerializes from what is kept, from parameters and from data, just before its first use,
 /// by the ops of forward, with their collectives. It computes the same numbers: dropout drops the
 /// same elements.
@@ -21,7 +21,7 @@ bool Rematerializes(const RecomputePolicy& policy);
 /// Never rematerialized is what other stages have sent, what is added up or collected over
 /// microbatches, and what the update reads. A view is looked at again, and a Relu's gradient reads
 /// the result of the Relu. An error when a pattern finds nothing that is kept.
-absl::Status Recompute(PipelinedStep& step, const RecomputePolicy& policy);
+absl::Status Recompute(PipelinedStep& step, const KeepRule& rule);
 
 }  // namespace orrery::transforms
 

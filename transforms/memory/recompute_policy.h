@@ -30,15 +30,20 @@ struct RecomputePolicy {
   const RecomputeRecord* record = &kNoneRecompute;  // one of AllRecomputePolicies; never null
   int64_t every = 1;                                // of records by layers: in groups of so many
   std::string pattern = {};                         // RE2, of records that look for names
-  /// Whether an activation that forward puts together of parts on several ranks is kept in parts,
-  /// and put together again, as Megatron's sequence parallelism has it.
-  bool gathers = false;
 
   friend bool operator==(const RecomputePolicy&, const RecomputePolicy&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const RecomputePolicy& p) {
-    return H::combine(std::move(h), p.record, p.every, p.pattern, p.gathers);
+    return H::combine(std::move(h), p.record, p.every, p.pattern);
   }
+};
+
+/// What forward keeps in the step of a plan: the policy, and what follows from how it is sharded.
+struct KeepRule {
+  RecomputePolicy policy = {};
+  /// Whether an activation that forward puts together of parts on several ranks is kept in parts,
+  /// and put together again, as Megatron's sequence parallelism has it.
+  bool gathers = false;
 };
 
 /// A forward function, as a policy sees it.

@@ -26,7 +26,7 @@ std::string Recomputed(const std::string& text, absl::string_view policy) {
   step.stages[0].forward = parts.parts()[0];
   step.stages[0].backward = parts.parts()[1];
   if (parts.parts().size() > 2) step.stages[0].update = parts.parts()[2];
-  const absl::Status status = Recompute(step, ParseRecomputePolicy(policy).value());
+  const absl::Status status = Recompute(step, {.policy = ParseRecomputePolicy(policy).value()});
   if (!status.ok()) return std::string(status.message());
   parts.parts()[0] = step.stages[0].forward;
   parts.parts()[1] = step.stages[0].backward;
@@ -312,8 +312,9 @@ func @weights (
   StageFunction& forward = parts.parts()[0];
   StageFunction* const later[] = {&parts.parts()[1], &parts.parts()[2]};
   const LayerRange all[] = {{.begin = 0, .end = 4}};
-  const KeepPlan plan = PlanToKeep(forward.function, ParseRecomputePolicy("full").value(), all,
-                                   FindSaved(forward, later));
+  const KeepPlan plan =
+      PlanToKeep(forward.function, {.policy = ParseRecomputePolicy("full").value()}, all,
+                 FindSaved(forward, later));
   EXPECT_EQ(plan.dropped, 3);  // of p0, which nobody reads, nothing is said
   Rematerialize(plan, later, {}, forward);
   EXPECT_EQ(absl::StrCat(parts.Text(0), parts.Text(1), parts.Text(2)), R"(  return
