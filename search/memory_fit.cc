@@ -35,6 +35,7 @@ RankClassId WorstRank(const Run& run) {
 constexpr int kEnoughOfAKind = 2;
 
 using transforms::AxisInfo;
+using transforms::Pairing;
 using transforms::Suggestion;
 
 std::vector<Suggestion> SuggestionsOf(const AxisInfo& axis, const Setting& setting,
@@ -59,24 +60,24 @@ Suggestion Both(const Suggestion& first, Suggestion second) {
 }
 
 // Two changes that are each worth a try beside another, states that are sharded and activations
-// that are made anew, say; then more microbatches and one thing more.
+// that are made anew, say; then what goes with any, as more microbatches do.
 std::vector<Suggestion> SecondNeighbours(const Setting& setting, const ParallelPlan& plan) {
   const std::span<const AxisInfo* const> axes = transforms::AllAxes();
   std::vector<Suggestion> seconds;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (const Suggestion& first : SuggestionsOf(*axes[i], setting, plan)) {
-      if (!first.pairs) continue;
+      if (first.pairing != Pairing::kAnother) continue;
       for (const AxisInfo* other : axes.subspan(i + 1)) {
         for (const Suggestion& second : SuggestionsOf(*other, setting, first.plan)) {
-          if (second.pairs) seconds.push_back(Both(first, second));
+          if (second.pairing == Pairing::kAnother) seconds.push_back(Both(first, second));
         }
       }
     }
   }
   for (const Suggestion& first : Neighbours(setting, plan)) {
-    if (first.rank > 0) break;
+    if (first.pairing != Pairing::kAny) continue;
     for (const Suggestion& second : Neighbours(setting, first.plan)) {
-      if (second.rank > 0) seconds.push_back(Both(first, second));
+      if (second.pairing != Pairing::kAny) seconds.push_back(Both(first, second));
     }
   }
   return seconds;

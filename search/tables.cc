@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <variant>
@@ -73,11 +74,23 @@ std::string CsvText(const nlohmann::ordered_json& value) {
 
 std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }
 
+// The cells of an axis each, side by side: numbers to the right, names to the left.
+std::string AxisCells(const std::function<std::string(const transforms::AxisInfo&)>& text_of) {
+  std::string text;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    const int width = axis->shown.width;
+    if (width == 0) continue;
+    const char* const gap = text.empty() ? "" : width < 0 ? "  " : " ";
+    absl::StrAppendFormat(&text, "%s%*s", gap, width, text_of(*axis));
+  }
+  return text;
+}
+
 // What the columns of the table leave out, where it differs from `base`: "  chunks 4  zero 3".
 std::string Others(const ParallelPlan& plan, const ParallelPlan& base) {
   std::string text;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
-    if (axis->always_printed || axis->print(plan) == axis->print(base)) continue;
+    if (axis->shown.width != 0 || axis->print(plan) == axis->print(base)) continue;
     absl::StrAppend(&text, "  ", axis->names_itself ? "" : absl::StrCat(axis->flag, " "),
                     axis->print(plan));
   }
@@ -102,11 +115,10 @@ std::string Row(const ParallelPlan& base, const Result& r) {
   const double step_s = r.step_time.seconds();
   const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
   const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  return absl::StrFormat("%5d %5d %5d %6d  %-10s %12s %14.2f %8s %8s %8s %10s%s\n", r.plan.dp,
-                         r.plan.hp, r.plan.pp, r.plan.microbatches, r.plan.schedule.name(),
-                         ToString(r.step_time), r.figures.throughput_samples_per_s,
-                         Percent(computing), Percent(exposed), Percent(r.bubble_fraction),
-                         ToString(r.peak_memory), Others(r.plan, base));
+  const std::string plan = AxisCells([&](const auto& axis) { return axis.print(r.plan); });
+  return absl::StrFormat("%s %12s %14.2f %8s %8s %8s %10s%s\n", plan, ToString(r.step_time),
+                         r.figures.throughput_samples_per_s, Percent(computing), Percent(exposed),
+                         Percent(r.bubble_fraction), ToString(r.peak_memory), Others(r.plan, base));
 }
 
 // "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.
@@ -165,9 +177,10 @@ std::string ResultsTable(const Setting& setting, const std::vector<Result>& resu
       absl::StrFormat("%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name,
                       setting.batch_size, setting.cluster.name, results.size(), ranked.size());
   if (!ranked.empty()) {
-    absl::StrAppendFormat(&text, "%5s %5s %5s %6s  %-10s %12s %14s %8s %8s %8s %10s\n", "dp", "hp",
-                          "pp", "micro", "schedule", "step", "samples/s", "compute", "exposed",
-                          "bubble", "memory");
+    const std::string plan =
+        tables_cc::AxisCells([](const auto& axis) { return std::string(axis.shown.title); });
+    absl::StrAppendFormat(&text, "%s %12s %14s %8s %8s %8s %10s\n", plan, "step", "samples/s",
+                          "compute", "exposed", "bubble", "memory");
   }
   const ParallelPlan base = tables_cc::InCommon(ranked, setting.base);
   for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)

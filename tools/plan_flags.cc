@@ -114,6 +114,9 @@ absl::StatusOr<transforms::ParallelPlan> ReadPlan(const PlanFlags& flags,
       ORRERY_RETURN_IF_ERROR(plan_flags_cc::OfFlag(*axis, axis->parse(value, plan)));
     }
   }
+  for (const AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->follow != nullptr && flags.Given(*axis) == nullptr) axis->follow(plan);
+  }
   return plan;
 }
 

@@ -34,7 +34,8 @@ enum class PlanForm : uint8_t { kStep, kOne, kSpace };
 void AddPlanFlags(boost::program_options::options_description& options, PlanForm form,
                   const transforms::ParallelPlan& base, PlanFlags& flags);
 
-/// The plan that the flags make of `base`; an error names the flag.
+/// The plan that the flags make of `base`, and what follows from them (AxisInfo::follow); an error
+/// names the flag.
 absl::StatusOr<transforms::ParallelPlan> ReadPlan(const PlanFlags& flags,
                                                   const transforms::ParallelPlan& base);
 

@@ -76,6 +76,16 @@ TEST(PlanFlags, MakeAPlanOfTheBase) {
             (ParallelPlan{.dp = 8, .pp = 2, .blocking = true}));
 }
 
+// A list of slices says how many there are, unless it is said otherwise.
+TEST(PlanFlags, FollowFromOthers) {
+  const auto microbatches = [](const std::vector<std::string>& words) {
+    return ReadPlan(Read(words), {.microbatches = 7}).value().microbatches;
+  };
+  EXPECT_EQ(microbatches({"--slices=8,4,2"}), 3);
+  EXPECT_EQ(microbatches({"--slices=8,4,2", "--micro-batches=2"}), 2);
+  EXPECT_EQ(microbatches({"--slices=balanced"}), 7);
+}
+
 TEST(PlanFlags, OfSwitchesNeedNoValue) {
   EXPECT_TRUE(ReadPlan(Read({"--blocking"}), {}).value().blocking);
   EXPECT_TRUE(ReadPlan(Read({"--blocking=1"}), {}).value().blocking);
@@ -149,6 +159,14 @@ TEST(CheckFlags, RefusesWhatMeansNothing) {
   EXPECT_EQ(CheckOf({"--zero-group=0"}), "--zero-group 0: wanted ZeRO's stage 1, 2 or 3 beside it");
   EXPECT_EQ(CheckOf({"--dp=4", "--zero-group=2"}),
             "--zero-group 2: wanted ZeRO's stage 1, 2 or 3 beside it");
+}
+
+TEST(CheckFlags, RefusesASecondWordOnTheOrder) {
+  EXPECT_EQ(CheckOf({"--schedule-file=a.csv"}), "");
+  EXPECT_EQ(CheckOf({"--schedule-file=a.csv", "--schedule=1f1b"}),
+            "--schedule 1f1b: wanted one word on the order of steps: schedule-file is another");
+  EXPECT_EQ(CheckOf({"--schedule-file=a.csv"}, {.schedule = "gpipe"}), "");
+  EXPECT_EQ(CheckOf({"--schedule-file=a.csv", "--schedule=gpipe"}, {.schedule = "gpipe"}), "");
 }
 
 TEST(CheckFlags, LeavesThePresetItsOwn) {

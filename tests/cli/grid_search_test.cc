@@ -14,6 +14,7 @@ namespace {
 const std::string kGrid =
     "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:4@200Gbps ";
 
+// Columns of further axes come last.
 constexpr char kHeader[] =
     "model,world_size,batch_size,dp,hp,pp,num_microbatches,chunks,schedule,recompute,zero,"
     "step_time_s,throughput_samples_per_s,tokens_per_s,mfu,communication_overhead,"
@@ -36,18 +37,18 @@ TEST(GridSearch, WritesOneRowACandidate) {
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(finished.err, "");  // progress is for terminals
   const std::vector<std::string> lines = Lines(Contents("grid.csv"));
-  EXPECT_EQ(lines[0], kHeader);
+  EXPECT_THAT(lines[0], testing::StartsWith(kHeader));
   ASSERT_EQ(lines.size(), 1u + 6 * 2);  // dp hp pp multiply to 4 in 6 ways
   EXPECT_THAT(lines[1], testing::StartsWith("\"mlp:layers=4,dim=64\",4,16,1,1,4,1,1,1f1b,none,0,"));
   EXPECT_THAT(lines[2],
-              testing::EndsWith("1f1b,none,0,,,,,,,,,false,divisibility: a batch of 16 does not "
-                                "divide into 3 microbatches,1,1" +
-                                kBehind));
+              testing::HasSubstr("1f1b,none,0,,,,,,,,,false,divisibility: a batch of 16 does not "
+                                 "divide into 3 microbatches,1,1" +
+                                 kBehind));
   const auto rows = nlohmann::ordered_json::parse(Contents("grid.json"));
   ASSERT_EQ(rows.size(), 12u);
   std::string keys;
   for (const auto& [key, value] : rows[0].items()) keys += (keys.empty() ? "" : ",") + key;
-  EXPECT_EQ(keys, kHeader);
+  EXPECT_THAT(keys, testing::StartsWith(kHeader));
   EXPECT_TRUE(rows[1]["step_time_s"].is_null());
 }
 
@@ -58,8 +59,8 @@ TEST(GridSearch, VariesFurtherAxes) {
   ASSERT_EQ(finished.code, 0) << finished.err;
   const std::vector<std::string> lines = Lines(Contents("g.csv"));
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[1], testing::EndsWith(",2,1" + kBehind));
-  EXPECT_THAT(lines[2], testing::EndsWith(",2,2" + kBehind));
+  EXPECT_THAT(lines[1], testing::HasSubstr(",2,1" + kBehind));
+  EXPECT_THAT(lines[2], testing::HasSubstr(",2,2" + kBehind));
   EXPECT_THAT(finished.out, testing::HasSubstr("  cp 2  ep 2\n"));
 }
 
@@ -157,7 +158,7 @@ TEST(GridSearch, ItsBestIsWhatSimulateSays) {
   for (const std::string& line : Lines(Contents("grid.csv"))) {
     // The name of the model has a comma, so that step_time_s stands one further on.
     const std::vector<std::string> cells = absl::StrSplit(line, ',');
-    const bool has_time = line != kHeader && !cells[12].empty();
+    const bool has_time = !line.starts_with(kHeader) && !cells[12].empty();
     if (has_time) fastest = std::min(fastest, std::stod(cells[12]));
   }
   EXPECT_EQ(nlohmann::json::parse(Contents("best.json"))["step_time_s"].get<double>(), fastest);

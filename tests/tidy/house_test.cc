@@ -31,7 +31,8 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::ir::OpInfo has 24 fields", "the record of an op"},
       {"orrery::cluster::TopologyKind has 16 fields", "the record of a topology"},
       {"orrery::transforms::PipelineSchedule has 13 fields", "the record of a schedule"},
-      {"orrery::transforms::AxisInfo has 27 fields", "the record of an axis"},
+      {"orrery::transforms::AxisInfo has 33 fields",
+       "the record of an axis: all that is wanted of it"},
       // Columns: what is printed, or read from a file, name by name.
       {"orrery::simulator::Report has 14 fields", "a column each"},
       {"orrery::golden::CalculonCase has 22 fields", "as the file has them"},

@@ -81,23 +81,11 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
   return absl::OkStatus();
 }
 
-absl::Status ReadOrders(const Flags& flags, const search::ParallelPlan& plan,
-                        search::Setting& setting) {
+absl::Status ReadOrders(const search::ParallelPlan& plan, search::Setting& setting) {
   if (plan.schedule_file.empty()) return absl::OkStatus();
-  if (flags.plan_axes.Has("schedule") && flags.model.preset.empty()) {
-    return absl::InvalidArgumentError("--schedule and --schedule-file: wanted one of them");
-  }
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(plan.schedule_file));
   ORRERY_ASSIGN_OR_RETURN(setting.orders, transforms::ParseOrders(text, plan.schedule_file));
   return absl::OkStatus();
-}
-
-// The plan that the flags make; a list of slices says how many microbatches there are.
-absl::StatusOr<search::ParallelPlan> PlanOf(const Flags& flags) {
-  ORRERY_ASSIGN_OR_RETURN(search::ParallelPlan plan, ReadPlan(flags.plan_axes, {}));
-  const std::vector<int64_t>& rows = plan.slices.rows;
-  if (!flags.plan_axes.Has("micro-batches") && !rows.empty()) plan.microbatches = std::ssize(rows);
-  return plan;
 }
 
 absl::Status Report(const Flags& flags, search::Setting& setting, const search::ParallelPlan& plan,
@@ -120,7 +108,7 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
 
 absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
-  ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, PlanOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, ReadPlan(flags.plan_axes, {}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
   ORRERY_ASSIGN_OR_RETURN(
@@ -132,7 +120,7 @@ absl::Status Simulate(const Flags& flags) {
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
   }
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
-  ORRERY_RETURN_IF_ERROR(ReadOrders(flags, plan, setting));
+  ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
   const absl::StatusOr<search::Run> run = search::Play(setting, plan);
   if (run.ok()) return Report(flags, setting, plan, *run);
   const auto infeasible = AsInfeasible(run.status());

@@ -39,6 +39,13 @@ struct MemoryShares {
   double activations = 1;
 };
 
+/// Beside what else a suggestion is worth a try, where no single change does.
+enum class Pairing : uint8_t {
+  kAlone,    // nothing
+  kAnother,  // one of another axis that is so, too
+  kAny,      // any that is not so itself
+};
+
 /// A neighbour of a plan that takes less memory. Those of a lower rank are likely to cost less
 /// time.
 struct Suggestion {
@@ -46,8 +53,7 @@ struct Suggestion {
   std::string change;  // "--pp 8", as flags of `simulate`
   MemoryShares shares = {};
   int rank = 0;
-  /// Whether it is worth a try beside one of another axis where no single change does.
-  bool pairs = false;
+  Pairing pairing = Pairing::kAlone;
 };
 
 struct SuggestionQuestion {
@@ -82,6 +88,18 @@ struct AxisInfo {
   absl::string_view alias = "";  // another that means the same: "tp"
   absl::string_view summary;     // what it chooses; no full stop
   absl::string_view values;      // what it takes, in words: "none, selective, full or every:K"
+  /// For docs/command_line.md, in Markdown: all that a user has to know of the value. Empty: made
+  /// of `summary` and `values`.
+  absl::string_view page = "";
+  /// There, the default in words; empty: as `print` has it.
+  absl::string_view page_default = "";
+  /// Texts that it takes; the first is not the default.
+  std::vector<absl::string_view> examples = {};
+  /// A text that it does not take, and what its error says; null: it takes all.
+  struct Mistake {
+    const char* text = nullptr;
+    absl::string_view error = "";
+  } mistake = {};
   AxisForm form = AxisForm::kValue;
   AxisScope scope = AxisScope::kRun;
   /// Whether a text with commas is a list of values to a search. Not so where values have commas.
@@ -96,6 +114,8 @@ struct AxisInfo {
   absl::Status (*parse)(absl::string_view text, ParallelPlan& plan) = nullptr;
   /// What `parse` reads: of equal values the same text. Of a switch "1" or "0".
   std::string (*print)(const ParallelPlan& plan) = nullptr;
+  /// Sets the value where nobody gives one and the rest of the plan says it; null: it never does.
+  void (*follow)(ParallelPlan& plan) = nullptr;
   /// Copies the value of this axis alone.
   void (*copy)(const ParallelPlan& from, ParallelPlan& to) = nullptr;
   /// A list as texts that `parse` takes one by one; null: it is cut at its commas.
@@ -121,6 +141,12 @@ struct AxisInfo {
   int64_t (*degree)(const ParallelPlan& plan) = nullptr;
   LeftOpen left_open = LeftOpen::kPlan;
 
+  /// Of the column that tables for people have of it, title and width, as printf has widths; a
+  /// width of 0: none, and what differs from the default stands behind the figures.
+  struct Shown {
+    absl::string_view title = "";
+    int width = 0;
+  } shown = {};
   /// Whether its text says by itself what it is about, so that tables for people leave the flag
   /// out.
   bool names_itself = false;

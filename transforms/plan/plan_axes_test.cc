@@ -54,7 +54,8 @@ TEST(PlanAxes, BeginWithTheDegrees) {
   for (size_t i = 0; i < AllAxes().size(); ++i) {
     const AxisInfo& axis = *AllAxes()[i];
     if (axis.degree == nullptr) continue;
-    EXPECT_EQ(static_cast<int64_t>(i), degrees++) << axis.flag;
+    EXPECT_EQ(static_cast<int64_t>(i), degrees++)
+        << axis.flag << ": a search decides on the mesh first; its line belongs before all others";
     EXPECT_EQ(axis.flag, Lines()[i].field);
     EXPECT_EQ(axis.degree(ParallelPlan()), 1);
   }

@@ -19,6 +19,10 @@ extern const AxisInfo kNoteAxis = {
     .flag = "note",
     .summary = "a word that stands in the rows of tables",
     .values = "at most 80 characters",
+    .examples = {"a-word", "it's two words", ""},
+    .mistake =
+        {"a text that is longer than the eighty characters that a row of a table has room for",
+         "': wanted at most 80 characters"},
     .parse = ParseField<&ParallelPlan::note, note_cc::Parse>,
     .print = [](const ParallelPlan& plan) { return plan.note; },
     .copy = CopyField<&ParallelPlan::note>,

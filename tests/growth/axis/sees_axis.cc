@@ -3,11 +3,12 @@
 
 #include "search/space.h"
 #include "tools/plan_flags.h"
+#include "transforms/plan/axis_page.h"
 #include "transforms/plan/plan_text.h"
 
 // What follows from the record of an axis, for whatever axis the command line names: sees_axis FLAG
-// VALUE,VALUE prints the flags of `grid_search` for them, the plans of that search, and the last
-// column of each.
+// VALUE,VALUE prints its row of docs/command_line.md, the flag of `grid_search`, the plans of that
+// search, and the last column of each.
 
 namespace sees_axis_cc {
 namespace {
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   using sees_axis_cc::ParallelPlan;
   Check(argc == 3, "wanted FLAG VALUES");
   const std::string flag = std::string("--") + argv[1];
+  std::cout << AxisRow(*orrery::transforms::FindAxis(argv[1]));
   boost::program_options::options_description options;
   orrery::tools::PlanFlags flags;
   AddPlanFlags(options, orrery::tools::PlanForm::kSpace, {}, flags);

@@ -25,6 +25,12 @@ extern const AxisInfo kChunksAxis = {
     .flag = "chunks",
     .summary = "stages that a rank holds, of schedules that leave it open; 0: as they have it",
     .values = "a number",
+    .page =
+        "stages that a rank holds, where the schedule leaves it open (`interleaved`, `looped-bfs`, "
+        "`interleaved-zero-bubble`); of others only what they have",
+    .page_default = "0: 2 where it leaves it open",
+    .examples = {"2", "1", "5", "0"},
+    .mistake = {"x", "'x': wanted a number"},
     .is_number = true,
     .parse = ParseNumber<&ParallelPlan::chunks, 0>,
     .print = PrintNumber<&ParallelPlan::chunks>,

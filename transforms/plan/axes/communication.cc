@@ -29,6 +29,9 @@ extern const AxisInfo kBlockingAxis = {
     .flag = "blocking",
     .summary = "communication on the compute stream, no overlap",
     .values = "0 or 1",
+    .page = "communication on the compute stream: nothing overlaps",
+    .examples = {"1", "0"},
+    .mistake = {"2", "'2': wanted 0 or 1"},
     .form = AxisForm::kSwitch,
     .parse = ParseSwitch<&ParallelPlan::blocking>,
     .print = PrintSwitch<&ParallelPlan::blocking>,
@@ -42,6 +45,12 @@ extern const AxisInfo kBucketSizeAxis = {
         "bytes of gradients that are reduced at once while backward still runs, or none: "
         "each gradient by itself; not with --blocking",
     .values = "bytes, such as 25MiB, or none",
+    .page =
+        "bytes of gradients that are reduced at once, or `none`: each gradient by itself. "
+        "Reductions go in the order in which backward makes gradients, and overlap with it. "
+        "Without effect with `--blocking`",
+    .examples = {"none", "25MiB", "1000001B"},
+    .mistake = {"-5", "'-5': wanted bytes, such as 25MiB, or none"},
     .parse = ParseField<&ParallelPlan::bucket_size, communication_cc::ParseSize>,
     .print = communication_cc::PrintSize,
     .copy = CopyField<&ParallelPlan::bucket_size>,
@@ -53,6 +62,12 @@ extern const AxisInfo kAlgorithmAxis = {
         "of collectives, where it can serve the group; `collective --help` lists all; auto: "
         "the fastest",
     .values = "auto, ring, or as in all-reduce=ring,all-gather=direct",
+    .page =
+        "how collectives are carried out: `ring`, or by kind, `all-reduce=ring,all-gather=direct`; "
+        "where it cannot serve a group, and for kinds that are not named, the fastest. "
+        "[Collectives](collectives.md) lists them. Not read by `--cost-model distir`",
+    .examples = {"ring", "auto", "all-reduce=ring,all-gather=direct"},
+    .mistake = {"all-reduce=in-line", "algorithm 'in-line' is unknown"},
     .lists = false,
     .parse = ParseField<&ParallelPlan::algorithm, CollectiveChoice::Parse>,
     .print = [](const ParallelPlan& plan) { return plan.algorithm.ToString(); },

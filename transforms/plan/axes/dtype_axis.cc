@@ -25,6 +25,12 @@ extern const AxisInfo kDTypeAxis = {
         "of parameters and activations; model: as it says; fp8-mixed: bf16, and products of "
         "linear layers read 8-bit copies",
     .values = "model, fp32, fp16, bf16, fp8-mixed or fp8",
+    .page =
+        "`model`: as it says; `fp32`, `fp16`, `bf16`, `fp8`: of parameters and activations; "
+        "`fp8-mixed`: those are `bf16`, and products of linear layers read 8-bit copies ([mixed "
+        "precision](mixed_precision.md))",
+    .examples = {"bf16", "model", "fp32", "fp16", "fp8-mixed", "fp8"},
+    .mistake = {"fp12", "'fp12': wanted model, fp32, fp16, bf16, fp8-mixed or fp8"},
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::dtype, dtype_axis_cc::Parse>,
     .print = dtype_axis_cc::Print,

@@ -71,7 +71,14 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion& question, const
     Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
     more.shares = {.activations = 1.0 / static_cast<double>(factor)};
     more.rank = 0;
+    more.pairing = Pairing::kAny;
   }
+}
+
+// A list of slices says how many there are.
+void Follow(ParallelPlan& plan) {
+  const std::vector<int64_t>& rows = plan.slices.rows;
+  if (!rows.empty()) plan.microbatches = std::ssize(rows);
 }
 
 }  // namespace
@@ -81,15 +88,23 @@ extern const AxisInfo kMicrobatchesAxis = {
     .flag = "micro-batches",
     .summary = "microbatches of a data-parallel replica, or slices of the sequence",
     .values = "a number",
+    .page =
+        "microbatches of a data-parallel replica; with `--schedule terapipe` [slices of the "
+        "sequence](slices.md), in a search up to 8 a stage",
+    .page_default = "1, or as many as `--slices` lists",
+    .examples = {"2", "24", "1024", "1"},
+    .mistake = {"all", "'all': wanted a number"},
     .scope = AxisScope::kStep,
     .is_number = true,
     .least = 1,
     .parse = microbatches_cc::Parse,
     .print = microbatches_cc::Print,
+    .follow = microbatches_cc::Follow,
     .copy = CopyField<&ParallelPlan::microbatches>,
     .always_printed = true,
     .choices = microbatches_cc::Choices,
     .left_open = LeftOpen::kDividesBatch,
+    .shown = {"micro", 6},
     .column = "num_microbatches",
     .column_position = 4,
     .cell = NumberCell<&ParallelPlan::microbatches>,

@@ -29,6 +29,12 @@ extern const AxisInfo kOffloadAxis = {
     .values =
         "none, optimizer (its states, and the update runs there), activations (all but the "
         "last layer's), activations:REGEX (with such names) or optimizer+activations",
+    .page =
+        "what is kept [in the memory of the host](offload.md): `none`, `optimizer`, `activations`, "
+        "`activations:REGEX`, `optimizer+activations` (in a list, too, with a plus)",
+    .examples = {"optimizer", "none", "activations", "activations:a[0-9]+", "optimizer+activations",
+                 "optimizer+activations:x,y|z+"},
+    .mistake = {"all", "'all': wanted none, optimizer, activations"},
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::offload, ParseOffloadPolicy>,
     .print = offload_axis_cc::Print,
@@ -44,6 +50,11 @@ extern const AxisInfo kOffloadPrefetchAxis = {
         "layers whose activations are copied back from the host ahead of the one that "
         "computes",
     .values = "a number",
+    .page =
+        "layers whose activations `--offload` copies back ahead of the one that computes "
+        "([offload](offload.md))",
+    .examples = {"2", "0", "1"},
+    .mistake = {"x", "'x': wanted a number"},
     .scope = AxisScope::kStep,
     .is_number = true,
     .parse = ParseNumber<&ParallelPlan::offload_prefetch, 0>,

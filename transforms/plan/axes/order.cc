@@ -8,6 +8,12 @@ extern const AxisInfo kOrderAxis = {
         "mesh axes, neighbouring ranks first; cp and ep come after hp where they are left "
         "out",
     .values = "hp,dp,pp in any order, with cp and ep where they are used",
+    .page =
+        "mesh axes, the one with neighbouring ranks first; `cp` and `ep`, where they are used and "
+        "not named, come after `hp`",
+    .page_default = "`hp,cp,ep,dp,pp`",
+    .examples = {"pp,hp,dp", "hp,dp,pp", "ep,dp,pp,cp,hp"},
+    .mistake = {"dp,dp,pp", "order 'dp,dp,pp'; wanted dp, hp and pp once each"},
     .scope = AxisScope::kStep,
     .lists = false,
     .parse = ParseField<&ParallelPlan::order, MeshOrder::Parse>,

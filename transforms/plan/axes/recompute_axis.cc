@@ -20,7 +20,7 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
     Suggestion& more = suggestions.emplace_back(Suggest(axis, plan, next));
     more.shares = {.activations = record->suggested.share};
     more.rank = record->suggested.rank;
-    more.pairs = true;
+    more.pairing = Pairing::kAnother;
   }
 }
 
@@ -37,6 +37,13 @@ extern const AxisInfo kRecomputeAxis = {
     .flag = "recompute",
     .summary = "what backward rematerializes in place of what forward would keep",
     .values = recompute_axis_cc::Values(),
+    .page =
+        "what backward rematerializes instead of what forward would keep: `none`, `selective`, "
+        "`full`, `every:K`, `match:REGEX`: [recomputation](recomputation.md). In a list, a comma "
+        "that no policy follows belongs to a `match:REGEX`",
+    .examples = {"selective", "none", "full", "every:2", "match:gelu|norm",
+                 "match:it's a \\d{1,2}$"},
+    .mistake = {"some", "'some': wanted none, selective, full, every:K with K of at least 1, or "},
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::recompute, ParseRecomputePolicy>,
     .print = recompute_axis_cc::Print,

@@ -55,6 +55,14 @@ extern const AxisInfo kShardingAxis = {
         "what each op does along hp: as is fastest by the cost model, or Megatron's column "
         "and row products",
     .values = "auto or megatron",
+    .page =
+        "what each op does along `hp`: `auto`, what makes op times and redistributions the least "
+        "by the cost model, within the memory of a device "
+        "([sharding](redistribution.md#sharding-of-a-whole-step)); `megatron`, column and row "
+        "products",
+    .page_default = "`auto`; `megatron` with `--preset distir`",
+    .examples = {"megatron", "auto"},
+    .mistake = {"manual", "'manual': wanted auto or megatron"},
     .parse = sharding_cc::ParseMethod,
     .print = sharding_cc::PrintMethod,
     .copy = CopyField<&ParallelPlan::sharding>,
@@ -69,6 +77,11 @@ extern const AxisInfo kSequenceParallelAxis = {
     .flag = "sequence-parallel",
     .summary = "Megatron's products, with the residual stream split along the sequence",
     .values = "0 or 1",
+    .page =
+        "`megatron`, and its residual stream split along the sequence; what is gathered of it is "
+        "kept in parts and gathered again in backward",
+    .examples = {"1", "0"},
+    .mistake = {"yes", "'yes': wanted 0 or 1"},
     .form = AxisForm::kSwitch,
     .parse = ParseSwitch<&ParallelPlan::sequence_parallel>,
     .print = PrintSwitch<&ParallelPlan::sequence_parallel>,
@@ -82,6 +95,12 @@ extern const AxisInfo kContextAttentionAxis = {
     .flag = "context-attention",
     .summary = "how attention gets by with sequences that cp splits; auto: the fastest",
     .values = "auto, all-to-all, all-gather or ring",
+    .page =
+        "how attention gets by with `--cp`: `all-to-all` (heads change places with rows), "
+        "`all-gather` (of keys and values), `ring`, or `auto`: all are played, and the fastest "
+        "counts",
+    .examples = {"ring", "auto", "all-to-all", "all-gather"},
+    .mistake = {"none", "'none': wanted auto, all-to-all, all-gather or ring"},
     .parse = sharding_cc::ParseAttention,
     .print = sharding_cc::PrintAttention,
     .copy = CopyField<&ParallelPlan::context_attention>,
@@ -95,6 +114,12 @@ extern const AxisInfo kPinsAxis = {
         "axis hp splits dimension 1 of the values whose names match, or hp@whole; the rest "
         "is chosen around it (repeat for more)",
     .values = "REGEX=hp@1",
+    .page =
+        "`REGEX=hp@1`: axis `hp` splits dimension 1 of every value whose name the expression "
+        "finds; `@whole`: it splits none. Also of `cp` and `ep`. The rest is chosen around it. May "
+        "be repeated; of several that find a name the first counts",
+    .examples = {"w0=hp@1", "h\\.[0-9]+\\.attn$=cp@whole", "a=b=ep@0", "it's \"it\"=ep@2"},
+    .mistake = {"w0", "'w0': wanted "},
     .form = AxisForm::kMany,
     .lists = false,
     .parse = sharding_cc::ParsePin,

@@ -63,6 +63,13 @@ extern const AxisInfo kStagesByAxis = {
         "be, of whole layers (cost) or not (ops); equally many layers; about equally many "
         "flops where little crosses, or as DistIR has them",
     .values = "cost, ops, layers, flops or distir",
+    .page =
+        "how layers become pipeline stages: `cost`, `ops`, `layers`, `flops`, or `distir`: as "
+        "`flops`, but layers that are all alike must divide ([pipeline "
+        "stages](pipeline_stages.md))",
+    .page_default = "`cost`; `flops` of `opt`; `distir` with `--preset distir`",
+    .examples = {"layers", "cost", "ops", "flops", "distir"},
+    .mistake = {"time", "'time': wanted cost, ops, layers, flops or distir"},
     .scope = AxisScope::kStep,
     .parse = stages_cc::ParseBy,
     .print = stages_cc::PrintBy,
@@ -78,6 +85,11 @@ extern const AxisInfo kSplitAtAxis = {
     .flag = "split-at",
     .summary = "a pipeline stage begins at each op that makes a value whose name matches",
     .values = "a regular expression, as in 'h\\.(8|16)\\.'",
+    .page =
+        "regular expression (RE2): a stage begins at each op that makes a value whose name it "
+        "finds",
+    .examples = {"h\\.(8|16)\\.", "^it's one$", "$HOME `pwd`*?", ""},
+    .mistake = {"(", "'(': missing ): (; wanted a regular expression"},
     .scope = AxisScope::kStep,
     .lists = false,
     .parse = stages_cc::ParseSplitAt,
@@ -90,6 +102,9 @@ extern const AxisInfo kLayersPerStageAxis = {
     .flag = "layers-per-stage",
     .summary = "whole layers of each pipeline stage",
     .values = "numbers, as in 23,24,24,25",
+    .page = "whole layers of each stage: `23,24,24,25`",
+    .examples = {"23,24,24,25", "1"},
+    .mistake = {"2,0", "'2,0': wanted a number of at least 1 for each stage"},
     .scope = AxisScope::kStep,
     .lists = false,
     .parse = ParseField<&ParallelPlan::layers_per_stage, stages_cc::ParseCounts>,

@@ -50,7 +50,7 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
     more.shares = {
         .parameters = stage > 2 ? part : 1, .gradients = stage > 1 ? part : 1, .optimizer = part};
     more.rank = 200 + static_cast<int>(stage);
-    more.pairs = stage != 2;
+    more.pairing = stage != 2 ? Pairing::kAnother : Pairing::kAlone;
   }
 }
 
@@ -63,6 +63,12 @@ extern const AxisInfo kZeroStageAxis = {
         "stage of ZeRO: data-parallel ranks shard the optimizer's state (1), gradients "
         "too (2), parameters too (3)",
     .values = "0, 1, 2 or 3",
+    .page =
+        "stage of ZeRO: data-parallel ranks shard the optimizer's state (1), gradients too (2), "
+        "parameters too (3): [ZeRO](zero.md). Without data parallelism a search has only the first "
+        "of a list",
+    .examples = {"1", "2", "3", "0"},
+    .mistake = {"4", "'4': wanted a stage from 0 to 3"},
     .scope = AxisScope::kStep,
     .is_number = true,
     .parse = zero_axis_cc::ParseStage,
@@ -81,6 +87,12 @@ extern const AxisInfo kZeroGroupAxis = {
         "neighbouring dp ranks that shard together, other groups hold copies; "
         "0: all",
     .values = "a number",
+    .page =
+        "neighbouring `dp` ranks that shard what `--zero` says; other groups hold copies "
+        "([ZeRO](zero.md))",
+    .page_default = "0: all",
+    .examples = {"2", "16", "0"},
+    .mistake = {"all", "'all': wanted a number"},
     .scope = AxisScope::kStep,
     .is_number = true,
     .parse = ParseNumber<&ParallelPlan::zero_group, 0>,
@@ -95,6 +107,9 @@ extern const AxisInfo kPrefetchAxis = {
     .flag = "prefetch",
     .summary = "layers whose weights ZeRO's stage 3 gathers ahead of the one that computes",
     .values = "a number",
+    .page = "layers whose weights `--zero 3` gathers ahead of the one that computes",
+    .examples = {"3", "0", "1"},
+    .mistake = {"-", "'-': wanted a number"},
     .scope = AxisScope::kStep,
     .is_number = true,
     .parse = ParseNumber<&ParallelPlan::prefetch, 0>,
