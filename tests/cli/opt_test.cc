@@ -107,6 +107,36 @@ TEST(Opt, PrintsAfterEachStageOfWork) {
             "microbatch shard cut offload-activations offload-optimizer");
 }
 
+// What shapes the step is seen whether or not --stages asks for it; the type alone is no stage.
+TEST(Opt, PrintsStagesWhereThePlanAsksForThem) {
+  const std::string opt = "opt mlp:layers=2,dim=4 --batch-size 8 ";
+  const auto stages = [&](const std::string& flags) {
+    const Finished finished = Execute(opt + flags);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished.out;
+  };
+  const std::string plain = stages("");
+  for (const std::string flags : {"--zero 3", "--zero 1 --zero-group 1", "--stages-by layers",
+                                  "--micro-batches 2", "--recompute full", "--offload optimizer"}) {
+    const std::string printed = stages(flags);
+    EXPECT_NE(printed, plain) << flags;
+    EXPECT_EQ(printed, stages(flags + " --stages"));
+  }
+  EXPECT_EQ(stages("--stages-by flops --zero 0"), plain);
+  EXPECT_NE(stages("--dtype bf16"), stages("--dtype bf16 --stages"));
+  // What only a cluster prices is no flag of it.
+  for (const char* flag : {"--cp", "--ep", "--sharding"}) {
+    EXPECT_EQ(Execute(absl::StrCat(opt, flag, " 2")).code, 2) << flag;
+  }
+}
+
+TEST(Opt, ListsAxes) {
+  const Finished finished = Execute("opt --list-axes");
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.out, testing::StartsWith("| flag | value | default | in a search | of `opt` | column |\n"));
+  EXPECT_THAT(finished.out, testing::HasSubstr("\n| `--chunks` | "));
+}
+
 TEST(Opt, ReadsWhatItPrints) {
   Clear();
   ASSERT_EQ(

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "tools/flags.h"
 #include "transforms/parallel.h"
 #include "transforms/pass_registry.h"
+#include "transforms/plan/axis_page.h"
 #include "transforms/training/fp8_mixed.h"
 
 // Runs passes over the IR and prints it.
@@ -33,6 +35,7 @@ struct Flags {
   PlanFlags axes;
   bool stages = false;
   bool list_stages = false;
+  bool list_axes = false;
 };
 
 void ListPasses() {
@@ -75,10 +78,13 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
   return absl::OkStatus();
 }
 
+// Whether the plan asks for more than LoadModel does.
 bool NeedsSharding(const Flags& flags, const transforms::ParallelPlan& plan) {
-  return flags.stages || plan.ranks() > 1 || plan.microbatches > 1 ||
-         !(plan.recompute == transforms::RecomputePolicy{}) ||
-         !(plan.offload == transforms::OffloadPolicy{});
+  return flags.stages ||
+         std::ranges::any_of(transforms::AllAxes(), [&](const transforms::AxisInfo* axis) {
+           return axis->scope == transforms::AxisScope::kStep && !axis->remakes_step &&
+                  axis->print(plan) != axis->print(Unpriced());
+         });
 }
 
 // Whether the training step is asked for, not the function as it stands in the file. Passes say
@@ -105,6 +111,10 @@ absl::Status Optimize(const Flags& flags) {
   }
   if (flags.list_stages) {
     ListStages();
+    return absl::OkStatus();
+  }
+  if (flags.list_axes) {
+    std::cout << transforms::AxisTable();
     return absl::OkStatus();
   }
   if (flags.list_models) {
@@ -155,6 +165,8 @@ int Main(int argc, char** argv) {
       "list-passes", po::bool_switch(&flags.list_passes), "names all passes with their options")(
       "list-stages", po::bool_switch(&flags.list_stages),
       "names the stages of work that make a pipelined step, in their order")(
+      "list-axes", po::bool_switch(&flags.list_axes),
+      "prints what a plan chooses, as a table: flags, values and defaults")(
       "list-models", po::bool_switch(&flags.list_models),
       "names all built-in models with their keys and sources")(
       "summary", po::bool_switch(&flags.summary),
@@ -168,7 +180,8 @@ int Main(int argc, char** argv) {
       "print the IR after each pass, and after each stage of work that parallelizes a step")(
       "batch-size", po::value(&flags.model.batch_size), "samples in one global batch")(
       "stages", po::bool_switch(&flags.stages),
-      "print the functions of each stage, sharded by the degrees below; any degree implies it");
+      "print the functions of each stage, parallelized by the flags below; any of them but --dtype "
+      "implies it");
   AddPlanFlags(spec.options, PlanForm::kStep, Unpriced(), flags.axes);
   spec.positional.add("input", 1);
   return RunProgram(argc, argv, spec, [&] { return Optimize(flags); });
