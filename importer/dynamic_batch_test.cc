@@ -294,7 +294,7 @@ g (float[batch,16] x, float[64,16] t) => (float[batch,64] y) {
     EXPECT_EQ(Text(ir::ChangeBatch(*large, 16, ir::LossBatch::kStays)), R"(
 func @m (
   %x: f32[16,16] data,
-  %t: f32[64,16] buffer
+  %t: f32[64,16] parameter
 ) {
   %u: f32[16,64] = Transpose(%t) {perm=[1, 0]}
   %y: f32[16,64] = MatMul(%x, %u)

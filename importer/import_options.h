@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "importer/role_patterns.h"
 #include "ir/tensor.h"
 
 namespace orrery::importer {
@@ -20,8 +21,8 @@ struct ImportOptions {
   /// Values of graph inputs, by name: such an input becomes a constant, so that what depends on it
   /// may even decide about shapes.
   std::map<std::string, ir::Tensor> values = {};
-  /// Parameters whose names this regular expression matches somewhere are not trained.
-  std::string freeze = {};
+  /// What is said of inputs and weights.
+  RolePatterns roles = {};
 };
 
 }  // namespace orrery::importer

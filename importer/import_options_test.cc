@@ -44,7 +44,8 @@ func @m (
 
 TEST(ImportOptions, FreezeParametersThatMatchSomewhere) {
   EXPECT_EQ(Head(ImportText(
-                Model(), {.symbols = {{"N", 4}}, .values = {{"shape", kShape}}, .freeze = "ia"})),
+                Model(),
+                {.symbols = {{"N", 4}}, .values = {{"shape", kShape}}, .roles = {.freeze = "ia"}})),
             R"(
 func @m (
   %x: f32[4,6] data,

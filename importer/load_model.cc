@@ -58,16 +58,22 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
   if (absl::EndsWith(spec.model, ".onnx")) {
     return load_model_cc::LoadFile(spec, ImportOnnx(spec.model, {.symbols = spec.symbols,
                                                                  .batch_size = spec.batch_size,
-                                                                 .freeze = spec.freeze}));
+                                                                 .roles = spec.roles}));
   }
   if (!spec.symbols.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": has no dynamic dimensions; symbol '",
                                                    spec.symbols.begin()->first,
                                                    "' is for an ONNX file"));
   }
-  if (!spec.freeze.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": freeze ", Show(spec.freeze),
-                                                   " is for an ONNX file; a text says `buffer`"));
+  const std::pair<absl::string_view, const std::string*> patterns[] = {
+      {"parameters", &spec.roles.parameters},
+      {"data", &spec.roles.data},
+      {"freeze", &spec.roles.freeze}};
+  for (const auto& [option, pattern] : patterns) {
+    if (pattern->empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": ", option, " ", Show(*pattern),
+                     " is for an ONNX file; a text says `parameter`, `data` or `buffer`"));
   }
   if (absl::EndsWith(spec.model, ".orr"))
     return load_model_cc::LoadFile(spec, load_model_cc::ReadText(spec.model));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "importer/role_patterns.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -23,9 +24,8 @@ struct ModelSpec {
   std::optional<ir::DType> dtype = std::nullopt;
   /// Values of dynamic ONNX dimensions, by name.
   std::map<std::string, int64_t> symbols = {};
-  /// Parameters of an ONNX file whose names this regular expression matches somewhere are not
-  /// trained.
-  std::string freeze = {};
+  /// What is said of the inputs and weights of an ONNX file.
+  RolePatterns roles = {};
 };
 
 /// The model as a function that verifies. A file that fixes another batch or element type is

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"
 #include "ir/op_info.h"
@@ -30,23 +31,29 @@ constexpr size_t kLongestName = 1024;
 // takes less than 100. The time of a search is at most this, times the length of a name.
 constexpr int64_t kPatternBytes = 256 << 10;
 
-absl::StatusOr<std::unique_ptr<RE2>> PatternOf(const std::string& freeze) {
+// `option`: what the pattern is for, "freeze".
+absl::StatusOr<std::unique_ptr<RE2>> PatternOf(absl::string_view option, const std::string& text) {
   const auto bad = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat("freeze ", Show(freeze), ": ", what));
+    return absl::InvalidArgumentError(absl::StrCat(option, " ", Show(text), ": ", what));
   };
-  if (freeze.size() > kLongestPattern) {
+  if (text.size() > kLongestPattern) {
     return bad(absl::StrCat("is longer than ", kLongestPattern, " characters"));
   }
   RE2::Options options;
   options.set_log_errors(false);
   options.set_never_capture(true);
   options.set_max_mem(kPatternBytes);
-  auto pattern = std::make_unique<RE2>(freeze, options);
+  auto pattern = std::make_unique<RE2>(text, options);
   if (pattern->ok()) return pattern;
   const bool large = pattern->error_code() == RE2::ErrorPatternTooLarge ||
                      pattern->error_code() == RE2::ErrorRepeatSize;
   return bad(large ? "repeats too much; wanted a pattern such as 'embed.*weight'"
                    : "is no regular expression; wanted one such as 'embed.*weight'");
+}
+
+bool Matches(const RE2& pattern, absl::string_view name) {
+  const absl::string_view part = name.substr(0, kLongestName);
+  return RE2::PartialMatch(re2::StringPiece(part.data(), part.size()), pattern);
 }
 
 // Of a function without dead ops.
@@ -57,6 +64,7 @@ class RoleAssigner {
         options_(options),
         roles_(from.value_limit(), InputRole::kBuffer),
         reached_(from.value_limit(), 0),
+        weight_(from.value_limit(), 0),
         uses_(ir::CountUses(from)),
         to_(from.name(), from.mesh()),
         copy_{.from = from, .to = to_} {}
@@ -64,11 +72,16 @@ class RoleAssigner {
   absl::StatusOr<Function> Run() && {
     FindOutputRoles();
     Reach();
+    FindWeights();
     for (const ir::Input& input : from_.inputs()) {
       if (roles_[input.value] != InputRole::kBuffer) continue;
+      const bool weight = input.role == InputRole::kParameter || weight_[input.value] != 0;
       roles_[input.value] = reached_[input.value] != 0 ? InputRole::kParameter : InputRole::kBuffer;
-      if (input.role != InputRole::kParameter) roles_[input.value] = input.role;
+      if (!weight) roles_[input.value] = input.role;
     }
+    ORRERY_RETURN_IF_ERROR(
+        Choose("parameters", options_.patterns.parameters, InputRole::kParameter));
+    ORRERY_RETURN_IF_ERROR(Choose("data", options_.patterns.data, InputRole::kData));
     for (const ValueId weight : options_.weights) {
       if (reached_[weight] != 0) roles_[weight] = InputRole::kParameter;
     }
@@ -150,22 +163,60 @@ class RoleAssigner {
     }
   }
 
+  // Weights among the inputs that the file calls data: what is read as one, and what stands behind
+  // the first of those. Inputs of the batch, which comes first, are none unless they are read so.
+  void FindWeights() {
+    IdTable<ValueId, char> read(from_.value_limit(), 0);
+    for (const ValueId value : options_.weight_inputs) read[value] = 1;
+    const int64_t batch = ir::BatchOf(from_);
+    bool any = false, first = true;
+    for (const ir::Input& input : from_.inputs()) {
+      const ir::TensorType& type = from_.type(input.value);
+      if (std::exchange(first, false) || !ir::IsFloat(type.dtype) || type.dims.empty()) continue;
+      const bool fixed = input.role == InputRole::kBuffer || type.dims[0] != batch;
+      any = any || (fixed && type.dims.size() > 1 && read[input.value] != 0);
+      if (any && (fixed || read[input.value] != 0)) weight_[input.value] = 1;
+    }
+    if (!any) return;
+    for (const ir::Input& input : from_.inputs()) {  // before the first, where that is certain
+      if (input.role == InputRole::kBuffer && ir::IsFloat(from_.type(input.value).dtype)) {
+        weight_[input.value] = 1;
+      }
+    }
+  }
+
+  // Inputs that the user names.
+  absl::Status Choose(absl::string_view option, const std::string& text, InputRole role) {
+    if (text.empty()) return absl::OkStatus();
+    ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<RE2> pattern, PatternOf(option, text));
+    bool any = false;
+    for (const ir::Input& input : from_.inputs()) {
+      if (!Matches(*pattern, from_.value_name(input.value))) continue;
+      any = true;
+      const bool trained = role != InputRole::kParameter || reached_[input.value] != 0;
+      roles_[input.value] = trained ? role : InputRole::kBuffer;
+    }
+    if (any) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " ", Show(text), ": matches the name of no input"));
+  }
+
   absl::Status Freeze() {
-    if (options_.freeze.empty()) return absl::OkStatus();
-    ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<RE2> pattern, PatternOf(options_.freeze));
+    if (options_.patterns.freeze.empty()) return absl::OkStatus();
+    ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<RE2> pattern,
+                            PatternOf("freeze", options_.patterns.freeze));
     bool any = false;
     const auto freeze = [&](ValueId value) {
       if (roles_[value] != InputRole::kParameter) return;
-      const absl::string_view name = from_.value_name(value).substr(0, kLongestName);
-      if (!RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *pattern)) return;
+      if (!Matches(*pattern, from_.value_name(value))) return;
       roles_[value] = InputRole::kBuffer;
       any = true;
     };
     for (const ir::Input& input : from_.inputs()) freeze(input.value);
     for (const ValueId weight : options_.weights) freeze(weight);
     if (any) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("freeze ", Show(options_.freeze), ": matches the name of no parameter"));
+    return absl::InvalidArgumentError(absl::StrCat("freeze ", Show(options_.patterns.freeze),
+                                                   ": matches the name of no parameter"));
   }
 
   void AddInput(ValueId value) {
@@ -190,6 +241,7 @@ class RoleAssigner {
   const RoleOptions& options_;
   IdTable<ValueId, InputRole> roles_;
   IdTable<ValueId, char> reached_;
+  IdTable<ValueId, char> weight_;  // inputs that are parameters by what reads them
   std::vector<ir::Output> outputs_;
   IdTable<ValueId, int32_t> uses_;
   Function to_;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "importer/role_patterns.h"
 #include "ir/function.h"
 
 namespace orrery::importer {
@@ -12,19 +13,21 @@ namespace orrery::importer {
 struct RoleOptions {
   /// Constants of floating point that ops use as weights: they become inputs.
   std::span<const ir::ValueId> weights = {};
-  /// Parameters whose names this regular expression (syntax of RE2) matches somewhere are not
-  /// trained. Empty: none.
-  std::string freeze = {};
+  /// Inputs that ops read as weights: a file that was exported without its parameters has them as
+  /// inputs.
+  std::span<const ir::ValueId> weight_inputs = {};
+  RolePatterns patterns = {};
 };
 
-/// The function with the roles that its inputs and outputs have in a training step. All
-/// its data inputs stay data, and its buffers buffers; all other inputs, which must be parameters,
-/// are
+/// The function with the roles that its inputs and outputs have in a training step. Its data inputs
+/// stay data, and its buffers buffers, but for weights among them: where ops read inputs without the
+/// batch as weights, such inputs of floating point, and all without the batch behind them, are taken
+/// as if they were parameters. All other inputs, which must be parameters, are
 ///
 ///  - parameters, when a gradient that flows from a floating-point output along the gradient rules
 ///    of the ops gets to them;
 ///  - buffers otherwise: tables that are only compared or gathered from, running statistics, and
-///    those that `freeze` names;
+///    those that `patterns` freezes;
 ///  - gone, when nothing uses them.
 ///
 /// A function that already holds a backward pass or an optimizer keeps it. Its outputs of loss ops
@@ -33,8 +36,8 @@ struct RoleOptions {
 /// Inputs with gradients are parameters even where the file has them as graph inputs; what an
 /// optimizer updates beside them is state. Ops that nothing uses are gone.
 ///
-/// Errors: a `freeze` that is no regular expression, is longer than 256 characters, repeats too
-/// much or matches no parameter.
+/// Errors: a regular expression that is none, is longer than 256 characters, repeats too much or
+/// matches no parameter (`freeze`) or input (`parameters`, `data`).
 absl::StatusOr<ir::Function> AssignRoles(const ir::Function& function, const RoleOptions& options);
 
 }  // namespace orrery::importer

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx_test_util.h"
+#include "importer/role_patterns.h"
 
 namespace orrery::importer {
 namespace roles_test_cc {
@@ -31,19 +32,19 @@ func @m (
 }
 
 TEST(AssignRoles, Freeze) {
-  const std::string text = ImportText(ModelOf(kLinear), {.freeze = "^b$|table"});
+  const std::string text = ImportText(ModelOf(kLinear), {.roles = {.freeze = "^b$|table"}});
   EXPECT_EQ(text.substr(0, text.find(')')), R"(
 func @m (
   %x: f32[8,16] data,
   %w: f32[16,4] parameter,
   %b: f32[4] buffer
 )");
-  EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = "table"}),
+  EXPECT_EQ(ImportText(ModelOf(kLinear), {.roles = {.freeze = "table"}}),
             "m.onnx: freeze 'table': matches the name of no parameter");
-  EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = "("}),
+  EXPECT_EQ(ImportText(ModelOf(kLinear), {.roles = {.freeze = "("}}),
             "m.onnx: freeze '(': is no regular expression; wanted one such as 'embed.*weight'");
   EXPECT_EQ(
-      ImportText(ModelOf(kLinear), {.freeze = std::string(257, 'x')}),
+      ImportText(ModelOf(kLinear), {.roles = {.freeze = std::string(257, 'x')}}),
       absl::StrCat("m.onnx: freeze '", std::string(257, 'x'), "': is longer than 256 characters"));
 }
 
@@ -54,7 +55,7 @@ g (float[8,4] x) => (float[8,4] y) <float[4] h0_bias = {}, float[4] h0_weight = 
   h = Mul(x, h0_weight)
   y = Add(h, h0_bias)
 })"),
-                                      {.freeze = "bias"});
+                                      {.roles = {.freeze = "bias"}});
   EXPECT_EQ(text.substr(0, text.find(')')), R"(
 func @m (
   %x: f32[8,4] data,
@@ -83,14 +84,14 @@ TEST(AssignRoles, FreezeCannotHang) {
   const std::string name(200, 'a');
   model.mutable_graph()->mutable_initializer(0)->set_name(name);
   model.mutable_graph()->mutable_node(0)->set_input(1, name);
-  EXPECT_EQ(ImportText(model, {.freeze = "(a*)*(a*)*(a*)*b$"}),
+  EXPECT_EQ(ImportText(model, {.roles = {.freeze = "(a*)*(a*)*(a*)*b$"}}),
             "m.onnx: freeze '(a*)*(a*)*(a*)*b$': matches the name of no parameter");
 }
 
 // A small pattern may stand for a very large one.
 TEST(AssignRoles, FreezeRepeatsTooMuch) {
   for (const char* pattern : {"(((.*){30}){30}){20}~", "(x{100}){100}", "x{2000}"}) {
-    EXPECT_EQ(ImportText(ModelOf(kLinear), {.freeze = pattern}),
+    EXPECT_EQ(ImportText(ModelOf(kLinear), {.roles = {.freeze = pattern}}),
               absl::StrCat("m.onnx: freeze '", pattern,
                            "': repeats too much; wanted a pattern such as 'embed.*weight'"));
   }
@@ -153,6 +154,71 @@ func @m (
   %dy0: f32[8,16], %dwA: f32[16,16] = MatMulGrad(%x, %wA, %da0)
   return %l: loss, %dwB: gradient(%wB), %dy0: result, %dwA: gradient(%wA)
 }
+)");
+}
+
+// A file that was exported without its parameters has them as inputs: a table and what stands
+// behind it are weights; data that is not of the batch is none.
+constexpr char kWithoutParameters[] = R"(
+g (int64[batch,3] ids, float[3,3] mask, float[10,4] table, float[4,5] w, float[5] b)
+  => (float[batch,3,5] y) {
+  x = Gather(table, ids)
+  m = MatMul(x, w)
+  y = Add(m, b)
+  u = Relu(mask)
+})";
+
+TEST(AssignRoles, WeightsAmongInputs) {
+  const std::string text = ImportText(ModelOf(kWithoutParameters), {.batch_size = 2});
+  EXPECT_EQ(text.substr(0, text.find(')')), R"(
+func @m (
+  %ids: i64[2,3] data,
+  %mask: f32[3,3] buffer,
+  %table: f32[10,4] parameter,
+  %w: f32[4,5] parameter,
+  %b: f32[5] parameter
+)");
+}
+
+TEST(AssignRoles, InputsThatTheUserNames) {
+  const auto head = [](const RolePatterns& roles) {
+    const std::string text =
+        ImportText(ModelOf(kWithoutParameters), {.batch_size = 2, .roles = roles});
+    return text.substr(0, text.find(')'));
+  };
+  EXPECT_EQ(head({.data = "^(w|b)$"}), R"(
+func @m (
+  %ids: i64[2,3] data,
+  %mask: f32[3,3] buffer,
+  %table: f32[10,4] parameter,
+  %w: f32[4,5] data,
+  %b: f32[5] data
+)");
+  EXPECT_EQ(head({.parameters = "nothing"}),
+            "m.onnx: parameters 'nothing': matches the name of no input");
+  EXPECT_EQ(head({.data = "("}),
+            "m.onnx: data '(': is no regular expression; wanted one such as 'embed.*weight'");
+  // Without the table nothing is read as a weight but w.
+  constexpr char kAdded[] =
+      "g (float[batch,4] x, float[4] b) => (float[batch,4] y) { y = Add(x, b) }";
+  EXPECT_NE(ImportText(ModelOf(kAdded), {.batch_size = 2}).find("%b: f32[4] buffer"),
+            std::string::npos);
+  EXPECT_NE(ImportText(ModelOf(kAdded), {.batch_size = 2, .roles = {.parameters = "^b$"}})
+                .find("%b: f32[4] parameter"),
+            std::string::npos);
+}
+
+// Of a batch that the file fixes, inputs of another size at the front.
+TEST(AssignRoles, WeightsAmongInputsOfAFixedBatch) {
+  const std::string text = ImportText(
+      ModelOf("g (float[2,4] x, float[2,4] t, float[4,2] w, float[2] b) => (float[2,2] y) {"
+              " s = Add(x, t) m = MatMul(s, w) y = Add(m, b) }"));
+  EXPECT_EQ(text.substr(0, text.find(')')), R"(
+func @m (
+  %x: f32[2,4] data,
+  %t: f32[2,4] data,
+  %w: f32[4,2] parameter,
+  %b: f32[2] data
 )");
 }
 

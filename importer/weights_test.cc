@@ -109,7 +109,7 @@ func @m (
 }
 
 TEST(Weights, ThatAreConstantsCanBeFrozen) {
-  const std::string text = ImportText(ModelOf(kLight), {.freeze = "^g$"});
+  const std::string text = ImportText(ModelOf(kLight), {.roles = {.freeze = "^g$"}});
   EXPECT_NE(text.find("%w: f32[3,3,1,1] parameter"), std::string::npos) << text;
   EXPECT_NE(text.find("%g: f32[3] buffer"), std::string::npos) << text;
 }

@@ -84,6 +84,19 @@ absl::Status CheckSamplesStayApart(const Function& function,
   return changed.status();
 }
 
+int64_t ProductBefore(const Dims& dims, int8_t dim) {
+  int64_t product = 1;
+  for (size_t d = 0; d < static_cast<size_t>(dim); ++d) product *= dims[d];
+  return product;
+}
+
+// What lies outside of the batch in dimension `dim` of the result, from what does in operand 0.
+int64_t OutsideInReshape(const Dims& from, int8_t from_dim, int64_t outside, const Dims& to,
+                         int8_t dim) {
+  const int64_t before = ProductBefore(from, from_dim) * outside, own = ProductBefore(to, dim);
+  return own > 0 && before % own == 0 ? before / own : 0;
+}
+
 }  // namespace
 }  // namespace batch_cc
 
@@ -157,6 +170,34 @@ IdTable<ValueId, int8_t> BatchDims(const Function& function) {
     }
   }
   return found;
+}
+
+IdTable<ValueId, int64_t> OutsideOfBatch(const Function& function,
+                                         const IdTable<ValueId, int8_t>& dims) {
+  IdTable<ValueId, int64_t> outside(function.value_limit(), 0);
+  const int64_t batch = BatchOf(function);
+  const auto size = [&](ValueId value) {
+    return function.type(value).dims[static_cast<size_t>(dims[value])];
+  };
+  const auto whole = [&](ValueId value) { return dims[value] >= 0 && size(value) == batch; };
+  for (const Input& input : function.inputs()) outside[input.value] = whole(input.value) ? 1 : 0;
+  for (const OpId op : function.order()) {
+    for (int32_t j = 0; j < function.result_count(op); ++j) {
+      const ValueId result = function.result(op, j);
+      if (whole(result)) outside[result] = 1;
+      if (dims[result] < 0 || whole(result)) continue;
+      for (const ValueId x : function.operands(op)) {
+        if (dims[x] < 0 || outside[x] == 0 || outside[result] != 0) continue;
+        if (function.kind(op) == OpKind::kReshape) {
+          outside[result] = batch_cc::OutsideInReshape(function.type(x).dims, dims[x], outside[x],
+                                                       function.type(result).dims, dims[result]);
+        } else if (size(x) == size(result)) {
+          outside[result] = outside[x];
+        }
+      }
+    }
+  }
+  return outside;
 }
 
 }  // namespace orrery::ir

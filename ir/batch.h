@@ -25,6 +25,12 @@ bool HasBatch(const Function& function, const Input& input);
 /// does, and for all values when the function takes no other batch. Infers all types once.
 IdTable<ValueId, int8_t> BatchDims(const Function& function);
 
+/// For each value the elements of its dimension `dims` (of BatchDims) that lie outside of the
+/// batch: 1 where samples follow each other, 12 in [12 heads · batch]. 0 where there is no batch,
+/// or an op has it whose operands do not tell.
+IdTable<ValueId, int64_t> OutsideOfBatch(const Function& function,
+                                         const IdTable<ValueId, int8_t>& dims);
+
 /// Why dimension `dim` of operand 0 cannot be samples, which know nothing of each other: it is the
 /// time of an LSTM, GRU or RNN, or a Roll moves things along it. Empty when it can.
 absl::string_view MixesAlong(OpKind kind, const AttributeSet& attributes, size_t dim);

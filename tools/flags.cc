@@ -98,8 +98,13 @@ void AddStepFlags(po::options_description& options, ModelFlags& flags) {
       "output", po::value(&flags.loss.output),
       "the output of the model that gets the loss, or several with commas between [the first of "
       "floating point]")(
-      "freeze", po::value(&flags.freeze),
+      "freeze", po::value(&flags.roles.freeze),
       "regular expression: weights of an ONNX file whose names match are not trained")(
+      "parameters", po::value(&flags.roles.parameters),
+      "regular expression: inputs of an ONNX file whose names match are parameters [those that are "
+      "read as weights and have no batch]")(
+      "data", po::value(&flags.roles.data),
+      "regular expression: inputs of an ONNX file whose names match are data, and no parameters")(
       "no-simplify", po::bool_switch(&flags.no_simplify),
       "play the graph op by op as it was written, without fused kernels");
 }
@@ -138,7 +143,7 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
   spec.batch_size = flags.batch_size;
   spec.dtype = transforms::TensorDType(plan.dtype);
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, flags_cc::ParseSymbols(flags.symbols));
-  spec.freeze = flags.freeze;
+  spec.roles = flags.roles;
   return importer::LoadModel(spec);
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "importer/role_patterns.h"
 #include "search/evaluate.h"
 #include "simulator/network/link_use.h"
 #include "tools/plan_flags.h"
@@ -38,7 +39,7 @@ struct ModelFlags {
   bool no_fold = false;
   int64_t most_unfolded_tasks = lowering::LoweringOptions().most_unfolded_tasks;
   std::vector<std::string> symbols;
-  std::string freeze;
+  importer::RolePatterns roles;
   transforms::LossChoice loss = {.kind = "", .output = ""};
   bool no_simplify = false;
 };

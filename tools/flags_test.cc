@@ -192,7 +192,7 @@ TEST(ModelFlags, AreReadAsGiven) {
   EXPECT_THAT(flags.symbols, testing::ElementsAre("n=3", "m=4"));
   EXPECT_EQ(flags.loss.kind, "mse");
   EXPECT_EQ(flags.loss.output, "y");
-  EXPECT_EQ(flags.freeze, "w.*");
+  EXPECT_EQ(flags.roles.freeze, "w.*");
   EXPECT_EQ(flags.cost_model, "distir");
   EXPECT_EQ(flags.memory_limit, "40GB");
   EXPECT_EQ(flags.memory_overhead, "usual");

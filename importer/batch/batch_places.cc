@@ -33,18 +33,22 @@ int64_t Product(const Dims& dims, size_t from, size_t to) {
   return product;
 }
 
-Dims WithTwice(Dims dims, int dim) {
-  if (dim >= 0) dims[static_cast<size_t>(dim)] *= 2;
+Dims WithTwice(Dims dims, const BatchPosition& position) {
+  for (const int dim : {position.dim, position.second}) {
+    if (dim >= 0) dims[static_cast<size_t>(dim)] *= 2;
+  }
   return dims;
 }
 
 }  // namespace
 }  // namespace batch_places_cc
 
-BatchPositions::BatchPositions(const ir::Function& function, BatchSize size)
+BatchPositions::BatchPositions(const ir::Function& function, BatchSize size,
+                               BatchInReshape in_reshape)
     : function_(function),
       batch_(ir::BatchOf(function)),
       size_(size),
+      in_reshape_(in_reshape),
       positions_(function.value_limit()),
       steps_(function.op_limit()) {}
 
@@ -175,6 +179,19 @@ bool BatchPositions::AnyBatched(ir::OpId op) const {
 
 // Ops that mix what they read along a dimension.
 absl::Status BatchPositions::CheckSamplesStay(ir::OpId op) const {
+  for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+    if (PositionOfOperand(op, k).second < 0) continue;
+    switch (function_.kind(op)) {
+      case ir::OpKind::kReshape:
+      case ir::OpKind::kSlice:
+      case ir::OpKind::kExpand:
+      case ir::OpKind::kConcat:
+      case ir::OpKind::kGather:
+        return Fails(op, "it reads a value that has the batch in two dimensions");
+      default:
+        break;
+    }
+  }
   const int dim = PositionOfOperand(op, 0).dim;
   if (function_.kind(op) == ir::OpKind::kGather && dim == function_.attributes(op).Int("axis", 0)) {
     return Fails(op, "it takes samples out of the batch");
@@ -212,7 +229,7 @@ absl::StatusOr<ir::TypeList> BatchPositions::Doubled(ir::OpId op) const {
   std::vector<ir::TensorType> types;
   for (size_t k = 0; k < operands.size(); ++k) {
     types.push_back(function_.type(operands[k]));
-    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PositionOfOperand(op, k).dim);
+    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PositionOfOperand(op, k));
   }
   std::vector<const ir::TensorType*> pointers;
   for (const ir::TensorType& type : types) pointers.push_back(&type);
@@ -233,7 +250,12 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
   for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
     if (dims[d] == doubled[d]) continue;
     if (position.has_batch()) {
-      return absl::InvalidArgumentError("its result has the batch in two dimensions");
+      const bool whole = dims[d] == batch_ && dims[static_cast<size_t>(position.dim)] == batch_;
+      if (position.second >= 0 || !whole || doubled[d] != 2 * batch_) {
+        return absl::InvalidArgumentError("its result has the batch in two dimensions");
+      }
+      position.second = static_cast<int>(d);
+      continue;
     }
     if (doubled[d] != 2 * dims[d]) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", d, " of its result, of ",
@@ -241,7 +263,7 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
     }
     position.dim = static_cast<int>(d);
   }
-  if (!position.has_batch()) return position;
+  if (!position.has_batch() || position.second >= 0) return position;
   const int dim = position.dim;
   const int64_t size = dims[static_cast<size_t>(dim)];
   const auto operands = function_.operands(op);
@@ -267,6 +289,8 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
   const auto at = static_cast<size_t>(from.dim);
   const int64_t before = batch_places_cc::Product(dims, 0, at) * from.outer;
   const int64_t after = batch_places_cc::Product(dims, at + 1, dims.size()) * from.inner;
+  const bool outside = in_reshape_ == BatchInReshape::kOutside ||
+                       (in_reshape_ == BatchInReshape::kByRank && to.size() >= dims.size());
   std::optional<Place> found;
   for (size_t d = 0; d < to.size(); ++d) {
     const int64_t left = batch_places_cc::Product(to, 0, d),
@@ -274,8 +298,10 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
     if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
     const Place position = {
         .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
+    // Exactly of its size is best.
     const bool exact = position.outer == 1 && position.inner == 1;
-    if (exact || !found.has_value()) found = position;
+    const bool better = outside && position.outer == 1 && found.has_value() && found->outer != 1;
+    if (exact || !found.has_value() || better) found = position;
     if (exact) break;
   }
   if (!found.has_value()) {

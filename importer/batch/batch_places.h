@@ -19,6 +19,7 @@ namespace orrery::importer {
 struct BatchPosition {
   int dim = -1;  // negative: nowhere
   int64_t outer = 1, inner = 1;
+  int second = -1;       // another dimension that is the batch: each sample against each
   bool uniform = false;  // all rows are equal, so that any order of them is as good
 
   bool has_batch() const { return dim >= 0; }
@@ -31,11 +32,19 @@ enum class BatchSize {
   kRare,      // each dimension that is a multiple of it has the batch
 };
 
+/// Which dimension of a Reshape has the batch where several could: a batch of 1 fits anywhere.
+enum class BatchInReshape {
+  kByRank,   // the one that it is the outermost part of, but where dimensions are taken together
+  kFirst,    // the first
+  kOutside,  // the one that it is the outermost part of
+};
+
 /// Finds where the values of a function have its batch, and what must change for it to be free:
 /// see rebatch.h.
 class BatchPositions {
  public:
-  BatchPositions(const ir::Function& function, BatchSize size);
+  BatchPositions(const ir::Function& function, BatchSize size,
+                 BatchInReshape in_reshape = BatchInReshape::kByRank);
 
   /// Looks until nothing new is found. The error names the op that cannot follow the batch.
   absl::Status Find();
@@ -91,6 +100,7 @@ class BatchPositions {
   const ir::Function& function_;
   int64_t batch_;
   BatchSize size_;
+  BatchInReshape in_reshape_;
   IdTable<ir::ValueId, Place> positions_;
   std::map<int32_t, ir::AttributeSet> attributes_;          // by op
   std::set<int32_t> dropped_;                               // ops

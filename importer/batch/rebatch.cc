@@ -120,9 +120,15 @@ bool AnyMultiple(const ir::Attribute& attribute, int64_t batch, size_t except) {
 
 absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function, BatchSize size) {
   if (ir::BatchOf(function) == 0) return function;
-  BatchPositions positions(function, size);
-  ORRERY_RETURN_IF_ERROR(positions.Find());
-  return rebatch_cc::Rewriter(function, positions).Run();
+  absl::Status first;
+  for (const BatchInReshape in_reshape :
+       {BatchInReshape::kByRank, BatchInReshape::kFirst, BatchInReshape::kOutside}) {
+    BatchPositions positions(function, size, in_reshape);
+    const absl::Status found = positions.Find();
+    if (found.ok()) return rebatch_cc::Rewriter(function, positions).Run();
+    if (first.ok()) first = found;
+  }
+  return first;
 }
 
 bool ComputesWithBatch(const ir::Function& function, int64_t batch) {

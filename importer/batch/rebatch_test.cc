@@ -267,7 +267,66 @@ func @f (
   return %y: result
 }
 )"),
+            R"(
+func @f (
+  %x: f32[4,8] data
+) {
+  %t: f32[8,4] = Transpose(%x)
+  %y: f32[4,4] = MatMul(%x, %t)
+  return %y: result
+}
+)");
+  // But not in one that is more than the batch, and what takes dimensions together is at a loss.
+  EXPECT_EQ(Free(R"(
+func @f (
+  %x: f32[4,8] data
+) {
+  %w: f32[8,8] = Concat(%x, %x) {axis=0}
+  %t: f32[8,8] = Transpose(%w)
+  %y: f32[4,8] = MatMul(%x, %t)
+  return %y: result
+}
+)"),
             "f: MatMul 'y' cannot follow the batch: its result has the batch in two dimensions");
+  EXPECT_EQ(Free(R"(
+func @f (
+  %x: f32[4,8] data
+) {
+  %t: f32[8,4] = Transpose(%x)
+  %y: f32[4,4] = MatMul(%x, %t)
+  %z: f32[16] = Reshape(%y) {shape=[16]}
+  return %z: result
+}
+)"),
+            "f: Reshape 'z' cannot follow the batch: it reads a value that has the batch in two "
+            "dimensions");
+}
+
+// A batch of 1 fits anywhere: heads are taken together with it from the outside, and time before
+// it.
+TEST(MakeBatchFree, ABatchOfOneWithHeads) {
+  EXPECT_EQ(Free(R"(
+func @f (
+  %x: f32[1,5,6] data
+) {
+  %t: f32[5,1,6] = Transpose(%x) {perm=[1, 0, 2]}
+  %h: f32[5,3,2] = Reshape(%t) {shape=[5, 3, 2]}
+  %r: f32[5,6] = Reshape(%h) {shape=[5, 6]}
+  %y: f32[5,1,6] = Reshape(%r) {shape=[5, 1, 6]}
+  return %y: result
+}
+)"),
+            R"(
+func @f (
+  %x: f32[1,5,6] data
+) {
+  %t: f32[5,1,6] = Transpose(%x) {perm=[1, 0, 2]}
+  %h: f32[5,3,2] = Reshape(%t) {shape=[5, -1, 2]}
+  %r: f32[5,6] = Reshape(%h) {shape=[-1, 6]}
+  %y: f32[5,1,6] = Reshape(%r) {shape=[5, -1, 6]}
+  return %y: result
+}
+)");
 }
 
 TEST(MakeBatchFree, SamplesOneAfterTheOther) {
@@ -319,53 +378,6 @@ func @f (
 )"),
       "f: Relu 'y' cannot follow the batch: this output has as many rows, 2, but none of them "
       "comes from a sample");
-}
-
-// What is made of the batch alone must be told from what happens to have its size.
-TEST(ImportOnnx, DynamicBatchOfAnySize) {
-  const auto text = [](int64_t batch) {
-    return ImportText(ModelOf(R"(
-g (float[batch,3] x) => (float[batch,3] y) <float[3,3] w = {}> {
-  h = MatMul(x, w)
-  s = Shape(x)
-  c = ConstantOfShape <value = float[1] {0.5}> (s)
-  y = Add(h, c)
-})"),
-                      {.symbols = {{"batch", batch}}});
-  };
-  EXPECT_EQ(text(3), R"(
-func @m (
-  %x: f32[3,3] data,
-  %w: f32[3,3] parameter
-) {
-  %h: f32[3,3] = MatMul(%x, %w)
-  %3: f32[1,3] = Constant() {fill=0.5}
-  %4: f32[3,3] = Expand(%3) {batch_dim=0, shape=[3, -1]}
-  %y: f32[3,3] = Add(%h, %4)
-  return %y: result
-}
-)");
-}
-
-// Where the batch is computed with, it is the one that was asked for.
-TEST(ImportOnnx, DynamicBatchThatIsANumber) {
-  EXPECT_EQ(ImportText(ModelOf(R"(
-g (float[batch,3] x) => (float[batch,3] y) {
-  s = Shape<end = 1>(x)
-  n = Cast<to = 1>(s)
-  y = Div(x, n)
-})",
-                               15),
-                       {.symbols = {{"batch", 4}}}),
-            R"(
-func @m (
-  %x: f32[4,3] data
-) {
-  %n: f32[1] = Constant() {values=[4.0]}
-  %y: f32[4,3] = Div(%x, %n)
-  return %y: result
-}
-)");
 }
 
 }  // namespace

@@ -178,11 +178,14 @@ void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
       value = function_.operands(producer)[0];
       producer = function_.producer(value);
     }
+    if (!producer.valid() && weights_.seen.insert(value.index()).second) {
+      weights_.inputs.push_back(value);
+    }
     if (!producer.valid() || function_.kind(producer) != ir::OpKind::kConstant) continue;
     const ir::TensorType& type = function_.type(value);
     if (!ir::IsFloat(type.dtype) || ir::ElementCount(type.dims) <= 1) continue;
     if (!stored_.contains(value.index())) continue;
-    if (is_weight_.insert(value.index()).second) weights_.push_back(value);
+    if (weights_.seen.insert(value.index()).second) weights_.constants.push_back(value);
   }
 }
 

@@ -38,7 +38,9 @@ class GraphImporter {
 
   ir::Function& function() { return function_; }
   /// Constants of floating point that stand where ops have weights: to be trained.
-  const std::vector<ir::ValueId>& weights() const { return weights_; }
+  const std::vector<ir::ValueId>& weights() const { return weights_.constants; }
+  /// Inputs that ops read as weights, in the order in which they are read.
+  const std::vector<ir::ValueId>& weight_inputs() const { return weights_.inputs; }
 
  private:
   absl::Status AddInputs(const SymbolValues& symbols);
@@ -61,8 +63,11 @@ class GraphImporter {
   ir::Function function_;
   KnownValues known_;
   Scope scope_;
-  std::vector<ir::ValueId> weights_;
-  absl::flat_hash_set<int32_t> is_weight_;
+  // What ops read as weights, each once.
+  struct {
+    std::vector<ir::ValueId> constants, inputs;
+    absl::flat_hash_set<int32_t> seen;
+  } weights_;
   absl::flat_hash_set<int32_t> stored_;  // constants that may be weights
   absl::flat_hash_set<int32_t> held_;    // constants that are initializers
   absl::flat_hash_map<absl::string_view, const onnx::TensorProto*> initializers_;

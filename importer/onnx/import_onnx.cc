@@ -4,9 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "importer/batch/pick_rows.h"
 #include "importer/batch/rebatch.h"
 #include "importer/batch/rebind.h"
 #include "importer/onnx.h"
+#include "importer/onnx/batch_major.h"
+#include "importer/onnx/embedding_bag.h"
 #include "importer/onnx/graph_importer.h"
 #include "importer/onnx/graph_structure.h"
 #include "importer/onnx/inline_functions.h"
@@ -27,7 +30,7 @@ struct Source {
   const onnx::GraphProto& graph;
   int64_t opset;
   std::filesystem::path path;
-  std::string freeze;
+  const ImportOptions& options;
 };
 
 absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues& symbols,
@@ -38,9 +41,11 @@ absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues
   ORRERY_RETURN_IF_ERROR(importer.CheckOutputs());
   ORRERY_ASSIGN_OR_RETURN(
       ir::Function function,
-      AssignRoles(importer.function(), {.weights = importer.weights(), .freeze = source.freeze}));
+      AssignRoles(importer.function(), {.weights = importer.weights(),
+                                        .weight_inputs = importer.weight_inputs(),
+                                        .patterns = source.options.roles}));
   ORRERY_RETURN_IF_ERROR(ir::Verify(function));
-  return function;
+  return PickRowsBySample(function);
 }
 
 // A dynamic batch: with a value that no other size has, what is computed from it can be told from
@@ -75,7 +80,7 @@ std::optional<ir::Function> ImportAsDynamic(const Source& source, SymbolValues s
   if (computes) graph = source.graph;
   if (!computes || !MakeBatchDynamic(graph, symbols)) return std::nullopt;
   Source dynamic = {
-      .graph = graph, .opset = source.opset, .path = source.path, .freeze = source.freeze};
+      .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
   absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(dynamic, symbols);
   if (!function.ok() || !SameOutputs(*function, fixed)) return std::nullopt;
   return *std::move(function);
@@ -85,11 +90,12 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
                                     const ImportOptions& options) {
   ORRERY_RETURN_IF_ERROR(GiveValues(options.values, *model.mutable_graph()));
   ORRERY_RETURN_IF_ERROR(InlineFunctions(model));
+  CollapseEmbeddingBags(*model.mutable_graph());
   ORRERY_RETURN_IF_ERROR(Tidy(model));
+  PutBatchFirst(*model.mutable_graph());
   ORRERY_ASSIGN_OR_RETURN(const SymbolValues symbols, FindSymbols(options, model.graph()));
   ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
-  const Source source = {
-      .graph = model.graph(), .opset = opset, .path = path, .freeze = options.freeze};
+  const Source source = {.graph = model.graph(), .opset = opset, .path = path, .options = options};
   const bool keeps = !options.values.empty();  // what depends on data has the sizes of that data
   if (!keeps && !symbols.batch.empty()) {
     absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);

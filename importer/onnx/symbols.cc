@@ -20,6 +20,10 @@ std::string SymbolOf(const onnx::ValueInfoProto& value, int dim) {
   return name.empty() ? absl::StrCat(value.name(), ".", dim) : name;
 }
 
+bool SaysBatch(const std::string& symbol) {
+  return absl::StrContains(absl::AsciiStrToLower(symbol), "batch");
+}
+
 namespace symbols_cc {
 namespace {
 
@@ -70,10 +74,6 @@ struct BatchSymbols {
   std::vector<std::string> all;  // the first one is that of the first data input with dimensions
   bool plain = true;             // no input starts with another one
 };
-
-bool SaysBatch(const std::string& symbol) {
-  return absl::StrContains(absl::AsciiStrToLower(symbol), "batch");
-}
 
 // Inputs that share no name have symbols of their own.
 BatchSymbols FindBatchSymbols(const onnx::GraphProto& graph) {
@@ -164,7 +164,7 @@ absl::StatusOr<SymbolValues> FindSymbols(const ImportOptions& options,
   const symbols_cc::BatchSymbols batch = symbols_cc::FindBatchSymbols(graph);
   std::vector<std::string> settable;
   for (const std::string& symbol : batch.all) {
-    if (batch.plain || symbols_cc::SaysBatch(symbol)) settable.push_back(symbol);
+    if (batch.plain || SaysBatch(symbol)) settable.push_back(symbol);
   }
   if (options.batch_size > 0) {
     for (const std::string& symbol : settable) symbols.values.emplace(symbol, options.batch_size);

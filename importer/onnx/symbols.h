@@ -17,6 +17,9 @@ namespace orrery::importer {
 /// How `ImportOptions::symbols` calls dynamic dimension `dim` of a graph input.
 std::string SymbolOf(const onnx::ValueInfoProto& value, int dim);
 
+/// Whether a symbol is called like the batch: "batch", "batch_size", "Batch".
+bool SaysBatch(const std::string& symbol);
+
 struct SymbolValues {
   std::map<std::string, int64_t> values;
   /// Those that are the batch: the one that is dimension 0 of the first data input, and those of

@@ -75,11 +75,17 @@ ShardingRule SamePositionsRule(const OpTypes& op, const TypeList& results) {
 }
 
 // The gradient goes back to the shape of x. Where the shape left a dimension open, for the batch,
-// so does the way back: the dimension that begins at the same position.
+// so does the way back: the dimension of x that has the batch or, where nobody knows it, the one
+// that begins at the same position.
 absl::Status ReshapeGradient(GradientContext& c) {
   const Dims to = c.operand_type(0).dims;
   std::vector<int64_t> back(to.begin(), to.end());
   const std::vector<int64_t> shape = c.attributes().Ints("shape");
+  const bool open = std::find(shape.begin(), shape.end(), -1) != shape.end();
+  if (open && c.batch_dim(0) >= 0) {
+    back[static_cast<size_t>(c.batch_dim(0))] = -1;
+    return SetGradientOp(c, 0, OpKind::kReshape, {{"shape", back}});
+  }
   const auto same = SamePositions(to, c.builder().type(c.result()).dims);
   for (size_t d = 0; d < back.size(); ++d) {
     if (same[d].has_value() && shape[*same[d]] == -1) back[d] = -1;

@@ -38,11 +38,13 @@ namespace {
 
 constexpr const char* kExports[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
                                     "last_token", "experts", "queries",   "llama",    "bart",
-                                    "llama_half", "tf_bert", "diffusion"};
+                                    "llama_half", "tf_bert", "diffusion", "vit_mha",  "transformer",
+                                    "detr",       "seq2seq"};
 // With what has no result for each sample besides.
-constexpr const char* kTrained[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
-                                    "last_token", "experts", "queries",   "llama",    "bart",
-                                    "llama_half", "tf_bert", "diffusion", "own_loss"};
+constexpr const char* kTrained[] = {"vit",         "swin",    "mobilenet", "densenet", "gpt2_past",
+                                    "last_token",  "experts", "queries",   "llama",    "bart",
+                                    "llama_half",  "tf_bert", "diffusion", "own_loss", "vit_mha",
+                                    "transformer", "detr",    "seq2seq"};
 
 // The text without its remarks.
 std::string ReadGraph(const std::string& name) {
@@ -147,7 +149,19 @@ TEST(Exports, MicrobatchesAreSmallerBatches) {
   }
 }
 
-// What simplifying took apart by columns, put together again.
+// Where each sample meets each other one, the samples of a microbatch do, and those of all ranks.
+TEST(Exports, SamplesThatMeet) {
+  ir::Function whole = Load("clip", 12), part = Load("clip", 3);
+  EXPECT_EQ(part.type(part.outputs()[0].value).dims, (ir::Dims{3, 3}));
+  ASSERT_TRUE(transforms::Simplify(whole).ok());
+  ASSERT_TRUE(transforms::Simplify(part).ok());
+  const auto microbatch = transforms::Microbatch(whole, 4);
+  ASSERT_TRUE(microbatch.ok()) << microbatch.status();
+  EXPECT_EQ(ir::Print(*microbatch), ir::Print(part));
+}
+
+// What simplifying took apart, by columns or by rows of a weight that is stored transposed, put
+// together again.
 semantics::Named WithWholes(const ir::Function& plain, semantics::Named inputs) {
   for (const ir::Input& input : plain.inputs()) {
     const std::string name(plain.value_name(input.value));
@@ -157,11 +171,13 @@ semantics::Named WithWholes(const ir::Function& plain, semantics::Named inputs) 
     int64_t begin = 0;
     for (int i = 0; inputs.contains(absl::StrCat(name, ".", i)); ++i) {
       const ir::Tensor& part = inputs.at(absl::StrCat(name, ".", i));
-      const int64_t columns = part.dims().back();
+      const bool by_rows = part.dims().back() == type.dims.back();
+      const int64_t run = by_rows ? part.size() : part.dims().back();
+      const int64_t step = by_rows ? 0 : type.dims.back();
       for (int64_t at = 0; at < part.size(); ++at) {
-        whole.CopyElement(at / columns * type.dims.back() + begin + at % columns, part, at);
+        whole.CopyElement(at / run * step + begin + at % run, part, at);
       }
-      begin += columns;
+      begin += run;
     }
     inputs[name] = whole;
   }
@@ -173,7 +189,8 @@ TEST(Exports, SimplifyToFewKernels) {
   const std::map<std::string, int> most = {
       {"vit", 15},        {"swin", 22},    {"mobilenet", 15}, {"densenet", 10}, {"gpt2_past", 12},
       {"last_token", 30}, {"experts", 30}, {"queries", 30},   {"llama", 60},    {"bart", 21},
-      {"llama_half", 13}, {"tf_bert", 11}, {"diffusion", 14}};
+      {"llama_half", 13}, {"tf_bert", 11}, {"diffusion", 14}, {"vit_mha", 14},  {"transformer", 29},
+      {"detr", 12},       {"seq2seq", 18}};
   for (const char* name : kExports) {
     SCOPED_TRACE(name);
     const ir::Function plain = Load(name, 2);

@@ -48,7 +48,6 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::ir::attention::AttentionShape has 20 fields", "sizes and strides of five tensors"},
       {"orrery::transforms::ShardingGraph has 24 fields", "to be split: candidates from the graph"},
       {"orrery::transforms::ShardingGraph has 8 parameters", "to be split, as above"},
-      {"orrery::importer::GraphImporter has 13 fields", "state of one walk through a file"},
       {"orrery::importer::GraphImporter has 5 parameters", "made at one place"},
       {"orrery::importer::NodeContext has 5 parameters", "made at one place"},
       {"orrery::ir::GradientContext has 5 parameters", "made at one place"},

@@ -22,7 +22,20 @@ struct Match {
   ValueId q, k, v;
   std::vector<int64_t> k_perm;  // by which k is transposed yet; empty: not at all
   Logits logits;
+  double dropout = 0;  // of the probabilities
+  int64_t seed = 0;
 };
+
+// Probabilities before dropout, what is kept of which nobody else asks.
+ValueId WithoutDropout(const Rewriter& r, ValueId value, Match& match) {
+  const OpId op = r.MadeOnlyFor(value, OpKind::kDropout);
+  if (!op.valid() || r.uses(r.result(op, 1)) != 0) return value;
+  const double ratio = r.attributes(op).Number("ratio", 0.5);
+  if (ratio >= 1) return value;
+  match.dropout = ratio;
+  match.seed = r.attributes(op).Int("seed", 0);
+  return r.operand(op, 0);
+}
 
 // Sees through a scale of q or k.
 ValueId WithoutScale(const Rewriter& r, ValueId value, double& scale) {
@@ -136,10 +149,12 @@ bool Fit(const Rewriter& r, const Match& match) {
 
 std::optional<Match> MatchAttention(const Rewriter& r, OpId op) {
   if (!r.attributes(op).empty()) return std::nullopt;
-  const auto logits = MatchProbabilities(r, r.operand(op, 0));
+  Match match;
+  const auto logits = MatchProbabilities(r, WithoutDropout(r, r.operand(op, 0), match));
   const OpId product = logits.has_value() ? r.MadeOnlyFor(logits->x, OpKind::kMatMul) : OpId();
   if (!product.valid() || r.attributes(product).Int("transpose_x", 0) != 0) return std::nullopt;
-  Match match{.q = {}, .k = {}, .v = r.operand(op, 1), .k_perm = {}, .logits = *logits};
+  match.v = r.operand(op, 1);
+  match.logits = *logits;
   match.q = WithoutScale(r, r.operand(product, 0), match.logits.scale);
   const size_t rank = r.rank(match.q);
   if ((rank != 3 && rank != 4) || r.rank(r.operand(product, 1)) != rank) return std::nullopt;
@@ -222,6 +237,8 @@ void Fuse(Rewriter& r, OpId op, const Match& match, bool flash) {
       {"heads", r.dims(q)[1]}, {"kv_heads", r.dims(k)[1]}, {"scale", match.logits.scale}};
   if (match.logits.causal) attributes.Set("causal", int64_t{1});
   if (flash) attributes.Set("flash", int64_t{1});
+  if (match.dropout > 0) attributes.Set("dropout", match.dropout);
+  if (match.dropout > 0 && match.seed != 0) attributes.Set("seed", match.seed);
   std::vector<ValueId> operands = {q, k, v};
   if (mask.valid()) operands.push_back(mask);
   const OpId attention = r.Ops(OpKind::kAttention, operands, attributes);

@@ -52,6 +52,22 @@ TEST(FuseAttention, SeesThroughWhatTheKernelDoesByItself) {
        {{"%p: f32", "%u: f32[2,3,4,4] = Abs(%s)\n%p: f32"}, {"Softmax(%s)", "Softmax(%u)"}}});
 }
 
+TEST(FuseAttention, TakesDropoutOfTheProbabilities) {
+  const LineChanges drops = {
+      {"%y: f32[2,3,4,4] = MatMul(%p",
+       "%d: f32[2,3,4,4], %m: bool[2,3,4,4] = Dropout(%p) {ratio=0.5, seed=7}\n"
+       "%y: f32[2,3,4,4] = MatMul(%d"}};
+  EXPECT_EQ(After("fuse-attention", With(kHeads, drops)),
+            "%y: f32[2,3,4,4], %4: f32[2,3,4,4], %5: bool[2,3,4,4], %6: f32[2,3,4,4] = "
+            "Attention(%q, %k, %v) {dropout=0.5, heads=3, kv_heads=3, scale=1.0, seed=7}\n"
+            "return %y: result\n");
+  // Not where somebody asks which of them stayed, nor where none does.
+  const std::string dropped = With(kHeads, drops);
+  ExpectLeft(
+      "fuse-attention", dropped,
+      {{{"return %y: result", "return %y: result, %m: result"}}, {{"ratio=0.5", "ratio=1.0"}}});
+}
+
 TEST(FuseAttention, TakesScalesOfQueriesKeysAndLogitsTogether) {
   const std::string lines = With(kHeads, {{"%s: f32",
                                            "%a: f32[2,3,4,4] = Scale(%q) {factor=0.5}\n"

@@ -59,6 +59,12 @@ void Scale(Rewriter& r, OpId op, ValueId value, double factor) {
   r.Replace(r.result(op), r.Op(OpKind::kScale, {value}, {{"factor", factor}}));
 }
 
+// Dropout that drops nothing, as torchvision's models have it, and whose mask nobody reads.
+void Dropout(Rewriter& r, OpId op) {
+  const bool drops = r.attributes(op).Number("ratio", 0.5) != 0;
+  if (!drops && r.uses(r.result(op, 1)) == 0) Forward(r, op, r.operand(op, 0));
+}
+
 // Scale of Scale.
 void MergeScales(Rewriter& r, OpId op) {
   const double factor = r.attributes(op).Number("factor", 1);
@@ -247,6 +253,7 @@ void RollTogether(Rewriter& r, OpId op) {
 }
 
 void RemoveIdentity(Rewriter& r, OpId op) {
+  if (r.kind(op) == OpKind::kDropout) return Dropout(r, op);
   if (r.function().result_count(op) != 1 || r.operand_count(op) == 0) return;
   if (MovesNothing(r, op) && r.dims(r.operand(op, 0)) == r.dims(r.result(op))) {
     Forward(r, op, r.operand(op, 0));

@@ -254,6 +254,21 @@ absl::StatusOr<ValueId> Sum(ir::Builder& b, ValueId output) {
   return b.Op(OpKind::kSumLoss, {parts.value}, b.FreeName("loss"), attributes);
 }
 
+// `output`, transposed where the batch is another dimension than the first: labels come sample by
+// sample, and losses go so. Where the batch came before, the simplifier finds what both undo.
+ValueId WithBatchFirst(ir::Builder& b, ValueId output) {
+  const int64_t batch = ir::BatchOf(b.function());
+  const ir::Dims dims = b.type(output).dims;
+  if (batch < 2 || dims.size() < 2 || std::ranges::count(dims, batch) == 0) return output;
+  const int8_t dim = ir::BatchDims(b.function())[output];
+  if (dim <= 0 || dims[static_cast<size_t>(dim)] != batch) return output;
+  std::vector<int64_t> perm = {dim};
+  for (int64_t d = 0; d < std::ssize(dims); ++d) {
+    if (d != dim) perm.push_back(d);
+  }
+  return b.Op(OpKind::kTranspose, {output}, "", {{"perm", perm}});
+}
+
 struct LossRow {
   absl::string_view name;
   absl::StatusOr<ValueId> (*attach)(ir::Builder& b, ValueId output);
@@ -303,7 +318,7 @@ absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice&
   if (own) kind = "sum";
   if (kind == "auto") kind = AutoKind(function, output);
   ORRERY_ASSIGN_OR_RETURN(const LossRow* row, FindLoss(kind));
-  return row->attach(b, output);
+  return row->attach(b, WithBatchFirst(b, output));
 }
 
 }  // namespace

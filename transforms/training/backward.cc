@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,16 +20,29 @@ using ir::OpId;
 using ir::OutputRole;
 using ir::ValueId;
 
-// Only gradients of reductions ask for these: types are inferred once more for nobody else.
+// Whether the gradient of `op` asks where its operand has the batch: that of a reduction over it,
+// and that of a Reshape that has the batch in a dimension with others.
+bool AsksForBatch(const Function& function, OpId op, int64_t batch) {
+  const ir::AttributeSet& set = function.attributes(op);
+  const ir::Dims& dims = function.type(function.operands(op)[0]).dims;
+  if (function.kind(op) == ir::OpKind::kReshape) {
+    const std::vector<int64_t> shape = set.Ints("shape");
+    const ir::Dims& to = function.type(function.result(op)).dims;
+    return std::ranges::find(shape, -1) != shape.end() &&
+           (dims.empty() || to.empty() || shape[0] != -1 || dims[0] != batch || to[0] != batch);
+  }
+  if (function.kind(op) != ir::OpKind::kReduceSum && function.kind(op) != ir::OpKind::kReduceMean)
+    return false;
+  return std::ranges::any_of(
+      set.Ints("axes"), [&](int64_t axis) { return dims[static_cast<size_t>(axis)] % batch == 0; });
+}
+
+// Types are inferred once more only where somebody asks.
 IdTable<ValueId, int8_t> FindBatchDims(const Function& function) {
   const int64_t batch = ir::BatchOf(function);
   for (const OpId op : function.order()) {
-    if (function.kind(op) != ir::OpKind::kReduceSum && function.kind(op) != ir::OpKind::kReduceMean)
-      continue;
-    const ir::Dims& dims = function.type(function.operands(op)[0]).dims;
-    for (const int64_t axis : function.attributes(op).Ints("axes")) {
-      if (batch > 0 && dims[static_cast<size_t>(axis)] % batch == 0) return ir::BatchDims(function);
-    }
+    if (batch > 0 && !function.operands(op).empty() && AsksForBatch(function, op, batch))
+      return ir::BatchDims(function);
   }
   return IdTable<ValueId, int8_t>(function.value_limit(), -1);
 }

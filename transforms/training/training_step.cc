@@ -22,6 +22,20 @@ bool HasLoss(const ir::Function& function) {
                      [](const auto& output) { return output.role == ir::OutputRole::kLoss; });
 }
 
+// A step that trains nothing has half of the work and none of the communication: its time would be
+// taken for an answer.
+absl::Status CheckTrains(const ir::Function& function) {
+  const bool trains = std::ranges::any_of(function.outputs(), [](const ir::Output& output) {
+    return output.role == ir::OutputRole::kGradient || output.role == ir::OutputRole::kUpdated;
+  });
+  if (trains) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      function.name(),
+      ": has no parameter to train; wanted one that the loss depends on; try `parameters` REGEX "
+      "for "
+      "inputs that are weights, a narrower `freeze`, or `loss` none for the forward alone"));
+}
+
 // Bytes are counted in 64 bits, and memory, traffic and flops are sums over the values: all of
 // them together are held to a part of what fits.
 absl::Status CheckSize(const ir::Function& function) {
@@ -53,6 +67,7 @@ absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options
   }
   if (options.loss.kind == "none" && !training_step_cc::HasLoss(function)) return absl::OkStatus();
   ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
+  ORRERY_RETURN_IF_ERROR(training_step_cc::CheckTrains(function));
   return AppendOptimizer(function, options.optimizer).status();
 }
 

@@ -151,6 +151,15 @@ absl::Status LowerTile(NodeContext& c) {
     repeats.push_back(wanted[d]);
   }
   if (axes.empty()) return c.Return(c.input(0));
+  // Dimensions of size 1 are seen as often as that: no copy is made, and the batch is followed.
+  const ir::Dims& dims = c.input_type(0).dims;
+  const bool sees =
+      std::ranges::all_of(axes, [&](int64_t axis) { return dims[static_cast<size_t>(axis)] == 1; });
+  if (sees) {
+    std::vector<int64_t> shape(rank, -1);
+    for (size_t i = 0; i < axes.size(); ++i) shape[static_cast<size_t>(axes[i])] = repeats[i];
+    return c.Return(c.Op(ir::OpKind::kExpand, {c.input(0)}, {{"shape", shape}}));
+  }
   return c.Return(c.Op(ir::OpKind::kTile, {c.input(0)}, {{"axes", axes}, {"repeats", repeats}}));
 }
 

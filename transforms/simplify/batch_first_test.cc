@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "transforms/simplify/pass_test_util.h"
+
+// Values that have the batch second, or with time in one dimension, are made of those that have it
+// first, and compute the same.
+
+namespace orrery::transforms {
+namespace batch_first_test_cc {
+namespace {
+
+// 4 samples of 3 positions, 6 channels, as nn.MultiheadAttention has them, with 2 heads.
+constexpr char kAttention[] =
+    R"(%x: f32[4,3,6] data, %w: f32[6,18] parameter, %b: f32[18] parameter, %o: f32[6,6] parameter
+%xt: f32[3,4,6] = Transpose(%x) {perm=[1, 0, 2]}
+%m: f32[3,4,18] = MatMul(%xt, %w)
+%p: f32[3,4,18] = Add(%b, %m)
+%q: f32[3,4,6] = Slice(%p) {axes=[2], ends=[6], starts=[0], steps=[1]}
+%k: f32[3,4,6] = Slice(%p) {axes=[2], ends=[12], starts=[6], steps=[1]}
+%v: f32[3,4,6] = Slice(%p) {axes=[2], ends=[18], starts=[12], steps=[1]}
+%q3: f32[3,8,3] = Reshape(%q) {shape=[3, -1, 3]}
+%k3: f32[3,8,3] = Reshape(%k) {shape=[3, -1, 3]}
+%v3: f32[3,8,3] = Reshape(%v) {shape=[3, -1, 3]}
+%qh: f32[8,3,3] = Transpose(%q3) {perm=[1, 0, 2]}
+%kh: f32[8,3,3] = Transpose(%k3) {perm=[1, 2, 0]}
+%vh: f32[8,3,3] = Transpose(%v3) {perm=[1, 0, 2]}
+%s: f32[8,3,3] = MatMul(%qh, %kh)
+%a: f32[8,3,3] = Softmax(%s) {axis=2}
+%h: f32[8,3,3] = MatMul(%a, %vh)
+%ht: f32[3,8,3] = Transpose(%h) {perm=[1, 0, 2]}
+%f: f32[12,6] = Reshape(%ht) {shape=[-1, 6]}
+%g: f32[12,6] = MatMul(%f, %o)
+%r: f32[3,4,6] = Reshape(%g) {shape=[3, -1, 6]}
+%y: f32[4,3,6] = Transpose(%r) {perm=[1, 0, 2]}
+return %y: result)";
+
+TEST(BatchFirst, AttentionWithTheBatchSecond) {
+  EXPECT_EQ(After("batch-first", kAttention), R"(%m: f32[4,3,18] = MatMul(%x, %w)
+%p: f32[4,3,18] = Add(%b, %m)
+%q: f32[4,3,6] = Slice(%p) {axes=[2], ends=[6], starts=[0], steps=[1]}
+%k: f32[4,3,6] = Slice(%p) {axes=[2], ends=[12], starts=[6], steps=[1]}
+%v: f32[4,3,6] = Slice(%p) {axes=[2], ends=[18], starts=[12], steps=[1]}
+%9: f32[4,3,2,3] = Reshape(%q) {shape=[-1, 3, 2, 3]}
+%10: f32[4,3,2,3] = Reshape(%k) {shape=[-1, 3, 2, 3]}
+%11: f32[4,3,2,3] = Reshape(%v) {shape=[-1, 3, 2, 3]}
+%12: f32[4,2,3,3] = Transpose(%9) {perm=[0, 2, 1, 3]}
+%qh: f32[8,3,3] = Reshape(%12) {shape=[-1, 3, 3]}
+%14: f32[4,2,3,3] = Transpose(%10) {perm=[0, 2, 3, 1]}
+%kh: f32[8,3,3] = Reshape(%14) {shape=[-1, 3, 3]}
+%16: f32[4,2,3,3] = Transpose(%11) {perm=[0, 2, 1, 3]}
+%vh: f32[8,3,3] = Reshape(%16) {shape=[-1, 3, 3]}
+%s: f32[8,3,3] = MatMul(%qh, %kh)
+%a: f32[8,3,3] = Softmax(%s) {axis=2}
+%h: f32[8,3,3] = MatMul(%a, %vh)
+%21: f32[4,2,3,3] = Reshape(%h) {shape=[-1, 2, 3, 3]}
+%22: f32[4,3,2,3] = Transpose(%21) {perm=[0, 2, 1, 3]}
+%23: f32[4,3,6] = Reshape(%22) {shape=[-1, 3, 6]}
+%y: f32[4,3,6] = MatMul(%23, %o)
+return %y: result
+)");
+  // All of it is what is written with the batch first.
+  EXPECT_EQ(
+      After("simplify", kAttention),
+      R"(%q: f32[4,3,6], %k: f32[4,3,6], %v: f32[4,3,6] = LinearGroup(%x, %w.0, %w.1, %w.2, %b.0, %b.1, %b.2) {count=3}
+%11: f32[4,3,6], %12: f32[4,2,3,3] = Attention(%q, %k, %v) {heads=2, kv_heads=2, scale=1.0}
+%y: f32[4,3,6] = MatMul(%11, %o)
+return %y: result
+)");
+}
+
+// Residuals, norms and tables of an encoder that has time first throughout; the output too.
+constexpr char kEncoder[] = R"(%x: f32[4,3,6] data, %t: f32[3,1,6] parameter, %w: f32[6,6] parameter
+%xt: f32[3,4,6] = Transpose(%x) {perm=[1, 0, 2]}
+%e: f32[3,4,6] = Add(%xt, %t)
+%m: f32[3,4,1] = ReduceMean(%e) {axes=[2], keepdims=1}
+%c: f32[3,4,6] = Sub(%e, %m)
+%h: f32[3,4,6] = MatMul(%c, %w)
+%s: f32[3,4,6] = Add(%h, %e)
+%f: f32[12,6] = Reshape(%s) {shape=[-1, 6]}
+%g: f32[12,6] = Relu(%f)
+%r: f32[3,4,6] = Reshape(%g) {shape=[3, -1, 6]}
+%z: f32[4,6] = ReduceSum(%r) {axes=[0], keepdims=0}
+%y: f32[4,3,6] = Transpose(%r) {perm=[1, 0, 2]}
+return %y: result, %z: result)";
+
+TEST(BatchFirst, TimeFirstThroughout) {
+  EXPECT_EQ(After("batch-first", kEncoder), R"(%3: f32[1,3,6] = Reshape(%t) {shape=[1, 3, 6]}
+%e: f32[4,3,6] = Add(%x, %3)
+%m: f32[4,3,1] = ReduceMean(%e) {axes=[2], keepdims=1}
+%c: f32[4,3,6] = Sub(%e, %m)
+%h: f32[4,3,6] = MatMul(%c, %w)
+%s: f32[4,3,6] = Add(%h, %e)
+%y: f32[4,3,6] = Relu(%s)
+%z: f32[4,6] = ReduceSum(%y) {axes=[1], keepdims=0}
+return %y: result, %z: result
+)");
+}
+
+TEST(BatchFirst, OutputsStayAsTheyWere) {
+  // Nothing is won where the value is wanted with the batch second.
+  ExpectLeft("batch-first", kEncoder,
+             {{{"%y: f32[4,3,6] = Transpose(%r) {perm=[1, 0, 2]}", "%y: f32[3,4,6] = Exp(%r)"}}});
+}
+
+TEST(BatchFirst, WhatMixesTheBatchIsLeft) {
+  ExpectLeft("batch-first", kEncoder,
+             {{{"%c: f32[3,4,6] = Sub(%e, %m)", "%c: f32[3,4,6] = CumSum(%e) {axis=1}"},
+               {"%m: f32[3,4,1] = ReduceMean(%e) {axes=[2], keepdims=1}\n", ""},
+               {"%s: f32[3,4,6] = Add(%h, %e)", "%s: f32[3,4,6] = CumSum(%h) {axis=1}"},
+               {"%g: f32[12,6] = Relu(%f)", "%g: f32[12,6] = CumSum(%f) {axis=0}"}}});
+}
+
+}  // namespace
+}  // namespace batch_first_test_cc
+}  // namespace orrery::transforms
