@@ -68,6 +68,7 @@ TEST(House, FileLocalNamesStandInANamespaceOfTheirFile) {
 
 TEST(House, NamespacesFollowFolders) {
   for (const Source& source : Sources()) EXPECT_THAT(NamespaceFaults(source), IsEmpty());
+  EXPECT_THAT(MixedNamespaces(Sources()), IsEmpty());
 }
 
 TEST(House, RoomsAreSmall) {

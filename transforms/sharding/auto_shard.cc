@@ -26,6 +26,8 @@ namespace auto_shard_cc {
 namespace {
 
 using ir::Function;
+using strategies::StrategyChoice;
+using strategies::StrategyGraph;
 
 // The axes by cost, in the order in which they split a dimension: outermost first.
 constexpr absl::string_view kAxesByCost[] = {"ep", "cp", "hp"};
@@ -182,9 +184,9 @@ class AutoSharder {
   // Equal layers are solved once. Prices of memory can make them differ, and are prices for what
   // layers share, so they are sought anew each time: a tenth of what it takes to do without.
   absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
-    SolveOptions options = options_.solve;
-    if (options.repeats.empty()) options.repeats = FindRepeats(graph);
-    return SolveStrategies(graph, options);
+    strategies::SolveOptions options = options_.solve;
+    if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
+    return strategies::SolveStrategies(graph, options);
   }
 
   static double MemoryOf(const ShardingGraph& graph, const StrategyChoice& choice) {

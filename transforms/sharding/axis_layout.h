@@ -35,7 +35,7 @@ struct LayoutStep {
   AxisLayout before, after;
 };
 struct LayoutWay {
-  double seconds = kImpossible;
+  double seconds = strategies::kImpossible;
   absl::InlinedVector<LayoutStep, 2> steps;
 };
 

@@ -86,7 +86,7 @@ double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
   if (info.op_class == ir::OpClass::kView) return 0;
   if (const auto step = redistribution::StepOf(kind); step.has_value()) {
     ir::AxisList axes;
-    if (!ir::ParseAxes(attributes, mesh, axes).ok()) return kImpossible;
+    if (!ir::ParseAxes(attributes, mesh, axes).ok()) return strategies::kImpossible;
     const ir::TensorType& larger =
         *step == redistribution::StepKind::kAllGather ? *results[0] : *operands[0];
     return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));

@@ -52,7 +52,7 @@ void ShardingGraph::MakeChoices(size_t number) {
     for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
       const bool useful = (extra == kWholeLayout || given == kPartialLayout) &&
                           !(extra == 0 && samples_[value] != 0);
-      if (!useful || ways_.Find(value, given, extra).seconds == kImpossible) continue;
+      if (!useful || ways_.Find(value, given, extra).seconds == strategies::kImpossible) continue;
       node.choices.push_back({.strategy = static_cast<int32_t>(s), .extra = extra});
     }
   }

@@ -221,7 +221,7 @@ void ShardingGraph::FindSamples() {
 
 absl::Status ShardingGraph::MakeCosts(size_t number) {
   const Node& node = nodes_[number];
-  StrategyNode row;
+  strategies::StrategyNode row;
   row.name = node.name;
   for (const Choice& choice : node.choices) {
     double moves = 0;
@@ -236,7 +236,8 @@ absl::Status ShardingGraph::MakeCosts(size_t number) {
     const double seconds = (*node.strategies)[static_cast<size_t>(choice.strategy)].seconds;
     row.cost.push_back(seconds * node.share + moves * (node.is_group ? 1 : node.share));
   }
-  const bool possible = std::ranges::any_of(row.cost, [](double c) { return c < kImpossible; });
+  const bool possible =
+      std::ranges::any_of(row.cost, [](double c) { return c < strategies::kImpossible; });
   graph_.nodes.push_back(std::move(row));
   if (possible) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -305,7 +306,7 @@ void ShardingGraph::MakeEdge(const Use& use) {
   if (from == use.node) return;
   const Node& maker = nodes_[static_cast<size_t>(from)];
   const Node& taker = nodes_[static_cast<size_t>(use.node)];
-  StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
+  strategies::StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
   edge.cost.reserve(maker.choices.size() * taker.choices.size());
   bool free = true;
   for (const Choice& made : maker.choices) {

@@ -35,7 +35,7 @@ class ShardingGraph {
   /// Fills the graph; an error where a pin cannot be kept.
   absl::Status Build();
 
-  const StrategyGraph& graph() const { return graph_; }
+  const strategies::StrategyGraph& graph() const { return graph_; }
   /// Bytes that each strategy of each node keeps, as AutoShardOptions::memory_limit counts them.
   const std::vector<std::vector<double>>& memory() const { return memory_; }
   /// The choice of the solver, which the functions below read.
@@ -121,7 +121,7 @@ class ShardingGraph {
   IdTable<ir::ValueId, char> samples_;  // along dimension 0; marked for axis "cp" only
   IdTable<ir::OpId, int32_t> node_of_op_;
   std::vector<Use> uses_;
-  StrategyGraph graph_;
+  strategies::StrategyGraph graph_;
   std::vector<std::vector<double>> memory_;
   std::vector<int32_t> assignment_;
 };
