@@ -45,8 +45,6 @@ const std::map<std::string, std::string>& KnownTypes() {
        "one task of any kind: kernel, send, collective"},
       // Arguments of one computation, set once.
       {"orrery::ir::attention::AttentionShape has 20 fields", "sizes and strides of five tensors"},
-      {"orrery::transforms::ShardingGraph has 24 fields", "to be split: candidates from the graph"},
-      {"orrery::transforms::ShardingGraph has 8 parameters", "to be split, as above"},
       {"orrery::importer::GraphImporter has 13 fields", "state of one walk through a file"},
       {"orrery::importer::GraphImporter has 5 parameters", "made at one place"},
       {"orrery::importer::NodeContext has 5 parameters", "made at one place"},
@@ -55,7 +53,6 @@ const std::map<std::string, std::string>& KnownTypes() {
       {"orrery::lowering::Instantiator has 6 parameters", "made at one place"},
       {"orrery::lowering::StageMaker has 5 parameters", "made at one place"},
       {"orrery::transforms::redistribution::DtensorBound has 5 parameters", "made at one place"},
-      {"orrery::transforms::OpStrategies has 5 parameters", "made at one place"},
       {"orrery::transforms::StagePart has 5 parameters", "made at one place"},
   };
   return types;
