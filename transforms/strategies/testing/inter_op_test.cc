@@ -1,4 +1,4 @@
-#include "transforms/strategies/inter_op.h"
+#include "transforms/strategies/testing/inter_op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "transforms/strategies/alpha_beta.h"
+#include "transforms/strategies/testing/alpha_beta.h"
 
 #include <cmath>
 

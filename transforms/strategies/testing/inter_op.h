@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
-#define ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
+#ifndef ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_
+#define ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_
 
 #include <cstdint>
 #include <optional>
@@ -45,4 +45,4 @@ absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& pro
 
 }  // namespace orrery::transforms::strategies
 
-#endif  // ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
+#endif  // ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_
