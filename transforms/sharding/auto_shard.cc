@@ -39,6 +39,7 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
+// So many parameters: those of AutoShard.
 class AutoSharder {
  public:
   AutoSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,

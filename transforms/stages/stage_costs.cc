@@ -14,6 +14,7 @@ using ir::Function;
 using ir::OpId;
 using ir::ValueId;
 
+// So many parameters: those of CostsOf.
 class Coster {
  public:
   Coster(const Function& function, const ForwardChain& chain, std::span<const StageUnit> units,
