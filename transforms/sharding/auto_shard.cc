@@ -355,7 +355,10 @@ double SerialSeconds(const ir::Function& function, const ShardingPrices& prices)
     for (int32_t i = 0; i < function.result_count(op); ++i) {
       results.push_back(&function.type(function.result(op, i)));
     }
-    seconds += SecondsOf(function.kind(op), function.attributes(op), operands, results,
+    seconds += SecondsOf({.kind = function.kind(op),
+                          .attributes = function.attributes(op),
+                          .operands = operands,
+                          .results = results},
                          function.mesh(), prices);
   }
   return seconds;

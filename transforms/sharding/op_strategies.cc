@@ -78,34 +78,31 @@ ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
   return attributes;
 }
 
-double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
-                 std::span<const ir::TensorType* const> operands,
-                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
-                 const ShardingPrices& prices) {
-  const ir::OpInfo& info = ir::GetOpInfo(kind);
+double SecondsOf(const ShardedOp& op, const ir::Mesh& mesh, const ShardingPrices& prices) {
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
   if (info.op_class == ir::OpClass::kView) return 0;
-  if (const auto step = redistribution::StepOf(kind); step.has_value()) {
+  if (const auto step = redistribution::StepOf(op.kind); step.has_value()) {
     ir::AxisList axes;
-    if (!ir::ParseAxes(attributes, mesh, axes).ok()) return strategies::kImpossible;
+    if (!ir::ParseAxes(op.attributes, mesh, axes).ok()) return strategies::kImpossible;
     const ir::TensorType& larger =
-        *step == redistribution::StepKind::kAllGather ? *results[0] : *operands[0];
+        *step == redistribution::StepKind::kAllGather ? *op.results[0] : *op.operands[0];
     return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));
   }
   if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;
   std::vector<ir::TensorType> local;
-  local.reserve(operands.size() + results.size());
+  local.reserve(op.operands.size() + op.results.size());
   std::vector<const ir::TensorType*> positions;
-  for (const auto types : {operands, results}) {
+  for (const auto types : {op.operands, op.results}) {
     for (const ir::TensorType* type : types) {
       local.push_back(ir::LocalType(*type, mesh));
       positions.push_back(&local.back());
     }
   }
   const std::span<const ir::TensorType* const> all = positions;
-  return prices.OpSeconds({.kind = kind,
-                           .attributes = attributes,
-                           .operands = all.first(operands.size()),
-                           .results = all.subspan(operands.size())});
+  return prices.OpSeconds({.kind = op.kind,
+                           .attributes = op.attributes,
+                           .operands = all.first(op.operands.size()),
+                           .results = all.subspan(op.operands.size())});
 }
 
 const std::vector<OpStrategy>& OpStrategies::Of(ir::OpId op) {
@@ -235,7 +232,10 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
     strategy.results.push_back(layout);
     result_positions.push_back(&results[j]);
   }
-  strategy.seconds = SecondsOf(problem_.function.kind(op), attributes, positions, result_positions,
+  strategy.seconds = SecondsOf({.kind = problem_.function.kind(op),
+                                .attributes = attributes,
+                                .operands = positions,
+                                .results = result_positions},
                                problem_.mesh, problem_.prices);
   strategies.push_back(std::move(strategy));
 }

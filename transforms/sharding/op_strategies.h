@@ -60,11 +60,16 @@ class OpStrategies {
 ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
                               ir::AxisIndex axis);
 
-/// Seconds of any op from the types of its operands and results as they are sharded over `mesh`.
-double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
-                 std::span<const ir::TensorType* const> operands,
-                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
-                 const ShardingPrices& prices);
+/// An op by the types of its operands and results as they are sharded; LocalOp is a rank's part.
+struct ShardedOp {
+  ir::OpKind kind;
+  const ir::AttributeSet& attributes;
+  std::span<const ir::TensorType* const> operands;
+  std::span<const ir::TensorType* const> results;
+};
+
+/// Seconds of any op over `mesh`.
+double SecondsOf(const ShardedOp& op, const ir::Mesh& mesh, const ShardingPrices& prices);
 
 }  // namespace orrery::transforms
 

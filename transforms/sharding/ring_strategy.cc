@@ -70,7 +70,7 @@ class Ring {
 
   double Seconds(OpKind kind, const ir::AttributeSet& attributes, const Types& operands,
                  const Types& results) const {
-    return SecondsOf(kind, attributes, operands, results, mesh_, prices_);
+    return SecondsOf({kind, attributes, operands, results}, mesh_, prices_);
   }
 
   double TurnSeconds() const {

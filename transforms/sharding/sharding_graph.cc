@@ -128,8 +128,11 @@ class Pricer {
   double SumSeconds(ValueId value, AxisLayout layout) const {
     const TensorType type = InLayout(problem_.function.type(value), layout, problem_.axis);
     const TensorType* const summands[] = {&type, &type};
-    return SecondsOf(ir::OpKind::kAccumulate, {}, summands, std::span(summands, 1), problem_.mesh,
-                     problem_.prices);
+    return SecondsOf({.kind = ir::OpKind::kAccumulate,
+                      .attributes = {},
+                      .operands = summands,
+                      .results = std::span(summands, 1)},
+                     problem_.mesh, problem_.prices);
   }
 
   void AddMemory(int32_t number) {

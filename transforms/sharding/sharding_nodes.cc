@@ -117,7 +117,10 @@ void ShardingNodes::AddGroupSeconds(OpId op) {
       std::vector<const TensorType*> positions;
       for (const TensorType& type : types) positions.push_back(&type);
       const std::span<const TensorType* const> all = positions;
-      strategy.seconds = SecondsOf(function.kind(op), attributes, all, all.first(all.size() - 1),
+      strategy.seconds = SecondsOf({.kind = function.kind(op),
+                                    .attributes = attributes,
+                                    .operands = all,
+                                    .results = all.first(all.size() - 1)},
                                    problem_.mesh, problem_.prices);
     }
   }

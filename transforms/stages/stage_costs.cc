@@ -77,7 +77,10 @@ class Coster {
       results.push_back(&function_.type(function_.result(op, i)));
     }
     return known_.Put(function_, op,
-                      SecondsOf(function_.kind(op), function_.attributes(op), operands, results,
+                      SecondsOf({.kind = function_.kind(op),
+                                 .attributes = function_.attributes(op),
+                                 .operands = operands,
+                                 .results = results},
                                 function_.mesh(), *prices_));
   }
 
