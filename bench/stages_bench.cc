@@ -46,16 +46,16 @@ BENCHMARK_CAPTURE(CutGpt3, cost, transforms::StagesBy::kCost)->Unit(benchmark::k
 
 void Planner(benchmark::State& state, int32_t units, int32_t chunks) {
   const std::vector<double> ones(static_cast<size_t>(units), 1);
-  transforms::StageProblem problem{.seconds = ones,
-                                   .boundary_seconds = ones,
-                                   .boundary_bytes = ones,
-                                   .state_bytes = ones,
-                                   .kept_bytes = ones,
-                                   .stages = kRanks * chunks};
+  transforms::strategies::StageProblem problem{.seconds = ones,
+                                               .boundary_seconds = ones,
+                                               .boundary_bytes = ones,
+                                               .state_bytes = ones,
+                                               .kept_bytes = ones,
+                                               .stages = kRanks * chunks};
   problem.seconds.back() = 2.5;
   for (int32_t s = 0; s < problem.stages; ++s) problem.ranks.push_back(s % kRanks);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(transforms::DivideByCost(problem)->slowest_rank);
+    benchmark::DoNotOptimize(transforms::strategies::DivideByCost(problem)->slowest_rank);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "transforms/strategies/random_graph_test_util.h"
 #include "transforms/strategies/strategy_graph.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace {
 
 constexpr int32_t kNodes = 256;
@@ -116,4 +116,4 @@ void BM_EqualLayers(benchmark::State& state) {
 BENCHMARK(BM_EqualLayers)->ArgName("repeats")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

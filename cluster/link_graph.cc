@@ -250,16 +250,4 @@ void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>&
   }
 }
 
-Route LinkGraph::FindRoute(DeviceId from, DeviceId to) const {
-  std::vector<LinkNumber> numbers;
-  AppendRoute(from, to, numbers);
-  Route route;
-  for (const LinkNumber number : numbers) {
-    route.links.push_back(LinkId(static_cast<int32_t>(number)));
-    const PathInfo& speed = links_[route.links.back()].speed;
-    route.path = route.links.size() == 1 ? speed : Join(route.path, speed);
-  }
-  return route;
-}
-
 }  // namespace orrery::cluster

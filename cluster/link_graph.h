@@ -18,12 +18,6 @@
 
 namespace orrery::cluster {
 
-/// The links that a message takes, in order, and what it meets on them.
-struct Route {
-  std::vector<LinkId> links;
-  PathInfo path;
-};
-
 /// What an explicit graph is made from.
 struct GraphParts {
   int32_t devices = 1;           // vertices 0 to devices - 1; >= 1
@@ -63,9 +57,6 @@ class LinkGraph {
   /// threads may ask. The first call for a `to` searches from there, once, and keeps 12 bytes a
   /// vertex. Requires two different devices.
   void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
-
-  /// The same route, with its links joined.
-  Route FindRoute(DeviceId from, DeviceId to) const;
 
  private:
   // Rows of out-edges, sorted: an edge's index is its link's id. An adjacency_list would take a

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "cluster/link_route_test_util.h"
 #include "cluster/topologies.h"
 
 namespace orrery::cluster {
@@ -43,7 +44,7 @@ std::string Print(const LinkGraph& graph, const Route& route) {
 
 TEST(LinkGraph, OfRoutesOfEquallyManyLinksTheWidestWins) {
   const LinkGraph graph = *LinkGraph::Create(Diamond());
-  const Route route = graph.FindRoute(DeviceId(0), DeviceId(3));
+  const Route route = FindRoute(graph, DeviceId(0), DeviceId(3));
   EXPECT_EQ(Print(graph, route), "device0 -> device2 (wide), device2 -> device3 (wide)");
   EXPECT_EQ(route.path, (PathInfo{Bandwidth(90), Duration(2)}));
 }
@@ -53,7 +54,7 @@ TEST(LinkGraph, OfRoutesEquallyWideAPairAlwaysTakesOne) {
   GraphParts parts = Diamond();
   for (Link& link : parts.links) link.speed.rate = Bandwidth(90);
   const LinkGraph graph = *LinkGraph::Create(parts);
-  EXPECT_EQ(Print(graph, graph.FindRoute(DeviceId(0), DeviceId(3))),
+  EXPECT_EQ(Print(graph, FindRoute(graph, DeviceId(0), DeviceId(3))),
             "device0 -> device2 (wide), device2 -> device3 (wide)");
 }
 
@@ -70,7 +71,7 @@ TEST(LinkGraph, PairsSpreadOverEquallyShortRoutes) {
   std::map<LinkId, int> pairs;
   for (int32_t from = 0; from < 16; ++from) {
     for (int32_t to = 16; to < 32; ++to) {
-      const Route route = graph.FindRoute(DeviceId(from), DeviceId(to));
+      const Route route = FindRoute(graph, DeviceId(from), DeviceId(to));
       ASSERT_EQ(route.links.size(), 4u);
       ++pairs[route.links[1]];
     }
@@ -97,8 +98,8 @@ TEST(LinkGraph, ManyThreadsMayAsk) {
 
 TEST(LinkGraph, LinksHaveADirection) {
   LinkGraph graph = *LinkGraph::Create(Diamond());
-  EXPECT_EQ(Print(graph, graph.FindRoute(DeviceId(3), DeviceId(0))), "device3 -> device0 (back)");
-  EXPECT_EQ(graph.FindRoute(DeviceId(1), DeviceId(2)).links.size(), 3u);
+  EXPECT_EQ(Print(graph, FindRoute(graph, DeviceId(3), DeviceId(0))), "device3 -> device0 (back)");
+  EXPECT_EQ(FindRoute(graph, DeviceId(1), DeviceId(2)).links.size(), 3u);
 }
 
 TEST(LinkGraph, LinksAreSortedWhateverTheOrderTheyCameIn) {
@@ -119,11 +120,11 @@ TEST(LinkGraph, RemembersRoutes) {
   LinkGraph graph = MakeGraph(
       kNodesTopology,
       {.devices = 4, .devices_per_node = 2, .port = {Bandwidth(300)}, .nic = {Bandwidth(25)}});
-  const Route first = graph.FindRoute(DeviceId(0), DeviceId(3));
+  const Route first = FindRoute(graph, DeviceId(0), DeviceId(3));
   EXPECT_EQ(Print(graph, first), "device0 -> switch2 (nic), switch2 -> device3 (nic)");
-  EXPECT_EQ(graph.FindRoute(DeviceId(0), DeviceId(3)).links, first.links);
+  EXPECT_EQ(FindRoute(graph, DeviceId(0), DeviceId(3)).links, first.links);
   const LinkGraph moved = std::move(graph);
-  EXPECT_EQ(moved.FindRoute(DeviceId(0), DeviceId(3)).links, first.links);
+  EXPECT_EQ(FindRoute(moved, DeviceId(0), DeviceId(3)).links, first.links);
 }
 
 TEST(LinkGraph, TheMostLinksAreThoseOf2048DevicesFullyConnected) {
@@ -140,7 +141,7 @@ TEST(LinkGraph, RoutesOfAThousandDevicesAreTheirPaths) {
   EXPECT_EQ(graph.links().size(), 4 * 1024);
   EXPECT_EQ(graph.vertex_count(), 1024 + 128 + 1);
   for (int32_t to = 1; to < 1024; to += 31) {
-    EXPECT_EQ(graph.FindRoute(DeviceId(0), DeviceId(to)).path,
+    EXPECT_EQ(FindRoute(graph, DeviceId(0), DeviceId(to)).path,
               topology.Path(DeviceId(0), DeviceId(to)));
   }
 }
@@ -181,8 +182,8 @@ TEST(LinkGraph, ImpossibleGraphsAreErrors) {
 
 TEST(LinkGraphDeathTest, DevicesMustBeTwo) {
   const LinkGraph graph = *LinkGraph::Create(Diamond());
-  EXPECT_DEATH(graph.FindRoute(DeviceId(2), DeviceId(2)), "from device2 to device2 of 4");
-  EXPECT_DEATH(graph.FindRoute(DeviceId(0), DeviceId(5)), "from device0 to device5 of 4");
+  EXPECT_DEATH(FindRoute(graph, DeviceId(2), DeviceId(2)), "from device2 to device2 of 4");
+  EXPECT_DEATH(FindRoute(graph, DeviceId(0), DeviceId(5)), "from device0 to device5 of 4");
 }
 
 }  // namespace

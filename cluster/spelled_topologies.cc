@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cluster/level.h"
 #include "cluster/spelling.h"
-#include "cluster/topologies/level.h"
 #include "support/status.h"
 
 // One function for each way that sizes are spelled: they fill the numbers of a shape.

@@ -76,6 +76,7 @@ enum class SizeSpelling : uint8_t {
 
 /// The one record of a kind of topology. All that a new one needs, besides its line in
 /// topologies.def. The functions may rely on a shape that `check` accepted.
+/// A kind fills in what it needs of so many fields.
 struct TopologyKind {
   absl::string_view name;     // "nodes"
   absl::string_view summary;  // one sentence

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cluster/link_graph.h"
+#include "cluster/link_route_test_util.h"
 #include "cluster/topologies.h"
 
 // What holds for every line of topologies.def and every shape that it takes. A new topology is
@@ -235,7 +236,7 @@ TEST_P(EveryTopology, ConnectsEveryPairByARouteOfLinksEndToEnd) {
     ForEachPair(topology.devices(), [&](DeviceId from, DeviceId to) {
       VertexId at(from.index());
       std::set<VertexId> seen = {at};
-      for (const LinkId link : graph.FindRoute(from, to).links) {
+      for (const LinkId link : FindRoute(graph, from, to).links) {
         ASSERT_EQ(graph.links()[link].from, at) << Name(topology);
         at = graph.links()[link].to;
         ASSERT_TRUE(seen.insert(at).second) << Name(topology) << ": twice at " << at;
@@ -252,7 +253,7 @@ TEST_P(EveryTopology, RouteIsLinksFromEndToEndAndAsFewAsASearchFinds) {
       std::vector<LinkNumber> route = {-1};
       topology.AppendRoute(from, to, route);
       EXPECT_EQ(route.front(), -1) << "appends";
-      const size_t fewest = graph.FindRoute(from, to).links.size();
+      const size_t fewest = FindRoute(graph, from, to).links.size();
       EXPECT_GE(route.size() - 1, fewest) << Name(topology) << ", " << from << " to " << to;
       if (GetParam()->fewest_links) {
         EXPECT_EQ(route.size() - 1, fewest) << Name(topology) << ", " << from << " to " << to;

@@ -139,7 +139,7 @@ TEST_F(DistIrTest, TheDeviceIsIgnored) {
 
 TEST_F(DistIrTest, TransferHasNoLatency) {
   const Bytes size(4 * 8192 * 8192);
-  const cluster::PathInfo path = {Bandwidth::FromGigabitsPerSecond(200), Duration(1'000'000)};
+  const cluster::PathInfo path = {Bandwidth(25'000'000'000), Duration(1'000'000)};
   EXPECT_EQ(model_->Transfer(size, path).picoseconds(), 10'737'418'240);
 }
 

@@ -106,6 +106,7 @@ class Builder {
 
 /// What a gradient rule works with: one op of the function that is being continued, and the
 /// gradients of its results.
+/// So many parameters: it is all that a gradient rule sees, made at one place.
 class GradientContext {
  public:
   /// `batch_dims`: of BatchDims; null when the batch stays.

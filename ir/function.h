@@ -63,6 +63,7 @@ absl::string_view ToString(InputRole role);
 absl::string_view ToString(OutputRole role);
 
 /// See the top of this file. Values are numbered in order of creation; a name is optional.
+/// So many fields: arrays of ops and arrays of values.
 class Function {
  public:
   explicit Function(absl::string_view name = "main", Mesh mesh = Mesh())

@@ -80,6 +80,7 @@ struct GroupExchange {
   int64_t position = 0;                  // of this rank among them
 };
 
+/// The one record of an op, which fills in what it needs of so many fields.
 struct OpInfo {
   static constexpr int kVariadic = -1;
 

@@ -18,7 +18,7 @@ namespace pipedream_cc {
 namespace {
 
 using cluster::DeviceId;
-using transforms::PipeDreamLevel;
+using transforms::strategies::PipeDreamLevel;
 
 std::vector<PipeDreamLevel> LevelsOf(const cluster::Topology& topology) {
   const cluster::TopologyShape& shape = topology.shape();
@@ -63,13 +63,13 @@ absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t mi
                          .names = std::move(layers.names),
                          .levels = pipedream_cc::LevelsOf(setting.cluster.topology),
                          .samples = setting.batch_size / microbatches};
-  ORRERY_ASSIGN_OR_RETURN(
-      stages.plan, transforms::PlanPipeDream({.seconds = std::move(layers.seconds),
-                                              .weight_bytes = std::move(layers.weight_bytes),
-                                              .output_bytes = std::move(layers.output_bytes),
-                                              .held_bytes = std::move(layers.held_bytes),
-                                              .memory_limit = pipedream_cc::MemoryLimit(setting),
-                                              .levels = stages.levels}));
+  ORRERY_ASSIGN_OR_RETURN(stages.plan, transforms::strategies::PlanPipeDream(
+                                           {.seconds = std::move(layers.seconds),
+                                            .weight_bytes = std::move(layers.weight_bytes),
+                                            .output_bytes = std::move(layers.output_bytes),
+                                            .held_bytes = std::move(layers.held_bytes),
+                                            .memory_limit = pipedream_cc::MemoryLimit(setting),
+                                            .levels = stages.levels}));
   return stages;
 }
 
@@ -82,7 +82,7 @@ std::string PipeDreamText(const PipeDreamStages& stages) {
                                   absl::StrJoin(members, " x "), " devices, minibatches of ",
                                   stages.samples, " samples\n\n");
   for (size_t i = 0; i < stages.plan.stages.size(); ++i) {
-    const transforms::PipeDreamStage& stage = stages.plan.stages[i];
+    const transforms::strategies::PipeDreamStage& stage = stages.plan.stages[i];
     absl::StrAppendFormat(&text, "  stage %-3d layers %3d to %-3d %4d %s   from %s\n",
                           static_cast<int>(i), stage.begin, stage.end - 1, stage.replicas,
                           stage.replicas == 1 ? "replica " : "replicas",

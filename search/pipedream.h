@@ -12,9 +12,9 @@
 namespace orrery::search {
 
 struct PipeDreamStages {
-  transforms::PipeDreamPlan plan;
+  transforms::strategies::PipeDreamPlan plan;
   std::vector<std::string> names;  // of layers
-  std::vector<transforms::PipeDreamLevel> levels;
+  std::vector<transforms::strategies::PipeDreamLevel> levels;
   int64_t samples = 0;  // of a minibatch
 };
 

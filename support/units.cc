@@ -75,10 +75,6 @@ Duration Duration::FromSeconds(double seconds) {
   return picoseconds > 0 ? kLongestDuration : Duration(-kLongestDuration.picoseconds());
 }
 
-Bandwidth Bandwidth::FromGigabitsPerSecond(double gigabits) {
-  return Bandwidth(std::llround(gigabits * 1.25e8));
-}
-
 Bandwidth Bandwidth::FromGigabytesPerSecond(double gigabytes) {
   return Bandwidth(std::llround(gigabytes * 1e9));
 }

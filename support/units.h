@@ -110,8 +110,6 @@ class Bandwidth {
  public:
   constexpr Bandwidth() = default;
   constexpr explicit Bandwidth(int64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
-  /// Network rates are given in bits: 200 Gb/s is 25e9 bytes/s.
-  static Bandwidth FromGigabitsPerSecond(double gigabits);
   static Bandwidth FromGigabytesPerSecond(double gigabytes);
 
   constexpr int64_t bytes_per_second() const { return bytes_per_second_; }

@@ -27,6 +27,7 @@ inline constexpr int kBadInput = 1;
 inline constexpr int kWrongUsage = 2;
 
 /// The flags that every program with a model has beside those of plans, as they were given.
+/// So many fields: a flag each.
 struct ModelFlags {
   std::string model;
   int64_t batch_size = 0;

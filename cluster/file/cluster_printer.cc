@@ -4,9 +4,9 @@
 #include "absl/strings/str_split.h"
 #include "cluster/cluster.pb.h"
 #include "cluster/cluster_file.h"
+#include "cluster/level.h"
 #include "cluster/link_graph.h"
 #include "cluster/quantity.h"
-#include "cluster/topologies/level.h"
 #include "support/check.h"
 
 namespace orrery::cluster {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cluster/level.h"
 #include "cluster/quantity.h"
-#include "cluster/topologies/level.h"
 #include "support/status.h"
 
 namespace orrery::cluster {

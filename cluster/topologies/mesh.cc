@@ -1,5 +1,5 @@
+#include "cluster/level.h"
 #include "cluster/topologies.h"
-#include "cluster/topologies/level.h"
 
 // A mesh of any number of dimensions: a torus without the links that close its rings. A message
 // goes along levels[0] first.

@@ -1,5 +1,5 @@
+#include "cluster/level.h"
 #include "cluster/topologies.h"
-#include "cluster/topologies/level.h"
 
 // A product of dimensions, each a ring, a line, a switch or all pairs: as ASTRA-sim composes its
 // networks. The device number counts along the first level first. ring(4) x switch(2):

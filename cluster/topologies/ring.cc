@@ -1,7 +1,7 @@
 #include <span>
 
+#include "cluster/level.h"
 #include "cluster/topologies.h"
-#include "cluster/topologies/level.h"
 
 // Every device has a `port` to each of its two neighbours, and messages go the shorter way round;
 // or with `one_way` to the next alone.

@@ -1,5 +1,5 @@
+#include "cluster/level.h"
 #include "cluster/topologies.h"
-#include "cluster/topologies/level.h"
 
 // A torus of any number of dimensions: a ring along each. levels of 3 x 2, by device number:
 //

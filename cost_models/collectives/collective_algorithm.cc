@@ -12,7 +12,7 @@
 namespace orrery::cost_models {
 
 #define ORRERY_COLLECTIVE(Name, file) extern const CollectiveAlgorithm k##Name##Collective;
-#include "cost_models/collectives.def"
+#include "cost_models/collectives/collectives.def"
 #undef ORRERY_COLLECTIVE
 
 namespace collective_algorithm_cc {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::array kAlgorithms = {
 #define ORRERY_COLLECTIVE(Name, file) &k##Name##Collective,
-#include "cost_models/collectives.def"
+#include "cost_models/collectives/collectives.def"
 #undef ORRERY_COLLECTIVE
 };
 

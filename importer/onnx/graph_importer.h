@@ -20,7 +20,8 @@ namespace orrery::importer {
 
 /// Makes the function of a graph that Tidy has passed. Initializers of floating point become
 /// parameters, save for scalars, which are constants as those of whole numbers are; which of them
-/// are trained is for AssignRoles to say.
+/// are trained is for AssignRoles to say. So many fields and so many parameters: all that one walk
+/// through a file keeps.
 class GraphImporter {
  public:
   /// `folder` holds the files of external data; `graph` must outlive this. `rare_batch` is that of

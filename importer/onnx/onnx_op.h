@@ -29,6 +29,7 @@ using Scope = absl::flat_hash_map<absl::string_view, ir::ValueId>;
 
 /// One node of the graph, and the function that its ops go to. Errors of its methods do not say
 /// which node it is: the caller adds that.
+/// So many parameters: it is all that a record of an op sees, made at one place.
 class NodeContext {
  public:
   NodeContext(const onnx::NodeProto& node, int64_t opset, KnownValues& known,

@@ -45,6 +45,7 @@ IdTable<ValueId, OpId> LastUses(const Function& function) {
   return last;
 }
 
+// Ranks that go from op to op together. So many parameters: made at one place.
 class Lockstep {
  public:
   Lockstep(const Function& function, std::span<const int64_t> ranks, const Surroundings& around,

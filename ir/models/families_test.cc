@@ -49,6 +49,7 @@ std::string Refusal(absl::string_view family, absl::string_view keys) {
 }
 
 // A small transformer, and how each key that stands behind it changes it.
+// So many fields: a key each.
 struct GptShape {
   int64_t layers = 2, hidden = 8, heads = 4, kv_heads = 4, head_dim = 2, ffn = 32, seq = 3,
           vocab = 11, experts = 0;

@@ -84,6 +84,7 @@ constexpr ModelKey kKeys[] = {
      .real = true},
 };
 
+// So many fields: a key each.
 struct Shape {
   int64_t batch, seq, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, experts, topk;
   bool swiglu, rms, learned, rotary, bias, tied, packed, flash;

@@ -37,6 +37,8 @@ absl::Status CheckMask(const OpTypes& op, const TensorType& mask, DType dtype, c
 ///
 /// Ring attention (Liu et al. 2023): all rows fall into parts of `ring_rows`, and k and v have gone
 /// round by `turn` parts. Queries of part j see part j of the keys given, which was part j - turn.
+///
+/// So many fields: sizes and positions of five tensors.
 struct AttentionShape {
   bool packed = true;     // q and y
   bool kv_packed = true;  // k and v

@@ -24,6 +24,33 @@ struct Step {
   std::vector<AstraStepPlan> plans = {};
 };
 
+// Messages under way, by the task that names each in the network; names are used again.
+class Messages {
+ public:
+  struct Message {
+    size_t run = 0;
+    size_t to = 0;
+    size_t phase = 0;
+  };
+
+  TaskId Add(const Message& message) {
+    if (free_names_.empty()) {
+      messages_.push_back(message);
+      return TaskId(static_cast<int32_t>(messages_.size() - 1));
+    }
+    const TaskId name = free_names_.back();
+    free_names_.pop_back();
+    messages_[static_cast<size_t>(name.index())] = message;
+    return name;
+  }
+  Message Of(TaskId name) const { return messages_[static_cast<size_t>(name.index())]; }
+  void Free(TaskId name) { free_names_.push_back(name); }
+
+ private:
+  std::vector<Message> messages_;
+  std::vector<TaskId> free_names_;
+};
+
 // Plays chunks through steps. Events of one moment happen in the order in which they were made;
 // messages that arrive at a moment come first. In one dimension each rank takes up its next chunk
 // when it is done with one; in several, of which one group each is played, the group does.
@@ -83,11 +110,6 @@ class Player {
     bool operator>(const Event& other) const {
       return std::tie(time, sequence) > std::tie(other.time, other.sequence);
     }
-  };
-  struct Message {
-    size_t run = 0;
-    size_t to = 0;
-    size_t phase = 0;
   };
 
   // What is due beyond the end of time is due then.
@@ -153,8 +175,8 @@ class Player {
     const std::span<const TaskId> arrived = network_.Advance(to);
     now_ = to;
     for (const TaskId name : arrived) {
-      Arrive(messages_[static_cast<size_t>(name.index())]);
-      free_names_.push_back(name);
+      Arrive(messages_.Of(name));
+      messages_.Free(name);
     }
     while (!events_.empty() && events_.top().time == now_) {
       const Event event = events_.top();
@@ -164,7 +186,7 @@ class Player {
     return true;
   }
 
-  void Arrive(const Message& message) {
+  void Arrive(const Messages::Message& message) {
     Run::Rank& rank = RankOf(message.run, message.to);
     if (!rank.began) {
       rank.early.push_back(message.phase);
@@ -211,24 +233,13 @@ class Player {
     }
   }
 
-  TaskId NewName() {
-    if (free_names_.empty()) {
-      messages_.emplace_back();
-      return TaskId(static_cast<int32_t>(messages_.size() - 1));
-    }
-    const TaskId name = free_names_.back();
-    free_names_.pop_back();
-    return name;
-  }
-
   void Send(size_t run, size_t rank) {
     const size_t phase = RankOf(run, rank).phase;
     for (const AstraPhase::Message& message : PhaseOf(run, rank, phase).sends) {
-      const TaskId name = NewName();
-      messages_[static_cast<size_t>(name.index())] = {
-          .run = run,
-          .to = static_cast<size_t>(message.to),
-          .phase = message.position < 0 ? phase : static_cast<size_t>(message.position)};
+      const TaskId name = messages_.Add(
+          {.run = run,
+           .to = static_cast<size_t>(message.to),
+           .phase = message.position < 0 ? phase : static_cast<size_t>(message.position)});
       network_.Start(name, program_.flow(message.flow));
     }
   }
@@ -259,8 +270,7 @@ class Player {
   bool alone_;  // one step: each rank takes its chunks by itself
   std::vector<Dimension> dimensions_;
   std::deque<Run> runs_;
-  std::vector<Message> messages_;  // by number of the task that names it
-  std::vector<TaskId> free_names_;
+  Messages messages_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time now_, finish_;
   int64_t sequence_ = 0;

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_kind.h"
-#include "ir/last_of_kind.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/block_buffers.h"
 #include "lowering/blocks/earlier_rows.h"
 #include "lowering/blocks/host_work.h"
+#include "lowering/blocks/kernel_costs.h"
 #include "lowering/blocks/scratch.h"
 #include "lowering/blocks/task_name.h"
 #include "lowering/blocks/units.h"
@@ -31,6 +31,19 @@ using transforms::HostWork;
 
 constexpr int32_t kNone = -1;
 
+// Copies to the host, and which of them kernels wait for.
+struct HostStores {
+  int32_t last = kNone;     // the last copy
+  int32_t awaited = kNone;  // the last of the layer before, for which no kernel waits yet
+  int64_t layer = kNone;    // of the last copy
+
+  void Add(int32_t task, int64_t of_layer) {
+    if (of_layer != layer) awaited = last;
+    layer = of_layer;
+    last = task;
+  }
+};
+
 class PhaseLowering {
  public:
   PhaseLowering(const transforms::StageFunction& part, const TemplateContext& context,
@@ -40,16 +53,10 @@ class PhaseLowering {
         context_(context),
         program_(program),
         copies_(context.cost_model.copies_everything()),
-        local_types_(function_.types().size()),
-        local_bytes_(function_.types().size()),
-        maker_(function_.value_limit()) {
-    for (int32_t t = 0; t < function_.types().size(); ++t) {
-      local_types_[ir::TypeId(t)] =
-          ir::LocalType(function_.types()[ir::TypeId(t)], function_.mesh());
-      local_bytes_[ir::TypeId(t)] = ir::SizeOf(local_types_[ir::TypeId(t)]).count();
-    }
-    buffers_ = FindBuffers(part_, context_, local_bytes_);
-  }
+        local_(function_),
+        costs_(function_, local_, context),
+        maker_(function_.value_limit()),
+        buffers_(FindBuffers(part_, context_, local_.bytes())) {}
 
   TaskTemplate Run() {
     template_.tasks.reserve(function_.order().size());
@@ -74,17 +81,8 @@ class PhaseLowering {
     TemplateDependency dependency;
   };
 
-  struct Cost {
-    Duration duration;
-    Flops flops;
-    Bytes bytes;
-  };
-
   ValueId OriginOf(ValueId value) const { return transforms::OriginOf(part_, value); }
-  const ir::TensorType& Local(ValueId value) const {
-    return local_types_[function_.type_id(value)];
-  }
-  int64_t BytesOf(ValueId value) const { return local_bytes_[function_.type_id(value)]; }
+  int64_t BytesOf(ValueId value) const { return local_.BytesOf(value); }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
   void AddInput(ValueId value, bool received = false) {
@@ -190,14 +188,14 @@ class PhaseLowering {
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
     } else {
-      const Cost cost = CostOf(op);
+      const KernelCosts::Cost cost = costs_.Of(op);
       row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
       if (!(sum && context_.first)) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
-    if (IsKernel(row) && awaited_store_ != kNone) {
+    if (IsKernel(row) && stores_.awaited != kNone) {
       template_.dependencies.push_back(
-          {.external = false, .index = std::exchange(awaited_store_, kNone)});
+          {.external = false, .index = std::exchange(stores_.awaited, kNone)});
     }
     row.dependency_end = static_cast<uint32_t>(template_.dependencies.size());
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
@@ -220,13 +218,13 @@ class PhaseLowering {
   // Gradients of earlier slices' keys and values are summed up from the last slice on, each until
   // the backward of its own.
   void KeepSums(OpId op, int32_t task) {
-    const int64_t change = ChangeOfSums(function_, op, local_bytes_);
+    const int64_t change = ChangeOfSums(function_, op, local_.bytes());
     if (change != 0) template_.memory.push_back({.task = task, .bytes = change});
   }
 
   // What the software needs while the op runs.
   void Scratch(OpId op, int32_t task) {
-    const double bytes = ScratchBytes(op, function_, local_types_, context_.stack_memory);
+    const double bytes = ScratchBytes(op, function_, local_.types(), context_.stack_memory);
     if (bytes <= 0) return;
     for (const double sign : {1.0, -1.0}) {
       template_.memory.push_back({.task = task,
@@ -266,41 +264,16 @@ class PhaseLowering {
     if (!same_stream || context_.every_dependency) template_.dependencies.push_back(made_by);
   }
 
-  cost_models::OpView View(OpId op) {
-    operands_.clear();
-    results_.clear();
-    for (const ValueId operand : function_.operands(op)) operands_.push_back(&Local(operand));
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      results_.push_back(&Local(function_.result(op, i)));
-    }
-    return {.kind = function_.kind(op),
-            .attributes = function_.attributes(op),
-            .operands = operands_,
-            .results = results_};
-  }
-
   simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
                               absl::string_view communication = {}) {
     const TaskName name = NameOfTask(function_, op);
-    name_.clear();
-    absl::StrAppend(&name_, name.op, " ", name.value);
-    return program_.AddLabel({.name = name_,
+    return program_.AddLabel({.name = absl::StrCat(name.op, " ", name.value),
                               .kind = kind,
                               .phase = context_.phase,
                               .stage = context_.stage,
                               .flops = flops,
                               .bytes = bytes,
                               .communication = communication});
-  }
-
-  Cost CostOf(OpId op) {
-    const Cost* const known = costs_.Find(function_, op);
-    if (known != nullptr) return *known;
-    const cost_models::OpView view = View(op);
-    return costs_.Put(function_, op,
-                      {.duration = context_.cost_model.Compute(view, *context_.device),
-                       .flops = cost_models::FlopsOf(view),
-                       .bytes = cost_models::BytesMovedBy(view)});
   }
 
   void Collective(OpId op, TemplateTask& row) {
@@ -327,21 +300,19 @@ class PhaseLowering {
   void WorkWithHost(OpId op, HostWork work, TemplateTask& row) {
     const Bytes bytes(BytesOf(function_.operands(op)[0]));
     const bool updates = work == HostWork::kUpdate;
-    const Bytes moved = updates ? cost_models::BytesMovedBy(View(op)) : bytes;
+    const Bytes moved = updates ? cost_models::BytesMovedBy(costs_.View(op)) : bytes;
     row.label = AddLabel(op, simulator::TaskKind::kCompute, {}, moved);
     row.duration =
         updates ? HostUpdateTime(moved, *context_.device) : HostCopyTime(bytes, *context_.device);
     if (context_.blocking) return;
     row.stream = HostStreamOf(work);
     row.follows = context_.phase != simulator::Phase::kUpdate;
-    if (updates && last_store_ != kNone) {
-      template_.dependencies.push_back({.external = false, .index = last_store_});
+    if (updates && stores_.last != kNone) {
+      template_.dependencies.push_back({.external = false, .index = stores_.last});
     }
     if (work != HostWork::kStore) return;
-    const int64_t layer = function_.attributes(op).Int("layer", kNone);
-    if (layer != layer_stored_) awaited_store_ = last_store_;
-    layer_stored_ = layer;
-    last_store_ = static_cast<int32_t>(template_.tasks.size()) - 1;
+    stores_.Add(static_cast<int32_t>(template_.tasks.size()) - 1,
+                function_.attributes(op).Int("layer", kNone));
   }
 
   // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
@@ -374,17 +345,12 @@ class PhaseLowering {
   const TemplateContext& context_;
   simulator::Program& program_;
   const bool copies_;
-  IdTable<ir::TypeId, ir::TensorType> local_types_;
-  IdTable<ir::TypeId, int64_t> local_bytes_;
+  const LocalTypes local_;
+  KernelCosts costs_;
   IdTable<ValueId, Maker> maker_;
   TemplateBuffers buffers_;
-  ir::LastOfKind<Cost> costs_;
-  std::string name_;
   int32_t position_ = 0;  // of the op that is being lowered, in the order
-  std::vector<const ir::TensorType*> operands_, results_;
-  int32_t last_store_ = kNone;     // the last copy to the host
-  int32_t awaited_store_ = kNone;  // the last of the layer before, for which no kernel waits yet
-  int64_t layer_stored_ = kNone;
+  HostStores stores_;
   TaskTemplate template_;
 };
 

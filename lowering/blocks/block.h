@@ -24,6 +24,7 @@ struct TemplateDependency {
   int32_t index = 0;  // of the task, or of the input
 };
 
+/// A task of any kind, thus so many fields: a kernel, a collective, a copy.
 struct TemplateTask {
   simulator::StreamKind stream = simulator::StreamKind::kCompute;
   simulator::LabelId label;

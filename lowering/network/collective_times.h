@@ -24,6 +24,7 @@ namespace redistribution = transforms::redistribution;
 std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind);
 
 /// What lowering gives a collective that stands alone in a program.
+/// So many parameters: whose ranks, on what, by which model.
 class CollectiveTimes {
  public:
   /// `devices`: of each rank, by its number; empty: rank r is on device r. `cluster` and

@@ -27,6 +27,7 @@ cluster::Cluster ParseCluster(absl::string_view cluster) {
 using Devices = std::vector<int32_t>;  // of the ranks; empty: rank r is on device r
 
 // A mesh on a cluster, priced.
+// So many parameters: it is what tests vary.
 class Fixture {
  public:
   Fixture(const transforms::ParallelPlan& plan, absl::string_view cluster,

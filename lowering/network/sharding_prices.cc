@@ -30,7 +30,7 @@ double ClusterShardingPrices::StepSeconds(StepKind kind, const ir::AxisList& axe
   }
   const bool to_all = *collective == cost_models::CollectiveKind::kAllToAll;
   if (to_all && mesh_.size(axes) > cost_models::kMostRanksOfAllToAll) {
-    return transforms::kImpossible;
+    return transforms::strategies::kImpossible;
   }
   return times_.Of(*collective, axes, size).seconds();
 }

@@ -16,6 +16,7 @@ namespace orrery::lowering {
 
 /// Makes the stages of a step before anything is instantiated: their templates, with what they
 /// cost, and the ranks that are simulated.
+/// So many parameters: all that lowering has made until then; made at one place.
 class StageMaker {
  public:
   /// All of them must outlive this.

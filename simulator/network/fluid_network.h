@@ -25,6 +25,8 @@ namespace orrery::simulator {
 ///   takes `TimeAlone`, which is exact; none takes less.
 /// - What a flow has left to send is counted in fractions of a byte small enough that only the
 ///   rates, doubles, are rounded.
+///
+/// So many fields: arrays of flows, and arrays of links.
 class FluidNetwork : public NetworkModel {
  public:
   /// `program`, which must verify, holds the resources and all flows; it must outlive the network

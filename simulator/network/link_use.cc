@@ -51,17 +51,4 @@ ResourceUse LinkUse::Summarize(ResourceId resource, Duration makespan) const {
   return use;
 }
 
-ResourceId LinkUse::Busiest() const {
-  ResourceId busiest;
-  double most = 0;
-  for (int32_t i = 0; i < rows_.size(); ++i) {
-    const ResourceId id(i);
-    const double share = rows_[id].bytes / rows_[id].capacity;
-    if (share <= most) continue;
-    most = share;
-    busiest = id;
-  }
-  return busiest;
-}
-
 }  // namespace orrery::simulator

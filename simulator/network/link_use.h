@@ -41,8 +41,6 @@ class LinkUse {
   }
   /// The figures of a run that took `makespan`.
   ResourceUse Summarize(ResourceId resource, Duration makespan) const;
-  /// The resource that was used most, by utilization and then by id; invalid when none was used.
-  ResourceId Busiest() const;
 
  private:
   struct Row {

@@ -28,7 +28,6 @@ TEST(LinkUse, NothingUsedIsNothing) {
   const Program program = TwoLinks();
   LinkUse use(program);
   EXPECT_TRUE(use.intervals(kFirst).empty());
-  EXPECT_FALSE(use.Busiest().valid());
   EXPECT_EQ(use.Summarize(kFirst, Time(0)).utilization, 0);
 }
 
@@ -50,25 +49,25 @@ TEST(LinkUse, IntervalsOfOneUseAreOne) {
   EXPECT_EQ(use.Summarize(kFirst, Time(20)).full, Time(3));
 }
 
-TEST(LinkUse, TheBusiestIsThatWhichCarriesMostForItsWidth) {
+TEST(LinkUse, UtilizationIsWhatIsCarriedForItsWidth) {
   const Program program = TwoLinks();
   LinkUse use(program);
   const std::array one = {Load{kFirst}, Load{kSecond, 3}};
   use.AddBytes({.size = Bytes(50), .loads = one});
-  EXPECT_EQ(use.Busiest(), kFirst);
   EXPECT_EQ(use.Summarize(kSecond, Duration::FromSeconds(2)).bytes, 150);
   EXPECT_EQ(use.Summarize(kFirst, Duration::FromSeconds(2)).utilization, 0.25);
+  EXPECT_EQ(use.Summarize(kSecond, Duration::FromSeconds(2)).utilization, 0.075);
   const std::array other = {Load{kSecond}};
   use.AddBytes({.size = Bytes(1000), .loads = other});
-  EXPECT_EQ(use.Busiest(), kSecond);
+  EXPECT_EQ(use.Summarize(kSecond, Duration::FromSeconds(2)).bytes, 1150);
 }
 
-TEST(LinkUse, WhatCarriesNothingIsNotTheBusiest) {
+TEST(LinkUse, WhatCarriesNothingIsNotUsed) {
   const Program program = TwoLinks();
   LinkUse use(program);
   const std::array second = {Load{kSecond, 2}};
   use.AddBytes({.size = Bytes(1), .loads = second});
-  EXPECT_EQ(use.Busiest(), kSecond);
+  EXPECT_EQ(use.Summarize(kFirst, Duration(1)).utilization, 0);
   EXPECT_EQ(use.Summarize(kSecond, Duration(1)).utilization, 2 / (1000 * 1e-12));
 }
 

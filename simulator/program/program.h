@@ -159,7 +159,8 @@ struct MemoryEvent {
 };
 
 /// See the top of this file. Arrays indexed by dense ids; rows of participants and dependencies are
-/// compressed (one offset array, one pool).
+/// compressed (one offset array, one pool). So many fields: arrays of tasks, of flows, of memory
+/// events.
 class Program {
  public:
   RankClassId AddRank(RankClass rank);

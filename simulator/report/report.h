@@ -35,6 +35,7 @@ struct RankReport {
 };
 
 /// The figures of one simulated step.
+/// So many fields: each is a column, or a key of the JSON.
 struct Report {
   Duration step_time;
   double communication_overhead = 0;   // communication over all durations, over all ranks

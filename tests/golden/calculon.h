@@ -15,6 +15,7 @@
 namespace orrery::golden {
 
 /// What a case asks for: a model of equal layers, and how it is parallelized.
+/// So many fields: those of the golden file.
 struct CalculonCase {
   std::string model, recompute;
   int64_t layers = 0, hidden = 0, heads = 0, seq = 0;

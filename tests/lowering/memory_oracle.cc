@@ -43,6 +43,8 @@ struct Delivery {
   int64_t end = 0;  // of the function that sends it
 };
 
+// Plays a step op by op. So many fields: what it knows is in tables, and shares nothing with
+// lowering.
 class Unrolled {
  public:
   Unrolled(const transforms::PipelinedStep& step, int64_t update_every)

@@ -87,6 +87,12 @@ Graph IncludeGraph(const std::vector<Source>& sources) {
   return graph;
 }
 
+std::set<std::string> FoldersOf(const std::vector<Source>& sources) {
+  std::set<std::string> folders;
+  for (const Source& source : sources) folders.insert(includes_cc::ParentOf(source.path));
+  return folders;
+}
+
 Graph FolderGraph(const std::vector<Source>& sources, const std::set<std::string>& folders) {
   FolderTargets targets;
   for (const std::string& folder : folders) targets[folder].name = folder;
@@ -146,6 +152,12 @@ std::set<std::string> ParseProgramLinks(absl::string_view cmake) {
     }
   }
   return links;
+}
+
+Graph LinkGraph(const FolderTargets& targets) {
+  Graph graph;
+  for (const auto& [path, target] : targets) graph[target.name] = target.links;
+  return graph;
 }
 
 std::string FolderOf(absl::string_view path, const FolderTargets& targets) {

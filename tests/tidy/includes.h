@@ -22,8 +22,11 @@ using Graph = std::map<std::string, std::set<std::string>>;
 /// Which source includes which; only sources that are in the list.
 Graph IncludeGraph(const std::vector<Source>& sources);
 
-/// The same, from folder to folder: a node is the folder with a target of its own that a source
-/// stands in. Tests are left out: they may span folders.
+/// The folders that the sources stand in.
+std::set<std::string> FoldersOf(const std::vector<Source>& sources);
+
+/// The same as IncludeGraph, from folder to folder: a node is the innermost of `folders` that a
+/// source stands in. Tests are left out: they may span folders.
 Graph FolderGraph(const std::vector<Source>& sources, const std::set<std::string>& folders);
 
 /// The nodes of one cycle in their order, the first one again at the end; empty when there is none.
@@ -46,6 +49,9 @@ std::set<std::string> ParseProgramLinks(absl::string_view cmake);
 
 /// All folders by the path of their CMakeLists.txt: "transforms/schedules".
 using FolderTargets = std::map<std::string, FolderTarget>;
+
+/// Which target links which.
+Graph LinkGraph(const FolderTargets& targets);
 
 /// The folder with a target that `path` stands in; empty when there is none.
 std::string FolderOf(absl::string_view path, const FolderTargets& targets);

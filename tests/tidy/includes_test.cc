@@ -79,6 +79,20 @@ TEST(FolderGraph, TellsRoomsFromTheirHouse) {
               ElementsAre("ir", "ir/text", "ir"));
 }
 
+TEST(FoldersOf, AreThoseWithSources) {
+  const std::vector<Source> sources = {
+      {"a/b/c.cc", "#include \"a/d.h\"\n"}, {"a/d.h", "#include \"a/b/e.h\"\n"}, {"a/b/e.h", ""}};
+  EXPECT_THAT(FoldersOf(sources), ElementsAre("a", "a/b"));
+  EXPECT_THAT(FindCycle(FolderGraph(sources, FoldersOf(sources))), ElementsAre("a", "a/b", "a"));
+}
+
+TEST(LinkGraph, IsByTarget) {
+  FolderTargets targets = Targets();
+  EXPECT_THAT(FindCycle(LinkGraph(targets)), IsEmpty());
+  targets["support"].links = {"parts"};
+  EXPECT_THAT(FindCycle(LinkGraph(targets)), ElementsAre("ir", "support", "parts", "ir"));
+}
+
 TEST(FolderOf, IsTheInnermost) {
   EXPECT_EQ(FolderOf("ir/parts/x/a.h", Targets()), "ir/parts");
   EXPECT_EQ(FolderOf("ir/models/a.h", Targets()), "ir");

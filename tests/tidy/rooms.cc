@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -38,6 +39,17 @@ int Count(const std::string& text, const std::string& pattern) {
   return static_cast<int>(std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {}));
 }
 
+// The named namespaces of the repository that a source opens.
+std::vector<std::string> NamespacesOf(const Source& source) {
+  static const std::regex& kNamed = *new std::regex(R"(\bnamespace (orrery[\w:]*)\s*\{)");
+  const std::string code = BlankNonCode(source.text);
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(code.begin(), code.end(), kNamed), end; it != end; ++it) {
+    names.push_back((*it)[1]);
+  }
+  return names;
+}
+
 }  // namespace
 }  // namespace rooms_cc
 
@@ -59,17 +71,34 @@ std::vector<std::string> NamespaceFaults(const Source& source) {
   if (absl::StartsWith(path, "tests/") || absl::StartsWith(path, "bench/")) return {};
   std::vector<std::string> parts = absl::StrSplit(absl::StripSuffix(path, ".h"), '/');
   const std::string house = parts.front() == "support" ? "orrery" : "orrery::" + parts.front();
-  const std::string code = BlankNonCode(source.text);
-  static const std::regex& kNamed = *new std::regex(R"(\bnamespace (orrery[\w:]*)\s*\{)");
   std::vector<std::string> faults;
-  for (std::sregex_iterator it(code.begin(), code.end(), kNamed), end; it != end; ++it) {
-    const std::string name = (*it)[1];
+  for (const std::string& name : rooms_cc::NamespacesOf(source)) {
     const bool nests = std::any_of(parts.begin() + 1, parts.end(), [&](const std::string& part) {
       return name == absl::StrCat(house, "::", part);
     });
     const bool internal = parts.front() == "support" && name == "orrery::internal";
     if (name == house || nests || internal) continue;
     faults.push_back(absl::StrCat(path, ": namespace ", name, "; wanted ", house));
+  }
+  return faults;
+}
+
+std::vector<std::string> MixedNamespaces(const std::vector<Source>& sources) {
+  std::map<std::string, std::set<std::string>> names;  // by folder
+  for (const Source& source : sources) {
+    if (!absl::EndsWith(source.path, ".h") || IsTest(source.path)) continue;
+    const size_t slash = source.path.rfind('/');
+    const std::string stem(absl::StripSuffix(source.path.substr(slash + 1), ".h"));
+    for (std::string& name : rooms_cc::NamespacesOf(source)) {
+      const bool internal = name == "orrery::internal";
+      if (internal || absl::EndsWith(name, absl::StrCat("::", stem))) continue;
+      names[source.path.substr(0, slash)].insert(std::move(name));
+    }
+  }
+  std::vector<std::string> faults;
+  for (const auto& [folder, some] : names) {
+    if (some.size() < 2) continue;
+    faults.push_back(absl::StrCat(folder, ": headers stand in ", absl::StrJoin(some, " and ")));
   }
   return faults;
 }

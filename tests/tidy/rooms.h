@@ -24,6 +24,11 @@ std::vector<std::string> FileLocalFaults(const Source& source);
 /// stand in `orrery`; those of tests may do as they like.
 std::vector<std::string> NamespaceFaults(const Source& source);
 
+/// Rooms whose headers stand in several namespaces: a reader has to know which words belong to
+/// which. That of a header's own stem does not count, nor what tests use.
+/// "ir/text: headers stand in orrery::ir and orrery::ir::text".
+std::vector<std::string> MixedNamespaces(const std::vector<Source>& sources);
+
 /// Sources of one stem in one top-level folder, or in one folder of tests: their file-local names
 /// would stand in one namespace. "ir/text/a.cc and ir/a.cc have one stem".
 std::vector<std::string> SharedStems(const std::vector<Source>& sources);

@@ -38,6 +38,21 @@ TEST(NamespaceFaults, WantsThatOfTheFolder) {
               ElementsAre("ir/a.h: namespace orrery; wanted orrery::ir"));
 }
 
+TEST(MixedNamespaces, AreThoseOfOneRoom) {
+  const auto header = [](const char* path, const std::string& name) {
+    return Source{path, "namespace " + name + " {\n}\n"};
+  };
+  const Source a = header("ir/text/a.h", "orrery::ir");
+  EXPECT_THAT(MixedNamespaces({a, header("ir/text/b.h", "orrery::ir"),
+                               header("ir/text/c.h", "orrery::ir::c"),
+                               header("ir/text/d.cc", "orrery::ir::text"),
+                               header("ir/text/e_test_util.h", "orrery::ir::text"),
+                               header("ir/more/f.h", "orrery::ir::more")}),
+              IsEmpty());
+  EXPECT_THAT(MixedNamespaces({a, header("ir/text/b.h", "orrery::ir::text")}),
+              ElementsAre("ir/text: headers stand in orrery::ir and orrery::ir::text"));
+}
+
 TEST(SharedStems, AreThoseOfOneHouse) {
   EXPECT_THAT(SharedStems({{"ir/a.cc", ""}, {"ir/a.h", ""}, {"lowering/a.cc", ""}}), IsEmpty());
   EXPECT_THAT(SharedStems({{"tests/cli/a.cc", ""}, {"tests/golden/a.cc", ""}}), IsEmpty());

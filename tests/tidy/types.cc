@@ -71,14 +71,14 @@ int32_t ConstructorParametersOf(const std::string& statement, const std::string&
   return absl::StripAsciiWhitespace(parameters).empty() ? 0 : Parts(parameters);
 }
 
-// Without the words that say who may use what follows.
-std::string Stripped(const std::string& statement) {
-  static const auto& kAccess = *new std::regex(R"(^\s*(public|private|protected)\s*:)");
-  return std::string(absl::StripAsciiWhitespace(std::regex_replace(statement, kAccess, "")));
+// Whether a colon behind `statement` ends the words that say who may use what follows.
+bool SaysAccess(absl::string_view statement) {
+  statement = absl::StripAsciiWhitespace(statement);
+  return statement == "public" || statement == "private" || statement == "protected";
 }
 
 void EndStatement(Brace& brace) {
-  const std::string statement = Stripped(brace.statement);
+  const std::string statement(absl::StripAsciiWhitespace(brace.statement));
   if (brace.scope == Scope::kType && !brace.is_enum) {
     brace.type.fields += FieldsOf(statement);
     brace.type.constructor_parameters = std::max(
@@ -105,14 +105,14 @@ Brace Open(const Brace& outer, const std::vector<std::string>& lines) {
   static const auto& kNamespace = *new std::regex(R"(^(inline\s+)?namespace\s*([\w:]*)$)");
   static const auto& kType = *new std::regex(
       R"(^(?:template\s*<[^]*>\s*)?(enum\s+(?:class\s+)?|struct\s+|class\s+)(\w+)\s*(final\s*)?(:[^:][^()]*)?$)");
-  const std::string head = Stripped(outer.statement);
+  const std::string head(absl::StripAsciiWhitespace(outer.statement));
   Brace brace;
   brace.type.name = outer.type.name;
   std::smatch match;
   if (outer.scope == Scope::kNamespace && std::regex_match(head, match, kNamespace)) {
     const std::string name = match[2];
     brace.type.name = Join(outer.type.name, name.empty() ? "(unnamed)" : name);
-  } else if (outer.scope == Scope::kNamespace && std::regex_match(head, match, kType)) {
+  } else if (std::regex_match(head, match, kType)) {
     brace.scope = Scope::kType;
     brace.is_enum = absl::StartsWith(std::string(match[1]), "enum");
     brace.type.name = Join(outer.type.name, match[2]);
@@ -128,7 +128,7 @@ Brace Open(const Brace& outer, const std::vector<std::string>& lines) {
 bool OpensValue(const Brace& outer) {
   static const auto& kBody =
       *new std::regex(R"(\)\s*(const|noexcept|override|final|\s)*(:[^]*)?$)");
-  const std::string head = Stripped(outer.statement);
+  const std::string head(absl::StripAsciiWhitespace(outer.statement));
   if (outer.scope != Scope::kType || outer.is_enum) return false;
   static const auto& kNested = *new std::regex(R"(^(template\b[^]*)?(enum|struct|class|union)\b)");
   return !std::regex_search(head, kBody) && !std::regex_search(head, kNested);
@@ -168,6 +168,8 @@ std::vector<TypeSpan> FindTypes(absl::string_view text) {
       open.back().statement.clear();
     } else if (c == ';') {
       types_cc::EndStatement(brace);
+    } else if (c == ':' && types_cc::SaysAccess(brace.statement)) {
+      brace.statement.clear();
     } else {
       if (absl::StripAsciiWhitespace(brace.statement).empty()) brace.line = line;
       brace.statement += c;
@@ -190,15 +192,16 @@ std::vector<std::string> TypesDefinedTwice(const std::vector<Source>& sources) {
   return faults;
 }
 
-std::vector<std::string> LargeTypes(const Source& header, const TypeLimits& limits) {
+std::vector<std::string> LargeTypes(const Source& source, const TypeLimits& limits) {
   std::vector<std::string> faults;
   const auto expect = [&](const TypeSpan& type, int32_t count, int32_t limit,
                           absl::string_view what) {
-    if (count <= limit || absl::StrContains(type.comment, absl::StrCat("so many ", what))) return;
+    const std::string comment = absl::AsciiStrToLower(type.comment);
+    if (count <= limit || absl::StrContains(comment, absl::StrCat("so many ", what))) return;
     faults.push_back(
-        absl::StrCat(header.path, ":", type.line, ": ", type.name, " has ", count, " ", what));
+        absl::StrCat(source.path, ":", type.line, ": ", type.name, " has ", count, " ", what));
   };
-  for (const TypeSpan& type : FindTypes(header.text)) {
+  for (const TypeSpan& type : FindTypes(source.text)) {
     expect(type, type.fields, limits.fields, "fields");
     expect(type, type.constructor_parameters, limits.constructor_parameters, "parameters");
   }

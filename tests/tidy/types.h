@@ -8,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "tests/tidy/scan.h"
 
-// The types that a source defines, and what is wrong with them as types. What is local to a
-// function, and types inside of types, are left out.
+// The types that a source defines, those inside of types too, and what is wrong with them as types.
+// What is local to a function is left out.
 
 namespace orrery::tidy {
 
@@ -36,9 +36,9 @@ struct TypeLimits {
   int32_t constructor_parameters = 4;
 };
 
-/// Types of a header that are over the limits and do not say why:
+/// Types of a source that are over the limits and do not say why:
 /// "ir/a.h:12: orrery::ir::A has 13 fields".
-std::vector<std::string> LargeTypes(const Source& header, const TypeLimits& limits);
+std::vector<std::string> LargeTypes(const Source& source, const TypeLimits& limits);
 
 }  // namespace orrery::tidy
 

@@ -23,6 +23,9 @@ std::vector<std::string> Found(const std::string& text) {
   return found;
 }
 
+// As Found, without types inside of types.
+std::string FoundOutermost(const std::string& text) { return Found(text).back(); }
+
 TEST(FindTypes, CountsFields) {
   const std::pair<std::string, int> rows[] = {
       {"int a;", 1},
@@ -37,8 +40,8 @@ TEST(FindTypes, CountsFields) {
       {"[[nodiscard]] int F(int a = 1);", 0},
   };
   for (const auto& [body, fields] : rows) {
-    EXPECT_THAT(Found(absl::StrCat("struct S {", body, "\n};\n")),
-                ElementsAre(absl::StrCat("S ", fields, " 0")))
+    EXPECT_EQ(FoundOutermost(absl::StrCat("struct S {", body, "\n};\n")),
+              absl::StrCat("S ", fields, " 0"))
         << body;
   }
 }
@@ -56,6 +59,14 @@ TEST(FindTypes, KnowsWhereTheyStand) {
       Found("namespace a::b {\nnamespace {\nstruct C {};\n}\nenum class D : uint8_t { kA, kB };\n"
             "struct E;\ntemplate <typename T>\nclass F final {};\nvoid G() { struct H {}; }\n}\n"),
       ElementsAre("a::b::(unnamed)::C 0 0", "a::b::D 0 0", "a::b::F 0 0"));
+  EXPECT_THAT(
+      Found("class A {\n  A(int a);\n private:\n  struct B {\n    B(int b, int c);\n    int b, c;\n"
+            "  };\n  enum class E { kA };\n  B b_{1, 2};\n};\n"),
+      ElementsAre("A::B 2 2", "A::E 0 0", "A 1 1"));
+  const auto nested = FindTypes("class A {\n private:\n  // Why.\n  struct B {};\n};\n");
+  ASSERT_EQ(nested.size(), 2u);
+  EXPECT_EQ(nested[0].line, 4);
+  EXPECT_EQ(nested[0].comment, "  // Why.");
   const auto types = FindTypes("int a;\n\n/// One.\n/// Two.\nstruct B {\n  int c;\n};\n");
   ASSERT_EQ(types.size(), 1u);
   EXPECT_EQ(types[0].line, 5);
@@ -80,6 +91,7 @@ TEST(LargeTypes, SayWhy) {
   EXPECT_THAT(LargeTypes({"a.h", parameters}, limits), ElementsAre("a.h:1: S has 3 parameters"));
   EXPECT_THAT(LargeTypes({"a.h", "/// A record has so many fields.\n" + fields}, limits),
               IsEmpty());
+  EXPECT_THAT(LargeTypes({"a.cc", "// So many fields: a key each.\n" + fields}, limits), IsEmpty());
   EXPECT_THAT(LargeTypes({"a.h", "/// A record has so many fields.\n" + parameters}, limits),
               ElementsAre("a.h:2: S has 3 parameters"));
 }

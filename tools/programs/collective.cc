@@ -29,6 +29,7 @@ namespace po = boost::program_options;
 using cluster::DeviceId;
 using cost_models::ChosenCollective;
 
+// As they are given; so many fields: a flag each.
 struct Flags {
   std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
   std::string algorithm = "auto", network = "fluid", cost_model, measurements;

@@ -19,7 +19,8 @@ enum class MemoryMeasure : uint8_t {
   kDevice,     // all that is taken on the device, also by driver and communication library
 };
 
-/// A row. A number of 0, or an empty text: the row does not say.
+/// A row. A number of 0, or an empty text: the row does not say. So many fields: a
+/// column of the file each.
 struct MeasuredStep {
   std::string id, split, source;  // split: "calibration", "holdout", "reference"
   struct Model {

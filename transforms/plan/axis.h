@@ -83,6 +83,7 @@ enum class LeftOpen : uint8_t {
   kDividesBatch,    // what divides the batch of a replica, or the sequence
 };
 
+/// The one record of an axis, which fills in what it needs of so many fields.
 struct AxisInfo {
   absl::string_view flag;        // of the programs, without the dashes: "micro-batches"
   absl::string_view alias = "";  // another that means the same: "tp"

@@ -28,6 +28,7 @@ struct DtensorGoal {
 /// be within, so that it must leave and come back. Each step of the move set is a step in there, of
 /// the same cost, since prices depend only on which axes split the tensor. The graph has at most 5
 /// to the number of axes nodes; all are solved at once, backwards from the target.
+/// So many parameters: made at one place.
 class DtensorBound {
  public:
   /// `make_partial` has what it costs to make an axis partial, by the axes that split the tensor.

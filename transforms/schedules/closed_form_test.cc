@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "transforms/schedules/orders.h"
+#include "transforms/schedules/testing/slots.h"
 
 // What papers say of their schedules, over many sizes: time, memory, versions of the weights.
 

@@ -34,14 +34,6 @@ void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineSha
   }
 }
 
-int32_t UnitMakespan(const RankOrders& orders) {
-  int32_t makespan = 0;
-  for (const auto& order : orders) {
-    if (!order.empty()) makespan = std::max(makespan, order.back().slot + 1);
-  }
-  return makespan;
-}
-
 Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const PipelineShape& shape,
                   const StepDurations& durations) {
   orders_cc::CheckStepsAreOfShape(orders, shape);

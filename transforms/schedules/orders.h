@@ -26,19 +26,12 @@ namespace orrery::transforms {
 /// that the shape has not: a schedule's bug.
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape);
 
-/// First free slot after all steps: the makespan where every step lasts one unit.
-int32_t UnitMakespan(const RankOrders& orders);
-
 /// Checks, whatever the slots, that each rank runs just the steps of its stages, each forward once
 /// and each backward once or both its parts once; and that no two ranks wait for each other, nor
 /// one of two steps that run at once for the other. The
 /// error names the step that is missing, doubled or misplaced, or the steps of the cycle.
 absl::Status CheckOrders(const RankOrders& orders, StagePlacement placement,
                          const PipelineShape& shape);
-
-/// As CheckOrders; and that slots ascend and no step is in a slot before one that it waits for.
-absl::Status VerifyOrders(const RankOrders& orders, StagePlacement placement,
-                          const PipelineShape& shape);
 
 /// In the unit of the durations, from the start of the first step.
 struct StepTime {

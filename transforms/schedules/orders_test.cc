@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "transforms/schedules/testing/slots.h"
 #include "transforms/schedules/text.h"
 
 // What follows from orders, on pictures that a person can check by eye.

@@ -86,6 +86,7 @@ struct PipelineShape {
 };
 
 /// The one record of a schedule. All that a new one needs, besides its line in schedules.def.
+/// A schedule fills in what it needs of so many fields.
 struct PipelineSchedule {
   absl::string_view name;     // "1f1b"
   absl::string_view summary;  // one sentence

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "support/status.h"
+#include "transforms/schedules/testing/slots.h"
 #include "transforms/schedules/text.h"
 
 // What holds for every line of schedules.def and every shape. A new schedule is tested here

@@ -18,6 +18,7 @@
 #include "support/file.h"
 #include "transforms/schedules/order_judge.h"
 #include "transforms/schedules/orders.h"
+#include "transforms/schedules/testing/slots.h"
 #include "transforms/schedules/text.h"
 
 // The schedules that come out of a search: against those of the published generators, and what must
@@ -32,6 +33,7 @@ using nlohmann::json;
 const PipelineSchedule& Schedule(absl::string_view name) { return *FindSchedule(name).value(); }
 
 // Orders of a schedule for steps of some durations, and what comes of them.
+// So many parameters: it is what tests vary.
 struct Searched {
   Searched(absl::string_view name, int32_t ranks, int32_t microbatches,
            const StepDurations& durations = {}, int64_t live_limit = 0)

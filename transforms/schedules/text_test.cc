@@ -6,6 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/schedules/testing/slots.h"
 
 namespace orrery::transforms {
 namespace text_test_cc {

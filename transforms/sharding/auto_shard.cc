@@ -16,7 +16,9 @@
 #include "transforms/sharding/op_strategies.h"
 #include "transforms/sharding/shard.h"
 #include "transforms/sharding/shard_plan.h"
+#include "transforms/sharding/sharding_choices.h"
 #include "transforms/sharding/sharding_graph.h"
+#include "transforms/sharding/sharding_nodes.h"
 #include "transforms/strategies/find_repeats.h"
 #include "transforms/training/split_loss.h"
 #include "transforms/training/step_phases.h"
@@ -26,6 +28,8 @@ namespace auto_shard_cc {
 namespace {
 
 using ir::Function;
+using strategies::StrategyChoice;
+using strategies::StrategyGraph;
 
 // The axes by cost, in the order in which they split a dimension: outermost first.
 constexpr absl::string_view kAxesByCost[] = {"ep", "cp", "hp"};
@@ -35,6 +39,7 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
+// So many parameters: those of AutoShard.
 class AutoSharder {
  public:
   AutoSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
@@ -118,10 +123,17 @@ class AutoSharder {
     if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
       ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
     }
-    OpStrategies strategies(base, mesh, axis, prices_, options_.context_attention);
-    LayoutWays ways(base, mesh, axis, prices_);
-    ShardingGraph graph(base, mesh, axis, prices_, strategies, ways, std::move(pins), options_);
-    ORRERY_RETURN_IF_ERROR(Annotate(graph.Build(), base.name()));
+    const AxisProblem problem = {base, mesh, axis, prices_};
+    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
+    OpStrategies strategies(problem, options_.context_attention);
+    LayoutWays ways(problem);
+    const ShardingNodes nodes(problem, strategies, phase);
+    ShardingChoices choices(problem, nodes, ways, std::move(pins));
+    const bool weights_stay = options_.sequence_parallel && mesh.axes()[axis].name == "hp";
+    ORRERY_RETURN_IF_ERROR(Annotate(choices.Make(weights_stay), base.name()));
+    ORRERY_ASSIGN_OR_RETURN(
+        const ShardingGraph graph,
+        Annotated(PriceChoices({problem, phase, options_}, choices, ways), base.name()));
     if (!strategies.attends_as_wanted()) {
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
@@ -138,22 +150,22 @@ class AutoSharder {
           absl::StrCat(base.name(), ": no sharding: ", choice.none->reason));
     }
     Report(graph, choice, built - start, Now() - built);
-    graph.Choose(std::move(choice.assignment));
-    return Annotated(EmitSharded(base, mesh, axis, graph, ways), base.name());
+    const ChosenShardings chosen(choices, std::move(choice.assignment));
+    return Annotated(EmitSharded(problem, chosen, ways), base.name());
   }
 
   // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
   // singles out (Everett 1963): the higher the price, the less of it is taken.
   absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
-    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveInLayers(graph.graph()));
+    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveInLayers(graph.graph));
     if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
     double least = 0;
-    for (const std::vector<double>& node : graph.memory()) least += *std::ranges::min_element(node);
+    for (const std::vector<double>& node : graph.memory) least += *std::ranges::min_element(node);
     const auto priced = [&](double price) {
-      StrategyGraph with = graph.graph();
+      StrategyGraph with = graph.graph;
       for (size_t n = 0; n < with.nodes.size(); ++n) {
         for (size_t c = 0; c < with.nodes[n].cost.size(); ++c) {
-          with.nodes[n].cost[c] += price * graph.memory()[n][c];
+          with.nodes[n].cost[c] += price * graph.memory[n][c];
         }
       }
       return SolveInLayers(with);
@@ -174,7 +186,7 @@ class AutoSharder {
       (fits ? high : low) = price;
       price = high == 0 ? price * 8 : (low + high) / 2;
     }
-    best.cost = CostOf(graph.graph(), best.assignment);
+    best.cost = CostOf(graph.graph, best.assignment);
     best.bound = 0;
     return best;
   }
@@ -182,15 +194,15 @@ class AutoSharder {
   // Equal layers are solved once. Prices of memory can make them differ, and are prices for what
   // layers share, so they are sought anew each time: a tenth of what it takes to do without.
   absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
-    SolveOptions options = options_.solve;
-    if (options.repeats.empty()) options.repeats = FindRepeats(graph);
-    return SolveStrategies(graph, options);
+    strategies::SolveOptions options = options_.solve;
+    if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
+    return strategies::SolveStrategies(graph, options);
   }
 
   static double MemoryOf(const ShardingGraph& graph, const StrategyChoice& choice) {
     double memory = 0;
     for (size_t n = 0; n < choice.assignment.size(); ++n) {
-      memory += graph.memory()[n][static_cast<size_t>(choice.assignment[n])];
+      memory += graph.memory[n][static_cast<size_t>(choice.assignment[n])];
     }
     return memory;
   }
@@ -273,8 +285,8 @@ class AutoSharder {
   void Report(const ShardingGraph& graph, const StrategyChoice& choice, double build,
               double solve) const {
     if (report_ == nullptr) return;
-    report_->nodes += std::ssize(graph.graph().nodes);
-    report_->edges += std::ssize(graph.graph().edges);
+    report_->nodes += std::ssize(graph.graph.nodes);
+    report_->edges += std::ssize(graph.graph.edges);
     report_->labels += choice.labels;
     report_->composed += choice.composed;
     report_->seconds = choice.cost;
@@ -343,7 +355,10 @@ double SerialSeconds(const ir::Function& function, const ShardingPrices& prices)
     for (int32_t i = 0; i < function.result_count(op); ++i) {
       results.push_back(&function.type(function.result(op, i)));
     }
-    seconds += SecondsOf(function.kind(op), function.attributes(op), operands, results,
+    seconds += SecondsOf({.kind = function.kind(op),
+                          .attributes = function.attributes(op),
+                          .operands = operands,
+                          .results = results},
                          function.mesh(), prices);
   }
   return seconds;

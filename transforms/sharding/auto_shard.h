@@ -69,7 +69,7 @@ struct AutoShardOptions {
   HeldParts held = {};
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
-  SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
+  strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
 };
 
 /// What the choice was.

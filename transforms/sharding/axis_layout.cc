@@ -46,17 +46,18 @@ LayoutWay LayoutWays::Direct(const TensorType& type, AxisLayout from, AxisLayout
     kind = redistribution::StepKind::kAllGather;
   }
   const AxisLayout larger = kind == redistribution::StepKind::kAllGather ? to : from;
-  const Bytes size = SizeOf(ir::LocalType(InLayout(type, larger, axis_), mesh_));
+  const Bytes size = SizeOf(ir::LocalType(InLayout(type, larger, problem_.axis), problem_.mesh));
   const double seconds = kind == redistribution::StepKind::kSlice
                              ? 0
-                             : prices_.StepSeconds(kind, AxisList(axis_), size);
+                             : problem_.prices.StepSeconds(kind, AxisList(problem_.axis), size);
   return {.seconds = seconds, .steps = {{kind, from, to}}};
 }
 
 std::vector<LayoutWay> LayoutWays::All(const TensorType& type) const {
   std::vector<AxisLayout> layouts = {kPartialLayout, kWholeLayout};
   for (size_t d = 0; d < type.dims.size(); ++d) {
-    if (CanSplit(type, d, axis_, mesh_)) layouts.push_back(static_cast<AxisLayout>(d));
+    if (CanSplit(type, d, problem_.axis, problem_.mesh))
+      layouts.push_back(static_cast<AxisLayout>(d));
   }
   const auto count = type.dims.size() + 2;
   std::vector<LayoutWay> ways(count * count);
@@ -79,10 +80,10 @@ std::vector<LayoutWay> LayoutWays::All(const TensorType& type) const {
 }
 
 const LayoutWay& LayoutWays::Find(ir::ValueId value, AxisLayout from, AxisLayout to) {
-  const auto type = static_cast<size_t>(function_.type_id(value).index());
-  if (ways_.size() <= type) ways_.resize(static_cast<size_t>(function_.types().size()));
-  if (ways_[type].empty()) ways_[type] = All(function_.type(value));
-  const size_t count = function_.type(value).dims.size() + 2;
+  const auto type = static_cast<size_t>(problem_.function.type_id(value).index());
+  if (ways_.size() <= type) ways_.resize(static_cast<size_t>(problem_.function.types().size()));
+  if (ways_[type].empty()) ways_[type] = All(problem_.function.type(value));
+  const size_t count = problem_.function.type(value).dims.size() + 2;
   return ways_[type][static_cast<size_t>(from + 2) * count + static_cast<size_t>(to + 2)];
 }
 

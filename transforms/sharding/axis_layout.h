@@ -29,23 +29,29 @@ AxisLayout LayoutOf(const ir::Sharding& sharding, ir::AxisIndex axis);
 /// Whether every rank gets as much of dimension `dim`, and something at all.
 bool CanSplit(const ir::TensorType& type, size_t dim, ir::AxisIndex axis, const ir::Mesh& mesh);
 
+/// A function on which one axis does nothing yet, to be sharded along it by those prices. What it
+/// refers to lives longer than what is made of it.
+struct AxisProblem {
+  const ir::Function& function;
+  const ir::Mesh& mesh;  // of the function, with `axis` at its size
+  ir::AxisIndex axis;
+  const ShardingPrices& prices;
+};
+
 /// From one layout to another.
 struct LayoutStep {
   redistribution::StepKind kind;
   AxisLayout before, after;
 };
 struct LayoutWay {
-  double seconds = kImpossible;
+  double seconds = strategies::kImpossible;
   absl::InlinedVector<LayoutStep, 2> steps;
 };
 
 /// The cheapest ways between the layouts of values: of one step, or of two.
 class LayoutWays {
  public:
-  /// All three live longer.
-  LayoutWays(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
-             const ShardingPrices& prices)
-      : function_(function), mesh_(mesh), axis_(axis), prices_(prices) {}
+  explicit LayoutWays(const AxisProblem& problem) : problem_(problem) {}
 
   /// Values are made partial by ops only: no way leads there.
   const LayoutWay& Find(ir::ValueId value, AxisLayout from, AxisLayout to);
@@ -54,10 +60,7 @@ class LayoutWays {
   std::vector<LayoutWay> All(const ir::TensorType& type) const;
   LayoutWay Direct(const ir::TensorType& type, AxisLayout from, AxisLayout to) const;
 
-  const ir::Function& function_;
-  const ir::Mesh& mesh_;
-  const ir::AxisIndex axis_;
-  const ShardingPrices& prices_;
+  const AxisProblem problem_;
   std::vector<std::vector<LayoutWay>> ways_;  // by type, then [from][to]
 };
 

@@ -28,15 +28,15 @@ using redistribution::StepKind;
 
 class Emitter {
  public:
-  Emitter(const Function& function, const ir::Mesh& mesh, AxisIndex axis,
-          const ShardingGraph& graph, LayoutWays& ways)
-      : function_(function),
-        axis_(axis),
-        graph_(graph),
+  Emitter(const AxisProblem& problem, const ChosenShardings& chosen, LayoutWays& ways)
+      : function_(problem.function),
+        axis_(problem.axis),
+        chosen_(chosen),
         ways_(ways),
-        builder_(function.name(), mesh),
-        versions_(function.value_limit()),
-        named_(function.value_limit(), kNoLayout) {
+        builder_(function_.name(), problem.mesh),
+        versions_(function_.value_limit()),
+        named_(function_.value_limit(), kNoLayout) {
+    const Function& function = function_;
     builder_.function().Reserve(function.op_limit() + function.op_limit() / 4,
                                 function.value_limit() + function.op_limit() / 4);
     for (const ir::Input& input : function.inputs()) Take(input.value);
@@ -44,13 +44,13 @@ class Emitter {
       for (int32_t i = 0; i < function.result_count(op); ++i) Take(function.result(op, i));
     }
     for (const ir::Output& output : function.outputs()) {
-      if (output.of.valid()) named_[output.value] = graph.Given(output.of);
+      if (output.of.valid()) named_[output.value] = chosen.Given(output.of);
     }
   }
 
   absl::StatusOr<Function> Run() {
     for (const ir::Input& input : function_.inputs()) {
-      const AxisLayout layout = graph_.Left(input.value);
+      const AxisLayout layout = chosen_.Left(input.value);
       versions_[input.value].push_back(
           {layout,
            builder_.AddInput(function_.value_name(input.value),
@@ -60,7 +60,7 @@ class Emitter {
       if (absl::Status status = EmitOp(op); !status.ok()) return status;
     }
     for (const ir::Output& output : function_.outputs()) {
-      const AxisLayout layout = graph_.Given(output.of.valid() ? output.of : output.value);
+      const AxisLayout layout = chosen_.Given(output.of.valid() ? output.of : output.value);
       builder_.Return(Version(output.value, layout), output.role,
                       output.of.valid() ? versions_[output.of][0].value : ValueId());
     }
@@ -77,7 +77,7 @@ class Emitter {
   };
 
   void Take(ValueId value) {
-    named_[value] = graph_.Given(value);
+    named_[value] = chosen_.Given(value);
     const absl::string_view name = function_.value_name(value);
     if (!name.empty()) taken_.insert(std::string(name));
   }
@@ -86,17 +86,17 @@ class Emitter {
     std::vector<ValueId> operands;
     const auto old = function_.operands(op);
     for (size_t i = 0; i < old.size(); ++i) {
-      operands.push_back(Version(old[i], graph_.Wanted(op, i)));
+      operands.push_back(Version(old[i], chosen_.Wanted(op, i)));
       if (!builder_.status().ok()) return builder_.status();
     }
     const std::vector<ValueId> made =
-        graph_.HowOf(op) == OpStrategy::How::kRing ? Ring(op, operands) : Copy(op, operands);
+        chosen_.HowOf(op) == OpStrategy::How::kRing ? Ring(op, operands) : Copy(op, operands);
     if (!builder_.status().ok()) return builder_.status();
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId value = function_.result(op, i);
-      versions_[value].push_back({graph_.Left(value), made[static_cast<size_t>(i)]});
+      versions_[value].push_back({chosen_.Left(value), made[static_cast<size_t>(i)]});
       // At once, among the ops that it belongs to.
-      if (graph_.Left(value) != graph_.Given(value)) Version(value, graph_.Given(value));
+      if (chosen_.Left(value) != chosen_.Given(value)) Version(value, chosen_.Given(value));
     }
     return builder_.status();
   }
@@ -112,7 +112,7 @@ class Emitter {
   // The op on new operands, and its results; none after an error.
   std::vector<ValueId> Copy(OpId op, const std::vector<ValueId>& operands) {
     const std::vector<absl::string_view> names = NamesOf(op);
-    const bool makes = graph_.HowOf(op) == OpStrategy::How::kMakes;
+    const bool makes = chosen_.HowOf(op) == OpStrategy::How::kMakes;
     ir::AttributeSet split;
     if (makes) split = SplitFurther(function_.attributes(op), builder_.function().mesh(), axis_);
     const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
@@ -145,7 +145,7 @@ class Emitter {
   // `value` in that layout.
   ValueId Version(ValueId value, AxisLayout layout) {
     if (const ValueId there = Existing(value, layout); there.valid()) return there;
-    const AxisLayout given = graph_.Given(value), extra = graph_.Extra(value);
+    const AxisLayout given = chosen_.Given(value), extra = chosen_.Extra(value);
     if (extra != kNoLayout && extra != layout && !Existing(value, extra).valid() &&
         ways_.Find(value, extra, layout).seconds < ways_.Find(value, given, layout).seconds) {
       Change(value, extra);
@@ -232,7 +232,7 @@ class Emitter {
 
   const Function& function_;
   const AxisIndex axis_;
-  const ShardingGraph& graph_;
+  const ChosenShardings& chosen_;
   LayoutWays& ways_;
   ir::Builder builder_;
   IdTable<ValueId, std::vector<LaidOut>> versions_;  // the first as its producer leaves it
@@ -243,10 +243,9 @@ class Emitter {
 }  // namespace
 }  // namespace emit_sharded_cc
 
-absl::StatusOr<ir::Function> EmitSharded(const ir::Function& function, const ir::Mesh& mesh,
-                                         ir::AxisIndex axis, const ShardingGraph& graph,
+absl::StatusOr<ir::Function> EmitSharded(const AxisProblem& problem, const ChosenShardings& chosen,
                                          LayoutWays& ways) {
-  return emit_sharded_cc::Emitter(function, mesh, axis, graph, ways).Run();
+  return emit_sharded_cc::Emitter(problem, chosen, ways).Run();
 }
 
 }  // namespace orrery::transforms

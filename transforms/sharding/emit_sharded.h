@@ -3,14 +3,13 @@
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
-#include "transforms/sharding/sharding_graph.h"
+#include "transforms/sharding/sharding_choices.h"
 
 namespace orrery::transforms {
 
-/// `function` on `mesh`, where `axis` has its size, as the choice of `graph` has it: each change of
-/// a layout is an op of its own, made once for each value and layout, before its first use.
-absl::StatusOr<ir::Function> EmitSharded(const ir::Function& function, const ir::Mesh& mesh,
-                                         ir::AxisIndex axis, const ShardingGraph& graph,
+/// The function of `problem` on its mesh, as `chosen` has it: each change of a layout is an op of
+/// its own, made once for each value and layout, before its first use.
+absl::StatusOr<ir::Function> EmitSharded(const AxisProblem& problem, const ChosenShardings& chosen,
                                          LayoutWays& ways);
 
 }  // namespace orrery::transforms

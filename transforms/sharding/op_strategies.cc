@@ -78,45 +78,42 @@ ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
   return attributes;
 }
 
-double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
-                 std::span<const ir::TensorType* const> operands,
-                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
-                 const ShardingPrices& prices) {
-  const ir::OpInfo& info = ir::GetOpInfo(kind);
+double SecondsOf(const ShardedOp& op, const ir::Mesh& mesh, const ShardingPrices& prices) {
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
   if (info.op_class == ir::OpClass::kView) return 0;
-  if (const auto step = redistribution::StepOf(kind); step.has_value()) {
+  if (const auto step = redistribution::StepOf(op.kind); step.has_value()) {
     ir::AxisList axes;
-    if (!ir::ParseAxes(attributes, mesh, axes).ok()) return kImpossible;
+    if (!ir::ParseAxes(op.attributes, mesh, axes).ok()) return strategies::kImpossible;
     const ir::TensorType& larger =
-        *step == redistribution::StepKind::kAllGather ? *results[0] : *operands[0];
+        *step == redistribution::StepKind::kAllGather ? *op.results[0] : *op.operands[0];
     return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));
   }
   if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;
   std::vector<ir::TensorType> local;
-  local.reserve(operands.size() + results.size());
+  local.reserve(op.operands.size() + op.results.size());
   std::vector<const ir::TensorType*> positions;
-  for (const auto types : {operands, results}) {
+  for (const auto types : {op.operands, op.results}) {
     for (const ir::TensorType* type : types) {
       local.push_back(ir::LocalType(*type, mesh));
       positions.push_back(&local.back());
     }
   }
   const std::span<const ir::TensorType* const> all = positions;
-  return prices.OpSeconds({.kind = kind,
-                           .attributes = attributes,
-                           .operands = all.first(operands.size()),
-                           .results = all.subspan(operands.size())});
+  return prices.OpSeconds({.kind = op.kind,
+                           .attributes = op.attributes,
+                           .operands = all.first(op.operands.size()),
+                           .results = all.subspan(op.operands.size())});
 }
 
 const std::vector<OpStrategy>& OpStrategies::Of(ir::OpId op) {
-  std::vector<int32_t> key = {static_cast<int32_t>(function_.kind(op)),
-                              function_.attributes_id(op).index()};
-  for (const ir::ValueId operand : function_.operands(op)) {
-    key.push_back(function_.type_id(operand).index());
+  std::vector<int32_t> key = {static_cast<int32_t>(problem_.function.kind(op)),
+                              problem_.function.attributes_id(op).index()};
+  for (const ir::ValueId operand : problem_.function.operands(op)) {
+    key.push_back(problem_.function.type_id(operand).index());
   }
   key.push_back(-1);
-  for (int32_t i = 0; i < function_.result_count(op); ++i) {
-    key.push_back(function_.type_id(function_.result(op, i)).index());
+  for (int32_t i = 0; i < problem_.function.result_count(op); ++i) {
+    key.push_back(problem_.function.type_id(problem_.function.result(op, i)).index());
   }
   const auto [found, is_new] = made_.try_emplace(std::move(key));
   if (is_new) found->second = Make(op);
@@ -124,8 +121,8 @@ const std::vector<OpStrategy>& OpStrategies::Of(ir::OpId op) {
 }
 
 std::vector<OpStrategy> OpStrategies::Make(ir::OpId op) {
-  const ir::OpInfo& info = function_.info(op);
-  const size_t count = function_.operands(op).size();
+  const ir::OpInfo& info = problem_.function.info(op);
+  const size_t count = problem_.function.operands(op).size();
   std::vector<OpStrategy> strategies;
   Add(op, Layouts(count, kWholeLayout), strategies);
   if (count == 0) return strategies;
@@ -134,7 +131,7 @@ std::vector<OpStrategy> OpStrategies::Make(ir::OpId op) {
   } else if (info.infer_sharding != nullptr && count == 1) {
     AddDims(op, strategies);
   }
-  const ir::OpKind kind = function_.kind(op);
+  const ir::OpKind kind = problem_.function.kind(op);
   if (kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad) AddRing(op, strategies);
   const bool passes = info.linear || info.op_class == ir::OpClass::kCollective;
   if (passes) Add(op, Layouts(count, kPartialLayout), strategies);
@@ -142,15 +139,16 @@ std::vector<OpStrategy> OpStrategies::Make(ir::OpId op) {
 }
 
 void OpStrategies::AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) const {
-  const auto operands = function_.operands(op);
+  const auto operands = problem_.function.operands(op);
   std::vector<const ir::TensorType*> types;
   ir::TypeList results;
-  for (const ir::ValueId operand : operands) types.push_back(&function_.type(operand));
-  for (int32_t i = 0; i < function_.result_count(op); ++i) {
-    results.push_back(function_.type(function_.result(op, i)));
+  for (const ir::ValueId operand : operands) types.push_back(&problem_.function.type(operand));
+  for (int32_t i = 0; i < problem_.function.result_count(op); ++i) {
+    results.push_back(problem_.function.type(problem_.function.result(op, i)));
   }
-  const ir::OpInfo& info = function_.info(op);
-  const ir::ShardingRule rule = info.sharding({function_.attributes(op), types, mesh_}, results);
+  const ir::OpInfo& info = problem_.function.info(op);
+  const ir::ShardingRule rule =
+      info.sharding({problem_.function.attributes(op), types, problem_.mesh}, results);
   const Layouts whole(operands.size(), kWholeLayout);
   const op_strategies_cc::FactorChoice choice(rule, info, results);
   for (const int8_t factor : choice.All()) {
@@ -170,10 +168,10 @@ void OpStrategies::AddFactors(ir::OpId op, std::vector<OpStrategy>& strategies) 
 
 // Other axes split no sequences.
 void OpStrategies::AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) {
-  if (mesh_.axes()[axis_].name != "cp") return;
-  auto ring = RingStrategy(function_, op, mesh_, axis_, prices_);
+  if (problem_.mesh.axes()[problem_.axis].name != "cp") return;
+  auto ring = RingStrategy(problem_, op);
   if (ring.has_value()) strategies.push_back(*std::move(ring));
-  const ir::Dims& q = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& q = problem_.function.type(problem_.function.operands(op)[0]).dims;
   ++attentions_;
   if (KeepContextAttention(attention_, q, strategies)) ++fitting_attentions_;
 }
@@ -181,7 +179,7 @@ void OpStrategies::AddRing(ir::OpId op, std::vector<OpStrategy>& strategies) {
 // Of an op that changes how its operand is sharded over other axes: dimensions that it leaves
 // alone.
 void OpStrategies::AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) const {
-  const ir::AttributeSet& attributes = function_.attributes(op);
+  const ir::AttributeSet& attributes = problem_.function.attributes(op);
   const auto touched = [&](size_t dim) {
     for (const absl::string_view name : {"dim", "from", "to"}) {
       const bool there = attributes.Find(name) != nullptr;
@@ -189,8 +187,8 @@ void OpStrategies::AddDims(ir::OpId op, std::vector<OpStrategy>& strategies) con
     }
     return false;
   };
-  if (function_.kind(op) == ir::OpKind::kPermute) return;
-  const size_t rank = function_.type(function_.operands(op)[0]).dims.size();
+  if (problem_.function.kind(op) == ir::OpKind::kPermute) return;
+  const size_t rank = problem_.function.type(problem_.function.operands(op)[0]).dims.size();
   for (size_t dim = 0; dim < rank; ++dim) {
     if (!touched(dim)) Add(op, {static_cast<AxisLayout>(dim)}, strategies);
   }
@@ -202,36 +200,43 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
   const bool makes = how == OpStrategy::How::kMakes;
   const auto there = [&](const OpStrategy& s) { return s.operands == layouts && s.how == how; };
   if (std::ranges::any_of(strategies, there)) return;
-  const auto operands = function_.operands(op);
+  const auto operands = problem_.function.operands(op);
   std::vector<ir::TensorType> types;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const ir::TensorType& type = function_.type(operands[i]);
+    const ir::TensorType& type = problem_.function.type(operands[i]);
     const auto dim = static_cast<size_t>(layouts[i]);
-    if (layouts[i] >= 0 && !CanSplit(type, dim, axis_, mesh_)) return;
-    types.push_back(InLayout(type, layouts[i], axis_));
+    if (layouts[i] >= 0 && !CanSplit(type, dim, problem_.axis, problem_.mesh)) return;
+    types.push_back(InLayout(type, layouts[i], problem_.axis));
   }
   ir::AttributeSet split;
-  if (makes) split = SplitFurther(function_.attributes(op), mesh_, axis_);
-  const ir::AttributeSet& attributes = makes ? split : function_.attributes(op);
+  if (makes) split = SplitFurther(problem_.function.attributes(op), problem_.mesh, problem_.axis);
+  const ir::AttributeSet& attributes = makes ? split : problem_.function.attributes(op);
   std::vector<const ir::TensorType*> positions, result_positions;
   for (const ir::TensorType& type : types) positions.push_back(&type);
   ir::TypeList results;
-  if (function_.info(op).infer == nullptr) {
-    results.push_back(function_.type(function_.result(op)));
-  } else if (!ir::InferTypes(function_.kind(op), {attributes, positions, mesh_}, results).ok()) {
+  if (problem_.function.info(op).infer == nullptr) {
+    results.push_back(problem_.function.type(problem_.function.result(op)));
+  } else if (!ir::InferTypes(problem_.function.kind(op), {attributes, positions, problem_.mesh},
+                             results)
+                  .ok()) {
     return;
   }
   OpStrategy strategy{.operands = layouts, .results = {}, .how = how};
   for (size_t j = 0; j < results.size(); ++j) {
-    const AxisLayout layout = LayoutOf(results[j].sharding, axis_);
-    const ir::TensorType& type = function_.type(function_.result(op, static_cast<int32_t>(j)));
-    const bool fits = layout < 0 || CanSplit(type, static_cast<size_t>(layout), axis_, mesh_);
-    if (!fits || results[j] != InLayout(type, layout, axis_)) return;
+    const AxisLayout layout = LayoutOf(results[j].sharding, problem_.axis);
+    const ir::TensorType& type =
+        problem_.function.type(problem_.function.result(op, static_cast<int32_t>(j)));
+    const bool fits =
+        layout < 0 || CanSplit(type, static_cast<size_t>(layout), problem_.axis, problem_.mesh);
+    if (!fits || results[j] != InLayout(type, layout, problem_.axis)) return;
     strategy.results.push_back(layout);
     result_positions.push_back(&results[j]);
   }
-  strategy.seconds =
-      SecondsOf(function_.kind(op), attributes, positions, result_positions, mesh_, prices_);
+  strategy.seconds = SecondsOf({.kind = problem_.function.kind(op),
+                                .attributes = attributes,
+                                .operands = positions,
+                                .results = result_positions},
+                               problem_.mesh, problem_.prices);
   strategies.push_back(std::move(strategy));
 }
 

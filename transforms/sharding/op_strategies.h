@@ -30,11 +30,9 @@ struct OpStrategy {
 /// Equal ops share them.
 class OpStrategies {
  public:
-  /// All live longer. Nothing in `function` uses `axis` yet; `mesh` is its mesh with `axis` at its
-  /// size.
-  OpStrategies(const ir::Function& function, const ir::Mesh& mesh, ir::AxisIndex axis,
-               const ShardingPrices& prices, ContextAttention attention = ContextAttention::kAuto)
-      : function_(function), mesh_(mesh), axis_(axis), prices_(prices), attention_(attention) {}
+  explicit OpStrategies(const AxisProblem& problem,
+                        ContextAttention attention = ContextAttention::kAuto)
+      : problem_(problem), attention_(attention) {}
 
   const std::vector<OpStrategy>& Of(ir::OpId op);
 
@@ -52,10 +50,7 @@ class OpStrategies {
            OpStrategy::How how = OpStrategy::How::kPlain) const;
   void AddRing(ir::OpId op, std::vector<OpStrategy>& strategies);
 
-  const ir::Function& function_;
-  const ir::Mesh& mesh_;
-  const ir::AxisIndex axis_;
-  const ShardingPrices& prices_;
+  const AxisProblem problem_;
   const ContextAttention attention_;
   int attentions_ = 0, fitting_attentions_ = 0;
   std::map<std::vector<int32_t>, std::vector<OpStrategy>> made_;  // by kind, attributes and types
@@ -65,11 +60,16 @@ class OpStrategies {
 ir::AttributeSet SplitFurther(ir::AttributeSet attributes, const ir::Mesh& mesh,
                               ir::AxisIndex axis);
 
-/// Seconds of any op from the types of its operands and results as they are sharded over `mesh`.
-double SecondsOf(ir::OpKind kind, const ir::AttributeSet& attributes,
-                 std::span<const ir::TensorType* const> operands,
-                 std::span<const ir::TensorType* const> results, const ir::Mesh& mesh,
-                 const ShardingPrices& prices);
+/// An op by the types of its operands and results as they are sharded; LocalOp is a rank's part.
+struct ShardedOp {
+  ir::OpKind kind;
+  const ir::AttributeSet& attributes;
+  std::span<const ir::TensorType* const> operands;
+  std::span<const ir::TensorType* const> results;
+};
+
+/// Seconds of any op over `mesh`.
+double SecondsOf(const ShardedOp& op, const ir::Mesh& mesh, const ShardingPrices& prices);
 
 }  // namespace orrery::transforms
 

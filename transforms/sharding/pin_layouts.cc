@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/sharding/sharding_graph.h"
+#include "transforms/sharding/sharding_choices.h"
 
 namespace orrery::transforms {
 namespace pin_layouts_cc {

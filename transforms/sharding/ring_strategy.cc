@@ -20,9 +20,12 @@ constexpr AxisLayout kRowsOfStatistics = 2;
 
 class Ring {
  public:
-  Ring(const ir::Function& function, ir::OpId op, const ir::Mesh& mesh, ir::AxisIndex axis,
-       const ShardingPrices& prices)
-      : function_(function), op_(op), mesh_(mesh), axis_(axis), prices_(prices) {}
+  Ring(const AxisProblem& problem, ir::OpId op)
+      : function_(problem.function),
+        op_(op),
+        mesh_(problem.mesh),
+        axis_(problem.axis),
+        prices_(problem.prices) {}
 
   std::optional<OpStrategy> Run() {
     const bool forward = function_.kind(op_) == OpKind::kAttention;
@@ -67,7 +70,7 @@ class Ring {
 
   double Seconds(OpKind kind, const ir::AttributeSet& attributes, const Types& operands,
                  const Types& results) const {
-    return SecondsOf(kind, attributes, operands, results, mesh_, prices_);
+    return SecondsOf({kind, attributes, operands, results}, mesh_, prices_);
   }
 
   double TurnSeconds() const {
@@ -119,10 +122,8 @@ class Ring {
 }  // namespace
 }  // namespace ring_strategy_cc
 
-std::optional<OpStrategy> RingStrategy(const ir::Function& function, ir::OpId op,
-                                       const ir::Mesh& mesh, ir::AxisIndex axis,
-                                       const ShardingPrices& prices) {
-  return ring_strategy_cc::Ring(function, op, mesh, axis, prices).Run();
+std::optional<OpStrategy> RingStrategy(const AxisProblem& problem, ir::OpId op) {
+  return ring_strategy_cc::Ring(problem, op).Run();
 }
 
 bool KeepContextAttention(ContextAttention wanted, const ir::Dims& q,

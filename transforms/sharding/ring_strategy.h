@@ -14,9 +14,7 @@ namespace orrery::transforms {
 /// and values round (see ring_attention.h). A turn takes as long as its work or as what travels
 /// meanwhile, whichever is longer. Nothing for other ops, and where the ring does not fit: masks,
 /// probabilities that are kept, rows that do not divide or that another axis splits.
-std::optional<OpStrategy> RingStrategy(const ir::Function& function, ir::OpId op,
-                                       const ir::Mesh& mesh, ir::AxisIndex axis,
-                                       const ShardingPrices& prices);
+std::optional<OpStrategy> RingStrategy(const AxisProblem& problem, ir::OpId op);
 
 /// Leaves of the strategies of an attention with those dims of q the ones of that kind. False, and
 /// all of them, where there are none.

@@ -53,7 +53,7 @@ TEST(RingStrategy, CostsWhatItIsMadeOf) {
         const PlainPrices prices(mesh, rates);
         double seconds = 0;
         for (const ir::OpId op : whole.order()) {
-          const auto strategy = RingStrategy(whole, op, mesh, 0, prices);
+          const auto strategy = RingStrategy({whole, mesh, 0, prices}, op);
           ASSERT_TRUE(strategy.has_value());
           EXPECT_EQ(strategy->operands[0], packed ? 1 : 2);
           seconds += strategy->seconds;

@@ -1,23 +1,89 @@
+#include "transforms/sharding/sharding_choices.h"
+
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
-#include "transforms/sharding/sharding_graph.h"
-
-// Which strategies of an op may be chosen, and what else becomes of its results.
+#include "support/status.h"
 
 namespace orrery::transforms {
 
 using ir::OpId;
 using ir::ValueId;
 
-bool ShardingGraph::SplitsSamples(size_t number, const OpStrategy& strategy) const {
-  const Node& node = nodes_[number];
+ShardingChoices::ShardingChoices(const AxisProblem& problem, const ShardingNodes& nodes,
+                                 LayoutWays& ways, PinnedLayouts pins)
+    : problem_(problem),
+      nodes_(nodes),
+      ways_(ways),
+      pins_(std::move(pins)),
+      use_count_(problem.function.value_limit(), 0),
+      samples_(problem.function.value_limit(), 0) {
+  for (const ShardingUse& use : nodes.uses()) ++use_count_[use.value];
+  FindSamples();
+}
+
+absl::Status ShardingChoices::Make(bool weights_stay) {
+  for (const ShardingNode& node : nodes_.all()) {
+    ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> allowed, AllowedBy(node));
+    std::vector<ShardingChoice>& choices = choices_.emplace_back();
+    for (const size_t number : allowed) {
+      const OpStrategy& strategy = (*node.strategies)[number];
+      if (SplitsSamples(node, strategy)) continue;
+      if (weights_stay && MovesWeights(node, strategy)) continue;
+      const ShardingChoice plain{.strategy = static_cast<int32_t>(number)};
+      choices.push_back(plain);
+      AddExtras(node, plain, choices);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The strategies of a node; of a group those that all pins of its values allow.
+absl::StatusOr<std::vector<size_t>> ShardingChoices::AllowedBy(const ShardingNode& node) const {
+  std::vector<size_t> allowed;
+  for (size_t s = 0; s < node.strategies->size(); ++s) allowed.push_back(s);
+  if (!node.is_group) return allowed;
   for (const ValueId value : node.values) {
-    const bool split = strategy.results[static_cast<size_t>(position_[value])] == 0;
+    const AxisLayout pin = pins_[value];
+    if (pin == kNoLayout || pin == kReducedLayout) continue;
+    std::erase_if(allowed, [&](size_t s) { return (*node.strategies)[s].results[0] != pin; });
+    if (!allowed.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the pin of ", ir::PrintValue(problem_.function, value),
+        " cannot be kept: ", ir::PrintValue(problem_.function, node.values[0]),
+        " and what an optimizer keeps for it are sharded alike, and are pinned otherwise; try to "
+        "pin the parameter alone"));
+  }
+  return allowed;
+}
+
+// Context parallelism shares sequences, whatever a replica of whole samples would cost: those are
+// what dp is for. All that comes from data has samples in dimension 0.
+void ShardingChoices::FindSamples() {
+  const ir::Function& function = problem_.function;
+  if (problem_.mesh.axes()[problem_.axis].name != "cp") return;
+  for (const ir::Input& input : function.inputs()) {
+    samples_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+  }
+  for (const OpId op : function.order()) {
+    if (function.info(op).op_class == ir::OpClass::kOptimizer) continue;
+    const auto operands = function.operands(op);
+    const bool any =
+        std::ranges::any_of(operands, [&](ValueId operand) { return samples_[operand] != 0; });
+    for (int32_t i = 0; any && i < function.result_count(op); ++i) {
+      samples_[function.result(op, i)] = 1;
+    }
+  }
+}
+
+bool ShardingChoices::SplitsSamples(const ShardingNode& node, const OpStrategy& strategy) const {
+  for (const ValueId value : node.values) {
+    const bool split = strategy.results[nodes_.PositionOf(value)] == 0;
     if (samples_[value] != 0 && split) return true;
   }
   if (node.is_group || node.values.empty()) return false;
-  const auto operands = function_.operands(function_.producer(node.values[0]));
+  const auto operands = problem_.function.operands(problem_.function.producer(node.values[0]));
   for (size_t i = 0; i < operands.size(); ++i) {
     if (samples_[operands[i]] != 0 && strategy.operands[i] == 0) return true;
   }
@@ -25,37 +91,42 @@ bool ShardingGraph::SplitsSamples(size_t number, const OpStrategy& strategy) con
 }
 
 // Whether a matrix product has a weight that is split brought into another layout.
-bool ShardingGraph::MovesWeights(size_t number, const OpStrategy& strategy) const {
-  const Node& node = nodes_[number];
-  if (node.is_group || node.values.empty() || !weights_stay_) return false;
-  const OpId op = function_.producer(node.values[0]);
-  const auto operands = function_.operands(op);
-  for (size_t i = 0; function_.info(op).matrix_product && i < operands.size(); ++i) {
-    const AxisLayout pin = function_.producer(operands[i]).valid() ? kNoLayout : pins_[operands[i]];
+bool ShardingChoices::MovesWeights(const ShardingNode& node, const OpStrategy& strategy) const {
+  if (node.is_group || node.values.empty()) return false;
+  const ir::Function& function = problem_.function;
+  const OpId op = function.producer(node.values[0]);
+  const auto operands = function.operands(op);
+  for (size_t i = 0; function.info(op).matrix_product && i < operands.size(); ++i) {
+    const AxisLayout pin = function.producer(operands[i]).valid() ? kNoLayout : pins_[operands[i]];
     if (pin >= 0 && strategy.operands[i] != pin) return true;
   }
   return false;
 }
 
-void ShardingGraph::MakeChoices(size_t number) {
-  Node& node = nodes_[number];
-  for (size_t s = 0; s < node.strategies->size(); ++s) {
-    const OpStrategy& strategy = (*node.strategies)[s];
-    if (SplitsSamples(number, strategy) || MovesWeights(number, strategy)) continue;
-    const Choice plain{.strategy = static_cast<int32_t>(s)};
-    node.choices.push_back(plain);
-    if (node.values.empty() || use_count_[node.values[0]] < 2) continue;
-    const ValueId value = node.values[0];
-    const AxisLayout given = GivenBy(value, plain);
-    if (given == kWholeLayout) continue;  // to be sliced for nothing
-    const auto rank = static_cast<AxisLayout>(function_.type(value).dims.size());
-    for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
-      const bool useful = (extra == kWholeLayout || given == kPartialLayout) &&
-                          !(extra == 0 && samples_[value] != 0);
-      if (!useful || ways_.Find(value, given, extra).seconds == kImpossible) continue;
-      node.choices.push_back({.strategy = static_cast<int32_t>(s), .extra = extra});
-    }
+// The same with each other layout in which several consumers may want the first result.
+void ShardingChoices::AddExtras(const ShardingNode& node, ShardingChoice plain,
+                                std::vector<ShardingChoice>& choices) const {
+  if (node.values.empty() || use_count_[node.values[0]] < 2) return;
+  const ValueId value = node.values[0];
+  const AxisLayout given = GivenBy(value, plain);
+  if (given == kWholeLayout) return;  // to be sliced for nothing
+  const auto rank = static_cast<AxisLayout>(problem_.function.type(value).dims.size());
+  for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
+    const bool useful =
+        (extra == kWholeLayout || given == kPartialLayout) && !(extra == 0 && samples_[value] != 0);
+    if (!useful || ways_.Find(value, given, extra).seconds == strategies::kImpossible) continue;
+    choices.push_back({.strategy = plain.strategy, .extra = extra});
   }
+}
+
+OpStrategy::How ChosenShardings::HowOf(OpId op) const {
+  const int32_t node = choices_.nodes().NodeOf(op);
+  return choices_.StrategyOf(node, Of(node)).how;
+}
+
+AxisLayout ChosenShardings::Wanted(OpId op, size_t i) const {
+  const ShardingUse use = choices_.nodes().UseOf(op, i);
+  return choices_.WantedBy(use, Of(use.node));
 }
 
 }  // namespace orrery::transforms

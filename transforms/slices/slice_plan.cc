@@ -131,16 +131,4 @@ std::vector<int64_t> PlanSlices(const SlicePlanProblem& problem) {
   return slice_plan_cc::SlicePlanner(problem).Run();
 }
 
-double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_t>& lengths) {
-  double sum = 0, longest = 0;
-  int64_t begin = 0;
-  for (const int64_t length : lengths) {
-    const double seconds = problem.seconds(begin, length);
-    sum += seconds;
-    longest = std::max(longest, seconds);
-    begin += length;
-  }
-  return sum + problem.fill * longest;
-}
-
 }  // namespace orrery::transforms

@@ -31,9 +31,6 @@ struct SlicePlanProblem {
 /// time. At most 256 units.
 std::vector<int64_t> PlanSlices(const SlicePlanProblem& problem);
 
-/// The time of the formula, in seconds.
-double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_t>& lengths);
-
 }  // namespace orrery::transforms
 
 #endif  // ORRERY_TRANSFORMS_SLICES_SLICE_PLAN_H_

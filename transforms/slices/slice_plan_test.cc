@@ -11,6 +11,19 @@ namespace orrery::transforms {
 namespace slice_plan_test_cc {
 namespace {
 
+// The time of the formula, in seconds.
+double SecondsOfSlices(const SlicePlanProblem& problem, const std::vector<int64_t>& lengths) {
+  double sum = 0, longest = 0;
+  int64_t begin = 0;
+  for (const int64_t length : lengths) {
+    const double seconds = problem.seconds(begin, length);
+    sum += seconds;
+    longest = std::max(longest, seconds);
+    begin += length;
+  }
+  return sum + problem.fill * longest;
+}
+
 // All ways to cut `units` into `slices`.
 double BruteForce(const SlicePlanProblem& problem, std::vector<int64_t>& lengths, int64_t left) {
   const auto missing = problem.slices - std::ssize(lengths);

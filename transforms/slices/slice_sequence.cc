@@ -35,6 +35,13 @@ enum class Share : uint8_t {
 
 std::vector<int64_t> One(int64_t n) { return {n}; }
 
+// What a slice has of a value.
+struct Part {
+  Share share = Share::kSame;
+  int8_t dim = 0;  // of rows
+  OpId summed_by = {};
+};
+
 class SequenceSlicer {
  public:
   SequenceSlicer(const Function& from, const SliceRange& slice)
@@ -45,9 +52,7 @@ class SequenceSlicer {
         names_(SequenceInputs(from)),
         read_back_(FindReadBack(from)),
         builder_(from.name()),
-        share_(from.value_limit(), Share::kSame),
-        dim_(from.value_limit(), 0),
-        summed_by_(from.value_limit()),
+        part_(from.value_limit()),
         values_(from.value_limit()),
         extended_(from.value_limit()) {}
 
@@ -73,10 +78,9 @@ class SequenceSlicer {
 
  private:
   void SetRows(ValueId value, size_t dim) {
-    share_[value] = Share::kRows;
-    dim_[value] = static_cast<int8_t>(dim);
+    part_[value] = {.share = Share::kRows, .dim = static_cast<int8_t>(dim)};
   }
-  size_t DimOf(ValueId value) const { return static_cast<size_t>(dim_[value]); }
+  size_t DimOf(ValueId value) const { return static_cast<size_t>(part_[value].dim); }
   int64_t Later() const { return length_ - slice_.begin - slice_.rows; }
 
   std::string NameOf(OpId op) const {
@@ -121,7 +125,7 @@ class SequenceSlicer {
 
   bool AnyOperand(OpId op, Share share) const {
     return std::ranges::any_of(from_.operands(op),
-                               [&](ValueId operand) { return share_[operand] == share; });
+                               [&](ValueId operand) { return part_[operand].share == share; });
   }
 
   std::vector<ValueId> OperandsOf(OpId op) const {
@@ -159,7 +163,7 @@ class SequenceSlicer {
     int8_t factor = ir::kNoFactor;
     for (size_t i = 0; i < from_.operands(op).size(); ++i) {
       const ValueId operand = from_.operands(op)[i];
-      if (share_[operand] != Share::kRows) continue;
+      if (part_[operand].share != Share::kRows) continue;
       const int8_t own = rule.operands[i][DimOf(operand)];
       // What is drawn at random is so in each slice.
       const bool exact = rule.exact || from_.info(op).random;
@@ -174,7 +178,7 @@ class SequenceSlicer {
       const ValueId operand = from_.operands(op)[i];
       const auto& factors = rule.operands[i];
       const auto found = std::find(factors.begin(), factors.end(), factor);
-      if (share_[operand] == Share::kRows || found == factors.end()) continue;
+      if (part_[operand].share == Share::kRows || found == factors.end()) continue;
       operands[i] = RowsOf(operand, static_cast<size_t>(found - factors.begin()));
     }
     ORRERY_RETURN_IF_ERROR(FindResults(op, rule, factor));
@@ -193,8 +197,7 @@ class SequenceSlicer {
         return Refuse(op, "makes one dimension of positions and something else");
       }
       if (!SumsUp(from_, op, phase_[op])) return Refuse(op, "puts all positions together");
-      share_[result] = Share::kSummand;
-      summed_by_[result] = op;
+      part_[result] = {.share = Share::kSummand, .summed_by = op};
     }
     return absl::OkStatus();
   }
@@ -216,7 +219,7 @@ class SequenceSlicer {
   absl::Status CheckRows(OpId op) const {
     for (int32_t j = 0; j < from_.result_count(op); ++j) {
       const ValueId result = from_.result(op, j);
-      if (share_[result] != Share::kRows || !values_[result].valid()) continue;
+      if (part_[result].share != Share::kRows || !values_[result].valid()) continue;
       if (builder_.type(values_[result]).dims[DimOf(result)] == slice_.rows) continue;
       return Refuse(op, "has the length of the sequence baked in");
     }
@@ -252,13 +255,13 @@ class SequenceSlicer {
 
   // Rows of a slice as a summand of the whole: with zeros around them, which take over the name.
   ValueId AsSummand(ValueId value) {
-    if (share_[value] != Share::kRows) return values_[value];
+    if (part_[value].share != Share::kRows) return values_[value];
     const auto [found, fresh] = padded_.try_emplace(value.index());
     if (!fresh) return found->second;
     const std::string name(from_.value_name(value));
     builder_.function().SetName(values_[value], "");
     return found->second = builder_.Op(OpKind::kPad, {values_[value]}, name,
-                                       {{"axes", One(dim_[value])},
+                                       {{"axes", One(part_[value].dim)},
                                         {"before", One(slice_.begin)},
                                         {"after", One(Later())},
                                         {"slice", int64_t{1}}});
@@ -268,18 +271,17 @@ class SequenceSlicer {
   absl::Status CopySummands(OpId op) {
     std::vector<ValueId> operands;
     for (const ValueId operand : from_.operands(op)) {
-      if (!from_.info(op).linear || share_[operand] == Share::kSame) {
+      if (!from_.info(op).linear || part_[operand].share == Share::kSame) {
         const auto sum = std::ranges::find(from_.operands(op), Share::kSummand,
-                                           [this](ValueId of) { return share_[of]; });
-        return Refuse(op, absl::StrCat("needs the sum that ", NameOf(summed_by_[*sum]),
+                                           [this](ValueId of) { return part_[of].share; });
+        return Refuse(op, absl::StrCat("needs the sum that ", NameOf(part_[*sum].summed_by),
                                        " makes over all positions"));
       }
       operands.push_back(AsSummand(operand));
     }
     Append(op, operands, from_.attributes(op));
     for (int32_t j = 0; j < from_.result_count(op); ++j) {
-      share_[from_.result(op, j)] = Share::kSummand;
-      summed_by_[from_.result(op, j)] = op;
+      part_[from_.result(op, j)] = {.share = Share::kSummand, .summed_by = op};
     }
     return absl::OkStatus();
   }
@@ -289,7 +291,7 @@ class SequenceSlicer {
     std::vector<ValueId> copies;
     for (size_t i = 0; i < operands.all().size(); ++i) {
       const ValueId operand = operands.all()[i];
-      if (i >= operands.first_gradient() && share_[operand] == Share::kSame) {
+      if (i >= operands.first_gradient() && part_[operand].share == Share::kSame) {
         return Refuse(op, absl::StrCat("takes the gradient ", ir::PrintValue(from_, operand),
                                        ", which no slice adds to"));
       }
@@ -307,7 +309,7 @@ class SequenceSlicer {
       const size_t rank = from_.type(operand).dims.size();
       const bool statistics = i == 4;
       const size_t rows = rank == 3 && !statistics ? 1 : 2;
-      if (share_[operand] == Share::kRows && DimOf(operand) == rows) continue;
+      if (part_[operand].share == Share::kRows && DimOf(operand) == rows) continue;
       return Refuse(op, "has queries or keys that are no rows of the sequence");
     }
     return absl::OkStatus();
@@ -316,7 +318,7 @@ class SequenceSlicer {
   ValueId Extended(ValueId value) {
     ValueId& extended = extended_[value];
     if (extended.valid()) return extended;
-    ir::AttributeSet attributes = {{"dim", int64_t{dim_[value]}}, {"earlier", slice_.begin}};
+    ir::AttributeSet attributes = {{"dim", int64_t{part_[value].dim}}, {"earlier", slice_.begin}};
     // Nothing else tells that later slices read these rows.
     if (read_back_[value] == 0) attributes.Set("later", Later());
     return extended = builder_.Op(OpKind::kExtendRows, {values_[value]}, "", attributes);
@@ -341,9 +343,9 @@ class SequenceSlicer {
     if (!values_[value].valid()) return;
     const std::string name(from_.value_name(value));
     builder_.function().SetName(values_[value], "");
-    values_[value] =
-        builder_.Op(OpKind::kExtendRowsGrad, {values_[value]}, name,
-                    {{"dim", int64_t{dim_[value]}}, {"earlier", slice_.begin}, {"later", Later()}});
+    values_[value] = builder_.Op(
+        OpKind::kExtendRowsGrad, {values_[value]}, name,
+        {{"dim", int64_t{part_[value].dim}}, {"earlier", slice_.begin}, {"later", Later()}});
   }
 
   absl::Status Return(const ir::Output& output) {
@@ -352,7 +354,7 @@ class SequenceSlicer {
     const bool updated =
         producer.valid() && from_.info(producer).op_class == ir::OpClass::kOptimizer;
     if (producer.valid() && !updated) {
-      const Share share = share_[output.value];
+      const Share share = part_[output.value].share;
       const bool sum = output.role == ir::OutputRole::kGradient;
       if (share == Share::kSame || output.role == ir::OutputRole::kUpdated) {
         return Refuse(producer, "returns what is no sum over slices, and has no rows of them");
@@ -373,9 +375,7 @@ class SequenceSlicer {
   const std::vector<std::string> names_;    // of inputs with positions
   const IdTable<ValueId, char> read_back_;  // keys and values that backward takes
   ir::Builder builder_;
-  IdTable<ValueId, Share> share_;
-  IdTable<ValueId, int8_t> dim_;  // of rows
-  IdTable<ValueId, OpId> summed_by_;
+  IdTable<ValueId, Part> part_;
   IdTable<ValueId, ValueId> values_;                    // here
   IdTable<ValueId, ValueId> extended_;                  // keys and values with earlier slices'
   std::map<std::pair<int32_t, size_t>, ValueId> rows_;  // of what is the same, by dimension

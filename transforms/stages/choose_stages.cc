@@ -24,6 +24,8 @@ namespace {
 using ir::Function;
 using ir::OpId;
 using ir::ValueId;
+using strategies::StageDivision;
+using strategies::StageProblem;
 
 // Slower by less, equally many layers are as good: prices are not that exact.
 constexpr double kWorthIt = 1.002;
@@ -151,7 +153,8 @@ class Chooser {
 
   std::vector<size_t> EquallyMany(const std::vector<size_t>& layers) const {
     std::vector<size_t> cuts;
-    for (const int32_t begin : EqualBegins(static_cast<int32_t>(layers.size()), stages_)) {
+    for (const int32_t begin :
+         strategies::EqualBegins(static_cast<int32_t>(layers.size()), stages_)) {
       if (begin > 0) cuts.push_back(layers[static_cast<size_t>(begin)]);
     }
     return cuts;
@@ -186,8 +189,8 @@ class Chooser {
   std::vector<size_t> Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {
     const UnitCosts costs = CostsOf(function_, chain_, units, plan, choice_.prices);
     const StageProblem problem = MakeProblem(costs);
-    const StageDivision fastest = DivideByCost(problem).value();
-    const StageDivision equal = Weigh(problem, EqualLayers(units));
+    const StageDivision fastest = strategies::DivideByCost(problem).value();
+    const StageDivision equal = strategies::Weigh(problem, EqualLayers(units));
     const StageDivision chosen = Better(problem, costs, equal, fastest);
     std::vector<size_t> cuts;
     for (const int32_t begin : chosen.begins) {
@@ -223,7 +226,7 @@ class Chooser {
     }
     size_t trials = kMostTimedSteps / steps;
     const auto improves = [&](std::vector<int32_t> begins) {
-      const StageDivision moved = Weigh(problem, std::move(begins));
+      const StageDivision moved = strategies::Weigh(problem, std::move(begins));
       if (!fits(moved)) return false;
       --trials;
       const double lasts = seconds(moved, of_best * (1 - kAlike));
@@ -301,8 +304,9 @@ class Chooser {
       if (units[i].layer) layers.push_back(static_cast<int32_t>(i));
     }
     const auto count = static_cast<int32_t>(layers.size());
-    if (count < stages_) return EqualBegins(static_cast<int32_t>(units.size()), stages_);
-    std::vector<int32_t> begins = EqualBegins(count, stages_);
+    if (count < stages_)
+      return strategies::EqualBegins(static_cast<int32_t>(units.size()), stages_);
+    std::vector<int32_t> begins = strategies::EqualBegins(count, stages_);
     for (int32_t& begin : begins) begin = begin == 0 ? 0 : layers[static_cast<size_t>(begin)];
     return begins;
   }

@@ -23,15 +23,20 @@ using ir::OpId;
 using ir::OutputRole;
 using ir::ValueId;
 
+// What is to be made of a function besides its plan.
+struct Target {
+  const ir::Mesh& mesh;
+  int64_t microbatches;
+  size_t stages;
+  int32_t collect_dim;  // of outputs, along which microbatches are put together
+};
+
 class Partitioner {
  public:
-  Partitioner(const Function& function, const StagePlan& plan, const ir::Mesh& mesh,
-              int64_t microbatches, size_t stages, int32_t collect_dim)
+  Partitioner(const Function& function, const StagePlan& plan, const Target& target)
       : function_(function),
         plan_(plan),
-        mesh_(mesh),
-        microbatches_(microbatches),
-        collect_dim_(collect_dim),
+        target_(target),
         locals_(function.value_limit()),
         roles_(function.value_limit(), ir::InputRole::kData),
         fixed_(function.value_limit(), 0),
@@ -40,13 +45,13 @@ class Partitioner {
     constexpr absl::string_view kNames[kStepPhaseCount] = {"forward", "backward", "weights",
                                                            "update"};
     for (const ir::Input& input : function.inputs()) roles_[input.value] = input.role;
-    for (size_t s = 0; s < stages; ++s) {
+    for (size_t s = 0; s < target.stages; ++s) {
       for (const absl::string_view name : kNames) {
-        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), mesh, function,
+        parts_.emplace_back(absl::StrCat(function.name(), ".", name, s), target.mesh, function,
                             static_cast<int32_t>(parts_.size()), locals_);
         if (name == "weights" || name == "update") continue;
         // Half of the ops of a step are forward, and they are spread evenly.
-        const auto share = static_cast<int32_t>(2 * stages);
+        const auto share = static_cast<int32_t>(2 * target.stages);
         parts_.back().Reserve(function.op_limit() / share + 1, function.value_limit() / share + 1);
       }
     }
@@ -80,7 +85,7 @@ class Partitioner {
     for (const ir::Output& output : function_.outputs()) {
       const OpId producer = function_.producer(output.value);
       const bool early = producer.valid() && plan_.phase[producer] != StepPhase::kUpdate;
-      if (microbatches_ == 1 || output.role != OutputRole::kUpdated || !early) continue;
+      if (target_.microbatches == 1 || output.role != OutputRole::kUpdated || !early) continue;
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kUnsupported,
            .detail =
@@ -92,7 +97,7 @@ class Partitioner {
 
   // Which values are added up or put together over the microbatches.
   void FindSums(const std::vector<bool>& batched) {
-    if (microbatches_ == 1) return;
+    if (target_.microbatches == 1) return;
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kUpdate) continue;
       for (const ValueId operand : function_.operands(op)) {
@@ -194,7 +199,7 @@ class Partitioner {
     }
     StagePart& part = PartOf(op);
     // An op and the collectives that complete its results stay together.
-    if (function_.info(op).op_class != ir::OpClass::kCollective) part.AddUp(microbatches_);
+    if (function_.info(op).op_class != ir::OpClass::kCollective) part.AddUp(target_.microbatches);
     operands_.clear();
     for (const ValueId operand : function_.operands(op)) {
       operands_.push_back(Get(operand, plan_.stage[op], plan_.phase[op]));
@@ -203,7 +208,7 @@ class Partitioner {
     part.Append(op, operands_);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
-      if (to_collect_[result] != 0) part.Collect(result, collect_dim_);
+      if (to_collect_[result] != 0) part.Collect(result, target_.collect_dim);
       if (to_sum_[result] != 0) part.Sum(result);
     }
   }
@@ -268,8 +273,8 @@ class Partitioner {
   }
 
   absl::StatusOr<PipelinedStep> Finish() {
-    PipelinedStep step{.mesh = mesh_,
-                       .microbatches = microbatches_,
+    PipelinedStep step{.mesh = target_.mesh,
+                       .microbatches = target_.microbatches,
                        .stages = {},
                        .microbatch_size = 0,
                        .devices = {},
@@ -278,10 +283,11 @@ class Partitioner {
     step.stages.reserve(parts_.size() / kStepPhaseCount);  // growing would copy them
     for (size_t s = 0; s < parts_.size(); s += kStepPhaseCount) {
       PipelineStage stage;
-      ORRERY_ASSIGN_OR_RETURN(stage.forward, std::move(parts_[s]).Finish(microbatches_));
-      ORRERY_ASSIGN_OR_RETURN(stage.backward, std::move(parts_[s + 1]).Finish(microbatches_));
-      ORRERY_ASSIGN_OR_RETURN(stage.weights, std::move(parts_[s + 2]).Finish(microbatches_));
-      ORRERY_ASSIGN_OR_RETURN(stage.update, std::move(parts_[s + 3]).Finish(microbatches_));
+      ORRERY_ASSIGN_OR_RETURN(stage.forward, std::move(parts_[s]).Finish(target_.microbatches));
+      ORRERY_ASSIGN_OR_RETURN(stage.backward,
+                              std::move(parts_[s + 1]).Finish(target_.microbatches));
+      ORRERY_ASSIGN_OR_RETURN(stage.weights, std::move(parts_[s + 2]).Finish(target_.microbatches));
+      ORRERY_ASSIGN_OR_RETURN(stage.update, std::move(parts_[s + 3]).Finish(target_.microbatches));
       step.stages.push_back(std::move(stage));
     }
     return step;
@@ -289,9 +295,7 @@ class Partitioner {
 
   const Function& function_;
   const StagePlan& plan_;
-  const ir::Mesh& mesh_;
-  const int64_t microbatches_;
-  const int32_t collect_dim_;
+  const Target target_;
   LocalValues locals_;
   IdTable<ValueId, ir::InputRole> roles_;
   std::vector<StagePart> parts_;  // forward, backward and update of stage 0, then of stage 1, …
@@ -337,11 +341,13 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
   for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
   if (options.chunks > 1 && !two_way) stages.ranks = ranks;
   ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
-  ORRERY_ASSIGN_OR_RETURN(
-      PipelinedStep step,
-      pipeline_cc::Partitioner(function, plan, mesh, microbatches,
-                               static_cast<size_t>(stages.stages), options.collect_dim)
-          .Run(batched));
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
+                          pipeline_cc::Partitioner(function, plan,
+                                                   {.mesh = mesh,
+                                                    .microbatches = microbatches,
+                                                    .stages = static_cast<size_t>(stages.stages),
+                                                    .collect_dim = options.collect_dim})
+                              .Run(batched));
   step.ranks = std::move(ranks);
   if (two_way) AddSecondPipeline(step);
   return step;

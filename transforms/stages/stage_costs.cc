@@ -14,6 +14,7 @@ using ir::Function;
 using ir::OpId;
 using ir::ValueId;
 
+// So many parameters: those of CostsOf.
 class Coster {
  public:
   Coster(const Function& function, const ForwardChain& chain, std::span<const StageUnit> units,
@@ -76,7 +77,10 @@ class Coster {
       results.push_back(&function_.type(function_.result(op, i)));
     }
     return known_.Put(function_, op,
-                      SecondsOf(function_.kind(op), function_.attributes(op), operands, results,
+                      SecondsOf({.kind = function_.kind(op),
+                                 .attributes = function_.attributes(op),
+                                 .operands = operands,
+                                 .results = results},
                                 function_.mesh(), *prices_));
   }
 

@@ -59,6 +59,7 @@ class LocalValues {
 };
 
 /// One function of a stage while it is being built from ops and values of the step ("origins").
+/// So many parameters: made at one place, a loop over stages and phases.
 class StagePart {
  public:
   /// `number`: that no other part with these `locals` has. They and `step` must outlive this.

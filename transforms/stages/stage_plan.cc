@@ -29,9 +29,7 @@ class StagePlanner {
                StageConflict* conflict)
       : function_(function),
         options_(options),
-        chain_(cuts.chain.ops),
-        from_data_(cuts.chain.from_data),
-        cuts_(cuts.positions),
+        cuts_(cuts),
         conflict_(conflict),
         stages_(options.stages),
         at_(function.value_limit(), kNowhere),
@@ -75,11 +73,11 @@ class StagePlanner {
   }
 
   bool IsParameter(ValueId value) const {
-    return !function_.producer(value).valid() && from_data_[value] == 0;
+    return !function_.producer(value).valid() && cuts_.chain.from_data[value] == 0;
   }
 
   bool IsData(ValueId value) const {
-    return !function_.producer(value).valid() && from_data_[value] != 0;
+    return !function_.producer(value).valid() && cuts_.chain.from_data[value] != 0;
   }
 
   void Assign(OpId op, int32_t stage) {
@@ -88,18 +86,20 @@ class StagePlanner {
   }
 
   bool MadeFromData(OpId op) const {
-    return function_.result_count(op) > 0 && from_data_[function_.result(op)] != 0;
+    return function_.result_count(op) > 0 && cuts_.chain.from_data[function_.result(op)] != 0;
   }
 
   void AssignForward() {
     int32_t cut = 0;
-    for (size_t i = 0; i < chain_.size(); ++i) {
-      while (static_cast<size_t>(cut) < cuts_.size() && cuts_[static_cast<size_t>(cut)] <= i) ++cut;
+    for (size_t i = 0; i < cuts_.chain.ops.size(); ++i) {
+      while (static_cast<size_t>(cut) < cuts_.positions.size() &&
+             cuts_.positions[static_cast<size_t>(cut)] <= i)
+        ++cut;
       int32_t stage = cut;
-      for (const ValueId operand : function_.operands(chain_[i])) {
+      for (const ValueId operand : function_.operands(cuts_.chain.ops[i])) {
         stage = std::max(stage, at_[operand]);
       }
-      Assign(chain_[i], stage);
+      Assign(cuts_.chain.ops[i], stage);
     }
   }
 
@@ -271,7 +271,7 @@ class StagePlanner {
       return std::find(operands.begin(), operands.end(), value) != operands.end();
     };
     int32_t maker = kNowhere;
-    for (const OpId reader : chain_) {
+    for (const OpId reader : cuts_.chain.ops) {
       if (!reads(reader, parameter)) continue;
       for (const ValueId value : function_.operands(op)) {
         if (value != parameter && reads(reader, value)) return plan_.stage[reader];
@@ -340,10 +340,8 @@ class StagePlanner {
 
   const Function& function_;
   const StageOptions& options_;
-  const std::vector<OpId>& chain_;           // forward ops that are made from data, in order
-  const IdTable<ValueId, char>& from_data_;  // depends on a data input
-  const std::vector<size_t>& cuts_;          // positions in the chain
-  StageConflict* const conflict_;            // where to tell of one; may be null
+  const StageCuts& cuts_;
+  StageConflict* const conflict_;  // where to tell of one; may be null
   const int64_t stages_;
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value

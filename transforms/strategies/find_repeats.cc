@@ -13,12 +13,9 @@
 #include "transforms/strategies/repeats.h"
 #include "transforms/strategies/vertex_cut.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace find_repeats_cc {
 namespace {
-
-using strategies::ColoredGraph;
-using strategies::Model;
 
 // Fewer are not composed.
 constexpr size_t kFewestBlocks = 3;
@@ -36,7 +33,7 @@ class Strands {
  public:
   Strands(const Model& model, const ColoredGraph& graph, const std::vector<int32_t>& chain)
       : model_(model), graph_(graph), strand_of_(graph.edges.size(), -1), position_(strand_of_) {
-    FollowAll(strategies::NextInLayers(graph, chain));
+    FollowAll(NextInLayers(graph, chain));
     Gather(chain[chain.size() / 2]);
   }
 
@@ -135,10 +132,10 @@ class Strands {
     const auto strands = static_cast<int32_t>(gathered_.size());
     const int32_t layers = 2 * reach + 1;
     const size_t nodes = At(layers) * gathered_.size();
-    strategies::CutProblem problem{.weight = {},
-                                   .neighbours = std::vector<std::vector<int32_t>>(nodes),
-                                   .touches_left = std::vector<bool>(nodes),
-                                   .touches_right = std::vector<bool>(nodes)};
+    CutProblem problem{.weight = {},
+                       .neighbours = std::vector<std::vector<int32_t>>(nodes),
+                       .touches_left = std::vector<bool>(nodes),
+                       .touches_right = std::vector<bool>(nodes)};
     for (int32_t layer = 0; layer < layers; ++layer) {
       for (const int32_t node : gathered_) {
         // Weights of a cut add up as strategies of a boundary multiply; each node counts a little.
@@ -157,7 +154,7 @@ class Strands {
         }
       }
     }
-    const std::vector<bool> left = strategies::LeftOfLeastCut(problem);
+    const std::vector<bool> left = LeftOfLeastCut(problem);
     std::vector<int32_t> begins(gathered_.size());
     for (size_t node = 0; node < nodes; ++node) {
       if (left[node]) ++begins[node % gathered_.size()];
@@ -191,16 +188,16 @@ std::vector<int32_t> Candidates(const ColoredGraph& graph) {
 
 bool IsValid(const Model& model, const RepeatedBlocks& repeat) {
   Model fixed = model;
-  strategies::FixShared(fixed, {repeat});
-  return strategies::ValidateRepeats(fixed, {repeat}).ok();
+  FixShared(fixed, {repeat});
+  return ValidateRepeats(fixed, {repeat}).ok();
 }
 
 }  // namespace
 }  // namespace find_repeats_cc
 
 std::vector<RepeatedBlocks> FindRepeats(const StrategyGraph& graph) {
-  const strategies::Model model = strategies::ModelOf(graph);
-  const strategies::ColoredGraph colored = strategies::Colored(model);
+  const Model model = ModelOf(graph);
+  const ColoredGraph colored = Colored(model);
   std::vector<RepeatedBlocks> repeats;
   std::vector<bool> taken(model.nodes());
   const auto is_taken = [&](int32_t node) { return taken[find_repeats_cc::At(node)]; };
@@ -212,7 +209,7 @@ std::vector<RepeatedBlocks> FindRepeats(const StrategyGraph& graph) {
         find_repeats_cc::kMostOfOneSize)
       continue;
     if (++tries > find_repeats_cc::kMostTries) break;
-    const std::vector<int32_t> chain = strategies::ChainOf(colored, color);
+    const std::vector<int32_t> chain = ChainOf(colored, color);
     if (chain.empty()) continue;
     RepeatedBlocks repeat{.blocks = find_repeats_cc::Strands(model, colored, chain).Blocks()};
     if (repeat.blocks.size() < find_repeats_cc::kFewestBlocks ||
@@ -231,4 +228,4 @@ std::vector<RepeatedBlocks> FindRepeats(const StrategyGraph& graph) {
   return repeats;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

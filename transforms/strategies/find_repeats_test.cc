@@ -11,7 +11,7 @@
 
 #include "transforms/strategies/random_graph_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace find_repeats_test_cc {
 namespace {
 
@@ -311,4 +311,4 @@ TEST(FindRepeats, LeavesOutWhatAllLayersShare) {
 
 }  // namespace
 }  // namespace find_repeats_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

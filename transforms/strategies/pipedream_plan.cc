@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace pipedream_plan_cc {
 namespace {
 
@@ -193,4 +193,4 @@ absl::StatusOr<PipeDreamPlan> PlanPipeDream(const PipeDreamProblem& problem) {
   return pipedream_plan_cc::Planner(problem).Run();
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -18,7 +18,7 @@
 //   A^k(i,j,m) = min(T^k(i,j,m),
 //                    min over s and n of max(A^k(i,s,m-n), 2 a_s / B_k, T^k(s+1,j,n)))
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 struct PipeDreamLevel {
   int32_t members = 1;
@@ -55,6 +55,6 @@ struct PipeDreamPlan {
 /// of other sizes, figures below 0, a level without members or bandwidth.
 absl::StatusOr<PipeDreamPlan> PlanPipeDream(const PipeDreamProblem& problem);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
 #endif  // ORRERY_TRANSFORMS_STRATEGIES_PIPEDREAM_PLAN_H_

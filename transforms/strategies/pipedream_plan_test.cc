@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace pipedream_plan_test_cc {
 namespace {
 
@@ -153,4 +153,4 @@ TEST(PlanPipeDream, SaysWhatIsWrong) {
 
 }  // namespace
 }  // namespace pipedream_plan_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -9,7 +9,7 @@
 
 // Graphs for tests, equal for equal seeds.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 inline int32_t Draw(std::mt19937& random, int32_t low, int32_t high) {
   return low + static_cast<int32_t>(random() % static_cast<uint32_t>(high - low + 1));
@@ -40,6 +40,6 @@ inline void AddRandomEdge(StrategyGraph& graph, int32_t from, int32_t to, int32_
   graph.edges.push_back(std::move(edge));
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
 #endif  // ORRERY_TRANSFORMS_STRATEGIES_RANDOM_GRAPH_TEST_UTIL_H_

@@ -9,7 +9,7 @@
 
 // Repeated blocks of shapes at the edge: not connected, few, wide boundaries; and by hand.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace repeats_shapes_test_cc {
 namespace {
 
@@ -137,9 +137,9 @@ TEST(Repeats, HeedBudgets) {
 }
 
 TEST(ValidateRepeats, SaysWordByWordWhatIsNotEqual) {
-  const strategies::Model model = strategies::ModelOf(Switches(5));
+  const Model model = ModelOf(Switches(5));
   const auto error_of = [&](const std::vector<std::vector<int32_t>>& blocks) {
-    return std::string(strategies::ValidateRepeats(model, {{.blocks = blocks}}).message());
+    return std::string(ValidateRepeats(model, {{.blocks = blocks}}).message());
   };
   EXPECT_EQ(error_of({{0}, {1}, {2}, {3}, {4}}), "");
   EXPECT_EQ(error_of({{0, 1}, {2, 3}}), "");
@@ -154,15 +154,14 @@ TEST(ValidateRepeats, SaysWordByWordWhatIsNotEqual) {
             "one, and from elsewhere to the first or last");
   StrategyGraph dearer = Switches(5);
   dearer.nodes[3].cost[1] = 2;
-  EXPECT_EQ(
-      strategies::ValidateRepeats(strategies::ModelOf(dearer), {{.blocks = {{2}, {3}}}}).message(),
-      "repeats: the costs of node 3 are not those of node 2");
-  const strategies::Model six = strategies::ModelOf(Switches(6));
-  EXPECT_EQ(strategies::ValidateRepeats(six, {{.blocks = {{0, 1}, {3, 2}, {4, 5}}}}).message(),
+  EXPECT_EQ(ValidateRepeats(ModelOf(dearer), {{.blocks = {{2}, {3}}}}).message(),
+            "repeats: the costs of node 3 are not those of node 2");
+  const Model six = ModelOf(Switches(6));
+  EXPECT_EQ(ValidateRepeats(six, {{.blocks = {{0, 1}, {3, 2}, {4, 5}}}}).message(),
             "repeats: the edges of block 1 are not those of block 0; leave the repeats out, or "
             "give blocks that are equal");
 }
 
 }  // namespace
 }  // namespace repeats_shapes_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -7,7 +7,7 @@
 
 #include "transforms/strategies/random_graph_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace repeats_test_cc {
 namespace {
 
@@ -147,4 +147,4 @@ TEST(Repeats, MustBeEqual) {
 
 }  // namespace
 }  // namespace repeats_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -11,12 +11,9 @@
 #include "transforms/strategies/solve_model.h"
 #include "transforms/strategies/strategy_graph.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace solve_cc {
 namespace {
-
-using strategies::Model;
-using strategies::ModelSolution;
 
 // Steps of the search for the smallest excess, each of which solves a model.
 constexpr int kExcessSteps = 60;
@@ -36,7 +33,7 @@ NoChoice Impossible(const StrategyGraph& graph, int32_t node) {
 // The limit that is over its budget the most, and by how much, for a choice in the model.
 std::pair<int32_t, double> WorstExcess(const Model& model, const std::vector<int32_t>& choice) {
   std::pair<int32_t, double> worst{-1, -kImpossible};
-  for (const strategies::MemoryLimit& limit : model.limits) {
+  for (const MemoryLimit& limit : model.limits) {
     double over = -limit.budget;
     for (const int32_t node : limit.nodes) over += model.memory[At(node)][At(choice[At(node)])];
     if (over > worst.second) worst = {limit.live_set, over};
@@ -56,12 +53,12 @@ struct LeastOver {
 // By bisection, from what the nodes need at least to what some choice needs. Costs are left out.
 LeastOver FindLeastOver(Model model, const SolveOptions& options) {
   for (auto& costs : model.cost) std::ranges::fill(costs, 0);
-  for (strategies::Table& table : model.tables) {
+  for (Table& table : model.tables) {
     for (double& cost : table.values) cost = cost == kImpossible ? kImpossible : 0;
   }
   Model unlimited = model;
   unlimited.limits.clear();
-  LeastOver least{.any = strategies::SolveModel(unlimited, options), .choice = {}};
+  LeastOver least{.any = SolveModel(unlimited, options), .choice = {}};
   if (!least.any.found()) return least;
   const auto take = [&](const std::vector<int32_t>& choice) {
     least.choice = choice;
@@ -69,7 +66,7 @@ LeastOver FindLeastOver(Model model, const SolveOptions& options) {
   };
   take(least.any.choice);
   double low = 0;
-  for (const strategies::MemoryLimit& limit : model.limits) {
+  for (const MemoryLimit& limit : model.limits) {
     double need = -limit.budget;
     for (const int32_t node : limit.nodes) need += std::ranges::min(model.memory[At(node)]);
     low = std::max(low, need);
@@ -80,8 +77,8 @@ LeastOver FindLeastOver(Model model, const SolveOptions& options) {
     const double excess = step == 0 ? low : low + (least.excess - low) / 2;
     if (step > 0 && (excess <= low || excess >= least.excess)) break;
     Model relaxed = model;
-    for (strategies::MemoryLimit& limit : relaxed.limits) limit.budget += excess;
-    const ModelSolution solution = strategies::SolveModel(std::move(relaxed), options);
+    for (MemoryLimit& limit : relaxed.limits) limit.budget += excess;
+    const ModelSolution solution = SolveModel(std::move(relaxed), options);
     if (solution.found()) {
       take(solution.choice);
       if (step == 0) break;
@@ -118,9 +115,9 @@ NoChoice NothingFound(const StrategyGraph& graph, const LeastOver& least) {
 
 // The solution with repeats composed, where no limit binds and there is one.
 std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& options) {
-  strategies::DropLooseLimits(model);
+  DropLooseLimits(model);
   if (!model.limits.empty()) return std::nullopt;
-  ModelSolution solution = strategies::SolveRepeated(model, options.repeats, options);
+  ModelSolution solution = SolveRepeated(model, options.repeats, options);
   if (!solution.found()) return std::nullopt;
   return solution;
 }
@@ -131,14 +128,14 @@ std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& opti
 absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
                                                const SolveOptions& options) {
   ORRERY_RETURN_IF_ERROR(Validate(graph));
-  strategies::Model model = strategies::ModelOf(graph);
+  Model model = ModelOf(graph);
   StrategyChoice result;
   if (!options.repeats.empty()) {
-    strategies::Model fixed = model;
-    strategies::FixShared(fixed, options.repeats);
-    ORRERY_RETURN_IF_ERROR(strategies::ValidateRepeats(fixed, options.repeats));
+    Model fixed = model;
+    FixShared(fixed, options.repeats);
+    ORRERY_RETURN_IF_ERROR(ValidateRepeats(fixed, options.repeats));
     if (const auto solution = solve_cc::WithoutLimits(fixed, options); solution.has_value()) {
-      result.assignment = strategies::InGraph(fixed, solution->choice);
+      result.assignment = InGraph(fixed, solution->choice);
       result.cost = CostOf(graph, result.assignment);
       result.labels = solution->labels;
       result.composed = solution->composed;
@@ -146,30 +143,30 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
       return result;
     }
   }
-  if (const int32_t node = strategies::DropImpossible(model); node >= 0) {
+  if (const int32_t node = DropImpossible(model); node >= 0) {
     result.none = solve_cc::Impossible(graph, node);
     return result;
   }
-  strategies::ModelSolution solution = strategies::SolveModel(model, options);
+  ModelSolution solution = SolveModel(model, options);
   result.labels = solution.labels;
   result.bound = solution.bound;
   if (!solution.found()) {
     solve_cc::LeastOver least = solve_cc::FindLeastOver(model, options);
     const bool proven = solution.bound == kImpossible;
-    if (proven || !least.any.found() || !strategies::Fits(model, least.choice)) {
+    if (proven || !least.any.found() || !Fits(model, least.choice)) {
       result.none = solve_cc::NothingFound(graph, least);
       if (!proven) result.none->proven = false;
       return result;
     }
     // Costs had misled the search.
-    strategies::Improve(model, least.choice);
+    Improve(model, least.choice);
     solution.choice = std::move(least.choice);
   }
-  result.assignment = strategies::InGraph(model, solution.choice);
+  result.assignment = InGraph(model, solution.choice);
   result.cost = CostOf(graph, result.assignment);
   // Rounding aside, a proven solution's bound is its cost.
   if (solution.bound >= solution.cost) result.bound = result.cost;
   return result;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

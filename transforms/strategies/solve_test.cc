@@ -14,7 +14,7 @@
 // The solver on graphs too large to enumerate, against dynamic programs of their shape, and against
 // itself on the same graph written differently.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace solve_test_cc {
 namespace {
 
@@ -382,4 +382,4 @@ TEST(SolveStrategies, IsHonestWhereItMissesAllChoices) {
 
 }  // namespace
 }  // namespace solve_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace stage_program_cc {
 namespace {
 
@@ -249,4 +249,4 @@ absl::StatusOr<StageDivision> DivideByCost(const StageProblem& problem) {
   return stage_program_cc::IsBetter(problem, other, best) ? other : best;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

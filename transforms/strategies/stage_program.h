@@ -10,7 +10,7 @@
 // be. With a stage a rank this is a dynamic program over units × stages; with several, which add up
 // on their rank, its answer is improved by moving units from stage to stage.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 /// A row of units, each of which is part of one stage. Seconds and bytes are of a rank.
 struct StageProblem {
@@ -52,6 +52,6 @@ std::vector<int32_t> EqualBegins(int32_t units, int32_t stages);
 /// than stages, tables of other sizes.
 absl::StatusOr<StageDivision> DivideByCost(const StageProblem& problem);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
 #endif  // ORRERY_TRANSFORMS_STRATEGIES_STAGE_PROGRAM_H_

@@ -9,7 +9,7 @@
 #include <random>
 #include <tuple>
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace stage_program_test_cc {
 namespace {
 
@@ -204,4 +204,4 @@ TEST(DivideByCost, SaysWhatIsWrong) {
 
 }  // namespace
 }  // namespace stage_program_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

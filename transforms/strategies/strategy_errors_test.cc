@@ -8,7 +8,7 @@
 
 // What graphs are refused, word by word; what a choice costs, by hand; why there is none.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace strategy_errors_test_cc {
 namespace {
 
@@ -171,4 +171,4 @@ TEST(NoChoice, IsPossibleWithoutNodes) {
 
 }  // namespace
 }  // namespace strategy_errors_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace strategy_graph_cc {
 namespace {
 
@@ -151,4 +151,4 @@ double MemoryOf(const StrategyGraph& graph, const LiveSet& live_set,
   return memory;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -14,7 +14,7 @@
 // edges between them add up to the least, and no live set needs more memory than there is. This is
 // the integer program of Alpa (Zheng et al., OSDI 2022, section 4.2) and of XLA's auto-sharding.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 /// Of a strategy that cannot be, or of two that cannot meet.
 inline constexpr double kImpossible = std::numeric_limits<double>::infinity();
@@ -106,6 +106,6 @@ double CostOf(const StrategyGraph& graph, const std::vector<int32_t>& assignment
 double MemoryOf(const StrategyGraph& graph, const LiveSet& live_set,
                 const std::vector<int32_t>& assignment);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
 #endif  // ORRERY_TRANSFORMS_STRATEGIES_STRATEGY_GRAPH_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "transforms/strategies/random_graph_test_util.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace strategy_graph_test_cc {
 namespace {
 
@@ -315,4 +315,4 @@ TEST(SolveStrategies, RejectsWhatDoesNotFitTogether) {
 
 }  // namespace
 }  // namespace strategy_graph_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -1,4 +1,4 @@
-#include "transforms/strategies/inter_op.h"
+#include "transforms/strategies/testing/inter_op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace inter_op_test_cc {
 namespace {
 
@@ -318,4 +318,4 @@ TEST(PlanInterOp, ScalesWithTheCosts) {
 
 }  // namespace
 }  // namespace inter_op_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -1,4 +1,4 @@
-#include "transforms/strategies/inter_op.h"
+#include "transforms/strategies/testing/inter_op.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace inter_op_cc {
 namespace {
 
@@ -192,4 +192,4 @@ absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& pro
   return best;
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

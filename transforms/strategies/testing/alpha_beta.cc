@@ -1,8 +1,8 @@
-#include "transforms/strategies/alpha_beta.h"
+#include "transforms/strategies/testing/alpha_beta.h"
 
 #include <cmath>
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace alpha_beta_cc {
 namespace {
 
@@ -34,4 +34,4 @@ double AlphaBeta::AllToAll(double bytes) const {
   return alpha_beta_cc::Sum(style, alpha + beta * (n - 1) / n / n * bytes * (n / 2), 0.001);
 }
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STRATEGIES_ALPHA_BETA_H_
-#define ORRERY_TRANSFORMS_STRATEGIES_ALPHA_BETA_H_
+#ifndef ORRERY_TRANSFORMS_STRATEGIES_TESTING_ALPHA_BETA_H_
+#define ORRERY_TRANSFORMS_STRATEGIES_TESTING_ALPHA_BETA_H_
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 // break ties. Units are those of α and β; Alpa's defaults are α = 1, and β = 1 on the first mesh
 // axis, 0.1 on the second.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 /// Whose formulas: XLA rounds all but the tie-breaks to whole numbers, halves to the even one.
 enum class AlphaBetaStyle { kAlpa, kXla };
@@ -30,6 +30,6 @@ struct AlphaBeta {
   double AllToAll(double bytes) const;
 };
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
-#endif  // ORRERY_TRANSFORMS_STRATEGIES_ALPHA_BETA_H_
+#endif  // ORRERY_TRANSFORMS_STRATEGIES_TESTING_ALPHA_BETA_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
-#define ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
+#ifndef ORRERY_CLUSTER_LEVEL_H_
+#define ORRERY_CLUSTER_LEVEL_H_
 
 #include <cstdint>
 #include <span>
@@ -80,4 +80,4 @@ std::optional<Bandwidth> BisectionOfLines(const TopologyShape& shape, int32_t cu
 
 }  // namespace orrery::cluster
 
-#endif  // ORRERY_CLUSTER_TOPOLOGIES_LEVEL_H_
+#endif  // ORRERY_CLUSTER_LEVEL_H_

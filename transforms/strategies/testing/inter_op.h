@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
-#define ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
+#ifndef ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_
+#define ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 // Alpa (Zheng et al., OSDI 2022, section 5). It minimizes T = Σ t_i + (B-1) · max t_i over the
 // stages i, with B microbatches, all devices used.
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 
 struct InterOpProblem {
   int32_t layers = 1;
@@ -43,6 +43,6 @@ struct InterOpPlan {
 /// the candidate is no less than the best T. Error: counts below 1, tables of other sizes.
 absl::StatusOr<std::optional<InterOpPlan>> PlanInterOp(const InterOpProblem& problem);
 
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies
 
-#endif  // ORRERY_TRANSFORMS_STRATEGIES_INTER_OP_H_
+#endif  // ORRERY_TRANSFORMS_STRATEGIES_TESTING_INTER_OP_H_

@@ -1,4 +1,4 @@
-#include "transforms/strategies/alpha_beta.h"
+#include "transforms/strategies/testing/alpha_beta.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace orrery::transforms {
+namespace orrery::transforms::strategies {
 namespace alpha_beta_test_cc {
 namespace {
 
@@ -76,4 +76,4 @@ TEST(AlphaBeta, BreaksTies) {
 
 }  // namespace
 }  // namespace alpha_beta_test_cc
-}  // namespace orrery::transforms
+}  // namespace orrery::transforms::strategies

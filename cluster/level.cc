@@ -1,4 +1,4 @@
-#include "cluster/topologies/level.h"
+#include "cluster/level.h"
 
 #include <algorithm>
 #include <array>

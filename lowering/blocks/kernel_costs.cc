@@ -1,0 +1,40 @@
+#include "lowering/blocks/kernel_costs.h"
+
+namespace orrery::lowering {
+
+using ir::OpId;
+using ir::ValueId;
+
+LocalTypes::LocalTypes(const ir::Function& function)
+    : function_(function), types_(function.types().size()), bytes_(function.types().size()) {
+  for (int32_t t = 0; t < function.types().size(); ++t) {
+    const ir::TypeId id(t);
+    types_[id] = ir::LocalType(function.types()[id], function.mesh());
+    bytes_[id] = ir::SizeOf(types_[id]).count();
+  }
+}
+
+KernelCosts::Cost KernelCosts::Of(OpId op) {
+  const Cost* const known = known_.Find(function_, op);
+  if (known != nullptr) return *known;
+  const cost_models::OpView view = View(op);
+  return known_.Put(function_, op,
+                    {.duration = context_.cost_model.Compute(view, *context_.device),
+                     .flops = cost_models::FlopsOf(view),
+                     .bytes = cost_models::BytesMovedBy(view)});
+}
+
+cost_models::OpView KernelCosts::View(OpId op) {
+  operands_.clear();
+  results_.clear();
+  for (const ValueId operand : function_.operands(op)) operands_.push_back(&local_.Of(operand));
+  for (int32_t i = 0; i < function_.result_count(op); ++i) {
+    results_.push_back(&local_.Of(function_.result(op, i)));
+  }
+  return {.kind = function_.kind(op),
+          .attributes = function_.attributes(op),
+          .operands = operands_,
+          .results = results_};
+}
+
+}  // namespace orrery::lowering
