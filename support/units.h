@@ -112,6 +112,7 @@ class Bandwidth {
   constexpr explicit Bandwidth(int64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
   /// Network rates are given in bits: 200 Gb/s is 25e9 bytes/s.
   static Bandwidth FromGigabitsPerSecond(double gigabits);
+  /// Rates of memory are given in bytes: 2039 GB/s is 2039e9 bytes/s, rounded to whole ones.
   static Bandwidth FromGigabytesPerSecond(double gigabytes);
 
   constexpr int64_t bytes_per_second() const { return bytes_per_second_; }
