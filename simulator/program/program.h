@@ -235,7 +235,7 @@ class Program {
   }
   int32_t flow_count() const { return flows_.size(); }
 
-  /// How long a task takes; nothing where a flow says that.
+  /// How long a task takes; 0 where a flow says that.
   Duration duration(TaskId id) const { return durations_[Row(id)]; }
   /// The flow that times the task, or an invalid id when its duration does.
   FlowId flow_of(TaskId id) const { return task_flows_.empty() ? FlowId() : task_flows_[Row(id)]; }

@@ -38,7 +38,7 @@ struct TensorcraftOperation {
 /// As the library names it: "alltoall_mf_0_1_-1".
 std::string NameOf(const TensorcraftOperation& operation);
 
-/// Operations in the order in which the library tries them; most layouts have no more than 64.
+/// Operations in the order in which the library tries them.
 using TensorcraftOperations = absl::InlinedVector<TensorcraftOperation, 64>;
 
 /// How much of what the library tries is listed.
