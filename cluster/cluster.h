@@ -15,6 +15,7 @@
 
 namespace orrery::cluster {
 
+/// Devices, of one kind or of several, and the network between them.
 struct Cluster {
   std::string name;   // as it was asked for: "dgx-a100:4"
   Device device;      // the first kind: of every device, unless there are other kinds
@@ -27,7 +28,9 @@ struct Cluster {
 
   /// The number of kinds of device, at least 1; numbered from 0, that of device 0.
   int32_t kind_count() const { return 1 + static_cast<int32_t>(other_kinds.size()); }
+  /// The kind of device that has this number. Aborts unless 0 <= number < kind_count().
   const Device& kind(int32_t number) const;
+  /// The number of the kind that a device is of. Aborts for a device that is none of the cluster's.
   int32_t kind_of(DeviceId id) const;
   /// What that device is.
   const Device& device_of(DeviceId id) const { return kind(kind_of(id)); }

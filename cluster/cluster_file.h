@@ -11,6 +11,7 @@
 
 namespace orrery::cluster {
 
+/// How the text of a cluster is written: Protobuf's text format, or JSON.
 enum class ClusterFormat { kText, kJson };
 
 /// Whether a name is that of a cluster file: it ends with .textproto, .pbtxt or .json.

@@ -28,11 +28,12 @@ struct PathInfo {
 /// The path that goes through both, one after the other.
 PathInfo Join(const PathInfo& first, const PathInfo& second);
 
-/// The rate of `count` links side by side, and of two bundles side by side; at most what the type
-/// holds. Requires count >= 0.
+/// The rate of `count` links side by side; at most what the type holds. Requires count >= 0.
 Bandwidth Aggregate(Bandwidth rate, int64_t count);
+/// The rate of two bundles of links side by side; at most what the type holds.
 Bandwidth Sum(Bandwidth first, Bandwidth second);
 
+/// A link from one vertex to another, in this direction alone.
 struct Link {
   VertexId from = {};
   VertexId to = {};

@@ -27,6 +27,8 @@ struct GraphParts {
   std::vector<VertexId> reducing = {};  // switches that add up what they are sent
 };
 
+/// Devices and switches with the links between them, each by itself. Never changes; copies are as
+/// large as it.
 class LinkGraph {
  public:
   /// The most links that a graph is made for: 2,048 devices fully connected.
@@ -45,6 +47,7 @@ class LinkGraph {
   int32_t devices() const { return devices_; }
   /// Devices and switches.
   int32_t vertex_count() const { return vertex_count_; }
+  /// Whether a vertex is a switch that adds up what it is sent.
   bool reduces(VertexId vertex) const { return reduces_[vertex] != 0; }
 
   /// As it was given, or "device3" and, counted from 0 after the devices, "switch0".

@@ -58,6 +58,7 @@ struct TopologyShape {
   std::shared_ptr<const LinkGraph> graph = {};  // an explicit graph: immutable, copies share it
 };
 
+/// The most levels that a topology may have.
 inline constexpr size_t kMaxLevels = 8;
 
 /// A link by its number within its topology: 0 to link_count() - 1. A number of 64 bits, as a
@@ -113,6 +114,8 @@ struct TopologyKind {
 /// All kinds of topology, in the order of topologies.def.
 std::span<const TopologyKind* const> AllTopologies();
 
+/// How the devices of a cluster are linked: a kind, and the numbers that make it this one. As cheap
+/// to copy as its shape, however many devices it has.
 class Topology {
  public:
   /// One device, alone.
@@ -129,6 +132,7 @@ class Topology {
   /// route, joined. Requires two different devices of this topology.
   PathInfo Path(DeviceId from, DeviceId to) const;
 
+  /// How many links it has, one way each.
   int64_t link_count() const { return kind_->link_count(shape_); }
 
   /// The link of that number. Requires 0 <= link < link_count().

@@ -20,6 +20,7 @@
 
 namespace orrery::cost_models {
 
+/// Times of collectives by the sweeps of one machine; see the top of this file.
 class MeasuredCollectives {
  public:
   /// Requires curves.

@@ -147,7 +147,7 @@ CurveFit FitRanges(const MeasuredCurve& curve, std::span<const size_t> breaks, d
 }
 
 // Positions for breaks, at equal distances in the logarithm of the size; a line has two points.
-std::vector<size_t> Places(const MeasuredCurve& curve) {
+std::vector<size_t> PositionsOf(const MeasuredCurve& curve) {
   constexpr int kMost = 24;
   std::vector<size_t> positions;
   const double least = std::log(SizeOf(curve.points.front()));
@@ -180,7 +180,7 @@ CurveFit FitCurve(const MeasuredCurve& curve) {
   constexpr double kWorthIt = 0.9, kGoodEnough = 1e-6;
   CurveFit best = measured_curves_cc::FitRanges(curve, {}, floor);
   if (best.mean_error < kGoodEnough) return best;
-  const std::vector<size_t> positions = measured_curves_cc::Places(curve);
+  const std::vector<size_t> positions = measured_curves_cc::PositionsOf(curve);
   CurveFit two = best, three = best;
   for (size_t i = 0; i < positions.size(); ++i) {
     const size_t first[] = {positions[i]};

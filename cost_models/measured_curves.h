@@ -16,6 +16,7 @@
 
 namespace orrery::cost_models {
 
+/// A size of a sweep, as CollectiveKind says what size is, and the time that it took.
 struct MeasuredPoint {
   Bytes size = {};
   double seconds = 0;
@@ -56,6 +57,7 @@ struct CurveFit {
   double mean_error = 0;
   double worst_error = 0;
 
+  /// The time of a collective of that size: the least of its lines, but no less than the floor.
   double Seconds(double bytes) const;
 };
 

@@ -17,6 +17,7 @@ namespace orrery::cost_models {
 
 /// The parts of a training step. Backward is what depends on the gradient of the loss.
 enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+/// How many phases there are.
 inline constexpr size_t kPhaseCount = 3;
 
 /// The phase of each op, by op number; ops that the order leaves out count as forward.
@@ -43,11 +44,13 @@ struct Extent {
   Bytes bytes;
 };
 
+/// What all ops of one kind do together.
 struct KindWork {
   ir::OpKind kind;
   Work work;
 };
 
+/// What a function holds and does; of a sharded one, one rank of it.
 struct Summary {
   Extent parameters, buffers, state;
   std::array<Work, kPhaseCount> phases;
@@ -55,7 +58,9 @@ struct Summary {
   Bytes saved_activations;
   std::vector<KindWork> kinds;  // most flops first
 
+  /// What the ops of one phase do.
   const Work& phase(Phase phase) const { return phases[static_cast<size_t>(phase)]; }
+  /// What all phases do together.
   Work total() const;
 };
 

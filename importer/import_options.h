@@ -10,6 +10,7 @@
 
 namespace orrery::importer {
 
+/// What a model file leaves open, and which of its parameters are trained.
 struct ImportOptions {
   /// Values of dynamic dimensions, each at least 1, by the name that the file gives them ("batch");
   /// a dimension that the file leaves without a name is called "INPUT.DIMENSION" ("x.0").

@@ -140,7 +140,7 @@ TEST(MovementOnnx, OneElementOfADimensionIsAView) {
   EXPECT_EQ(Ops("g (float[2,8,3] x) => (float[2,3] y) <int64 i = {8}> {"
                 "y = Gather<axis = 1>(x, i) }",
                 13),
-            "index 8 is no place in a dimension of 8");
+            "index 8 is no position in a dimension of 8");
 }
 
 TEST(MovementOnnx, SplitsFromOpsetToOpset) {
@@ -290,7 +290,7 @@ g (float[4,16] x) => (float[4,2] y) {
   places = Constant <value = int64[2] {15, 100}> ()
   y = Gather <axis = 1> (x, places)
 })")),
-            "m.onnx: the Gather that makes 'y': index 100 is no place in a dimension of 16");
+            "m.onnx: the Gather that makes 'y': index 100 is no position in a dimension of 16");
 }
 
 }  // namespace

@@ -26,12 +26,14 @@ using Attribute =
 /// The attributes of one op, by name, in the order of the names.
 class AttributeSet {
  public:
+  /// An attribute with its name.
   using Entry = std::pair<std::string, Attribute>;
 
   AttributeSet() = default;
   AttributeSet(std::initializer_list<Entry> list);
 
   bool empty() const { return attributes_.empty(); }
+  /// Gives an attribute a value, in place of the one that it has.
   void Set(absl::string_view name, Attribute value);
   /// The attribute, or null when there is none of that name.
   const Attribute* Find(absl::string_view name) const;
@@ -39,7 +41,9 @@ class AttributeSet {
   int64_t Int(absl::string_view name, int64_t fallback) const;
   /// A whole or real number.
   double Number(absl::string_view name, double fallback) const;
+  /// The text of an attribute; `fallback` when it is absent or no text.
   std::string String(absl::string_view name, absl::string_view fallback) const;
+  /// The whole numbers of an attribute; none when it is absent or no list of such.
   std::vector<int64_t> Ints(absl::string_view name) const;
 
   std::span<const Entry> attributes() const { return attributes_; }
@@ -61,6 +65,7 @@ class AttributeTable {
  public:
   AttributeTable() : sets_(1) {}
 
+  /// The id of a set: that of an equal one that is there, or a new one.
   AttributesId Intern(const AttributeSet& set);
   const AttributeSet& operator[](AttributesId id) const {
     return sets_[static_cast<size_t>(id.index())];

@@ -37,9 +37,12 @@ class Builder {
   ValueId Data(absl::string_view name, const TensorType& type) {
     return AddInput(name, type, InputRole::kData);
   }
+  /// Adds a parameter, which training updates, and returns it.
   ValueId Parameter(absl::string_view name, const TensorType& type) {
     return AddInput(name, type, InputRole::kParameter);
   }
+  /// Adds an input of any role and returns it; invalid after an error, as where the type has a
+  /// dimension of 0 or is beyond IsWithinLimits.
   ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role);
 
   /// Appends an op of any kind with one result.
@@ -55,9 +58,13 @@ class Builder {
            std::span<const absl::string_view> names = {}, const AttributeSet& attributes = {});
 
   // The ops that models are written with.
+  /// Appends the product of x and w, x·w, and returns it.
   ValueId MatMul(ValueId x, ValueId w, absl::string_view name = "");
+  /// Appends the sum of x and y and returns it.
   ValueId Add(ValueId x, ValueId y, absl::string_view name = "");
+  /// Appends the larger of x and 0, element by element, and returns it.
   ValueId Relu(ValueId x, absl::string_view name = "");
+  /// Appends the gradient of Relu(x) in x, where `dy` is that of its result, and returns it.
   ValueId ReluGrad(ValueId x, ValueId dy, absl::string_view name = "");
   /// Gradients of MatMul(x, w): of x and of w.
   std::pair<ValueId, ValueId> MatMulGrad(ValueId x, ValueId w, ValueId dy,
@@ -65,6 +72,7 @@ class Builder {
                                          absl::string_view dw_name = "");
   /// Squared error of each element over `batch`, and its gradient.
   ValueId Loss(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "");
+  /// Appends the gradient of Loss in `prediction` and returns it.
   ValueId LossGrad(ValueId prediction, ValueId target, int64_t batch, absl::string_view name = "");
 
   /// Appends an op whose results have the types that are given: for kinds that infer none.
@@ -76,7 +84,10 @@ class Builder {
   /// `name`, with as many primes as it takes to be new.
   std::string FreeName(std::string name);
 
+  /// Makes `value` the next output; `of` is the input that a gradient, an update or an accumulation
+  /// belongs to. Does nothing after an error.
   void Return(ValueId value, OutputRole role = OutputRole::kResult, ValueId of = ValueId());
+  /// The same for the gradient of input `of`.
   void ReturnGradient(ValueId gradient, ValueId of) { Return(gradient, OutputRole::kGradient, of); }
 
   /// Makes the error stick, for callers that find one themselves.
@@ -85,6 +96,7 @@ class Builder {
   /// The function so far; what a pass that continues it reads.
   const Function& function() const { return function_; }
   Function& function() { return function_; }
+  /// The type of a value; the default type of an invalid one, such as errors leave.
   TensorType type(ValueId value) const;
 
   /// The function, or the first error: "mlp: MatMul 'y0': inner dimensions differ; got 64 and 96".
@@ -114,10 +126,14 @@ class GradientContext {
                   const IdTable<ValueId, char>& needed,
                   const IdTable<ValueId, int8_t>* batch_dims = nullptr);
 
+  /// Where the rule appends its ops: the function that has the op.
   Builder& builder() { return builder_; }
   const AttributeSet& attributes() const { return builder_.function().attributes(op_); }
+  /// Operand i of the op, from 0.
   ValueId operand(int i) const { return builder_.function().operands(op_)[static_cast<size_t>(i)]; }
+  /// Result i of the op, from 0.
   ValueId result(int i = 0) const { return builder_.function().result(op_, i); }
+  /// The type of operand i: a copy, good whatever is appended.
   TensorType operand_type(int i) const { return builder_.type(operand(i)); }
   /// The gradient of result i; invalid when nothing depends on that result.
   ValueId result_gradient(int i = 0) const { return result_gradients_[static_cast<size_t>(i)]; }
@@ -131,6 +147,7 @@ class GradientContext {
   int operand_count() const { return static_cast<int>(operand_gradients_.size()); }
   /// "dw": the name for the gradient of operand i.
   std::string GradientName(int i) const;
+  /// Says what the gradient of operand i is: what the rule is for.
   void SetOperandGradient(int i, ValueId gradient) {
     operand_gradients_[static_cast<size_t>(i)] = gradient;
   }

@@ -44,6 +44,7 @@ enum class OutputRole : uint8_t {
   kAccumulator,  // the next value of the accumulator that it names
 };
 
+/// A value that callers give, and what it is to them.
 struct Input {
   ValueId value;
   InputRole role = InputRole::kData;
@@ -51,6 +52,7 @@ struct Input {
   friend bool operator==(const Input&, const Input&) = default;
 };
 
+/// A value that callers get, and what it is to them.
 struct Output {
   ValueId value;
   OutputRole role = OutputRole::kResult;
@@ -70,11 +72,13 @@ class Function {
       : name_(name), mesh_(std::move(mesh)) {}
 
   const std::string& name() const { return name_; }
+  /// Gives the function another name.
   void Rename(absl::string_view name) { name_ = std::string(name); }
   const Mesh& mesh() const { return mesh_; }
 
   // Building. Nothing here checks types: `ir::Builder` infers them and `ir::Verify` checks them.
 
+  /// Adds an input after those that are there, and returns its value; the name may be empty.
   ValueId AddInput(absl::string_view name, const TensorType& type, InputRole role) {
     return AddInputOfType(name, types_.Intern(type), role);
   }
@@ -87,9 +91,13 @@ class Function {
   /// The same with types of this function's own table.
   OpId AddOpOfTypes(OpKind kind, std::span<const ValueId> operands, AttributesId attributes,
                     std::span<const TypeId> types, std::span<const absl::string_view> names = {});
+  /// The id of a type in this function's own table, which gets it where it is new.
   TypeId InternType(const TensorType& type) { return types_.Intern(type); }
+  /// The id of a set in this function's own table, which gets it where it is new.
   AttributesId InternAttributes(const AttributeSet& set) { return attributes_.Intern(set); }
+  /// Adds an output after those that are there.
   void AddOutput(const Output& output) { outputs_.push_back(output); }
+  /// Replaces all outputs.
   void SetOutputs(std::vector<Output> outputs) { outputs_ = std::move(outputs); }
   /// Replaces the order; ops that it leaves out are gone as far as anyone can tell.
   void SetOrder(std::vector<OpId> order) { order_ = std::move(order); }
@@ -99,6 +107,7 @@ class Function {
   }
   /// Gives an op other attributes, of this function's own table.
   void SetAttributes(OpId op, AttributesId attributes) { op_attributes_[op] = attributes; }
+  /// Gives a value a name, of which a copy is kept; an empty one takes the name away.
   void SetName(ValueId value, absl::string_view name) {
     names_.Set(static_cast<size_t>(value.index()), name);
   }
@@ -108,6 +117,7 @@ class Function {
   void SetKeptName(ValueId value, absl::string_view name) {
     names_.SetKept(static_cast<size_t>(value.index()), name);
   }
+  /// Makes room for that many ops and values in all, to save reallocation.
   void Reserve(int32_t ops, int32_t values);
 
   // Reading.
@@ -120,22 +130,32 @@ class Function {
   int32_t op_limit() const { return op_kinds_.size(); }
   int32_t value_limit() const { return value_types_.size(); }
 
+  /// What an op is: its kind, and the record of that.
   OpKind kind(OpId op) const { return op_kinds_[op]; }
+  /// The record of the op's kind.
   const OpInfo& info(OpId op) const { return GetOpInfo(kind(op)); }
+  /// The attributes of an op, as an id in this function's own table.
   AttributesId attributes_id(OpId op) const { return op_attributes_[op]; }
+  /// The attributes of an op; good until the function goes.
   const AttributeSet& attributes(OpId op) const { return attributes_[op_attributes_[op]]; }
+  /// The set that has this id in this function's own table.
   const AttributeSet& attribute_set(AttributesId id) const { return attributes_[id]; }
+  /// The operands of an op, in order; good until the next op is added.
   std::span<const ValueId> operands(OpId op) const {
     return std::span(operand_pool_).subspan(op_operands_[op].begin, op_operands_[op].count);
   }
+  /// The number of results of an op.
   int32_t result_count(OpId op) const { return op_results_[op].count; }
+  /// Result i of an op, from 0; not checked against result_count.
   ValueId result(OpId op, int32_t i = 0) const {
     return ValueId(op_results_[op].first.index() + i);
   }
   /// The op that makes `value`; invalid for an input.
   OpId producer(ValueId value) const { return value_producers_[value]; }
 
+  /// The type of a value, as an id in this function's own table: equal types have equal ids.
   TypeId type_id(ValueId value) const { return value_types_[value]; }
+  /// The type of a value; good until the function goes.
   const TensorType& type(ValueId value) const { return types_[value_types_[value]]; }
   const TypeTable& types() const { return types_; }
   /// The name, or "" when it has none; good until the function goes.
@@ -145,6 +165,7 @@ class Function {
 
   /// The role of the input that `value` is; aborts when it is none.
   InputRole input_role(ValueId value) const;
+  /// Gives the input that `value` is another role; aborts when it is none.
   void SetInputRole(ValueId value, InputRole role);
 
  private:

@@ -20,6 +20,7 @@ namespace orrery::ir {
 template <typename T>
 class LastOfKind {
  public:
+  /// How many ops of each kind are remembered.
   static constexpr size_t kRemembered = 4;  // ops of a kind: a layer has as many products
 
   /// What was put for such an op, good until the next Put; null when the last of its kind were
@@ -36,6 +37,8 @@ class LastOfKind {
     return Find(function, function.kind(op), function.attributes_id(op), function.operands(op));
   }
 
+  /// Keeps what was found out about such an op, in place of what was put for its kind longest ago,
+  /// and returns it; good until the next Put.
   const T& Put(const Function& function, OpKind kind, AttributesId attributes,
                std::span<const ValueId> operands, T found) {
     if (positions_.empty()) positions_.resize(static_cast<size_t>(OpKindCount()), kNowhere);

@@ -34,6 +34,7 @@ struct Part {
   bool empty() const { return begin == end; }
   /// Number of elements.
   int64_t size() const;
+  /// Whether the element of that position is among them: of none in an empty part.
   bool contains(int64_t element) const;
   /// The elements as disjoint ranges in ascending order.
   std::vector<Range> Ranges() const;

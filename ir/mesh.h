@@ -17,6 +17,7 @@ namespace orrery::ir {
 
 /// An axis of a mesh, by its position in it. A mesh has at most kMaxAxes.
 using AxisIndex = uint8_t;
+/// The most axes that a mesh may have.
 inline constexpr int kMaxAxes = 7;
 /// The most ranks that a mesh may have: no product of axis sizes overflows.
 inline constexpr int64_t kMaxRanks = int64_t{1} << 40;
@@ -29,6 +30,7 @@ class AxisList {
 
   bool empty() const { return count_ == 0; }
   std::span<const AxisIndex> axes() const { return {axes_.data(), count_}; }
+  /// Whether the axis is in the list.
   bool contains(AxisIndex axis) const;
   /// Appends `axis`, which must not be there yet.
   void push_back(AxisIndex axis);
@@ -48,6 +50,7 @@ class AxisList {
   std::array<AxisIndex, kMaxAxes> axes_ = {};
 };
 
+/// One axis of a mesh: how many ranks differ along it alone.
 struct Axis {
   std::string name;  // "dp", "hp", "pp"
   int64_t size = 1;

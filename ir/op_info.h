@@ -31,6 +31,7 @@ enum class OpClass : uint8_t {
   kReceive,     // from another pipeline stage
 };
 
+/// The types of the results of one op.
 using TypeList = absl::InlinedVector<TensorType, 2>;
 
 /// One application of an op, as its record sees it: attributes, and the types of its operands.
@@ -48,6 +49,7 @@ inline constexpr int8_t kNoFactor = -1;
 /// operands are (m k) and (k n), its result is (m n). Dimensions of one factor are split alike; a
 /// factor that a result lacks leaves that result partial over the axes that split it.
 struct ShardingRule {
+  /// The factor of each dimension of one tensor; kNoFactor where it has none.
   using Factors = absl::InlinedVector<int8_t, 4>;
   absl::InlinedVector<Factors, 4> operands;
   absl::InlinedVector<Factors, 2> results;
@@ -80,8 +82,10 @@ struct GroupExchange {
   int64_t position = 0;                  // of this rank among them
 };
 
-/// The one record of an op, which fills in what it needs of so many fields.
+/// The one record of an op kind: what it is called, computes, costs, and how it may be split; it
+/// fills in what it needs of so many fields.
 struct OpInfo {
+  /// Stands for a number of operands or results that each op has for itself.
   static constexpr int kVariadic = -1;
 
   absl::string_view name;

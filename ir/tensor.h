@@ -29,6 +29,7 @@ class Tensor {
   /// A tensor of these elements, the last dimension fastest. Aborts unless there are as many as the
   /// dims say, of the kind that the dtype has.
   static Tensor OfFloats(DType dtype, Dims dims, std::vector<double> values);
+  /// The same of whole numbers, where the dtype has no fractions.
   static Tensor OfInts(DType dtype, Dims dims, std::vector<int64_t> values);
   /// A vector of i64: a shape, axes.
   static Tensor OfShape(std::vector<int64_t> values);
@@ -42,6 +43,7 @@ class Tensor {
   /// The elements; empty when the tensor is of the other kind.
   std::vector<double>& floats() { return floats_; }
   const std::vector<double>& floats() const { return floats_; }
+  /// Likewise the whole numbers.
   std::vector<int64_t>& ints() { return ints_; }
   const std::vector<int64_t>& ints() const { return ints_; }
 
@@ -90,7 +92,9 @@ struct Evaluation {
   /// Of the operands, then of the results; empty: all are whole.
   std::span<const Share> shares = {};
 
+  /// Operand i, from 0, as this rank has it.
   const Tensor& operand(size_t i) const { return *operands[i]; }
+  /// Whether there is an operand i: the last of some ops may be missing.
   bool has_operand(size_t i) const { return i < operands.size(); }
 
   /// The position in the whole operand, or result, of what is first along a dimension here, and how
@@ -98,12 +102,15 @@ struct Evaluation {
   int64_t OperandFirst(size_t i, size_t dim) const {
     return shares.empty() ? 0 : shares[i].first[dim];
   }
+  /// How much the whole operand has along a dimension.
   int64_t OperandWhole(size_t i, size_t dim) const {
     return shares.empty() ? operands[i]->dims()[dim] : shares[i].whole[dim];
   }
+  /// The position in the whole result of what is first along a dimension here.
   int64_t ResultFirst(size_t j, size_t dim) const {
     return shares.empty() ? 0 : shares[operands.size() + j].first[dim];
   }
+  /// How much the whole result has along a dimension.
   int64_t ResultWhole(size_t j, size_t dim) const {
     return shares.empty() ? results[j].dims()[dim] : shares[operands.size() + j].whole[dim];
   }
@@ -143,9 +150,11 @@ class Odometer {
   Odometer(const Dims& dims, std::initializer_list<Dims> strides);
 
   bool done() const { return left_ == 0; }
+  /// Goes on to the next position. Requires that it is not done.
   void Next();
   /// How many positions were passed.
   int64_t index() const { return index_; }
+  /// The offset of the position by list i of strides, in elements.
   int64_t offset(size_t i) const { return offsets_[i]; }
   const Dims& at() const { return at_; }
 
@@ -160,6 +169,7 @@ class Odometer {
 struct AroundDim {
   int64_t outer = 1, size = 1, inner = 1;
 };
+/// A tensor of these dims seen so; dimensions outside of `dim` are before it.
 AroundDim SplitAround(const Dims& dims, size_t dim);
 
 /// Dimension `axis` of `rank`, counted from the end when negative; an error that names it

@@ -41,6 +41,8 @@ void PastePart(const Tensor& part, size_t dim, int64_t number, Tensor& whole);
 
 /// The same of `rows` positions from `begin` on.
 Tensor SliceRows(const Tensor& whole, size_t dim, int64_t begin, int64_t rows);
+/// Writes `part` over the positions from `begin` on of `whole`; what would stand beyond its end is
+/// left out.
 void PasteRows(const Tensor& part, size_t dim, int64_t begin, Tensor& whole);
 
 /// The largest absolute difference of two tensors; infinite when their dims differ, or when one has

@@ -21,6 +21,7 @@ namespace orrery::ir {
 
 ORRERY_DEFINE_ID(TypeId, "type");
 
+/// What an element is; ir::ToString names each.
 enum class DType : uint8_t {
   kBool,
   kF8,
@@ -44,8 +45,10 @@ int64_t SizeOf(DType dtype);
 absl::string_view ToString(DType dtype);
 /// The inverse of ToString; nothing for an unknown name.
 std::optional<DType> ParseDType(absl::string_view name);
+/// Whether its elements are of floating point.
 bool IsFloat(DType dtype);
 
+/// The size of each dimension, outermost first; none for a scalar.
 using Dims = absl::InlinedVector<int64_t, 4>;
 
 /// Number of elements; 1 for a scalar.
@@ -57,7 +60,8 @@ enum class Reduction : uint8_t { kSum, kAverage, kProduct, kMax, kMin };
 /// Sizes of the parts of a split dimension, where its size does not divide evenly. A positive
 /// number is a block size: blocks of so many elements are dealt to the parts in turn
 /// (block-cyclic).
-inline constexpr int64_t kNestedChunks = 0;     // axis by axis parts of ceil(n / p), the last short
+inline constexpr int64_t kNestedChunks = 0;  // axis by axis parts of ceil(n / p), the last short
+/// The other way of equal parts: sizes differ by at most one, the large ones first.
 inline constexpr int64_t kBalancedChunks = -1;  // sizes differ by at most one, the large ones first
 
 /// The one layout of a tensor on a mesh: for each dimension the ordered mesh axes that split it
@@ -77,6 +81,7 @@ struct Sharding {
   /// Sets what splits dimension `dim` of `rank`, keeping the form in which nothing split is empty.
   /// The block of a dimension that `axes` do not split is kNestedChunks.
   void Set(size_t dim, size_t rank, AxisList axes, int64_t block = kNestedChunks);
+  /// Whether the axis splits a dimension, or is partial.
   bool Uses(AxisIndex axis) const;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
@@ -86,6 +91,7 @@ struct Sharding {
   }
 };
 
+/// The type of a value on all ranks together.
 struct TensorType {
   DType dtype = DType::kF32;
   Dims dims;  // global: of the whole tensor
@@ -120,6 +126,7 @@ class TypeTable {
   TypeTable(TypeTable&&) = default;
   TypeTable& operator=(TypeTable&&) = default;
 
+  /// The id of a type: that of an equal one that is there, or a new one.
   TypeId Intern(const TensorType& type);
   const TensorType& operator[](TypeId id) const { return types_[static_cast<size_t>(id.index())]; }
   int32_t size() const { return static_cast<int32_t>(types_.size()); }

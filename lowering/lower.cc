@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "lowering/blocks/block.h"
 #include "lowering/blocks/host_work.h"
+#include "lowering/blocks/task_template.h"
 #include "lowering/network/geometry.h"
 #include "lowering/network/pricing.h"
 #include "lowering/placement/instantiator.h"

@@ -36,6 +36,7 @@ struct Relief {
   Duration step_time = {};
 };
 
+/// Where the time of a run goes on the network, and what would shorten it.
 struct Explanation {
   std::vector<LevelUse> levels;  // the busiest first; none when nothing travels
   std::vector<Relief> reliefs;   // the best first; those that change nothing too

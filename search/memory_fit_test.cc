@@ -137,6 +137,15 @@ TEST(PlayedSuggestions, OfManyMicrobatches) {
   EXPECT_THAT(changes, testing::Not(testing::Contains("--micro-batches 64")));
 }
 
+// Enough of one kind ends that kind alone.
+TEST(PlayedSuggestions, OfOtherKindsAfterEnoughOfOne) {
+  Setting setting = BigBatch("uniform:8@200Gbps");
+  const Bytes limit(PeakOf(setting, {}).count() * 4 / 5);
+  const PlayedSuggestions found = PlayedSuggestionsOf(setting, {}, limit, 8, 40);
+  EXPECT_THAT(ChangesOf(found),
+              testing::IsSupersetOf({"--micro-batches 2", "--micro-batches 4", "--hp 2"}));
+}
+
 TEST(PlayedSuggestions, OfWhatFitsNowhere) {
   Setting setting = MlpSetting();
   EXPECT_TRUE(PlayedSuggestionsOf(setting, {}, Bytes(1)).fit.empty());

@@ -11,6 +11,7 @@
 
 namespace orrery::search {
 
+/// A plan of PipeDream's planner, with what it was made from.
 struct PipeDreamStages {
   transforms::strategies::PipeDreamPlan plan;
   std::vector<std::string> names;  // of layers

@@ -155,6 +155,32 @@ TEST(Slices, BalancedNeedNotDivide) {
           "a sequence of 13 divides into 13 parts, of 256 at most; wanted 14 slices or more"));
 }
 
+// A prime number of positions, beyond the most parts that there are.
+TEST(Slices, OfAPrimeNumberOfPositionsCannotBeBalanced) {
+  const Setting setting = GptSetting("layers=1,hidden=32,heads=2,seq=263,vocab=16");
+  const auto run = Play(
+      setting, ByFlops({.slices = {.balanced = true}, .microbatches = 2, .schedule = "terapipe"}));
+  EXPECT_THAT(std::string(run.status().message()),
+              HasSubstr("a sequence of 263 divides into 1 parts, of 256 at most; wanted 2"));
+}
+
+// Where a slice takes as long as any other, mostly to launch its kernels: equal ones where the
+// sequence divides, as fast as what was planned.
+TEST(Slices, BalancedAreEqualWhereNoneIsSlower) {
+  const Setting setting = GptSetting("layers=2,hidden=32,heads=2,seq=12,vocab=16");
+  const auto rows = [&](int64_t slices) {
+    return RowsOf(Play(setting, ByFlops({.pp = 4,
+                                         .slices = {.balanced = true},
+                                         .microbatches = slices,
+                                         .schedule = "terapipe"}))
+                      .value());
+  };
+  EXPECT_THAT(rows(2), ElementsAre(6, 6));
+  EXPECT_THAT(rows(3), ElementsAre(4, 4, 4));
+  EXPECT_THAT(rows(6), ElementsAre(2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(rows(8), testing::SizeIs(8)) << "12 does not divide by 8";
+}
+
 }  // namespace
 }  // namespace slices_test_cc
 }  // namespace orrery::search

@@ -11,12 +11,14 @@ class CheckFailure {
  public:
   CheckFailure(const char* file, int line, const char* condition);
   [[noreturn]] ~CheckFailure();
+  /// Where the message goes on.
   std::ostream& stream() { return message_; }
 
  private:
   std::ostringstream message_;
 };
 
+/// Makes a stream nothing, so that a check is an expression of no value in either case.
 struct Voidify {
   void operator&(std::ostream&) const {}
 };

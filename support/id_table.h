@@ -20,9 +20,11 @@ class IdTable {
 
   int32_t size() const { return static_cast<int32_t>(rows_.size()); }
   bool empty() const { return rows_.empty(); }
+  /// Makes it that many rows; new ones hold `value`.
   void resize(int32_t size, const T& value = T()) {
     rows_.resize(static_cast<size_t>(size), value);
   }
+  /// Makes room for that many rows in all, to save reallocation.
   void reserve(int32_t size) { rows_.reserve(static_cast<size_t>(size)); }
 
   typename std::vector<T>::reference operator[](IdType id) {
@@ -40,6 +42,7 @@ class IdTable {
     return IdType(size() - 1);
   }
 
+  /// All rows, by index of their ids.
   const std::vector<T>& rows() const { return rows_; }
   std::vector<T>& rows() { return rows_; }
 

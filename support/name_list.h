@@ -20,6 +20,7 @@ class TextArena {
   TextArena(TextArena&&) = default;
   TextArena& operator=(TextArena&&) = default;
 
+  /// A copy of `text`, good until the arena goes; nothing is kept of an empty one.
   absl::string_view Store(absl::string_view text);
 
  private:
@@ -36,9 +37,11 @@ class NameList {
   NameList(NameList&&) = default;
   NameList& operator=(NameList&&) = default;
 
+  /// Appends a name, of which a copy is kept.
   void push_back(absl::string_view name) {
     names_.push_back(name.empty() ? absl::string_view() : Store(name));
   }
+  /// Replaces name i, of which a copy is kept; the old text stays where it is.
   void Set(size_t i, absl::string_view name) { names_[i] = Store(name); }
   /// Makes the names that `other` has now good for SetKept here, whatever becomes of `other`.
   void KeepTextOf(const NameList& other);
@@ -46,6 +49,7 @@ class NameList {
   void SetKept(size_t i, absl::string_view name) { names_[i] = name; }
   absl::string_view operator[](size_t i) const { return names_[i]; }
   size_t size() const { return names_.size(); }
+  /// Makes room for that many names in all, without their text.
   void reserve(size_t names) { names_.reserve(names); }
 
  private:

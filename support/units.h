@@ -110,6 +110,7 @@ class Bandwidth {
  public:
   constexpr Bandwidth() = default;
   constexpr explicit Bandwidth(int64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
+  /// Rates of memory are given in bytes: 2039 GB/s is 2039e9 bytes/s, rounded to whole ones.
   static Bandwidth FromGigabytesPerSecond(double gigabytes);
 
   constexpr int64_t bytes_per_second() const { return bytes_per_second_; }

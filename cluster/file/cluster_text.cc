@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.pb.h"
 #include "cluster/cluster_file.h"
-#include "cluster/file/file_place.h"
+#include "cluster/file/file_position.h"
 #include "cluster/file/file_topology.h"
 #include "cluster/quantity.h"
 #include "support/module.h"

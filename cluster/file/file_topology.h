@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster.pb.h"
-#include "cluster/file/file_place.h"
+#include "cluster/file/file_position.h"
 #include "cluster/link_graph.h"
 #include "cluster/topology.h"
 

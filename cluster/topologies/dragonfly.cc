@@ -35,8 +35,8 @@ struct Sizes {
   }
   // The position of the link from one group to another among the globals of the first; a group's
   // links go round its routers.
-  int64_t Place(int64_t from, int64_t to) const { return (to - from - 1 + groups) % groups; }
-  int64_t Gateway(int64_t from, int64_t to) const { return Place(from, to) % routers; }
+  int64_t Position(int64_t from, int64_t to) const { return (to - from - 1 + groups) % groups; }
+  int64_t Gateway(int64_t from, int64_t to) const { return Position(from, to) % routers; }
   LinkNumber Local(int64_t group, int64_t from, int64_t to) const {
     return first_local() + group * locals() + from * (routers - 1) + (to < from ? to : to - 1);
   }
@@ -104,7 +104,7 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
     const int64_t gateway = sizes.Gateway(group, last_group);
     if (router != gateway) route.push_back(sizes.Local(group, router, gateway));
     route.push_back(sizes.first_global() + group * sizes.globals() +
-                    sizes.Place(group, last_group));
+                    sizes.Position(group, last_group));
     router = sizes.Gateway(last_group, group);
   }
   if (router != last) route.push_back(sizes.Local(last_group, router, last));

@@ -78,7 +78,7 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 
 // The links of a device, at 2 or 4 times its index: into its node and back, to the fabric (or the
 // shared NIC) and back. Then come the shared NICs' links to the fabric and back.
-enum Place : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
+enum Position : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
 
 int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? 4 : 2; }
 

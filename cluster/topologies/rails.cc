@@ -38,7 +38,7 @@ absl::Status Check(const TopologyShape& shape) {
 }
 
 // First four links a device, then two a rail.
-enum Place : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
+enum Position : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
 constexpr int64_t kPositions = 4;
 
 int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? kPositions : 2; }

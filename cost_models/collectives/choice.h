@@ -24,6 +24,7 @@ class CollectiveChoice {
   /// "all-reduce=ring,broadcast=tree".
   static absl::StatusOr<CollectiveChoice> Parse(absl::string_view text);
 
+  /// The algorithm of a kind; null where it is open.
   const CollectiveAlgorithm* of(CollectiveKind kind) const {
     return algorithms_[static_cast<size_t>(kind)];
   }

@@ -50,6 +50,7 @@ class CollectiveKinds {
   constexpr CollectiveKinds(std::initializer_list<CollectiveKind> kinds) {
     for (const CollectiveKind kind : kinds) bits_ |= 1u << static_cast<uint32_t>(kind);
   }
+  /// Whether the kind is in the set.
   constexpr bool contains(CollectiveKind kind) const {
     return (bits_ >> static_cast<uint32_t>(kind) & 1u) != 0;
   }
@@ -76,6 +77,7 @@ struct CollectiveAlgorithm {
   /// Its rounds. Requires a kind of `kinds` and a group that it supports.
   Rounds (*rounds)(const CollectiveCall& call) = nullptr;
 
+  /// Whether it can carry out the call: one of its kinds, in a group that it is for.
   bool Supports(const CollectiveCall& call) const {
     return kinds.contains(call.kind) && (supports == nullptr || supports(call));
   }

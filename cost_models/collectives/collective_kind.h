@@ -27,6 +27,7 @@ enum class CollectiveKind : uint8_t {
   kSendReceive,    ///< size: the message that each rank sends to the next, the last to the root
   kBarrier,        ///< moves no data, whatever the size: each rank hears from all
 };
+/// How many kinds there are.
 inline constexpr int kCollectiveKindCount = 10;
 
 /// A part of a size: numerator/denominator of it.
@@ -51,6 +52,7 @@ struct CollectiveKindInfo {
 
 /// Those of all kinds, in the order of the enumeration.
 std::span<const CollectiveKindInfo> AllCollectiveKinds();
+/// What is known of that kind.
 const CollectiveKindInfo& GetCollectiveKind(CollectiveKind kind);
 /// A kind by its name; the error lists the names that there are.
 absl::StatusOr<CollectiveKind> FindCollectiveKind(absl::string_view name);

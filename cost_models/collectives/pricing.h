@@ -97,6 +97,8 @@ struct BusiestLink {
   cluster::LinkNumber link = -1;  // -1: no link carries anything
   Duration busy = {};
 };
+/// Of a collective of that size: the link that is busy longest, and how long; the first of those
+/// that are equally busy.
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size);
 
 }  // namespace orrery::cost_models

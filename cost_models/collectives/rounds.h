@@ -27,6 +27,7 @@ namespace orrery::cost_models {
 /// a rank in a transfer; it has no data of its own. Hub j is that of node j; the one after the
 /// last node is the fabric between nodes.
 constexpr int32_t Hub(int32_t number) { return -1 - number; }
+/// Whether a `from` or `to` of a transfer is a hub, no rank.
 constexpr bool IsHub(int32_t rank) { return rank < 0; }
 
 /// Parts `first_part`, `first_part` + `stride`, …, `parts` of them, from one rank to another. The
@@ -68,6 +69,7 @@ struct Rounds {
   std::vector<int32_t> owners = {};
   std::vector<Round> rounds = {};
 
+  /// The rank whose part it is, where a part is one rank's.
   int32_t OwnerOf(int64_t part) const {
     return owners.empty() ? static_cast<int32_t>(part) : owners[static_cast<size_t>(part)];
   }

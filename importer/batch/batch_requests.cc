@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "importer/batch/batch_places.h"
+#include "importer/batch/batch_positions.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
@@ -43,14 +43,14 @@ bool BatchPositions::Request(ir::OpId op) {
   const ir::ShardingRule rule = RuleOf(op);
   bool any = false;
   for (size_t k = 0; k < rule.operands.size(); ++k) {
-    const Place position = PositionOfOperand(op, k);
+    const Position position = PositionOfOperand(op, k);
     if (!position.has_batch()) continue;
     const int8_t factor = rule.operands[k][static_cast<size_t>(position.dim)];
     for (size_t m = 0; factor != ir::kNoFactor && m < rule.operands.size(); ++m) {
       if (PositionOfOperand(op, m).has_batch()) continue;
       for (size_t d = 0; d < rule.operands[m].size(); ++d) {
         if (rule.operands[m][d] != factor) continue;
-        Place wanted = position;
+        Position wanted = position;
         wanted.dim = static_cast<int>(d);
         any |= RequestOperand(op, m, wanted, 0);
       }
@@ -83,7 +83,7 @@ absl::StatusOr<bool> BatchPositions::RequestOutputs() {
 
 void BatchPositions::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }
 
-bool BatchPositions::RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth) {
+bool BatchPositions::RequestOperand(ir::OpId op, size_t k, const Position& wanted, int depth) {
   const ir::ValueId value = function_.operands(op)[k];
   if (depth > batch_requests_cc::kMaxDepth || positions_[value].has_batch() ||
       ExpandedDim(op, k).has_value()) {
@@ -93,7 +93,7 @@ bool BatchPositions::RequestOperand(ir::OpId op, size_t k, const Place& wanted, 
   if (function_.type(value).dims[dim] != wanted.outer * batch_ * wanted.inner) return false;
   if (RequestOfProducer(value, wanted, depth)) return true;
   if (!CanExpand(value, dim)) return false;
-  Place& made = expansions_[{op.index(), k}];
+  Position& made = expansions_[{op.index(), k}];
   made = wanted;
   made.uniform = true;
   VisitAgain(op);
@@ -101,7 +101,7 @@ bool BatchPositions::RequestOperand(ir::OpId op, size_t k, const Place& wanted, 
 }
 
 // An Expand may make the batch.
-bool BatchPositions::RequestOfExpand(ir::OpId op, const Place& wanted) {
+bool BatchPositions::RequestOfExpand(ir::OpId op, const Position& wanted) {
   if (function_.kind(op) != ir::OpKind::kExpand) return false;
   const auto dim = static_cast<size_t>(wanted.dim);
   const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
@@ -110,7 +110,7 @@ bool BatchPositions::RequestOfExpand(ir::OpId op, const Place& wanted) {
   ir::AttributeSet attributes = AttributesOf(op);
   attributes.Set("batch_dim", static_cast<int64_t>(dim));
   SetAttributes(op, std::move(attributes));
-  Place& position = positions_[function_.result(op)];
+  Position& position = positions_[function_.result(op)];
   position = wanted;
   position.uniform = true;
   VisitAgain(op);
@@ -118,7 +118,7 @@ bool BatchPositions::RequestOfExpand(ir::OpId op, const Place& wanted) {
 }
 
 // What is made of values that have the size of the batch follows when these do.
-bool BatchPositions::RequestOfProducer(ir::ValueId value, const Place& wanted, int depth) {
+bool BatchPositions::RequestOfProducer(ir::ValueId value, const Position& wanted, int depth) {
   const ir::OpId op = function_.producer(value);
   if (!op.valid()) return false;
   if (RequestOfExpand(op, wanted)) return true;
@@ -131,7 +131,7 @@ bool BatchPositions::RequestOfProducer(ir::ValueId value, const Place& wanted, i
   for (size_t k = 0; k < rule.operands.size(); ++k) {
     for (size_t d = 0; d < rule.operands[k].size(); ++d) {
       if (rule.operands[k][d] != rule.results[j][dim]) continue;
-      Place asked = wanted;
+      Position asked = wanted;
       asked.dim = static_cast<int>(d);
       any |= RequestOperand(op, k, asked, depth + 1);
     }

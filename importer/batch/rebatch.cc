@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "importer/batch/batch_places.h"
+#include "importer/batch/batch_positions.h"
 #include "ir/batch.h"
 #include "ir/copy.h"
 #include "ir/dead_code.h"

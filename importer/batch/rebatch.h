@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "importer/batch/batch_places.h"
+#include "importer/batch/batch_positions.h"
 #include "ir/function.h"
 
 namespace orrery::importer {

@@ -13,14 +13,14 @@ namespace orrery::importer {
 namespace external_data_cc {
 namespace {
 
-struct Place {
+struct Position {
   std::string location;
   int64_t offset = 0;
   int64_t length = -1;  // negative: not said
 };
 
-absl::StatusOr<Place> PositionOf(const onnx::TensorProto& tensor) {
-  Place position;
+absl::StatusOr<Position> PositionOf(const onnx::TensorProto& tensor) {
+  Position position;
   for (const onnx::StringStringEntryProto& entry : tensor.external_data()) {
     int64_t* number = entry.key() == "offset"   ? &position.offset
                       : entry.key() == "length" ? &position.length
@@ -44,7 +44,8 @@ bool StaysBelow(const std::filesystem::path& path) {
   return true;
 }
 
-absl::StatusOr<std::string> Read(const Place& position, const std::string& folder, int64_t size) {
+absl::StatusOr<std::string> Read(const Position& position, const std::string& folder,
+                                 int64_t size) {
   const auto bad = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
         absl::StrCat("its external data ", Show(position.location), " ", what));
@@ -76,7 +77,7 @@ absl::StatusOr<std::optional<ir::Tensor>> ExternalTensorOf(const onnx::TensorPro
                                                            const std::string& folder) {
   const int64_t count = ir::ElementCount(type.dims);
   if (count > kMaxValues) return std::nullopt;
-  ORRERY_ASSIGN_OR_RETURN(const external_data_cc::Place position,
+  ORRERY_ASSIGN_OR_RETURN(const external_data_cc::Position position,
                           external_data_cc::PositionOf(tensor));
   ORRERY_ASSIGN_OR_RETURN(std::string raw,
                           external_data_cc::Read(position, folder, count * ir::SizeOf(type.dtype)));

@@ -8,6 +8,7 @@
 
 namespace orrery::ir {
 
+/// The numbers that Mlp is made from.
 struct MlpShape {
   int64_t layers = 64;
   int64_t dim = 8192;  // of input, hidden and output alike

@@ -11,7 +11,7 @@ namespace {
 
 // x is [batch.., indexed.., rest..], the indices are [batch.., tuples.., k], slices are
 // [batch.., tuples.., rest..].
-struct Places {
+struct Positions {
   size_t batch = 0, indexed = 0;
 };
 
@@ -28,12 +28,12 @@ absl::Status CheckPositions(const OpTypes& op, const TensorType& x, const Tensor
                    "; wanted indices [batch..,tuples..,k] into k dimensions after the batch"));
 }
 
-Places PositionsOf(const AttributeSet& attributes, const Dims& ids) {
+Positions PositionsOf(const AttributeSet& attributes, const Dims& ids) {
   return {.batch = static_cast<size_t>(attributes.Int("batch_dims", 0)),
           .indexed = static_cast<size_t>(ids.back())};
 }
 
-Dims SliceDims(const Dims& x, const Dims& ids, Places positions) {
+Dims SliceDims(const Dims& x, const Dims& ids, Positions positions) {
   Dims dims(ids.begin(), ids.end() - 1);
   dims.insert(dims.end(), x.begin() + static_cast<int64_t>(positions.batch + positions.indexed),
               x.end());
@@ -42,7 +42,7 @@ Dims SliceDims(const Dims& x, const Dims& ids, Places positions) {
 
 // Calls use(position in a tensor of dims `x`, position among the slices).
 template <typename Use>
-absl::Status ForEachSliceElement(const Dims& x, const Tensor& ids, Places positions, Use use) {
+absl::Status ForEachSliceElement(const Dims& x, const Tensor& ids, Positions positions, Use use) {
   const Dims strides = StridesOf(x);
   const auto k = static_cast<int64_t>(positions.indexed);
   int64_t batches = 1, run = 1, tuples = 1;
@@ -68,7 +68,7 @@ struct Rows {
   ShardingRule::Factors x, ids, slices;
 };
 
-Rows RowsOf(size_t x_rank, const Dims& ids, Places positions) {
+Rows RowsOf(size_t x_rank, const Dims& ids, Positions positions) {
   Rows rows;
   int8_t next = 0;
   for (size_t d = 0; d + 1 < ids.size(); ++d) {
@@ -105,7 +105,7 @@ absl::Status EvaluateGatherND(Evaluation& e) {
 
 absl::Status GatherNDGradient(GradientContext& c) {
   const Dims x = c.operand_type(0).dims;
-  const Places positions = PositionsOf(c.attributes(), c.operand_type(1).dims);
+  const Positions positions = PositionsOf(c.attributes(), c.operand_type(1).dims);
   const auto first = x.begin() + static_cast<int64_t>(positions.batch);
   const std::vector<int64_t> sizes(first, first + static_cast<int64_t>(positions.indexed));
   c.SetOperandGradient(
@@ -159,7 +159,7 @@ absl::Status InferScatterND(const OpTypes& op, TypeList& results) {
 // Each rank must know all that is written into what it holds: tuples are whole.
 ShardingRule ScatterNDRule(const OpTypes& op, const TypeList&) {
   const Dims& ids = op.operands[1]->dims;
-  const Places positions = PositionsOf(op.attributes, ids);
+  const Positions positions = PositionsOf(op.attributes, ids);
   Rows rows = RowsOf(op.operands[0]->dims.size(), ids, positions);
   for (size_t d = positions.batch; d + 1 < ids.size(); ++d)
     rows.ids[d] = rows.slices[d] = kNoFactor;
@@ -171,7 +171,7 @@ ShardingRule ScatterNDRule(const OpTypes& op, const TypeList&) {
 absl::Status EvaluateScatterND(Evaluation& e) {
   const std::string reduction = e.attributes.String("reduction", "none");
   const double value = e.attributes.Number("value", 0);
-  const Places positions = PositionsOf(e.attributes, e.operand(1).dims());
+  const Positions positions = PositionsOf(e.attributes, e.operand(1).dims());
   Tensor& y = e.results[0];
   y = e.operand(0);
   return ForEachSliceElement(y.dims(), e.operand(1), positions, [&](int64_t to, int64_t from) {

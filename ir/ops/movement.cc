@@ -99,7 +99,7 @@ absl::StatusOr<int64_t> IndexAt(const Tensor& indices, int64_t i, int64_t size) 
   const int64_t index = indices.ints()[static_cast<size_t>(i)];
   if (index >= -size && index < size) return index < 0 ? index + size : index;
   return absl::OutOfRangeError(
-      absl::StrCat("index ", index, " is no place in a dimension of ", size));
+      absl::StrCat("index ", index, " is no position in a dimension of ", size));
 }
 
 absl::StatusOr<int64_t> HeldIndexAt(const Tensor& indices, int64_t i, const HeldPositions& held) {

@@ -139,8 +139,8 @@ std::string GatheredFromShare(std::vector<int64_t> ids) {
 // Indices are into the whole table, from its end when negative.
 TEST(Movement, GatherTakesOfItsShareWhatIndicesIntoTheWholeName) {
   EXPECT_EQ(GatheredFromShare({4, 0, 5, -4, -3, -8, 7}), "40 0 50 40 50 0 0");
-  EXPECT_EQ(GatheredFromShare({8}), "index 8 is no place in a dimension of 8");
-  EXPECT_EQ(GatheredFromShare({-9}), "index -9 is no place in a dimension of 8");
+  EXPECT_EQ(GatheredFromShare({8}), "index 8 is no position in a dimension of 8");
+  EXPECT_EQ(GatheredFromShare({-9}), "index -9 is no position in a dimension of 8");
 }
 
 TEST(Movement, ShapesOfGatherAndScatter) {
@@ -198,7 +198,7 @@ TEST(Movement, ShapesOfTheOthers) {
       {"Trilu", "f32[8]", "got shape [8]; wanted [..,rows,columns]"},
       {"ReverseSequence {batch_axis=0, time_axis=1}", "f32[8@dp,5]; i64[8@dp]", "f32[8@dp,5]"},
       {"ReverseSequence", "f32[8,5]; i64[8]",
-       "got lengths [8] for [8,5]; wanted one for each place along dimension 1"},
+       "got lengths [8] for [8,5]; wanted one for each position along dimension 1"},
       {"OneHot {axis=1, depth=5, to=\"f16\"}", "i64[8@dp]", "f16[8@dp,5]"},
       {"OneHot {axis=0, depth=5, to=\"f17\"}", "i64[8]",
        "to=\"f17\"; wanted an element type, as f32"},

@@ -49,8 +49,8 @@ Moments MomentsOf(const Tensor& x, const NormRun& run, double epsilon);
 
 /// Computes the results for one run. `position(i, n)` is where the scale, or the bias, of element i
 /// of the run stands among n.
-template <typename Place>
-void NormalizeRun(Evaluation& e, const NormRun& run, Place position) {
+template <typename Position>
+void NormalizeRun(Evaluation& e, const NormRun& run, Position position) {
   const Tensor &x = e.operand(0), &scale = e.operand(1);
   const Moments moments = MomentsOf(x, run, e.attributes.Number("epsilon", 1e-5));
   e.results[1].SetNumber(run.index, moments.mean);
@@ -66,8 +66,8 @@ void NormalizeRun(Evaluation& e, const NormRun& run, Place position) {
 
 /// The gradients from one run. With n the normalized x and g = dy scale:
 /// dx = rstd (g - mean(g) - n mean(g n)).
-template <typename Place>
-void NormalizeRunBack(Evaluation& e, const NormRun& run, Place position) {
+template <typename Position>
+void NormalizeRunBack(Evaluation& e, const NormRun& run, Position position) {
   const Tensor &x = e.operand(0), &scale = e.operand(1), &dy = e.operand(4);
   const Moments moments = {e.operand(2).Number(run.index), e.operand(3).Number(run.index)};
   const auto normal = [&](int64_t i) {

@@ -75,7 +75,7 @@ absl::Status EvaluateRandomLike(Evaluation& e) {
 extern const OpInfo kOneHotOp = {
     .name = "OneHot",
     .summary =
-        "`on` where the index is the place along the new dimension `axis` of size `depth`, "
+        "`on` where the index is the position along the new dimension `axis` of size `depth`, "
         "else `off`, as `to`; a negative index counts from the end",
     .operands = 1,
     .infer = one_hot_cc::InferOneHot,

@@ -51,7 +51,7 @@ absl::Status RollGradient(GradientContext& c) {
 extern const OpInfo kRollOp = {
     .name = "Roll",
     .summary =
-        "x moved by `shifts` places along `axes`; what leaves at one end enters at the other",
+        "x moved by `shifts` positions along `axes`; what leaves at one end enters at the other",
     .operands = 1,
     .infer = roll_cc::InferRoll,
     .sharding = SplitUntouchedDims,

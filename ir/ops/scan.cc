@@ -154,7 +154,7 @@ absl::Status InferReverseSequence(const OpTypes& op, TypeList& results) {
   if (lengths.dims != Dims{x.dims[static_cast<size_t>(axes.batch)]}) {
     return absl::InvalidArgumentError(
         absl::StrCat("got lengths ", Show(lengths.dims), " for ", Show(x.dims),
-                     "; wanted one for each place along dimension ", axes.batch));
+                     "; wanted one for each position along dimension ", axes.batch));
   }
   return InferUnary(op, results);
 }
@@ -212,7 +212,7 @@ extern const OpInfo kTopKOp = {
 extern const OpInfo kCumSumOp = {
     .name = "CumSum",
     .summary =
-        "sums of x up to each place along dimension `axis`, without that place when "
+        "sums of x up to each position along dimension `axis`, without that one when "
         "`exclusive`, from the end when `reverse`",
     .operands = 1,
     .infer = scan_cc::InferCumSum,
@@ -237,7 +237,7 @@ extern const OpInfo kTriluOp = {
 extern const OpInfo kReverseSequenceOp = {
     .name = "ReverseSequence",
     .summary =
-        "x with the first lengths[b] elements along `time_axis` in reverse, for each place b "
+        "x with the first lengths[b] elements along `time_axis` in reverse, for each position b "
         "along `batch_axis`",
     .operands = 2,
     .infer = scan_cc::InferReverseSequence,

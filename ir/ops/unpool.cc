@@ -65,7 +65,8 @@ absl::Status ForEachPosition(const Tensor& positions, const Dims& image, F f) {
   for (int64_t i = 0; i < positions.size(); ++i) {
     const int64_t position = positions.ints()[static_cast<size_t>(i)];
     if (position < 0 || pixels == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("place ", position, " is none of the image"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("position ", position, " is none of the image"));
     }
     f(i, i / pooled * pixels + position % pixels);
   }
@@ -96,7 +97,7 @@ absl::Status MaxUnpoolGradient(GradientContext& c) {
 extern const OpInfo kMaxUnpoolOp = {
     .name = "MaxUnpool",
     .summary =
-        "x [batch,channels,..] at the places that MaxPool gave, in an image of the dims "
+        "x [batch,channels,..] at the positions that MaxPool gave, in an image of the dims "
         "`spatial`; all else 0",
     .operands = 2,
     .infer = unpool_cc::InferMaxUnpool,
@@ -108,7 +109,7 @@ extern const OpInfo kMaxUnpoolOp = {
 
 extern const OpInfo kMaxUnpoolGradOp = {
     .name = "MaxUnpoolGrad",
-    .summary = "gradient of x of MaxUnpool from the places and the gradient of the image",
+    .summary = "gradient of x of MaxUnpool from the positions and the gradient of the image",
     .operands = 2,
     .infer = unpool_cc::InferMaxUnpoolGrad,
     .sharding = unpool_cc::UnpoolSharding,

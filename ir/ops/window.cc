@@ -90,7 +90,8 @@ absl::Status CheckTaps(const Window& window, const Dims& counts) {
   }
   if (taps < 1e8) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("a window of ", Show(window.kernel), " at ",
-                                                   Show(counts), " places is too much to compute"));
+                                                   Show(counts),
+                                                   " positions is too much to compute"));
 }
 
 std::vector<int64_t> WindowTaps(const Window& window, const Dims& input, const Dims& counts) {

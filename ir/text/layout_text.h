@@ -76,6 +76,7 @@ absl::StatusOr<TensorcraftLayout> ParseTensorcraft(absl::string_view text);
 absl::StatusOr<TensorcraftLayout> ParseTensorcraftParts(const Mesh& mesh, absl::string_view mapping,
                                                         absl::string_view blocks);
 
+/// Which of tensorcraft's two forms is written.
 enum class TextStyle : uint8_t { kAscii, kUnicode };
 
 /// The layout in tensorcraft's form. InvalidArgument where parts are not blocks of one size, dealt
@@ -95,6 +96,7 @@ absl::Status CheckTensorcraft(const Sharding& sharding, const Dims& dims, const 
 /// Reads either form; `rank` is that of the tensor. A negative dimension counts from the last.
 absl::StatusOr<Sharding> ParsePlacements(absl::string_view text, const Mesh& mesh, size_t rank);
 
+/// Which of DTensor's two forms is written: "S0,R,P", or "[Shard(0), Replicate, Partial(sum)]".
 enum class PlacementStyle : uint8_t { kShort, kLong };
 
 /// Its text. An error where parts are not nested chunks.

@@ -9,6 +9,7 @@
 
 namespace orrery::ir {
 
+/// What a token is.
 enum class TokenKind : uint8_t {
   kEnd,
   kWord,      // letters, digits and _ . / $ ' -: names, numbers, keywords
@@ -19,6 +20,7 @@ enum class TokenKind : uint8_t {
   kBad,       // anything else; text says what is wrong with it
 };
 
+/// A token with where it begins, line and column from 1.
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
@@ -30,6 +32,7 @@ struct Token {
 class Lexer {
  public:
   explicit Lexer(absl::string_view text) : text_(text) {}
+  /// The next token; kEnd at the end of the text, however often it is asked for.
   Token Next();
 
  private:

@@ -25,6 +25,7 @@
 
 namespace orrery::ir {
 
+/// The text of one function, which ParseFunction reads; of several, one after the other.
 std::string Print(const Function& function);
 std::string Print(const std::vector<Function>& functions);
 

@@ -39,6 +39,7 @@ struct AstraDimension {
   std::vector<std::string> algorithms;
 };
 
+/// A collective as ASTRA-sim is asked for it: what its system layer reads of its input files.
 struct AstraCollective {
   cost_models::CollectiveKind kind = cost_models::CollectiveKind::kAllReduce;
   Bytes size = {};  // what each rank brings, for an all-gather too

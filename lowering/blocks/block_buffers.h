@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 #include "simulator/program/program.h"
 #include "transforms/stages/pipeline.h"
 

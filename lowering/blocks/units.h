@@ -1,7 +1,7 @@
 #ifndef ORRERY_LOWERING_BLOCKS_UNITS_H_
 #define ORRERY_LOWERING_BLOCKS_UNITS_H_
 
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 #include "simulator/program/program.h"
 
 namespace orrery::lowering {

@@ -28,11 +28,13 @@ class Geometry {
   int32_t position_of(int32_t stage) const { return positions_[static_cast<size_t>(stage)]; }
   int32_t positions() const { return static_cast<int32_t>(ranks_.size()); }
   int32_t stages() const { return static_cast<int32_t>(positions_.size()); }
+  /// The device that a rank is on. Requires a rank of the mesh.
   cluster::DeviceId device(int32_t rank) const;
 
   /// The ranks of one stage in groups that differ only along `axes`: as positions in
   /// ranks_of_stage.
   std::vector<std::vector<int32_t>> Groups(const ir::AxisList& axes) const;
+  /// The devices of ranks of a stage that are given as positions in ranks_of_stage, in that order.
   std::vector<cluster::DeviceId> Devices(int32_t stage,
                                          const std::vector<int32_t>& positions) const;
 

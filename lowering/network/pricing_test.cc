@@ -236,6 +236,16 @@ TEST(Pricing, AGroupOfOnePaysNothing) {
   EXPECT_EQ(f.pricing.LevelOf(0, alone), "");
 }
 
+TEST(Pricing, AGroupOfOneHidesNoOther) {
+  for (const auto& [one, two] : {std::pair("dp", "hp"), std::pair("hp", "dp")}) {
+    Fixture f({.dp = *two == 'd' ? 2 : 1, .hp = *two == 'h' ? 2 : 1, .pp = 1}, "ring:2@25GB/s");
+    for (const char* axis : {one, two}) f.pricing.Expect(0, f.AllReduce(axis, kBytes));
+    f.pricing.Prepare(/*fold=*/true, f.program);
+    EXPECT_EQ(f.TimeOf(f.AllReduce(two, kBytes), 0), Duration(1'000'000'000)) << two;  // 2 * 1/2 ms
+    EXPECT_EQ(f.pricing.LevelOf(0, f.AllReduce(two, kBytes)), "ring") << two;
+  }
+}
+
 // Two devices share each NIC of a V100 node: groups across two nodes halve it among them, which
 // each alone does not see.
 TEST(Pricing, GroupsThatShareALinkSlowEachOther) {

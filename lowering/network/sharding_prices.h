@@ -14,6 +14,7 @@ namespace orrery::lowering {
 
 namespace redistribution = transforms::redistribution;
 
+/// Where the ranks of the mesh are, and which algorithms carry out their collectives.
 struct ShardingPricesOptions {
   std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
   cost_models::CollectiveChoice algorithms = {};

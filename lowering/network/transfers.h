@@ -23,11 +23,13 @@ class LinkResources {
   LinkResources(const cluster::Topology& topology, simulator::Program& program)
       : topology_(topology), program_(program) {}
 
+  /// The resource of a link, which the program gets where it has it not yet.
   simulator::ResourceId Find(cluster::LinkNumber link);
   /// The flow of a message over `route`, which loads each of its links once.
   simulator::FlowId AddMessage(Bytes size, std::span<const cluster::LinkNumber> route);
 
   const cluster::Topology& topology() const { return topology_; }
+  /// The program that gets the resources.
   simulator::Program& program() { return program_; }
 
  private:

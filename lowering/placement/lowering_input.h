@@ -13,6 +13,7 @@
 
 namespace orrery::lowering {
 
+/// What is simulated of a step, in how much detail, and what it may use.
 struct LoweringOptions {
   bool blocking = false;  // communication on the compute stream: no overlap
   /// Simulate one rank a stage where all are alike; or where there would be more tasks than
@@ -48,6 +49,7 @@ struct LoweredStep {
   simulator::TaskId begin, end;  // end: the one after the last
 };
 
+/// What a program is made from: a step, its order, and what it runs on. All must outlive the call.
 struct LoweringInput {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;

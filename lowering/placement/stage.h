@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 #include "lowering/network/pricing.h"
 #include "lowering/placement/makers.h"
 #include "simulator/program/program.h"

@@ -224,6 +224,26 @@ TEST(StageCopier, CopiesWhatDiffersByNamesAndOriginsAlone) {
   EXPECT_FALSE(copies(OneForward(std::string(kForward), {0, 1, 2, -1}))) << "one has no origin";
 }
 
+// A send makes nothing that a later op or an output could differ by.
+TEST(StageCopier, CopiesNoStageThatSendsAnotherValue) {
+  simulator::Program program;
+  StageCopier copier(program);
+  const auto sending = [](absl::string_view value) {
+    return OneForward(
+        absl::StrReplaceAll(kForward,
+                            {{"  return", absl::StrCat("  Send(", value, ") {peer=1}\n  return")},
+                             {"(\n  %x", "mesh(pp=2) (\n  %x"}}),
+        {0, 1, 2, 3});
+  };
+  const transforms::PipelineStage y = sending("%y"), z = sending("%z");
+  const Stage made;
+  const auto copies = [&](const transforms::PipelineStage& other) {
+    return copier.Copy({.parts = y, .made = made, .other_parts = other, .other = 1}).has_value();
+  };
+  EXPECT_TRUE(copies(y));
+  EXPECT_FALSE(copies(z));
+}
+
 }  // namespace
 }  // namespace stage_copy_test_cc
 }  // namespace orrery::lowering

@@ -178,7 +178,7 @@ class Engine {
   SuccessorRows successors_;  // `waits_for` counts down as tasks finish
   [[no_unique_address]] Slowing slowing_;
   EventHeap events_;
-  bool top_is_spent_ = false;  // the first event has happened and its place can be taken
+  bool top_is_spent_ = false;  // the first event has happened, and another may take its position
   Time now_;
   int32_t finished_ = 0;
   std::vector<TaskId> arrived_;

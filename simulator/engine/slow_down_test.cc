@@ -316,6 +316,18 @@ task1 stream1 label1 takes 1000000000 ps
   EXPECT_EQ(trace.finish[0], Time(1'000'000'000'999'999'999));
 }
 
+// Likewise where more than half of all time has passed.
+TEST(SlowDown, ASlowDownLateInTimeEndsInTime) {
+  const Trace trace = PlayEvents(Overlapping("0.999999999", R"(
+task0 stream0 label0 takes 3000000000000000000 ps
+task1 stream0 label0 takes 1000000000000000000 ps
+task2 stream1 label0 takes 7 ps after task0
+task3 stream1 label1 takes 1000000000 ps
+)"));
+  EXPECT_EQ(trace.finish[3], Time(3'000'000'001'000'000'007));
+  EXPECT_EQ(trace.finish[1], Time(4'000'000'000'999'999'999));
+}
+
 TEST(NeedsEvents, OnlyWhereStreamsOverlap) {
   EXPECT_FALSE(NeedsEvents(Overlapping("0", "")));
   EXPECT_TRUE(NeedsEvents(Overlapping("0.1", "")));

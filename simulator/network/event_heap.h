@@ -23,6 +23,7 @@ class EventHeap {
   bool empty() const { return heap_.empty(); }
   /// The first event; there must be one.
   const Event& top() const { return heap_.front(); }
+  /// Adds an event; of those of one moment it comes after all that were added before.
   void Push(Time time, TaskId task) { Push({time, next_sequence_++, task}); }
   /// The same with a sequence number of the caller's: for a heap that is filled so throughout, or
   /// for an event that was made before and has moved.

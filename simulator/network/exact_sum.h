@@ -16,6 +16,7 @@ class ExactSum {
   /// The double that is nearest to the sum.
   constexpr double value() const { return high_; }
 
+  /// Adds a number; what the double nearest to the sum cannot hold is kept beside it.
   constexpr void Add(double term) {
     const double sum = high_ + term;
     const double added = sum - high_;
@@ -24,6 +25,7 @@ class ExactSum {
     high_ = sum + low_;
     low_ -= high_ - sum;
   }
+  /// Takes away another sum.
   constexpr void Subtract(const ExactSum& other) {
     Add(-other.high_);
     Add(-other.low_);

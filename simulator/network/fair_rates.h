@@ -33,6 +33,7 @@ class FairRates {
   /// Adds a flow that takes at most `bound`. `loads`, at least one, must stay where they are until
   /// it is removed. It has no rate until `Solve`.
   Slot Add(Bandwidth bound, std::span<const Load> loads);
+  /// Takes a flow away, whose slot and loads are free then; other rates change at the next `Solve`.
   void Remove(Slot slot);
 
   /// Whether flows came or went since the last `Solve`.
@@ -47,6 +48,7 @@ class FairRates {
 
   /// The resources whose use the last `Solve` may have changed, each once, and the use in bytes/s.
   std::span<const ResourceId> solved() const { return solved_; }
+  /// The bandwidth of a resource that flows took at the last `Solve`, in bytes/s.
   double used(ResourceId id) const {
     const Link& link = links_[static_cast<size_t>(id.index())];
     return link.flows.empty() ? 0 : link.capacity - link.left.value();

@@ -13,6 +13,7 @@ namespace orrery::simulator {
 /// binary heap that knows where each slot is, so that its moment can change.
 class SlotHeap {
  public:
+  /// A slot with its moment.
   struct Entry {
     Time time;
     int32_t slot = 0;

@@ -32,6 +32,7 @@ ORRERY_DEFINE_ID(LabelId, "label");
 ORRERY_DEFINE_ID(FlowId, "flow");
 ORRERY_DEFINE_ID(ResourceId, "resource");
 
+/// What a stream of a rank runs: one task after the other, beside those of other streams.
 enum class StreamKind : uint8_t {
   kCompute,
   kHorizontal,  // the communicator of the hp axis
@@ -46,9 +47,12 @@ enum class StreamKind : uint8_t {
   kFromHost,     // copies from the host
   kHostCompute,  // what the host computes for the rank
 };
+/// How many kinds of stream there are.
 inline constexpr int kStreamKindCount = 12;
 
+/// What a task is: a kernel of one rank, a collective of a group, or a message from rank to rank.
 enum class TaskKind : uint8_t { kCompute, kCollective, kSend };
+/// How many kinds of task there are.
 inline constexpr int kTaskKindCount = 3;
 
 /// What a piece of memory holds; the report splits the peak by these.
@@ -63,10 +67,12 @@ enum class MemoryKind : uint8_t {
 };
 /// Of the kinds that a device holds; and of all.
 inline constexpr int kMemoryKindCount = 6;
+/// How many kinds of memory there are, the host's too.
 inline constexpr int kAllMemoryKindCount = 7;
 
 /// The phase of the training step that a task belongs to.
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+/// How many phases there are.
 inline constexpr int kPhaseCount = 3;
 
 absl::string_view ToString(StreamKind kind);
@@ -85,6 +91,7 @@ struct RankClass {
   double communication_slowdown = 0;
 };
 
+/// A queue of tasks on a rank: each starts when the one before has finished.
 struct Stream {
   RankClassId rank = {};
   StreamKind kind = StreamKind::kCompute;
@@ -122,6 +129,7 @@ struct Load {
 
 /// The least and the most load that a flow may have: beyond, rates lose their meaning.
 inline constexpr double kLeastLoad = 1e-9;
+/// The most load that a flow may have.
 inline constexpr double kMostLoad = 1e12;
 
 /// A message or a collective on the network, whose time the network model tells. Alone, it takes
@@ -163,13 +171,17 @@ struct MemoryEvent {
 /// events.
 class Program {
  public:
+  /// Adds ranks that do the same; they hold nothing yet.
   RankClassId AddRank(RankClass rank);
+  /// Adds a stream to a rank; it may have several of one kind.
   StreamId AddStream(RankClassId rank, StreamKind kind);
+  /// Adds a label, equal to another or not; its texts are copied.
   LabelId AddLabel(const TaskLabel& label);
   /// How many collectives a task of that label stands for.
   void SetCollectives(LabelId label, int32_t count) { labels_[label].collectives = count; }
   /// The level of the network that bounds tasks of that label; a copy is kept.
   void SetLevel(LabelId label, absl::string_view level) { labels_[label].level = Intern(level); }
+  /// Adds a resource, which no flow loads yet.
   ResourceId AddResource(Resource resource) { return resources_.push_back(std::move(resource)); }
   /// Keeps a copy of the loads.
   FlowId AddFlow(const Flow& flow);
@@ -185,14 +197,19 @@ class Program {
   void AddMemoryEvent(const MemoryEvent& event) { memory_events_.push_back(event); }
   /// Makes room for that many tasks, to save reallocation.
   void Reserve(int32_t tasks);
+  /// Likewise for that many labels in all.
   void ReserveLabels(int32_t labels);
+  /// Likewise for that many events of memory in all.
   void ReserveMemoryEvents(size_t events) { memory_events_.reserve(events); }
 
   int32_t task_count() const { return static_cast<int32_t>(durations_.size()); }
   int32_t stream_count() const { return streams_.size(); }
   int32_t rank_count() const { return ranks_.size(); }
+  /// The ranks of that id; good until the next is added.
   const RankClass& rank(RankClassId id) const { return ranks_[id]; }
+  /// The stream of that id; good until the next is added.
   const Stream& stream(StreamId id) const { return streams_[id]; }
+  /// A label; its texts are good until the program goes.
   TaskLabel label(LabelId id) const {
     const LabelRow& row = labels_[id];
     return {.name = label_names_[static_cast<size_t>(id.index())],
@@ -206,6 +223,7 @@ class Program {
             .level = communication_names_[static_cast<size_t>(row.level)]};
   }
   int32_t label_count() const { return labels_.size(); }
+  /// The resource of that id; good until the next is added.
   const Resource& resource(ResourceId id) const { return resources_[id]; }
   int32_t resource_count() const { return resources_.size(); }
   /// Its loads are good until the next flow is added.
@@ -218,17 +236,23 @@ class Program {
   }
   int32_t flow_count() const { return flows_.size(); }
 
+  /// How long a task takes; 0 where a flow says that.
   Duration duration(TaskId id) const { return durations_[Row(id)]; }
   /// The flow that times the task, or an invalid id when its duration does.
   FlowId flow_of(TaskId id) const { return task_flows_.empty() ? FlowId() : task_flows_[Row(id)]; }
   /// Whether any task is timed by a flow.
   bool has_flows() const { return !task_flows_.empty(); }
+  /// The label of a task.
   LabelId label_of(TaskId id) const { return task_labels_[Row(id)]; }
+  /// The microbatch of a task, from 0; -1 where it runs once a step.
   int32_t microbatch_of(TaskId id) const { return microbatches_[Row(id)]; }
+  /// The streams that a task occupies, at least one; good until the next task is added.
   std::span<const StreamId> streams_of(TaskId id) const {
     return std::span(stream_pool_)
         .subspan(stream_begin_[Row(id)], stream_begin_[Row(id) + 1] - stream_begin_[Row(id)]);
   }
+  /// The tasks that a task waits for, beside those before it on its streams; good until the next
+  /// task is added.
   std::span<const TaskId> dependencies_of(TaskId id) const {
     return std::span(dependency_pool_)
         .subspan(dependency_begin_[Row(id)],
@@ -243,6 +267,7 @@ class Program {
   std::span<const StreamId> stream_pool() const { return stream_pool_; }
   std::span<const uint32_t> dependency_offsets() const { return dependency_begin_; }
   std::span<const TaskId> dependency_pool() const { return dependency_pool_; }
+  /// What a rank holds of a kind during the whole step, all that was added together.
   Bytes resident(RankClassId rank, MemoryKind kind) const {
     return residents_[rank][static_cast<size_t>(kind)];
   }

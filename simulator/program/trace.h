@@ -14,7 +14,9 @@ struct Trace {
   std::vector<Time> finish;  // by index of the task
   Time makespan;             // when the last task finished; 0 when there is none
 
+  /// When a task started.
   Time start_of(TaskId task) const { return start[static_cast<size_t>(task.index())]; }
+  /// When a task had finished.
   Time finish_of(TaskId task) const { return finish[static_cast<size_t>(task.index())]; }
 
   friend bool operator==(const Trace&, const Trace&) = default;

@@ -28,6 +28,7 @@ struct Communicator {
   int32_t line = 0;  // of the text that it is from; 0 when from none
 };
 
+/// What a step of a rank is.
 enum class StepKind : uint8_t { kCompute, kCollective, kSend, kReceive, kWait };
 
 /// Something that a rank does on one of its streams, after what it did there before.
@@ -45,9 +46,12 @@ struct RankStep {
   int32_t line = 0;      // as in Communicator
 };
 
+/// The longest that a step may compute: an hour.
 inline constexpr Duration kLongestCompute(3'600'000'000'000'000);  // an hour
+/// The most that a collective, a send or a receive may move: a pebibyte.
 inline constexpr Bytes kLargestMessage(int64_t{1} << 50);
 
+/// What each rank does by itself, step by step, and whom it meets.
 struct RankPrograms {
   std::vector<Communicator> communicators = {};
   std::vector<std::vector<RankStep>> ranks = {};  // by rank

@@ -53,6 +53,8 @@ struct MeanBubble {
   double cool_down_s = 0;
   double imbalance_s = 0;
 };
+/// The mean of the bubbles of all ranks of a program: a class counts as often as it has members.
+/// Zeros where there are no ranks.
 MeanBubble MeanOf(const Program& program, const IdTable<RankClassId, Bubble>& bubbles);
 
 }  // namespace orrery::simulator

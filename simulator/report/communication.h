@@ -46,6 +46,7 @@ class CommunicationShares {
   /// The column of tasks of that label; -1 when it is no communication.
   int32_t column_of(LabelId label) const { return columns_[label]; }
   int32_t column_count() const { return static_cast<int32_t>(names_.size()); }
+  /// The share of a rank class in a column. Requires a column of this table.
   CommunicationShare& at(RankClassId rank, int32_t column) {
     return shares_[static_cast<size_t>(rank.index()) * names_.size() + static_cast<size_t>(column)];
   }

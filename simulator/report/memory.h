@@ -24,6 +24,7 @@ struct MemoryUse {
   std::array<Bytes, kMemoryKindCount> by_kind;
   TaskId task = {};  // whose start or finish led to it; invalid: none yet
 
+  /// What it holds of one kind, other than the host's.
   Bytes of(MemoryKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };

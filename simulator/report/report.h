@@ -58,6 +58,7 @@ struct Report {
 /// A figure of the report as a file has it.
 struct ReportFigure {
   absl::string_view name;  // with its unit: "step_time_s"
+  /// The figure as JSON, without its name.
   std::string (*json)(const Report& report) = nullptr;
 };
 

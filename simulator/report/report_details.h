@@ -23,6 +23,8 @@ struct StageVersions {
   int32_t weight_versions = 1;  // that the rank keeps
 };
 
+/// What a report says more of a run when one asks: idle time and memory of each rank class,
+/// versions of weights, slices.
 struct ReportDetails {
   IdTable<RankClassId, Bubble> bubbles;
   IdTable<RankClassId, std::vector<MemoryUse>> memory;  // thinned

@@ -48,7 +48,7 @@ TEST(Stages, ThatCannotBeSayWhy) {
             "simulate: infeasible (divisibility): --layers-per-stage 4,4 is for 2 stages; wanted "
             "4\n");
   EXPECT_EQ(Error(kGpt + "--split-at 'h[.][46][.]'"),
-            "simulate: infeasible (divisibility): --split-at 'h[.][46][.]' matches at 2 places: "
+            "simulate: infeasible (divisibility): --split-at 'h[.][46][.]' matches at 2 positions: "
             "h.4.ln_1, h.6.ln_1; wanted 3 for 4 stages\n");
   EXPECT_EQ(Error(kGpt + "--layers-per-stage 2,0"),
             "simulate: --layers-per-stage '2,0': wanted a number of at least 1 for each stage, as "

@@ -13,7 +13,7 @@
 #include "tests/lowering/memory_oracle.h"
 #include "tests/lowering/played.h"
 #include "tests/semantics/random_step.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/training/split_backward.h"

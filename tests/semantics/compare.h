@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 
 namespace orrery::semantics {
 

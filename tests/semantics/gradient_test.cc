@@ -4,7 +4,7 @@
 
 #include "ir/text/text.h"
 #include "tests/semantics/random_step.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 #include "transforms/training/training_step.h"
 
 // Gradients against finite differences of the loss.

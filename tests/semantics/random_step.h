@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/function.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 
 namespace orrery::semantics {
 

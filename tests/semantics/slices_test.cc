@@ -9,7 +9,7 @@
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"

@@ -10,7 +10,7 @@
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 #include "transforms/memory/recompute.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_test_util.h"

@@ -190,6 +190,23 @@ TEST(PlanToKeep, KeepsThePartOfWhatItGathers) {
   EXPECT_EQ(Again(kPart, {.policy = {.record = &kSelectiveRecompute}}), "a b; 0 dropped");
 }
 
+// Sums over microbatches, and what they return together: a second time would count twice.
+TEST(PlanToKeep, KeepsWhatMustNotHappenTwice) {
+  constexpr char kTwice[] = R"(func @forward (
+  %x: f32[4,8] data,
+  %sum: f32[4,8] accumulator,
+  %all: f32[16,8] accumulator
+) {
+  %a: f32[4,8] = Gelu(%x)
+  %more: f32[4,8] = Accumulate(%sum, %a)
+  %every: f32[16,8] = Collect(%all, %a) {microbatch=3}
+  return %a: saved, %more: saved, %every: saved
+}
+)";
+  const LayerRange all = {.begin = 0, .end = 3};
+  EXPECT_EQ(Again(kTwice, {.record = &kLayersRecompute}, {all}), "a; 1 dropped");
+}
+
 }  // namespace
 }  // namespace keep_plan_test_cc
 }  // namespace orrery::transforms

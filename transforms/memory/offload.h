@@ -73,6 +73,8 @@ absl::Status OffloadOptimizer(const OffloadPolicy& policy, PipelinedStep& step);
 
 /// What an op has to do with the host.
 enum class HostWork : uint8_t { kNone, kStore, kLoad, kUpdate };
+/// What the op has to do with the host: whether it copies there, copies back, or is an optimizer
+/// that the host runs.
 HostWork HostWorkOf(const ir::Function& function, ir::OpId op);
 
 /// What any op of the step has to do with the host.
@@ -80,6 +82,7 @@ struct HostWorkOfStep {
   bool copies = false;
   bool updates = false;
 };
+/// Looks at the ops of all stages; an update by the host counts as a copy, too.
 HostWorkOfStep FindHostWork(const PipelinedStep& step);
 
 }  // namespace orrery::transforms

@@ -16,6 +16,7 @@ namespace orrery::transforms {
 
 /// What is sharded, and among how many ranks.
 struct ZeroOptions {
+  /// The highest stage that there is.
   static constexpr int64_t kLastStage = 3;
 
   /// 0: nothing. 1: the optimizer's state: gradients are reduce-scattered once a step, each rank

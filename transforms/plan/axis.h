@@ -56,6 +56,7 @@ struct Suggestion {
   Pairing pairing = Pairing::kAlone;
 };
 
+/// For what a neighbour of a plan is wanted.
 struct SuggestionQuestion {
   int64_t devices = 1;     // of the cluster
   int64_t batch_size = 1;  // samples
@@ -83,7 +84,8 @@ enum class LeftOpen : uint8_t {
   kDividesBatch,    // what divides the batch of a replica, or the sequence
 };
 
-/// The one record of an axis, which fills in what it needs of so many fields.
+/// The one record of an axis of a plan: its flag, its values, its column, and what else a search
+/// asks of it. It fills in what it needs of so many fields.
 struct AxisInfo {
   absl::string_view flag;        // of the programs, without the dashes: "micro-batches"
   absl::string_view alias = "";  // another that means the same: "tp"

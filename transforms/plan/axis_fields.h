@@ -66,10 +66,12 @@ absl::Status ParseSwitch(absl::string_view text, ParallelPlan& plan) {
   plan.*kField = text == "1";
   return absl::OkStatus();
 }
+/// AxisInfo::print of a switch.
 template <auto kField>
 std::string PrintSwitch(const ParallelPlan& plan) {
   return plan.*kField ? "1" : "0";
 }
+/// AxisInfo::cell of a switch: 0 or 1.
 template <auto kField>
 AxisCell SwitchCell(const ParallelPlan& plan) {
   return int64_t{plan.*kField};

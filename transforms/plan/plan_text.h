@@ -41,6 +41,8 @@ struct PlanColumn {
 struct PlanColumns {
   std::vector<PlanColumn> before, behind;
 };
+/// The columns of all axes with the values of `plan`: before by AxisInfo::column_position, behind
+/// in the order of the axes.
 PlanColumns ColumnsOf(const ParallelPlan& plan);
 
 /// The plan whose columns are these, by name; axes that are missing have their default. What

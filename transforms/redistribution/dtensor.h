@@ -32,6 +32,7 @@ enum class ReplicaConsistency : uint8_t {
   kOneAllReduce,
 };
 
+/// The machine that DTensor's costs are of, and which steps there are besides its own.
 struct DtensorOptions {
   int64_t devices_per_host = 8;
   double all_to_all_penalty = 1;  // microseconds an all-to-all

@@ -7,13 +7,13 @@ namespace {
 using ir::AxisIndex;
 
 // Axes by their position in a dimension.
-struct Places {
+struct Positions {
   std::array<std::array<AxisIndex, ir::kMaxAxes>, ir::kMaxAxes> axes;
   std::array<uint8_t, ir::kMaxAxes> count = {};
 };
 
-Places ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) {
-  Places positions;
+Positions ReadRoles(const PackedLayout& layout, AxisIndex axes, DtensorView& view) {
+  Positions positions;
   for (AxisIndex axis = 0; axis < static_cast<AxisIndex>(axes); ++axis) {
     const AxisMask bit = 1u << axis;
     switch (layout.role(axis)) {
@@ -51,7 +51,7 @@ DtensorView ReadDtensor(const PackedLayout& layout, const ir::Mesh& mesh, const 
     view.depth[d] = 0;
     view.size[d] = view.wider[d] = dims[d];
   }
-  const dtensor_view_cc::Places positions =
+  const dtensor_view_cc::Positions positions =
       dtensor_view_cc::ReadRoles(layout, static_cast<ir::AxisIndex>(mesh.axes().size()), view);
   for (size_t position = 0; position < positions.count.size(); ++position) {
     for (size_t i = 0; i < positions.count[position]; ++i) {

@@ -18,13 +18,16 @@ enum class AxisRole : uint8_t { kReplicates, kSplits, kPartial };
 /// The same as an ir::Sharding of a tensor of at most kMaxDims dimensions: what each axis does.
 class PackedLayout {
  public:
+  /// The most dimensions that a tensor may have.
   static constexpr int kMaxDims = 30;
 
   /// All axes replicate.
   PackedLayout() { roles_.fill(kReplicated); }
   explicit PackedLayout(const ir::Sharding& sharding);
+  /// The sharding that it was made from, of a tensor of `rank` dimensions.
   ir::Sharding Unpack(size_t rank) const;
 
+  /// What the axis does.
   AxisRole role(ir::AxisIndex axis) const;
   /// The dimension that `axis` splits; -1 if it splits none.
   int dim(ir::AxisIndex axis) const;
@@ -48,6 +51,7 @@ class PackedLayout {
   }
   /// Takes away the innermost axis of a dimension that is split in nested chunks.
   void PopSplit(ir::AxisIndex axis) { roles_[axis] = kReplicated; }
+  /// Makes an axis partial that splits nothing.
   void SetPartial(ir::AxisIndex axis, ir::Reduction reduction);
   /// Of an axis that splits nothing.
   void SetReplicated(ir::AxisIndex axis) { roles_[axis] = kReplicated; }

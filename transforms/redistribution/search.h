@@ -12,12 +12,14 @@
 
 namespace orrery::transforms::redistribution {
 
+/// A step of a plan, with its price in the unit of the move set.
 struct PlannedStep {
   Step step;
   double cost = 0;
   int64_t peak = 0;  // as in Move
 };
 
+/// Steps from one layout to another, with what they cost together in the unit of the move set.
 struct RedistributionPlan {
   std::vector<PlannedStep> steps;  // none where the layouts are one
   double cost = 0;                 // of all steps, one after the other
@@ -26,11 +28,13 @@ struct RedistributionPlan {
   bool exact = true;               // no plan is better; false where the search gave up
 };
 
+/// A limit that binds nothing.
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 /// The most layouts, reached in one way each, that a search keeps: half a gigabyte, and seconds.
 inline constexpr int64_t kMaxLabels = int64_t{1} << 21;
 
+/// What a plan, and the search for it, may use.
 struct SearchLimits {
   int64_t peak = kNoLimit;  // elements, of each step
   int64_t labels = kMaxLabels;

@@ -27,6 +27,7 @@ enum class StepKind : uint8_t {
 /// "all-gather".
 absl::string_view ToString(StepKind kind);
 
+/// A move of one tensor from its layout to `after`, over some mesh axes.
 struct Step {
   StepKind kind = StepKind::kSlice;
   ir::AxisList axes;  // that it works over; those of a permutation are the ones that swap

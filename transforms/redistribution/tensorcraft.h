@@ -42,6 +42,7 @@ struct TensorcraftVolume {
   int64_t ranks = 0;  // that take part in one collective
 };
 
+/// tensorcraft's operations on the layouts of one tensor, with its costs; see the top of this file.
 class TensorcraftMoveSet final : public MoveSet {
  public:
   /// An error of one line where the tensor or one of its layouts is none of tensorcraft's: partial,
@@ -64,6 +65,8 @@ class TensorcraftMoveSet final : public MoveSet {
   std::string NameOf(const PackedLayout& before, const Step& step) const override;
   PackedLayout Normal(const PackedLayout& layout) const override { return tensor_.Normal(layout); }
 
+  /// What the library says that the step moves, from a rank that holds what the fullest one does
+  /// before it.
   TensorcraftVolume VolumeOf(const PackedLayout& before, const Step& step) const;
   /// All-gather everything, then split as the target does; of those, what is needed.
   RedistributionPlan Naive() const;

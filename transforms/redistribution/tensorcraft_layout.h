@@ -47,8 +47,10 @@ class TensorcraftTensor {
 
   int rank() const { return static_cast<int>(dims_.size()); }
   int axis_count() const { return axis_count_; }
+  /// The ranks along an axis of the mesh, or along several: their product.
   int64_t size(ir::AxisIndex axis) const { return axis_sizes_[axis]; }
   int64_t size(const ir::AxisList& axes) const;
+  /// The size of a dimension of the whole tensor.
   int64_t dim(int dim) const { return dims_[static_cast<size_t>(dim)]; }
   /// Elements of the whole tensor.
   int64_t elements() const { return elements_; }
@@ -61,6 +63,7 @@ class TensorcraftTensor {
   PackedLayout Normal(const PackedLayout& layout) const;
   /// Requires a layout that passes the check, in its normal form.
   TensorcraftLayout Open(const PackedLayout& layout) const;
+  /// Elements that rank 0 holds, which has most. Requires what `Open` does.
   int64_t Elements(const PackedLayout& layout) const;
 
  private:

@@ -15,6 +15,7 @@
 
 namespace orrery::transforms::redistribution {
 
+/// What an operation does to the layout.
 enum class TensorcraftOperationKind : uint8_t {
   kSplit,        // a free axis splits `to` too
   kAllGather,    // an axis, or all of them, split nothing any more
@@ -37,6 +38,7 @@ struct TensorcraftOperation {
 /// As the library names it: "alltoall_mf_0_1_-1".
 std::string NameOf(const TensorcraftOperation& operation);
 
+/// Operations in the order in which the library tries them.
 using TensorcraftOperations = absl::InlinedVector<TensorcraftOperation, 64>;
 
 /// How much of what the library tries is listed.

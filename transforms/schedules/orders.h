@@ -41,6 +41,7 @@ struct StepTime {
   friend bool operator==(const StepTime&, const StepTime&) = default;
 };
 
+/// When each step of an order runs, and how long ranks wait; in the unit of the durations.
 struct Timing {
   std::vector<std::vector<StepTime>> steps;  // as the orders
   int64_t makespan = 0;

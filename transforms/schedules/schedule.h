@@ -26,6 +26,7 @@ namespace orrery::transforms {
 /// As torch writes them: F, B, I, W. A backward (B) is I and W at once.
 enum class StepKind : uint8_t { kForward, kBackward, kInputGradient, kWeightGradient };
 
+/// A phase of one stage for one microbatch: what a rank runs at a time.
 struct ScheduleStep {
   StepKind kind = StepKind::kForward;
   int32_t stage = 0;
@@ -48,6 +49,7 @@ struct StepDurations {
   int64_t weight_gradient = 1;
   int64_t send = 0;  // from one rank to another, beside what both compute
 
+  /// How long a step of that kind lasts.
   int64_t Of(StepKind kind) const {
     switch (kind) {
       case StepKind::kForward:
@@ -73,6 +75,7 @@ enum class StagePlacement : uint8_t {
   kTwoWay,
 };
 
+/// The size of a pipeline, and what schedules weigh beside it.
 struct PipelineShape {
   int32_t ranks = 1;             // >= 1
   int32_t microbatches = 1;      // >= 1
@@ -112,6 +115,8 @@ struct PipelineSchedule {
   /// Orders that somebody has written down, of one shape; then `orders` is not asked.
   const RankOrders* given = nullptr;
 
+  /// The order of each rank: the given one, or that which `orders` makes. Requires a shape that
+  /// `CheckShape` accepts.
   RankOrders OrdersOf(const PipelineShape& shape) const {
     return given != nullptr ? *given : orders(shape);
   }

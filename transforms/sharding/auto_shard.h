@@ -19,6 +19,7 @@ namespace orrery::transforms {
 
 /// What a user wants an axis to do to all values whose names match.
 struct ShardingPin {
+  /// Instead of a dimension: the axis splits none.
   static constexpr int kWhole = -1;
 
   std::string pattern;  // RE2; matches anywhere in a name
@@ -47,6 +48,7 @@ struct HeldParts {
   double parameters = 1, gradients = 1, states = 1;
 };
 
+/// What the choice is bound to, and what it weighs besides time.
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
   /// is pinned, or redistributed from there.

@@ -6,6 +6,7 @@
 
 namespace orrery::transforms {
 
+/// Which kernels there are.
 struct SimplifyOptions {
   /// Attention keeps the sums of its rows instead of the probabilities.
   bool flash = false;

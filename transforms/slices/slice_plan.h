@@ -10,6 +10,7 @@
 
 namespace orrery::transforms {
 
+/// A sequence in units, and what slices of it take.
 struct SlicePlanProblem {
   int64_t units = 1;   // that the sequence has, each of equally many positions
   int64_t slices = 1;  // from 1 to `units`

@@ -91,7 +91,7 @@ class Chooser {
     const std::string more = names.size() > kShown ? ", …" : "";
     names.resize(std::min(names.size(), kShown));
     return Indivisible(absl::StrCat("`split-at` '", choice_.split_at, "' matches at ", cuts.size(),
-                                    " places", names.empty() ? "" : ": ",
+                                    " positions", names.empty() ? "" : ": ",
                                     absl::StrJoin(names, ", "), more, "; wanted ", stages_ - 1,
                                     " for ", stages_, " stages"));
   }

@@ -46,6 +46,7 @@ struct SliceRange {
 /// What the stages run for one slice of the sequence (transforms/slices/slice_sequence.h): the
 /// functions of the step with other types. There is one update for all slices.
 struct SequenceSlice {
+  /// What one stage runs for the slice, as in PipelineStage.
   struct Stage {
     StageFunction forward, backward, weights;
   };
@@ -72,6 +73,8 @@ struct PipelinedStep {
   struct Parts {
     const StageFunction &forward, &backward, &weights;
   };
+  /// The parts of a stage for a microbatch: those of its slice where microbatches are slices, else
+  /// those of all.
   Parts PartsOf(size_t stage, int64_t microbatch) const {
     if (slices.empty()) {
       return {stages[stage].forward, stages[stage].backward, stages[stage].weights};
@@ -84,6 +87,7 @@ struct PipelinedStep {
   std::vector<ir::Function> Functions() const;
 };
 
+/// Where a step is cut, and which rank gets what.
 struct PartitionOptions {
   bool equal_stages = false;    // see StageOptions
   bool split_backward = false;  // likewise

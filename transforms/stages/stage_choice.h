@@ -31,6 +31,7 @@ struct ScheduledRanks {
   PipelineShape shape = {};
 };
 
+/// Where stages begin: by a rule, by names, or by counts.
 struct StageChoice {
   StagesBy by = StagesBy::kFlops;
   /// RE2. A stage begins at each op that makes a value whose name matches; of neighbouring ops in

@@ -80,11 +80,11 @@ TEST(StageChoice, BeginsWhereNamesMatch) {
   EXPECT_EQ(BeginsText(step, 3, {.split_at = "h\\.[12]\\."}), "wte h.1.ln_1 h.2.ln_1");
   EXPECT_EQ(BeginsText(step, 2, {.split_at = "h\\.4\\.mlp\\.up$"}), "wte h.4.mlp.up");
   EXPECT_EQ(BeginsText(step, 2, {.split_at = "h\\.[25]\\."}),
-            "`split-at` 'h\\.[25]\\.' matches at 2 places: h.2.ln_1, h.5.ln_1; wanted 1 for 2 "
+            "`split-at` 'h\\.[25]\\.' matches at 2 positions: h.2.ln_1, h.5.ln_1; wanted 1 for 2 "
             "stages");
   EXPECT_EQ(BeginsText(step, 3, {.split_at = "nothing"}),
-            "`split-at` 'nothing' matches at 0 places; wanted 2 for 3 stages");
-  EXPECT_THAT(BeginsText(step, 2, {.split_at = "ln_1"}), HasSubstr("matches at 6 places"));
+            "`split-at` 'nothing' matches at 0 positions; wanted 2 for 3 stages");
+  EXPECT_THAT(BeginsText(step, 2, {.split_at = "ln_1"}), HasSubstr("matches at 6 positions"));
   EXPECT_THAT(BeginsText(step, 2, {.split_at = "("}), HasSubstr("wanted a regular expression"));
 }
 

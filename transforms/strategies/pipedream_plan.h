@@ -20,11 +20,13 @@
 
 namespace orrery::transforms::strategies {
 
+/// A level of the machine: how many of the level below it joins, and how fast.
 struct PipeDreamLevel {
   int32_t members = 1;
   double bytes_per_second = 0;  // of a member
 };
 
+/// What the planner reads: figures of each layer, and the machine.
 struct PipeDreamProblem {
   std::vector<double> seconds;       // of each layer, forward and backward of one minibatch
   std::vector<double> weight_bytes;  // likewise
@@ -35,6 +37,7 @@ struct PipeDreamProblem {
   std::vector<PipeDreamLevel> levels;  // the innermost first
 };
 
+/// A stage of a plan: neighbouring layers, and workers that each have all of them.
 struct PipeDreamStage {
   int32_t begin = 0;  // layers begin..end-1
   int32_t end = 0;
@@ -43,6 +46,7 @@ struct PipeDreamStage {
   friend bool operator==(const PipeDreamStage&, const PipeDreamStage&) = default;
 };
 
+/// Stages in the order of their layers, and the pace that they keep.
 struct PipeDreamPlan {
   std::vector<PipeDreamStage> stages;
   double seconds = 0;  // between minibatches in steady state: of the slowest stage, or send

@@ -48,6 +48,8 @@ struct LiveSet {
   double budget = kImpossible;
 };
 
+/// What SolveStrategies chooses in: for each node one strategy, so that the costs of all nodes and
+/// edges are the least.
 struct StrategyGraph {
   std::vector<StrategyNode> nodes;
   std::vector<StrategyEdge> edges;
@@ -63,6 +65,7 @@ struct RepeatedBlocks {
   std::vector<std::vector<int32_t>> blocks;  // in their order; no node is in two
 };
 
+/// How far the search goes, and what it may do once for many.
 struct SolveOptions {
   /// Blocks that are solved once, and composed. Used where no memory limit can bind.
   std::vector<RepeatedBlocks> repeats;
@@ -80,6 +83,7 @@ struct NoChoice {
   bool proven = true;     // false: the search gave up before it found one
 };
 
+/// The choice that was found, and what is proven of it.
 struct StrategyChoice {
   std::vector<int32_t> assignment;  // the strategy of each node; empty where there is none
   double cost = kImpossible;

@@ -50,6 +50,7 @@ absl::StatusOr<bool> BuildBackward(ir::Function& function);
 /// parameters and states are. False when there is no gradient to use.
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer);
 
+/// How a model is trained, where its function does not say so already.
 struct StepOptions {
   std::string optimizer = "adam";
   LossChoice loss = {};

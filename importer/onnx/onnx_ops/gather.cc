@@ -37,7 +37,7 @@ absl::Status CheckPositions(const ir::Tensor& ids, int64_t size) {
   for (const int64_t index : ids.ints()) {
     if (index >= -size && index < size) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("index ", index, " is no place in a dimension of ", size));
+        absl::StrCat("index ", index, " is no position in a dimension of ", size));
   }
   return absl::OkStatus();
 }

@@ -18,8 +18,8 @@ absl::StatusOr<ir::ValueId> Reshape(NodeContext& c, ir::ValueId x, std::vector<i
   return c.Op(ir::OpKind::kReshape, {x}, {{"shape", std::move(shape)}});
 }
 
-// A 0 stands for the dimension of the input in that place, unless allowzero is set. A -1 stays: it
-// may be the batch.
+// A 0 stands for the dimension of the input in that position, unless allowzero is set. A -1 stays:
+// it may be the batch.
 absl::Status LowerReshape(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(std::vector<int64_t> shape, c.IntegerInput(1));
   const ir::Dims dims = c.input_type(0).dims;

@@ -13,6 +13,7 @@ namespace orrery::transforms::strategies {
 /// Whose formulas: XLA rounds all but the tie-breaks to whole numbers, halves to the even one.
 enum class AlphaBetaStyle { kAlpa, kXla };
 
+/// A mesh axis as these formulas see it.
 struct AlphaBeta {
   AlphaBetaStyle style = AlphaBetaStyle::kAlpa;
   int64_t ranks = 1;  // n, at least 1

@@ -13,6 +13,7 @@
 
 namespace orrery::transforms::strategies {
 
+/// What the dynamic program reads; see the top of this file.
 struct InterOpProblem {
   int32_t layers = 1;
   int32_t devices = 1;
@@ -26,6 +27,7 @@ struct InterOpProblem {
   std::vector<std::vector<std::vector<int32_t>>> most_successors;
 };
 
+/// A stage of a plan: neighbouring layers on a submesh of one of the shapes.
 struct InterOpStage {
   int32_t begin = 0;  // layers begin..end-1
   int32_t end = 0;
@@ -33,6 +35,7 @@ struct InterOpStage {
   friend bool operator==(const InterOpStage&, const InterOpStage&) = default;
 };
 
+/// Stages in the order of their layers, and the T that they have, in the unit of `stage_cost`.
 struct InterOpPlan {
   std::vector<InterOpStage> stages;
   double cost = 0;

@@ -1,4 +1,4 @@
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 // The tasks of one function, written down.
 
 namespace orrery::lowering {
-namespace block_test_cc {
+namespace task_template_test_cc {
 namespace {
 
 using testing::ElementsAre;
@@ -74,5 +74,5 @@ TEST(TaskTemplate, ARingSendsAndReceivesWhileItAttends) {
 }
 
 }  // namespace
-}  // namespace block_test_cc
+}  // namespace task_template_test_cc
 }  // namespace orrery::lowering

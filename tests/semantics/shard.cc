@@ -1,4 +1,4 @@
-#include "tests/semantics/spread.h"
+#include "tests/semantics/shard.h"
 
 #include <algorithm>
 #include <tuple>
@@ -8,7 +8,7 @@
 #include "support/check.h"
 
 namespace orrery::semantics {
-namespace spread_cc {
+namespace shard_cc {
 namespace {
 
 using ir::AxisList;
@@ -354,11 +354,10 @@ class Pipeline {
 };
 
 }  // namespace
-}  // namespace spread_cc
+}  // namespace shard_cc
 
 Outcome RunAll(const ir::Function& function, const Named& inputs) {
-  const absl::StatusOr<ir::Execution> execution =
-      ir::Execute(function, inputs, spread_cc::kExactly);
+  const absl::StatusOr<ir::Execution> execution = ir::Execute(function, inputs, shard_cc::kExactly);
   ORRERY_CHECK(execution.ok()) << execution.status().ToString();
   Outcome outcome{.outputs = {}, .disagreement = execution->disagreement};
   for (size_t i = 0; i < execution->outputs.size(); ++i) {
@@ -377,7 +376,7 @@ transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::Pi
 
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
                               const transforms::RankOrders& orders, const Named& inputs) {
-  return spread_cc::Pipeline(step, inputs).Run(orders);
+  return shard_cc::Pipeline(step, inputs).Run(orders);
 }
 
 }  // namespace orrery::semantics

@@ -1,4 +1,4 @@
-#include "cluster/file/file_place.h"
+#include "cluster/file/file_position.h"
 
 #include <utility>
 

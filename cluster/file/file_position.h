@@ -1,5 +1,5 @@
-#ifndef ORRERY_CLUSTER_FILE_FILE_PLACE_H_
-#define ORRERY_CLUSTER_FILE_FILE_PLACE_H_
+#ifndef ORRERY_CLUSTER_FILE_FILE_POSITION_H_
+#define ORRERY_CLUSTER_FILE_FILE_POSITION_H_
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
@@ -43,4 +43,4 @@ std::string Quotable(absl::string_view text);
 
 }  // namespace orrery::cluster
 
-#endif  // ORRERY_CLUSTER_FILE_FILE_PLACE_H_
+#endif  // ORRERY_CLUSTER_FILE_FILE_POSITION_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_LOWERING_BLOCKS_BLOCK_H_
-#define ORRERY_LOWERING_BLOCKS_BLOCK_H_
+#ifndef ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_
+#define ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_
 
 #include <cstdint>
 #include <iterator>
@@ -142,4 +142,4 @@ TaskTemplate LowerPhase(const transforms::StageFunction& part, const TemplateCon
 
 }  // namespace orrery::lowering
 
-#endif  // ORRERY_LOWERING_BLOCKS_BLOCK_H_
+#endif  // ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_

@@ -1,4 +1,4 @@
-#include "importer/batch/batch_places.h"
+#include "importer/batch/batch_positions.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@
 #include "support/status.h"
 
 namespace orrery::importer {
-namespace batch_places_cc {
+namespace batch_positions_cc {
 namespace {
 
 using ir::AttributeSet;
@@ -41,7 +41,7 @@ Dims WithTwice(Dims dims, const BatchPosition& position) {
 }
 
 }  // namespace
-}  // namespace batch_places_cc
+}  // namespace batch_positions_cc
 
 BatchPositions::BatchPositions(const ir::Function& function, BatchSize size,
                                BatchInReshape in_reshape)
@@ -67,7 +67,7 @@ absl::Status BatchPositions::VisitAll() {
   for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
     next_ = step + 1;  // Visit may set it back
     ORRERY_RETURN_IF_ERROR(Visit(order[step]));
-    if (++visits_ < batch_places_cc::kMostVisits * order.size()) continue;
+    if (++visits_ < batch_positions_cc::kMostVisits * order.size()) continue;
     return absl::InvalidArgumentError("the batch is nowhere to be found for certain");
   }
   return absl::OkStatus();
@@ -203,7 +203,7 @@ absl::Status BatchPositions::CheckSamplesStay(ir::OpId op) const {
 }
 
 absl::Status BatchPositions::Visit(ir::OpId op) {
-  if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its place
+  if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its position
   ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
   if (function_.kind(op) == ir::OpKind::kReshape) return VisitReshape(op);
   if (function_.kind(op) == ir::OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
@@ -211,7 +211,7 @@ absl::Status BatchPositions::Visit(ir::OpId op) {
   if (function_.kind(op) == ir::OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
   const absl::StatusOr<ir::TypeList> doubled = Doubled(op);
   std::string trouble(doubled.status().message());
-  std::vector<Place> positions;
+  std::vector<Position> positions;
   for (int32_t j = 0; trouble.empty() && j < function_.result_count(op); ++j) {
     const auto position = ResultPosition(op, j, (*doubled)[static_cast<size_t>(j)].dims);
     trouble = std::string(position.status().message());
@@ -229,7 +229,7 @@ absl::StatusOr<ir::TypeList> BatchPositions::Doubled(ir::OpId op) const {
   std::vector<ir::TensorType> types;
   for (size_t k = 0; k < operands.size(); ++k) {
     types.push_back(function_.type(operands[k]));
-    types.back().dims = batch_places_cc::WithTwice(types.back().dims, PositionOfOperand(op, k));
+    types.back().dims = batch_positions_cc::WithTwice(types.back().dims, PositionOfOperand(op, k));
   }
   std::vector<const ir::TensorType*> pointers;
   for (const ir::TensorType& type : types) pointers.push_back(&type);
@@ -246,7 +246,7 @@ absl::StatusOr<ir::TypeList> BatchPositions::Doubled(ir::OpId op) const {
 absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_t j,
                                                              const ir::Dims& doubled) const {
   const ir::Dims& dims = function_.type(function_.result(op, j)).dims;
-  Place position;
+  Position position;
   for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
     if (dims[d] == doubled[d]) continue;
     if (position.has_batch()) {
@@ -269,7 +269,7 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
   const auto operands = function_.operands(op);
   bool found = false;
   for (size_t k = 0; k < operands.size(); ++k) {
-    const Place from = PositionOfOperand(op, k);
+    const Position from = PositionOfOperand(op, k);
     if (!from.has_batch() || (found && !position.uniform)) continue;
     if (function_.type(operands[k]).dims[static_cast<size_t>(from.dim)] != size) continue;
     position = from;
@@ -283,20 +283,20 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
 // The dimension of the result in which what comes before the batch, and what comes after it, have
 // their ends.
 absl::Status BatchPositions::VisitReshape(ir::OpId op) {
-  const Place from = PositionOfOperand(op, 0);
+  const Position from = PositionOfOperand(op, 0);
   const ir::Dims& dims = function_.type(function_.operands(op)[0]).dims;
   const ir::Dims& to = function_.type(function_.result(op)).dims;
   const auto at = static_cast<size_t>(from.dim);
-  const int64_t before = batch_places_cc::Product(dims, 0, at) * from.outer;
-  const int64_t after = batch_places_cc::Product(dims, at + 1, dims.size()) * from.inner;
+  const int64_t before = batch_positions_cc::Product(dims, 0, at) * from.outer;
+  const int64_t after = batch_positions_cc::Product(dims, at + 1, dims.size()) * from.inner;
   const bool outside = in_reshape_ == BatchInReshape::kOutside ||
                        (in_reshape_ == BatchInReshape::kByRank && to.size() >= dims.size());
-  std::optional<Place> found;
+  std::optional<Position> found;
   for (size_t d = 0; d < to.size(); ++d) {
-    const int64_t left = batch_places_cc::Product(to, 0, d),
-                  right = batch_places_cc::Product(to, d + 1, to.size());
+    const int64_t left = batch_positions_cc::Product(to, 0, d),
+                  right = batch_positions_cc::Product(to, d + 1, to.size());
     if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
-    const Place position = {
+    const Position position = {
         .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
     // Exactly of its size is best.
     const bool exact = position.outer == 1 && position.inner == 1;
@@ -318,7 +318,7 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
 }
 
 absl::Status BatchPositions::VisitSlice(ir::OpId op) {
-  const Place position = PositionOfOperand(op, 0);
+  const Position position = PositionOfOperand(op, 0);
   ir::AttributeSet attributes = AttributesOf(op);
   std::vector<int64_t> lists[4];
   constexpr absl::string_view kLists[] = {"axes", "starts", "ends", "steps"};
@@ -364,9 +364,9 @@ absl::Status BatchPositions::VisitExpand(ir::OpId op) {
 // Along the batch: the parts follow each other.
 bool BatchPositions::VisitConcat(ir::OpId op) {
   const int64_t axis = function_.attributes(op).Int("axis", 0);
-  Place position = {.dim = static_cast<int>(axis), .outer = 0};
+  Position position = {.dim = static_cast<int>(axis), .outer = 0};
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {
-    const Place part = PositionOfOperand(op, k);
+    const Position part = PositionOfOperand(op, k);
     if (part.dim != axis) return false;
     if (k > 0 && part.inner != position.inner) return false;
     position.inner = part.inner;

@@ -1,4 +1,4 @@
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@
 #include "transforms/redistribution/emit.h"
 
 namespace orrery::lowering {
-namespace block_cc {
+namespace task_template_cc {
 namespace {
 
 using ir::OpClass;
@@ -355,11 +355,11 @@ class PhaseLowering {
 };
 
 }  // namespace
-}  // namespace block_cc
+}  // namespace task_template_cc
 
 TaskTemplate LowerPhase(const transforms::StageFunction& part, const TemplateContext& context,
                         simulator::Program& program) {
-  return block_cc::PhaseLowering(part, context, program).Run();
+  return task_template_cc::PhaseLowering(part, context, program).Run();
 }
 
 }  // namespace orrery::lowering

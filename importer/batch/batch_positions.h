@@ -1,5 +1,5 @@
-#ifndef ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_
-#define ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_
+#ifndef ORRERY_IMPORTER_BATCH_BATCH_POSITIONS_H_
+#define ORRERY_IMPORTER_BATCH_BATCH_POSITIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -59,7 +59,7 @@ class BatchPositions {
   std::optional<size_t> ExpandedDim(ir::OpId op, size_t k) const;
 
  private:
-  using Place = BatchPosition;
+  using Position = BatchPosition;
 
   void FindSources();
   absl::Status FindMade();
@@ -78,8 +78,8 @@ class BatchPositions {
 
   /// The types of the results when the batch is twice as large.
   absl::StatusOr<ir::TypeList> Doubled(ir::OpId op) const;
-  absl::StatusOr<Place> ResultPosition(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
-  Place PositionOfOperand(ir::OpId op, size_t k) const;
+  absl::StatusOr<Position> ResultPosition(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
+  Position PositionOfOperand(ir::OpId op, size_t k) const;
   bool AnyBatched(ir::OpId op) const;
   void SetAttributes(ir::OpId op, ir::AttributeSet attributes);
 
@@ -88,9 +88,9 @@ class BatchPositions {
   bool Request(ir::OpId op);
   // Asks the same of outputs that are as large as the batch but have it nowhere.
   absl::StatusOr<bool> RequestOutputs();
-  bool RequestOperand(ir::OpId op, size_t k, const Place& wanted, int depth);
-  bool RequestOfProducer(ir::ValueId value, const Place& wanted, int depth);
-  bool RequestOfExpand(ir::OpId op, const Place& wanted);
+  bool RequestOperand(ir::OpId op, size_t k, const Position& wanted, int depth);
+  bool RequestOfProducer(ir::ValueId value, const Position& wanted, int depth);
+  bool RequestOfExpand(ir::OpId op, const Position& wanted);
   void VisitAgain(ir::OpId op);
   bool CanExpand(ir::ValueId value, size_t dim) const;
 
@@ -101,12 +101,12 @@ class BatchPositions {
   int64_t batch_;
   BatchSize size_;
   BatchInReshape in_reshape_;
-  IdTable<ir::ValueId, Place> positions_;
-  std::map<int32_t, ir::AttributeSet> attributes_;          // by op
-  std::set<int32_t> dropped_;                               // ops
-  std::map<std::pair<int32_t, size_t>, Place> expansions_;  // by op and operand
-  IdTable<ir::OpId, size_t> steps_;                         // positions in the order
-  size_t next_ = 0;                                         // the step that is visited next
+  IdTable<ir::ValueId, Position> positions_;
+  std::map<int32_t, ir::AttributeSet> attributes_;             // by op
+  std::set<int32_t> dropped_;                                  // ops
+  std::map<std::pair<int32_t, size_t>, Position> expansions_;  // by op and operand
+  IdTable<ir::OpId, size_t> steps_;                            // positions in the order
+  size_t next_ = 0;                                            // the step that is visited next
   size_t visits_ = 0;
 };
 
@@ -116,4 +116,4 @@ std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const i
 
 }  // namespace orrery::importer
 
-#endif  // ORRERY_IMPORTER_BATCH_BATCH_PLACES_H_
+#endif  // ORRERY_IMPORTER_BATCH_BATCH_POSITIONS_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TESTS_SEMANTICS_SPREAD_H_
-#define ORRERY_TESTS_SEMANTICS_SPREAD_H_
+#ifndef ORRERY_TESTS_SEMANTICS_SHARD_H_
+#define ORRERY_TESTS_SEMANTICS_SHARD_H_
 
 #include <cstdint>
 #include <functional>
@@ -50,4 +50,4 @@ PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
 
 }  // namespace orrery::semantics
 
-#endif  // ORRERY_TESTS_SEMANTICS_SPREAD_H_
+#endif  // ORRERY_TESTS_SEMANTICS_SHARD_H_
