@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/text/text.h"
 
@@ -123,6 +124,12 @@ func @f (%x: bf16[8,16] data, %w: bf16[16,8] parameter) {
   }
 }
 )");
+}
+
+// Names of files are any bytes; JSON is UTF-8.
+TEST(Summary, JsonIsUtf8) {
+  const std::string json = SummaryJson(Summary(), "é\xff.onnx");
+  EXPECT_TRUE(absl::StartsWith(json, "{\n  \"model\": \"é\xEF\xBF\xBD.onnx\",\n")) << json;
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include <algorithm>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/summary.h"
 #include "ir/op_info.h"
-#include "support/number_text.h"
+#include "support/json_text.h"
 #include "support/text_table.h"
 
 // How a summary is shown.
@@ -74,24 +73,10 @@ std::string KindTable(const Summary& summary) {
 
 std::string Json(const Work& work) {
   return absl::StrCat("{\"ops\": ", work.ops, ", \"kernels\": ", work.kernels,
-                      ", \"model_flops\": ", SeventeenDigits(work.model_flops.count()),
-                      ", \"flops\": ", SeventeenDigits(work.flops.count()),
+                      ", \"model_flops\": ", JsonNumber(work.model_flops.count()),
+                      ", \"flops\": ", JsonNumber(work.flops.count()),
                       ", \"bytes_moved\": ", work.moved.count(),
-                      ", \"intensity\": ", SeventeenDigits(work.intensity()), "}");
-}
-
-// A string as JSON writes it.
-std::string Quoted(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", static_cast<int>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
+                      ", \"intensity\": ", JsonNumber(work.intensity()), "}");
 }
 
 }  // namespace
@@ -117,7 +102,7 @@ std::string SummaryJson(const Summary& summary, absl::string_view model) {
       "{\n  \"model\": %s,\n  \"parameters\": %d,\n  \"parameter_bytes\": %d,\n  \"buffers\": %d,\n"
       "  \"buffer_bytes\": %d,\n  \"optimizer_state_bytes\": %d,\n"
       "  \"saved_activation_bytes\": %d,\n",
-      summary_text_cc::Quoted(model), summary.parameters.elements, summary.parameters.bytes.count(),
+      JsonString(std::string(model)), summary.parameters.elements, summary.parameters.bytes.count(),
       summary.buffers.elements, summary.buffers.bytes.count(), summary.state.bytes.count(),
       summary.saved_activations.count());
   for (size_t i = 0; i < kPhaseCount; ++i) {

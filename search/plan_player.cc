@@ -66,7 +66,10 @@ absl::Status PlanPlayer::Prepare() {
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(plan_, setting_.base), ": wanted `chunks` ", shape_.chunks, ", or none"));
   }
-  ORRERY_RETURN_IF_ERROR(CheckSize());
+  // Before there are orders for them.
+  const int64_t ops = std::ssize(setting_.step.order());
+  ORRERY_RETURN_IF_ERROR(transforms::CheckStageCount(shape_, ops));
+  ORRERY_RETURN_IF_ERROR(CheckSliceCount(schedule_, shape_.microbatches, ops));
   ORRERY_RETURN_IF_ERROR(SplitBackward());
   if (plan_.ranks() > setting_.cluster.size()) {
     return absl::InvalidArgumentError(
@@ -82,15 +85,6 @@ absl::Status PlanPlayer::Prepare() {
 }
 
 bool PlanPlayer::weighs_stages() const { return plan_.pp > 1 && WeighsStages(plan_); }
-
-// Before there are orders for them.
-absl::Status PlanPlayer::CheckSize() const {
-  const int64_t ops = std::ssize(setting_.step.order());
-  if (shape_.stages() <= ops) return CheckSliceCount(schedule_, shape_.microbatches, ops);
-  return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                           .detail = absl::StrCat(ops, " ops do not cut into ", shape_.stages(),
-                                                  " stages; try fewer of `chunks` or `pp`")});
-}
 
 // Schedules that part backwards need ops that do not make both gradients.
 absl::Status PlanPlayer::SplitBackward() {

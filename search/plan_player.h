@@ -47,7 +47,6 @@ class PlanPlayer {
   bool weighs_stages() const;
 
  private:
-  absl::Status CheckSize() const;
   absl::Status SplitBackward();
   transforms::StageContext StagesOf(const Way& way) const;
   const ir::Function& step() const {

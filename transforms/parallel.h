@@ -17,7 +17,7 @@ namespace orrery::transforms {
 using StepObserver = std::function<void(const StepStage& stage, const StepWork& work)>;
 
 /// Parallelizes a whole training step as the plan has it: runs AllStepStages() one after the other,
-/// after all of their checks. Infeasible where a degree does not divide what it splits;
+/// after all of their checks (CheckStep). Infeasible where a degree does not divide what it splits;
 /// InvalidArgument for a plan that makes no sense.
 absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelPlan& plan,

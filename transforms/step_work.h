@@ -3,18 +3,22 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "transforms/memory/zero.h"
 #include "transforms/plan/parallel_plan.h"
 #include "transforms/plan/plan_context.h"
 #include "transforms/sharding/split_axis.h"
 #include "transforms/stages/pipeline.h"
 
 // How a training step becomes a pipelined one: a list of stages of work, each of which says whether
-// it has something to do, what is not feasible, and does it.
+// it has something to do, what is not feasible, and does it. All say what is not feasible before
+// any does its work.
 
 namespace orrery::transforms {
 
@@ -47,18 +51,37 @@ struct StepStage {
   absl::string_view summary;  // one line
   /// Whether it changes anything; null: always.
   bool (*applies)(const StepWork& work) = nullptr;
-  /// What makes it impossible, as far as plan and whole step tell: all checks run before any work,
-  /// also of stages that do not apply. Null: nothing.
+  /// Which choices of the plan do not go together. Null: all do.
   absl::Status (*check)(const StepWork& work) = nullptr;
+  /// What the whole step does not divide into, its batch or its layers. Null: nothing.
+  absl::Status (*divides)(const StepWork& work) = nullptr;
   /// Does the work. Infeasible for what is found only on the way.
   absl::Status (*run)(StepWork& work) = nullptr;
 };
 
-/// All stages of work, in their order.
-std::span<const StepStage> AllStepStages();
+/// All stages of work, in the order of step_stages.def.
+std::span<const StepStage* const> AllStepStages();
+
+/// What makes the work impossible, as far as plan and whole step tell, also of stages that do not
+/// apply: first each `check`, then each `divides`. Of `work` they see whole, plan, context and
+/// mesh.
+absl::Status CheckStep(const StepWork& work);
+
+// What several stages share.
 
 /// The slice that everything is decided on (PlanContext::decided_on).
 SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context);
+
+/// What the plan wants of ZeRO; stage 0 has no groups.
+ZeroOptions ZeroOf(const ParallelPlan& plan);
+
+/// Infeasible (kUnsupported).
+absl::Status Unsupported(std::string detail);
+
+/// A function that fits one device and one microbatch, and cannot be cut or sharded like this,
+/// makes the plan infeasible (kUnsupported); it is no error of the model.
+absl::Status AsFeasible(const absl::Status& status);
+absl::StatusOr<ir::Function> AsFeasible(absl::StatusOr<ir::Function> function);
 
 }  // namespace orrery::transforms
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,14 +47,19 @@ Seen Watch(const ir::Function& step, const ParallelPlan& plan, const PlanContext
   return seen;
 }
 
+TEST(StepStages, SayWhatTheyDo) {
+  std::set<absl::string_view> names;
+  for (const StepStage* stage : AllStepStages()) {
+    EXPECT_TRUE(names.insert(stage->name).second) << stage->name;
+    EXPECT_FALSE(stage->summary.empty()) << stage->name;
+    EXPECT_FALSE(absl::EndsWith(stage->summary, ".")) << stage->name;
+    EXPECT_NE(stage->run, nullptr) << stage->name;
+  }
+}
+
 TEST(StepStages, AreTheseInThisOrder) {
   std::vector<std::string> names;
-  for (const StepStage& stage : AllStepStages()) {
-    names.emplace_back(stage.name);
-    EXPECT_FALSE(stage.summary.empty()) << stage.name;
-    EXPECT_FALSE(absl::EndsWith(stage.summary, ".")) << stage.name;
-    EXPECT_NE(stage.run, nullptr) << stage.name;
-  }
+  for (const StepStage* stage : AllStepStages()) names.emplace_back(stage->name);
   EXPECT_THAT(names,
               ElementsAre("slice", "microbatch", "shard", "fp8", "zero-groups", "cut", "recompute",
                           "offload-activations", "zero", "offload-optimizer", "unfold-slices"));
@@ -100,35 +106,102 @@ TEST(StepStages, ShardWhatIsPinned) {
   EXPECT_THAT(seen.names, ElementsAre("microbatch"));
 }
 
-// What a stage finds only on its way comes after the checks of all of them, also of those that have
-// nothing to do.
+// The check of any stage comes before the work of all, also of those that have nothing to do.
 TEST(StepStages, AreCheckedBeforeAnyRuns) {
   const ir::Function step = MlpStep();
-  // 12 samples are no 5 microbatches: found by the first stage of work.
-  const Seen alone = Watch(step, {.dp = 6, .microbatches = 5});
-  EXPECT_EQ(alone.error, "a batch of 12 does not divide into 5 microbatches");
-  EXPECT_THAT(alone.names, IsEmpty());
   const Seen unknown = Watch(step, {.dp = 4, .zero = 5});
   EXPECT_EQ(unknown.error, "ZeRO's stage is 5; wanted 0, 1, 2 or 3");
   EXPECT_THAT(unknown.names, IsEmpty());
-  const Seen groups = Watch(step, {.dp = 6, .microbatches = 5, .zero = 1, .zero_group = 4});
+  const Seen groups = Watch(step, {.dp = 6, .microbatches = 2, .zero = 1, .zero_group = 4});
   EXPECT_EQ(groups.error, "dp=6 does not divide into groups of 4 ranks that share parameters");
   EXPECT_THAT(groups.names, IsEmpty());
-  const Seen pattern = Watch(step, {.cp = 2, .microbatches = 5});
+  const Seen pattern = Watch(step, {.cp = 2, .microbatches = 2});
   EXPECT_TRUE(absl::StrContains(pattern.error, "by Megatron's pattern")) << pattern.error;
   EXPECT_THAT(pattern.names, IsEmpty());
-  const Seen host = Watch(step, {.microbatches = 5, .offload = {.optimizer = true}},
+  const Seen host = Watch(step, {.microbatches = 2, .offload = {.optimizer = true}},
                           {.updates_each_microbatch = true});
   EXPECT_TRUE(absl::StrContains(host.error, "the optimizer on the host")) << host.error;
   EXPECT_THAT(host.names, IsEmpty());
+  const Seen devices = Watch(step, {.dp = 2}, {.devices = {0, 1, 2}});
+  EXPECT_EQ(devices.error, "got 3 devices for 2 ranks; wanted one each");
+  EXPECT_THAT(devices.names, IsEmpty());
 }
 
-// Of several checks that fail, the first in the list is told.
+// Among them what does not divide: the batch of 12 samples, and the layers.
+TEST(StepStages, AreCheckedForWhatDoesNotDivide) {
+  const ir::Function step = MlpStep();
+  const auto refuses = [&](const ParallelPlan& plan, absl::string_view why) {
+    const Seen seen = Watch(step, plan);
+    EXPECT_EQ(seen.error, why);
+    EXPECT_THAT(seen.names, IsEmpty()) << why;
+  };
+  refuses({.microbatches = 5}, "a batch of 12 does not divide into 5 microbatches");
+  refuses({.dp = 5}, "dp=5: dimension 0 of %x (12) does not divide");
+  refuses({.dp = 4, .microbatches = 2}, "dp=4: dimension 0 of %x (6) does not divide");
+  refuses({.pp = 2, .layers_per_stage = {1, 1, 2}},
+          "`layers-per-stage` 1,1,2 is for 3 stages; wanted 2");
+  refuses({.pp = 2, .layers_per_stage = {4, 0}},
+          "`layers-per-stage` 4,0; wanted at least 1 layer in each stage");
+  refuses({.dp = 2, .pp = 2, .microbatches = 3, .layers_per_stage = {3, 2}},
+          "`layers-per-stage` 3,2 adds up to 5 layers; the model has 4");
+  refuses({.dp = 2, .pp = 2, .microbatches = 3, .split_at = "^nothing$"},
+          "`split-at` '^nothing$' matches at 0 places; wanted 1 for 2 stages");
+  refuses({.dp = 2, .pp = 2, .microbatches = 3, .split_at = "("},
+          "`split-at` '(': missing ): ((); wanted a regular expression");
+  const std::string ops = absl::StrCat(step.order().size());
+  refuses({.pp = 1000, .microbatches = 2},
+          ops + " ops do not cut into 1000 stages; try fewer of `chunks` or `pp`");
+}
+
+// Slices are as many as microbatches, and of the whole batch.
+TEST(StepStages, AreCheckedForSlices) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=2,hidden=8,heads=2,seq=8,vocab=8,tied_embeddings=0", 2);
+  const PlanContext context = {.slices = EqualSlices(step, 4).value()};
+  const Seen uneven = Watch(step, {.dp = 4, .microbatches = 4}, context);
+  EXPECT_TRUE(absl::StrContains(uneven.error, "dp=4: dimension 0 of ")) << uneven.error;
+  EXPECT_TRUE(absl::StrContains(uneven.error, " (2) does not divide")) << uneven.error;
+  EXPECT_THAT(uneven.names, IsEmpty());
+  EXPECT_EQ(Watch(step, {.dp = 2, .microbatches = 4}, context).error, "");
+  // 2^22 ops are the most; each slice has those of the step.
+  const auto many = static_cast<int64_t>((1 << 22) / step.order().size() + 1);
+  PlanContext fine = {.slices = std::vector<SliceRange>(static_cast<size_t>(many)),
+                      .decided_on = {.begin = 0, .rows = 1}};
+  const Seen seen = Watch(step, {.microbatches = many}, fine);
+  EXPECT_TRUE(absl::StrContains(seen.error, " slices of ")) << seen.error;
+  EXPECT_THAT(seen.names, IsEmpty());
+}
+
+// What the whole step says of places that a user names is so of the function that is cut.
+TEST(StepStages, FindPlacesInTheWholeStep) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=4,hidden=16,heads=4,seq=8,vocab=16,tied_embeddings=0", 8);
+  for (const int64_t dp : {1, 2}) {
+    for (const int64_t hp : {1, 2}) {
+      const ParallelPlan base = {.dp = dp, .hp = hp, .pp = 2, .microbatches = 2};
+      ParallelPlan layers = base, names = base;
+      layers.layers_per_stage = {1, 3};
+      names.split_at = "^h\\.2\\.ln_1$";
+      for (const ParallelPlan& plan : {layers, names}) {
+        const PlainPrices prices(MakeMesh(plan).value(), {});
+        EXPECT_EQ(Watch(step, plan).error, "") << dp << hp;
+        EXPECT_EQ(Watch(step, plan, {.prices = &prices}).error, "") << dp << hp;
+      }
+    }
+  }
+}
+
+// Of several checks that fail, the first in the list is told; choices that do not go together
+// before what does not divide.
 TEST(StepStages, AreCheckedInTheirOrder) {
   const ir::Function step = MlpStep();
   const Seen seen =
       Watch(step, {.zero = 1, .offload = {.optimizer = true}}, {.updates_each_microbatch = true});
   EXPECT_TRUE(absl::StrContains(seen.error, "ZeRO's stage 1")) << seen.error;
+  const Seen choices = Watch(step, {.dp = 6, .microbatches = 5, .zero = 1, .zero_group = 4});
+  EXPECT_TRUE(absl::StrContains(choices.error, "groups of 4 ranks")) << choices.error;
+  const Seen batch = Watch(step, {.dp = 5, .microbatches = 5});
+  EXPECT_TRUE(absl::StrContains(batch.error, "5 microbatches")) << batch.error;
 }
 
 // What an observer is shown: one function until the step is cut, those of its stages afterwards.

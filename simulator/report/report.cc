@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/report/activity.h"
 #include "simulator/report/host_memory.h"
-#include "simulator/report/json_text.h"
+#include "support/json_text.h"
 #include "support/check.h"
 
 namespace orrery::simulator {

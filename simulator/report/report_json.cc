@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "simulator/report/json_text.h"
+#include "support/json_text.h"
 #include "support/check.h"
 
 namespace orrery::simulator {

@@ -137,6 +137,24 @@ TEST(Opt, ListsAxes) {
   EXPECT_THAT(finished.out, testing::HasSubstr("\n| `--chunks` | "));
 }
 
+// What is not feasible is found before any of them.
+TEST(Opt, ChecksAllStagesOfWorkBeforeTheFirst) {
+  for (const auto& [flags, why] : std::vector<std::pair<std::string, std::string>>{
+           {"--micro-batches 3", "a batch of 8 does not divide into 3 microbatches"},
+           {"--dp 8 --micro-batches 2", "dp=8: dimension 0 of %x (4) does not divide"},
+           {"--dp 2 --pp 2 --layers-per-stage 2,1",
+            "--layers-per-stage 2,1 adds up to 3 layers; the model has 2"},
+           {"--dp 2 --pp 2 --split-at nothing",
+            "--split-at 'nothing' matches at 0 places; wanted 1 for 2 stages"},
+           {"--pp 64", "ops do not cut into 64 stages; try fewer of"}}) {
+    const Finished finished =
+        Execute("opt mlp:layers=2,dim=4 --batch-size 8 --stages --print-after-all " + flags);
+    EXPECT_EQ(finished.code, 1) << flags;
+    EXPECT_EQ(finished.out, "") << flags;
+    EXPECT_TRUE(absl::StrContains(finished.err, why)) << finished.err;
+  }
+}
+
 TEST(Opt, ReadsWhatItPrints) {
   Clear();
   ASSERT_EQ(

@@ -53,8 +53,8 @@ transforms::ParallelPlan Unpriced() {
 }
 
 void ListStages() {
-  for (const transforms::StepStage& stage : transforms::AllStepStages()) {
-    std::cout << absl::StrFormat("%-20s %s\n", stage.name, stage.summary);
+  for (const transforms::StepStage* stage : transforms::AllStepStages()) {
+    std::cout << absl::StrFormat("%-20s %s\n", stage->name, stage->summary);
   }
 }
 

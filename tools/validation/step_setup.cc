@@ -260,37 +260,10 @@ absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   return search::Play(setting, setup.plan);
 }
 
-// Of a step whose parameters do not divide over dp. ZeRO as frameworks have it shards one flat
-// buffer, padded; here dimensions are split, or nothing is. What is shared goes with 1 / dp: that
-// line goes through the powers of two on both sides, each with the microbatches of the row.
-absl::StatusOr<double> PaddedBytes(const MeasuredStep& step, const StepSetup& setup) {
-  const int64_t dp = setup.plan.dp;
-  double bytes[2] = {};
-  int64_t degrees[2] = {1, 2};
-  while (degrees[1] < dp) degrees[0] = std::exchange(degrees[1], 2 * degrees[1]);
-  for (int i = 0; i < 2; ++i) {
-    MeasuredStep other = step;
-    other.dp = degrees[i] * setup.plan.ep;
-    other.devices = step.devices / dp * degrees[i];
-    other.global_batch = step.global_batch / dp * degrees[i];
-    ORRERY_ASSIGN_OR_RETURN(const StepSetup neighbour, SetupOf(other));
-    ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(neighbour));
-    bytes[i] = static_cast<double>(run.report.peak_memory.count());
-  }
-  const auto part = [](int64_t degree) { return 1 / static_cast<double>(degree); };
-  const double share = (part(dp) - part(degrees[1])) / (part(degrees[0]) - part(degrees[1]));
-  return bytes[1] + share * (bytes[0] - bytes[1]);
-}
-
 absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
-  const MeasuredStep& step = predicted.step;
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
   predicted.seconds = run.report.step_time.seconds();
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
-  const bool divides = step.model.hidden % setup.plan.dp == 0;
-  if (setup.plan.zero > 0 && !divides && step.bytes > 0) {
-    ORRERY_ASSIGN_OR_RETURN(predicted.bytes, PaddedBytes(step, setup));
-  }
   return absl::OkStatus();
 }
 

@@ -97,10 +97,11 @@ class Sharder {
     AxisList axes = type.sharding.at(dim);
     axes.push_back(axis);
     if (type.dims[dim] % builder_.function().mesh().size(axes) != 0) {
-      return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                               .detail = absl::StrCat(split.name, "=", split.size, ": dimension ",
-                                                      dim, " of ", ir::PrintValue(function_, value),
-                                                      " (", type.dims[dim], ") does not divide")});
+      return UnevenSplitStatus({.axis = split.name,
+                                .ranks = split.size,
+                                .dim = dim,
+                                .value = ir::PrintValue(function_, value),
+                                .size = type.dims[dim]});
     }
     type.sharding.Set(dim, type.dims.size(), axes);
     return absl::OkStatus();
@@ -306,6 +307,13 @@ absl::StatusOr<bool> RunShard(Function& function, const PassOptions& options) {
 
 }  // namespace
 }  // namespace shard_cc
+
+absl::Status UnevenSplitStatus(const UnevenSplit& split) {
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kDivisibility,
+       .detail = absl::StrCat(split.axis, "=", split.ranks, ": dimension ", split.dim, " of ",
+                              split.value, " (", split.size, ") does not divide")});
+}
 
 absl::StatusOr<ir::Function> Shard(const ir::Function& function, const ir::Mesh& mesh,
                                    const std::vector<bool>& batched) {

@@ -1,12 +1,29 @@
 #ifndef ORRERY_TRANSFORMS_SHARDING_SHARD_H_
 #define ORRERY_TRANSFORMS_SHARDING_SHARD_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ir/function.h"
 
 namespace orrery::transforms {
+
+/// A dimension that is to be split over more ranks than it divides over.
+struct UnevenSplit {
+  absl::string_view axis;
+  int64_t ranks = 1;
+  size_t dim = 0;
+  std::string value;  // as ir::PrintValue has it
+  int64_t size = 0;   // of the dimension
+};
+
+/// Infeasible (kDivisibility).
+absl::Status UnevenSplitStatus(const UnevenSplit& split);
 
 /// Shards a training step over `mesh`: data inputs are split along their batch by axis "dp";
 /// parameters by axis "hp", as Megatron does (Shoeybi et al. 2019): a matrix product whose data

@@ -317,26 +317,51 @@ std::vector<ir::Function> PipelinedStep::Functions() const {
   return functions;
 }
 
+namespace pipeline_cc {
+namespace {
+
+PipelineShape ShapeOf(const ir::Mesh& mesh, const PartitionOptions& options) {
+  const auto pp = mesh.Find("pp");
+  return {.ranks = static_cast<int32_t>(pp.has_value() ? mesh.size(*pp) : 1),
+          .chunks = options.chunks};
+}
+
+// Of one pipeline: a second one is a copy.
+StageOptions StagesOf(const PipelineShape& shape, const PartitionOptions& options) {
+  const bool two_way = options.placement == StagePlacement::kTwoWay;
+  return {.stages = two_way ? shape.ranks : shape.stages(),
+          .equal_stages = options.equal_stages,
+          .split_backward = options.split_backward,
+          .choice = options.choice};
+}
+
+}  // namespace
+}  // namespace pipeline_cc
+
+absl::Status CheckStageCount(const PipelineShape& shape, int64_t ops) {
+  const int64_t stages = int64_t{shape.ranks} * shape.chunks;
+  if (stages <= ops) return absl::OkStatus();
+  return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                           .detail = absl::StrCat(ops, " ops do not cut into ", stages,
+                                                  " stages; try fewer of `chunks` or `pp`")});
+}
+
+absl::Status CheckPartition(const ir::Function& whole, const ir::Mesh& mesh,
+                            const PartitionOptions& options) {
+  const PipelineShape shape = pipeline_cc::ShapeOf(mesh, options);
+  ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(whole.order())));
+  return CheckPlaces(whole, pipeline_cc::StagesOf(shape, options));
+}
+
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched,
                                               const PartitionOptions& options) {
-  const auto pp = mesh.Find("pp");
   const bool two_way = options.placement == StagePlacement::kTwoWay;
-  const PipelineShape shape = {.ranks = static_cast<int32_t>(pp.has_value() ? mesh.size(*pp) : 1),
-                               .chunks = options.chunks};
-  const int64_t wanted = int64_t{shape.ranks} * (two_way ? 1 : shape.chunks);
-  if (wanted > std::ssize(function.order())) {
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kDivisibility,
-         .detail = absl::StrCat(function.order().size(), " ops do not cut into ", wanted,
-                                " stages; try a smaller `pp` or fewer `chunks`")});
-  }
-  StageOptions stages = {.stages = two_way ? shape.ranks : shape.stages(),
-                         .equal_stages = options.equal_stages,
-                         .split_backward = options.split_backward,
-                         .choice = options.choice,
-                         .microbatches = microbatches};
+  const PipelineShape shape = pipeline_cc::ShapeOf(mesh, options);
+  ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(function.order())));
+  StageOptions stages = pipeline_cc::StagesOf(shape, options);
+  stages.microbatches = microbatches;
   std::vector<int32_t> ranks;
   for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
   if (options.chunks > 1 && !two_way) stages.ranks = ranks;

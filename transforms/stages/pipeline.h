@@ -97,6 +97,16 @@ struct PartitionOptions {
   int32_t collect_dim = 0;  // of returned tensors, along which those of microbatches lie
 };
 
+/// Infeasible (kDivisibility) for more stages than a training step has ops: each has some of its
+/// own. To be asked before anything is made for each stage.
+absl::Status CheckStageCount(const PipelineShape& shape, int64_t ops);
+
+/// What keeps PartitionStages from it, as far as the whole training step tells, of which neither
+/// microbatches nor shards are made yet: too many stages, or places that `options.choice` names and
+/// that there are not (CheckPlaces).
+absl::Status CheckPartition(const ir::Function& whole, const ir::Mesh& mesh,
+                            const PartitionOptions& options);
+
 /// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"
 /// (see PlanStages). With two pipelines (StagePlacement::kTwoWay) into one a rank, of each of which
 /// another rank has a copy for the microbatches that go the other way: they exchange the sums of

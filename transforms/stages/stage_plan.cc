@@ -372,6 +372,14 @@ absl::StatusOr<StagePlan> AssignStages(const ir::Function& function, const Stage
   return stage_plan_cc::StagePlanner(function, options, cuts, conflict).Run();
 }
 
+absl::Status CheckPlaces(const ir::Function& function, const StageOptions& options) {
+  const StageChoice& choice = options.choice;
+  const bool names = !choice.split_at.empty() || !choice.layers_per_stage.empty();
+  if (options.stages == 1 || !names) return absl::OkStatus();
+  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
+  return ChooseStages(function, phase, FindChain(function, phase), options).status();
+}
+
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options) {
   if (options.stages == 1) return stage_plan_cc::PlanOneStage(function, options);
   const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);

@@ -47,6 +47,11 @@ struct StagePlan {
   }
 };
 
+/// Errors of places that the user names, `split_at` or `layers_per_stage`: a training step has the
+/// same names and whole layers before it is sharded. Where nobody names any, OK: how many ops and
+/// products can be parted then depends on how they are sharded.
+absl::Status CheckPlaces(const ir::Function& function, const StageOptions& options);
+
 /// Cuts a training step into stages, as `options.choice` says: docs/pipeline_stages.md. A backward
 /// op goes where the parameters and forward values that it reads are. A parameter that several
 /// stages read has a copy on each (ShareParameters). Infeasible when there are too few layers, or

@@ -41,14 +41,19 @@ std::vector<bool> BatchedInputs(const ir::Function& function) {
   return batched;
 }
 
+absl::Status CheckMicrobatches(const ir::Function& function, int64_t count) {
+  if (count == 1) return absl::OkStatus();
+  ORRERY_ASSIGN_OR_RETURN(const int64_t batch, BatchSize(function));
+  if (batch % count == 0) return absl::OkStatus();
+  return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
+                           .detail = absl::StrCat("a batch of ", batch, " does not divide into ",
+                                                  count, " microbatches")});
+}
+
 absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count) {
   if (count == 1) return function;
-  ORRERY_ASSIGN_OR_RETURN(const int64_t batch, BatchSize(function));
-  if (batch % count != 0) {
-    return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                             .detail = absl::StrCat("a batch of ", batch, " does not divide into ",
-                                                    count, " microbatches")});
-  }
+  ORRERY_RETURN_IF_ERROR(CheckMicrobatches(function, count));
+  const int64_t batch = ir::BatchOf(function);
   absl::StatusOr<ir::Function> changed =
       ir::ChangeBatch(function, batch / count, ir::LossBatch::kStays);
   if (!changed.ok()) return microbatch_cc::BakesBatch(changed.status(), batch, count);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 
@@ -17,10 +18,14 @@ absl::StatusOr<int64_t> BatchSize(const ir::Function& function);
 /// whole batch: a microbatch may be as large as a mask is wide.
 std::vector<bool> BatchedInputs(const ir::Function& function);
 
+/// Infeasible (kDivisibility) when the batch does not divide into so many microbatches; an error
+/// without a batch. One always is the batch itself.
+absl::Status CheckMicrobatches(const ir::Function& function, int64_t count);
+
 /// The step of one of `count` equal microbatches: every data input whose dimension 0 is the batch
 /// gets its part of it, and all types follow. Losses go on dividing by the whole batch, so that the
-/// gradients of all microbatches add up to the gradient of the batch. Infeasible (kDivisibility)
-/// when the batch does not divide.
+/// gradients of all microbatches add up to the gradient of the batch. Errors of
+/// CheckMicrobatches.
 absl::StatusOr<ir::Function> Microbatch(const ir::Function& function, int64_t count);
 
 }  // namespace orrery::transforms

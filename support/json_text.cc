@@ -1,4 +1,4 @@
-#include "simulator/report/json_text.h"
+#include "support/json_text.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "support/check.h"
 #include "support/number_text.h"
 
-namespace orrery::simulator {
+namespace orrery {
 
 std::string JsonString(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -17,4 +17,4 @@ std::string JsonNumber(double value) {
   return SeventeenDigits(value);
 }
 
-}  // namespace orrery::simulator
+}  // namespace orrery

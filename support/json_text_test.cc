@@ -1,10 +1,10 @@
-#include "simulator/report/json_text.h"
+#include "support/json_text.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace orrery::simulator {
+namespace orrery {
 namespace json_text_test_cc {
 namespace {
 
@@ -22,4 +22,4 @@ TEST(JsonText, WritesNumbersThatReadBack) {
 
 }  // namespace
 }  // namespace json_text_test_cc
-}  // namespace orrery::simulator
+}  // namespace orrery

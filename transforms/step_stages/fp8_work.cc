@@ -1,0 +1,29 @@
+#include "support/status.h"
+#include "transforms/step_work.h"
+#include "transforms/training/fp8_mixed.h"
+
+// Products in 8 bits.
+
+namespace orrery::transforms {
+namespace fp8_work_cc {
+namespace {
+
+// Costs of shardings, which are chosen by now, are those of 16 bits.
+absl::Status MixFp8(StepWork& work) {
+  if (!work.sharded.has_value()) work.sharded = work.part();
+  ORRERY_RETURN_IF_ERROR(Fp8Mixed(*work.sharded).status());
+  work.batched.resize(work.sharded->outputs().size(), false);  // copies of weights are no results
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace fp8_work_cc
+
+extern const StepStage kFp8StepStage = {
+    .name = "fp8",
+    .summary = "products of linear layers read 8-bit copies",
+    .applies = [](const StepWork& work) { return work.plan.mixes_fp8(); },
+    .run = fp8_work_cc::MixFp8,
+};
+
+}  // namespace orrery::transforms

@@ -1,0 +1,56 @@
+#include "transforms/memory/offload.h"
+#include "transforms/memory/recompute.h"
+#include "transforms/step_work.h"
+
+// What saves memory on the device: recomputation, and copies to the host.
+
+namespace orrery::transforms {
+namespace memory_work_cc {
+namespace {
+
+KeepRule KeepRuleOf(const StepWork& work) {
+  return {.policy = work.plan.recompute,
+          .gathers = work.context.prices != nullptr && work.plan.sequence_parallel};
+}
+
+absl::Status OffloadTheActivations(StepWork& work) {
+  return OffloadActivations({.policy = work.plan.offload, .prefetch = work.plan.offload_prefetch},
+                            *work.step);
+}
+
+absl::Status CheckOptimizer(const StepWork& work) {
+  if (!work.plan.offload.optimizer || !work.context.updates_each_microbatch) {
+    return absl::OkStatus();
+  }
+  return Unsupported(
+      "the optimizer on the host, with a schedule that keeps several versions of the weights; "
+      "wanted a synchronous one, such as 1f1b");
+}
+
+}  // namespace
+}  // namespace memory_work_cc
+
+extern const StepStage kRecomputeStepStage = {
+    .name = "recompute",
+    .summary = "backward rematerializes what forward does not keep",
+    .applies =
+        [](const StepWork& work) { return Rematerializes(memory_work_cc::KeepRuleOf(work)); },
+    .run = [](StepWork& work) { return Recompute(*work.step, memory_work_cc::KeepRuleOf(work)); },
+};
+
+extern const StepStage kOffloadActivationsStepStage = {
+    .name = "offload-activations",
+    .summary = "copies of activations to the host, and back",
+    .applies = [](const StepWork& work) { return work.plan.offload.activations; },
+    .run = memory_work_cc::OffloadTheActivations,
+};
+
+extern const StepStage kOffloadOptimizerStepStage = {
+    .name = "offload-optimizer",
+    .summary = "the update runs on the host",
+    .applies = [](const StepWork& work) { return work.plan.offload.optimizer; },
+    .check = memory_work_cc::CheckOptimizer,
+    .run = [](StepWork& work) { return OffloadOptimizer(work.plan.offload, *work.step); },
+};
+
+}  // namespace orrery::transforms
