@@ -73,11 +73,6 @@ absl::StatusOr<std::unique_ptr<const MoveSet>> MakeDtensor(const Problem& proble
 absl::StatusOr<RedistributionPlan> DtensorGreedyPlan(const Problem& problem,
                                                      const DtensorOptions& options);
 
-/// What DTensor estimated before it priced the steps of its plan (PyTorch before #169304): the sum
-/// over mesh axes, in order, of a step from the source's placement to the target's, whether or not
-/// such steps lead there. Not halved when an axis starts to split. May be infinite.
-absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOptions& options);
-
 }  // namespace orrery::transforms::redistribution
 
 #endif  // ORRERY_TRANSFORMS_REDISTRIBUTION_DTENSOR_H_

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor.h"
 #include "transforms/redistribution/dtensor_test_util.h"
+#include "transforms/redistribution/testing/dtensor_cost_by_axis.h"
 
 namespace orrery::transforms::redistribution {
 namespace dtensor_greedy_test_cc {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "transforms/redistribution/dtensor_test_util.h"
+#include "transforms/redistribution/testing/dtensor_cost_by_axis.h"
 
 namespace orrery::transforms::redistribution {
 namespace dtensor_test_cc {

@@ -11,6 +11,7 @@
 #include "ir/layout.h"
 #include "transforms/redistribution/dtensor_bound.h"
 #include "transforms/redistribution/dtensor_test_util.h"
+#include "transforms/redistribution/testing/dtensor_cost_by_axis.h"
 
 // What DTensor's moves read of a layout, how good its bound is, and its errors word by word.
 
