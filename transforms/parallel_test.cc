@@ -92,7 +92,7 @@ func @f (%x: f32[4,2] data) {
 class PricesOfAxes final : public ShardingPrices {
  public:
   double OpSeconds(const LocalOp& /*op*/) const override { return 1e-6; }
-  double StepSeconds(redistribution::StepKind /*kind*/, const ir::AxisList& axes,
+  double StepSeconds(redistribution::MoveKind /*kind*/, const ir::AxisList& axes,
                      Bytes /*size*/) const override {
     axes_.insert(std::vector<ir::AxisIndex>(axes.axes().begin(), axes.axes().end()));
     return 1e-6;

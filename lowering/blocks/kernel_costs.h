@@ -6,7 +6,7 @@
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
 #include "ir/last_of_kind.h"
-#include "lowering/blocks/block.h"
+#include "lowering/blocks/task_template.h"
 #include "support/id_table.h"
 
 // What the ops of a function are to one rank: the types of their values there, and what they cost.

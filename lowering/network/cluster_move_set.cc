@@ -15,9 +15,9 @@ using ir::AxisIndex;
 using ir::AxisList;
 using redistribution::AxisRole;
 using redistribution::Move;
+using redistribution::MoveKind;
 using redistribution::PackedLayout;
 using redistribution::Step;
-using redistribution::StepKind;
 
 // A dimension of more axes than that is not permuted in every way, only to the target.
 constexpr size_t kMostPermuted = 4;
@@ -81,7 +81,7 @@ class ClusterMoveSet::Expansion {
   }
 
  private:
-  void Add(redistribution::StepKind kind, const ir::AxisList& axes, int from, int to,
+  void Add(redistribution::MoveKind kind, const ir::AxisList& axes, int from, int to,
            const redistribution::PackedLayout& after) {
     if (after == layout_) return;
     redistribution::Move move{.step = {.kind = kind,
@@ -90,9 +90,9 @@ class ClusterMoveSet::Expansion {
                                        .to = static_cast<int8_t>(to),
                                        .after = after}};
     const int64_t before = move_set_.Elements(layout_);
-    const bool in_place = kind == redistribution::StepKind::kSlice ||
-                          kind == redistribution::StepKind::kAllReduce ||
-                          kind == redistribution::StepKind::kMakePartial;
+    const bool in_place = kind == redistribution::MoveKind::kSlice ||
+                          kind == redistribution::MoveKind::kAllReduce ||
+                          kind == redistribution::MoveKind::kMakePartial;
     move.peak = in_place ? before : before + move_set_.Elements(after);
     move.cost = move_set_.CostOf(layout_, move.step).total();
     moves_.push_back(move);
@@ -107,13 +107,13 @@ class ClusterMoveSet::Expansion {
           wanted.axes(), [&](ir::AxisIndex axis) { return free_.contains(axis); });
       redistribution::PackedLayout after = layout_;
       after.SetSplit(dim, wanted, TargetBlock(dim));
-      if (all_free) Add(redistribution::StepKind::kSlice, wanted, -1, dim, after);
+      if (all_free) Add(redistribution::MoveKind::kSlice, wanted, -1, dim, after);
     }
     if (!axes.empty() && layout_.block(dim) != ir::kNestedChunks) return;
     for (const ir::AxisIndex axis : free_.axes()) {
       redistribution::PackedLayout after = layout_;
       after.SetSplit(dim, cluster_move_set_cc::Joined(axes, {&axis, 1}));
-      Add(redistribution::StepKind::kSlice, ir::AxisList(axis), -1, dim, after);
+      Add(redistribution::MoveKind::kSlice, ir::AxisList(axis), -1, dim, after);
     }
   }
 
@@ -124,12 +124,12 @@ class ClusterMoveSet::Expansion {
     const ir::AxisList leave = cluster_move_set_cc::ListOf(list.last(count));
     redistribution::PackedLayout after = layout_;
     after.SetSplit(dim, stay);
-    Add(redistribution::StepKind::kAllGather, leave, dim, -1, after);
+    Add(redistribution::MoveKind::kAllGather, leave, dim, -1, after);
     for (int to = 0; to < rank_; ++to) {
       if (to == dim || layout_.block(to) != ir::kNestedChunks) continue;
       redistribution::PackedLayout moved = after;
       moved.SetSplit(to, cluster_move_set_cc::Joined(layout_.axes(to), leave.axes()));
-      Add(redistribution::StepKind::kAllToAll, leave, dim, to, moved);
+      Add(redistribution::MoveKind::kAllToAll, leave, dim, to, moved);
     }
   }
 
@@ -140,7 +140,7 @@ class ClusterMoveSet::Expansion {
     do {
       redistribution::PackedLayout after = layout_;
       after.SetSplit(dim, cluster_move_set_cc::ListOf(order));
-      Add(redistribution::StepKind::kPermute, cluster_move_set_cc::Changed(layout_, after), dim,
+      Add(redistribution::MoveKind::kPermute, cluster_move_set_cc::Changed(layout_, after), dim,
           dim, after);
     } while (std::ranges::next_permutation(order).found);
   }
@@ -150,7 +150,7 @@ class ClusterMoveSet::Expansion {
     if (TargetBlock(dim) == layout_.block(dim) && TargetBlock(dim) == ir::kNestedChunks) return;
     redistribution::PackedLayout after = layout_;
     after.SetSplit(dim, wanted.Sorted() == axes.Sorted() ? wanted : axes, TargetBlock(dim));
-    Add(redistribution::StepKind::kReblock, axes, dim, dim, after);
+    Add(redistribution::MoveKind::kReblock, axes, dim, dim, after);
   }
 
   // An axis replaces another of its size, which splits another dimension or nothing.
@@ -178,7 +178,7 @@ class ClusterMoveSet::Expansion {
     after.SetSplit(dim_a, ir::AxisList());
     if (dim_b >= 0) after.SetSplit(dim_b, replaced(dim_b, b, a), layout_.block(dim_b));
     after.SetSplit(dim_a, replaced(dim_a, a, b), layout_.block(dim_a));
-    Add(redistribution::StepKind::kPermute,
+    Add(redistribution::MoveKind::kPermute,
         cluster_move_set_cc::ListOf(std::array{std::min(a, b), std::max(a, b)}), dim_a, dim_b,
         after);
   }
@@ -204,12 +204,12 @@ class ClusterMoveSet::Expansion {
   void Reduce(const ir::AxisList& axes) {
     redistribution::PackedLayout after = layout_;
     for (const ir::AxisIndex axis : axes.axes()) after.SetReplicated(axis);
-    Add(redistribution::StepKind::kAllReduce, axes, -1, -1, after);
+    Add(redistribution::MoveKind::kAllReduce, axes, -1, -1, after);
     for (int dim = 0; dim < rank_; ++dim) {
       if (layout_.block(dim) != ir::kNestedChunks) continue;
       redistribution::PackedLayout scattered = after;
       scattered.SetSplit(dim, cluster_move_set_cc::Joined(layout_.axes(dim), axes.axes()));
-      Add(redistribution::StepKind::kReduceScatter, axes, -1, dim, scattered);
+      Add(redistribution::MoveKind::kReduceScatter, axes, -1, dim, scattered);
     }
   }
 
@@ -218,7 +218,7 @@ class ClusterMoveSet::Expansion {
       if (move_set_.target_.role(axis) != redistribution::AxisRole::kPartial) continue;
       redistribution::PackedLayout after = layout_;
       after.SetPartial(axis, move_set_.target_.reduction(axis));
-      Add(redistribution::StepKind::kMakePartial, ir::AxisList(axis), -1, -1, after);
+      Add(redistribution::MoveKind::kMakePartial, ir::AxisList(axis), -1, -1, after);
     }
   }
 
@@ -236,7 +236,7 @@ class ClusterMoveSet::Expansion {
       const int64_t size = move_set_.problem_.dims[static_cast<size_t>(dim)];
       if (size % mesh_.size(layout_.axes(dim)) != 0) return;
     }
-    Add(redistribution::StepKind::kPermute,
+    Add(redistribution::MoveKind::kPermute,
         cluster_move_set_cc::Changed(layout_, move_set_.target_), -1, -1, move_set_.target_);
   }
 
@@ -271,9 +271,9 @@ int64_t ClusterMoveSet::Elements(const redistribution::PackedLayout& layout) con
 
 redistribution::StepCost ClusterMoveSet::CostOf(const redistribution::PackedLayout& before,
                                                 const redistribution::Step& step) const {
-  const bool gathers = step.kind == redistribution::StepKind::kAllGather;
+  const bool gathers = step.kind == redistribution::MoveKind::kAllGather;
   const Bytes size(Elements(gathers ? step.after : before) * problem_.itemsize);
-  if (step.kind == redistribution::StepKind::kMakePartial) {  // reads and writes all of it
+  if (step.kind == redistribution::MoveKind::kMakePartial) {  // reads and writes all of it
     return {.launches = cluster_.device.launch_overhead.seconds() * 1e6,
             .copy = TransferTime(size * 2, cluster_.device.memory_bandwidth).seconds() * 1e6};
   }

@@ -170,8 +170,8 @@ TEST(ClusterMoveSet, ChargesForStragglersEachTime) {
   const RedistributionPlan none = plan({}), one_second = plan(Duration::FromSeconds(1));
   // A second each: then one collective is better than two.
   EXPECT_EQ(one_second.steps.size(), 2U);
-  EXPECT_EQ(one_second.steps[0].step.kind, redistribution::StepKind::kAllReduce);
-  EXPECT_EQ(one_second.steps[1].step.kind, redistribution::StepKind::kSlice);
+  EXPECT_EQ(one_second.steps[0].step.kind, redistribution::MoveKind::kAllReduce);
+  EXPECT_EQ(one_second.steps[1].step.kind, redistribution::MoveKind::kSlice);
   EXPECT_LE(none.cost, one_second.cost - 1e6);
 }
 

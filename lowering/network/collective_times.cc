@@ -8,24 +8,24 @@
 
 namespace orrery::lowering {
 
-std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind) {
+std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::MoveKind kind) {
   using cost_models::CollectiveKind;
-  using redistribution::StepKind;
+  using redistribution::MoveKind;
   switch (kind) {
-    case StepKind::kAllGather:
+    case MoveKind::kAllGather:
       return CollectiveKind::kAllGather;
-    case StepKind::kReduceScatter:
+    case MoveKind::kReduceScatter:
       return CollectiveKind::kReduceScatter;
-    case StepKind::kAllReduce:
+    case MoveKind::kAllReduce:
       return CollectiveKind::kAllReduce;
-    case StepKind::kAllToAll:
-    case StepKind::kReblock:
+    case MoveKind::kAllToAll:
+    case MoveKind::kReblock:
       return CollectiveKind::kAllToAll;
-    case StepKind::kPermute:
+    case MoveKind::kPermute:
       return CollectiveKind::kSendReceive;
-    case StepKind::kSlice:
-    case StepKind::kLocalCopy:
-    case StepKind::kMakePartial:
+    case MoveKind::kSlice:
+    case MoveKind::kLocalCopy:
+    case MoveKind::kMakePartial:
       return std::nullopt;
   }
   return std::nullopt;

@@ -21,7 +21,7 @@ namespace redistribution = transforms::redistribution;
 
 /// The collective that carries out a step of that kind; nothing where ranks exchange nothing. Its
 /// size is what a rank brings; of an all-gather what it ends up with.
-std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::StepKind kind);
+std::optional<cost_models::CollectiveKind> CollectiveOf(redistribution::MoveKind kind);
 
 /// What lowering gives a collective that stands alone in a program.
 /// So many parameters: whose ranks, on what, by which model.

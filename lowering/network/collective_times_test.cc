@@ -13,7 +13,7 @@ namespace collective_times_test_cc {
 namespace {
 
 using cost_models::CollectiveKind;
-using redistribution::StepKind;
+using redistribution::MoveKind;
 
 constexpr Bytes kSize(int64_t{64} << 20);
 
@@ -55,15 +55,15 @@ void ExpectAbout(Duration found, Duration wanted) {
 }
 
 TEST(CollectiveOf, IsNoneWhereNothingMoves) {
-  EXPECT_EQ(CollectiveOf(StepKind::kAllGather), CollectiveKind::kAllGather);
-  EXPECT_EQ(CollectiveOf(StepKind::kReduceScatter), CollectiveKind::kReduceScatter);
-  EXPECT_EQ(CollectiveOf(StepKind::kAllReduce), CollectiveKind::kAllReduce);
-  EXPECT_EQ(CollectiveOf(StepKind::kAllToAll), CollectiveKind::kAllToAll);
-  EXPECT_EQ(CollectiveOf(StepKind::kReblock), CollectiveKind::kAllToAll);
-  EXPECT_EQ(CollectiveOf(StepKind::kPermute), CollectiveKind::kSendReceive);
-  for (const StepKind kind : {StepKind::kSlice, StepKind::kAllGather, StepKind::kReduceScatter,
-                              StepKind::kAllReduce, StepKind::kAllToAll, StepKind::kPermute,
-                              StepKind::kReblock, StepKind::kLocalCopy, StepKind::kMakePartial}) {
+  EXPECT_EQ(CollectiveOf(MoveKind::kAllGather), CollectiveKind::kAllGather);
+  EXPECT_EQ(CollectiveOf(MoveKind::kReduceScatter), CollectiveKind::kReduceScatter);
+  EXPECT_EQ(CollectiveOf(MoveKind::kAllReduce), CollectiveKind::kAllReduce);
+  EXPECT_EQ(CollectiveOf(MoveKind::kAllToAll), CollectiveKind::kAllToAll);
+  EXPECT_EQ(CollectiveOf(MoveKind::kReblock), CollectiveKind::kAllToAll);
+  EXPECT_EQ(CollectiveOf(MoveKind::kPermute), CollectiveKind::kSendReceive);
+  for (const MoveKind kind : {MoveKind::kSlice, MoveKind::kAllGather, MoveKind::kReduceScatter,
+                              MoveKind::kAllReduce, MoveKind::kAllToAll, MoveKind::kPermute,
+                              MoveKind::kReblock, MoveKind::kLocalCopy, MoveKind::kMakePartial}) {
     EXPECT_EQ(CollectiveOf(kind).has_value(), redistribution::Communicates(kind))
         << redistribution::ToString(kind);
   }

@@ -5,7 +5,7 @@
 
 namespace orrery::lowering {
 
-using redistribution::StepKind;
+using redistribution::MoveKind;
 
 ClusterShardingPrices::ClusterShardingPrices(const ir::Mesh& mesh, const cluster::Cluster& cluster,
                                              const cost_models::CostModel& cost_model,
@@ -21,7 +21,7 @@ double ClusterShardingPrices::OpSeconds(const transforms::LocalOp& op) const {
   return cost_model_.Compute(view, cluster_.device).seconds();
 }
 
-double ClusterShardingPrices::StepSeconds(StepKind kind, const ir::AxisList& axes,
+double ClusterShardingPrices::StepSeconds(MoveKind kind, const ir::AxisList& axes,
                                           Bytes size) const {
   const auto collective = CollectiveOf(kind);
   if (!collective.has_value()) return 0;

@@ -31,7 +31,7 @@ class ClusterShardingPrices final : public transforms::ShardingPrices {
                         const ShardingPricesOptions& options = {});
 
   double OpSeconds(const transforms::LocalOp& op) const override;
-  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                      Bytes size) const override;
 
  private:

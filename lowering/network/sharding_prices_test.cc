@@ -83,7 +83,7 @@ TEST_F(OnCluster, StepsCostWhatTheMoveSetSays) {
     int seen = 0;
     for (const redistribution::Move& move : moves) {
       if (move.step.axes != ir::AxisList(1)) continue;
-      const bool gathers = move.step.kind == redistribution::StepKind::kAllGather;
+      const bool gathers = move.step.kind == redistribution::MoveKind::kAllGather;
       const int64_t held = move_set.Elements(gathers ? move.step.after : before);
       EXPECT_NEAR(prices.StepSeconds(move.step.kind, move.step.axes, Bytes(2 * held)) * 1e6,
                   move.cost, 1e-9 * move.cost)

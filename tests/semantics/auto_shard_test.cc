@@ -51,7 +51,7 @@ class RandomPrices final : public transforms::ShardingPrices {
     }
     return Draw(static_cast<uint32_t>(op.kind), static_cast<uint32_t>(elements)) * elements;
   }
-  double StepSeconds(redistribution::StepKind kind, const ir::AxisList&,
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList&,
                      Bytes size) const override {
     return Draw(1000 + static_cast<uint32_t>(kind), static_cast<uint32_t>(size.count()));
   }

@@ -84,15 +84,15 @@ class Dtensor final : public MoveSet {
     const AxisMask splitting = Read(before).splitting;
     const AxisMask axes = MaskOf(step.axes);
     switch (step.kind) {
-      case StepKind::kAllGather:
+      case MoveKind::kAllGather:
         return prices_.ScatterCost(axes, splitting & ~axes);
-      case StepKind::kReduceScatter:
+      case MoveKind::kReduceScatter:
         return prices_.ScatterCost(axes, splitting);
-      case StepKind::kAllReduce:
+      case MoveKind::kAllReduce:
         return prices_.ReduceCost(axes, splitting);
-      case StepKind::kAllToAll:
+      case MoveKind::kAllToAll:
         return prices_.ExchangeCost(step.axes.axes()[0], splitting);
-      case StepKind::kMakePartial:
+      case MoveKind::kMakePartial:
         return MakePartialCost(splitting);
       default:
         return {};
@@ -103,13 +103,13 @@ class Dtensor final : public MoveSet {
 
   std::string NameOf(const PackedLayout& /*before*/, const Step& step) const override {
     switch (step.kind) {
-      case StepKind::kAllGather:
+      case MoveKind::kAllGather:
         return "all_gather";
-      case StepKind::kReduceScatter:
+      case MoveKind::kReduceScatter:
         return "reduce_scatter";
-      case StepKind::kAllReduce:
+      case MoveKind::kAllReduce:
         return "all_reduce";
-      case StepKind::kAllToAll:
+      case MoveKind::kAllToAll:
         return "all_to_all";
       default:
         return "local";
@@ -147,7 +147,7 @@ class Dtensor final : public MoveSet {
   }
 
   struct Taken {
-    StepKind kind;
+    MoveKind kind;
     AxisList axes;
     int from = -1, to = -1;
     double cost = 0;
@@ -162,7 +162,7 @@ class Dtensor final : public MoveSet {
     move.step.to = static_cast<int8_t>(taken.to);
     move.step.after = *view.layout;
     move.cost = taken.cost;
-    move.peak = view.elements + (taken.kind == StepKind::kSlice ? 0 : taken.after);
+    move.peak = view.elements + (taken.kind == MoveKind::kSlice ? 0 : taken.after);
     return move.step.after;
   }
 
@@ -180,7 +180,7 @@ class Dtensor final : public MoveSet {
     const AxisMask bit = 1u << axis;
     const int64_t gathered = view.With(dim, view.wider[d]);
     Add(view,
-        {.kind = StepKind::kAllGather,
+        {.kind = MoveKind::kAllGather,
          .axes = AxisList(axis),
          .from = dim,
          .cost = prices_.scatter(bit, view.splitting & ~bit),
@@ -193,7 +193,7 @@ class Dtensor final : public MoveSet {
       const auto t = static_cast<size_t>(to);
       const int64_t after = gathered == 0 ? 0 : gathered / view.size[t] * Split(view, to, axis);
       PackedLayout& layout = Add(view,
-                                 {.kind = StepKind::kAllToAll,
+                                 {.kind = MoveKind::kAllToAll,
                                   .axes = AxisList(axis),
                                   .from = dim,
                                   .to = to,
@@ -210,7 +210,7 @@ class Dtensor final : public MoveSet {
     const AxisMask bit = 1u << axis;
     if (MayReduce(view, bit, false)) {
       Add(view,
-          {.kind = StepKind::kAllReduce,
+          {.kind = MoveKind::kAllReduce,
            .axes = AxisList(axis),
            .cost = prices_.reduce(bit, view.splitting),
            .after = view.elements},
@@ -221,7 +221,7 @@ class Dtensor final : public MoveSet {
     const double cost = prices_.scatter(bit, view.splitting);
     for (int to = 0; to < rank(); ++to) {
       Add(view,
-          {.kind = StepKind::kReduceScatter,
+          {.kind = MoveKind::kReduceScatter,
            .axes = AxisList(axis),
            .to = to,
            .cost = cost,
@@ -234,13 +234,13 @@ class Dtensor final : public MoveSet {
   // An axis that replicates: slice, or make partial.
   void Divide(const DtensorView& view, AxisIndex axis, std::vector<Move>& moves) const {
     for (int to = 0; to < rank(); ++to) {
-      Add(view, {.kind = StepKind::kSlice, .axes = AxisList(axis), .to = to}, moves)
+      Add(view, {.kind = MoveKind::kSlice, .axes = AxisList(axis), .to = to}, moves)
           .PushSplit(to, axis, view.depth[static_cast<size_t>(to)]);
     }
     for (const Reduction reduction : reductions_) {
       if ((view.reductions & ~Beside(reduction)) != 0) continue;
       Add(view,
-          {.kind = StepKind::kMakePartial,
+          {.kind = MoveKind::kMakePartial,
            .axes = AxisList(axis),
            .cost = make_partial_[view.splitting],
            .after = view.elements},
@@ -258,7 +258,7 @@ class Dtensor final : public MoveSet {
       }
       if (MayReduce(view, axes, false)) {
         PackedLayout& after = Add(view,
-                                  {.kind = StepKind::kAllReduce,
+                                  {.kind = MoveKind::kAllReduce,
                                    .axes = ascending,
                                    .cost = prices_.reduce(axes, view.splitting),
                                    .after = view.elements},
@@ -290,7 +290,7 @@ class Dtensor final : public MoveSet {
     int64_t part = view.size[t];
     for (const AxisIndex axis : axes.axes()) part = FullestPart(part, mesh_.size(axis));
     PackedLayout& after = Add(view,
-                              {.kind = StepKind::kReduceScatter,
+                              {.kind = MoveKind::kReduceScatter,
                                .axes = axes,
                                .to = to,
                                .cost = prices_.scatter(MaskOf(axes), view.splitting),
@@ -311,7 +311,7 @@ class Dtensor final : public MoveSet {
         for (const AxisIndex axis : all.axes().subspan(first)) axes.push_back(axis);
         const AxisMask mask = MaskOf(axes);
         PackedLayout& after = Add(view,
-                                  {.kind = StepKind::kAllGather,
+                                  {.kind = MoveKind::kAllGather,
                                    .axes = axes,
                                    .from = dim,
                                    .cost = prices_.scatter(mask, view.splitting & ~mask),

@@ -72,7 +72,7 @@ class Greedy {
     move.cost = HasStep(from, to) ? move_set_.CostOf(current_, move.step).total() : kInfinity;
     const int64_t before = move_set_.Elements(current_);
     move.peak =
-        before + (move.step.kind == StepKind::kSlice ? 0 : move_set_.Elements(move.step.after));
+        before + (move.step.kind == MoveKind::kSlice ? 0 : move_set_.Elements(move.step.after));
     current_ = after;
     moves_.push_back(move);
   }

@@ -12,18 +12,18 @@ bool HasStep(const DtensorPlacement& from, const DtensorPlacement& to) {
   return to.role != AxisRole::kPartial || from.role == AxisRole::kReplicates;
 }
 
-StepKind KindOf(const DtensorPlacement& from, const DtensorPlacement& to) {
+MoveKind KindOf(const DtensorPlacement& from, const DtensorPlacement& to) {
   const bool splits = to.role == AxisRole::kSplits;
-  if (to.role == AxisRole::kPartial) return StepKind::kMakePartial;
+  if (to.role == AxisRole::kPartial) return MoveKind::kMakePartial;
   switch (from.role) {
     case AxisRole::kReplicates:
-      return StepKind::kSlice;
+      return MoveKind::kSlice;
     case AxisRole::kPartial:
-      return splits ? StepKind::kReduceScatter : StepKind::kAllReduce;
+      return splits ? MoveKind::kReduceScatter : MoveKind::kAllReduce;
     case AxisRole::kSplits:
       break;
   }
-  return splits ? StepKind::kAllToAll : StepKind::kAllGather;
+  return splits ? MoveKind::kAllToAll : MoveKind::kAllGather;
 }
 
 }  // namespace orrery::transforms::redistribution

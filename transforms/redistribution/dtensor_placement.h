@@ -23,7 +23,7 @@ DtensorPlacement PlacementOf(const PackedLayout& layout, ir::AxisIndex axis);
 bool HasStep(const DtensorPlacement& from, const DtensorPlacement& to);
 
 /// The kind of that step, of two that differ.
-StepKind KindOf(const DtensorPlacement& from, const DtensorPlacement& to);
+MoveKind KindOf(const DtensorPlacement& from, const DtensorPlacement& to);
 
 }  // namespace orrery::transforms::redistribution
 

@@ -37,9 +37,9 @@ class Machine {
         const std::vector<Bits> group = InGroup(rank, taken.axes, element);
         ASSERT_FALSE(group.empty()) << "rank " << rank << " cannot know element " << element;
         Bits bits = group[0];
-        if (taken.kind == StepKind::kAllReduce || taken.kind == StepKind::kReduceScatter) {
+        if (taken.kind == MoveKind::kAllReduce || taken.kind == MoveKind::kReduceScatter) {
           bits = Fresh({step, Watched(rank, taken.axes), element, group});
-        } else if (taken.kind == StepKind::kMakePartial) {
+        } else if (taken.kind == MoveKind::kMakePartial) {
           bits = Fresh({step, Coordinate(rank, taken.axes.axes()[0]), -1, group});
         }
         after[static_cast<size_t>(rank)][element] = bits;

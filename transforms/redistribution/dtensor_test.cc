@@ -233,7 +233,7 @@ TEST_P(RandomDtensor, MovesAgreeWithCostsAndElements) {
       const double cost = move_set->CostOf(layout, step).total();
       EXPECT_THAT(moves[i].cost, DoubleNear(cost, 1e-9 * cost));
       const int64_t before = move_set->Elements(layout), after = move_set->Elements(step.after);
-      EXPECT_EQ(moves[i].peak, before + (step.kind == StepKind::kSlice ? 0 : after));
+      EXPECT_EQ(moves[i].peak, before + (step.kind == MoveKind::kSlice ? 0 : after));
       EXPECT_FALSE(step.after == layout);
     }
     layout = moves[first + random_() % (moves.size() - first)].step.after;

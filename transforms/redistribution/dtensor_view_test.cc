@@ -188,7 +188,7 @@ TEST(DtensorGreedyPlan, HasNoStepFromASplitToASum) {
     const auto plan = DtensorGreedyPlan(problem, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->cost, std::numeric_limits<double>::infinity());
-    EXPECT_EQ(plan->steps.back().step.kind, StepKind::kMakePartial);
+    EXPECT_EQ(plan->steps.back().step.kind, MoveKind::kMakePartial);
     EXPECT_EQ(*DtensorCostByAxis(problem, {}), plan->cost);
     EXPECT_LT(PlanOf(problem).cost, 20) << "by way of replicas";
   }

@@ -15,18 +15,18 @@ ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mes
   ir::AttributeSet attributes = {{"axes", mesh.Names(step.axes)}};
   const auto from = static_cast<int64_t>(step.from), to = static_cast<int64_t>(step.to);
   switch (step.kind) {
-    case StepKind::kAllGather:
+    case MoveKind::kAllGather:
       attributes.Set("dim", from);
       break;
-    case StepKind::kSlice:
-    case StepKind::kReduceScatter:
+    case MoveKind::kSlice:
+    case MoveKind::kReduceScatter:
       attributes.Set("dim", to);
       break;
-    case StepKind::kAllToAll:
+    case MoveKind::kAllToAll:
       attributes.Set("from", from);
       attributes.Set("to", to);
       break;
-    case StepKind::kPermute: {
+    case MoveKind::kPermute: {
       std::string lists;
       for (size_t d = 0; d < rank; ++d) {
         absl::StrAppend(&lists, d > 0 ? ";" : "", mesh.Names(step.after.axes(static_cast<int>(d))));
@@ -43,33 +43,33 @@ ir::AttributeSet AttributesOf(const Step& step, size_t rank, const ir::Mesh& mes
 }  // namespace
 }  // namespace emit_cc
 
-std::optional<ir::OpKind> OpOf(StepKind kind) {
+std::optional<ir::OpKind> OpOf(MoveKind kind) {
   switch (kind) {
-    case StepKind::kSlice:
+    case MoveKind::kSlice:
       return ir::OpKind::kAllSlice;
-    case StepKind::kAllGather:
+    case MoveKind::kAllGather:
       return ir::OpKind::kAllGather;
-    case StepKind::kReduceScatter:
+    case MoveKind::kReduceScatter:
       return ir::OpKind::kReduceScatter;
-    case StepKind::kAllReduce:
+    case MoveKind::kAllReduce:
       return ir::OpKind::kAllReduce;
-    case StepKind::kAllToAll:
+    case MoveKind::kAllToAll:
       return ir::OpKind::kAllToAll;
-    case StepKind::kPermute:
+    case MoveKind::kPermute:
       return ir::OpKind::kPermute;
-    case StepKind::kReblock:
-    case StepKind::kLocalCopy:
-    case StepKind::kMakePartial:
+    case MoveKind::kReblock:
+    case MoveKind::kLocalCopy:
+    case MoveKind::kMakePartial:
       return std::nullopt;
   }
   return std::nullopt;
 }
 
-std::optional<StepKind> StepOf(ir::OpKind op) {
+std::optional<MoveKind> StepOf(ir::OpKind op) {
   // Each rank sends its part to one other, in a circle.
-  if (op == ir::OpKind::kRotate) return StepKind::kPermute;
-  for (const StepKind kind : {StepKind::kSlice, StepKind::kAllGather, StepKind::kReduceScatter,
-                              StepKind::kAllReduce, StepKind::kAllToAll, StepKind::kPermute}) {
+  if (op == ir::OpKind::kRotate) return MoveKind::kPermute;
+  for (const MoveKind kind : {MoveKind::kSlice, MoveKind::kAllGather, MoveKind::kReduceScatter,
+                              MoveKind::kAllReduce, MoveKind::kAllToAll, MoveKind::kPermute}) {
     if (OpOf(kind) == op) return kind;
   }
   return std::nullopt;

@@ -11,9 +11,9 @@
 namespace orrery::transforms::redistribution {
 
 /// The op that carries out a step of that kind; nothing where there is none.
-std::optional<ir::OpKind> OpOf(StepKind kind);
+std::optional<ir::OpKind> OpOf(MoveKind kind);
 /// The kind of step that an op carries out; nothing of other ops.
-std::optional<StepKind> StepOf(ir::OpKind op);
+std::optional<MoveKind> StepOf(ir::OpKind op);
 
 /// Adds the op of a step that has one. Of a permutation `after` is read, of others kind, axes and
 /// dimensions.

@@ -46,7 +46,7 @@ struct Walk {
   }
   explicit Walk(const Placements& from) : Walk(LayoutOf(from)) {}
 
-  Walk& Then(StepKind kind, const std::vector<int>& axes, int from, int to,
+  Walk& Then(MoveKind kind, const std::vector<int>& axes, int from, int to,
              const PackedLayout& after) {
     plan.steps.push_back({.step = {.kind = kind,
                                    .axes = Axes(axes),
@@ -55,7 +55,7 @@ struct Walk {
                                    .after = after}});
     return *this;
   }
-  Walk& Then(StepKind kind, const std::vector<int>& axes, int from, int to,
+  Walk& Then(MoveKind kind, const std::vector<int>& axes, int from, int to,
              const Placements& after) {
     return Then(kind, axes, from, to, LayoutOf(after));
   }
@@ -92,7 +92,7 @@ TEST(Emit, OfNoStepsIsTheValue) {
 
 TEST(Emit, OfOneStepHasTheName) {
   EXPECT_THAT(Walk({"S1", "R", "R"})
-                  .Then(StepKind::kAllGather, {0}, 1, -1, Placements{"R", "R", "R"})
+                  .Then(MoveKind::kAllGather, {0}, 1, -1, Placements{"R", "R", "R"})
                   .Lines(),
               ElementsAre("%y: f32[16,32] = AllGather(%x) {axes=\"dp\", dim=1}"));
 }
@@ -101,9 +101,9 @@ TEST(Emit, OnlyTheLastStepHasTheName) {
   PackedLayout reversed;
   reversed.SetSplit(0, Axes({2, 1}));
   EXPECT_THAT(Walk({"Psum", "S0", "S0"})
-                  .Then(StepKind::kAllReduce, {0}, -1, -1, Placements{"R", "S0", "S0"})
-                  .Then(StepKind::kAllGather, {1, 2}, 0, -1, Placements{"R", "R", "R"})
-                  .Then(StepKind::kSlice, {2, 1}, -1, 0, reversed)
+                  .Then(MoveKind::kAllReduce, {0}, -1, -1, Placements{"R", "S0", "S0"})
+                  .Then(MoveKind::kAllGather, {1, 2}, 0, -1, Placements{"R", "R", "R"})
+                  .Then(MoveKind::kSlice, {2, 1}, -1, 0, reversed)
                   .Lines(),
               ElementsAre("%1: f32[16@hp.pp,32] = AllReduce(%x) {axes=\"dp\"}",
                           "%2: f32[16,32] = AllGather(%1) {axes=\"hp.pp\", dim=0}",
@@ -112,8 +112,8 @@ TEST(Emit, OnlyTheLastStepHasTheName) {
 
 TEST(Emit, MovesSplitsFromOneDimensionToAnother) {
   EXPECT_THAT(Walk({"Psum", "Psum", "S0"})
-                  .Then(StepKind::kReduceScatter, {0, 1}, -1, 1, Placements{"S1", "S1", "S0"})
-                  .Then(StepKind::kAllToAll, {2}, 0, 1, Placements{"S1", "S1", "S1"})
+                  .Then(MoveKind::kReduceScatter, {0, 1}, -1, 1, Placements{"S1", "S1", "S0"})
+                  .Then(MoveKind::kAllToAll, {2}, 0, 1, Placements{"S1", "S1", "S1"})
                   .Lines(),
               ElementsAre("%1: f32[16@pp,32@dp.hp] = ReduceScatter(%x) {axes=\"dp.hp\", dim=1}",
                           "%y: f32[16,32@dp.hp.pp] = AllToAll(%1) {axes=\"pp\", from=0, to=1}"));
@@ -122,11 +122,11 @@ TEST(Emit, MovesSplitsFromOneDimensionToAnother) {
 TEST(Emit, PermutesAxesOfOneSize) {
   PackedLayout after = LayoutOf({"S1", "S0", "S0"});
   EXPECT_THAT(
-      Walk({"S0", "S1", "S0"}).Then(StepKind::kPermute, {0, 1}, -1, -1, after).Lines(),
+      Walk({"S0", "S1", "S0"}).Then(MoveKind::kPermute, {0, 1}, -1, -1, after).Lines(),
       ElementsAre("%y: f32[16@hp.pp,32@dp] = Permute(%x) {axes=\"dp.hp\", to=\"hp.pp;dp\"}"));
   after = PackedLayout();
   after.SetSplit(1, Axes({1, 0}));
-  EXPECT_THAT(Walk({"S1", "S1", "R"}).Then(StepKind::kPermute, {0, 1}, 1, 1, after).Lines(),
+  EXPECT_THAT(Walk({"S1", "S1", "R"}).Then(MoveKind::kPermute, {0, 1}, 1, 1, after).Lines(),
               ElementsAre("%y: f32[16,32@hp.dp] = Permute(%x) {axes=\"dp.hp\", to=\";hp.dp\"}"));
 }
 
@@ -134,18 +134,18 @@ TEST(Emit, HasNoOpsForSomeSteps) {
   const PackedLayout gathered;
   PackedLayout blocks;
   blocks.SetSplit(0, Axes({0}), 2);
-  EXPECT_THAT(Walk({"S0", "R", "R"}).Then(StepKind::kReblock, {0}, 0, 0, blocks).Lines(),
+  EXPECT_THAT(Walk({"S0", "R", "R"}).Then(MoveKind::kReblock, {0}, 0, 0, blocks).Lines(),
               ElementsAre("a step of a redistribution is a reblock to f32[16@dp/2,32]; wanted one "
                           "that an op can carry out"));
-  EXPECT_THAT(Walk({"R", "R", "R"}).Then(StepKind::kLocalCopy, {}, -1, -1, gathered).Lines(),
+  EXPECT_THAT(Walk({"R", "R", "R"}).Then(MoveKind::kLocalCopy, {}, -1, -1, gathered).Lines(),
               ElementsAre("a step of a redistribution is a local-copy to f32[16,32]; wanted one "
                           "that an op can carry out"));
   EXPECT_THAT(Walk({"R", "R", "R"})
-                  .Then(StepKind::kMakePartial, {2}, -1, -1, Placements{"R", "R", "Psum"})
+                  .Then(MoveKind::kMakePartial, {2}, -1, -1, Placements{"R", "R", "Psum"})
                   .Lines(),
               ElementsAre("a step of a redistribution is a make-partial to f32[16,32] partial(pp); "
                           "wanted one that an op can carry out"));
-  EXPECT_THAT(Walk({"R", "R", "R"}).Then(StepKind::kSlice, {0}, -1, 0, blocks).Lines(),
+  EXPECT_THAT(Walk({"R", "R", "R"}).Then(MoveKind::kSlice, {0}, -1, 0, blocks).Lines(),
               ElementsAre("a step of a redistribution is a slice to f32[16@dp/2,32]; wanted one "
                           "that an op can carry out"));
 }
@@ -153,11 +153,11 @@ TEST(Emit, HasNoOpsForSomeSteps) {
 // Steps of a kind that has an op, but not of this value: the op's own errors.
 TEST(Emit, LeavesErrorsToTheOps) {
   EXPECT_THAT(Walk({"S0", "R", "R"})
-                  .Then(StepKind::kAllGather, {0}, -1, -1, Placements{"R", "R", "R"})
+                  .Then(MoveKind::kAllGather, {0}, -1, -1, Placements{"R", "R", "R"})
                   .Lines(),
               ElementsAre("f: AllGather 'y': dim=-1 is no dimension of its operand"));
   Walk walk({"R", "R", "R"});
-  walk.Then(StepKind::kAllReduce, {1}, -1, -1, Placements{"R", "R", "R"});
+  walk.Then(MoveKind::kAllReduce, {1}, -1, -1, Placements{"R", "R", "R"});
   EXPECT_THAT(walk.Lines(), ElementsAre("f: AllReduce 'y': its operand is not partial over hp"));
   EXPECT_FALSE(walk.builder.status().ok()) << "it sticks";
 }
@@ -165,9 +165,9 @@ TEST(Emit, LeavesErrorsToTheOps) {
 // Ops that came before an error is known are there; a caller that goes on has its own builder.
 TEST(Emit, StopsAtTheFirstStepWithoutOp) {
   Walk walk({"S0", "R", "R"});
-  walk.Then(StepKind::kAllGather, {0}, 0, -1, Placements{"R", "R", "R"})
-      .Then(StepKind::kMakePartial, {0}, -1, -1, Placements{"Psum", "R", "R"})
-      .Then(StepKind::kSlice, {1}, -1, 0, Placements{"Psum", "S0", "R"});
+  walk.Then(MoveKind::kAllGather, {0}, 0, -1, Placements{"R", "R", "R"})
+      .Then(MoveKind::kMakePartial, {0}, -1, -1, Placements{"Psum", "R", "R"})
+      .Then(MoveKind::kSlice, {1}, -1, 0, Placements{"Psum", "S0", "R"});
   const auto y = Emit(walk.plan, walk.x, "y", walk.builder);
   EXPECT_EQ(y.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_TRUE(walk.builder.status().ok());

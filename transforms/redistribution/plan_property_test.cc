@@ -116,15 +116,15 @@ std::string Show(const Problem& problem) {
 
 // What a rank must receive in a step of that kind over `n` ranks, of `before` elements a rank that
 // become `after`; a permutation may leave ranks as they are.
-int64_t Received(StepKind kind, int64_t n, int64_t before, int64_t after) {
+int64_t Received(MoveKind kind, int64_t n, int64_t before, int64_t after) {
   switch (kind) {
-    case StepKind::kAllGather:
+    case MoveKind::kAllGather:
       return after - before;
-    case StepKind::kReduceScatter:
+    case MoveKind::kReduceScatter:
       return (n - 1) * after;
-    case StepKind::kAllReduce:
+    case MoveKind::kAllReduce:
       return 2 * (n - 1) * before / n;
-    case StepKind::kAllToAll:
+    case MoveKind::kAllToAll:
       return before - before / n;
     default:
       return 0;
@@ -153,7 +153,7 @@ TEST(Plans, OfDtensorAreTheCheapestAndRight) {
       for (size_t s = 0; s < each.steps.size(); ++s) {
         const Step& step = each.steps[s].step;
         const int64_t after = (*move_set)->Elements(step.after);
-        if (even && step.kind != StepKind::kPermute) {
+        if (even && step.kind != MoveKind::kPermute) {
           EXPECT_EQ(execution->steps[s].most_received(),
                     Received(step.kind, problem.mesh.size(step.axes), before, after))
               << ToString(step.kind);

@@ -225,14 +225,14 @@ TEST(Priced, AddsUpWhatItIsGiven) {
   move_set.elements = {{0, 3}};
   std::vector<Move> moves(2);
   moves[0] = {
-      .step = {.kind = StepKind::kAllGather, .axes = {}, .after = Node(1)}, .cost = 2, .peak = 8};
+      .step = {.kind = MoveKind::kAllGather, .axes = {}, .after = Node(1)}, .cost = 2, .peak = 8};
   moves[1] = {
-      .step = {.kind = StepKind::kSlice, .axes = {}, .after = Node(2)}, .cost = 0.5, .peak = 4};
+      .step = {.kind = MoveKind::kSlice, .axes = {}, .after = Node(2)}, .cost = 0.5, .peak = 4};
   const RedistributionPlan plan = Priced(move_set, Node(0), moves);
   EXPECT_THAT(NodesOf(plan), ElementsAre(1, 2));
   EXPECT_EQ(plan.cost, 2.5);
   EXPECT_EQ(plan.peak, 8);
-  EXPECT_EQ(plan.steps[0].step.kind, StepKind::kAllGather);
+  EXPECT_EQ(plan.steps[0].step.kind, MoveKind::kAllGather);
   EXPECT_EQ(plan.steps[1].cost, 0.5);
   EXPECT_EQ(plan.steps[1].peak, 4);
   EXPECT_EQ(Priced(move_set, Node(0), {}).peak, 3);

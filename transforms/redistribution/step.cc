@@ -2,32 +2,32 @@
 
 namespace orrery::transforms::redistribution {
 
-absl::string_view ToString(StepKind kind) {
+absl::string_view ToString(MoveKind kind) {
   switch (kind) {
-    case StepKind::kSlice:
+    case MoveKind::kSlice:
       return "slice";
-    case StepKind::kAllGather:
+    case MoveKind::kAllGather:
       return "all-gather";
-    case StepKind::kReduceScatter:
+    case MoveKind::kReduceScatter:
       return "reduce-scatter";
-    case StepKind::kAllReduce:
+    case MoveKind::kAllReduce:
       return "all-reduce";
-    case StepKind::kAllToAll:
+    case MoveKind::kAllToAll:
       return "all-to-all";
-    case StepKind::kPermute:
+    case MoveKind::kPermute:
       return "permute";
-    case StepKind::kReblock:
+    case MoveKind::kReblock:
       return "reblock";
-    case StepKind::kLocalCopy:
+    case MoveKind::kLocalCopy:
       return "local-copy";
-    case StepKind::kMakePartial:
+    case MoveKind::kMakePartial:
       return "make-partial";
   }
   return "";
 }
 
-bool Communicates(StepKind kind) {
-  return kind != StepKind::kSlice && kind != StepKind::kLocalCopy && kind != StepKind::kMakePartial;
+bool Communicates(MoveKind kind) {
+  return kind != MoveKind::kSlice && kind != MoveKind::kLocalCopy && kind != MoveKind::kMakePartial;
 }
 
 }  // namespace orrery::transforms::redistribution

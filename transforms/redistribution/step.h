@@ -11,7 +11,7 @@ namespace orrery::transforms::redistribution {
 
 /// What all ranks do together in one step of a redistribution: one collective over a set of mesh
 /// axes, or something that each does by itself.
-enum class StepKind : uint8_t {
+enum class MoveKind : uint8_t {
   kSlice,          // each rank keeps its part of what it holds: nothing moves
   kAllGather,      // axes that split `from` no longer do
   kReduceScatter,  // partial axes split `to`
@@ -25,11 +25,11 @@ enum class StepKind : uint8_t {
 };
 
 /// "all-gather".
-absl::string_view ToString(StepKind kind);
+absl::string_view ToString(MoveKind kind);
 
 /// A move of one tensor from its layout to `after`, over some mesh axes.
 struct Step {
-  StepKind kind = StepKind::kSlice;
+  MoveKind kind = MoveKind::kSlice;
   ir::AxisList axes;  // that it works over; those of a permutation are the ones that swap
   int8_t from = -1;   // tensor dimensions; -1 where there is none
   int8_t to = -1;
@@ -39,7 +39,7 @@ struct Step {
 };
 
 /// Whether the ranks exchange anything.
-bool Communicates(StepKind kind);
+bool Communicates(MoveKind kind);
 
 }  // namespace orrery::transforms::redistribution
 

@@ -12,11 +12,11 @@ namespace orrery::transforms::redistribution {
 namespace step_test_cc {
 namespace {
 
-TEST(StepKind, HasANameAndSaysWhetherRanksExchangeAnything) {
+TEST(MoveKind, HasANameAndSaysWhetherRanksExchangeAnything) {
   std::vector<std::string> found;
-  for (int kind = 0; kind <= static_cast<int>(StepKind::kMakePartial); ++kind) {
-    found.push_back(absl::StrCat(ToString(static_cast<StepKind>(kind)),
-                                 Communicates(static_cast<StepKind>(kind)) ? " *" : ""));
+  for (int kind = 0; kind <= static_cast<int>(MoveKind::kMakePartial); ++kind) {
+    found.push_back(absl::StrCat(ToString(static_cast<MoveKind>(kind)),
+                                 Communicates(static_cast<MoveKind>(kind)) ? " *" : ""));
   }
   EXPECT_THAT(found, testing::ElementsAre("slice", "all-gather *", "reduce-scatter *",
                                           "all-reduce *", "all-to-all *", "permute *", "reblock *",
@@ -25,9 +25,9 @@ TEST(StepKind, HasANameAndSaysWhetherRanksExchangeAnything) {
 
 TEST(Step, IsEqualWhereAllOfItIs) {
   const Step step{
-      .kind = StepKind::kAllToAll, .axes = ir::AxisList(2), .from = 0, .to = 1, .after = {}};
+      .kind = MoveKind::kAllToAll, .axes = ir::AxisList(2), .from = 0, .to = 1, .after = {}};
   std::vector<Step> others(5, step);
-  others[0].kind = StepKind::kSlice;
+  others[0].kind = MoveKind::kSlice;
   others[1].axes = ir::AxisList(1);
   others[2].from = 2;
   others[3].to = 2;

@@ -134,7 +134,7 @@ void TensorcraftMoveSet::Expand(const PackedLayout& layout, std::vector<Move>& m
 
 void TensorcraftMoveSet::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
   if (layout == to_) return;
-  const Step step{.kind = StepKind::kReblock,
+  const Step step{.kind = MoveKind::kReblock,
                   .axes = tensorcraft_cc::UsedByAny(layout, to_),
                   .from = -1,
                   .to = -1,
@@ -174,14 +174,14 @@ double TensorcraftMoveSet::LowerBound(const PackedLayout& layout) const {
 }
 
 TensorcraftVolume TensorcraftMoveSet::Volume(const Step& step, int64_t before) const {
-  const int64_t ranks = step.kind == StepKind::kPermute ? 2 : tensor_.size(step.axes);
+  const int64_t ranks = step.kind == MoveKind::kPermute ? 2 : tensor_.size(step.axes);
   const double elements = static_cast<double>(before);
   switch (step.kind) {
-    case StepKind::kAllGather:
-    case StepKind::kAllToAll:
+    case MoveKind::kAllGather:
+    case MoveKind::kAllToAll:
       return {.elements = elements * static_cast<double>(ranks), .ranks = ranks};
-    case StepKind::kPermute:
-    case StepKind::kReblock:
+    case MoveKind::kPermute:
+    case MoveKind::kReblock:
       return {.elements = elements, .ranks = ranks};
     default:
       return {};
@@ -193,12 +193,12 @@ StepCost TensorcraftMoveSet::Cost(const Step& step, int64_t before, int64_t afte
   const double ranks = static_cast<double>(volume.ranks);
   double rounds = tensorcraft_cc::Rounds(volume.ranks);
   double sent = volume.ranks == 0 ? 0 : (ranks - 1) * volume.elements / ranks;
-  if (step.kind == StepKind::kPermute) {
+  if (step.kind == MoveKind::kPermute) {
     rounds = 1;
     sent = volume.elements * ranks;
-  } else if (step.kind == StepKind::kAllToAll && options_.physical) {
+  } else if (step.kind == MoveKind::kAllToAll && options_.physical) {
     sent /= ranks;
-  } else if (step.kind == StepKind::kReblock && step.from < 0) {
+  } else if (step.kind == MoveKind::kReblock && step.from < 0) {
     // All that a rank has may go, and all that it needs may come. The library would charge that as
     // often as there are other ranks.
     sent = static_cast<double>(std::max(before, after)) * (options_.physical ? 1 : ranks - 1);
@@ -228,9 +228,9 @@ std::string TensorcraftMoveSet::NameOf(const PackedLayout& before, const Step& s
     if (taken.has_value() && taken->step == step) return redistribution::NameOf(operation);
   }
   switch (step.kind) {
-    case StepKind::kSlice:
+    case MoveKind::kSlice:
       return "split_*";
-    case StepKind::kReblock:
+    case MoveKind::kReblock:
       return "alltoall_*";
     default:
       return std::string(ToString(step.kind));
@@ -240,7 +240,7 @@ std::string TensorcraftMoveSet::NameOf(const PackedLayout& before, const Step& s
 RedistributionPlan TensorcraftMoveSet::Naive() const {
   std::vector<Move> moves;
   PackedLayout at = from_;
-  const auto take = [&](StepKind kind, const PackedLayout& after) {
+  const auto take = [&](MoveKind kind, const PackedLayout& after) {
     const Step step{.kind = kind,
                     .axes = tensorcraft_cc::UsedByAny(at, after),
                     .from = -1,
@@ -250,8 +250,8 @@ RedistributionPlan TensorcraftMoveSet::Naive() const {
     at = after;
   };
   if (from_ == to_) return Priced(*this, from_, moves);
-  if (from_ != PackedLayout()) take(StepKind::kAllGather, PackedLayout());
-  if (to_ != PackedLayout()) take(StepKind::kSlice, to_);
+  if (from_ != PackedLayout()) take(MoveKind::kAllGather, PackedLayout());
+  if (to_ != PackedLayout()) take(MoveKind::kSlice, to_);
   return Priced(*this, from_, moves);
 }
 

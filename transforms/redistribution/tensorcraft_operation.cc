@@ -183,13 +183,13 @@ class Application {
   }
 
   bool Split() {
-    result_.step.kind = StepKind::kSlice;
+    result_.step.kind = MoveKind::kSlice;
     result_.step.axes = operation_.axes;
     return Add(operation_.to, operation_.axes, operation_.block, operation_.to_minor);
   }
 
   bool GatherAll() {
-    result_.step.kind = StepKind::kAllGather;
+    result_.step.kind = MoveKind::kAllGather;
     result_.step.axes = layout_.used;
     result_.step.after = PackedLayout();
     result_.elements = tensor_.elements();
@@ -203,7 +203,7 @@ class Application {
     const DimSplit& before = dim(from);
     const bool first = before.axes.axes().front() == axis;
     if (!first && before.axes.axes().back() != axis) return false;
-    result_.step.kind = StepKind::kAllGather;
+    result_.step.kind = MoveKind::kAllGather;
     result_.step.axes = operation_.axes;
     result_.step.from = static_cast<int8_t>(from);
     return Set(from, before.axes.Without(axis),
@@ -214,7 +214,7 @@ class Application {
     const AxisIndex a = operation_.axes.axes()[0], b = operation_.axes.axes()[1];
     if (tensor_.size(a) != tensor_.size(b)) return false;
     const int from = layout_.packed.dim(a);
-    result_.step.kind = StepKind::kPermute;
+    result_.step.kind = MoveKind::kPermute;
     result_.step.axes = operation_.axes;
     result_.step.from = result_.step.to = static_cast<int8_t>(from);
     return Set(from, Swapped(dim(from).axes, a, b), dim(from).block);
@@ -227,7 +227,7 @@ class Application {
       moved = AxisList(before.axes.axes().back());
       kept = before.axes.Without(before.axes.axes().back());
     }
-    result_.step.kind = StepKind::kAllToAll;
+    result_.step.kind = MoveKind::kAllToAll;
     result_.step.axes = moved;
     const int64_t block = operation_.block == -1 ? before.block : operation_.block;
     return Set(operation_.from, kept, before.block * (kept.empty() ? 1 : tensor_.size(moved))) &&
@@ -241,7 +241,7 @@ class Application {
     const bool larger = block > before.block && block % (before.block * before.parts) == 0;
     const bool smaller = block < before.block && block == 1;
     if (!larger && !smaller) return false;
-    result_.step.kind = StepKind::kReblock;
+    result_.step.kind = MoveKind::kReblock;
     result_.step.axes = before.axes;
     result_.step.from = operation_.to;
     return Set(operation_.to, before.axes, block);

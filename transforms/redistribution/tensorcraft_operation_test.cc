@@ -202,20 +202,20 @@ TEST(Apply, NamesTheStep) {
   const PackedLayout split = Split(1, Axes({1}), 4);
   const Step slice =
       step(PackedLayout(), {.kind = Kind::kSplit, .to = 1, .axes = Axes({1}), .block = 4});
-  EXPECT_EQ(slice.kind, StepKind::kSlice);
+  EXPECT_EQ(slice.kind, MoveKind::kSlice);
   EXPECT_EQ(slice.axes, Axes({1}));
   EXPECT_EQ(slice.to, 1);
   EXPECT_EQ(slice.after, split);
   const Step gather = step(split, {.kind = Kind::kAllGather, .axes = Axes({1})});
-  EXPECT_EQ(gather.kind, StepKind::kAllGather);
+  EXPECT_EQ(gather.kind, MoveKind::kAllGather);
   EXPECT_EQ(gather.from, 1);
   EXPECT_EQ(gather.after, PackedLayout());
   EXPECT_EQ(step(split, {.kind = Kind::kAllGather, .axes = {}}).axes, Axes({1}));
   const Step move = step(split, {.kind = Kind::kAllToAll, .from = 1, .to = 0, .axes = {}});
-  EXPECT_EQ(move.kind, StepKind::kAllToAll);
+  EXPECT_EQ(move.kind, MoveKind::kAllToAll);
   EXPECT_EQ(move.axes, Axes({1}));
   const Step reblock = step(split, {.kind = Kind::kChangeBlock, .to = 1, .axes = {}, .block = 1});
-  EXPECT_EQ(reblock.kind, StepKind::kReblock);
+  EXPECT_EQ(reblock.kind, MoveKind::kReblock);
   EXPECT_EQ(reblock.from, 1);
   EXPECT_EQ(reblock.axes, Axes({1}));
 }

@@ -63,8 +63,8 @@ std::string PriceOf(const PackedLayout& before, const Step& step, bool physical)
 TEST(TensorcraftPrices, OfAnAllGather) {
   // 128 elements on each of 8 ranks; over the last axis 4 x 128 come together.
   const PackedLayout before = Split(0, {0, 1}, 2);
-  const Step last{StepKind::kAllGather, Axes({1}), 0, -1, Split(0, {0}, 8)};
-  const Step all{StepKind::kAllGather, Axes({0, 1}), -1, -1, {}};
+  const Step last{MoveKind::kAllGather, Axes({1}), 0, -1, Split(0, {0}, 8)};
+  const Step all{MoveKind::kAllGather, Axes({0, 1}), -1, -1, {}};
   for (const bool physical : {false, true}) {
     EXPECT_EQ(PriceOf(before, last, physical), "200 + 384 + 384e4");
     EXPECT_EQ(PriceOf(before, all, physical), "300 + 896 + 896e4");
@@ -72,21 +72,21 @@ TEST(TensorcraftPrices, OfAnAllGather) {
 }
 
 TEST(TensorcraftPrices, OfAnAllToAllArePhysicalOnDemand) {
-  const Step step{StepKind::kAllToAll, Axes({1}), 0, 1, Split(1, {1}, 8)};
+  const Step step{MoveKind::kAllToAll, Axes({1}), 0, 1, Split(1, {1}, 8)};
   EXPECT_EQ(PriceOf(Split(0, {1}, 8), step, false), "200 + 768 + 0e4");
   EXPECT_EQ(PriceOf(Split(0, {1}, 8), step, true), "200 + 192 + 0e4");
 }
 
 TEST(TensorcraftPrices, OfPermutationsAndOtherBlocks) {
-  const Step permute{StepKind::kPermute, Axes({0, 1}), 0, 0, Split(0, {1, 0}, 2)};
+  const Step permute{MoveKind::kPermute, Axes({0, 1}), 0, 0, Split(0, {1, 0}, 2)};
   EXPECT_EQ(PriceOf(Split(0, {0, 1}, 2), permute, false), "100 + 256 + 0e4");
-  const Step reblock{StepKind::kReblock, Axes({1}), 0, -1, Split(0, {1}, 1)};
+  const Step reblock{MoveKind::kReblock, Axes({1}), 0, -1, Split(0, {1}, 1)};
   EXPECT_EQ(PriceOf(Split(0, {1}, 8), reblock, false), "200 + 192 + 0e4");
   EXPECT_EQ(PriceOf(Split(0, {1}, 8), reblock, true), "200 + 192 + 0e4");
 }
 
 TEST(TensorcraftPrices, OfASliceAreNone) {
-  const Step slice{StepKind::kSlice, Axes({0}), -1, 0, Split(0, {0}, 1)};
+  const Step slice{MoveKind::kSlice, Axes({0}), -1, 0, Split(0, {0}, 1)};
   EXPECT_EQ(PriceOf({}, slice, false), "0 + 0 + 0e4");
 }
 
@@ -111,10 +111,10 @@ TEST(TensorcraftPrices, OfTheLastResortMoveTheFullerLayout) {
 TEST(TensorcraftNames, OfStepsThatAreNoOperation) {
   const auto move_set = MoveSetOf(SmallProblem());
   const PackedLayout at = Split(0, {1}, 8);
-  EXPECT_EQ(move_set->NameOf(at, {StepKind::kLocalCopy, {}, -1, -1, at}), "local-copy");
-  EXPECT_EQ(move_set->NameOf({}, {StepKind::kSlice, Axes({0, 1}), -1, -1, Split(0, {0, 1}, 2)}),
+  EXPECT_EQ(move_set->NameOf(at, {MoveKind::kLocalCopy, {}, -1, -1, at}), "local-copy");
+  EXPECT_EQ(move_set->NameOf({}, {MoveKind::kSlice, Axes({0, 1}), -1, -1, Split(0, {0, 1}, 2)}),
             "split_*");
-  EXPECT_EQ(move_set->NameOf(at, {StepKind::kAllReduce, Axes({0}), -1, -1, at}), "all-reduce");
+  EXPECT_EQ(move_set->NameOf(at, {MoveKind::kAllReduce, Axes({0}), -1, -1, at}), "all-reduce");
 }
 
 TEST(TensorcraftNames, OfAllOperations) {

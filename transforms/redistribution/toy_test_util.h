@@ -65,7 +65,7 @@ class ToyMoveSet final : public MoveSet {
     for (size_t i = 0; i < edges.size(); ++i) {
       if (edges[i].from != NodeOf(layout)) continue;
       Move& move = moves.emplace_back();
-      move.step.kind = StepKind::kReblock;
+      move.step.kind = MoveKind::kReblock;
       move.step.to = static_cast<int8_t>(i);
       move.step.after = Node(edges[i].to);
       move.cost = edges[i].cost;

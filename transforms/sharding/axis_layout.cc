@@ -36,18 +36,18 @@ bool CanSplit(const TensorType& type, size_t dim, AxisIndex axis, const ir::Mesh
 LayoutWay LayoutWays::Direct(const TensorType& type, AxisLayout from, AxisLayout to) const {
   if (from == to) return {.seconds = 0, .steps = {}};
   if (to == kPartialLayout) return {};
-  redistribution::StepKind kind = redistribution::StepKind::kAllToAll;
+  redistribution::MoveKind kind = redistribution::MoveKind::kAllToAll;
   if (from == kWholeLayout) {
-    kind = redistribution::StepKind::kSlice;
+    kind = redistribution::MoveKind::kSlice;
   } else if (from == kPartialLayout) {
-    kind = to == kWholeLayout ? redistribution::StepKind::kAllReduce
-                              : redistribution::StepKind::kReduceScatter;
+    kind = to == kWholeLayout ? redistribution::MoveKind::kAllReduce
+                              : redistribution::MoveKind::kReduceScatter;
   } else if (to == kWholeLayout) {
-    kind = redistribution::StepKind::kAllGather;
+    kind = redistribution::MoveKind::kAllGather;
   }
-  const AxisLayout larger = kind == redistribution::StepKind::kAllGather ? to : from;
+  const AxisLayout larger = kind == redistribution::MoveKind::kAllGather ? to : from;
   const Bytes size = SizeOf(ir::LocalType(InLayout(type, larger, problem_.axis), problem_.mesh));
-  const double seconds = kind == redistribution::StepKind::kSlice
+  const double seconds = kind == redistribution::MoveKind::kSlice
                              ? 0
                              : problem_.prices.StepSeconds(kind, AxisList(problem_.axis), size);
   return {.seconds = seconds, .steps = {{kind, from, to}}};

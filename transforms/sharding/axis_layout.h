@@ -40,7 +40,7 @@ struct AxisProblem {
 
 /// From one layout to another.
 struct LayoutStep {
-  redistribution::StepKind kind;
+  redistribution::MoveKind kind;
   AxisLayout before, after;
 };
 struct LayoutWay {

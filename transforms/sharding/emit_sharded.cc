@@ -24,7 +24,7 @@ using ir::Function;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
-using redistribution::StepKind;
+using redistribution::MoveKind;
 
 class Emitter {
  public:
@@ -189,7 +189,7 @@ class Emitter {
   }
 
   ValueId Step(ValueId value, const LayoutStep& step, ValueId from) {
-    if (step.kind == StepKind::kAllReduce) return AllReduce(value, from);
+    if (step.kind == MoveKind::kAllReduce) return AllReduce(value, from);
     return redistribution::EmitStep({.kind = step.kind,
                                      .axes = AxisList(axis_),
                                      .from = step.before,
@@ -200,7 +200,7 @@ class Emitter {
 
   // A sum over other axes and then over this one is one sum over all of them.
   ValueId AllReduce(ValueId value, ValueId from) {
-    const std::string name = Renamed(value, {StepKind::kAllReduce, kPartialLayout, kWholeLayout});
+    const std::string name = Renamed(value, {MoveKind::kAllReduce, kPartialLayout, kWholeLayout});
     AxisList axes(axis_);
     Function& function = builder_.function();
     const OpId producer = function.producer(from);

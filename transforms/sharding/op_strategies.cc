@@ -17,7 +17,7 @@ using ir::AxisList;
 using ir::OpId;
 using ir::OpKind;
 using ir::TensorType;
-using redistribution::StepKind;
+using redistribution::MoveKind;
 
 // The factors of the rule that an axis may split without changing what is computed.
 class FactorChoice {
@@ -85,7 +85,7 @@ double SecondsOf(const ShardedOp& op, const ir::Mesh& mesh, const ShardingPrices
     ir::AxisList axes;
     if (!ir::ParseAxes(op.attributes, mesh, axes).ok()) return strategies::kImpossible;
     const ir::TensorType& larger =
-        *step == redistribution::StepKind::kAllGather ? *op.results[0] : *op.operands[0];
+        *step == redistribution::MoveKind::kAllGather ? *op.results[0] : *op.operands[0];
     return prices.StepSeconds(*step, axes.Sorted(), SizeOf(ir::LocalType(larger, mesh)));
   }
   if (info.op_class == ir::OpClass::kSend || info.op_class == ir::OpClass::kReceive) return 0;

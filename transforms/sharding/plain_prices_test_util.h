@@ -31,12 +31,12 @@ class PlainPrices final : public ShardingPrices {
     return flops / rates_.flops + bytes / rates_.bytes;
   }
 
-  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                      Bytes size) const override {
     const auto ranks = static_cast<double>(mesh_.size(axes));
     const double share = static_cast<double>(size.count()) * (ranks - 1) / ranks;
-    const bool twice = kind == redistribution::StepKind::kAllReduce;
-    const bool direct = kind == redistribution::StepKind::kAllToAll;
+    const bool twice = kind == redistribution::MoveKind::kAllReduce;
+    const bool direct = kind == redistribution::MoveKind::kAllToAll;
     return rates_.latency + (twice ? 2 : 1) * share / rates_.link / (direct ? ranks : 1);
   }
 

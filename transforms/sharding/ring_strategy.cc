@@ -81,7 +81,7 @@ class Ring {
   double RotateSeconds() const {
     double seconds = 0;
     for (const TensorType& type : {types_[1], types_[2]}) {
-      seconds += prices_.StepSeconds(redistribution::StepKind::kPermute, ir::AxisList(axis_),
+      seconds += prices_.StepSeconds(redistribution::MoveKind::kPermute, ir::AxisList(axis_),
                                      SizeOf(ir::LocalType(type, mesh_)));
     }
     return seconds;

@@ -28,7 +28,7 @@ class ShardingPrices {
   virtual double OpSeconds(const LocalOp& op) const = 0;
   /// Of a collective of all groups along `axes`, ascending; kImpossible for one that nobody can
   /// carry out. `size` is what a rank brings; of an all-gather what it ends up with.
-  virtual double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+  virtual double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                              Bytes size) const = 0;
 };
 

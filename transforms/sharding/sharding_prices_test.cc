@@ -36,7 +36,7 @@ class Watched final : public ShardingPrices {
     return seconds;
   }
 
-  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                      Bytes size) const override {
     EXPECT_TRUE(redistribution::Communicates(kind)) << redistribution::ToString(kind);
     EXPECT_FALSE(axes.empty());

@@ -135,7 +135,7 @@ ir::Function SplitAxis(const ir::Function& function, const AxisSplit& split) {
   return split_axis_cc::Splitter(function, split).Run();
 }
 
-double SplitAxisPrices::StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+double SplitAxisPrices::StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                                     Bytes size) const {
   const auto outer = static_cast<ir::AxisIndex>(inner_ - 1);
   ORRERY_CHECK(axes.contains(inner_) == axes.contains(outer)) << "along a part of an axis";

@@ -31,7 +31,7 @@ class SplitAxisPrices final : public ShardingPrices {
       : before_(before), inner_(inner) {}
 
   double OpSeconds(const LocalOp& op) const override { return before_.OpSeconds(op); }
-  double StepSeconds(redistribution::StepKind kind, const ir::AxisList& axes,
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                      Bytes size) const override;
 
  private:

@@ -95,9 +95,9 @@ class Chain {
 
   // Whether the op is a step of a redistribution that adds nothing up.
   static bool Moves(const Function& function, OpId op) {
-    using redistribution::StepKind;
+    using redistribution::MoveKind;
     const auto step = redistribution::StepOf(function.kind(op));
-    return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
+    return step.has_value() && *step != MoveKind::kAllReduce && *step != MoveKind::kReduceScatter;
   }
 
   // Whether the op goes with another one of the chain.

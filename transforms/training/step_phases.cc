@@ -17,9 +17,9 @@ using ir::ValueId;
 
 // Whether the op moves a value and computes nothing.
 bool IsRedistribution(const Function& function, OpId op) {
-  using redistribution::StepKind;
+  using redistribution::MoveKind;
   const auto step = redistribution::StepOf(function.kind(op));
-  return step.has_value() && *step != StepKind::kAllReduce && *step != StepKind::kReduceScatter;
+  return step.has_value() && *step != MoveKind::kAllReduce && *step != MoveKind::kReduceScatter;
 }
 
 bool IsUpdateOutput(ir::OutputRole role) {

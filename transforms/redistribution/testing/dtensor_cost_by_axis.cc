@@ -25,17 +25,17 @@ absl::StatusOr<double> DtensorCostByAxis(const Problem& problem, const DtensorOp
     if (!HasStep(from, to)) return std::numeric_limits<double>::infinity();
     const DtensorRing& ring = topology.ring(axis);
     switch (KindOf(from, to)) {
-      case StepKind::kAllGather:
+      case MoveKind::kAllGather:
         bytes *= static_cast<double>(ring.ranks);
         cost += DtensorAllGather(ring, bytes).total();
         break;
-      case StepKind::kAllToAll:
+      case MoveKind::kAllToAll:
         cost += DtensorAllToAll(ring, bytes, options.all_to_all_penalty).total();
         break;
-      case StepKind::kAllReduce:
+      case MoveKind::kAllReduce:
         cost += DtensorAllReduce(ring, bytes).total();
         break;
-      case StepKind::kReduceScatter:
+      case MoveKind::kReduceScatter:
         cost += DtensorAllGather(ring, bytes).total();
         bytes /= static_cast<double>(ring.ranks);
         break;

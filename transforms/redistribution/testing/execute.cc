@@ -69,7 +69,7 @@ class Ranks {
       ORRERY_RETURN_IF_ERROR(Reduces(step.kind) ? Reduce(step, group, next, executed)
                                                 : Fetch(step, group, next, executed));
     }
-    if (step.kind == StepKind::kMakePartial) MakePartial(step, after, next);
+    if (step.kind == MoveKind::kMakePartial) MakePartial(step, after, next);
     ORRERY_RETURN_IF_ERROR(CheckKept(step, next));
     values_ = std::move(next);
     layout_ = std::move(after);
@@ -94,8 +94,8 @@ class Ranks {
   }
 
  private:
-  static bool Reduces(StepKind kind) {
-    return kind == StepKind::kAllReduce || kind == StepKind::kReduceScatter;
+  static bool Reduces(MoveKind kind) {
+    return kind == MoveKind::kAllReduce || kind == MoveKind::kReduceScatter;
   }
 
   static int64_t HeldCount(const std::vector<Number>& values) {
@@ -128,7 +128,7 @@ class Ranks {
   // What a rank does by itself it does in a group of its own.
   AxisList GroupAxes(const Step& step) const {
     if (!Communicates(step.kind)) return {};
-    const bool unsaid = step.axes.empty() && step.kind == StepKind::kReblock && step.from >= 0;
+    const bool unsaid = step.axes.empty() && step.kind == MoveKind::kReblock && step.from >= 0;
     if (!unsaid || static_cast<size_t>(step.from) >= problem_.dims.size()) return step.axes;
     return layout_.at(static_cast<size_t>(step.from));
   }
@@ -158,7 +158,7 @@ class Ranks {
       const bool in_step = step.axes.contains(axis);
       const bool was = layout_.partial.contains(axis), is = after.partial.contains(axis);
       const bool reduced = in_step && Reduces(step.kind);
-      const bool made = in_step && step.kind == StepKind::kMakePartial;
+      const bool made = in_step && step.kind == MoveKind::kMakePartial;
       if (reduced && !was) return Wrong(absl::StrCat("reduces axis ", axis, ", which is whole"));
       if (made && layout_.Uses(axis)) {
         return Wrong(absl::StrCat("makes axis ", axis, " partial, which does not replicate"));
@@ -200,7 +200,7 @@ class Ranks {
         }
         const auto e = static_cast<size_t>(element);
         next[rank][e] = values_[*giver][e];
-        if (step.kind == StepKind::kPermute && partner.value_or(*giver) != *giver) {
+        if (step.kind == MoveKind::kPermute && partner.value_or(*giver) != *giver) {
           return Wrong(absl::StrCat("rank ", rank, " needs elements of ranks ", *partner, " and ",
                                     *giver, "; wanted one rank's"));
         }
@@ -265,9 +265,9 @@ class Ranks {
 
   // A gather drops nothing, a slice adds nothing, and so on: or another step hides in this one.
   absl::Status CheckKept(const Step& step, const std::vector<std::vector<Number>>& next) const {
-    const StepKind kind = step.kind;
-    const bool keeps = kind == StepKind::kAllGather || kind == StepKind::kAllReduce ||
-                       kind == StepKind::kLocalCopy || kind == StepKind::kMakePartial;
+    const MoveKind kind = step.kind;
+    const bool keeps = kind == MoveKind::kAllGather || kind == MoveKind::kAllReduce ||
+                       kind == MoveKind::kLocalCopy || kind == MoveKind::kMakePartial;
     for (size_t rank = 0; rank < next.size() && keeps; ++rank) {
       for (size_t e = 0; e < next[rank].size(); ++e) {
         if (values_[rank][e] == kAbsent || next[rank][e] != kAbsent) continue;

@@ -58,7 +58,7 @@ std::string Trouble(const std::vector<int64_t>& mesh, const ir::Dims& dims,
 TEST(ExecuteCounts, ReduceScatterOfUnevenChunks) {
   // 5 elements as 2, 2, 1 and none.
   const auto run =
-      RunStep({4}, {5}, Partial(0), {StepKind::kReduceScatter, Axes({0}), -1, 0, Split(0, {0})});
+      RunStep({4}, {5}, Partial(0), {MoveKind::kReduceScatter, Axes({0}), -1, 0, Split(0, {0})});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, ElementsAre(3, 3, 4, 5));
   EXPECT_THAT(run->steps[0].received, ElementsAre(6, 6, 3, 0));
@@ -70,7 +70,7 @@ TEST(ExecuteCounts, ReduceScatterOfUnevenChunks) {
 
 // Fewer elements than ranks: the two that reduce one each send it to all others.
 TEST(ExecuteCounts, AllReduceOfFewElements) {
-  const auto run = RunStep({4}, {2}, Partial(0), {StepKind::kAllReduce, Axes({0}), -1, -1, {}});
+  const auto run = RunStep({4}, {2}, Partial(0), {MoveKind::kAllReduce, Axes({0}), -1, -1, {}});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, ElementsAre(4, 2, 4, 2));
   EXPECT_THAT(run->steps[0].received, ElementsAre(4, 2, 4, 2));
@@ -80,11 +80,11 @@ TEST(ExecuteCounts, AllReduceOfFewElements) {
 // Halves that two ranks hold each: whoever comes next in the group sends.
 TEST(ExecuteCounts, ReplicasShareTheSending) {
   const auto run =
-      RunStep({2, 2}, {4}, Split(0, {1}), {StepKind::kAllGather, Axes({0, 1}), 0, -1, {}});
+      RunStep({2, 2}, {4}, Split(0, {1}), {MoveKind::kAllGather, Axes({0, 1}), 0, -1, {}});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, Each(2));
   const auto turned =
-      RunStep({2, 2}, {4}, Split(0, {1}), {StepKind::kAllGather, Axes({1, 0}), 0, -1, {}});
+      RunStep({2, 2}, {4}, Split(0, {1}), {MoveKind::kAllGather, Axes({1, 0}), 0, -1, {}});
   ASSERT_TRUE(turned.ok()) << turned.status();
   EXPECT_THAT(turned->steps[0].sent, ElementsAre(4, 4, 0, 0));
   EXPECT_THAT(turned->steps[0].received, Each(2));
@@ -93,7 +93,7 @@ TEST(ExecuteCounts, ReplicasShareTheSending) {
 // 7 rows of one element, as 4 and 3, against 3 blocks of 3 dealt in turn: rank 0 has rows 0 to 2
 // and 6, rank 1 rows 3 to 5.
 TEST(ExecuteCounts, ReblockMovesWhatChangesHands) {
-  const Step step{StepKind::kReblock, Axes({0}), 0, 0, Split(0, {0}, 3)};
+  const Step step{MoveKind::kReblock, Axes({0}), 0, 0, Split(0, {0}, 3)};
   const auto run = RunStep({2}, {7}, Split(0, {0}), step);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, ElementsAre(1, 1));
@@ -108,21 +108,21 @@ TEST(ExecuteCounts, ReblockMovesWhatChangesHands) {
 }
 
 TEST(ExecuteCounts, WhatARankDoesByItselfMovesNothing) {
-  for (const Step& step : {Step{StepKind::kSlice, Axes({0}), -1, 0, Split(0, {0}, 2)},
-                           Step{StepKind::kLocalCopy, {}, -1, -1, {}},
-                           Step{StepKind::kMakePartial, Axes({0}), -1, -1, Partial(0)}}) {
+  for (const Step& step : {Step{MoveKind::kSlice, Axes({0}), -1, 0, Split(0, {0}, 2)},
+                           Step{MoveKind::kLocalCopy, {}, -1, -1, {}},
+                           Step{MoveKind::kMakePartial, Axes({0}), -1, -1, Partial(0)}}) {
     const auto run = RunStep({3}, {7}, {}, step);
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_THAT(run->steps[0].sent, Each(0));
-    EXPECT_EQ(run->steps[0].held, step.kind == StepKind::kSlice ? 3 : 7);
+    EXPECT_EQ(run->steps[0].held, step.kind == MoveKind::kSlice ? 3 : 7);
   }
 }
 
 TEST(ExecuteCounts, OfAllStepsAreAddedUp) {
   const Problem problem{
       .mesh = MeshOf({2}), .dims = {6}, .from = Split(0, {0}).Unpack(1), .to = {}};
-  const Step gather{StepKind::kAllGather, Axes({0}), 0, -1, {}};
-  const Step slice{StepKind::kSlice, Axes({0}), -1, 0, Split(0, {0})};
+  const Step gather{MoveKind::kAllGather, Axes({0}), 0, -1, {}};
+  const Step slice{MoveKind::kSlice, Axes({0}), -1, 0, Split(0, {0})};
   const auto run = Execute(problem, std::vector<Step>{gather, slice, gather});
   ASSERT_TRUE(run.ok()) << run.status();
   ASSERT_EQ(run->steps.size(), 3);
@@ -131,29 +131,29 @@ TEST(ExecuteCounts, OfAllStepsAreAddedUp) {
 }
 
 TEST(ExecuteErrors, OfWhatAStepLeavesPartial) {
-  EXPECT_EQ(Trouble({2}, {4}, {}, {StepKind::kMakePartial, Axes({0}), -1, -1, {}}),
+  EXPECT_EQ(Trouble({2}, {4}, {}, {MoveKind::kMakePartial, Axes({0}), -1, -1, {}}),
             "step 0 (make-partial): leaves axis 0 whole, which such a step does not");
-  EXPECT_EQ(Trouble({2}, {4}, {}, {StepKind::kLocalCopy, {}, -1, -1, Partial(0)}),
+  EXPECT_EQ(Trouble({2}, {4}, {}, {MoveKind::kLocalCopy, {}, -1, -1, Partial(0)}),
             "step 0 (local-copy): leaves axis 0 partial, which such a step does not");
-  EXPECT_EQ(Trouble({2}, {4}, Partial(0), {StepKind::kAllReduce, Axes({0}), -1, -1, Partial(0)}),
+  EXPECT_EQ(Trouble({2}, {4}, Partial(0), {MoveKind::kAllReduce, Axes({0}), -1, -1, Partial(0)}),
             "step 0 (all-reduce): leaves axis 0 partial, which such a step does not");
   EXPECT_EQ(
-      Trouble({2}, {4}, Split(0, {0}), {StepKind::kMakePartial, Axes({0}), -1, -1, Partial(0)}),
+      Trouble({2}, {4}, Split(0, {0}), {MoveKind::kMakePartial, Axes({0}), -1, -1, Partial(0)}),
       "step 0 (make-partial): makes axis 0 partial, which does not replicate");
 }
 
 TEST(ExecuteErrors, OfStepsThatDropWhatTheyKeep) {
   EXPECT_EQ(
-      Trouble({2, 2}, {4}, Split(0, {0}), {StepKind::kAllGather, Axes({0}), 0, -1, Split(0, {1})}),
+      Trouble({2, 2}, {4}, Split(0, {0}), {MoveKind::kAllGather, Axes({0}), 0, -1, Split(0, {1})}),
       "step 0 (all-gather): rank 1 drops element 0; such a step keeps what a rank holds");
-  EXPECT_EQ(Trouble({2}, {4}, Partial(0), {StepKind::kAllReduce, Axes({0}), -1, -1, Split(0, {0})}),
+  EXPECT_EQ(Trouble({2}, {4}, Partial(0), {MoveKind::kAllReduce, Axes({0}), -1, -1, Split(0, {0})}),
             "step 0 (all-reduce): rank 0 drops element 2; such a step keeps what a rank holds");
 }
 
 TEST(ExecuteErrors, OfASummandThatIsNotThere) {
   PackedLayout from = Partial(0);
   from.SetSplit(0, Axes({1}));
-  EXPECT_EQ(Trouble({2, 2}, {4}, from, {StepKind::kAllReduce, Axes({0}), -1, -1, {}}),
+  EXPECT_EQ(Trouble({2, 2}, {4}, from, {MoveKind::kAllReduce, Axes({0}), -1, -1, {}}),
             "step 0 (all-reduce): rank 0 has no summand of element 2");
 }
 
@@ -183,8 +183,8 @@ TEST(ExecuteErrors, OfProblems) {
 TEST(ExecuteErrors, NameTheStep) {
   const Problem problem{
       .mesh = MeshOf({2}), .dims = {6}, .from = Split(0, {0}).Unpack(1), .to = {}};
-  const Step gather{StepKind::kAllGather, Axes({0}), 0, -1, {}};
-  const Step reduce{StepKind::kAllReduce, Axes({0}), -1, -1, {}};
+  const Step gather{MoveKind::kAllGather, Axes({0}), 0, -1, {}};
+  const Step reduce{MoveKind::kAllReduce, Axes({0}), -1, -1, {}};
   EXPECT_EQ(Execute(problem, std::vector<Step>{gather, reduce}).status().message(),
             "step 1 (all-reduce): reduces axis 0, which is whole");
 }

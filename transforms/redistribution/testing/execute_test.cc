@@ -72,7 +72,7 @@ struct Walk {
 };
 
 TEST(Execute, CountsWhatAnAllGatherMoves) {
-  const Walk walk{{2, 4}, {16, 3}, Split(0, {1}), {{StepKind::kAllGather, Axes({1}), 0, -1, {}}}};
+  const Walk walk{{2, 4}, {16, 3}, Split(0, {1}), {{MoveKind::kAllGather, Axes({1}), 0, -1, {}}}};
   const auto run = walk.Run();
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, Each(3 * 12));  // its 4 rows of 3 to each of the 3 others
@@ -83,8 +83,8 @@ TEST(Execute, CountsWhatAnAllGatherMoves) {
 
 TEST(Execute, CountsWhatReductionsMove) {
   const PackedLayout from = Partial({0});
-  const Walk scatter{{4}, {8}, from, {{StepKind::kReduceScatter, Axes({0}), -1, 0, Split(0, {0})}}};
-  const Walk reduce{{4}, {8}, from, {{StepKind::kAllReduce, Axes({0}), -1, -1, {}}}};
+  const Walk scatter{{4}, {8}, from, {{MoveKind::kReduceScatter, Axes({0}), -1, 0, Split(0, {0})}}};
+  const Walk reduce{{4}, {8}, from, {{MoveKind::kAllReduce, Axes({0}), -1, -1, {}}}};
   const auto scattered = scatter.Run(), reduced = reduce.Run();
   ASSERT_TRUE(scattered.ok() && reduced.ok()) << scattered.status() << reduced.status();
   EXPECT_THAT(scattered->steps[0].sent, Each(6));
@@ -95,7 +95,7 @@ TEST(Execute, CountsWhatReductionsMove) {
 
 TEST(Execute, CountsWhatAnAllToAllMoves) {
   const Walk walk{
-      {4}, {8, 4}, Split(0, {0}), {{StepKind::kAllToAll, Axes({0}), 0, 1, Split(1, {0})}}};
+      {4}, {8, 4}, Split(0, {0}), {{MoveKind::kAllToAll, Axes({0}), 0, 1, Split(1, {0})}}};
   const auto run = walk.Run();
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, Each(6));  // 3/4 of 8: a p-th of what the all-gather would move
@@ -105,7 +105,7 @@ TEST(Execute, CountsWhatAnAllToAllMoves) {
 // Regression of others: torch issue 194457, where a merged all-gather lost row 4.
 TEST(Execute, TellsNestedFromFlatChunks) {
   const Walk nested{
-      {2, 2}, {5, 3}, Split(0, {0, 1}), {{StepKind::kAllGather, Axes({0, 1}), 0, -1, {}}}};
+      {2, 2}, {5, 3}, Split(0, {0, 1}), {{MoveKind::kAllGather, Axes({0, 1}), 0, -1, {}}}};
   const auto run = nested.Run();
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, ElementsAre(18, 9, 9, 9));
@@ -117,7 +117,7 @@ TEST(Execute, LetsEquallyLargeAxesTradePlaces) {
   const Walk walk{{2, 2},
                   {5, 3},
                   Split(0, {0, 1}),
-                  {{StepKind::kPermute, Axes({0, 1}), 0, 0, Split(0, {1, 0})}}};
+                  {{MoveKind::kPermute, Axes({0, 1}), 0, 0, Split(0, {1, 0})}}};
   const auto run = walk.Run();
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->steps[0].sent, ElementsAre(0, 3, 3, 0));
@@ -125,38 +125,38 @@ TEST(Execute, LetsEquallyLargeAxesTradePlaces) {
 
 TEST(Execute, RefusesWhatIsOutsideOfTheGroup) {
   const PackedLayout from = Split(0, {0, 1});
-  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{StepKind::kAllGather, Axes({1}), 0, -1, {}}}}.Trouble()),
+  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{MoveKind::kAllGather, Axes({1}), 0, -1, {}}}}.Trouble()),
             "step 0 (all-gather): rank 0 needs element 2, which no rank of its group holds");
-  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{StepKind::kSlice, Axes({}), -1, 0, {}}}}.Trouble()),
+  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{MoveKind::kSlice, Axes({}), -1, 0, {}}}}.Trouble()),
             "step 0 (slice): rank 0 needs element 1, which no rank of its group holds");
   EXPECT_EQ(
-      (Walk{{4}, {8}, Split(0, {0}), {{StepKind::kPermute, Axes({0}), 0, 0, Split(0, {0}, 1)}}}
+      (Walk{{4}, {8}, Split(0, {0}), {{MoveKind::kPermute, Axes({0}), 0, 0, Split(0, {0}, 1)}}}
            .Trouble()),
       "step 0 (permute): rank 0 needs elements of ranks 0 and 2; wanted one rank's");
 }
 
 TEST(Execute, RefusesToReduceWhatItMayNot) {
   const PackedLayout from = Partial({0});
-  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{StepKind::kAllReduce, Axes({1}), -1, -1, from}}}.Trouble()),
+  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{MoveKind::kAllReduce, Axes({1}), -1, -1, from}}}.Trouble()),
             "step 0 (all-reduce): reduces axis 1, which is whole");
-  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{StepKind::kAllReduce, Axes({}), -1, -1, {}}}}.Trouble()),
+  EXPECT_EQ((Walk{{2, 2}, {4}, from, {{MoveKind::kAllReduce, Axes({}), -1, -1, {}}}}.Trouble()),
             "step 0 (all-reduce): leaves axis 0 whole, which such a step does not");
-  EXPECT_EQ((Walk{{2}, {4}, from, {{StepKind::kAllGather, Axes({0}), -1, -1, from}}}.Trouble()),
+  EXPECT_EQ((Walk{{2}, {4}, from, {{MoveKind::kAllGather, Axes({0}), -1, -1, from}}}.Trouble()),
             "step 0 (all-gather): moves summands along axis 0, which is partial");
   EXPECT_EQ(
-      (Walk{{2}, {4}, from, {{StepKind::kLocalCopy, {}, -1, -1, Partial({0}, Reduction::kMax)}}}
+      (Walk{{2}, {4}, from, {{MoveKind::kLocalCopy, {}, -1, -1, Partial({0}, Reduction::kMax)}}}
            .Trouble()),
       "step 0 (local-copy): changes the reduction of axis 0");
-  EXPECT_EQ((Walk{{2}, {4}, from, {{StepKind::kMakePartial, Axes({0}), -1, -1, from}}}.Trouble()),
+  EXPECT_EQ((Walk{{2}, {4}, from, {{MoveKind::kMakePartial, Axes({0}), -1, -1, from}}}.Trouble()),
             "step 0 (make-partial): makes axis 0 partial, which does not replicate");
 }
 
 TEST(Execute, RefusesStepsThatAreNotOfTheTensor) {
-  EXPECT_EQ((Walk{{2}, {4}, {}, {{StepKind::kSlice, {}, -1, 3, Split(3, {0})}}}.Trouble()),
+  EXPECT_EQ((Walk{{2}, {4}, {}, {{MoveKind::kSlice, {}, -1, 3, Split(3, {0})}}}.Trouble()),
             "step 0 (slice): splits a dimension that there is not");
-  EXPECT_THAT((Walk{{2}, {4}, {}, {{StepKind::kSlice, {}, -1, 0, Split(0, {1})}}}.Trouble()),
+  EXPECT_THAT((Walk{{2}, {4}, {}, {{MoveKind::kSlice, {}, -1, 0, Split(0, {1})}}}.Trouble()),
               HasSubstr("found axis 1; wanted one of the 1 of mesh(a0=2)"));
-  EXPECT_THAT((Walk{{2}, {4}, {}, {{StepKind::kAllReduce, Axes({5}), -1, -1, {}}}}.Trouble()),
+  EXPECT_THAT((Walk{{2}, {4}, {}, {{MoveKind::kAllReduce, Axes({5}), -1, -1, {}}}}.Trouble()),
               HasSubstr("works over axis 5, which the mesh lacks"));
   EXPECT_THAT((Walk{{2}, {4, 0}, {}, {}}.Trouble()), HasSubstr("found a dimension of 0"));
   EXPECT_THAT((Walk{{int64_t{1} << 30}, {4}, {}, {}}.Trouble()), HasSubstr("elements times ranks"));
@@ -172,7 +172,7 @@ TEST(Execute, RefusesAWrongEnd) {
   EXPECT_EQ(partial.RunTo({}).status().message(),
             "axis 0 is not as partial as the target wants it");
   // A step may not drop what its kind keeps.
-  const Walk drops{{2}, {4}, {}, {{StepKind::kLocalCopy, {}, -1, -1, Split(0, {0})}}};
+  const Walk drops{{2}, {4}, {}, {{MoveKind::kLocalCopy, {}, -1, -1, Split(0, {0})}}};
   EXPECT_EQ(drops.Trouble(),
             "step 0 (local-copy): rank 0 drops element 2; such a step keeps what a rank holds");
 }
@@ -227,7 +227,7 @@ class Walker {
     axes.push_back(axis);
     at_.SetSplit(dim, axes, ir::kNestedChunks);
   }
-  void Take(StepKind kind, const AxisList& axes, int from, int to) {
+  void Take(MoveKind kind, const AxisList& axes, int from, int to) {
     walk_.steps.push_back({kind, axes, static_cast<int8_t>(from), static_cast<int8_t>(to), at_});
   }
 
@@ -250,7 +250,7 @@ class Walker {
   void Slice(AxisIndex axis, int to) {
     if (!Nested(to)) return;
     Append(axis, to);
-    Take(StepKind::kSlice, AxisList(axis), -1, to);
+    Take(MoveKind::kSlice, AxisList(axis), -1, to);
   }
   void MakePartial(AxisIndex axis) {
     Reduction reduction = static_cast<Reduction>(Below(5));
@@ -259,7 +259,7 @@ class Walker {
     }
     if (reduction == Reduction::kSum && Below(2) == 0) reduction = Reduction::kAverage;
     at_.SetPartial(axis, reduction);
-    Take(StepKind::kMakePartial, AxisList(axis), -1, -1);
+    Take(MoveKind::kMakePartial, AxisList(axis), -1, -1);
   }
   // Over all partial axes at once, or one.
   void ReduceWith(AxisIndex axis, int to) {
@@ -273,7 +273,7 @@ class Walker {
       at_.SetReplicated(reduced);
       if (scatter) Append(reduced, to);
     }
-    Take(scatter ? StepKind::kReduceScatter : StepKind::kAllReduce, axes, -1, scatter ? to : -1);
+    Take(scatter ? MoveKind::kReduceScatter : MoveKind::kAllReduce, axes, -1, scatter ? to : -1);
   }
   void Reblock(int dim) {
     const AxisList axes = at_.axes(dim);
@@ -281,7 +281,7 @@ class Walker {
     for (const AxisIndex axis : axes.axes()) order.push_back(axis);
     std::shuffle(order.begin(), order.end(), random_);
     at_.SetSplit(dim, Axes(order), Below(5) - 1);
-    Take(StepKind::kReblock, Below(2) == 0 ? axes : AxisList(), dim, dim);
+    Take(MoveKind::kReblock, Below(2) == 0 ? axes : AxisList(), dim, dim);
   }
   // Gathers the innermost axis, or all of them, or hands it on to another dimension.
   void Unsplit(AxisIndex axis, int to) {
@@ -289,15 +289,15 @@ class Walker {
     const AxisList before = at_.axes(from);
     if (!Nested(from) || Below(5) == 0) {
       at_.SetSplit(from, AxisList());
-      return Take(StepKind::kAllGather, before, from, -1);
+      return Take(MoveKind::kAllGather, before, from, -1);
     }
     const AxisIndex last = before.axes().back();
     at_.SetSplit(from, before.Without(last));
     if (to == from || !Nested(to) || Below(2) == 0) {
-      return Take(StepKind::kAllGather, AxisList(last), from, -1);
+      return Take(MoveKind::kAllGather, AxisList(last), from, -1);
     }
     Append(last, to);
-    Take(StepKind::kAllToAll, AxisList(last), from, to);
+    Take(MoveKind::kAllToAll, AxisList(last), from, to);
   }
 
   std::mt19937_64 random_;
@@ -325,9 +325,9 @@ TEST(Execute, FollowsRandomWalks) {
       }
     }
   }
-  for (const StepKind kind :
-       {StepKind::kSlice, StepKind::kAllGather, StepKind::kReduceScatter, StepKind::kAllReduce,
-        StepKind::kAllToAll, StepKind::kReblock, StepKind::kMakePartial}) {
+  for (const MoveKind kind :
+       {MoveKind::kSlice, MoveKind::kAllGather, MoveKind::kReduceScatter, MoveKind::kAllReduce,
+        MoveKind::kAllToAll, MoveKind::kReblock, MoveKind::kMakePartial}) {
     EXPECT_GT(kinds[static_cast<size_t>(kind)], 100) << ToString(kind);
   }
 }
@@ -350,7 +350,7 @@ TEST(Execute, TellsOneTargetFromAnother) {
 
 TEST(Execute, RunsAPlan) {
   RedistributionPlan plan;
-  plan.steps.push_back({.step = {StepKind::kAllGather, Axes({0}), 0, -1, {}}});
+  plan.steps.push_back({.step = {MoveKind::kAllGather, Axes({0}), 0, -1, {}}});
   const Problem problem{
       .mesh = MeshOf({4}), .dims = {8}, .from = Split(0, {0}).Unpack(1), .to = {}};
   const auto run = Execute(problem, plan);
