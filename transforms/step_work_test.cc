@@ -145,7 +145,7 @@ TEST(StepStages, AreCheckedForWhatDoesNotDivide) {
   refuses({.dp = 2, .pp = 2, .microbatches = 3, .layers_per_stage = {3, 2}},
           "`layers-per-stage` 3,2 adds up to 5 layers; the model has 4");
   refuses({.dp = 2, .pp = 2, .microbatches = 3, .split_at = "^nothing$"},
-          "`split-at` '^nothing$' matches at 0 places; wanted 1 for 2 stages");
+          "`split-at` '^nothing$' matches at 0 positions; wanted 1 for 2 stages");
   refuses({.dp = 2, .pp = 2, .microbatches = 3, .split_at = "("},
           "`split-at` '(': missing ): ((); wanted a regular expression");
   const std::string ops = absl::StrCat(step.order().size());

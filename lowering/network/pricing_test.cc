@@ -381,8 +381,7 @@ TEST(Pricing, EveryLinkChangesNoTime) {
   for (const char* cluster : {"dgx-a100:2", "fat-tree:16@50GB/s,radix=8", "torus:4x4@50GB/s"}) {
     Fixture plain({.dp = 4, .hp = 2, .pp = 2}, cluster),
         links({.dp = 4, .hp = 2, .pp = 2}, cluster, "roofline", {.every_link = true});
-    const CollectiveRequest tasks[] = {plain.AllReduce("hp", kBytes),
-                                       plain.AllReduce("dp", 3 * kBytes)};
+    const auto tasks = {plain.AllReduce("hp", kBytes), plain.AllReduce("dp", 3 * kBytes)};
     for (Fixture* f : {&plain, &links}) {
       for (const CollectiveRequest& task : tasks) f->pricing.Expect(0, task);
       f->pricing.Prepare(/*fold=*/true, f->program);

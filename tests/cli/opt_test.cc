@@ -145,7 +145,7 @@ TEST(Opt, ChecksAllStagesOfWorkBeforeTheFirst) {
            {"--dp 2 --pp 2 --layers-per-stage 2,1",
             "--layers-per-stage 2,1 adds up to 3 layers; the model has 2"},
            {"--dp 2 --pp 2 --split-at nothing",
-            "--split-at 'nothing' matches at 0 places; wanted 1 for 2 stages"},
+            "--split-at 'nothing' matches at 0 positions; wanted 1 for 2 stages"},
            {"--pp 64", "ops do not cut into 64 stages; try fewer of"}}) {
     const Finished finished =
         Execute("opt mlp:layers=2,dim=4 --batch-size 8 --stages --print-after-all " + flags);

@@ -22,6 +22,7 @@ namespace {
 
 namespace po = boost::program_options;
 
+// So many fields: a flag each.
 struct Flags {
   ModelFlags model;
   std::string passes;

@@ -204,7 +204,7 @@ TEST(PlanToKeep, KeepsWhatMustNotHappenTwice) {
 }
 )";
   const LayerRange all = {.begin = 0, .end = 3};
-  EXPECT_EQ(Again(kTwice, {.record = &kLayersRecompute}, {all}), "a; 1 dropped");
+  EXPECT_EQ(Again(kTwice, {.policy = {.record = &kLayersRecompute}}, {all}), "a; 1 dropped");
 }
 
 }  // namespace
