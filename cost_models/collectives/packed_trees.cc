@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "cost_models/collectives/laid_trees.h"
 
 // Many spanning trees along the links of an explicit graph, each where the others load it least
@@ -8,7 +10,8 @@ namespace packed_trees_cc {
 namespace {
 
 bool Supports(const CollectiveCall& call) {
-  return call.laid.packed != nullptr && !call.laid.packed->trees.empty();
+  if (call.laid.packed == nullptr || call.laid.packed->trees.empty()) return false;
+  return std::ssize(call.laid.packed->trees) * call.ranks <= kMaxTransfersARound;
 }
 
 Rounds Emit(const CollectiveCall& call) { return TreeRounds(call, *call.laid.packed); }
