@@ -22,6 +22,8 @@ constexpr int32_t kMostWays = 32;
 // are transfers of one round.
 constexpr int32_t kMostTrees = 64;
 constexpr int32_t kMostTreesOfAllRoots = 256;
+// Of a root each, and four million hops: a second, and 200 MB.
+constexpr int32_t kMostRoots = 2048;
 constexpr int64_t kMostHopsOfTrees = int64_t{1} << 13;
 // How often each tree is taken up and laid anew, where those after it are known. With two, an
 // all-reduce takes at most 7.5 % more than the bound on 30 random graphs of up to 64 devices.
@@ -61,6 +63,7 @@ class Search {
   }
 
   SpanningTrees Lay() {
+    if (query_.roots == TreeRoots::kEach && ranks_ > kMostRoots) return {};
     if (!FindEdges()) return {};
     const std::vector<int32_t> roots = Roots();
     for (const int32_t root : roots) laid_.push_back(Grow(root));

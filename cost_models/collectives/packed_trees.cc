@@ -1,5 +1,3 @@
-#include <iterator>
-
 #include "cost_models/collectives/laid_trees.h"
 
 // Many spanning trees along the links of an explicit graph, each where the others load it least
@@ -10,8 +8,7 @@ namespace packed_trees_cc {
 namespace {
 
 bool Supports(const CollectiveCall& call) {
-  if (call.laid.packed == nullptr || call.laid.packed->trees.empty()) return false;
-  return std::ssize(call.laid.packed->trees) * call.ranks <= kMaxTransfersARound;
+  return call.laid.packed != nullptr && !call.laid.packed->trees.empty();
 }
 
 Rounds Emit(const CollectiveCall& call) { return TreeRounds(call, *call.laid.packed); }
