@@ -227,7 +227,8 @@ const LinkGraph::Distances& LinkGraph::DistancesTo(DeviceId to) const {
   return *distances_->Keep(to, Search(to));
 }
 
-void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {
+void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route,
+                            int32_t way) const {
   ORRERY_CHECK(from.valid() && to.valid() && from != to && from.index() < devices_ &&
                to.index() < devices_)
       << "from " << from << " to " << to << " of " << devices_;
@@ -244,7 +245,8 @@ void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>&
   for (VertexId at(from.index()); at != VertexId(to.index()); hash = link_graph_cc::Mix(hash)) {
     std::vector<LinkId> choices = Closer(distances.links, at.index());
     std::erase_if(choices, [&](LinkId link) { return !is_wide(link); });
-    const LinkId chosen = choices[hash % choices.size()];
+    const LinkId chosen =
+        choices[(hash % choices.size() + static_cast<uint64_t>(way)) % choices.size()];
     route.push_back(chosen.index());
     at = links_[chosen].to;
   }

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cluster/link.h"
+#include "cluster/spanning_trees.h"
 #include "cluster/topology.h"
 #include "support/id_table.h"
 
@@ -58,8 +59,13 @@ class LinkGraph {
   /// Appends a route of fewest links, of these one that is widest, and of these one by a fixed hash
   /// of `from` and `to`, so that pairs spread over them (equal-cost multipath). Any number of
   /// threads may ask. The first call for a `to` searches from there, once, and keeps 12 bytes a
-  /// vertex. Requires two different devices.
-  void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
+  /// vertex. Requires two different devices. Ways 1, 2, … are others as good, one after the other
+  /// at every fork: of n links side by side, ways 0 to n - 1 take each once.
+  void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route,
+                   int32_t way = 0) const;
+
+  /// What has been laid on this graph, so that nobody lays it twice.
+  LaidOutCache& laid_out() const { return *laid_out_; }
 
  private:
   // Rows of out-edges, sorted: an edge's index is its link's id. An adjacency_list would take a
@@ -101,6 +107,7 @@ class LinkGraph {
   Graph graph_;
   Graph reversed_;
   std::unique_ptr<DistanceCache> distances_;
+  std::unique_ptr<LaidOutCache> laid_out_ = std::make_unique<LaidOutCache>();
 };
 
 }  // namespace orrery::cluster

@@ -186,6 +186,24 @@ TEST(LinkGraphDeathTest, DevicesMustBeTwo) {
   EXPECT_DEATH(FindRoute(graph, DeviceId(0), DeviceId(5)), "from device0 to device5 of 4");
 }
 
+// Each of three links side by side, and then the first again; way 0 is that of messages.
+TEST(LinkGraph, HasAWayForEachOfLinksSideBySide) {
+  const PathInfo speed = {Bandwidth(90), Duration(1)};
+  const LinkGraph graph = *LinkGraph::Create({.devices = 2,
+                                              .links = {{VertexId(0), VertexId(1), speed, "a"},
+                                                        {VertexId(0), VertexId(1), speed, "b"},
+                                                        {VertexId(0), VertexId(1), speed, "c"},
+                                                        {VertexId(1), VertexId(0), speed, "a"}}});
+  std::vector<LinkNumber> ways, message;
+  for (int32_t way = 0; way < 4; ++way) graph.AppendRoute(DeviceId(0), DeviceId(1), ways, way);
+  graph.AppendRoute(DeviceId(0), DeviceId(1), message);
+  ASSERT_EQ(ways.size(), 4u);
+  EXPECT_EQ(ways[0], message[0]);
+  EXPECT_EQ(ways[3], ways[0]);
+  ways.pop_back();
+  EXPECT_THAT(ways, ::testing::UnorderedElementsAre(0, 1, 2));
+}
+
 }  // namespace
 }  // namespace link_graph_test_cc
 }  // namespace orrery::cluster

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/link_graph.h"
 #include "cluster/topologies.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -141,6 +142,18 @@ Topology Topology::WithFasterLinks(absl::string_view kind, int64_t factor) const
 void Topology::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const {
   topology_cc::CheckPair(*this, from, to);
   kind_->append_route(shape_, from, to, route);
+}
+
+void Topology::AppendWay(DeviceId from, DeviceId to, int32_t way,
+                         std::vector<LinkNumber>& route) const {
+  topology_cc::CheckPair(*this, from, to);
+  ORRERY_CHECK(way == 0 || (way > 0 && shape_.graph != nullptr)) << "way " << way;
+  if (way == 0) return kind_->append_route(shape_, from, to, route);
+  shape_.graph->AppendRoute(from, to, route, way);
+}
+
+std::string Topology::FasterLinks() const {
+  return faster_.empty() ? "" : absl::StrCat(faster_, "*", factor_);
 }
 
 std::string Topology::VertexName(VertexId vertex) const {

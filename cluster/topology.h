@@ -143,6 +143,14 @@ class Topology {
   /// topology.
   void AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>& route) const;
 
+  /// The same by another of the ways that an explicit graph has between the two, as good as that of
+  /// AppendRoute, which is way 0. Ways beyond their number begin anew. Of other kinds of topology
+  /// there is way 0 alone. Requires 0 <= way.
+  void AppendWay(DeviceId from, DeviceId to, int32_t way, std::vector<LinkNumber>& route) const;
+
+  /// "", or "nic*4" where links are faster than those that the topology was made of.
+  std::string FasterLinks() const;
+
   /// The same, but that all links of that kind ("nic") have `factor` times their rate:
   /// for questions of what if. Bisection stays what it is without.
   Topology WithFasterLinks(absl::string_view kind, int64_t factor) const;

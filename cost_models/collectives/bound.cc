@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/graph_bound.h"
 
 namespace orrery::cost_models {
 namespace bound_cc {
@@ -75,6 +76,10 @@ std::optional<Duration> BandwidthBound(CollectiveKind kind, Bytes size,
                                        int32_t ranks_a_node, InNetwork in_network,
                                        const cluster::Topology& topology) {
   if (group.size() > bound_cc::kMostRanks) return std::nullopt;
+  if (topology.shape().graph != nullptr) {
+    return GraphBandwidthBound(kind, size, group, in_network.in_nodes || in_network.between,
+                               topology);
+  }
   const auto a_node = static_cast<size_t>(ranks_a_node);
   Duration bound =
       bound_cc::Bound(kind, size, group, 1, in_network.in_nodes || in_network.between, topology);

@@ -19,7 +19,8 @@ struct InNetwork {
 /// No algorithm is faster: the bytes that the ranks must send at least over all links by which they
 /// send to each other, and likewise of the nodes (`ranks_a_node` consecutive ranks each) over the
 /// links by which they leave. An all-reduce need send its tensor only once where
-/// switches on the way reduce. Without latencies. Nothing for more than 2,048 ranks.
+/// switches on the way reduce. On an explicit graph, likewise of other sets of ranks
+/// (graph_bound.h). Without latencies. Nothing for more than 2,048 ranks.
 std::optional<Duration> BandwidthBound(CollectiveKind kind, Bytes size,
                                        std::span<const cluster::DeviceId> group,
                                        int32_t ranks_a_node, InNetwork in_network,

@@ -64,6 +64,25 @@ int32_t RanksANode(std::span<const DeviceId> group, const Topology& topology) {
   return static_cast<int32_t>(first);
 }
 
+// Trees for that kind; of kinds that do without, none.
+void LayTrees(const CollectiveRequest& request, const Topology& topology, CollectiveCall& call) {
+  using enum CollectiveKind;
+  if (topology.shape().graph == nullptr) return;
+  cluster::TreeQuery query{.group = {request.group.begin(), request.group.end()}};
+  const bool each = request.kind == kAllGather || request.kind == kReduceScatter;
+  const bool rooted = request.kind == kBroadcast || request.kind == kReduce;
+  if (!each && !rooted && request.kind != kAllReduce && request.kind != kBarrier) return;
+  if (each) query.roots = cluster::TreeRoots::kEach;
+  if (rooted) query.roots = cluster::TreeRoots::kFirst;
+  if (each || rooted) {
+    const bool down = request.kind == kAllGather || request.kind == kBroadcast;
+    query.use = down ? cluster::TreeUse::kDown : cluster::TreeUse::kUp;
+  }
+  if (request.kind != kBarrier) call.laid.packed = &SpanningTreesOf(query, topology);
+  query.shortest = true;
+  if (!each) call.laid.shortest = &SpanningTreesOf(query, topology);
+}
+
 absl::Status NotFor(const CollectiveAlgorithm& algorithm, const CollectiveCall& call) {
   const absl::string_view kind = GetCollectiveKind(call.kind).name;
   if (!algorithm.kinds.contains(call.kind)) {
@@ -173,29 +192,42 @@ absl::Status CheckGroup(std::span<const cluster::DeviceId> group,
                                                  "; wanted at least two, as in 0-7 or 0,8,16"));
 }
 
+// Neighbours in the group should be neighbours in the cluster.
+std::vector<cluster::DeviceId> RanksOf(CollectiveKind kind,
+                                       std::span<const cluster::DeviceId> group,
+                                       const cluster::Topology& topology) {
+  std::vector<cluster::DeviceId> ranks(group.begin(), group.end());
+  if (GetCollectiveKind(kind).has_root) return ranks;
+  std::sort(ranks.begin(), ranks.end());
+  if (topology.shape().graph == nullptr) return ranks;
+  return cluster::RingOrderOf(ranks, topology);
+}
+
 CollectiveCall MakeCall(const CollectiveRequest& request, const cluster::Topology& topology) {
   const int32_t a_node = choice_cc::RanksANode(request.group, topology);
   const auto k = static_cast<size_t>(a_node);
-  return {.kind = request.kind,
-          .size = request.size,
-          .ranks = static_cast<int32_t>(request.group.size()),
-          .ranks_a_node = a_node,
-          .node_reduces = k > 1 && choice_cc::NodesReduce(topology, request.group, k),
-          .fabric_reduces =
-              k < request.group.size() && choice_cc::FabricReduces(topology, request.group, k),
-          .linked = AllLinked(topology, request.group, a_node),
-          .grid = GridOf(topology, request.group),
-          .by_library = !topology.collective_profile().ideal(),
-          .hop = SlowestHop(request.group, topology)};
+  CollectiveCall call = {
+      .kind = request.kind,
+      .size = request.size,
+      .ranks = static_cast<int32_t>(request.group.size()),
+      .ranks_a_node = a_node,
+      .node_reduces = k > 1 && choice_cc::NodesReduce(topology, request.group, k),
+      .fabric_reduces =
+          k < request.group.size() && choice_cc::FabricReduces(topology, request.group, k),
+      .linked = AllLinked(topology, request.group, a_node),
+      .grid = GridOf(topology, request.group),
+      .laid = {.on_graph = topology.shape().graph != nullptr},
+      .by_library = !topology.collective_profile().ideal(),
+      .hop = SlowestHop(request.group, topology)};
+  choice_cc::LayTrees(request, topology, call);
+  return call;
 }
 
 absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& request,
                                                   const cluster::Topology& topology,
                                                   const CollectiveChoice& choice) {
   ORRERY_RETURN_IF_ERROR(CheckGroup(request.group, topology));
-  ChosenCollective best{.group = {request.group.begin(), request.group.end()}};
-  // Neighbours in the group should be neighbours in the cluster.
-  if (!GetCollectiveKind(request.kind).has_root) std::sort(best.group.begin(), best.group.end());
+  ChosenCollective best{.group = RanksOf(request.kind, request.group, topology)};
   CollectiveRequest ordered = request;
   ordered.group = best.group;
   if (request.kind == CollectiveKind::kBarrier) ordered.size = Bytes(0);

@@ -65,6 +65,12 @@ struct ChosenCollective {
 absl::Status CheckGroup(std::span<const cluster::DeviceId> group,
                         const cluster::Topology& topology);
 
+/// The devices of `group` in the order in which algorithms number the ranks: as they are for kinds
+/// with a root, else by device, and on an explicit graph as a ring passes through them.
+std::vector<cluster::DeviceId> RanksOf(CollectiveKind kind,
+                                       std::span<const cluster::DeviceId> group,
+                                       const cluster::Topology& topology);
+
 /// The collective as algorithms see it: how the group lies in nodes, and what its neighbours meet.
 /// Requires a group that CheckGroup accepts, in the order of the ranks.
 CollectiveCall MakeCall(const CollectiveRequest& request, const cluster::Topology& topology);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cluster/link.h"
+#include "cluster/spanning_trees.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "cost_models/collectives/rounds.h"
 #include "support/units.h"
@@ -16,6 +17,15 @@
 // An algorithm carries out a collective as rounds of transfers between its ranks.
 
 namespace orrery::cost_models {
+
+/// On an explicit graph: spanning trees for a kind, packed to load its links equally, and the one
+/// of shortest paths. Null elsewhere and for kinds that do without. They hold as long as the
+/// topology's graph does.
+struct LaidTrees {
+  bool on_graph = false;
+  const cluster::SpanningTrees* packed = nullptr;
+  const cluster::SpanningTrees* shortest = nullptr;
+};
 
 /// One collective, as an algorithm sees it.
 struct CollectiveCall {
@@ -34,6 +44,7 @@ struct CollectiveCall {
   /// rank's coordinates are the digits of its number, that along the first side the lowest. Else
   /// empty.
   std::vector<int32_t> grid = {};
+  LaidTrees laid = {};
   bool by_library = false;  // as communication libraries do it: the topology has their profile
   /// From a rank to the next: what a pipeline reckons with when it cuts the tensor into chunks.
   cluster::PathInfo hop = {};

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cost_models/collectives/execution_test_util.h"
+#include "cost_models/collectives/graph_call_test_util.h"
 
 // What holds for every line of collectives.def: a new algorithm is tested here without an edit. And
 // for the known ones, how much is sent.
@@ -29,7 +30,7 @@ std::vector<int32_t> GroupSizes() {
 }
 
 // All ways to put ranks into equal nodes, linked or not, and all switches that could reduce; few
-// chunks and many; all grids.
+// chunks and many; all grids; a graph.
 std::vector<CollectiveCall> CallsOf(CollectiveKind kind, int32_t ranks) {
   std::vector<CollectiveCall> calls;
   for (int32_t a_node = 1; a_node <= ranks; ++a_node) {
@@ -47,6 +48,8 @@ std::vector<CollectiveCall> CallsOf(CollectiveKind kind, int32_t ranks) {
   for (const std::vector<int32_t>& grid : GridsOf(ranks)) {
     calls.push_back({.kind = kind, .size = Bytes(8), .ranks = ranks, .grid = grid});
   }
+  calls.push_back(GraphCall(kind, ranks, Bytes(8)));
+  calls.push_back(GraphCall(kind, ranks, Bytes(1'000'000)));
   return calls;
 }
 
@@ -57,9 +60,10 @@ void ForAllCalls(Check check) {
     for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
       for (const int32_t ranks : GroupSizes()) {
         for (const CollectiveCall& call : CallsOf(kind.kind, ranks)) {
-          // A grid is nothing to the others.
+          // A grid and a graph are nothing to the others.
           const bool grid = algorithm->name == "multidimensional-ring";
           if (grid == call.grid.empty() || !algorithm->Supports(call)) continue;
+          if (call.laid.on_graph != LaysTrees(*algorithm)) continue;
           SCOPED_TRACE(absl::StrCat(algorithm->name, " ", kind.name, " of ", ranks, ", ",
                                     call.ranks_a_node, " a node, of ", call.size.count(),
                                     " bytes, linked ", call.linked, ", grid ",
@@ -179,8 +183,8 @@ TEST(CollectiveAlgorithms, SendWhatTheirFormulasSay) {
           EXPECT_EQ(parts * share.denominator, share.numerator * unit);
         }
       }
-    } else if (name == "tree" || name == "minimum-spanning-tree" || name == "ring" ||
-               name == "direct") {
+    } else if (name == "tree" || LaysTrees(algorithm) || name == "minimum-spanning-tree" ||
+               name == "ring" || name == "direct") {
       if (call.kind == kBarrier || (name != "direct" && call.kind == kScatter) ||
           (name != "direct" && call.kind == kGather)) {
         return;
@@ -334,7 +338,7 @@ TEST(FindCollectiveAlgorithm, ListsWhatThereIs) {
   EXPECT_EQ(FindCollectiveAlgorithm("rings").status().message(),
             "algorithm 'rings' is unknown; wanted one of ring, bidirectional-ring, "
             "multidimensional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
-            "hierarchical, in-network");
+            "hierarchical, in-network, shortest-path-tree, packed-trees");
 }
 
 TEST(FindCollectiveKind, ListsWhatThereIs) {

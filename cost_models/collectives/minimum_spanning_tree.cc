@@ -48,6 +48,12 @@ Rounds Emit(const CollectiveCall& call) {
   return rounds;
 }
 
+// Libraries have it for barriers. Where nobody knows what links a graph has, its few steps may be
+// the best for short messages.
+bool IsWorthwhile(const CollectiveCall& call) {
+  return call.kind == CollectiveKind::kBarrier || call.laid.on_graph;
+}
+
 }  // namespace
 }  // namespace minimum_spanning_tree_cc
 
@@ -57,7 +63,9 @@ extern const CollectiveAlgorithm kMinimumSpanningTreeCollective = {
     .source = "Chan et al. 2007, section 3",
     .kinds = {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast, CollectiveKind::kReduce,
               CollectiveKind::kScatter, CollectiveKind::kGather, CollectiveKind::kBarrier},
-    .chosen = {CollectiveKind::kBarrier},
+    .chosen = {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast, CollectiveKind::kReduce,
+               CollectiveKind::kScatter, CollectiveKind::kGather, CollectiveKind::kBarrier},
+    .worthwhile = minimum_spanning_tree_cc::IsWorthwhile,
     .rounds = minimum_spanning_tree_cc::Emit,
 };
 

@@ -39,6 +39,7 @@ struct Transfer {
   int64_t parts = 1;
   int64_t stride = 1;
   bool reduce = false;
+  int32_t way = 0;    // of those that an explicit graph has between the two: Topology::AppendWay
   int64_t shift = 0;  // besides that of its round; not in a pipeline
 };
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "cost_models/collectives/collective_algorithm.h"
 #include "cost_models/collectives/execution_test_util.h"
+#include "cost_models/collectives/graph_call_test_util.h"
 
 // Rounds as a data type: what a repetition moves, and what holds for the rounds of every algorithm.
 // That they do what the collective wants is proven in collective_algorithm_test.cc.
@@ -98,7 +99,8 @@ TEST(Hub, IsNoRank) {
   EXPECT_FALSE(IsHub(0));
 }
 
-// Calls check(algorithm, call) for each kind, group of 2 to 17 ranks, node size and chunk count.
+// Calls check(algorithm, call) for each kind, group of 2 to 17 ranks, node size and chunk count,
+// and on graphs.
 template <typename Check>
 void ForAllCalls(Check check) {
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
@@ -109,6 +111,14 @@ void ForAllCalls(Check check) {
           const CollectiveCall call{.kind = kind.kind, .ranks = n, .grid = grid};
           if (algorithm->name != "multidimensional-ring" || !algorithm->Supports(call)) continue;
           SCOPED_TRACE(absl::StrCat(kind.name, " on ", absl::StrJoin(grid, "x")));
+          check(*algorithm, call);
+          if (::testing::Test::HasFailure()) return;
+          ++calls;
+        }
+        for (const int64_t size : {0, 1'000'000}) {
+          const CollectiveCall call = GraphCall(kind.kind, n, Bytes(size));
+          if (!LaysTrees(*algorithm) || !algorithm->Supports(call)) continue;
+          SCOPED_TRACE(absl::StrCat(algorithm->name, " ", kind.name, " on a graph of ", n));
           check(*algorithm, call);
           if (::testing::Test::HasFailure()) return;
           ++calls;

@@ -36,7 +36,7 @@ void AppendTransferRoute(const cluster::Topology& topology,
                          const Transfer& transfer, std::vector<cluster::LinkNumber>& route) {
   const auto device = [&](int32_t rank) { return group[static_cast<size_t>(rank)]; };
   if (!IsHub(transfer.from) && !IsHub(transfer.to)) {
-    topology.AppendRoute(device(transfer.from), device(transfer.to), route);
+    topology.AppendWay(device(transfer.from), device(transfer.to), transfer.way, route);
     return;
   }
   const bool up = IsHub(transfer.to);

@@ -15,6 +15,12 @@ namespace {
 using cost_models::CollectiveCall;
 using simulator::StreamKind;
 
+// Whether both are none, or the same from rank to rank.
+bool SameTrees(const cluster::SpanningTrees* a, const cluster::SpanningTrees* b) {
+  if (a == b) return true;
+  return a != nullptr && b != nullptr && a->trees == b->trees;
+}
+
 // The flow of all groups at once. Its rate is that of one group, so that it gets the shares of
 // links that flows of the single groups would get together.
 cost_models::CollectiveFlow FlowOfExchange(const Exchange& exchange, Bytes size,
@@ -87,8 +93,8 @@ Devices Pricing::GroupOf(const Key& key, size_t group) {
             geometry_.device(geometry_.ranks_of_stage(key.to)[group])};
   }
   Devices devices = geometry_.Devices(key.stage, GroupsOf(key.axes)[group]);
-  std::sort(devices.begin(), devices.end());  // as ChooseCollective does
-  return devices;
+  std::sort(devices.begin(), devices.end());
+  return cost_models::RanksOf(key.kind, devices, topology_);  // as ChooseCollective does
 }
 
 // Groups of a collective that look the same to a library, so that it would choose the same for
@@ -106,7 +112,9 @@ const std::vector<std::vector<int32_t>>& Pricing::LayoutsOf(const Key& key) {
         std::find_if(calls.begin(), calls.end(), [&](const cost_models::CollectiveCall& other) {
           return call.ranks_a_node == other.ranks_a_node &&
                  call.node_reduces == other.node_reduces &&
-                 call.fabric_reduces == other.fabric_reduces && call.hop == other.hop;
+                 call.fabric_reduces == other.fabric_reduces && call.hop == other.hop &&
+                 pricing_cc::SameTrees(call.laid.packed, other.laid.packed) &&
+                 pricing_cc::SameTrees(call.laid.shortest, other.laid.shortest);
         });
     const auto number = static_cast<size_t>(same - calls.begin());
     if (same == calls.end()) {

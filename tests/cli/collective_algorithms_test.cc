@@ -22,9 +22,17 @@ using Names = std::vector<std::string>;
 const std::string kSize = "--bytes 64MB ";
 const double kBytes = 64e6;
 
-const Names kAlgorithms = {"ring",   "bidirectional-ring",    "multidimensional-ring",
-                           "tree",   "minimum-spanning-tree", "halving-doubling",
-                           "direct", "hierarchical",          "in-network"};
+const Names kAlgorithms = {"ring",
+                           "bidirectional-ring",
+                           "multidimensional-ring",
+                           "tree",
+                           "minimum-spanning-tree",
+                           "halving-doubling",
+                           "direct",
+                           "hierarchical",
+                           "in-network",
+                           "shortest-path-tree",
+                           "packed-trees"};
 
 // What is for each kind on two nodes, in-network aside: no switch of a dgx-a100 reduces; and it
 // is no grid.

@@ -65,6 +65,33 @@ TEST(Collective, MeetsTheBoundWhereEachDeviceHasItsNeighbours) {
             "busiest link     device0 -> device1 (pair), busy for 3.91 ms\n");
 }
 
+// A torus with four shortcuts as a file: trees are laid along its links, for short messages the one
+// of shortest paths. Rings follow links as well, where there is one between neighbours.
+TEST(Collective, LaysTreesAlongTheLinksOfAGraph) {
+  const std::string graph = absl::StrCat("--cluster ", ORRERY_SOURCE_DIR,
+                                         "/examples/clusters/torus_with_shortcuts.textproto ");
+  EXPECT_EQ(Ask(graph + "--bytes 256MiB").out,
+            "all-reduce of 256 MiB over 16 devices of torus with shortcuts by packed-trees\n"
+            "time             2.51 ms (0.002514093 s)\n"
+            "bandwidth bound  2.24 ms (0.002236962 s)\n"
+            "bus bandwidth    200.198 GB/s\n"
+            "busiest link     gpu3 -> gpu0 (torus), busy for 2.26 ms\n");
+  EXPECT_THAT(Ask(graph + "--bytes 256MiB --algorithm ring").out,
+              testing::HasSubstr("time             10.1 ms (0.010096330 s)\n"));
+  EXPECT_EQ(Ask(graph + "--bytes 1KiB").out,
+            "all-reduce of 1.00 KiB over 16 devices of torus with shortcuts by shortest-path-tree\n"
+            "time             2.08 us (0.000002082 s)\n"
+            "bandwidth bound  8.53 ns (0.000000009 s)\n"
+            "bus bandwidth    0.922 GB/s\n"
+            "busiest link     gpu2 -> gpu1 (torus), busy for 20.5 ns\n");
+  EXPECT_THAT(Ask(graph + "--kind all-gather --bytes 256MiB").out,
+              testing::HasSubstr("by packed-trees\ntime             1.36 ms (0.001360623 s)\n"
+                                 "bandwidth bound  1.26 ms (0.001258291 s)\n"));
+  EXPECT_EQ(Ask("--algorithm packed-trees --cluster ring:8@50GB/s").err,
+            "collective: algorithm 'packed-trees' cannot serve this group of 8, 1 a node; wanted "
+            "devices of an explicit graph, few enough to lay trees over\n");
+}
+
 TEST(Collective, ListsClusters) {
   const Finished finished = Ask("--list-clusters");
   EXPECT_EQ(finished.code, 0) << finished.err;

@@ -262,7 +262,8 @@ int Main(int argc, char** argv) {
       "algorithm", po::value(&flags.algorithm),
       "auto, ring, bidirectional-ring, multidimensional-ring, tree, minimum-spanning-tree, "
       "halving-doubling, direct, "
-      "hierarchical or in-network; for one kind: all-reduce=ring [auto: the fastest of those that "
+      "hierarchical, in-network, shortest-path-tree or packed-trees; for one kind: all-reduce=ring "
+      "[auto: the fastest of those that "
       "NCCL would take]")("network", po::value(&network),
                           "fluid, astra-unaware or astra-aware [fluid]")(
       "every-transfer", po::bool_switch(&flags.every_transfer),
