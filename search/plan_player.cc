@@ -125,13 +125,16 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
                                   .updates_each_microbatch = schedule_.asynchronous,
                                   .stages = StagesOf(way)};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep pipelined,
+  ORRERY_ASSIGN_OR_RETURN(transforms::PipelinedStep pipelined,
                           transforms::ParallelTransform3d(step(), plan, context));
   const plan_player_cc::Played played{setting_, plan, pipelined, schedule_};
   const int32_t rounds = RoundsFor(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(Run run, plan_player_cc::PlayRounds(played, rounds));
   run.slices = context.slices;
-  if (!schedule_.asynchronous) return run;
+  if (!schedule_.asynchronous) {
+    run.pipelined = std::move(pipelined);
+    return run;
+  }
   simulator::Report shorter = std::move(run.report);
   const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(run, plan_player_cc::PlayRounds(played, rounds + batches));
@@ -141,6 +144,7 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
     shorter = std::move(folded.report);
   }
   run.report = Difference(run.program, std::move(run.report), shorter, batches);
+  run.pipelined = std::move(pipelined);
   return run;
 }
 

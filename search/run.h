@@ -27,6 +27,7 @@ struct Run {
   int32_t rounds = 1;
   std::vector<transforms::SliceRange> slices = {};  // of the sequence, where microbatches are some
   std::vector<lowering::LoweredStep> steps;         // of the schedule, with their tasks
+  transforms::PipelinedStep pipelined = {};         // that was lowered
 };
 
 }  // namespace orrery::search

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -77,9 +78,13 @@ std::vector<const Result*> Ranked(const std::vector<Result>& results) {
   for (const Result& result : results) {
     if (result.feasible()) ranked.push_back(&result);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Result* a, const Result* b) {
-    return std::pair(a->step_time, a->peak_memory) < std::pair(b->step_time, b->peak_memory);
-  });
+  // Of equals the one that shares out less of the model: it is less to go wrong.
+  const auto key = [](const Result* result) {
+    return std::tuple(result->step_time, result->plan.ranks() / result->plan.dp,
+                      result->peak_memory);
+  };
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](const Result* a, const Result* b) { return key(a) < key(b); });
   return ranked;
 }
 

@@ -136,7 +136,7 @@ TEST(Sharding, SaysWhatIsWrong) {
   EXPECT_EQ(
       error(kMlp + "--hp 2 --shard w0"),
       "simulate: --shard 'w0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as "
-      "in 'mlp.up.weight$=hp@1', or @whole\n");
+      "in 'mlp.up.weight$=hp@1', or @whole; or batch=hp\n");
   EXPECT_EQ(error(kMlp + "--hp 2 --shard w9=hp@0"),
             "simulate: mlp: pin 'w9=hp@0': matches the name of no value\n");
   EXPECT_EQ(
@@ -145,7 +145,7 @@ TEST(Sharding, SaysWhatIsWrong) {
       "has no such axis of several ranks; wanted hp of at least 2\n");
   EXPECT_EQ(error(kMlp + "--dp 2 --shard w0=dp@0"),
             "simulate: --shard 'w0=dp@0': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
-            "and ep, as in 'mlp.up.weight$=hp@1', or @whole\n");
+            "and ep, as in 'mlp.up.weight$=hp@1', or @whole; or batch=hp\n");
   EXPECT_EQ(error(kMlp + "--cp 2 --context-attention foo"),
             "simulate: --context-attention 'foo': wanted auto, all-to-all, all-gather or ring\n");
   EXPECT_EQ(

@@ -20,6 +20,7 @@
 #include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
+#include "transforms/sharding/axis_use.h"
 
 // Plays one configuration and prints its report.
 
@@ -45,6 +46,13 @@ void PrintReport(const search::Setting& setting, const search::ParallelPlan& pla
             << setting.cluster.name << "\n"
             << transforms::ToString(plan, setting.base) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
+  std::vector<const ir::Function*> functions;
+  for (const auto& stage : run.pipelined.stages) {
+    for (const transforms::StageFunction* part : stage.parts())
+      functions.push_back(&part->function);
+  }
+  const std::vector<transforms::AxisUse> uses = transforms::UsesOfAxis(functions, "hp");
+  if (!uses.empty()) std::cout << "  hp splits                " << ToString(uses) << "\n";
   if (!run.slices.empty()) {
     std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
   }

@@ -39,6 +39,11 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
+bool SplitsBatch(const std::vector<ShardingPin>& pins) {
+  return std::ranges::any_of(pins,
+                             [](const ShardingPin& pin) { return pin.dim == ShardingPin::kBatch; });
+}
+
 // So many parameters: those of AutoShard.
 class AutoSharder {
  public:
@@ -120,10 +125,15 @@ class AutoSharder {
     const double start = Now();
     ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins, PinLayouts(base, mesh, axis, options_.pins));
     ORRERY_RETURN_IF_ERROR(PinData(axis, base, mesh, pins));
+    for (const ir::Output& output : base.outputs()) {
+      AxisLayout& pin = pins[output.value];
+      const bool result = !output.of.valid() && pin == kReducedLayout;
+      if (options_.whole_results && result) pin = kWholeLayout;
+    }
     if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
       ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
     }
-    const AxisProblem problem = {base, mesh, axis, prices_};
+    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins)};
     const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
     OpStrategies strategies(problem, options_.context_attention);
     LayoutWays ways(problem);
@@ -311,8 +321,11 @@ absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text,
                      "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp and ep, as in "
-                     "'mlp.up.weight$=hp@1', or @whole"));
+                     "'mlp.up.weight$=hp@1', or @whole; or batch=hp"));
   };
+  if (text == "batch=hp" || text == "batch=tp") {
+    return ShardingPin{.pattern = "batch", .dim = ShardingPin::kBatch};
+  }
   const size_t equals = text.rfind('='), at = text.rfind('@');
   if (equals == absl::string_view::npos || at == absl::string_view::npos || at < equals) {
     return error();
@@ -331,6 +344,7 @@ absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text) {
 }
 
 std::string ToString(const ShardingPin& pin) {
+  if (pin.dim == ShardingPin::kBatch) return absl::StrCat(pin.pattern, "=", pin.axis);
   const std::string dim = pin.dim == ShardingPin::kWhole ? "whole" : absl::StrCat(pin.dim);
   return absl::StrCat(pin.pattern, "=", pin.axis, "@", dim);
 }

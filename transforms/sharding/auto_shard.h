@@ -21,6 +21,8 @@ namespace orrery::transforms {
 struct ShardingPin {
   /// Instead of a dimension: the axis splits none.
   static constexpr int kWhole = -1;
+  /// The axis may split the batch of all values.
+  static constexpr int kBatch = -2;
 
   std::string pattern;  // RE2; matches anywhere in a name
   int dim = kWhole;     // that is split
@@ -33,8 +35,9 @@ struct ShardingPin {
   }
 };
 
-/// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp) or "…=hp@whole" as a pin. An error says
-/// what was wanted; the axis need not be on any mesh.
+/// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp), "…=hp@whole", or "batch=hp" (hp may
+/// split the batch, as dp does) as a pin. An error says what was wanted; the axis need not be on
+/// any mesh.
 absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
 std::string ToString(const ShardingPin& pin);
 
@@ -56,6 +59,9 @@ struct AutoShardOptions {
   /// Megatron's pattern along "hp", with its sequence parallelism (Korthikanti et al. 2022): what
   /// its row products leave partial is split along dimension 1.
   bool sequence_parallel = false;
+  /// Whether what is returned for people, losses and results, is on each rank of "hp" as a whole:
+  /// parts of the sequence are put together of slices, and could not be of parts of slices.
+  bool whole_results = false;
   /// Of attentions that can.
   ContextAttention context_attention = ContextAttention::kAuto;
   /// How often a step runs what is sharded here before its update: what the update does counts that

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/op_info.h"
@@ -219,10 +220,33 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
   EXPECT_EQ(show("a=b@c=cp@whole"), "a=b@c cp -1");
   for (const char* bad : {"", "w0", "w0=hp", "w0@1", "=hp@1", "w0=@1", "w0=hp@", "w0=hp@-1",
                           "w0=hp@one", "w0@1=hp", "w0=dp@0", "w0=HP@0", "w0=hp@0@1"}) {
-    EXPECT_EQ(show(bad), absl::StrCat("'", bad,
-                                      "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
-                                      "and ep, as in 'mlp.up.weight$=hp@1', or @whole"));
+    EXPECT_EQ(show(bad),
+              absl::StrCat("'", bad,
+                           "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
+                           "and ep, as in 'mlp.up.weight$=hp@1', or @whole; or batch=hp"));
   }
+  EXPECT_EQ(show("batch=hp"), "batch hp -2");
+  EXPECT_EQ(ToString(*ParseShardingPin("batch=tp")), "batch=hp");
+}
+
+// Whole samples are what dp is for: by themselves hp's ranks share weights, and no batch.
+TEST(AutoShard, SplitsTheBatchOverHpOnlyWhenAsked) {
+  constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
+  const auto splits = [&](const AutoShardOptions& options) {
+    const Function sharded = Sharded(ModelStep("gpt", kEvenGpt, 4), kDear, options);
+    const IdTable<ir::ValueId, int8_t> batch = ir::BatchDims(sharded);
+    const ir::AxisIndex hp = sharded.mesh().Find("hp").value();
+    int found = 0;
+    for (int32_t v = 0; v < sharded.value_limit(); ++v) {
+      const ir::ValueId value(v);
+      if (batch[value] < 0) continue;
+      const ir::Sharding& sharding = sharded.type(value).sharding;
+      found += sharding.at(static_cast<size_t>(batch[value])).contains(hp) ? 1 : 0;
+    }
+    return found;
+  };
+  EXPECT_EQ(splits({}), 0);
+  EXPECT_GT(splits({.pins = {{"batch", ShardingPin::kBatch}}}), 0);
 }
 
 // Megatron's layout, whatever it costs: where links are dear, the batch would be split instead.

@@ -36,6 +36,7 @@ struct AxisProblem {
   const ir::Mesh& mesh;  // of the function, with `axis` at its size
   ir::AxisIndex axis;
   const ShardingPrices& prices;
+  bool splits_batch = false;  // whether "hp" may split it
 };
 
 /// From one layout to another.

@@ -26,7 +26,7 @@ class Pinner {
 
   absl::StatusOr<PinnedLayouts> Run(const std::vector<ShardingPin>& pins) {
     for (const ShardingPin& pin : pins) {
-      if (pin.axis != mesh_.axes()[axis_].name) continue;
+      if (pin.axis != mesh_.axes()[axis_].name || pin.dim == ShardingPin::kBatch) continue;
       if (absl::Status status = Keep(pin); !status.ok()) return status;
     }
     for (const ir::Output& output : function_.outputs()) {

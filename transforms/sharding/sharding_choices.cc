@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/op_info.h"
 #include "support/status.h"
 
@@ -18,7 +19,8 @@ ShardingChoices::ShardingChoices(const AxisProblem& problem, const ShardingNodes
       ways_(ways),
       pins_(std::move(pins)),
       use_count_(problem.function.value_limit(), 0),
-      samples_(problem.function.value_limit(), 0) {
+      samples_(problem.function.value_limit(), -1),
+      is_weight_(problem.function.value_limit(), 0) {
   for (const ShardingUse& use : nodes.uses()) ++use_count_[use.value];
   FindSamples();
 }
@@ -29,7 +31,7 @@ absl::Status ShardingChoices::Make(bool weights_stay) {
     std::vector<ShardingChoice>& choices = choices_.emplace_back();
     for (const size_t number : allowed) {
       const OpStrategy& strategy = (*node.strategies)[number];
-      if (SplitsSamples(node, strategy)) continue;
+      if (SplitsSamples(node, strategy) || LeavesWeightsWhole(node, strategy)) continue;
       if (weights_stay && MovesWeights(node, strategy)) continue;
       const ShardingChoice plain{.strategy = static_cast<int32_t>(number)};
       choices.push_back(plain);
@@ -58,36 +60,74 @@ absl::StatusOr<std::vector<size_t>> ShardingChoices::AllowedBy(const ShardingNod
   return allowed;
 }
 
-// Context parallelism shares sequences, whatever a replica of whole samples would cost: those are
-// what dp is for. All that comes from data has samples in dimension 0.
+// Whole samples are what dp is for. Tensor parallelism shares what is done to each of them, unless
+// the user says otherwise: a pin of the batch, or of a dimension that has it.
 void ShardingChoices::FindSamples() {
+  const std::string& axis = problem_.mesh.axes()[problem_.axis].name;
+  if (axis == "cp") FindSamplesOfSequences();
+  if (axis != "hp" || problem_.splits_batch) return;
   const ir::Function& function = problem_.function;
-  if (problem_.mesh.axes()[problem_.axis].name != "cp") return;
+  samples_ = ir::BatchDims(function);
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    const ValueId value(v);
+    if (!PartsSamples(value, pins_[value])) continue;
+    samples_ = IdTable<ValueId, int8_t>(function.value_limit(), -1);
+    return;
+  }
+  tensor_parallel_ = true;
   for (const ir::Input& input : function.inputs()) {
-    samples_[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
+    const bool matrix = function.type(input.value).dims.size() > 1;
+    if (input.role == ir::InputRole::kParameter && matrix) is_weight_[input.value] = 1;
+  }
+}
+
+// Context parallelism shares sequences, whatever a replica of whole samples would cost. All that
+// comes from data has samples in dimension 0.
+void ShardingChoices::FindSamplesOfSequences() {
+  const ir::Function& function = problem_.function;
+  for (const ir::Input& input : function.inputs()) {
+    if (input.role == ir::InputRole::kData) samples_[input.value] = 0;
   }
   for (const OpId op : function.order()) {
     if (function.info(op).op_class == ir::OpClass::kOptimizer) continue;
     const auto operands = function.operands(op);
     const bool any =
-        std::ranges::any_of(operands, [&](ValueId operand) { return samples_[operand] != 0; });
+        std::ranges::any_of(operands, [&](ValueId operand) { return samples_[operand] == 0; });
     for (int32_t i = 0; any && i < function.result_count(op); ++i) {
-      samples_[function.result(op, i)] = 1;
+      samples_[function.result(op, i)] = 0;
     }
   }
 }
 
 bool ShardingChoices::SplitsSamples(const ShardingNode& node, const OpStrategy& strategy) const {
   for (const ValueId value : node.values) {
-    const bool split = strategy.results[nodes_.PositionOf(value)] == 0;
-    if (samples_[value] != 0 && split) return true;
+    if (PartsSamples(value, strategy.results[nodes_.PositionOf(value)])) return true;
   }
   if (node.is_group || node.values.empty()) return false;
   const auto operands = problem_.function.operands(problem_.function.producer(node.values[0]));
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (samples_[operands[i]] != 0 && strategy.operands[i] == 0) return true;
+    if (PartsSamples(operands[i], strategy.operands[i])) return true;
   }
   return false;
+}
+
+// Whether a product by weights is shared out by tensor parallelism, but not its weights: each rank
+// would hold all of them and compute some rows, as data parallelism has it.
+bool ShardingChoices::LeavesWeightsWhole(const ShardingNode& node,
+                                         const OpStrategy& strategy) const {
+  if (!tensor_parallel_ || node.is_group || node.values.empty()) return false;
+  const ir::Function& function = problem_.function;
+  const OpId op = function.producer(node.values[0]);
+  if (!function.info(op).matrix_product) return false;
+  const auto operands = function.operands(op);
+  bool weights = false, split = false, shares = false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    shares = shares || strategy.operands[i] >= 0;
+    if (is_weight_[operands[i]] == 0) continue;
+    weights = true;
+    split = split || strategy.operands[i] >= 0;
+  }
+  return weights && shares && !split;
 }
 
 // Whether a matrix product has a weight that is split brought into another layout.
@@ -113,7 +153,7 @@ void ShardingChoices::AddExtras(const ShardingNode& node, ShardingChoice plain,
   const auto rank = static_cast<AxisLayout>(problem_.function.type(value).dims.size());
   for (AxisLayout extra = kWholeLayout; extra < rank; ++extra) {
     const bool useful =
-        (extra == kWholeLayout || given == kPartialLayout) && !(extra == 0 && samples_[value] != 0);
+        (extra == kWholeLayout || given == kPartialLayout) && !PartsSamples(value, extra);
     if (!useful || ways_.Find(value, given, extra).seconds == strategies::kImpossible) continue;
     choices.push_back({.strategy = plain.strategy, .extra = extra});
   }

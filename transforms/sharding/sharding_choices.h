@@ -73,8 +73,13 @@ class ShardingChoices {
 
  private:
   void FindSamples();
+  void FindSamplesOfSequences();
+  bool PartsSamples(ir::ValueId value, AxisLayout layout) const {
+    return samples_[value] >= 0 && samples_[value] == layout;
+  }
   absl::StatusOr<std::vector<size_t>> AllowedBy(const ShardingNode& node) const;
   bool MovesWeights(const ShardingNode& node, const OpStrategy& strategy) const;
+  bool LeavesWeightsWhole(const ShardingNode& node, const OpStrategy& strategy) const;
   bool SplitsSamples(const ShardingNode& node, const OpStrategy& strategy) const;
   void AddExtras(const ShardingNode& node, ShardingChoice plain,
                  std::vector<ShardingChoice>& choices) const;
@@ -84,7 +89,10 @@ class ShardingChoices {
   LayoutWays& ways_;
   const PinnedLayouts pins_;
   IdTable<ir::ValueId, int32_t> use_count_;
-  IdTable<ir::ValueId, char> samples_;  // along dimension 0; marked for axis "cp" only
+  // The dimension that has samples, where the axis must not part them; negative: it may part all.
+  IdTable<ir::ValueId, int8_t> samples_;
+  bool tensor_parallel_ = false;          // products share their weights
+  IdTable<ir::ValueId, char> is_weight_;  // parameters of several dimensions, where it is
   std::vector<std::vector<ShardingChoice>> choices_;  // [node]
 };
 

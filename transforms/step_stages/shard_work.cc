@@ -25,6 +25,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
   const int64_t most = std::numeric_limits<int64_t>::max() / plan.pp;
   return {.pins = plan.pins,
           .sequence_parallel = plan.sequence_parallel,
+          .whole_results = work.sliced(),
           .context_attention = plan.context_attention,
           .microbatches = work.context.updates_each_microbatch ? 1 : plan.microbatches,
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),

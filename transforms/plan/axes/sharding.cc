@@ -113,12 +113,14 @@ extern const AxisInfo kPinsAxis = {
     .summary =
         "axis hp splits dimension 1 of the values whose names match, or hp@whole; the rest "
         "is chosen around it (repeat for more)",
-    .values = "REGEX=hp@1",
+    .values = "REGEX=hp@1, or batch=hp",
     .page =
         "`REGEX=hp@1`: axis `hp` splits dimension 1 of every value whose name the expression "
-        "finds; `@whole`: it splits none. Also of `cp` and `ep`. The rest is chosen around it. May "
-        "be repeated; of several that find a name the first counts",
-    .examples = {"w0=hp@1", "h\\.[0-9]+\\.attn$=cp@whole", "a=b=ep@0", "it's \"it\"=ep@2"},
+        "finds; `@whole`: it splits none. Also of `cp` and `ep`. The rest is chosen around it. "
+        "`batch=hp`: `hp` may split the batch, as `dp` does, which it does not else. May be "
+        "repeated; of several that find a name the first counts",
+    .examples = {"w0=hp@1", "h\\.[0-9]+\\.attn$=cp@whole", "a=b=ep@0", "it's \"it\"=ep@2",
+                 "batch=hp"},
     .mistake = {"w0", "'w0': wanted "},
     .form = AxisForm::kMany,
     .lists = false,
