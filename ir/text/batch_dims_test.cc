@@ -1,10 +1,9 @@
-#include "ir/batch.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/function.h"
 #include "ir/text/text.h"
 #include "support/check.h"

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "support/json_text.h"
 #include "simulator/report/memory.h"
 #include "support/check.h"
 #include "support/id_table.h"
+#include "support/json_text.h"
 #include "support/number_text.h"
 
 namespace orrery::simulator {

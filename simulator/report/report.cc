@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/report/activity.h"
 #include "simulator/report/host_memory.h"
-#include "support/json_text.h"
 #include "support/check.h"
+#include "support/json_text.h"
 
 namespace orrery::simulator {
 namespace report_cc {

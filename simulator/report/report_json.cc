@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "support/json_text.h"
 #include "support/check.h"
+#include "support/json_text.h"
 
 namespace orrery::simulator {
 namespace report_json_cc {

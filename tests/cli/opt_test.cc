@@ -133,7 +133,8 @@ TEST(Opt, PrintsStagesWhereThePlanAsksForThem) {
 TEST(Opt, ListsAxes) {
   const Finished finished = Execute("opt --list-axes");
   EXPECT_EQ(finished.code, 0);
-  EXPECT_THAT(finished.out, testing::StartsWith("| flag | value | default | in a search | of `opt` | column |\n"));
+  EXPECT_THAT(finished.out, testing::StartsWith(
+                                "| flag | value | default | in a search | of `opt` | column |\n"));
   EXPECT_THAT(finished.out, testing::HasSubstr("\n| `--chunks` | "));
 }
 
