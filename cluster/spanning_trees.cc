@@ -44,6 +44,7 @@ struct Way {
   std::vector<LinkNumber> route = {};
 };
 
+// So many fields: the graph as one packing looks at it.
 class Search {
  public:
   Search(const TreeQuery& query, const Topology& topology)

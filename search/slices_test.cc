@@ -56,10 +56,11 @@ TEST(Slices, AreAsLongAsTheyAreGiven) {
   EXPECT_THAT(std::string(Play(setting, plan).status().message()), HasSubstr("a batch of 2"));
 }
 
-// Heads or rows are sharded as a slice of the average length can be.
+// Rows are sharded as a slice of the average length can be.
 TEST(Slices, ThatCannotBeShardedAsOthersAreInfeasible) {
   const Setting setting = GptSetting("layers=1,hidden=32,heads=2,seq=4,vocab=101", 1);
   ParallelPlan plan = ByFlops({.hp = 2, .microbatches = 2, .schedule = "terapipe"});
+  plan.sequence_parallel = true;
   plan.slices.rows = {1, 3};
   const absl::Status status = Play(setting, plan).status();
   const auto infeasible = AsInfeasible(status);

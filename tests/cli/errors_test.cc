@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         {1, "simulate " + kMlp + " --algorithm all-reduce=in-line",
          "simulate: --algorithm: algorithm 'in-line' is unknown; wanted one of ring, "
          "bidirectional-ring, multidimensional-ring, tree, minimum-spanning-tree, "
-         "halving-doubling, direct, hierarchical, in-network"},
+         "halving-doubling, direct, hierarchical, in-network, shortest-path-tree, packed-trees"},
         {1, "simulate " + kMlp + " --preset megatron",
          "simulate: --preset 'megatron': wanted distir"},
         {1, "simulate " + kMlp + " --memory-limit -5",
