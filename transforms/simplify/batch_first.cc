@@ -23,7 +23,6 @@ namespace orrery::transforms {
 namespace batch_first_cc {
 namespace {
 
-using ir::AttributeSet;
 using ir::Function;
 using ir::OpId;
 using ir::OpKind;
