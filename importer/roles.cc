@@ -164,8 +164,14 @@ class RoleAssigner {
   }
 
   // Weights among the inputs that the file calls data: what is read as one, and what stands behind
-  // the first of those. Inputs of the batch, which comes first, are none unless they are read so.
+  // the first of those. Inputs of the batch, which comes first, are none unless they are read so. A
+  // file that holds weights holds all of them.
   void FindWeights() {
+    for (const ir::Input& input : from_.inputs()) {
+      const bool held = input.role == InputRole::kParameter && reached_[input.value] != 0;
+      if (held && from_.type(input.value).dims.size() > 1) return;
+    }
+    if (std::ranges::any_of(options_.weights, [&](ValueId w) { return reached_[w] != 0; })) return;
     IdTable<ValueId, char> read(from_.value_limit(), 0);
     for (const ValueId value : options_.weight_inputs) read[value] = 1;
     const int64_t batch = ir::BatchOf(from_);

@@ -20,9 +20,10 @@ struct RoleOptions {
 };
 
 /// The function with the roles that its inputs and outputs have in a training step. Its data inputs
-/// stay data, and its buffers buffers, but for weights among them: where ops read inputs without
-/// the batch as weights, such inputs of floating point, and all without the batch behind them, are
-/// taken as if they were parameters. All other inputs, which must be parameters, are
+/// stay data, and its buffers buffers, but for weights among them: where the file holds no weights,
+/// and ops read inputs without the batch as such, those of floating point, and all without the
+/// batch behind them, are taken as if they were parameters. All other inputs, which must be
+/// parameters, are
 ///
 ///  - parameters, when a gradient that flows from a floating-point output along the gradient rules
 ///    of the ops gets to them;

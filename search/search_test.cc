@@ -80,6 +80,17 @@ TEST(Ranked, IsFastestFirstWithTiesInOrder) {
   EXPECT_THAT(ranked, testing::ElementsAre(2, 5, 1, 3));
 }
 
+TEST(Ranked, SharesOutLessOfTheModelOfEquallyFastOnes) {
+  std::vector<Result> results(3);
+  for (Result& result : results) result.ran = result.fits = true;
+  results[0].plan = {.dp = 1, .hp = 8};
+  results[1].plan = {.dp = 8};
+  results[2].plan = {.dp = 2, .pp = 4};
+  results[0].peak_memory = Bytes(1);  // less memory counts after that
+  EXPECT_EQ(Ranked(results)[0]->plan.dp, 8);
+  EXPECT_EQ(Ranked(results)[1]->plan.pp, 4);
+}
+
 TEST(Ranked, TakesLessMemoryOfEquallyFastOnes) {
   std::vector<Result> results = {Fake(1, 30), Fake(2, 10), Fake(3, 10), Fake(4, 10)};
   results[1].peak_memory = Bytes(200);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,39 +25,80 @@ void AddMakers(const GraphProto& graph, Makers& makers) {
   }
 }
 
+// An input of a node; "" where it has not so many. Nobody has checked the graph yet.
+std::string InputOf(const NodeProto& node, int i) {
+  return i < node.input_size() ? node.input(i) : std::string();
+}
+
 // The node of that type that makes `value`; null when another does.
 const NodeProto* MadeBy(const Makers& makers, const std::string& value, absl::string_view type) {
   const auto found = makers.find(value);
   return found != makers.end() && found->second->op_type() == type ? found->second : nullptr;
 }
 
-// `value` before casts.
-std::string WithoutCasts(const Makers& makers, std::string value) {
-  while (const NodeProto* cast = MadeBy(makers, value, "Cast")) value = cast->input(0);
-  return value;
+// The node of that type that makes input i of `node`; null when another does, or there is no node.
+const NodeProto* Behind(const Makers& makers, const NodeProto* node, int i,
+                        absl::string_view type) {
+  return node == nullptr ? nullptr : MadeBy(makers, InputOf(*node, i), type);
+}
+
+const onnx::AttributeProto* FindAttribute(const NodeProto& node, absl::string_view name) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
 }
 
 // What a Loop over bags does: the rows of `table` that `ids` name, [bags,size], are reduced.
 struct Bags {
   std::string table, ids, reduction;
+  bool axes_are_input = false;
 };
 
-// Whether the offsets of bags, which begin with a Range, count in steps as long as dimension 1 of
-// `ids`: then all bags are its rows.
+// Whether `value` is a Constant that holds this one number.
+bool IsNumber(const Makers& makers, const std::string& value, int64_t number) {
+  const NodeProto* constant = MadeBy(makers, value, "Constant");
+  const onnx::AttributeProto* held =
+      constant != nullptr ? FindAttribute(*constant, "value") : nullptr;
+  if (held == nullptr || !held->has_t()) return false;
+  const onnx::TensorProto& tensor = held->t();
+  if (tensor.data_type() != onnx::TensorProto::INT64) return false;
+  if (tensor.int64_data_size() > 0) {
+    return tensor.int64_data_size() == 1 && tensor.int64_data(0) == number;
+  }
+  int64_t found = 0;
+  if (tensor.raw_data().size() != sizeof found) return false;
+  std::memcpy(&found, tensor.raw_data().data(), sizeof found);
+  return found == number;
+}
+
+// Whether the offsets of bags, which begin with a Range from 0, count in steps as long as dimension
+// 1 of `ids`: then all bags are its rows.
 bool StepsByRows(const Makers& makers, const std::string& offsets, const std::string& ids) {
-  const NodeProto* ends = MadeBy(makers, offsets, "Concat");
-  const NodeProto* range = ends != nullptr ? MadeBy(makers, ends->input(0), "Range") : nullptr;
-  if (range == nullptr || range->input_size() != 3) return false;
-  const NodeProto* size = MadeBy(makers, WithoutCasts(makers, range->input(2)), "Gather");
-  const NodeProto* shape = size != nullptr ? MadeBy(makers, size->input(0), "Shape") : nullptr;
-  return shape != nullptr && shape->input(0) == ids;
+  const NodeProto* range = Behind(makers, MadeBy(makers, offsets, "Concat"), 0, "Range");
+  if (range == nullptr) return false;
+  const auto plain = [&](int i) {  // before the cast that PyTorch puts there
+    const NodeProto* cast = Behind(makers, range, i, "Cast");
+    return cast != nullptr ? InputOf(*cast, 0) : InputOf(*range, i);
+  };
+  const NodeProto* size = MadeBy(makers, plain(2), "Gather");
+  const NodeProto* shape = Behind(makers, size, 0, "Shape");
+  return shape != nullptr && InputOf(*shape, 0) == ids && IsNumber(makers, plain(0), 0) &&
+         IsNumber(makers, InputOf(*size, 1), 1);
 }
 
 const GraphProto* BodyOf(const NodeProto& node) {
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() == "body" && attribute.has_g()) return &attribute.g();
-  }
-  return nullptr;
+  const onnx::AttributeProto* body = FindAttribute(node, "body");
+  return body != nullptr && body->has_g() ? &body->g() : nullptr;
+}
+
+// Whether rows, the first dimension, are reduced and vanish.
+bool ReducesRows(const Makers& makers, const NodeProto& reduction) {
+  const onnx::AttributeProto* keeps = FindAttribute(reduction, "keepdims");
+  if (keeps == nullptr || keeps->i() != 0) return false;
+  if (reduction.input_size() > 1) return IsNumber(makers, reduction.input(1), 0);
+  const onnx::AttributeProto* axes = FindAttribute(reduction, "axes");
+  return axes != nullptr && axes->ints_size() == 1 && axes->ints(0) == 0;
 }
 
 // One result of each turn, and no state but the condition.
@@ -70,16 +112,20 @@ std::optional<Bags> MatchBags(const NodeProto& loop, const Makers& outside) {
   const NodeProto& reduction = *last->second;
   const std::string& kind = reduction.op_type();
   if (kind != "ReduceSum" && kind != "ReduceMean" && kind != "ReduceMax") return std::nullopt;
-  const NodeProto* rows = MadeBy(makers, reduction.input(0), "Gather");
-  const NodeProto* bag = rows != nullptr ? MadeBy(makers, rows->input(1), "Slice") : nullptr;
-  const NodeProto* flat = bag != nullptr ? MadeBy(makers, bag->input(0), "Reshape") : nullptr;
-  const NodeProto* first = bag != nullptr && bag->input_size() > 1
-                               ? MadeBy(makers, bag->input(1), "Unsqueeze")
-                               : nullptr;
-  const NodeProto* offset = first != nullptr ? MadeBy(makers, first->input(0), "Gather") : nullptr;
-  if (flat == nullptr || offset == nullptr || makers.contains(rows->input(0))) return std::nullopt;
-  if (!StepsByRows(makers, offset->input(0), flat->input(0))) return std::nullopt;
-  return Bags{.table = rows->input(0), .ids = flat->input(0), .reduction = kind};
+  if (!ReducesRows(makers, reduction)) return std::nullopt;
+  const NodeProto* rows = Behind(makers, &reduction, 0, "Gather");
+  const NodeProto* bag = Behind(makers, rows, 1, "Slice");
+  const NodeProto* flat = Behind(makers, bag, 0, "Reshape");
+  const NodeProto* offset = Behind(makers, Behind(makers, bag, 1, "Unsqueeze"), 0, "Gather");
+  if (flat == nullptr || offset == nullptr || makers.contains(InputOf(*rows, 0))) {
+    return std::nullopt;
+  }
+  const std::string ids = InputOf(*flat, 0);
+  if (!StepsByRows(makers, InputOf(*offset, 0), ids)) return std::nullopt;
+  return Bags{.table = InputOf(*rows, 0),
+              .ids = ids,
+              .reduction = kind,
+              .axes_are_input = reduction.input_size() > 1};
 }
 
 void AddInts(absl::string_view name, int64_t value, NodeProto& node) {
@@ -114,8 +160,8 @@ void Append(const NodeProto& loop, const Bags& bags,
   reduction.add_input(rows.output(0));
   reduction.add_output(result);
   AddInt("keepdims", 0, reduction);
-  if (bags.reduction != "ReduceSum") return AddInts("axes", 1, reduction);
-  NodeProto constant;  // an input since opset 13
+  if (!bags.axes_are_input) return AddInts("axes", 1, reduction);
+  NodeProto constant;
   constant.set_op_type("Constant");
   constant.add_output(axes);
   AddInts("value_ints", 1, constant);

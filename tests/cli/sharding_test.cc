@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kGpt =
     "simulate --model "
@@ -165,6 +166,17 @@ TEST(Sharding, SaysWhatIsWrong) {
   EXPECT_THAT(error(kMlp + "--cp 5"), HasSubstr("infeasible (divisibility): cp=5: dimension 1 of"));
   EXPECT_THAT(error(kMlp + "--ep 5"), HasSubstr("infeasible (divisibility): ep=5: dimension 0 of"));
   EXPECT_THAT(error(kMlp + "--cp 2 --sharding megatron"), HasSubstr("wanted sharding by cost"));
+}
+
+TEST(Sharding, SaysWhatHpSplits) {
+  EXPECT_THAT(Execute(kGpt + "--hp 4 --sharding megatron").out,
+              HasSubstr("  hp splits                attention: columns, heads, rows, "));
+  EXPECT_THAT(Execute(kGpt + "--hp 4").out, HasSubstr("mlp: columns, rows"));
+  EXPECT_THAT(Execute("simulate --model gpt:layers=2,hidden=256,heads=4,seq=1024,vocab=512 "
+                      "--batch-size 64 --cluster dgx-h100:1 --hp 4 --shard batch=hp")
+                  .out,
+              HasSubstr("mlp: batch"));
+  EXPECT_THAT(Execute(kGpt + "--dp 4").out, Not(HasSubstr("hp splits")));
 }
 
 }  // namespace

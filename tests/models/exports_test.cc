@@ -221,6 +221,21 @@ ir::Function StepOf(const std::string& name) {
   return step;
 }
 
+// Samples know nothing of each other: data parallelism sums gradients and losses, and moves no
+// more.
+TEST(Exports, DataParallelismGathersNothing) {
+  for (const std::string name : kTrained) {
+    if (name == "own_loss") continue;  // has a result of all samples
+    const auto sharded = transforms::Shard(StepOf(name), ir::Mesh({{"dp", 4}}));
+    ASSERT_TRUE(sharded.ok()) << name << ": " << sharded.status();
+    for (const ir::OpId op : sharded->order()) {
+      const absl::string_view kind = sharded->info(op).name;
+      EXPECT_TRUE(kind != "AllGather" && kind != "AllToAll")
+          << name << ": " << ir::PrintValue(*sharded, sharded->result(op));
+    }
+  }
+}
+
 TEST(Exports, ShardedTheyAreTheSame) {
   for (const char* name : kTrained) {
     const ir::Function step = StepOf(name);

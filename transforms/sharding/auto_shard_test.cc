@@ -15,6 +15,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "transforms/sharding/axis_layout.h"
+#include "transforms/sharding/axis_use.h"
 #include "transforms/sharding/model_step_test_util.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/training/microbatch.h"
@@ -227,6 +228,21 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
   }
   EXPECT_EQ(show("batch=hp"), "batch hp -2");
   EXPECT_EQ(ToString(*ParseShardingPin("batch=tp")), "batch=hp");
+}
+
+// Products share their weights: rows alone would leave all of them on each rank, as dp does.
+TEST(AutoShard, SharesWeightsOfProductsOverHp) {
+  constexpr PlainPrices::Rates kNear = {.flops = 1e12, .bytes = 1e12, .link = 1e12, .latency = 0};
+  const Function step = Sharded(ModelStep("gpt", kEvenGpt, 4), kNear, {});
+  const Function* const functions[] = {&step};
+  int layers = 0;
+  for (const AxisUse& use : UsesOfAxis(functions, "hp")) {
+    if (use.layer != "mlp" && use.layer != "attention") continue;
+    ++layers;
+    EXPECT_TRUE(use.splits.contains("columns") || use.splits.contains("rows")) << ToString({use});
+    EXPECT_FALSE(use.splits.contains("sequence")) << ToString({use});
+  }
+  EXPECT_EQ(layers, 2);
 }
 
 // Whole samples are what dp is for: by themselves hp's ranks share weights, and no batch.

@@ -14,6 +14,7 @@
 #include "transforms/pass/pass.h"
 #include "transforms/simplify/batch_layout.h"
 #include "transforms/simplify/batch_rules.h"
+#include "transforms/simplify/match.h"
 
 // Frameworks put the batch second, flatten it with time, and move it back: nn.MultiheadAttention,
 // nn.Transformer, recurrent nets. Here what is made of such values is made of those that have the
@@ -27,20 +28,6 @@ using ir::Function;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
-
-bool IsView(OpKind kind) {
-  return kind == OpKind::kTranspose || kind == OpKind::kReshape || kind == OpKind::kSqueeze ||
-         kind == OpKind::kUnsqueeze;
-}
-
-std::vector<int64_t> PermutationOf(const Function& function, OpId op) {
-  if (function.attributes(op).Find("perm") != nullptr) return function.attributes(op).Ints("perm");
-  std::vector<int64_t> perm;
-  for (size_t d = function.type(function.result(op)).dims.size(); d-- > 0;) {
-    perm.push_back(static_cast<int64_t>(d));
-  }
-  return perm;
-}
 
 // A copy of a function, in which what has the batch elsewhere is a layout of what has it first,
 // until somebody wants it as it was.
@@ -73,6 +60,11 @@ class Copier {
   }
 
  private:
+  bool IsOutput(ValueId value) const {
+    return std::ranges::any_of(from_.outputs(),
+                               [&](const ir::Output& output) { return output.value == value; });
+  }
+
   const ir::Dims& DimsOf(ValueId value) const { return from_.type(value).dims; }
 
   const BatchLayout* LayoutOf(ValueId value) const {
@@ -127,9 +119,9 @@ class Copier {
 
   // Transpose, Reshape and the like, of what has or had the batch first.
   bool CopyView(OpId op) {
-    if (!IsView(from_.kind(op))) return false;
-    const ValueId operand = from_.operands(op)[0], result = from_.result(op);
     const bool transposes = from_.kind(op) == OpKind::kTranspose;
+    if (!transposes && !IsView(from_.kind(op))) return false;
+    const ValueId operand = from_.operands(op)[0], result = from_.result(op);
     if (LayoutOf(operand) == nullptr && !transposes) return false;
     std::optional<BatchLayout> layout = Seen(operand);
     if (!layout.has_value()) return false;
@@ -236,7 +228,8 @@ class Copier {
     for (size_t j = 0; j < results.size(); ++j) {
       const ValueId result = from_.result(op, static_cast<int32_t>(j));
       layouts_[result.index()] = results[j];
-      to_.function().SetName(results[j].base, from_.value_name(result));
+      // Of an output what is returned has the name.
+      if (!IsOutput(result)) to_.function().SetName(results[j].base, from_.value_name(result));
     }
     return true;
   }

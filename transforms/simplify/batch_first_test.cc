@@ -112,6 +112,26 @@ TEST(BatchFirst, WhatMixesTheBatchIsLeft) {
                {"%g: f32[12,6] = Relu(%f)", "%g: f32[12,6] = CumSum(%f) {axis=0}"}}});
 }
 
+// A Split without an axis goes along the first dimension, here time; an output that is seen with
+// time first has its name once.
+TEST(BatchFirst, PartsAlongTime) {
+  constexpr char kParts[] = R"(%x: f32[4,6,2] data, %w: f32[2,2] parameter
+%t: f32[6,4,2] = Transpose(%x) {perm=[1, 0, 2]}
+%h: f32[6,4,2] = MatMul(%t, %w)
+%a: f32[2,4,2], %b: f32[4,4,2] = Split(%h) {sizes=[2, 4]}
+%f: f32[16,2] = Reshape(%b) {shape=[-1, 2]}
+%g: f32[16,2] = Exp(%f)
+%r: f32[4,4,2] = Reshape(%g) {shape=[4, -1, 2]}
+%y: f32[4,4,2] = Transpose(%r) {perm=[1, 0, 2]}
+return %y: result, %a: result)";
+  EXPECT_EQ(After("batch-first", kParts), R"(%h: f32[4,6,2] = MatMul(%x, %w)
+%3: f32[4,2,2], %b: f32[4,4,2] = Split(%h) {axis=1, sizes=[2, 4]}
+%y: f32[4,4,2] = Exp(%b)
+%a: f32[2,4,2] = Transpose(%3) {perm=[1, 0, 2]}
+return %y: result, %a: result
+)");
+}
+
 }  // namespace
 }  // namespace batch_first_test_cc
 }  // namespace orrery::transforms

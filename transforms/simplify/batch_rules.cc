@@ -29,7 +29,10 @@ Layouts Append(const BatchRuleCall& call, std::span<const ValueId> operands,
   if (!op.valid()) return results;
   const ir::Function& to = call.builder.function();
   for (int32_t j = 0; j < to.result_count(op); ++j) {
-    results.push_back({.base = to.result(op, j), .groups = groups});
+    BatchLayout& result =
+        results.emplace_back(BatchLayout{.base = to.result(op, j), .groups = groups});
+    // Statistics may lack the last dimensions.
+    result.groups.resize(call.function.type(call.function.result(call.op, j)).dims.size());
   }
   return results;
 }
@@ -142,16 +145,26 @@ Layouts Elementwise(const BatchRuleCall& call) {
 
 // --- along some dimensions
 
-Layouts AlongAxis(const BatchRuleCall& call) {
+// Along the dimension `axis` of operand 0.
+Layouts Along(const BatchRuleCall& call, size_t axis) {
   const BatchLayout* x = call.operands[0].layout;
   if (x == nullptr || !OthersArePlain(call, 1)) return {};
   AttributeSet attributes = call.function.attributes(call.op);
-  const auto dim = OwnDim(x->groups, AxisOrLast(attributes, x->groups.size()));
+  const auto dim = OwnDim(x->groups, axis);
   if (!dim.has_value()) return {};
   attributes.Set("axis", static_cast<int64_t>(*dim));
   std::vector<ValueId> operands = PlainOperands(call);
   operands[0] = x->base;
   return Append(call, operands, attributes, x->groups);
+}
+
+Layouts AlongAxis(const BatchRuleCall& call) {
+  return Along(call, AxisOrLast(call.function.attributes(call.op), call.operands[0].dims.size()));
+}
+
+// Without `axis` an op that takes parts goes along the first dimension.
+Layouts AlongAxisOrFirst(const BatchRuleCall& call) {
+  return Along(call, static_cast<size_t>(call.function.attributes(call.op).Int("axis", 0)));
 }
 
 // Normalizes the last dimension, which stays the last.
@@ -268,11 +281,7 @@ Layouts Lookup(const BatchRuleCall& call) {
   return Append(call, std::vector{table.plain, ids->base}, attributes, groups);
 }
 
-}  // namespace
-}  // namespace batch_rules_cc
-
-std::vector<BatchLayout> ApplyBatchRule(const BatchRuleCall& call) {
-  using namespace batch_rules_cc;  // NOLINT(google-build-using-namespace): of this file
+Layouts Apply(const BatchRuleCall& call) {
   const ir::OpInfo& info = call.function.info(call.op);
   if (info.gradient == nullptr && info.op_class != ir::OpClass::kCompute) return {};
   switch (call.function.kind(call.op)) {
@@ -283,8 +292,9 @@ std::vector<BatchLayout> ApplyBatchRule(const BatchRuleCall& call) {
       return Rows(call);
     case OpKind::kSoftmax:
     case OpKind::kLogSoftmax:
-    case OpKind::kSplit:
       return AlongAxis(call);
+    case OpKind::kSplit:
+      return AlongAxisOrFirst(call);
     case OpKind::kLayerNorm:
     case OpKind::kRmsNorm:
       return Norm(call);
@@ -306,6 +316,13 @@ std::vector<BatchLayout> ApplyBatchRule(const BatchRuleCall& call) {
                  ? Elementwise(call)
                  : Layouts();
   }
+}
+
+}  // namespace
+}  // namespace batch_rules_cc
+
+std::vector<BatchLayout> ApplyBatchRule(const BatchRuleCall& call) {
+  return batch_rules_cc::Apply(call);
 }
 
 }  // namespace orrery::transforms

@@ -182,6 +182,20 @@ bool IsByChannels(const Rewriter& r, ValueId value, const ir::Dims& channels) {
   return true;
 }
 
+bool IsView(ir::OpKind kind) {
+  return kind == ir::OpKind::kReshape || kind == ir::OpKind::kSqueeze ||
+         kind == ir::OpKind::kUnsqueeze;
+}
+
+std::vector<int64_t> PermutationOf(const ir::Function& function, ir::OpId op) {
+  std::vector<int64_t> perm = function.attributes(op).Ints("perm");
+  if (function.attributes(op).Find("perm") != nullptr) return perm;
+  for (size_t d = function.type(function.result(op)).dims.size(); d-- > 0;) {
+    perm.push_back(static_cast<int64_t>(d));
+  }
+  return perm;
+}
+
 ir::Dims DimsFrom(const ir::Dims& dims, size_t axis) {
   return ir::Dims(dims.begin() + static_cast<std::ptrdiff_t>(axis), dims.end());
 }

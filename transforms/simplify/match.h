@@ -59,6 +59,14 @@ std::optional<Mean> MatchMeanSquare(const Rewriter& r, ir::ValueId mean);
 /// [1,channels,1,..].
 bool IsByChannels(const Rewriter& r, ir::ValueId value, const ir::Dims& channels);
 
+/// Whether an op of that kind gives its operand other dims, and moves nothing: a Reshape, a
+/// Squeeze, an Unsqueeze.
+bool IsView(ir::OpKind kind);
+
+/// Dimension k of what a Transpose makes is dimension perm[k] of its operand; without the attribute
+/// they stand the other way round.
+std::vector<int64_t> PermutationOf(const ir::Function& function, ir::OpId op);
+
 /// The dims from `axis` on.
 ir::Dims DimsFrom(const ir::Dims& dims, size_t axis);
 

@@ -105,21 +105,11 @@ void Power(Rewriter& r, OpId op) {
   Arithmetic(r, op);
 }
 
-bool IsView(OpKind kind) {
-  return kind == OpKind::kReshape || kind == OpKind::kSqueeze || kind == OpKind::kUnsqueeze;
-}
-
-std::vector<int64_t> Permutation(const Rewriter& r, OpId op) {
-  std::vector<int64_t> perm = r.attributes(op).Ints("perm");
-  if (r.attributes(op).Find("perm") != nullptr) return perm;
-  for (size_t d = r.rank(r.result(op)); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
-  return perm;
-}
-
 void MergeTransposes(Rewriter& r, OpId op) {
   const OpId inner = r.MadeOnlyFor(r.operand(op, 0), OpKind::kTranspose);
   if (!inner.valid()) return;
-  const std::vector<int64_t> outer_perm = Permutation(r, op), inner_perm = Permutation(r, inner);
+  const std::vector<int64_t> outer_perm = PermutationOf(r.function(), op),
+                             inner_perm = PermutationOf(r.function(), inner);
   std::vector<int64_t> perm;
   for (const int64_t d : outer_perm) perm.push_back(inner_perm[static_cast<size_t>(d)]);
   if (IsSorted(perm)) return Forward(r, op, r.operand(inner, 0));
@@ -154,7 +144,7 @@ bool SinkSwap(Rewriter& r, OpId op) {
   std::vector<int64_t> shape = r.attributes(op).Ints("shape");
   const size_t rank = to.size();
   if (rank < 3 || from.size() < 3 || shape.size() != rank || shape[0] == 0) return false;
-  if (!SwapsLastTwo(Permutation(r, swap))) return false;
+  if (!SwapsLastTwo(PermutationOf(r.function(), swap))) return false;
   if (to[rank - 1] != from.back() || to[rank - 2] != from[from.size() - 2]) return false;
   std::swap(shape[rank - 1], shape[rank - 2]);
   const ValueId view = View(r, r.operand(swap, 0), shape);
@@ -186,7 +176,7 @@ void TakeInTransposes(Rewriter& r, OpId op) {
   for (size_t i = 0; i < 2; ++i) {
     const OpId transpose = r.MadeBy(operands[i], OpKind::kTranspose);
     const char* flag = i == 0 ? "transpose_x" : "transpose_w";
-    if (!transpose.valid() || !SwapsLastTwo(Permutation(r, transpose))) continue;
+    if (!transpose.valid() || !SwapsLastTwo(PermutationOf(r.function(), transpose))) continue;
     if (i == 0 && attributes.Int("transpose_x", 0) == 0) continue;  // rows stay rows
     operands[i] = r.operand(transpose, 0);
     attributes.Set(flag, 1 - attributes.Int(flag, 0));

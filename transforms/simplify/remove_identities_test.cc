@@ -325,6 +325,17 @@ return %r: result, %y: result
 )");
 }
 
+TEST(RemoveIdentities, DropoutOfNothingGoes) {
+  constexpr char kDropout[] = R"(%x: f32[4,3] data
+%d: f32[4,3], %m: bool[4,3] = Dropout(%x) {ratio=0.0}
+%y: f32[4,3] = Exp(%d)
+return %y: result)";
+  EXPECT_EQ(After("remove-identities", kDropout), "%y: f32[4,3] = Exp(%x)\nreturn %y: result\n");
+  ExpectLeft(
+      "remove-identities", kDropout,
+      {{{"ratio=0.0", "ratio=0.5"}}, {{"return %y: result", "return %y: result, %m: result"}}});
+}
+
 }  // namespace
 }  // namespace remove_identities_test_cc
 }  // namespace orrery::transforms

@@ -168,6 +168,20 @@ return %y: result)";
   EXPECT_EQ(target("8", "1", "8"), "f32[8,5]");
 }
 
+// Labels come sample by sample, also where the output has time first.
+TEST(AttachLoss, OfOutputsWithTheBatchSecond) {
+  for (const int64_t steps : {3, 8}) {  // as many as samples, too
+    ir::Function function =
+        ParseLines(absl::StrCat("%x: f32[8,", steps, ",4] data, %w: f32[4,5] parameter\n%t: f32[",
+                                steps, ",8,4] = Transpose(%x) {perm=[1, 0, 2]}\n%y: f32[", steps,
+                                ",8,5] = MatMul(%t, %w)\nreturn %y: result"));
+    ASSERT_TRUE(AttachLoss(function, {}).value());
+    const ir::TensorType& labels = function.type(function.inputs().back().value);
+    EXPECT_EQ(labels.dims, (ir::Dims{8, steps}));
+    EXPECT_EQ(function.type(function.outputs()[0].value).dims, (ir::Dims{8, steps}));
+  }
+}
+
 }  // namespace
 }  // namespace attach_loss_test_cc
 }  // namespace orrery::transforms

@@ -8,6 +8,7 @@
 #include "ir/models/mlp.h"
 #include "ir/op_info.h"
 #include "ir/text/text.h"
+#include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
 
 // BuildBackward against gradients that were written by hand. Whether they are the derivatives is
@@ -126,6 +127,46 @@ TEST(AttachLoss, FindsNamesThatAreFree) {
   ASSERT_TRUE(AttachLoss(function).value());
   EXPECT_THAT(ir::Print(function),
               testing::HasSubstr("%loss': f32[4] = Loss(%y, %target') {batch=4}"));
+}
+
+// Back to a shape that has the batch behind time, or in one dimension with it, without its size: so
+// microbatches are the same ops.
+TEST(BuildBackward, ReshapesKeepTheBatchOpen) {
+  auto function = ir::ParseFunction(R"(func @f (
+  %x: f32[4,3,6] data,
+  %w: f32[6,6] parameter,
+  %z: f32[4,3,6] data
+) {
+  %h: f32[4,3,6] = MatMul(%x, %w)
+  %t: f32[3,4,6] = Transpose(%h) {perm=[1, 0, 2]}
+  %f: f32[12,6] = Reshape(%t) {shape=[-1, 6]}
+  %r: f32[3,4,6] = Reshape(%f) {shape=[3, -1, 6]}
+  %y: f32[4,3,6] = Transpose(%r) {perm=[1, 0, 2]}
+  %l: f32[4,3,6] = Loss(%y, %z) {batch=4}
+  return %l: loss
+}
+)");
+  ASSERT_TRUE(function.ok()) << function.status();
+  ASSERT_TRUE(BuildBackward(*function).value());
+  const auto half = Microbatch(*function, 2);
+  ASSERT_TRUE(half.ok()) << half.status();
+  EXPECT_EQ(half->order().size(), function->order().size());
+}
+
+TEST(MakeTrainingStep, WantsSomethingToTrain) {
+  auto function = ir::ParseFunction(R"(func @f (
+  %x: f32[4,6] data,
+  %w: f32[6,6] buffer
+) {
+  %y: f32[4,6] = MatMul(%x, %w)
+  return %y: result
+}
+)");
+  ASSERT_TRUE(function.ok()) << function.status();
+  ir::Function forward = *function;
+  EXPECT_TRUE(MakeTrainingStep(forward, {.optimizer = "adam", .loss = {.kind = "none"}}).ok());
+  EXPECT_THAT(std::string(MakeTrainingStep(*function, {}).message()),
+              testing::StartsWith("f: has no parameter to train; wanted one that the loss"));
 }
 
 }  // namespace
