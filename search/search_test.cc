@@ -86,7 +86,9 @@ TEST(Ranked, SharesOutLessOfTheModelOfEquallyFastOnes) {
   results[0].plan = {.dp = 1, .hp = 8};
   results[1].plan = {.dp = 8};
   results[2].plan = {.dp = 2, .pp = 4};
-  results[0].peak_memory = Bytes(1);  // less memory counts after that
+  results[0].peak_memory = Bytes(1);  // memory counts after that
+  results[1].peak_memory = Bytes(3);
+  results[2].peak_memory = Bytes(2);
   EXPECT_EQ(Ranked(results)[0]->plan.dp, 8);
   EXPECT_EQ(Ranked(results)[1]->plan.pp, 4);
 }

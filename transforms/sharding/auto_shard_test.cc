@@ -232,17 +232,21 @@ TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
 
 // Products share their weights: rows alone would leave all of them on each rank, as dp does.
 TEST(AutoShard, SharesWeightsOfProductsOverHp) {
-  constexpr PlainPrices::Rates kNear = {.flops = 1e12, .bytes = 1e12, .link = 1e12, .latency = 0};
-  const Function step = Sharded(ModelStep("gpt", kEvenGpt, 4), kNear, {});
-  const Function* const functions[] = {&step};
+  // Far more rows than columns: to sum gradients of weights would cost next to nothing.
+  constexpr char kLongGpt[] = "layers=1,hidden=16,heads=4,seq=256,vocab=32";
   int layers = 0;
-  for (const AxisUse& use : UsesOfAxis(functions, "hp")) {
-    if (use.layer != "mlp" && use.layer != "attention") continue;
-    ++layers;
-    EXPECT_TRUE(use.splits.contains("columns") || use.splits.contains("rows")) << ToString({use});
-    EXPECT_FALSE(use.splits.contains("sequence")) << ToString({use});
+  for (const double link : {1e12, 1e11, 1e10, 1e9}) {
+    const PlainPrices::Rates rates = {.flops = 1e9, .bytes = 1e12, .link = link, .latency = 0};
+    const Function step = Sharded(ModelStep("gpt", kLongGpt, 4), rates, {});
+    const Function* const functions[] = {&step};
+    for (const AxisUse& use : UsesOfAxis(functions, "hp")) {
+      if (use.layer != "mlp") continue;
+      ++layers;
+      EXPECT_TRUE(use.splits.contains("columns")) << link << ": " << ToString({use});
+      EXPECT_FALSE(use.splits.contains("sequence")) << link << ": " << ToString({use});
+    }
   }
-  EXPECT_EQ(layers, 2);
+  EXPECT_EQ(layers, 4);
 }
 
 // Whole samples are what dp is for: by themselves hp's ranks share weights, and no batch.
