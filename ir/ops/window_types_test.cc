@@ -272,7 +272,7 @@ TEST(WindowErrors, OfPlacesThatAreNone) {
   const auto ids = [](Dims dims, int64_t id) { return Tensor::OfInts(DType::kI64, dims, {id}); };
   const AttributeSet spatial = {{"spatial", std::vector<int64_t>{3}}};
   EXPECT_EQ(ErrorOf(OpKind::kMaxUnpool, spatial, {one, ids({1, 1, 1}, -1)}),
-            "place -1 is none of the image");
+            "position -1 is none of the image");
   EXPECT_EQ(ErrorOf(OpKind::kMaxUnpool, spatial, {one, ids({1, 1, 1}, 0)}), "");
   const AttributeSet pooled = {{"pooled", std::vector<int64_t>{1, 1}}};
   const Tensor region(DType::kF32, {1, 4});
