@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -131,6 +132,32 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "makes at most so many tasks: beyond, one at the pace of the slowest");
 }
 
+namespace flags_cc {
+namespace {
+
+// What a preset says of losses is for models without one; who asks for one wants it. IR files may
+// have one: `opt` makes a step of whatever stage of it they hold.
+absl::Status CheckLoss(const ModelFlags& flags, const ir::Function& function) {
+  std::string of_preset;
+  if (const auto preset = FindPreset(flags.preset); preset.ok()) {
+    for (const PresetFlag& flag : (*preset)->flags) {
+      if (flag.flag == "loss") of_preset = std::string(flag.value);
+    }
+  }
+  const std::string& kind = flags.loss.kind;
+  const bool asked = !kind.empty() && kind != "auto" && kind != of_preset;
+  if (absl::EndsWith(flags.model, ".orr") || !transforms::IsTrained(function) ||
+      (!asked && flags.loss.output.empty())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      asked ? absl::StrCat("--loss ", kind) : absl::StrCat("--output ", flags.loss.output), ": ",
+      flags.model, " has a loss or gradients of its own; wanted a model without"));
+}
+
+}  // namespace
+}  // namespace flags_cc
+
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
                                        const transforms::ParallelPlan& plan) {
   importer::ModelSpec spec;
@@ -139,7 +166,9 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
   spec.dtype = transforms::TensorDType(plan.dtype);
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, flags_cc::ParseSymbols(flags.symbols));
   spec.freeze = flags.freeze;
-  return importer::LoadModel(spec);
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, importer::LoadModel(spec));
+  ORRERY_RETURN_IF_ERROR(flags_cc::CheckLoss(flags, function));
+  return function;
 }
 
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
@@ -158,6 +187,10 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
   if (flags.batch_size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--batch-size ", flags.batch_size, ": wanted at least 1 sample"));
+  }
+  if (flags.most_unfolded_tasks < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--most-unfolded-tasks ", flags.most_unfolded_tasks, ": wanted at least 0 tasks"));
   }
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
   ORRERY_ASSIGN_OR_RETURN(setting.cost_model,
@@ -195,6 +228,18 @@ void StorePreset(const po::options_description& all, bool searches, po::variable
   po::store(po::command_line_parser(words).options(all).run(), values);
 }
 
+// A file to write that is asked for without a name.
+absl::Status CheckFiles(const po::variables_map& values) {
+  for (const char* const flag : {"json", "csv", "trace"}) {
+    if (values.count(flag) == 0) continue;
+    const auto* const path = boost::any_cast<std::string>(&values[flag].value());
+    if (path == nullptr || !path->empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " '': wanted the name of a file to write"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 }  // namespace flags_cc
 
@@ -229,6 +274,8 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
       return kDone;
     }
     po::notify(values);
+    const absl::Status files = flags_cc::CheckFiles(values);
+    if (!files.ok()) return fail(files.message(), kBadInput);
   } catch (const po::error& error) {
     return fail(absl::StrCat(error.what(), "; try --help"), kWrongUsage);
   }

@@ -23,13 +23,6 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-bool IsTrained(const Function& function) {
-  for (const ir::Output& output : function.outputs()) {
-    if (output.role != ir::OutputRole::kResult) return true;
-  }
-  return false;
-}
-
 bool IsScalar(const Function& function, ValueId value) {
   return ir::IsFloat(function.type(value).dtype) && function.type(value).dims.empty();
 }
@@ -309,8 +302,15 @@ absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice&
 }  // namespace
 }  // namespace attach_loss_cc
 
+bool IsTrained(const ir::Function& function) {
+  for (const ir::Output& output : function.outputs()) {
+    if (output.role != ir::OutputRole::kResult) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice) {
-  if (choice.kind == "none" || attach_loss_cc::IsTrained(function)) return false;
+  if (choice.kind == "none" || IsTrained(function)) return false;
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> outputs,
                           attach_loss_cc::ChooseOutputs(function, choice));
   ir::Builder b(function);
