@@ -19,6 +19,7 @@
 #include "support/flag_names.h"
 #include "support/heap.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
@@ -74,6 +75,16 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
   return limit;
 }
 
+// "roofline, distir or measured:FILE".
+std::string CostModelNames() {
+  std::vector<absl::string_view> names;
+  for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
+    names.push_back(info->name);
+  }
+  names.push_back("measured:FILE");
+  return ListWords(names, " or ");
+}
+
 // Examples, and beside them what they are; those in a column that most fit into.
 void PrintClusters() {
   constexpr size_t kColumn = 28;
@@ -90,12 +101,13 @@ void PrintClusters() {
 
 void AddStepFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()("optimizer", po::value(&flags.optimizer),
-                        "none, sgd, momentum or adam [adam]")(
+                        absl::StrCat(transforms::OptimizerNames(), " [adam]").c_str())(
       "symbol", po::value(&flags.symbols)->composing(),
       "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
       "loss", po::value(&flags.loss.kind),
-      "cross-entropy, mse, sum, none (forward only) or auto: for a model without a loss [auto: "
-      "cross-entropy on logits, else mse]")(
+      absl::StrCat("for a model without a loss: ", transforms::LossNames(),
+                   ", which is forward only [auto: cross-entropy on logits, else mse]")
+          .c_str())(
       "output", po::value(&flags.loss.output),
       "the output of the model that gets the loss, or several with commas between [the first of "
       "floating point]")(
@@ -119,7 +131,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
       "cluster file; docs/clusters.md lists them all")(
-      "cost-model", po::value(&flags.cost_model), "roofline, distir or measured:FILE [roofline]")(
+      "cost-model", po::value(&flags.cost_model),
+      absl::StrCat(flags_cc::CostModelNames(), " [roofline]").c_str())(
       "preset", po::value(&flags.preset), PresetsHelp().c_str())(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
@@ -179,11 +192,10 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
+absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
                                             const transforms::ParallelPlan& plan) {
-  ModelFlags flags = given;
   search::Setting setting;
-  ORRERY_ASSIGN_OR_RETURN(setting.base, ApplyPreset(flags));
+  ORRERY_ASSIGN_OR_RETURN(setting.base, PresetPlan(flags.preset));
   if (flags.batch_size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--batch-size ", flags.batch_size, ": wanted at least 1 sample"));
@@ -216,16 +228,14 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
 namespace flags_cc {
 namespace {
 
-// What the preset of the command line says where the command line itself says nothing.
-void StorePreset(const po::options_description& all, bool searches, po::variables_map& values) {
-  if (values.count("preset") == 0) return;
-  const auto preset = FindPreset(values["preset"].as<std::string>());
-  if (!preset.ok()) return;  // MakeSetting says so
-  const std::vector<std::string> words = PresetWords(**preset, [&](const PresetFlag& flag) {
+// What a preset says of `options`, where `values` say nothing.
+void StorePreset(const Preset& preset, const po::options_description& options, bool searches,
+                 po::variables_map& values) {
+  const std::vector<std::string> words = PresetWords(preset, [&](const PresetFlag& flag) {
     return (searches || !flag.of_searches) &&
-           all.find_nothrow(std::string(flag.flag), /*approx=*/false) != nullptr;
+           options.find_nothrow(std::string(flag.flag), /*approx=*/false) != nullptr;
   });
-  po::store(po::command_line_parser(words).options(all).run(), values);
+  po::store(po::command_line_parser(words).options(options).run(), values);
 }
 
 // A file to write that is asked for without a name.
@@ -242,6 +252,21 @@ absl::Status CheckFiles(const po::variables_map& values) {
 
 }  // namespace
 }  // namespace flags_cc
+
+absl::StatusOr<ModelFlags> PresetFlags(absl::string_view preset) {
+  ORRERY_ASSIGN_OR_RETURN(const Preset* found, FindPreset(preset));
+  ModelFlags flags;
+  po::options_description options;
+  AddModelFlags(options, flags);
+  po::variables_map values;
+  flags_cc::StorePreset(*found, options, /*searches=*/false, values);
+  // Not notify(), which wants a model.
+  for (const auto& [flag, value] : values) {
+    options.find(flag, /*approx=*/false).semantic()->notify(value.value());
+  }
+  flags.preset = std::string(preset);
+  return flags;
+}
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
@@ -263,7 +288,11 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     po::variables_map values;
     po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
               values);
-    flags_cc::StorePreset(all, spec.searches, values);
+    if (values.count("preset") > 0) {
+      const auto preset = FindPreset(values["preset"].as<std::string>());
+      // MakeSetting says which there are.
+      if (preset.ok()) flags_cc::StorePreset(**preset, all, spec.searches, values);
+    }
     if (values.count("help") > 0) {
       std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
                 << all << "\nExample:\n  " << spec.example << "\n";

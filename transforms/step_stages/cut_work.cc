@@ -36,8 +36,8 @@ PartitionOptions PartitionOf(const StepWork& work) {
 absl::Status CheckDevices(const StepWork& work) {
   const int64_t devices = std::ssize(work.context.devices);
   if (devices == 0 || devices == work.plan.ranks()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("got ", devices, " devices for ",
-                                                 work.plan.ranks(), " ranks; wanted one each"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("got ", devices, " devices for ", work.plan.ranks(), " ranks; wanted one each"));
 }
 
 absl::Status CheckStages(const StepWork& work) {

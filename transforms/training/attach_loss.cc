@@ -11,6 +11,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "transforms/pass/pass.h"
 #include "transforms/training/training_step.h"
 
@@ -259,7 +260,7 @@ absl::StatusOr<const LossRow*> FindLoss(absl::string_view kind) {
     if (row.name == kind) return &row;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no loss '", kind, "'; wanted auto, cross-entropy, mse, sum or none"));
+      absl::StrCat("there is no loss '", kind, "'; wanted ", LossNames()));
 }
 
 bool MayBeOwn(const LossChoice& choice) { return choice.kind == "auto" || choice.kind == "sum"; }
@@ -301,6 +302,13 @@ absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice&
 
 }  // namespace
 }  // namespace attach_loss_cc
+
+std::string LossNames() {
+  std::vector<absl::string_view> names = {"auto"};
+  for (const attach_loss_cc::LossRow& row : attach_loss_cc::kLosses) names.push_back(row.name);
+  names.push_back("none");
+  return ListWords(names, " or ");
+}
 
 bool IsTrained(const ir::Function& function) {
   for (const ir::Output& output : function.outputs()) {
