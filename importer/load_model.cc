@@ -71,9 +71,9 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
       {"freeze", &spec.roles.freeze}};
   for (const auto& [option, pattern] : patterns) {
     if (pattern->empty()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, ": ", option, " ", Show(*pattern),
-                     " is for an ONNX file; a text says `parameter`, `data` or `buffer`"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, ": ", option, " ", Show(*pattern),
+        " is for an ONNX file; a text says of its inputs whether they are parameters"));
   }
   if (absl::EndsWith(spec.model, ".orr"))
     return load_model_cc::LoadFile(spec, load_model_cc::ReadText(spec.model));

@@ -84,8 +84,7 @@ std::vector<std::string> OtherOrders(const ParallelPlan& plan) {
   std::vector<std::string> alone, more;
   for (const std::string& axis : plan.order.Full()) {
     const int64_t degree = transforms::DegreeOf(plan, axis);
-    const bool idle = degree == 1 && (axis == "cp" || axis == "ep");
-    if (!idle) (degree > 1 ? more : alone).push_back(axis);
+    if (!transforms::Vanishes(axis, degree)) (degree > 1 ? more : alone).push_back(axis);
   }
   const std::vector<std::string> as_it_is = more;
   std::vector<std::string> others;

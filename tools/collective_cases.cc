@@ -13,6 +13,7 @@
 #include "simulator/network/fluid_network.h"
 #include "support/file.h"
 #include "support/status.h"
+#include "support/word_list.h"
 
 namespace orrery::tools {
 namespace collective_cases_cc {
@@ -219,15 +220,38 @@ std::string CaseLine(size_t index, const json& record, bool fluid) {
 }  // namespace
 }  // namespace collective_cases_cc
 
+namespace collective_cases_cc {
+namespace {
+
+template <typename Model>
+std::unique_ptr<simulator::NetworkModel> Make(const simulator::Program& program) {
+  return std::make_unique<Model>(program);
+}
+
+struct Network {
+  absl::string_view name;
+  std::unique_ptr<simulator::NetworkModel> (*make)(const simulator::Program& program);
+};
+constexpr Network kNetworks[] = {{"fluid", Make<simulator::FluidNetwork>},
+                                 {"astra-unaware", Make<simulator::AstraUnaware>},
+                                 {"astra-aware", Make<simulator::AstraAware>}};
+
+}  // namespace
+}  // namespace collective_cases_cc
+
+std::string NetworkNames() {
+  std::vector<absl::string_view> names;
+  for (const auto& network : collective_cases_cc::kNetworks) names.push_back(network.name);
+  return ListWords(names, " or ");
+}
+
 absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
     absl::string_view name, const simulator::Program& program) {
-  std::unique_ptr<simulator::NetworkModel> network;
-  if (name == "fluid") network = std::make_unique<simulator::FluidNetwork>(program);
-  if (name == "astra-unaware") network = std::make_unique<simulator::AstraUnaware>(program);
-  if (name == "astra-aware") network = std::make_unique<simulator::AstraAware>(program);
-  if (network != nullptr) return network;
+  for (const auto& network : collective_cases_cc::kNetworks) {
+    if (network.name == name) return network.make(program);
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat("--network '", name, "': wanted fluid, astra-unaware or astra-aware"));
+      absl::StrCat("--network '", name, "': wanted ", NetworkNames()));
 }
 
 absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fluid) {

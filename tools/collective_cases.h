@@ -13,6 +13,9 @@
 
 namespace orrery::tools {
 
+/// "fluid, astra-unaware or astra-aware".
+std::string NetworkNames();
+
 /// "fluid", "astra-unaware" or "astra-aware" as a network for `program`; the error lists them.
 absl::StatusOr<std::unique_ptr<simulator::NetworkModel>> MakeNetwork(
     absl::string_view name, const simulator::Program& program);

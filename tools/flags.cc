@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -18,6 +19,7 @@
 #include "support/flag_names.h"
 #include "support/heap.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
@@ -73,6 +75,16 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
   return limit;
 }
 
+// "roofline, distir or measured:FILE".
+std::string CostModelNames() {
+  std::vector<absl::string_view> names;
+  for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
+    names.push_back(info->name);
+  }
+  names.push_back("measured:FILE");
+  return ListWords(names, " or ");
+}
+
 // Examples, and beside them what they are; those in a column that most fit into.
 void PrintClusters() {
   constexpr size_t kColumn = 28;
@@ -89,12 +101,13 @@ void PrintClusters() {
 
 void AddStepFlags(po::options_description& options, ModelFlags& flags) {
   options.add_options()("optimizer", po::value(&flags.optimizer),
-                        "none, sgd, momentum or adam [adam]")(
+                        absl::StrCat(transforms::OptimizerNames(), " [adam]").c_str())(
       "symbol", po::value(&flags.symbols)->composing(),
       "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
       "loss", po::value(&flags.loss.kind),
-      "cross-entropy, mse, sum, none (forward only) or auto: for a model without a loss [auto: "
-      "cross-entropy on logits, else mse]")(
+      absl::StrCat("for a model without a loss: ", transforms::LossNames(),
+                   ", which is forward only [auto: cross-entropy on logits, else mse]")
+          .c_str())(
       "output", po::value(&flags.loss.output),
       "the output of the model that gets the loss, or several with commas between [the first of "
       "floating point]")(
@@ -123,7 +136,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
       "cluster file; docs/clusters.md lists them all")(
-      "cost-model", po::value(&flags.cost_model), "roofline, distir or measured:FILE [roofline]")(
+      "cost-model", po::value(&flags.cost_model),
+      absl::StrCat(flags_cc::CostModelNames(), " [roofline]").c_str())(
       "preset", po::value(&flags.preset), PresetsHelp().c_str())(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
@@ -136,6 +150,32 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "makes at most so many tasks: beyond, one at the pace of the slowest");
 }
 
+namespace flags_cc {
+namespace {
+
+// What a preset says of losses is for models without one; who asks for one wants it. IR files may
+// have one: `opt` makes a step of whatever stage of it they hold.
+absl::Status CheckLoss(const ModelFlags& flags, const ir::Function& function) {
+  std::string of_preset;
+  if (const auto preset = FindPreset(flags.preset); preset.ok()) {
+    for (const PresetFlag& flag : (*preset)->flags) {
+      if (flag.flag == "loss") of_preset = std::string(flag.value);
+    }
+  }
+  const std::string& kind = flags.loss.kind;
+  const bool asked = !kind.empty() && kind != "auto" && kind != of_preset;
+  if (absl::EndsWith(flags.model, ".orr") || !transforms::IsTrained(function) ||
+      (!asked && flags.loss.output.empty())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      asked ? absl::StrCat("--loss ", kind) : absl::StrCat("--output ", flags.loss.output), ": ",
+      flags.model, " has a loss or gradients of its own; wanted a model without"));
+}
+
+}  // namespace
+}  // namespace flags_cc
+
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
                                        const transforms::ParallelPlan& plan) {
   importer::ModelSpec spec;
@@ -144,7 +184,9 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
   spec.dtype = transforms::TensorDType(plan.dtype);
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, flags_cc::ParseSymbols(flags.symbols));
   spec.roles = flags.roles;
-  return importer::LoadModel(spec);
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, importer::LoadModel(spec));
+  ORRERY_RETURN_IF_ERROR(flags_cc::CheckLoss(flags, function));
+  return function;
 }
 
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
@@ -155,14 +197,17 @@ absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
-absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
+absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
                                             const transforms::ParallelPlan& plan) {
-  ModelFlags flags = given;
   search::Setting setting;
-  ORRERY_ASSIGN_OR_RETURN(setting.base, ApplyPreset(flags));
+  ORRERY_ASSIGN_OR_RETURN(setting.base, PresetPlan(flags.preset));
   if (flags.batch_size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--batch-size ", flags.batch_size, ": wanted at least 1 sample"));
+  }
+  if (flags.most_unfolded_tasks < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--most-unfolded-tasks ", flags.most_unfolded_tasks, ": wanted at least 0 tasks"));
   }
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
   ORRERY_ASSIGN_OR_RETURN(setting.cost_model,
@@ -188,20 +233,45 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& given,
 namespace flags_cc {
 namespace {
 
-// What the preset of the command line says where the command line itself says nothing.
-void StorePreset(const po::options_description& all, bool searches, po::variables_map& values) {
-  if (values.count("preset") == 0) return;
-  const auto preset = FindPreset(values["preset"].as<std::string>());
-  if (!preset.ok()) return;  // MakeSetting says so
-  const std::vector<std::string> words = PresetWords(**preset, [&](const PresetFlag& flag) {
+// What a preset says of `options`, where `values` say nothing.
+void StorePreset(const Preset& preset, const po::options_description& options, bool searches,
+                 po::variables_map& values) {
+  const std::vector<std::string> words = PresetWords(preset, [&](const PresetFlag& flag) {
     return (searches || !flag.of_searches) &&
-           all.find_nothrow(std::string(flag.flag), /*approx=*/false) != nullptr;
+           options.find_nothrow(std::string(flag.flag), /*approx=*/false) != nullptr;
   });
-  po::store(po::command_line_parser(words).options(all).run(), values);
+  po::store(po::command_line_parser(words).options(options).run(), values);
+}
+
+// A file to write that is asked for without a name.
+absl::Status CheckFiles(const po::variables_map& values) {
+  for (const char* const flag : {"json", "csv", "trace"}) {
+    if (values.count(flag) == 0) continue;
+    const auto* const path = boost::any_cast<std::string>(&values[flag].value());
+    if (path == nullptr || !path->empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " '': wanted the name of a file to write"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 }  // namespace flags_cc
+
+absl::StatusOr<ModelFlags> PresetFlags(absl::string_view preset) {
+  ORRERY_ASSIGN_OR_RETURN(const Preset* found, FindPreset(preset));
+  ModelFlags flags;
+  po::options_description options;
+  AddModelFlags(options, flags);
+  po::variables_map values;
+  flags_cc::StorePreset(*found, options, /*searches=*/false, values);
+  // Not notify(), which wants a model.
+  for (const auto& [flag, value] : values) {
+    options.find(flag, /*approx=*/false).semantic()->notify(value.value());
+  }
+  flags.preset = std::string(preset);
+  return flags;
+}
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
@@ -223,7 +293,11 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     po::variables_map values;
     po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
               values);
-    flags_cc::StorePreset(all, spec.searches, values);
+    if (values.count("preset") > 0) {
+      const auto preset = FindPreset(values["preset"].as<std::string>());
+      // MakeSetting says which there are.
+      if (preset.ok()) flags_cc::StorePreset(**preset, all, spec.searches, values);
+    }
     if (values.count("help") > 0) {
       std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
                 << all << "\nExample:\n  " << spec.example << "\n";
@@ -234,6 +308,8 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
       return kDone;
     }
     po::notify(values);
+    const absl::Status files = flags_cc::CheckFiles(values);
+    if (!files.ok()) return fail(files.message(), kBadInput);
   } catch (const po::error& error) {
     return fail(absl::StrCat(error.what(), "; try --help"), kWrongUsage);
   }

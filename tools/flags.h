@@ -48,6 +48,10 @@ struct ModelFlags {
 /// Adds the flags to `options`, bound to `flags`.
 void AddModelFlags(boost::program_options::options_description& options, ModelFlags& flags);
 
+/// The flags as a preset has them, for who has no command line: RunProgram fills in what that
+/// leaves open. InvalidArgument where there is no such preset.
+absl::StatusOr<ModelFlags> PresetFlags(absl::string_view preset);
+
 /// Adds those of them that say what the model is and how it becomes a training step.
 void AddStepFlags(boost::program_options::options_description& options, ModelFlags& flags);
 
@@ -55,7 +59,8 @@ void AddStepFlags(boost::program_options::options_description& options, ModelFla
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function);
 
 /// Loads the model, makes it a training step, and reads the cluster: the setting of plans whose
-/// step is that of `plan`. What a preset sets, the flags beside it override (ApplyPreset).
+/// step is that of `plan`. Of the preset it takes the plan that others are told apart from; its
+/// flags are those of PresetFlags, or of RunProgram.
 absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
                                             const transforms::ParallelPlan& plan = {});
 

@@ -201,6 +201,20 @@ TEST(ModelFlags, AreReadAsGiven) {
   EXPECT_EQ(flags.most_unfolded_tasks, 77);
 }
 
+// Help names what records are there, and so do errors.
+TEST(ModelFlags, HelpNamesWhatThereIs) {
+  ModelFlags flags;
+  boost::program_options::options_description options;
+  AddModelFlags(options, flags);
+  const auto help = [&](const char* flag) { return options.find(flag, false).description(); };
+  EXPECT_EQ(help("optimizer"), "none, sgd, momentum or adam [adam]");
+  EXPECT_THAT(help("loss"), HasSubstr(": auto, cross-entropy, mse, sum or none, "));
+  for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
+    EXPECT_THAT(help("cost-model"), HasSubstr(std::string(info->name)));
+  }
+  EXPECT_THAT(help("cost-model"), HasSubstr(" or measured:FILE [roofline]"));
+}
+
 TEST(ModelFlags, DefaultToNothingSaid) {
   ModelFlags flags;
   ASSERT_EQ(RunModel(kNeeded, flags).code, 0);

@@ -46,6 +46,16 @@ absl::Status OfFlag(const AxisInfo& axis, const absl::Status& status) {
   return {status.code(), absl::StrCat("--", axis.flag, between, status.message())};
 }
 
+// One flag by both of its names, which boost takes for two.
+absl::Status CheckNames(const AxisInfo& axis, const std::vector<std::string>& values) {
+  if (axis.form == AxisForm::kMany || values.size() < 2 || values.front() == values.back()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--", axis.flag, " and --", axis.alias,
+                                                 " are one flag; got ", values.front(), " and ",
+                                                 values.back(), ", wanted one value"));
+}
+
 // A flag under one of its names.
 struct FlagText {
   std::string name, help;
@@ -110,6 +120,7 @@ absl::StatusOr<transforms::ParallelPlan> ReadPlan(const PlanFlags& flags,
   for (const AxisInfo* axis : transforms::AllAxes()) {
     const std::vector<std::string>* const values = flags.Given(*axis);
     if (values == nullptr) continue;
+    ORRERY_RETURN_IF_ERROR(plan_flags_cc::CheckNames(*axis, *values));
     for (const std::string& value : *values) {
       ORRERY_RETURN_IF_ERROR(plan_flags_cc::OfFlag(*axis, axis->parse(value, plan)));
     }
@@ -143,6 +154,7 @@ absl::StatusOr<search::Space> ReadSpace(const PlanFlags& flags,
   for (const AxisInfo* axis : transforms::AllAxes()) {
     const std::vector<std::string>* const values = flags.Given(*axis);
     if (values == nullptr) continue;
+    ORRERY_RETURN_IF_ERROR(plan_flags_cc::CheckNames(*axis, *values));
     for (const std::string& value : *values) {
       ORRERY_RETURN_IF_ERROR(plan_flags_cc::OfFlag(*axis, space.List(*axis, value)));
     }

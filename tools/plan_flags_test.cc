@@ -272,20 +272,16 @@ TEST(Presets, StandForAPlan) {
   EXPECT_EQ(PresetPlan("abacus").status().message(), "--preset 'abacus': wanted distir");
 }
 
-TEST(Presets, FillWhatIsEmpty) {
-  ModelFlags flags;
-  EXPECT_EQ(ApplyPreset(flags).value(), ParallelPlan());
-  EXPECT_EQ(flags.cost_model + flags.optimizer + flags.loss.kind + flags.memory_limit, "");
-  EXPECT_FALSE(flags.no_simplify);
-  flags.preset = "distir";
-  flags.optimizer = "adam";
-  flags.memory_limit = "1GB";
-  EXPECT_TRUE(ApplyPreset(flags).value().blocking);
+TEST(Presets, HaveFlagsOfModels) {
+  const ModelFlags flags = PresetFlags("distir").value();
+  EXPECT_EQ(flags.preset, "distir");
   EXPECT_EQ(flags.cost_model, "distir");
-  EXPECT_EQ(flags.optimizer, "adam");
+  EXPECT_EQ(flags.optimizer, "sgd");
   EXPECT_EQ(flags.loss.kind, "mse");
-  EXPECT_EQ(flags.memory_limit, "1GB");
+  EXPECT_EQ(flags.memory_limit, "none");
   EXPECT_TRUE(flags.no_simplify);
+  EXPECT_FALSE(flags.no_fold);
+  EXPECT_EQ(PresetFlags("abacus").status().message(), "--preset 'abacus': wanted distir");
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/status.h"
-#include "tools/flags.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::tools {
@@ -76,23 +75,6 @@ absl::StatusOr<transforms::ParallelPlan> PresetPlan(absl::string_view name) {
     ORRERY_RETURN_IF_ERROR(SetAxis(*axis, flag.value.empty() ? "1" : flag.value, plan));
   }
   return plan;
-}
-
-absl::StatusOr<transforms::ParallelPlan> ApplyPreset(ModelFlags& flags) {
-  if (!flags.preset.empty()) {
-    ORRERY_ASSIGN_OR_RETURN(const Preset* preset, FindPreset(flags.preset));
-    for (const PresetFlag& flag : preset->flags) {
-      const auto fill = [&](absl::string_view name, std::string& field) {
-        if (flag.flag == name && field.empty()) field = std::string(flag.value);
-      };
-      fill("cost-model", flags.cost_model);
-      fill("optimizer", flags.optimizer);
-      fill("loss", flags.loss.kind);
-      fill("memory-limit", flags.memory_limit);
-      if (flag.flag == "no-simplify") flags.no_simplify = true;
-    }
-  }
-  return PresetPlan(flags.preset);
 }
 
 }  // namespace orrery::tools

@@ -39,11 +39,6 @@ std::vector<std::string> PresetWords(const Preset& preset,
 /// The plan that a preset stands for; of no preset, the default.
 absl::StatusOr<transforms::ParallelPlan> PresetPlan(absl::string_view name);
 
-struct ModelFlags;
-
-/// Fills what is empty in `flags` as its preset has it, and returns the plan of the preset.
-absl::StatusOr<transforms::ParallelPlan> ApplyPreset(ModelFlags& flags);
-
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_PRESETS_H_

@@ -17,6 +17,10 @@ void PrintLine(absl::string_view name, absl::string_view value) {
 
 std::string Percent(double fraction) { return absl::StrFormat("%.2f %%", 100 * fraction); }
 
+// A model of costs need not know the device: distir has constants of its own.
+constexpr absl::string_view kBeyondPeak =
+    ": more than the device can do; the cost model does not keep to its peak";
+
 // ": warm-up 1.00 %, …" of the step; empty where there is no bubble.
 std::string BubbleParts(const simulator::MeanBubble& bubble, double step_s) {
   std::string text;
@@ -75,7 +79,9 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   if (of_model) {
     report_text_cc::PrintLine("throughput",
                               absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));
-    report_text_cc::PrintLine("model flops utilization", report_text_cc::Percent(figures.mfu));
+    report_text_cc::PrintLine("model flops utilization",
+                              absl::StrCat(report_text_cc::Percent(figures.mfu),
+                                           figures.mfu > 1 ? report_text_cc::kBeyondPeak : ""));
   }
   report_text_cc::PrintLine("communication overhead",
                             report_text_cc::Percent(report.communication_overhead));

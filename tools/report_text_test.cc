@@ -88,6 +88,20 @@ TEST(ReportLines, HaveAFigureEach) {
 )");
 }
 
+TEST(ReportLines, SayWhereACostModelIsFasterThanTheDevice) {
+  const auto line = [](double mfu) {
+    testing::internal::CaptureStdout();
+    PrintReportLines(TwoClasses(), TwoReports(), Bubbles(), {.mfu = mfu}, true);
+    const std::string lines = testing::internal::GetCapturedStdout();
+    const size_t begin = lines.find("model flops utilization");
+    return lines.substr(begin, lines.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(line(1), "model flops utilization  100.00 %");
+  EXPECT_EQ(line(3.5),
+            "model flops utilization  350.00 %: more than the device can do; the cost model does "
+            "not keep to its peak");
+}
+
 TEST(ReportLines, OfAModelTellHowWellItIsUsed) {
   const std::string lines = Lines(TwoReports(), Bubbles(), true);
   EXPECT_EQ(lines.substr(0, lines.find("  communication")), R"(

@@ -53,7 +53,7 @@ struct StepStage {
   bool (*applies)(const StepWork& work) = nullptr;
   /// Which choices of the plan do not go together. Null: all do.
   absl::Status (*check)(const StepWork& work) = nullptr;
-  /// What the whole step does not divide into, its batch or its layers. Null: nothing.
+  /// What step and mesh do not divide into: ranks of a pin, samples, layers. Null: nothing.
   absl::Status (*divides)(const StepWork& work) = nullptr;
   /// Does the work. Infeasible for what is found only on the way.
   absl::Status (*run)(StepWork& work) = nullptr;

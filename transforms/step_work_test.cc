@@ -103,7 +103,12 @@ TEST(StepStages, ShardWhatIsPinned) {
   const PlainPrices prices(MakeMesh(plan).value(), {});
   const Seen seen = Watch(step, plan, {.prices = &prices});
   EXPECT_TRUE(absl::StrContains(seen.error, "values are pinned to hp")) << seen.error;
-  EXPECT_THAT(seen.names, ElementsAre("microbatch"));
+  EXPECT_THAT(seen.names, IsEmpty());
+  const ParallelPlan nothing = {.hp = 2, .pins = {{"nothing", ShardingPin::kWhole}}};
+  const PlainPrices of_two(MakeMesh(nothing).value(), {});
+  const Seen missed = Watch(step, nothing, {.prices = &of_two});
+  EXPECT_TRUE(absl::StrContains(missed.error, "matches the name of no value")) << missed.error;
+  EXPECT_THAT(missed.names, ElementsAre("microbatch"));
 }
 
 // The check of any stage comes before the work of all, also of those that have nothing to do.

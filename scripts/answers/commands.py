@@ -31,10 +31,10 @@ def flags_of_model(dice: Dice, step: Step) -> list[str]:
     flags = ["--model", step.model, "--batch-size", str(step.batch), "--cluster", step.cluster]
     if step.symbol:
         flags += ["--symbol", f"{step.symbol}={step.batch}"]
-    return flags + flags_of_training(dice)
+    return flags + flags_of_training(dice, step)
 
 
-def flags_of_training(dice: Dice) -> list[str]:
+def flags_of_training(dice: Dice, step: Step) -> list[str]:
     """Types, the optimizer, the loss: now and then."""
     flags: list[str] = []
     if dice.maybe(0.6):
@@ -42,7 +42,9 @@ def flags_of_training(dice: Dice) -> list[str]:
     if dice.maybe(0.3):
         flags += ["--optimizer", dice.one("none", "sgd", "momentum", "adam")]
     if dice.maybe(0.08):
-        flags += ["--loss", dice.one("none", "sum", "cross-entropy", "mse")]
+        loss = dice.one("none", "sum", "cross-entropy", "mse")
+        if step.model.endswith(".onnx"):  # built-in models have their own
+            flags += ["--loss", loss]
     if dice.maybe(0.05):
         flags.append("--no-simplify")
     return flags
@@ -325,7 +327,7 @@ def draw_opt(dice: Dice) -> Command:
         flags += ["--stages", "--micro-batches", str(step.microbatches)]
         for axis in ("dp", "hp", "pp"):
             flags += [f"--{axis}", str(step.degrees[axis])]
-        flags += flags_of_memory(dice, step) + flags_of_training(dice)
+        flags += flags_of_memory(dice, step) + flags_of_training(dice, step)
         if dice.maybe(0.3):
             flags += ["--stages-by", dice.one("ops", "layers", "flops")]
     elif way == "passes":
@@ -333,7 +335,7 @@ def draw_opt(dice: Dice) -> Command:
         flags += dice.one([], ["--verify-each"], ["--print-after-all"], ["--summary"])
     else:
         flags += ["--summary", "--json"] if way == "json" else [f"--{way}"]
-        flags += flags_of_training(dice)
+        flags += flags_of_training(dice, step)
     return Command("opt", tuple(flags), input_files(flags, step))
 
 

@@ -150,6 +150,35 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: infeasible (divisibility): a batch of 64 does not divide into "
          "9223372036854775807 microbatches"}}));
 
+// What would be taken and then not be used.
+INSTANTIATE_TEST_SUITE_P(
+    Swallowed, BadInputs,
+    testing::ValuesIn(std::vector<BadInput>{
+        {1, "simulate " + kMlp + " --loss mse",
+         "simulate: --loss mse: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
+         "model without"},
+        {1, "simulate " + kMlp + " --output y3",
+         "simulate: --output y3: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
+         "model without"},
+        {1, "simulate " + kMlp + " --preset distir --loss none",
+         "simulate: --loss none: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
+         "model without"},
+        {1, "opt mlp:layers=4,dim=64 --batch-size 64 --loss none",
+         "opt: --loss none: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a model "
+         "without"},
+        {1, "simulate " + kMlp + " --most-unfolded-tasks -1",
+         "simulate: --most-unfolded-tasks -1: wanted at least 0 tasks"},
+        {1, "simulate " + kMlp + " --json ''",
+         "simulate: --json '': wanted the name of a file to write"},
+        {1, "grid_search " + kMlp + " --csv ''",
+         "grid_search: --csv '': wanted the name of a file to write"},
+        {1, "simulate " + kMlp + " --hp 2 --tp 4",
+         "simulate: --hp and --tp are one flag; got 2 and 4, wanted one value"},
+        {
+  1, "grid_search " + kMlp + " --tp 2 --hp 1,2",
+      "grid_search: --hp and --tp are one flag; got 1,2 and 2, wanted one value"}
+}));
+
 INSTANTIATE_TEST_SUITE_P(
     Lists, BadInputs,
     testing::ValuesIn(std::vector<BadInput>{
@@ -279,6 +308,15 @@ TEST(Models, WithDynamicDimensionsAndUnknownOps) {
       error("sine.onnx"),
       testing::AllOf(testing::StartsWith("simulate: sine.onnx: "),
                      testing::HasSubstr("op type Gulp is not supported"), testing::EndsWith("\n")));
+}
+
+// Both names of a flag, and a loss that is what a model without one gets, contradict nothing.
+TEST(Flags, MaySayTwiceWhatIsSo) {
+  Clear();
+  for (const char* flags : {"--hp 2 --tp 2", "--loss auto", "--preset distir"}) {
+    const Finished finished = Execute("simulate " + kMlp + " " + flags);
+    EXPECT_EQ(finished.code, 0) << flags << finished.err;
+  }
 }
 
 TEST(Help, NamesFlagsAndAnExample) {

@@ -31,6 +31,20 @@ std::string ErrorOf(const std::string& flags) {
   return finished.err;
 }
 
+// Flags that another one leaves nothing to do.
+TEST(RedistributeForms, FlagsWithoutWhatTheyNeedAreErrors) {
+  EXPECT_EQ(
+      ErrorOf("--mesh 2,8 --shape 64,32 --from S0,S0 --to R,S0 --from-blocks 4,-"),
+      "redistribute: --from-blocks '4,-': --from is 'S0,S0'; wanted one written as (0,1),-\n");
+  EXPECT_EQ(ErrorOf("--mesh 2,8 --shape 64,32 --from S0,S0 --to R,S0 --to-blocks 4,-"),
+            "redistribute: --to-blocks '4,-': --to is 'R,S0'; wanted one written as (0,1),-\n");
+  const std::string cases = "--cases cases.json ";
+  for (const char* flag : {"--mesh 2", "--compare", "--json plan.json"}) {
+    EXPECT_THAT(ErrorOf(cases + flag),
+                HasSubstr(": --cases has problems of its own, and prints CSV"));
+  }
+}
+
 TEST(RedistributeForms, OfPlacementsAreOneQuestion) {
   const std::string question = "--mesh 2,8 --shape 8192,1024 ";
   const Finished wanted = Ask(question + "--from S0,S0 --to R,S0");

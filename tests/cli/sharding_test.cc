@@ -177,6 +177,8 @@ TEST(Sharding, SaysWhatHpSplits) {
                   .out,
               HasSubstr("mlp: batch"));
   EXPECT_THAT(Execute(kGpt + "--dp 4").out, Not(HasSubstr("hp splits")));
+  // The leave to split the batch rules nothing out.
+  EXPECT_EQ(StepTime(kGpt + "--dp 4 --shard batch=hp"), StepTime(kGpt + "--dp 4"));
 }
 
 }  // namespace

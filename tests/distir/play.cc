@@ -10,8 +10,7 @@
 namespace orrery::distir {
 
 search::Setting MakeSetting(const Case& c, bool fold) {
-  tools::ModelFlags flags;
-  flags.preset = "distir";
+  tools::ModelFlags flags = tools::PresetFlags("distir").value();
   flags.model = absl::StrCat("mlp:layers=", c.layers, ",dim=", c.dim);
   flags.batch_size = c.batch;
   flags.cluster = absl::StrCat("uniform:", c.ranks(), "@", c.gigabits_per_second, "Gbps");
@@ -23,9 +22,7 @@ search::Setting MakeSetting(const Case& c, bool fold) {
 }
 
 transforms::ParallelPlan PlanOf(const Case& c) {
-  tools::ModelFlags flags;
-  flags.preset = "distir";
-  absl::StatusOr<transforms::ParallelPlan> plan = tools::ApplyPreset(flags);
+  absl::StatusOr<transforms::ParallelPlan> plan = tools::PresetPlan("distir");
   ORRERY_CHECK(plan.ok()) << plan.status().ToString();
   plan->dp = c.dp;
   plan->hp = c.hp;

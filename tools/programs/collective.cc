@@ -12,10 +12,13 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
+#include "cost_models/collectives/collective_algorithm.h"
+#include "cost_models/collectives/collective_kind.h"
 #include "cost_models/measured.h"
 #include "lowering/network/transfers.h"
 #include "simulator/engine/event_queue.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "tools/collective_cases.h"
 #include "tools/flags.h"
 #include "tools/measurements.h"
@@ -244,6 +247,22 @@ absl::Status Collective(const Flags& flags) {
   return absl::OkStatus();
 }
 
+std::string KindNames() {
+  std::vector<absl::string_view> names;
+  for (const cost_models::CollectiveKindInfo& info : cost_models::AllCollectiveKinds()) {
+    names.push_back(info.name);
+  }
+  return ListWords(names, " or ");
+}
+
+std::string AlgorithmNames() {
+  std::vector<absl::string_view> names = {"auto"};
+  for (const cost_models::CollectiveAlgorithm* algorithm : cost_models::AllCollectiveAlgorithms()) {
+    names.push_back(algorithm->name);
+  }
+  return ListWords(names, " or ");
+}
+
 int Main(int argc, char** argv) {
   Flags flags;
   std::string network;
@@ -253,19 +272,17 @@ int Main(int argc, char** argv) {
       .example = "build/bin/collective --kind all-reduce --bytes 64MiB --cluster dgx-h100:2",
       .options = po::options_description("Flags")};
   spec.options.add_options()("kind", po::value(&flags.kind),
-                             "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, "
-                             "reduce, scatter, gather, send-receive or barrier [all-reduce]")(
+                             absl::StrCat(KindNames(), " [all-reduce]").c_str())(
       "bytes", po::value(&flags.bytes), "size, as nccl-tests count it [64MiB]")(
       "sizes", po::value(&flags.sizes), "FIRST:LAST instead: doubling, as CSV")(
       "cluster", po::value(&flags.cluster), "uniform:16@200Gbps, dgx-h100:2, or a file")(
       "group", po::value(&flags.group), "devices, the root first: 0-7,16 [all]")(
       "algorithm", po::value(&flags.algorithm),
-      "auto, ring, bidirectional-ring, multidimensional-ring, tree, minimum-spanning-tree, "
-      "halving-doubling, direct, "
-      "hierarchical, in-network, shortest-path-tree or packed-trees; for one kind: all-reduce=ring "
-      "[auto: the fastest of those that "
-      "NCCL would take]")("network", po::value(&network),
-                          "fluid, astra-unaware or astra-aware [fluid]")(
+      absl::StrCat(
+          AlgorithmNames(),
+          "; for one kind: all-reduce=ring [auto: the fastest of those that NCCL would take]")
+          .c_str())("network", po::value(&network),
+                    absl::StrCat(NetworkNames(), " [fluid]").c_str())(
       "every-transfer", po::bool_switch(&flags.every_transfer),
       "simulate every message, in place of the closed form")(
       "cost-model", po::value(&flags.cost_model),

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -128,8 +129,32 @@ std::string Json(const WrittenProblem& written, const Redistributor& question,
   return whole.dump(1) + "\n";
 }
 
+// A file of cases has the problems, and its plans are one table.
+absl::Status CheckCases(const Flags& flags) {
+  const RedistributionText& text = flags.text;
+  const std::pair<absl::string_view, bool> others[] = {{"mesh", !text.mesh.empty()},
+                                                       {"shape", !text.shape.empty()},
+                                                       {"itemsize", text.itemsize != 0},
+                                                       {"from", !text.from.empty()},
+                                                       {"to", !text.to.empty()},
+                                                       {"from-blocks", !text.from_blocks.empty()},
+                                                       {"to-blocks", !text.to_blocks.empty()},
+                                                       {"compare", flags.compare},
+                                                       {"frontier", flags.frontier},
+                                                       {"json", !flags.json.empty()}};
+  for (const auto& [flag, given] : others) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag,
+                     ": --cases has problems of its own, and prints CSV; wanted one of "
+                     "the two"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Redistribute(const Flags& flags) {
   if (!flags.cases.empty()) {
+    ORRERY_RETURN_IF_ERROR(CheckCases(flags));
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
                             PlanRedistributionCases({.path = flags.cases,
                                                      .cost = flags.cost,

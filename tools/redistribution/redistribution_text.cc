@@ -80,6 +80,20 @@ absl::StatusOr<ir::TensorcraftLayout> ParseMapping(const RedistributionText& tex
   return ir::ParseTensorcraftParts(mesh, layout, blocks);
 }
 
+// Blocks are of layouts that do not say so themselves.
+absl::Status CheckBlocks(const RedistributionText& text, Notation notation) {
+  const auto check = [&](absl::string_view flag, const std::string& blocks,
+                         const std::string& layout) -> absl::Status {
+    const bool has_none = notation != Notation::kMapping || absl::StartsWith(layout, "D_");
+    if (blocks.empty() || !has_none) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, "-blocks '", blocks, "': --", flag,
+                                                   " is '", layout,
+                                                   "'; wanted one written as (0,1),-"));
+  };
+  ORRERY_RETURN_IF_ERROR(check("from", text.from_blocks, text.from));
+  return check("to", text.to_blocks, text.to);
+}
+
 absl::Status ReadMappings(const RedistributionText& text, redistribution::Problem& problem) {
   ORRERY_ASSIGN_OR_RETURN(const ir::TensorcraftLayout from,
                           Annotated(ParseMapping(text, text.from, text.from_blocks), "--from"));
@@ -186,6 +200,7 @@ absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& tex
         absl::StrCat("--from '", text.from, "' and --to '", text.to,
                      "' are written in two ways; wanted one of (0,1),- and S0,R and [64@dp,32]"));
   }
+  ORRERY_RETURN_IF_ERROR(redistribution_text_cc::CheckBlocks(text, written.notation));
   if (!text.shape.empty() || written.notation != Notation::kAxes) {
     ORRERY_ASSIGN_OR_RETURN(problem.dims, redistribution_text_cc::ParseShape(text.shape));
   }

@@ -35,10 +35,18 @@ absl::Status CheckDegrees(const ParallelPlan& plan) {
 }  // namespace
 }  // namespace mesh_cc
 
+bool Vanishes(absl::string_view axis, int64_t degree) {
+  return degree == 1 && (axis == "cp" || axis == "ep");
+}
+
 std::string DegreesText(const ParallelPlan& plan) {
-  return absl::StrCat("dp=", plan.dp, " hp=", plan.hp, " pp=", plan.pp,
-                      plan.cp == 1 ? "" : absl::StrCat(" cp=", plan.cp),
-                      plan.ep == 1 ? "" : absl::StrCat(" ep=", plan.ep));
+  std::string text;
+  for (const absl::string_view axis : {"dp", "hp", "pp", "cp", "ep"}) {
+    const int64_t degree = DegreeOf(plan, axis);
+    if (Vanishes(axis, degree)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " ", axis, "=", degree);
+  }
+  return text;
 }
 
 int64_t DegreeOf(const ParallelPlan& plan, absl::string_view axis) {
@@ -51,7 +59,7 @@ absl::StatusOr<ir::Mesh> MakeMesh(const ParallelPlan& plan) {
   std::vector<ir::Axis> axes;
   for (const std::string& name : plan.order.Full()) {
     const int64_t size = DegreeOf(plan, name);
-    if (size == 1 && (name == "cp" || name == "ep")) continue;
+    if (Vanishes(name, size)) continue;
     axes.push_back({.name = name, .size = size});
   }
   std::reverse(axes.begin(), axes.end());  // a mesh has its fastest axis last

@@ -14,6 +14,13 @@ namespace {
 
 using testing::ElementsAre;
 
+TEST(Vanishes, OnlyCpAndEpOfOneRank) {
+  EXPECT_TRUE(Vanishes("cp", 1));
+  EXPECT_TRUE(Vanishes("ep", 1));
+  EXPECT_FALSE(Vanishes("ep", 2));
+  EXPECT_FALSE(Vanishes("dp", 1));
+}
+
 TEST(MakeMesh, HasItsFastestAxisLast) {
   ParallelPlan plan = {.dp = 2, .hp = 3, .pp = 4};
   EXPECT_EQ(ir::ToString(MakeMesh(plan).value()), "mesh(pp=4, dp=2, hp=3)");

@@ -52,7 +52,7 @@ class AutoSharder {
       : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
 
   absl::StatusOr<Function> Run(const Function& step) {
-    ORRERY_RETURN_IF_ERROR(CheckAxes(step));
+    ORRERY_RETURN_IF_ERROR(CheckPins(step, mesh_, options_.pins));
     const auto hp = mesh_.Find("hp");
     const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
     if (parts == 1) return ShardAll(step);
@@ -91,26 +91,6 @@ class AutoSharder {
       ORRERY_ASSIGN_OR_RETURN(sharded, ShardOver(axis, sharded, Without(axes)));
     }
     return sharded;
-  }
-
-  absl::Status CheckAxes(const Function& step) const {
-    const auto check = [&](absl::string_view name) {
-      const auto axis = mesh_.Find(name);
-      if (axis.has_value() && mesh_.size(*axis) > 1) return absl::OkStatus();
-      return InfeasibleStatus(
-          {.reason = InfeasibleReason::kUnsupported,
-           .detail = absl::StrCat("values are pinned to ", name, ", and ", ir::ToString(mesh_),
-                                  " has no such axis of several ranks; wanted ", name,
-                                  " of at least 2")});
-    };
-    for (const ShardingPin& pin : options_.pins) {
-      if (std::ranges::find(kAxesByCost, pin.axis) == std::end(kAxesByCost)) {
-        return absl::InvalidArgumentError(absl::StrCat(step.name(), ": values are pinned to ",
-                                                       pin.axis, "; wanted one of hp, cp and ep"));
-      }
-      ORRERY_RETURN_IF_ERROR(check(pin.axis));
-    }
-    return absl::OkStatus();
   }
 
   // The mesh, on which `axes` have nothing to split yet.
@@ -347,6 +327,26 @@ std::string ToString(const ShardingPin& pin) {
   if (pin.dim == ShardingPin::kBatch) return absl::StrCat(pin.pattern, "=", pin.axis);
   const std::string dim = pin.dim == ShardingPin::kWhole ? "whole" : absl::StrCat(pin.dim);
   return absl::StrCat(pin.pattern, "=", pin.axis, "@", dim);
+}
+
+absl::Status CheckPins(const ir::Function& step, const ir::Mesh& mesh,
+                       std::span<const ShardingPin> pins) {
+  for (const ShardingPin& pin : pins) {
+    if (pin.dim == ShardingPin::kBatch) continue;  // a leave: without hp nobody takes it
+    if (std::ranges::find(auto_shard_cc::kAxesByCost, pin.axis) ==
+        std::end(auto_shard_cc::kAxesByCost)) {
+      return absl::InvalidArgumentError(absl::StrCat(step.name(), ": values are pinned to ",
+                                                     pin.axis, "; wanted one of hp, cp and ep"));
+    }
+    const auto axis = mesh.Find(pin.axis);
+    if (axis.has_value() && mesh.size(*axis) > 1) continue;
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat("values are pinned to ", pin.axis, ", and ", ir::ToString(mesh),
+                                " has no such axis of several ranks; wanted ", pin.axis,
+                                " of at least 2")});
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/units.h"
@@ -93,6 +94,11 @@ struct AutoShardReport {
   double solve_time = 0;
 };
 
+/// What of pins their mesh tells: Infeasible (kUnsupported) where a pin's axis has one rank; an
+/// error for an axis that is not chosen by cost.
+absl::Status CheckPins(const ir::Function& step, const ir::Mesh& mesh,
+                       std::span<const ShardingPin> pins);
+
 /// Shards a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
 /// Inputs are sharded as is best, but data are split by "ep" along their batch, and by "cp" along
@@ -103,8 +109,8 @@ struct AutoShardReport {
 /// pays for its own, which is never too little.
 ///
 /// The result computes the same on the same global shapes. Infeasible (kDivisibility) where data do
-/// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) where a pin's
-/// axis has one rank, or no attention can do what is wanted; what else does not divide is not
+/// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) as CheckPins
+/// has it, or where no attention can do what is wanted; what else does not divide is not
 /// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
 /// kept. In the report, `seconds` and `memory` are those with all axes sharded; the rest adds up
 /// over them.

@@ -50,8 +50,15 @@ absl::Status Check(const StepWork& work) {
                                   "pins (`sharding` auto)"));
 }
 
+// Pins have a meaning by cost only.
+absl::Status CheckPinned(const StepWork& work) {
+  if (work.context.prices == nullptr) return absl::OkStatus();
+  return CheckPins(work.whole, work.mesh, work.plan.pins);
+}
+
 // Each microbatch has samples of every data-parallel rank; slices are of the whole batch.
-absl::Status CheckSamples(const StepWork& work) {
+absl::Status CheckDivides(const StepWork& work) {
+  ORRERY_RETURN_IF_ERROR(CheckPinned(work));
   const int64_t microbatches = work.sliced() ? 1 : work.plan.microbatches;
   const std::vector<bool> batched = BatchedInputs(work.whole);
   for (size_t i = 0; i < batched.size(); ++i) {
@@ -89,7 +96,7 @@ extern const StepStage kShardStepStage = {
     .summary = "shardings along dp, hp, cp and ep, by cost or by Megatron's pattern",
     .applies = shard_work_cc::NeedsSharding,
     .check = shard_work_cc::Check,
-    .divides = shard_work_cc::CheckSamples,
+    .divides = shard_work_cc::CheckDivides,
     .run = shard_work_cc::ShardStep,
 };
 

@@ -11,6 +11,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "transforms/pass/pass.h"
 #include "transforms/training/training_step.h"
 
@@ -22,13 +23,6 @@ using ir::Function;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
-
-bool IsTrained(const Function& function) {
-  for (const ir::Output& output : function.outputs()) {
-    if (output.role != ir::OutputRole::kResult) return true;
-  }
-  return false;
-}
 
 bool IsScalar(const Function& function, ValueId value) {
   return ir::IsFloat(function.type(value).dtype) && function.type(value).dims.empty();
@@ -281,7 +275,7 @@ absl::StatusOr<const LossRow*> FindLoss(absl::string_view kind) {
     if (row.name == kind) return &row;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no loss '", kind, "'; wanted auto, cross-entropy, mse, sum or none"));
+      absl::StrCat("there is no loss '", kind, "'; wanted ", LossNames()));
 }
 
 bool MayBeOwn(const LossChoice& choice) { return choice.kind == "auto" || choice.kind == "sum"; }
@@ -324,8 +318,22 @@ absl::StatusOr<ValueId> Attach(ir::Builder& b, ValueId output, const LossChoice&
 }  // namespace
 }  // namespace attach_loss_cc
 
+std::string LossNames() {
+  std::vector<absl::string_view> names = {"auto"};
+  for (const attach_loss_cc::LossRow& row : attach_loss_cc::kLosses) names.push_back(row.name);
+  names.push_back("none");
+  return ListWords(names, " or ");
+}
+
+bool IsTrained(const ir::Function& function) {
+  for (const ir::Output& output : function.outputs()) {
+    if (output.role != ir::OutputRole::kResult) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice) {
-  if (choice.kind == "none" || attach_loss_cc::IsTrained(function)) return false;
+  if (choice.kind == "none" || IsTrained(function)) return false;
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> outputs,
                           attach_loss_cc::ChooseOutputs(function, choice));
   ir::Builder b(function);

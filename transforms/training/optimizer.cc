@@ -6,6 +6,7 @@
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
+#include "support/word_list.h"
 #include "transforms/pass/pass.h"
 #include "transforms/training/training_step.h"
 
@@ -82,6 +83,12 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
 }  // namespace
 }  // namespace optimizer_cc
 
+std::string OptimizerNames() {
+  std::vector<absl::string_view> names = {"none"};
+  for (const optimizer_cc::Kind& kind : optimizer_cc::kKinds) names.push_back(kind.name);
+  return ListWords(names, " or ");
+}
+
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer) {
   bool has_gradient = false;
   for (const ir::Output& output : function.outputs()) {
@@ -95,7 +102,7 @@ absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view o
     return true;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no optimizer '", optimizer, "'; wanted none, sgd, momentum or adam"));
+      absl::StrCat("there is no optimizer '", optimizer, "'; wanted ", OptimizerNames()));
 }
 
 extern const PassInfo kAppendOptimizerPass = {

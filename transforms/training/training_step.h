@@ -25,11 +25,16 @@ struct LossChoice {
   std::string output = {};
 };
 
+/// Whether the function has a loss or gradients already.
+bool IsTrained(const ir::Function& function);
+
+/// "auto, cross-entropy, mse, sum or none": what LossChoice::kind may be.
+std::string LossNames();
+
 /// Appends the loss on each chosen result, with a new data input for its target ("labels",
 /// "target"). A mean over the rows of a batch, as a graph's own loss often is, becomes a loss of
 /// those rows, so that microbatches add up. The other results are no longer returned, and what only
-/// they needed is gone. False when the function
-/// has a loss or gradients already, or the choice is "none". An error for an unknown kind, an
+/// they needed is gone. False when the function IsTrained, or the choice is "none". An error for an unknown kind, an
 /// output that is not there, or one that cannot carry the loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});
 
@@ -49,6 +54,9 @@ absl::StatusOr<bool> BuildBackward(ir::Function& function);
 /// copy, as mixed-precision training has it. The gradients are no longer returned; the updated
 /// parameters and states are. False when there is no gradient to use.
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer);
+
+/// "none, sgd, momentum or adam".
+std::string OptimizerNames();
 
 /// How a model is trained, where its function does not say so already.
 struct StepOptions {
