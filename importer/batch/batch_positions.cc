@@ -17,10 +17,8 @@ namespace orrery::importer {
 namespace batch_positions_cc {
 namespace {
 
-using ir::AttributeSet;
 using ir::Dims;
 using ir::OpId;
-using ir::OpKind;
 using ir::ValueId;
 
 // Ops are visited again when one asked for a change before them. A graph that has this many of

@@ -16,7 +16,6 @@ namespace {
 using ir::AttributeSet;
 using ir::Dims;
 using ir::OpId;
-using ir::OpKind;
 using ir::ValueId;
 
 constexpr int kMaxDepth = 64;

@@ -269,7 +269,9 @@ std::string ErrorOf(OpKind kind, const AttributeSet& attributes,
 
 TEST(WindowErrors, OfPlacesThatAreNone) {
   const Tensor one(DType::kF32, {1, 1, 1}), image(DType::kF32, {2, 1, 4, 4});
-  const auto ids = [](Dims dims, int64_t id) { return Tensor::OfInts(DType::kI64, dims, {id}); };
+  const auto ids = [](const Dims& dims, int64_t id) {
+    return Tensor::OfInts(DType::kI64, dims, {id});
+  };
   const AttributeSet spatial = {{"spatial", std::vector<int64_t>{3}}};
   EXPECT_EQ(ErrorOf(OpKind::kMaxUnpool, spatial, {one, ids({1, 1, 1}, -1)}),
             "position -1 is none of the image");

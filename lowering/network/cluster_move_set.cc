@@ -13,11 +13,8 @@ namespace {
 
 using ir::AxisIndex;
 using ir::AxisList;
-using redistribution::AxisRole;
 using redistribution::Move;
-using redistribution::MoveKind;
 using redistribution::PackedLayout;
-using redistribution::Step;
 
 // A dimension of more axes than that is not permuted in every way, only to the target.
 constexpr size_t kMostPermuted = 4;

@@ -86,6 +86,7 @@ class Engine {
     while (now_ < kEndOfTime) {
       if (slowing_.changed() && (events_.empty() || events_.top().time > now_)) {
         for (const Event& moved : slowing_.Settle(now_)) events_.Push(moved);
+        // NOLINTNEXTLINE(bugprone-branch-clone): only else is the network asked, and maybe first
       } else if (!events_.empty() && (events_.top().time == now_ || !network_.active())) {
         FinishTop();  // time stands still, or passes without the network: it need not be asked
       } else if (network_.Next().has_value() &&

@@ -76,7 +76,8 @@ TEST(GridSearch, VariesTheDType) {
   ASSERT_EQ(rows.size(), 3u);
   for (const auto& row : rows) {
     const std::string dtype = row["dtype"].get<std::string>();
-    ASSERT_EQ(Execute("simulate " + model + plan + "--json one.json --dtype " + dtype).code, 0);
+    ASSERT_EQ(
+        Execute(absl::StrCat("simulate ", model, plan, "--json one.json --dtype ", dtype)).code, 0);
     const auto one = nlohmann::json::parse(Contents("one.json"));
     for (const char* key : {"step_time_s", "mfu", "tokens_per_s", "peak_memory_bytes"}) {
       EXPECT_EQ(row[key], one[key]) << dtype << " " << key;
@@ -174,7 +175,8 @@ TEST(GridSearch, ItsBestIsWhatSimulateTakes) {
         "--preset distir --sharding auto,megatron --sequence-parallel"}) {
     const std::string rest = model + "--batch-size 8 --cluster dgx-a100:1 ";
     const bool distir = setting.starts_with("--preset");
-    const Finished grid = Execute("grid_search " + rest + "--micro-batches 1,2 " + setting);
+    const Finished grid =
+        Execute(absl::StrCat("grid_search ", rest, "--micro-batches 1,2 ", setting));
     ASSERT_EQ(grid.code, 0) << setting << grid.err;
     const size_t best = grid.out.find("best: ");
     ASSERT_NE(best, std::string::npos);
