@@ -174,10 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
          "grid_search: --csv '': wanted the name of a file to write"},
         {1, "simulate " + kMlp + " --hp 2 --tp 4",
          "simulate: --hp and --tp are one flag; got 2 and 4, wanted one value"},
-        {
-  1, "grid_search " + kMlp + " --tp 2 --hp 1,2",
-      "grid_search: --hp and --tp are one flag; got 1,2 and 2, wanted one value"}
-}));
+        {1, "grid_search " + kMlp + " --tp 2 --hp 1,2",
+         "grid_search: --hp and --tp are one flag; got 1,2 and 2, wanted one value"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Lists, BadInputs,

@@ -34,8 +34,8 @@ std::string LossNames();
 /// Appends the loss on each chosen result, with a new data input for its target ("labels",
 /// "target"). A mean over the rows of a batch, as a graph's own loss often is, becomes a loss of
 /// those rows, so that microbatches add up. The other results are no longer returned, and what only
-/// they needed is gone. False when the function IsTrained, or the choice is "none". An error for an unknown kind, an
-/// output that is not there, or one that cannot carry the loss.
+/// they needed is gone. False when the function IsTrained, or the choice is "none". An error for an
+/// unknown kind, an output that is not there, or one that cannot carry the loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});
 
 /// Makes buffers of parameters that only serve as tables: the cosines and sines of Rotary, and
