@@ -1,8 +1,10 @@
 #include "search/attempts.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "search/least_memory.h"
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
 
@@ -10,21 +12,18 @@ namespace orrery::search {
 namespace attempts_cc {
 namespace {
 
+using transforms::AutoShardReport;
 using transforms::ContextAttention;
 
-// Whether `a` is the better run: one that fits, then the faster one.
-bool IsBetter(const Run& a, const Run& b) {
-  if (a.report.fits != b.report.fits) return a.report.fits;
-  return a.report.step_time < b.report.step_time;
+// Whether `a` is the better run: one that fits, of those the faster one, else what needs less.
+bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
+  if (a.fits != b.fits) return a.fits;
+  if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
+  return a.step_time < b.step_time;
 }
 
-// Takes the other run where it is better.
-absl::Status Improve(absl::StatusOr<Run> other, Run& best) {
-  if (!other.ok()) {
-    return AsInfeasible(other.status()).has_value() ? absl::OkStatus() : other.status();
-  }
-  if (IsBetter(*other, best)) best = *std::move(other);
-  return absl::OkStatus();
+bool ShardsByCost(const ParallelPlan& plan) {
+  return plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
 }
 
 // What travels behind attention, no price tells before all axes are sharded.
@@ -44,53 +43,113 @@ bool HasPattern(const ParallelPlan& plan) {
 
 // What the first stage holds at once is for the schedule to say.
 int64_t InFlight(const PlanPlayer& player) {
+  if (player.plan().pp == 1) return 0;
   const int64_t chunks = player.shape().chunks;
   return (transforms::PeakLive(player.ranks().orders.front()) + chunks - 1) / chunks;
 }
 
-// The fastest first. What the choice of a sharding counts is not what is needed in the end: where
-// that does not fit, again with less, and less. What is in flight counts from then on, for further
-// ways of attention, too.
-absl::StatusOr<Run> WithinMemory(PlanPlayer& player, Way& way) {
-  constexpr int kTired = 2;
-  const ParallelPlan& plan = player.plan();
-  way.limit = Bytes(0);
-  ORRERY_ASSIGN_OR_RETURN(Run best, player.Play(way));
-  const bool sharded = plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
-  const bool chosen = sharded || player.weighs_stages();
-  const int most_tries = sharded ? 5 : 2;
-  auto limit = static_cast<double>(player.limit().count());
-  if (chosen && limit > 0 && !best.report.fits && plan.pp > 1) way.in_flight = InFlight(player);
-  Bytes peak;
-  int in_vain = 0;  // tries
-  for (int i = 0; i < most_tries && chosen && limit > 0 && !best.report.fits; ++i) {
-    way.limit = Bytes(static_cast<int64_t>(limit));
-    const absl::StatusOr<Run> run = player.Play(way);
-    if (!run.ok()) break;
-    if (run->report.peak_memory == peak && ++in_vain == kTired) break;
-    peak = run->report.peak_memory;
-    limit *= 0.95 * static_cast<double>(player.limit().count()) / static_cast<double>(peak.count());
-    const bool less = peak < best.report.peak_memory;
-    if (run->report.fits || less) best = *run;
+// Ways to carry out a plan, played one after another. Which they are, neither a limit of memory nor
+// what is recomputed has a say in: so that more memory is never worse.
+class Portfolio {
+ public:
+  explicit Portfolio(PlanPlayer& player) : player_(player), in_flight_(InFlight(player)) {}
+
+  absl::StatusOr<Run> Best() && {
+    const ParallelPlan& plan = player_.plan();
+    const Way first = By(plan.context_attention);
+    ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &chosen_));
+    Take(first, std::move(run));
+    if (CannotFit(player_.setting(), plan)) return *std::move(best_);
+    for (const ContextAttention attention : FurtherAttentions(plan)) {
+      ORRERY_RETURN_IF_ERROR(Try(By(attention)));
+    }
+    if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
+    if (HasPattern(plan)) {
+      ORRERY_RETURN_IF_ERROR(Try({.by_cost = false, .in_flight = in_flight_}));
+    }
+    if (player_.weighs_stages()) ORRERY_RETURN_IF_ERROR(TryCuts());
+    return *std::move(best_);
   }
-  return best;
-}
+
+ private:
+  struct Played {
+    int number = 0;
+    Way way;
+    ChosenSharding chosen;
+    Duration step_time;
+    Bytes peak;
+  };
+
+  Way By(ContextAttention attention) const {
+    return {.attention = attention, .in_flight = in_flight_};
+  }
+
+  void Take(const Way& way, Run run) {
+    const Played played{++count_, way, chosen_, run.report.step_time, run.report.peak_memory};
+    if (!fastest_.has_value() || played.step_time < fastest_->step_time) fastest_ = played;
+    if (!leanest_.has_value() || played.peak < leanest_->peak) leanest_ = played;
+    last_peak_ = played.peak;
+    if (!best_.has_value() || IsBetter(run.report, best_->report)) best_ = std::move(run);
+  }
+
+  // What is infeasible in this way, or known by another, is passed over.
+  absl::Status Try(const Way& way) {
+    if (way.sharded == nullptr) chosen_ = {};
+    absl::StatusOr<Run> run = player_.Play(way, way.sharded == nullptr ? &chosen_ : nullptr);
+    if (run.ok()) {
+      Take(way, *std::move(run));
+      return absl::OkStatus();
+    }
+    const bool passes = absl::IsCancelled(run.status()) || AsInfeasible(run.status()).has_value();
+    return passes ? absl::OkStatus() : run.status();
+  }
+
+  // Shardings that need less memory, of those that no other beats in both: the one that needs the
+  // least, and by what memory is worth between that and the cheapest, what lies there.
+  absl::Status TryWithLess() {
+    constexpr double kDear = 1e6;  // times what the cheapest costs
+    const AutoShardReport cheapest = fastest_->chosen.report;
+    if (cheapest.memory <= 0 || cheapest.seconds <= 0) return absl::OkStatus();
+    Way way = By(fastest_->way.attention);
+    way.weights.memory = kDear * cheapest.seconds / cheapest.memory;
+    ORRERY_RETURN_IF_ERROR(Try(way));
+    const double saved = cheapest.memory - chosen_.report.memory;
+    const double lost = chosen_.report.seconds - cheapest.seconds;
+    if (saved <= 0 || lost <= 0) return absl::OkStatus();
+    way.weights.memory = lost / saved;
+    return Try(way);
+  }
+
+  // Stages that need less memory: of the fastest way and of the leanest.
+  absl::Status TryCuts() {
+    const Played fastest = *fastest_, leanest = *leanest_;
+    ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest));
+    return leanest.number == fastest.number ? absl::OkStatus() : TryCutsOf(leanest);
+  }
+
+  absl::Status TryCutsOf(const Played& of) {
+    Way way = of.way;
+    way.sharded = of.chosen.sharded;
+    way.stage_limit = Bytes(1);
+    last_peak_ = of.peak;
+    ORRERY_RETURN_IF_ERROR(Try(way));
+    if (last_peak_ >= of.peak) return absl::OkStatus();
+    way.stage_limit = Bytes(last_peak_.count() + (of.peak - last_peak_).count() / 2);
+    return Try(way);
+  }
+
+  PlanPlayer& player_;
+  const int64_t in_flight_;
+  int count_ = 0;          // of runs
+  ChosenSharding chosen_;  // last
+  Bytes last_peak_;
+  std::optional<Run> best_;
+  std::optional<Played> fastest_, leanest_;
+};
 
 }  // namespace
 }  // namespace attempts_cc
 
-absl::StatusOr<Run> BestRun(PlanPlayer& player) {
-  const ParallelPlan& plan = player.plan();
-  Way way{.attention = plan.context_attention};
-  ORRERY_ASSIGN_OR_RETURN(Run best, attempts_cc::WithinMemory(player, way));
-  for (const transforms::ContextAttention attention : attempts_cc::FurtherAttentions(plan)) {
-    way.attention = attention;
-    ORRERY_RETURN_IF_ERROR(attempts_cc::Improve(attempts_cc::WithinMemory(player, way), best));
-  }
-  if (!attempts_cc::HasPattern(plan)) return best;
-  const Way pattern{.by_cost = false, .in_flight = way.in_flight};
-  ORRERY_RETURN_IF_ERROR(attempts_cc::Improve(player.Play(pattern), best));
-  return best;
-}
+absl::StatusOr<Run> BestRun(PlanPlayer& player) { return attempts_cc::Portfolio(player).Best(); }
 
 }  // namespace orrery::search

@@ -7,10 +7,12 @@
 
 namespace orrery::search {
 
-/// Plays a prepared plan in as many ways as it takes, and returns the best run: one that fits in
-/// memory, of those the fastest. What prices cannot tell is played: each way of attention where the
-/// plan leaves it open, Megatron's pattern beside what costs the least, and choices of less and
-/// less memory where a run does not fit. Infeasible where the first way is.
+/// Plays a prepared plan in as many ways as it takes, and returns the best run: the fastest of
+/// those that fit in memory, or else the one that needs the least. What prices cannot tell is
+/// played: each way of attention where the plan leaves it open, Megatron's pattern beside what
+/// costs the least, shardings and stages that need less memory. The ways are the same whatever the
+/// memory, so that more of it is never worse; where weights alone do not fit, there is the first
+/// only. Infeasible where the first way is.
 absl::StatusOr<Run> BestRun(PlanPlayer& player);
 
 }  // namespace orrery::search

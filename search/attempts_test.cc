@@ -85,23 +85,56 @@ TEST(BestRun, OfOneWayIsThatWay) {
             Times(setting, megatron, {{.by_cost = false}})[0]);
 }
 
-// What fits is taken, whatever else is faster; the fastest of all is among what is tried.
-TEST(BestRun, RatherFitsThanIsFast) {
+// The limits that a plan is played with, in ascending order: shares of what it needs without one.
+std::vector<Run> BestWithin(const ParallelPlan& plan) {
   Setting setting = GptSetting();
-  const ParallelPlan plan = ByFlops({.hp = 4, .pp = 2, .microbatches = 4});
-  const auto unbounded = Best(setting, plan);
-  EXPECT_TRUE(unbounded.report.fits);
-  const int64_t peak = unbounded.report.peak_memory.count();
-  for (const int64_t percent : {99, 90, 75, 50, 10}) {
+  setting.lowering.memory_limit = Bytes(0);
+  std::vector<Run> runs;
+  const Run unlimited = Best(setting, plan);
+  const int64_t peak = unlimited.report.peak_memory.count();
+  for (const int64_t percent : {30, 50, 60, 70, 75, 80, 85, 90, 95, 99, 100, 150}) {
     setting.lowering.memory_limit = Bytes(peak * percent / 100);
-    const auto bounded = Best(setting, plan);
-    EXPECT_EQ(bounded.report.fits, bounded.report.peak_memory <= setting.lowering.memory_limit)
-        << percent;
+    runs.push_back(Best(setting, plan));
+    const simulator::Report& report = runs.back().report;
+    EXPECT_EQ(report.fits, report.peak_memory <= setting.lowering.memory_limit) << percent;
   }
-  setting.lowering.memory_limit = Bytes(peak);
-  const auto same = Best(setting, plan);
-  EXPECT_TRUE(same.report.fits);
-  EXPECT_LE(same.report.step_time, unbounded.report.step_time);
+  EXPECT_EQ(runs.back().report.step_time, unlimited.report.step_time);
+  return runs;
+}
+
+// Which ways are played has nothing to do with the limit.
+TEST(BestRun, IsNeverWorseForMoreMemory) {
+  int without = 0, slower = 0;
+  for (const ParallelPlan& plan :
+       {ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2},
+        ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4}, ParallelPlan{.pp = 2, .microbatches = 8},
+        ParallelPlan{.dp = 2, .hp = 2, .cp = 2}}) {
+    SCOPED_TRACE(ToString(plan));
+    const auto runs = BestWithin(plan);
+    const search::Run* before = nullptr;
+    for (const search::Run& run : runs) {
+      if (!run.report.fits) ++without;
+      if (before != nullptr && before->report.fits) {
+        EXPECT_TRUE(run.report.fits);
+        EXPECT_LE(run.report.step_time, before->report.step_time);
+        if (run.report.step_time < before->report.step_time) ++slower;
+      }
+      before = &run;
+    }
+  }
+  EXPECT_GT(without, 0);
+  EXPECT_GT(slower, 0) << "nobody had to do with less";
+}
+
+// Without room for any, the one that lacks least.
+TEST(BestRun, OfThoseThatDoNotFitNeedsTheLeast) {
+  Setting setting = GptSetting();
+  const ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 4};
+  const auto unlimited = Best(setting, plan);
+  setting.lowering.memory_limit = Bytes(unlimited.report.peak_memory.count() * 3 / 10);
+  const auto least = Best(setting, plan);
+  EXPECT_FALSE(least.report.fits);
+  EXPECT_LT(least.report.peak_memory, unlimited.report.peak_memory);
 }
 
 TEST(BestRun, OfWhatCannotBeSpreadIsInfeasible) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/model_facts.h"
 #include "search/attempts.h"
+#include "search/least_memory.h"
 #include "search/memory_fit.h"
 #include "search/model_flops.h"
 #include "search/plan_player.h"
@@ -75,6 +76,15 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan) {
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan) {
   Result result;
   result.plan = plan;
+  if (CannotFit(setting, plan)) {
+    result.peak_memory = LeastMemory(setting, plan);
+    result.infeasible = {
+        .reason = InfeasibleReason::kMemory,
+        .detail =
+            absl::StrCat("parameters and optimizer state alone need ", ToString(result.peak_memory),
+                         " a rank at least; the limit is ", ToString(MemoryLimit(setting, plan)))};
+    return result;
+  }
   const absl::StatusOr<Run> run = Play(setting, plan);
   if (!run.ok()) {
     result.infeasible = AsInfeasible(run.status());

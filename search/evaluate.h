@@ -24,7 +24,7 @@ struct Result {
   double communication_overhead = 0;
   double exposed_communication_s = 0;
   double bubble_fraction = 0;
-  Bytes peak_memory;
+  Bytes peak_memory;  // of one that did not run, where that is why: what it needs at least
   int64_t simulated_tasks = 0;
   bool fits = false;
   std::optional<Infeasible> infeasible;  // set unless it fits
@@ -37,7 +37,8 @@ struct Result {
 /// is played, and its report says so.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
 
-/// The figures of one plan, or why there are none: infeasibility is part of the result. An error
+/// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
+/// fit by a sum over its weights (search/least_memory.h) is not played. An error
 /// only for what no plan could do: our own bug or an impossible setting.
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan);
 

@@ -183,7 +183,9 @@ std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& pla
 std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results) {
   const Result* closest = nullptr;
   for (const Result& result : results) {
-    if (!result.ran || result.fits) continue;
+    const bool lacks_memory =
+        result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
+    if (!lacks_memory) continue;
     if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
   }
   if (closest == nullptr) return "";

@@ -108,25 +108,38 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   context.prices = &*prices_;
   context.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
   if (!schedule_.asynchronous) context.schedule = &ranks_;
-  if (way.limit > Bytes(0)) LimitMemory(schedule_, ranks_, way.limit, context);
+  if (way.stage_limit > Bytes(0)) LimitMemory(schedule_, ranks_, way.stage_limit, context);
   return context;
 }
 
-absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
+absl::StatusOr<Run> PlanPlayer::Play(const Way& way, ChosenSharding* chosen) {
   ParallelPlan plan = plan_;
   plan.context_attention = way.attention;
   const bool by_cost = way.by_cost && plan_.shards_by_cost();
   transforms::PlanContext context{.prices = by_cost ? &*prices_ : nullptr,
-                                  .memory_limit = way.limit,
                                   .in_flight = way.in_flight,
+                                  .alternative = {.weights = way.weights},
                                   .chunks = shape_.chunks,
                                   .placement = schedule_.placement,
                                   .split_backward = splits_,
                                   .updates_each_microbatch = schedule_.asynchronous,
                                   .stages = StagesOf(way)};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
+  context.alternative.made = way.sharded;
+  transforms::StepObserver observer;
+  if (chosen != nullptr && by_cost) {
+    *chosen = {};
+    context.alternative.wants = [&](const transforms::AutoShardReport& report) {
+      chosen->report = report;
+      return played_.emplace(way.attention, report.choice).second;
+    };
+    observer = [&](const transforms::StepStage&, const transforms::StepWork& work) {
+      const bool first = work.sharded.has_value() && chosen->sharded == nullptr;
+      if (first) chosen->sharded = std::make_shared<const ir::Function>(*work.sharded);
+    };
+  }
   ORRERY_ASSIGN_OR_RETURN(transforms::PipelinedStep pipelined,
-                          transforms::ParallelTransform3d(step(), plan, context));
+                          transforms::ParallelTransform3d(step(), plan, context, observer));
   const plan_player_cc::Played played{setting_, plan, pipelined, schedule_};
   const int32_t rounds = RoundsFor(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(Run run, plan_player_cc::PlayRounds(played, rounds));

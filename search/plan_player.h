@@ -2,7 +2,10 @@
 #define ORRERY_SEARCH_PLAN_PLAYER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,8 +22,19 @@ namespace orrery::search {
 struct Way {
   bool by_cost = true;  // else by Megatron's pattern
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
-  Bytes limit = Bytes(0);  // of memory, that choices keep to; 0: none
-  int64_t in_flight = 0;   // as in transforms::PlanContext
+  transforms::ShardingWeights weights = {};
+  int64_t in_flight = 0;         // as in transforms::PlanContext
+  Bytes stage_limit = Bytes(0);  // of memory, that stages keep to where they can; 0: none
+  /// By which a microbatch's step was sharded before, in place of a choice; or null.
+  std::shared_ptr<const ir::Function> sharded = nullptr;
+
+  friend bool operator==(const Way&, const Way&) = default;
+};
+
+/// The choice of shardings by cost that a way led to.
+struct ChosenSharding {
+  transforms::AutoShardReport report = {};
+  std::shared_ptr<const ir::Function> sharded = nullptr;  // null: there was nothing to choose
 };
 
 /// Plays one plan in one way or another: what all of its ways share is found out once.
@@ -34,8 +48,9 @@ class PlanPlayer {
   absl::Status Prepare();
 
   /// Parallelizes, lowers and plays the plan; without the figures of the model. Infeasible where it
-  /// cannot be parallelized so.
-  absl::StatusOr<Run> Play(const Way& way);
+  /// cannot be parallelized so. Where shardings are chosen by cost, `chosen` tells the choice, and
+  /// Cancelled is returned for one that was played with the same attention before.
+  absl::StatusOr<Run> Play(const Way& way, ChosenSharding* chosen = nullptr);
 
   const Setting& setting() const { return setting_; }
   const ParallelPlan& plan() const { return plan_; }
@@ -63,6 +78,8 @@ class PlanPlayer {
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   Bytes limit_;
+  // Choices of shardings that were played.
+  std::set<std::pair<transforms::ContextAttention, uint64_t>> played_;
 };
 
 }  // namespace orrery::search

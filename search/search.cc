@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "support/status.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -28,23 +29,42 @@ absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const ParallelPlan
   }
 }
 
+bool LacksMemory(const Result& result) {
+  return result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
+}
+
+// The plan's result, and those of what was tried in its place.
+absl::StatusOr<std::vector<Result>> WithRelief(const Setting& setting, const ParallelPlan& plan,
+                                               const ReliefOf& relief) {
+  std::vector<Result> results;
+  ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateSafely(setting, plan));
+  // Where weights alone are too much, nothing helps that is about activations.
+  if (!relief || !results.front().ran || !LacksMemory(results.front())) return results;
+  for (const ParallelPlan& other : relief(plan)) {
+    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateSafely(setting, other));
+    if (!LacksMemory(results.back())) break;
+  }
+  return results;
+}
+
 }  // namespace
 }  // namespace search_cc
 
 absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
-                                              const std::function<void(size_t)>& progress) {
-  std::vector<Result> results(plans.size());
+                                              const std::function<void(size_t)>& progress,
+                                              const ReliefOf& relief) {
+  std::vector<std::vector<Result>> found(plans.size());
   std::vector<absl::Status> errors(plans.size());
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   size_t done = 0;
   const auto work = [&] {
     for (size_t i = next++; i < plans.size(); i = next++) {
-      absl::StatusOr<Result> result = search_cc::EvaluateSafely(setting_of(plans[i]), plans[i]);
+      auto result = search_cc::WithRelief(setting_of(plans[i]), plans[i], relief);
       if (result.ok()) {
-        results[i] = *std::move(result);
+        found[i] = *std::move(result);
       } else {
         errors[i] = result.status();
       }
@@ -62,15 +82,21 @@ absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
   for (const absl::Status& error : errors) {
     if (!error.ok()) return error;
   }
+  std::vector<Result> results;
+  for (std::vector<Result>& of_plan : found) results.push_back(std::move(of_plan.front()));
+  for (std::vector<Result>& of_plan : found) {
+    for (size_t i = 1; i < of_plan.size(); ++i) results.push_back(std::move(of_plan[i]));
+  }
   return results;
 }
 
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
-                                              const std::function<void(size_t)>& progress) {
+                                              const std::function<void(size_t)>& progress,
+                                              const ReliefOf& relief) {
   return RunSearch([&](const ParallelPlan&) -> const Setting& { return setting; }, plans, threads,
-                   progress);
+                   progress, relief);
 }
 
 std::vector<const Result*> Ranked(const std::vector<Result>& results) {

@@ -11,19 +11,25 @@
 
 namespace orrery::search {
 
+/// What to try in place of a plan that does not fit, one after another until one does.
+using ReliefOf = std::function<std::vector<ParallelPlan>(const ParallelPlan& plan)>;
+
 /// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the
-/// candidates and do not depend on the number of threads. `progress`, where given, is called with
-/// the number done so far, from one thread at a time.
+/// candidates, those of what `relief` says behind them in the same order, and do not depend on the
+/// number of threads. `progress`, where given, is called with the number of candidates done so far,
+/// from one thread at a time.
 absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
-                                              const std::function<void(size_t)>& progress = {});
+                                              const std::function<void(size_t)>& progress = {},
+                                              const ReliefOf& relief = {});
 
 /// The same where all are of one setting.
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,
-                                              const std::function<void(size_t)>& progress = {});
+                                              const std::function<void(size_t)>& progress = {},
+                                              const ReliefOf& relief = {});
 
 /// The feasible results, fastest first; of equally fast ones those with less memory, and then in
 /// the order of the plans.

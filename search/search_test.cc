@@ -58,6 +58,48 @@ TEST(RunSearch, GivesTheFirstError) {
   }
 }
 
+// What is tried where a plan does not fit stands behind all plans, up to what fits.
+TEST(RunSearch, TriesReliefUntilAPlanFits) {
+  Setting setting = MlpSetting();
+  const std::vector<ParallelPlan> plans = {{.dp = 1}, {.dp = 8}, {.dp = 2}};
+  const Bytes peak = Play(setting, plans[1]).value().report.peak_memory;
+  setting.lowering.memory_limit = peak;
+  const auto relief = [](const ParallelPlan& plan) {
+    std::vector<ParallelPlan> tries = {plan, plan, plan, plan};
+    for (size_t i = 0; i < tries.size(); ++i) tries[i].microbatches = int64_t{2} << i;
+    return tries;
+  };
+  const auto texts = [&](int32_t threads) {
+    std::vector<std::string> list;
+    const std::vector<Result> results = RunSearch(setting, plans, threads, {}, relief).value();
+    for (const Result& result : results) {
+      list.push_back(absl::StrCat(result.plan.dp, ".", result.plan.microbatches,
+                                  result.feasible() ? " fits" : ""));
+    }
+    return list;
+  };
+  const std::vector<std::string> list = texts(1);
+  EXPECT_EQ(texts(3), list);
+  EXPECT_EQ(list[1], "8.1 fits");  // wants no relief
+  std::vector<std::string> expected = {"1.1", "8.1 fits", "2.1"};
+  for (const int64_t dp : {1, 2}) {
+    for (int64_t microbatches = 2; microbatches <= 16; microbatches *= 2) {
+      const Result tried = Evaluate(setting, {.dp = dp, .microbatches = microbatches}).value();
+      expected.push_back(absl::StrCat(dp, ".", microbatches, tried.feasible() ? " fits" : ""));
+      if (tried.feasible()) break;
+    }
+  }
+  EXPECT_EQ(list, expected);
+}
+
+// Weights that are too much by themselves want another plan altogether.
+TEST(RunSearch, HasNoReliefForWeights) {
+  Setting setting = MlpSetting();
+  setting.lowering.memory_limit = Bytes(1000);
+  const auto relief = [](const ParallelPlan& plan) { return std::vector<ParallelPlan>{plan}; };
+  EXPECT_EQ(RunSearch(setting, {{}}, 1, {}, relief).value().size(), 1u);
+}
+
 TEST(RunSearch, OfNothingIsNothing) {
   EXPECT_TRUE(RunSearch(MlpSetting(), {}, 4).value().empty());
   EXPECT_TRUE(Ranked({}).empty());

@@ -49,6 +49,7 @@ class Enumeration {
             .devices = size.devices, .batch_size = size.batch_size, .sequence = size.sequence},
         open_(IsOpen(space, LeftOpen::kDividesDevices)) {
     question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
+    question_.open_degrees = open_;
   }
 
   bool open() const { return open_; }
@@ -155,6 +156,15 @@ std::span<const transforms::ParallelPlan> Space::Values(const transforms::AxisIn
   const auto found = listed_.find(&axis);
   if (found == listed_.end()) return {};
   return found->second;
+}
+
+std::vector<transforms::ParallelPlan> Relief(const Space& space,
+                                             const transforms::ParallelPlan& plan) {
+  if (!space_cc::IsOpen(space, transforms::LeftOpen::kDividesDevices)) return {};
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->relieve != nullptr && space.Values(*axis).empty()) return axis->relieve(plan);
+  }
+  return {};
 }
 
 absl::Status CheckListed(const Space& space, const std::vector<transforms::ParallelPlan>& plans) {

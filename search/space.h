@@ -51,6 +51,12 @@ struct SpaceSize {
 absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& space,
                                                                 const SpaceSize& size);
 
+/// What to try in place of a plan of the space that does not fit in memory, one after another until
+/// one does: what the first axis with something (AxisInfo::relieve) that is left open says, where
+/// degrees are left open, too.
+std::vector<transforms::ParallelPlan> Relief(const Space& space,
+                                             const transforms::ParallelPlan& plan);
+
 /// InvalidArgument where an axis that is listed means nothing beside any of the plans, or
 /// contradicts all of them: that is a mistake, but not of one that the base has so. `plans`: what
 /// Enumerate makes of the space.

@@ -188,6 +188,37 @@ TEST(Enumerate, VariesZeroWhereDataAreShared) {
                           "--dp 2 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b --zero 3"));
 }
 
+// A search that chooses degrees chooses among what people train with.
+TEST(Enumerate, VariesZeroWhereDegreesAreLeftOpen) {
+  const Lists lists = {{"hp", "1"}, {"micro-batches", "2"}};
+  const SpaceSize size = {.devices = 2, .batch_size = 8};
+  EXPECT_THAT(Texts(SpaceOf(lists), size),
+              ElementsAre("--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule 1f1b",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 1",
+                          "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 3"));
+  EXPECT_THAT(Texts(SpaceOf({{"hp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
+              testing::SizeIs(2));
+  // No stage that gathers weights for each microbatch of a pipeline.
+  for (const ParallelPlan& plan : PlansOf(SpaceOf(lists), {.devices = 16, .batch_size = 32})) {
+    EXPECT_FALSE(plan.pp > 1 && plan.zero == 3) << ToString(plan);
+  }
+}
+
+TEST(Relief, RecomputesMoreAndMore) {
+  const auto texts = [](const Lists& lists) {
+    std::vector<std::string> policies;
+    for (const ParallelPlan& plan : Relief(SpaceOf(lists), {.dp = 2, .zero = 1})) {
+      EXPECT_EQ(plan.dp * 10 + plan.zero, 21);
+      policies.push_back(ToString(plan.recompute));
+    }
+    return policies;
+  };
+  EXPECT_THAT(texts({}), ElementsAre("selective", "full"));
+  EXPECT_THAT(texts({{"recompute", "none"}}), testing::IsEmpty());
+  EXPECT_THAT(texts({{"dp", "2"}, {"hp", "1"}, {"pp", "1"}}), testing::IsEmpty());
+}
+
 // Schedules that say how many stages a rank holds have no others.
 TEST(Enumerate, VariesChunksWhereTheScheduleLeavesThemOpen) {
   const Space space = SpaceOf({{"dp", "1"},

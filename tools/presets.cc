@@ -23,7 +23,9 @@ constexpr PresetFlag kDistir[] = {{"cost-model", "distir"},
                                   {"stages-by", "distir"},
                                   {"order", "pp,hp,dp"},
                                   {"blocking", ""},
-                                  {"micro-batches", "distir", true}};
+                                  {"micro-batches", "distir", true},
+                                  {"zero", "0", true},
+                                  {"recompute", "none", true}};
 
 constexpr Preset kPresets[] = {
     {"distir",

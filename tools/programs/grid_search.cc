@@ -84,8 +84,10 @@ absl::Status Search(const Flags& flags) {
   Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
   ORRERY_ASSIGN_OR_RETURN(
       const std::vector<search::Result> results,
-      search::RunSearch(settings.AsFunction(), plans, flags.threads > 0 ? flags.threads : cores,
-                        [&](size_t done) { progress(done); }));
+      search::RunSearch(
+          settings.AsFunction(), plans, flags.threads > 0 ? flags.threads : cores,
+          [&](size_t done) { progress(done); },
+          [&](const auto& plan) { return search::Relief(space, plan); }));
   std::cout << search::ResultsTable(setting, results, flags.top);
   if (!flags.csv.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, search::ResultsCsv(setting, results)));

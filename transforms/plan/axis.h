@@ -29,6 +29,7 @@ struct SpaceQuestion {
   /// asked where the numbers are given.
   bool cuts_sequences = false;
   bool open_microbatches = false;  // nobody has given their numbers
+  bool open_degrees = false;       // nobody has given all degrees
 };
 
 /// How much of each kind of memory is left once a plan is changed, roughly: 0.5 is half.
@@ -140,6 +141,9 @@ struct AxisInfo {
   /// left open. Null: those given, or that of `plan`.
   std::vector<ParallelPlan> (*choices)(const SpaceQuestion& question, const ParallelPlan& plan,
                                        std::span<const ParallelPlan> given) = nullptr;
+  /// What a search that leaves the axis open tries, too, where a plan does not fit in memory, one
+  /// after another until one does; null: nothing.
+  std::vector<ParallelPlan> (*relieve)(const ParallelPlan& plan) = nullptr;
   /// Of an axis of the mesh its degree, the size of the axis named `flag`; null: it is none.
   int64_t (*degree)(const ParallelPlan& plan) = nullptr;
   LeftOpen left_open = LeftOpen::kPlan;

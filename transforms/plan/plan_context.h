@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/stages/pipeline.h"
 #include "transforms/stages/stage_choice.h"
@@ -31,6 +33,16 @@ struct StageContext {
   std::vector<double> weight_versions = {};  // as in StageChoice
 };
 
+/// Which of the shardings of a plan is wanted, where they are chosen by cost.
+struct ShardingAlternative {
+  /// What the choice weighs besides time.
+  ShardingWeights weights = {};
+  /// Told of the choice; false ends the work there (Cancelled). None: all are wanted.
+  std::function<bool(const AutoShardReport& report)> wants = {};
+  /// A microbatch's step as it was sharded before for this plan, in place of a choice; or null.
+  std::shared_ptr<const ir::Function> made = nullptr;
+};
+
 /// What follows from a plan, and what an experiment sets beside it.
 struct PlanContext {
   /// By which shardings are chosen; null: by Megatron's pattern (Shard), which knows dp and hp
@@ -40,6 +52,7 @@ struct PlanContext {
   Bytes memory_limit = Bytes(0);
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.
   int64_t in_flight = 0;
+  ShardingAlternative alternative = {};
 
   int32_t chunks = 1;  // stages that a rank holds
   StagePlacement placement = StagePlacement::kLoop;

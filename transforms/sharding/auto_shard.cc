@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,24 @@ double Now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(since).count();
 }
+
+// Prices of which those of collectives count more, or less.
+class WeightedPrices final : public ShardingPrices {
+ public:
+  WeightedPrices(const ShardingPrices& prices, double communication)
+      : prices_(prices), communication_(communication) {}
+
+  double OpSeconds(const LocalOp& op) const override { return prices_.OpSeconds(op); }
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
+                     Bytes size) const override {
+    const double seconds = prices_.StepSeconds(kind, axes, size);
+    return seconds >= strategies::kImpossible ? seconds : communication_ * seconds;
+  }
+
+ private:
+  const ShardingPrices& prices_;
+  const double communication_;
+};
 
 bool SplitsBatch(const std::vector<ShardingPin>& pins) {
   return std::ranges::any_of(pins,
@@ -147,19 +166,17 @@ class AutoSharder {
   // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
   // singles out (Everett 1963): the higher the price, the less of it is taken.
   absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
-    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveInLayers(graph.graph));
+    const double weight = options_.weights.memory;
+    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best,
+                            SolveInLayers(weight > 0 ? WithMemory(graph, weight) : graph.graph));
+    if (weight > 0 && !best.none.has_value()) {
+      best.cost = CostOf(graph.graph, best.assignment);
+      best.bound = 0;
+    }
     if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
     double least = 0;
     for (const std::vector<double>& node : graph.memory) least += *std::ranges::min_element(node);
-    const auto priced = [&](double price) {
-      StrategyGraph with = graph.graph;
-      for (size_t n = 0; n < with.nodes.size(); ++n) {
-        for (size_t c = 0; c < with.nodes[n].cost.size(); ++c) {
-          with.nodes[n].cost[c] += price * graph.memory[n][c];
-        }
-      }
-      return SolveInLayers(with);
-    };
+    const auto priced = [&](double price) { return SolveInLayers(WithMemory(graph, price)); };
     constexpr int kSteps = 16;
     constexpr double kCloseEnough = 1.1, kDear = 1e12;
     double low = 0, high = 0;  // seconds a byte: too little, and enough
@@ -179,6 +196,17 @@ class AutoSharder {
     best.cost = CostOf(graph.graph, best.assignment);
     best.bound = 0;
     return best;
+  }
+
+  // Each byte costs so many seconds.
+  static StrategyGraph WithMemory(const ShardingGraph& graph, double price) {
+    StrategyGraph with = graph.graph;
+    for (size_t n = 0; n < with.nodes.size(); ++n) {
+      for (size_t c = 0; c < with.nodes[n].cost.size(); ++c) {
+        with.nodes[n].cost[c] += price * graph.memory[n][c];
+      }
+    }
+    return with;
   }
 
   // Equal layers are solved once. Prices of memory can make them differ, and are prices for what
@@ -281,6 +309,7 @@ class AutoSharder {
     report_->composed += choice.composed;
     report_->seconds = choice.cost;
     report_->memory = MemoryOf(graph, choice);
+    report_->choice = absl::HashOf(report_->choice, choice.assignment);
     report_->optimal = report_->optimal && choice.optimal();
     report_->build_time += build;
     report_->solve_time += solve;
@@ -354,7 +383,10 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options, AutoShardReport* report) {
   if (report != nullptr) *report = {};
-  return auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
+  const auto_shard_cc::WeightedPrices weighted(prices, options.weights.communication);
+  const bool weighs = options.weights.communication != 1;
+  return auto_shard_cc::AutoSharder(mesh, batched, weighs ? weighted : prices, options, report)
+      .Run(step);
 }
 
 double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {

@@ -52,6 +52,15 @@ struct HeldParts {
   double parameters = 1, gradients = 1, states = 1;
 };
 
+/// What a choice of shardings weighs. Prices know neither what a schedule hides behind computation
+/// nor what a device has left: choices by several weights are worth playing.
+struct ShardingWeights {
+  double communication = 1;  // factor on the seconds of collectives
+  double memory = 0;         // seconds that a byte counts, as AutoShardOptions::memory_limit has it
+
+  friend bool operator==(const ShardingWeights&, const ShardingWeights&) = default;
+};
+
 /// What the choice is bound to, and what it weighs besides time.
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
@@ -76,6 +85,7 @@ struct AutoShardOptions {
   int64_t in_flight = 1;
   /// The memory limit counts so much of each.
   HeldParts held = {};
+  ShardingWeights weights = {};
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
   strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
@@ -90,6 +100,7 @@ struct AutoShardReport {
   double seconds = 0;     // of the choice, one op after another
   bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
   double memory = 0;      // bytes that the choice needs, as the limit counts them
+  uint64_t choice = 0;    // equal for equal choices of one step on one mesh
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
 };
@@ -113,7 +124,7 @@ absl::Status CheckPins(const ir::Function& step, const ir::Mesh& mesh,
 /// has it, or where no attention can do what is wanted; what else does not divide is not
 /// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
 /// kept. In the report, `seconds` and `memory` are those with all axes sharded; the rest adds up
-/// over them.
+/// over them. `seconds` are without the weight of memory, and by that of communication.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

@@ -282,6 +282,31 @@ TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
   if (HasFailure()) ADD_FAILURE() << ir::Print(sharded);
 }
 
+// The dearer a byte, the less is held and the longer it takes; what collectives count moves the
+// choice, too. Equal choices are known by one number.
+TEST(AutoShard, WeighsMemoryAndCommunication) {
+  Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();
+  ASSERT_TRUE(AppendOptimizer(step, "adam").value());
+  constexpr PlainPrices::Rates kDear = {.flops = 1e9, .bytes = 1e15, .link = 1e6, .latency = 1e-3};
+  const auto chosen = [&](const ShardingWeights& weights) {
+    AutoShardReport report;
+    Sharded(step, kDear, {.weights = weights}, &report);
+    return report;
+  };
+  const AutoShardReport cheapest = chosen({});
+  const AutoShardReport least = chosen({.memory = 1});
+  EXPECT_LT(least.memory, cheapest.memory);
+  EXPECT_GT(least.seconds, cheapest.seconds);  // without what memory counts
+  EXPECT_LT(least.seconds, 1e6);
+  EXPECT_NE(least.choice, cheapest.choice);
+  const AutoShardReport again = chosen({.memory = 1e-15});
+  EXPECT_EQ(again.choice, cheapest.choice);
+  EXPECT_EQ(again.seconds, cheapest.seconds);
+  const AutoShardReport free = chosen({.communication = 1e-9});
+  EXPECT_NE(free.choice, cheapest.choice);
+  EXPECT_LT(free.seconds, cheapest.seconds);
+}
+
 // With memory for half of what is kept whole, weights are split although that takes longer.
 TEST(AutoShard, KeepsToALimitOfMemory) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 3}).value();

@@ -30,7 +30,8 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .microbatches = work.context.updates_each_microbatch ? 1 : plan.microbatches,
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),
           .in_flight = std::min(in_flight, plan.microbatches),
-          .held = PartsHeld(zero, std::min(group, plan.dp))};
+          .held = PartsHeld(zero, std::min(group, plan.dp)),
+          .weights = work.context.alternative.weights};
 }
 
 bool NeedsSharding(const StepWork& work) {
@@ -77,11 +78,19 @@ absl::Status CheckDivides(const StepWork& work) {
 }
 
 absl::Status ShardStep(StepWork& work) {
+  if (work.context.alternative.made != nullptr) {
+    work.sharded = *work.context.alternative.made;
+    return absl::OkStatus();
+  }
   const std::vector<bool> batched = BatchedInputs(work.whole);
   if (work.context.prices != nullptr) {
     // What is wrong with pins is an error, and none of this plan alone.
-    ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
-                                                    *work.context.prices, ShardingOf(work)));
+    AutoShardReport report;
+    ORRERY_ASSIGN_OR_RETURN(work.sharded,
+                            AutoShard(work.part(), work.mesh, batched, *work.context.prices,
+                                      ShardingOf(work), &report));
+    const auto& wants = work.context.alternative.wants;
+    if (wants && !wants(report)) return absl::CancelledError("this sharding is not wanted");
   } else {
     ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "transforms/plan/axis_fields.h"
 
 namespace orrery::transforms {
@@ -22,6 +24,23 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const Parallel
     more.rank = record->suggested.rank;
     more.pairing = Pairing::kAnother;
   }
+}
+
+// Those that leave more first: they cost less time.
+std::vector<ParallelPlan> Relief(const ParallelPlan& plan) {
+  std::vector<const RecomputeRecord*> records;
+  for (const RecomputeRecord* record : AllRecomputePolicies()) {
+    if (!record->suggested.text.empty()) records.push_back(record);
+  }
+  std::ranges::stable_sort(records, [](const auto* a, const auto* b) {
+    return a->suggested.share > b->suggested.share;
+  });
+  std::vector<ParallelPlan> plans;
+  for (const RecomputeRecord* record : records) {
+    plans.push_back(plan);
+    plans.back().recompute = ParseRecomputePolicy(record->suggested.text).value();
+  }
+  return plans;
 }
 
 // Made of the records, which come with the program.
@@ -49,6 +68,7 @@ extern const AxisInfo kRecomputeAxis = {
     .print = recompute_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::recompute>,
     .split = ParseRecomputeList,
+    .relieve = recompute_axis_cc::Relief,
     .names_itself = true,
     .column_position = 7,
     .suggest = recompute_axis_cc::Suggestions,

@@ -27,11 +27,22 @@ absl::StatusOr<std::vector<std::string>> SplitStages(absl::string_view list) {
       absl::StrCat("'", list, "': wanted stages from 0 to 3, each once, as in 0,1,3"));
 }
 
-// Where a plan has no data parallelism, all stages are one: the first counts.
-std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan,
+// Where a plan has no data parallelism, all stages are one: the first counts. A search that chooses
+// degrees chooses among what people train with, too; beside pipelines that is no stage that gathers
+// weights for each microbatch.
+std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
                                   std::span<const ParallelPlan> given) {
-  if (given.empty()) return {plan};
   const bool shares = plan.dp * plan.cp * plan.ep > 1;
+  if (given.empty()) {
+    std::vector<ParallelPlan> plans = {plan};
+    if (!question.open_degrees || !shares || plan.zero != 0) return plans;
+    for (const int64_t stage : {1, 3}) {
+      if (stage == 3 && plan.pp > 1) continue;
+      plans.push_back(plan);
+      plans.back().zero = stage;
+    }
+    return plans;
+  }
   return WithGiven<&ParallelPlan::zero>(plan, shares ? given : given.first(1));
 }
 

@@ -1,0 +1,41 @@
+#include "search/least_memory.h"
+
+#include <algorithm>
+
+#include "transforms/memory/zero.h"
+#include "transforms/step_work.h"
+
+namespace orrery::search {
+
+Bytes LeastMemory(const Setting& setting, const ParallelPlan& plan) {
+  const transforms::ZeroOptions zero = transforms::ZeroOf(plan);
+  const int64_t group = zero.group > 0 ? std::min(zero.group, plan.dp) : plan.dp;
+  const transforms::HeldParts held = transforms::PartsHeld(zero, group);
+  double bytes = 0;
+  for (const ir::Input& input : setting.step.inputs()) {
+    const auto size = static_cast<double>(SizeOf(setting.step.type(input.value)).count());
+    if (input.role == ir::InputRole::kParameter) bytes += size * held.parameters;
+    const bool on_device = !plan.offload.optimizer;
+    if (input.role == ir::InputRole::kState && on_device) bytes += size * held.states;
+  }
+  return Bytes(static_cast<int64_t>(bytes / static_cast<double>(plan.ranks() / plan.dp)));
+}
+
+Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {
+  if (!setting.lowering.device_memory) return setting.lowering.memory_limit;
+  const cluster::Cluster& cluster = setting.cluster;
+  if (cluster.kind_count() == 1) return cluster.device.memory;
+  Bytes most;
+  const int64_t ranks = std::min<int64_t>(plan.ranks(), cluster.size());
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    most = std::max(most, cluster.device_of(cluster::DeviceId(rank)).memory);
+  }
+  return most;
+}
+
+bool CannotFit(const Setting& setting, const ParallelPlan& plan) {
+  const Bytes limit = MemoryLimit(setting, plan);
+  return limit > Bytes(0) && LeastMemory(setting, plan) > limit;
+}
+
+}  // namespace orrery::search
