@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/ops/fusing.h"
 #include "transforms/memory/offload.h"
 
 namespace orrery::lowering {
@@ -23,31 +24,6 @@ constexpr size_t kMostMembers = 64;
 // Ops between the members of a group that are looked through for a way back into it. What stands
 // further apart is not fused.
 constexpr size_t kMostLookedThrough = 512;
-
-// Reads and writes elements one by one, wherever they stand.
-bool IsPointwise(const ir::Function& function, OpId op) {
-  switch (function.kind(op)) {
-    case OpKind::kDropout:
-    case OpKind::kRotary:
-    case OpKind::kTranspose:
-    case OpKind::kConcat:
-    case OpKind::kPad:
-    case OpKind::kPadGrad:
-    case OpKind::kSliceGrad:
-    case OpKind::kTrilu:
-      return true;
-    default: {
-      const ir::OpInfo& info = function.info(op);
-      return info.op_class == ir::OpClass::kCompute && info.sharding == ir::ElementwiseRule &&
-             !info.is_loss && !info.seeds_backward;
-    }
-  }
-}
-
-bool Reduces(OpKind kind) {
-  return kind == OpKind::kReduceSum || kind == OpKind::kReduceMean || kind == OpKind::kReduceMax ||
-         kind == OpKind::kReduceMin || kind == OpKind::kReduceProd;
-}
 
 // What an op goes over: rows of so many elements each, which a reduction puts together.
 struct Space {
@@ -111,10 +87,9 @@ class GroupFinder {
     const auto operands = function_.operands(op);
     if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
     const int64_t elements = ElementsOf(function_.result(op));
-    if (!Reduces(function_.kind(op))) {
-      if (!IsPointwise(function_, op)) return std::nullopt;
-      return Space{.elements = elements};
-    }
+    const ir::Fusing fusing = ir::FusingOf(function_.kind(op));
+    if (fusing == ir::Fusing::kNever) return std::nullopt;
+    if (fusing == ir::Fusing::kElements) return Space{.elements = elements};
     const int64_t read = ElementsOf(operands[0]);
     if (elements <= 1 || !IsOverLast(op)) return std::nullopt;
     return Space{.elements = read, .row = read / elements};
