@@ -41,6 +41,10 @@ T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
 }  // namespace
 }  // namespace cost_model_cc
 
+std::optional<Duration> CostModel::Fused(Flops, Bytes, const cluster::Device&) const {
+  return std::nullopt;
+}
+
 absl::StatusOr<ChosenCollective> CostModel::Choose(const CollectiveRequest& request,
                                                    const cluster::Topology& topology,
                                                    const CollectiveChoice& choice) const {

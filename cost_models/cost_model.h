@@ -2,6 +2,7 @@
 #define ORRERY_COST_MODELS_COST_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -50,6 +51,10 @@ class CostModel {
 
   /// Time of the op's kernels on `device`. Not for collectives, sends and receives.
   virtual Duration Compute(const OpView& op, const cluster::Device& device) const = 0;
+  /// Time of one kernel that a compiler has made of several element-wise ones: so much arithmetic,
+  /// and so many bytes to and from memory. Nothing: the model prices ops one by one.
+  virtual std::optional<Duration> Fused(Flops flops, Bytes bytes,
+                                        const cluster::Device& device) const;
   /// Time of one message over an idle path.
   virtual Duration Transfer(Bytes size, const cluster::PathInfo& path) const = 0;
   /// Time of a collective of `group` (at least two devices) on an idle network. CollectiveKind says

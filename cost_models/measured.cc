@@ -61,6 +61,11 @@ class Measured final : public CostModel {
     return roofline_->Compute(op, device);
   }
 
+  std::optional<Duration> Fused(Flops flops, Bytes bytes,
+                                const cluster::Device& device) const override {
+    return roofline_->Fused(flops, bytes, device);
+  }
+
   Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
     return roofline_->Transfer(size, path);
   }

@@ -42,6 +42,14 @@ class Roofline final : public CostModel {
     return std::max(arithmetic, memory) + device.launch_overhead * info.kernels;
   }
 
+  std::optional<Duration> Fused(Flops flops, Bytes bytes,
+                                const cluster::Device& device) const override {
+    const Duration arithmetic =
+        Duration::FromSeconds(flops.count() / device.fp32.flops_per_second());
+    return std::max(arithmetic, TransferTime(bytes, device.memory_bandwidth)) +
+           device.launch_overhead;
+  }
+
   Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
     return path.latency + TransferTime(size, path.rate);
   }

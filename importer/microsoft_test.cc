@@ -45,8 +45,8 @@ TEST(Microsoft, Forward) {
                    "float[2,4] x, float[2,4] z, float[4] g, float[4] b, float[4] c")
                 .substr(0, 59),
             R"(
-  %5: f32[2,4] = Add(%x, %z)
-  %6: f32[2,4] = Add(%5, %c)
+  %5: f32[2,4] = Add(%x, %c)
+  %6: f32[2,4] = Add(%5, %z)
 )");
 }
 

@@ -166,7 +166,8 @@ const Case kStructureCases[] = {
     {"UnknownDomain", [](Model& m) { Node(m, 1)->set_domain("com.example"); },
      "m.onnx: node 'r': op type com.example.Relu" + Unsupported()},
     {"Loop", [](Model& m) { Node(m, 1)->set_op_type("Loop"); },
-     "m.onnx: node 'r': Loop: how often it runs depends on data; try to unroll it"},
+     "m.onnx: node 'r': Loop: how often it runs depends on data: its trip count is not known "
+     "beforehand; try to unroll it"},
     {"Sequence", [](Model& m) { Node(m, 1)->set_op_type("SequenceAt"); },
      "m.onnx: node 'r': SequenceAt: sequences are not supported; wanted tensors"},
     {"NewOpset", [](Model& m) { m.mutable_opset_import(0)->set_version(22); },
@@ -178,7 +179,7 @@ const Case kStructureCases[] = {
      "m.onnx: names no version of the default opset"},
     {"GraphInGraph",
      [](Model& m) { AddAttribute(m, 1, "body", onnx::AttributeProto::GRAPH)->mutable_g(); },
-     "m.onnx: node 'r': attribute 'body' is a graph; only If may have one"},
+     "m.onnx: node 'r': attribute 'body' is a graph; only If, Loop and Scan may have one"},
     {"SparseInitializer", [](Model& m) { m.mutable_graph()->add_sparse_initializer(); },
      "m.onnx: has 1 sparse initializers; not supported; wanted dense ones"},
     {"NoOutputs", [](Model& m) { m.mutable_graph()->clear_output(); },

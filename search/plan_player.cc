@@ -123,7 +123,8 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, ChosenSharding* chosen) {
                                   .placement = schedule_.placement,
                                   .split_backward = splits_,
                                   .updates_each_microbatch = schedule_.asynchronous,
-                                  .stages = StagesOf(way)};
+                                  .stages = StagesOf(way),
+                                  .fuses_pointwise = setting_.lowering.fuses_pointwise};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
   context.alternative.made = way.sharded;
   transforms::StepObserver observer;

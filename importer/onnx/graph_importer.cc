@@ -101,11 +101,12 @@ absl::Status GraphImporter::AddNode(const onnx::GraphProto& graph, const onnx::N
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(node), ": uses ", Show(input), ", which nothing has made before"));
   }
-  if (!IsIf(node)) {
+  const bool runs_graphs = IsControlFlow(node);
+  if (!runs_graphs) {
     ORRERY_RETURN_IF_ERROR(CheckNode(graph, node, opset_));
     if (AddCopyOfInitializer(node)) return absl::OkStatus();
   }
-  absl::Status status = IsIf(node) ? AddIf(node) : Lower(node);
+  absl::Status status = runs_graphs ? AddControlFlow(node) : Lower(node);
   if (status.ok()) return status;
   // A lowering may have quoted an attribute, which holds what it likes.
   return Annotate(absl::Status(status.code(), OneLine(status.message())), Describe(node));
@@ -187,105 +188,6 @@ void GraphImporter::NoteWeights(const onnx::NodeProto& node, const OnnxOp& op) {
     if (!stored_.contains(value.index())) continue;
     if (weights_.seen.insert(value.index()).second) weights_.constants.push_back(value);
   }
-}
-
-absl::Status GraphImporter::AddIf(const onnx::NodeProto& node) {
-  const onnx::GraphProto* branches[2] = {nullptr, nullptr};
-  for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (!attribute.has_g()) continue;
-    if (attribute.name() == "then_branch") branches[1] = &attribute.g();
-    if (attribute.name() == "else_branch") branches[0] = &attribute.g();
-  }
-  if (node.input_size() != 1 || branches[0] == nullptr || branches[1] == nullptr) {
-    return absl::InvalidArgumentError("wanted one condition, a then_branch and an else_branch");
-  }
-  NodeContext context(node, opset_, known_, function_, scope_);
-  const ir::Tensor* condition = context.has_input(0) ? context.KnownInput(0) : nullptr;
-  if (condition == nullptr || condition->size() != 1) {
-    return absl::InvalidArgumentError(
-        "its condition depends on data; wanted one that is known beforehand");
-  }
-  const onnx::GraphProto& branch = Inlined(node, *branches[condition->Number(0) != 0 ? 1 : 0]);
-  if (budget_.is_spent()) {
-    return absl::InvalidArgumentError(absl::StrCat("the names inside branches take more than ",
-                                                   ByteBudget::kBytes >> 20,
-                                                   " MiB; wanted shorter ones"));
-  }
-  if (branch.output_size() != node.output_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("has ", node.output_size(),
-                                                   " outputs; the branch that is taken makes ",
-                                                   branch.output_size()));
-  }
-  ORRERY_RETURN_IF_ERROR(AddBranch(branch));
-  for (int i = 0; i < node.output_size(); ++i) {
-    const std::string& result = branch.output(i).name();
-    if (node.output(i).empty() || result == node.output(i)) continue;
-    const auto found = scope_.find(result);
-    if (found == scope_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", Show(result), " of its branch is made by no node"));
-    }
-    context.SetOutput(i, found->second);
-  }
-  return absl::OkStatus();
-}
-
-// A copy of the branch whose values have names that no other value of the graph has. What it makes
-// for the outside is called as the output of the node.
-onnx::GraphProto& GraphImporter::Inlined(const onnx::NodeProto& node,
-                                         const onnx::GraphProto& branch) {
-  if (!names_.has_value()) names_.emplace(graph_);
-  const std::string prefix =
-      node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-  Renaming renaming;
-  for (const onnx::NodeProto& inner : branch.node()) {
-    for (const std::string& made : inner.output()) renaming.emplace(made, "");
-  }
-  renaming.erase("");
-  for (int i = 0; i < branch.output_size() && i < node.output_size(); ++i) {
-    const auto found = renaming.find(branch.output(i).name());
-    if (found != renaming.end() && found->second.empty()) found->second = node.output(i);
-  }
-  const auto name = [&](const std::string& inner) {
-    std::string& row = renaming[inner];
-    if (!row.empty() || !budget_.Spend(prefix.size() + inner.size())) return;
-    row = names_->Take(absl::StrCat(prefix, "/", inner));
-  };
-  for (const onnx::TensorProto& tensor : branch.initializer()) name(tensor.name());
-  for (const onnx::NodeProto& inner : branch.node()) {
-    for (const std::string& made : inner.output()) {
-      if (!made.empty()) name(made);
-    }
-  }
-  onnx::GraphProto& copy = taken_.emplace_back(branch);
-  for (onnx::TensorProto& tensor : *copy.mutable_initializer()) {
-    tensor.set_name(renaming.at(tensor.name()));
-  }
-  for (onnx::NodeProto& inner : *copy.mutable_node()) RenameValues(renaming, inner, budget_);
-  for (onnx::ValueInfoProto& output : *copy.mutable_output()) {
-    const auto found = renaming.find(output.name());
-    if (found != renaming.end()) output.set_name(found->second);
-  }
-  return copy;
-}
-
-absl::Status GraphImporter::AddBranch(const onnx::GraphProto& branch) {
-  absl::flat_hash_set<absl::string_view> made;
-  for (const onnx::TensorProto& tensor : branch.initializer()) {
-    if (made.insert(tensor.name()).second) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("initializer ", Show(tensor.name()), " stands twice"));
-  }
-  for (const onnx::NodeProto& node : branch.node()) {
-    for (const std::string& output : node.output()) {
-      if (output.empty() || made.insert(output).second) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(Describe(node), ": makes ", Show(output), ", which is made already"));
-    }
-  }
-  ORRERY_RETURN_IF_ERROR(AddInitializers(branch));
-  for (const onnx::NodeProto& node : branch.node()) ORRERY_RETURN_IF_ERROR(AddNode(branch, node));
-  return absl::OkStatus();
 }
 
 }  // namespace orrery::importer

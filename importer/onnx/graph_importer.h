@@ -54,10 +54,25 @@ class GraphImporter {
   void NoteStored(const onnx::NodeProto& node);
   bool ViewsStored(const onnx::NodeProto& node) const;
 
-  // Control flow.
+  // Control flow, in control_flow.cc and unroll_loops.cc.
+  struct Body {
+    onnx::GraphProto turn;  // without what it holds
+    Renaming held;          // what stands before all turns
+    std::string prefix;     // of names
+    size_t counted = 0;  // ops of the function up to here
+    int64_t ops = 0;     // that turns have made, but for constants
+    int64_t turns = 0;
+  };
+  absl::Status AddControlFlow(const onnx::NodeProto& node);
   absl::Status AddIf(const onnx::NodeProto& node);
-  onnx::GraphProto& Inlined(const onnx::NodeProto& node, const onnx::GraphProto& branch);
+  absl::Status AddLoop(const onnx::NodeProto& node);
+  absl::Status AddScan(const onnx::NodeProto& node);
+  onnx::GraphProto& Copied(const onnx::GraphProto& graph, const std::string& prefix,
+                           Renaming& renaming);
   absl::Status AddBranch(const onnx::GraphProto& branch);
+  absl::StatusOr<Body> BeginTurns(const onnx::NodeProto& node);
+  absl::StatusOr<std::vector<ir::ValueId>> AddTurn(const std::vector<ir::ValueId>& inputs,
+                                                   Body& body);
 
   const onnx::GraphProto& graph_;
   int64_t opset_;

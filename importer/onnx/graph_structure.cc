@@ -182,12 +182,10 @@ constexpr absl::string_view kText = "text is not supported; wanted numbers";
 
 constexpr Refusal kRefusals[] = {
     {"ConcatFromSequence", kSequence},
-    {"Loop", kRunsAgain},
     {"Optional", kOptional},
     {"OptionalGetElement", kOptional},
     {"OptionalHasElement", kOptional},
     {"RegexFullMatch", kText},
-    {"Scan", kRunsAgain},
     {"SequenceAt", kSequence},
     {"SequenceConstruct", kSequence},
     {"SequenceEmpty", kSequence},
@@ -223,7 +221,7 @@ absl::Status Unsupported(const onnx::GraphProto& graph, const onnx::NodeProto& f
   }
   std::set<std::string> others;
   for (const onnx::NodeProto& node : graph.node()) {
-    if (OpOf(node) == nullptr && !IsIf(node) && OpTypeOf(node) != OpTypeOf(first)) {
+    if (OpOf(node) == nullptr && !IsControlFlow(node) && OpTypeOf(node) != OpTypeOf(first)) {
       others.insert(OpTypeOf(node));
     }
   }
@@ -252,7 +250,7 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
   ORRERY_RETURN_IF_ERROR(CheckInputs(model.graph()));
   ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
   for (const onnx::NodeProto& node : model.graph().node()) {
-    if (IsIf(node)) continue;
+    if (IsControlFlow(node)) continue;
     ORRERY_RETURN_IF_ERROR(CheckNode(model.graph(), node, opset));
   }
   return absl::OkStatus();
@@ -261,8 +259,10 @@ absl::Status CheckSupported(const onnx::ModelProto& model) {
 }  // namespace
 }  // namespace graph_structure_cc
 
-bool IsIf(const onnx::NodeProto& node) {
-  return graph_structure_cc::IsOfDefaultDomain(node) && node.op_type() == "If";
+bool IsControlFlow(const onnx::NodeProto& node) {
+  const std::string& type = node.op_type();
+  return graph_structure_cc::IsOfDefaultDomain(node) &&
+         (type == "If" || type == "Loop" || type == "Scan");
 }
 
 absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& node, int64_t opset) {
@@ -278,7 +278,7 @@ absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& nod
     if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
     return graph_structure_cc::Bad(
         Describe(node),
-        absl::StrCat("attribute ", Show(attribute.name()), " is a graph; only If may have one"));
+        absl::StrCat("attribute ", Show(attribute.name()), " is a graph; only If, Loop and Scan may have one"));
   }
   for (int i = 0; i < op->inputs; ++i) {
     if (i < node.input_size() && !node.input(i).empty()) continue;

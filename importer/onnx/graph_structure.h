@@ -20,18 +20,18 @@ inline constexpr int64_t kNewestOpset = 21;
 ///  1. The graph has outputs, none of them twice.
 ///  2. Each value is made once, and has a name.
 ///  3. Nodes stand in an order in which they can run.
-///  4. Their op types are supported in the opset of the model; no loops, no sparse initializers.
+///  4. Their op types are supported in the opset of the model; no sparse initializers.
 ///     Graph inputs are tensors of known rank.
 ///
-/// Returns the first rule broken and where. Graph inputs stay, whether used or not. Branches of If
-/// are looked at where one is taken. The model's own functions must have been inlined.
+/// Returns the first rule broken and where. Graph inputs stay, whether used or not. Branches of If,
+/// and bodies of loops, are looked at where one is taken. The model's own functions must have been inlined.
 absl::Status Tidy(onnx::ModelProto& model);
 
 /// Rule 4 for a node of `graph`.
 absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& node, int64_t opset);
 
-/// Whether the node is an If of the default domain.
-bool IsIf(const onnx::NodeProto& node);
+/// Whether the node is an If, Loop or Scan of the default domain.
+bool IsControlFlow(const onnx::NodeProto& node);
 
 /// The version of the default opset that the model imports; an error when it names none, or one
 /// that is not supported.

@@ -100,6 +100,9 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
   if (!keeps && !symbols.batch.empty()) {
     absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
     if (function.ok()) return function;
+    if (absl::IsOutOfRange(function.status())) {  // a loop over samples
+      return absl::InvalidArgumentError(function.status().message());
+    }
   }
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
   if (keeps) return function;

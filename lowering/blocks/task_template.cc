@@ -9,6 +9,7 @@
 #include "ir/op_kind.h"
 #include "lowering/blocks/block_buffers.h"
 #include "lowering/blocks/earlier_rows.h"
+#include "lowering/blocks/fused_kernels.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/kernel_costs.h"
 #include "lowering/blocks/scratch.h"
@@ -44,6 +45,7 @@ struct HostStores {
   }
 };
 
+// So many fields: all that one walk through a function keeps.
 class PhaseLowering {
  public:
   PhaseLowering(const transforms::StageFunction& part, const TemplateContext& context,
@@ -55,8 +57,10 @@ class PhaseLowering {
         copies_(context.cost_model.copies_everything()),
         local_(function_),
         costs_(function_, local_, context),
+        fused_(function_, local_, context),
         maker_(function_.value_limit()),
-        buffers_(FindBuffers(part_, context_, local_.bytes())) {}
+        buffers_(FindBuffers(part_, context_, local_.bytes())),
+        without_room_(fused_.WithoutRoom(buffers_)) {}
 
   TaskTemplate Run() {
     template_.tasks.reserve(function_.order().size());
@@ -83,6 +87,11 @@ class PhaseLowering {
 
   ValueId OriginOf(ValueId value) const { return transforms::OriginOf(part_, value); }
   int64_t BytesOf(ValueId value) const { return local_.BytesOf(value); }
+  // What a buffer takes.
+  int64_t RoomIn(ValueId buffer) const {
+    const bool none = without_room_.size() > 0 && without_room_[buffer] != 0;
+    return none ? 0 : BytesOf(buffer);
+  }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
 
   void AddInput(ValueId value, bool received = false) {
@@ -149,7 +158,7 @@ class PhaseLowering {
         << function_.name() << " " << ir::PrintValue(function_, value);
     const simulator::MemoryKind kind = buffers_.kind[buffer];
     if (kind == simulator::MemoryKind::kBuffers) template_.releases.push_back(task);
-    template_.memory.push_back({.task = task, .kind = kind, .bytes = -BytesOf(buffer)});
+    template_.memory.push_back({.task = task, .kind = kind, .bytes = -RoomIn(buffer)});
   }
 
   void UseOperands(OpId op, int32_t task) {
@@ -188,7 +197,8 @@ class PhaseLowering {
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
     } else {
-      const KernelCosts::Cost cost = costs_.Of(op);
+      const KernelCosts::Cost* const share = fused_.Find(op);
+      const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
       row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
       if (!(sum && context_.first)) row.duration = cost.duration;
     }
@@ -235,7 +245,7 @@ class PhaseLowering {
 
   // That a result takes; what is collected grows with the microbatches.
   TemplateMemory RoomOf(OpId op, ValueId result, int32_t task) const {
-    TemplateMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = BytesOf(result)};
+    TemplateMemory memory{.task = task, .kind = buffers_.kind[result], .bytes = RoomIn(result)};
     if (function_.kind(op) == OpKind::kCollect) {
       memory.bytes = BytesOf(function_.operands(op)[1]);
       if (IsOfSlice(op)) {
@@ -347,9 +357,11 @@ class PhaseLowering {
   const bool copies_;
   const LocalTypes local_;
   KernelCosts costs_;
+  const FusedKernels fused_;
   IdTable<ValueId, Maker> maker_;
   TemplateBuffers buffers_;
-  int32_t position_ = 0;  // of the op that is being lowered, in the order
+  const IdTable<ValueId, char> without_room_;  // of buffers; no rows: all have room
+  int32_t position_ = 0;                       // of the op that is being lowered, in the order
   HostStores stores_;
   TaskTemplate template_;
 };

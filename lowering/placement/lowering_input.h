@@ -27,6 +27,9 @@ struct LoweringOptions {
   /// from the peak (simulator::AddFragmentation).
   cluster::MemoryOverhead memory_overhead = {};
   StackMemory stack_memory = {};
+  /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
+  /// the cost model prices such kernels.
+  bool fuses_pointwise = false;
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

@@ -112,7 +112,8 @@ void StageMaker::MakeStage(int32_t s) {
       .blocking = input_.options.blocking,
       .keeps_results = !repetitions_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
-      .stack_memory = input_.options.stack_memory};
+      .stack_memory = input_.options.stack_memory,
+      .fuses_pointwise = input_.options.fuses_pointwise};
   const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
                         PhaseTemplates& templates) {
     context.phase = phase;

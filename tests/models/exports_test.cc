@@ -39,7 +39,7 @@ namespace {
 constexpr const char* kExports[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
                                     "last_token", "experts", "queries",   "llama",    "bart",
                                     "llama_half", "tf_bert", "diffusion", "vit_mha",  "transformer",
-                                    "detr",       "seq2seq"};
+                                    "detr",       "seq2seq", "ort_bert",  "ort_llama"};
 // With what has no result for each sample besides.
 constexpr const char* kTrained[] = {"vit",         "swin",    "mobilenet", "densenet", "gpt2_past",
                                     "last_token",  "experts", "queries",   "llama",    "bart",
@@ -190,7 +190,7 @@ TEST(Exports, SimplifyToFewKernels) {
       {"vit", 15},        {"swin", 22},    {"mobilenet", 15}, {"densenet", 10}, {"gpt2_past", 12},
       {"last_token", 30}, {"experts", 30}, {"queries", 30},   {"llama", 60},    {"bart", 21},
       {"llama_half", 13}, {"tf_bert", 11}, {"diffusion", 14}, {"vit_mha", 14},  {"transformer", 29},
-      {"detr", 12},       {"seq2seq", 18}};
+      {"detr", 12},       {"seq2seq", 18}, {"ort_bert", 31},  {"ort_llama", 33}};
   for (const char* name : kExports) {
     SCOPED_TRACE(name);
     const ir::Function plain = Load(name, 2);

@@ -122,6 +122,7 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,
       Annotated(StackMemoryOf(flags.stack, StackUseOf(setting.step, plan.hp)), "--stack"));
+  setting.lowering.fuses_pointwise = StackCompiles(flags.stack);
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -185,7 +186,8 @@ int Main(int argc, char** argv) {
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack),
-      absl::StrCat("software, by what it holds beside the step: ", StackNames(), " [ideal]")
+      absl::StrCat("software, by what it holds beside the step and whether it fuses kernels: ",
+                   StackNames(), " [ideal]")
           .c_str())(
       "plan", po::value(&flags.plan),
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "

@@ -37,6 +37,13 @@ absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, con
       absl::StrCat("there is no stack '", stack, "'; wanted one of ", StackNames()));
 }
 
+bool StackCompiles(absl::string_view stack) {
+  for (const SoftwareStack* known : software_stack_cc::kStacks) {
+    if (known->name == stack) return known->compiles;
+  }
+  return false;
+}
+
 std::string StackNames() {
   return absl::StrJoin(
       software_stack_cc::kStacks, ", ",

@@ -23,11 +23,12 @@ struct StackUse {
 StackUse StackUseOf(const ir::Function& step, int64_t hp);
 
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
-/// hold nothing more.
+/// hold nothing more. And whether it compiles.
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
   double split_loss = 0;  // instead of `loss` where logits are split over ranks
+  bool compiles = false;  // element-wise kernels into one: LoweringOptions::fuses_pointwise
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;
@@ -40,6 +41,9 @@ std::span<const SoftwareStack* const> AllSoftwareStacks();
 /// What the stack of that name holds beside a step. In the file of each stands where its figures
 /// come from; docs/validation_memory.md has the table. An error lists the names.
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
+
+/// Whether the stack of that name fuses element-wise kernels; false where there is none.
+bool StackCompiles(absl::string_view stack);
 
 /// "ideal, megatron, …", for help and errors.
 std::string StackNames();

@@ -257,6 +257,7 @@ absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
                           StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.plan.hp)));
+  setting.lowering.fuses_pointwise = StackCompiles(setup.stack);
   return search::Play(setting, setup.plan);
 }
 

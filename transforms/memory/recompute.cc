@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "transforms/memory/keep_less.h"
 #include "transforms/memory/keep_plan.h"
 #include "transforms/memory/rematerialize.h"
 
@@ -24,8 +25,8 @@ int64_t RecomputeStage(const KeepRule& rule, std::span<const LayerRange> layers,
                        PipelineStage& stage) {
   const std::array<StageFunction*, 2> later = {&stage.backward, &stage.weights};
   const std::array<const StageFunction*, 1> others = {&stage.update};
-  const KeepPlan plan =
-      PlanToKeep(stage.forward.function, rule, layers, FindSaved(stage.forward, later));
+  KeepPlan plan = PlanToKeep(stage.forward.function, rule, layers, FindSaved(stage.forward, later));
+  if (rule.fuses) KeepLess(stage.forward, later, plan);
   if (plan.dropped > 0) Rematerialize(plan, later, others, stage.forward);
   return plan.dropped;
 }
@@ -34,7 +35,7 @@ int64_t RecomputeStage(const KeepRule& rule, std::span<const LayerRange> layers,
 }  // namespace recompute_cc
 
 bool Rematerializes(const KeepRule& rule) {
-  return rule.policy.record->mark != nullptr || rule.gathers;
+  return rule.policy.record->mark != nullptr || rule.gathers || rule.fuses;
 }
 
 absl::Status Recompute(PipelinedStep& step, const KeepRule& rule) {

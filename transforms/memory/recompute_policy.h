@@ -44,6 +44,9 @@ struct KeepRule {
   /// Whether an activation that forward puts together of parts on several ranks is kept in parts,
   /// and put together again, as Megatron's sequence parallelism has it.
   bool gathers = false;
+  /// Whether a compiler makes one kernel of element-wise ops, and backward computes them anew
+  /// where that keeps less (KeepLess).
+  bool fuses = false;
 };
 
 /// A forward function, as a policy sees it.

@@ -61,6 +61,8 @@ struct PlanContext {
   /// Whether weights are updated after each microbatch, as in asynchronous schedules.
   bool updates_each_microbatch = false;
   StageContext stages = {};
+  /// Whether a compiler makes one kernel of element-wise ops: KeepRule::fuses.
+  bool fuses_pointwise = false;
 
   /// Where microbatches are slices of the sequence of each sample (transforms/slices): as many as
   /// the plan has of them, one after the other. Empty: they are parts of the batch.

@@ -38,16 +38,25 @@ absl::Status LowerQuickGelu(NodeContext& c) {
   return c.Return(c.Op(ir::OpKind::kMul, {c.input(0), gate}));
 }
 
+// A factor whose first dimension stands for the last but one, before those of the batch.
+absl::StatusOr<ir::ValueId> WithBatchFirst(NodeContext& c, int input, absl::string_view flag) {
+  const size_t rank = c.input_type(input).dims.size();
+  if (c.Int(flag, 0) == 0 || rank < 3) return c.input(input);
+  std::vector<int64_t> perm;
+  for (size_t d = 1; d + 1 < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  perm.push_back(0);
+  perm.push_back(static_cast<int64_t>(rank) - 1);
+  return c.Op(ir::OpKind::kTranspose, {c.input(input)}, {{"perm", perm}});
+}
+
 // alpha A' B'.
 absl::Status LowerFusedMatMul(NodeContext& c) {
-  if (c.Int("transBatchA", 0) != 0 || c.Int("transBatchB", 0) != 0) {
-    return absl::UnimplementedError("transBatchA and transBatchB are not supported; wanted 0");
-  }
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId a, WithBatchFirst(c, 0, "transBatchA"));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId b, WithBatchFirst(c, 1, "transBatchB"));
   ir::AttributeSet flips;
   if (c.Int("transA", 0) != 0) flips.Set("transpose_x", int64_t{1});
   if (c.Int("transB", 0) != 0) flips.Set("transpose_w", int64_t{1});
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId product,
-                          c.Op(ir::OpKind::kMatMul, {c.input(0), c.input(1)}, flips));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId product, c.Op(ir::OpKind::kMatMul, {a, b}, flips));
   const double alpha = c.Float("alpha", 1);
   if (alpha == 1) return c.Return(product);
   return c.Return(c.Op(ir::OpKind::kScale, {product}, {{"factor", alpha}}));
@@ -60,6 +69,18 @@ absl::StatusOr<ir::AttributeSet> NormAttributes(NodeContext& c, double epsilon) 
                           {"epsilon", c.Float("epsilon", epsilon)}};
 }
 
+// The inverse deviations of rows, which keep the dimension that has been normalized.
+absl::Status SetDeviations(NodeContext& c, int output, ir::ValueId deviations) {
+  if (!c.has_output(output)) return absl::OkStatus();
+  const auto rank = static_cast<int64_t>(c.type(deviations).dims.size());
+  if (rank < static_cast<int64_t>(c.input_type(0).dims.size())) {
+    ORRERY_ASSIGN_OR_RETURN(deviations, c.Op(ir::OpKind::kUnsqueeze, {deviations},
+                                             {{"axes", std::vector<int64_t>{rank}}}));
+  }
+  c.SetOutput(output, deviations);
+  return absl::OkStatus();
+}
+
 // x + skip [+ bias] is normalized, and output 3 itself.
 template <ir::OpKind kind>
 absl::Status LowerSkipNorm(NodeContext& c) {
@@ -68,19 +89,20 @@ absl::Status LowerSkipNorm(NodeContext& c) {
   const int beta = centered ? 3 : -1;
   const int bias = centered ? 4 : 3;
   ORRERY_ASSIGN_OR_RETURN(const ir::AttributeSet attributes, NormAttributes(c, 1e-12));
-  ORRERY_ASSIGN_OR_RETURN(ir::ValueId sum, c.Op(ir::OpKind::kAdd, {c.input(0), c.input(1)}));
-  if (c.has_input(bias)) {
-    ORRERY_ASSIGN_OR_RETURN(sum, c.Op(ir::OpKind::kAdd, {sum, c.input(bias)}));
+  ir::ValueId terms[] = {c.input(0), c.input(1)};
+  if (c.has_input(bias)) {  // of the product that it came from
+    ir::ValueId& biased = terms[c.MadeBy(terms[1], ir::OpKind::kMatMul) ? 1 : 0];
+    ORRERY_ASSIGN_OR_RETURN(biased, c.Op(ir::OpKind::kAdd, {biased, c.input(bias)}));
   }
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId sum, c.Op(ir::OpKind::kAdd, terms));
   std::vector<ir::ValueId> operands = {sum, c.input(kGamma)};
   if (beta >= 0 && c.has_input(beta)) operands.push_back(c.input(beta));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
                           c.Ops(kind, operands, attributes));
   c.SetOutput(0, results[0]);
   if (centered) c.SetOutput(1, results[1]);
-  c.SetOutput(2, results.back());
   c.SetOutput(3, sum);
-  return absl::OkStatus();
+  return SetDeviations(c, 2, results.back());
 }
 
 absl::Status LowerRmsNorm(NodeContext& c) {
@@ -88,8 +110,8 @@ absl::Status LowerRmsNorm(NodeContext& c) {
   const ir::ValueId operands[] = {c.input(0), c.input(1)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ir::ValueId> results,
                           c.Ops(ir::OpKind::kRmsNorm, operands, attributes));
-  for (int i = 0; i < 2; ++i) c.SetOutput(i, results[static_cast<size_t>(i)]);
-  return absl::OkStatus();
+  c.SetOutput(0, results[0]);
+  return SetDeviations(c, 1, results[1]);
 }
 
 }  // namespace

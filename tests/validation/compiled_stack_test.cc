@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "search/evaluate.h"
+#include "tools/flags.h"
+#include "tools/validation/software_stack.h"
+#include "transforms/plan/plan_text.h"
+
+// A stack that compiles: whole steps take less, and compute and send the same.
+
+namespace orrery::tools {
+namespace compiled_stack_test_cc {
+namespace {
+
+using transforms::ParallelPlan;
+
+search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold = true,
+                   const std::string& cost_model = "roofline") {
+  ModelFlags flags;
+  flags.model = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256,dropout=0.1";
+  flags.batch_size = 16;
+  flags.cluster = "uniform:8@200Gbps";
+  flags.memory_limit = "none";
+  flags.cost_model = cost_model;
+  search::Setting setting = MakeSetting(flags, plan).value();
+  setting.lowering.fuses_pointwise = StackCompiles(stack);
+  setting.lowering.fold = fold;
+  return search::Play(setting, plan).value();
+}
+
+const ParallelPlan kPlans[] = {{},
+                               {.dp = 2, .hp = 2, .microbatches = 2},
+                               {.hp = 2, .pp = 2, .microbatches = 4},
+                               {.dp = 4, .pp = 2, .microbatches = 2, .zero = 3}};
+
+TEST(CompiledStack, IsOneOfThem) {
+  for (const SoftwareStack* stack : AllSoftwareStacks()) {
+    EXPECT_EQ(StackCompiles(stack->name), stack->name == "torch-compile") << stack->name;
+  }
+  EXPECT_FALSE(StackCompiles("abacus"));
+}
+
+TEST(CompiledStack, TakesLessForTheSame) {
+  for (const ParallelPlan& plan : kPlans) {
+    SCOPED_TRACE(ToString(plan));
+    const search::Run plain = Played("ideal", plan), compiled = Played("torch-compile", plan);
+    EXPECT_LT(compiled.report.step_time, plain.report.step_time);
+    EXPECT_LE(compiled.report.peak_memory, plain.report.peak_memory);
+    EXPECT_EQ(compiled.report.flops, plain.report.flops);
+  }
+}
+
+// One rank stands for all that do alike, as it does where nothing is fused.
+TEST(CompiledStack, FoldedIsUnfolded) {
+  for (const ParallelPlan& plan : kPlans) {
+    SCOPED_TRACE(ToString(plan));
+    const search::Run folded = Played("torch-compile", plan);
+    const search::Run unfolded = Played("torch-compile", plan, /*fold=*/false);
+    EXPECT_EQ(folded.report.step_time, unfolded.report.step_time);
+    EXPECT_EQ(folded.report.peak_memory, unfolded.report.peak_memory);
+  }
+}
+
+TEST(CompiledStack, ChangesNothingWhereTheCostModelHasNoSuchKernels) {
+  EXPECT_EQ(Played("torch-compile", {}, true, "distir").report.step_time,
+            Played("ideal", {}, true, "distir").report.step_time);
+}
+
+}  // namespace
+}  // namespace compiled_stack_test_cc
+}  // namespace orrery::tools

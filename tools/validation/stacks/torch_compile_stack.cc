@@ -1,0 +1,14 @@
+#include "tools/validation/software_stack.h"
+
+// Inductor makes one kernel of element-wise ops (torch/_inductor/scheduler.py: can_fuse, at most
+// config.max_fusion_size of 64); products of matrices and attention stay calls of libraries. Holds
+// nothing beside the step: what its kernels keep to themselves is no tensor.
+
+namespace orrery::tools {
+
+extern constinit const SoftwareStack kTorchCompileStack = {
+    .name = "torch-compile",
+    .compiles = true,
+};
+
+}  // namespace orrery::tools
