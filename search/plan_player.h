@@ -33,8 +33,11 @@ class PlanPlayer {
   /// one whose pipeline there are no orders for.
   absl::Status Prepare();
 
-  /// Parallelizes, lowers and plays the plan; without the figures of the model. Infeasible where it
-  /// cannot be parallelized so.
+  /// Parallelizes, lowers and plays the plan; without the figures of the model. Where it is open
+  /// where stages begin, how long slices are, or in which order ranks run their steps, all answers
+  /// that may be the best are played, and the best is kept: what is chosen by prices is never
+  /// slower than equally many layers, balanced slices than equal ones, orders that are searched
+  /// than those for steps that all last the same. Infeasible where it cannot be parallelized so.
   absl::StatusOr<Run> Play(const Way& way);
 
   const Setting& setting() const { return setting_; }
@@ -49,6 +52,12 @@ class PlanPlayer {
  private:
   absl::Status SplitBackward();
   transforms::StageContext StagesOf(const Way& way) const;
+  absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan,
+                               const transforms::PlanContext& context) const;
+  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan,
+                                 const transforms::PipelinedStep& step) const;
+  absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
+                               const transforms::PipelineSchedule& schedule) const;
   const ir::Function& step() const {
     return split_step_.has_value() ? *split_step_ : setting_.step;
   }
