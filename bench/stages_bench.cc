@@ -26,7 +26,7 @@ void CutGpt3(benchmark::State& state, transforms::StagesBy by) {
   const auto* schedule = transforms::FindSchedule("interleaved").value();
   transforms::ScheduledRanks ranks;
   ranks.shape = schedule->ShapeOf(kRanks, kMicrobatches, kChunks);
-  ranks.orders = schedule->orders(ranks.shape);
+  ranks.orders = schedule->OrdersOf(ranks.shape);
   transforms::StageOptions options{.stages = ranks.shape.stages(), .microbatches = kMicrobatches};
   for (int32_t s = 0; s < ranks.shape.stages(); ++s) options.ranks.push_back(s % kRanks);
   options.choice.by = by;

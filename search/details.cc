@@ -1,5 +1,7 @@
 #include "search/details.h"
 
+#include <set>
+
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
 
@@ -12,7 +14,28 @@ absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const
       simulator::DetailsOf(run.program, run.trace, run.report, schedule.asynchronous);
   details.versions = VersionsOf(schedule, ShapeOf(schedule, plan), run);
   for (const transforms::SliceRange& slice : run.slices) details.slices.push_back(slice.rows);
+  details.stages = SizesOf(run.pipelined);
   return details;
+}
+
+std::vector<simulator::StageSize> SizesOf(const transforms::PipelinedStep& step) {
+  std::vector<simulator::StageSize> sizes;
+  if (step.layers.size() < 2) return sizes;
+  for (size_t s = 0; s < step.stages.size(); ++s) {
+    simulator::StageSize& size =
+        sizes.emplace_back(simulator::StageSize{.stage = static_cast<int32_t>(s),
+                                                .rank = step.ranks[s],
+                                                .layers = step.layers[s % step.layers.size()]});
+    std::set<ir::ValueId> seen;  // by origin
+    for (const transforms::StageFunction* part : step.stages[s].parts()) {
+      for (const ir::Input& input : part->function.inputs()) {
+        if (input.role != ir::InputRole::kParameter) continue;
+        if (!seen.insert(transforms::OriginOf(*part, input.value)).second) continue;
+        size.parameters += ir::ElementCount(part->function.type(input.value).dims);
+      }
+    }
+  }
+  return sizes;
 }
 
 std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSchedule& schedule,

@@ -15,6 +15,9 @@ namespace orrery::search {
 absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const ParallelPlan& plan,
                                                    const Run& run);
 
+/// How much of the model each stage is; none where there is one stage.
+std::vector<simulator::StageSize> SizesOf(const transforms::PipelinedStep& step);
+
 /// The versions of the weights, of the orders that `run` played; none of a synchronous schedule.
 std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSchedule& schedule,
                                                  const transforms::PipelineShape& shape,

@@ -1,6 +1,9 @@
 #include "search/plan_player.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "search/slices.h"
@@ -11,6 +14,7 @@
 #include "support/status.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_text.h"
+#include "transforms/stages/cost_division.h"
 #include "transforms/training/split_backward.h"
 
 namespace orrery::search {
@@ -24,6 +28,40 @@ struct Played {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;
 };
+
+// Whether `a` is the better run: one that fits, then the faster one; where none fits, the smaller.
+bool IsBetter(const Run& a, const Run& b) {
+  if (a.report.fits != b.report.fits) return a.report.fits;
+  if (!a.report.fits) return a.report.peak_memory < b.report.peak_memory;
+  return a.report.step_time < b.report.step_time;
+}
+
+// Whether `a` is the better run, or about as fast as the fastest one and needs less memory than
+// `b`.
+bool IsAsGood(const Run& a, const Run& b, Duration fastest) {
+  if (!a.report.fits || !b.report.fits || a.report.step_time < b.report.step_time) {
+    return IsBetter(a, b);
+  }
+  return a.report.peak_memory < b.report.peak_memory &&
+         a.report.step_time.seconds() <= transforms::kAboutAsFast * fastest.seconds();
+}
+
+// Whether the ranks of the run do the same one after the other as those.
+bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
+  std::vector<size_t> next(ranks.orders.size(), 0);
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    const transforms::ScheduleStep& step = lowered.step;
+    const auto rank =
+        static_cast<size_t>(transforms::RankOf(ranks.placement, ranks.shape, step.stage));
+    if (next[rank] == ranks.orders[rank].size()) return false;
+    const transforms::ScheduleStep& other = ranks.orders[rank][next[rank]++];
+    if (step.kind != other.kind || step.stage != other.stage ||
+        step.microbatch != other.microbatch || step.with_next != other.with_next) {
+      return false;
+    }
+  }
+  return true;
+}
 
 absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds, bool always_fold = false) {
   Run run;
@@ -108,11 +146,20 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   context.prices = &*prices_;
   context.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
   if (!schedule_.asynchronous) context.schedule = &ranks_;
-  if (way.stage_limit > Bytes(0)) LimitMemory(schedule_, ranks_, way.stage_limit, context);
+  LimitMemory(schedule_, ranks_, way.stage_limit, context);
   return context;
 }
 
-absl::StatusOr<Run> PlanPlayer::Play(const Way& way, ChosenSharding* chosen) {
+void WayFacts::Add(const simulator::Report& run) {
+  const bool first = fastest == Duration();
+  if (first || run.step_time < fastest) {
+    fastest = run.step_time;
+    peak = run.peak_memory;
+  }
+  least_peak = first ? run.peak_memory : std::min(least_peak, run.peak_memory);
+}
+
+absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
   plan.context_attention = way.attention;
   const bool by_cost = way.by_cost && plan_.shards_by_cost();
@@ -125,30 +172,74 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, ChosenSharding* chosen) {
                                   .updates_each_microbatch = schedule_.asynchronous,
                                   .stages = StagesOf(way),
                                   .fuses_pointwise = setting_.lowering.fuses_pointwise};
-  ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
-  context.alternative.made = way.sharded;
-  transforms::StepObserver observer;
-  if (chosen != nullptr && by_cost) {
-    *chosen = {};
+  ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
+  if (facts != nullptr && by_cost) {
+    *facts = {};
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
-      chosen->report = report;
+      facts->report = report;
       return played_.emplace(way.attention, report.choice).second;
     };
-    observer = [&](const transforms::StepStage&, const transforms::StepWork& work) {
-      const bool first = work.sharded.has_value() && chosen->sharded == nullptr;
-      if (first) chosen->sharded = std::make_shared<const ir::Function>(*work.sharded);
-    };
   }
-  ORRERY_ASSIGN_OR_RETURN(transforms::PipelinedStep pipelined,
-                          transforms::ParallelTransform3d(step(), plan, context, observer));
-  const plan_player_cc::Played played{setting_, plan, pipelined, schedule_};
+  std::optional<Run> best;
+  for (std::vector<transforms::SliceRange>& list : slices) {
+    context.slices = std::move(list);
+    absl::StatusOr<Run> run = PlayCuts(plan, context, facts);
+    context.alternative.wants = {};  // of all lists
+    if (!run.ok()) {
+      if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
+      return run;
+    }
+    if (!best.has_value() || plan_player_cc::IsBetter(*run, *best)) best = *std::move(run);
+  }
+  return *std::move(best);
+}
+
+// The last cut has the least choice: no other that is slower is taken in its place.
+absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
+                                         const transforms::PlanContext& context,
+                                         WayFacts* facts) const {
+  ORRERY_ASSIGN_OR_RETURN(std::vector<transforms::PipelinedStep> steps,
+                          transforms::ParallelTransformWays(step(), plan, context));
+  std::optional<Run> best;
+  Duration fastest;
+  for (transforms::PipelinedStep& cut : steps) {
+    absl::StatusOr<Run> run = PlayOrders(plan, cut);
+    if (!run.ok()) {
+      if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
+      return run;
+    }
+    if (facts != nullptr) facts->Add(run->report);
+    run->slices = context.slices;
+    run->pipelined = std::move(cut);
+    const bool first = !best.has_value() || (run->report.fits && !best->report.fits);
+    if (first) fastest = run->report.step_time;
+    if (run->report.fits) fastest = std::min(fastest, run->report.step_time);
+    if (first || plan_player_cc::IsAsGood(*run, *best, fastest)) best = *std::move(run);
+  }
+  return *std::move(best);
+}
+
+// Orders that are made for the stages as they are, on average, may be the worse ones where stages
+// are not alike, or gradients are reduced meanwhile.
+absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
+                                           const transforms::PipelinedStep& step) const {
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(plan, step, schedule_));
+  const bool open =
+      schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
+  if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
+  transforms::PipelineSchedule of_unit_times = schedule_;
+  of_unit_times.given = &ranks_.orders;
+  ORRERY_ASSIGN_OR_RETURN(Run other, PlayStep(plan, step, of_unit_times));
+  return plan_player_cc::IsBetter(other, run) ? std::move(other) : std::move(run);
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayStep(const ParallelPlan& plan,
+                                         const transforms::PipelinedStep& step,
+                                         const transforms::PipelineSchedule& schedule) const {
+  const plan_player_cc::Played played{setting_, plan, step, schedule};
   const int32_t rounds = RoundsFor(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(Run run, plan_player_cc::PlayRounds(played, rounds));
-  run.slices = context.slices;
-  if (!schedule_.asynchronous) {
-    run.pipelined = std::move(pipelined);
-    return run;
-  }
+  if (!schedule_.asynchronous) return run;
   simulator::Report shorter = std::move(run.report);
   const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
   ORRERY_ASSIGN_OR_RETURN(run, plan_player_cc::PlayRounds(played, rounds + batches));
@@ -158,7 +249,6 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, ChosenSharding* chosen) {
     shorter = std::move(folded.report);
   }
   run.report = Difference(run.program, std::move(run.report), shorter, batches);
-  run.pipelined = std::move(pipelined);
   return run;
 }
 

@@ -25,16 +25,18 @@ struct Way {
   transforms::ShardingWeights weights = {};
   int64_t in_flight = 0;         // as in transforms::PlanContext
   Bytes stage_limit = Bytes(0);  // of memory, that stages keep to where they can; 0: none
-  /// By which a microbatch's step was sharded before, in place of a choice; or null.
-  std::shared_ptr<const ir::Function> sharded = nullptr;
 
   friend bool operator==(const Way&, const Way&) = default;
 };
 
-/// The choice of shardings by cost that a way led to.
-struct ChosenSharding {
-  transforms::AutoShardReport report = {};
-  std::shared_ptr<const ir::Function> sharded = nullptr;  // null: there was nothing to choose
+/// What is known of a way once it is played, whatever memory there is.
+struct WayFacts {
+  transforms::AutoShardReport report = {};  // of the choice of shardings, if it was by cost
+  Duration fastest = {};                    // of its runs
+  Bytes peak = {};                          // of that one
+  Bytes least_peak = {};                    // of any
+
+  void Add(const simulator::Report& run);
 };
 
 /// Plays one plan in one way or another: what all of its ways share is found out once.
@@ -47,10 +49,14 @@ class PlanPlayer {
   /// one whose pipeline there are no orders for.
   absl::Status Prepare();
 
-  /// Parallelizes, lowers and plays the plan; without the figures of the model. Infeasible where it
-  /// cannot be parallelized so. Where shardings are chosen by cost, `chosen` tells the choice, and
-  /// Cancelled is returned for one that was played with the same attention before.
-  absl::StatusOr<Run> Play(const Way& way, ChosenSharding* chosen = nullptr);
+  /// Parallelizes, lowers and plays the plan; without the figures of the model. Where it is open
+  /// where stages begin, how long slices are, or in which order ranks run their steps, all answers
+  /// that may be the best are played, and the best is kept: what is chosen by prices is never
+  /// slower than equally many layers, balanced slices than equal ones, orders that are searched
+  /// than those for steps that all last the same. Infeasible where it cannot be parallelized so.
+  /// `facts` are told of the way; then Cancelled is returned for a choice of shardings that was
+  /// played with the same attention before.
+  absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
   const Setting& setting() const { return setting_; }
   const ParallelPlan& plan() const { return plan_; }
@@ -64,6 +70,12 @@ class PlanPlayer {
  private:
   absl::Status SplitBackward();
   transforms::StageContext StagesOf(const Way& way) const;
+  absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan,
+                               const transforms::PlanContext& context, WayFacts* facts) const;
+  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan,
+                                 const transforms::PipelinedStep& step) const;
+  absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
+                               const transforms::PipelineSchedule& schedule) const;
   const ir::Function& step() const {
     return split_step_.has_value() ? *split_step_ : setting_.step;
   }

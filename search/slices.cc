@@ -131,4 +131,20 @@ absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion
   return wanted.balanced ? slices_cc::Balanced(q, length) : slices_cc::Given(q, length);
 }
 
+absl::StatusOr<std::vector<std::vector<transforms::SliceRange>>> SlicesToPlay(
+    const SliceQuestion& q) {
+  std::vector<std::vector<transforms::SliceRange>> lists;
+  ORRERY_ASSIGN_OR_RETURN(lists.emplace_back(), SlicesOf(q));
+  const auto count = std::ssize(lists.front());
+  const int64_t length = ir::SequenceLength(q.setting.step);
+  if (!q.plan.slices.balanced || count == 0 || length % count != 0) return lists;
+  std::vector<transforms::SliceRange> equal =
+      slices_cc::InARow(std::vector<int64_t>(static_cast<size_t>(count), length / count), 1);
+  const auto is_equal = [&](const transforms::SliceRange& slice) {
+    return slice.rows == equal.front().rows;
+  };
+  if (!std::ranges::all_of(lists.front(), is_equal)) lists.push_back(std::move(equal));
+  return lists;
+}
+
 }  // namespace orrery::search

@@ -39,6 +39,11 @@ struct SliceQuestion {
 /// these are not slower.
 absl::StatusOr<std::vector<transforms::SliceRange>> SlicesOf(const SliceQuestion& question);
 
+/// What is to be played to find the fastest: those, and where they are balanced equal ones, too, if
+/// the sequence divides so and they are others. What stages take is known for a few lengths only.
+absl::StatusOr<std::vector<std::vector<transforms::SliceRange>>> SlicesToPlay(
+    const SliceQuestion& question);
+
 }  // namespace orrery::search
 
 #endif  // ORRERY_SEARCH_SLICES_H_

@@ -32,8 +32,8 @@ class StageSends {
   int64_t stride_ = 1;
 };
 
-/// Limits what each rank needs: with the microbatches that the schedule has in flight on it, and
-/// the versions of its weights.
+/// Tells what each rank needs: with the microbatches that the schedule has in flight on it, and the
+/// versions of its weights; and limits it, unless `limit` is 0.
 void LimitMemory(const transforms::PipelineSchedule& schedule,
                  const transforms::ScheduledRanks& ranks, Bytes limit,
                  transforms::StageContext& context);

@@ -39,7 +39,7 @@ TEST(StageSends, TakeThePathBetweenTheirRanks) {
 transforms::ScheduledRanks Scheduled(const transforms::PipelineSchedule& schedule) {
   transforms::ScheduledRanks ranks;
   ranks.shape = schedule.ShapeOf(4, 8);
-  ranks.orders = schedule.orders(ranks.shape);
+  ranks.orders = schedule.OrdersOf(ranks.shape);
   return ranks;
 }
 

@@ -56,6 +56,18 @@ void PrintMemory(const simulator::Program& program, const simulator::Report& rep
 }
 
 // One number a stage.
+void PrintStages(const simulator::ReportDetails& details) {
+  if (details.stages.empty()) return;
+  std::string layers, parameters;
+  for (const simulator::StageSize& row : details.stages) {
+    absl::StrAppend(&layers, row.stage == 0 ? "" : " ", row.layers);
+    absl::StrAppendFormat(&parameters, "%s%.4g", row.stage == 0 ? "" : " ",
+                          static_cast<double>(row.parameters) / 1e6);
+  }
+  PrintLine("layers", absl::StrCat(layers, ", by stage"));
+  PrintLine("parameters, millions", absl::StrCat(parameters, ", by stage"));
+}
+
 void PrintVersions(const simulator::ReportDetails& details) {
   if (details.versions.empty()) return;
   std::string staleness, versions;
@@ -107,6 +119,7 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   }
   if (host_memory > Bytes(0))
     report_text_cc::PrintLine("host memory, a rank", ToString(host_memory));
+  report_text_cc::PrintStages(details);
   report_text_cc::PrintVersions(details);
   report_text_cc::PrintLine("bytes sent, reduced", absl::StrCat(ToString(report.bytes_sent), ", ",
                                                                 ToString(report.bytes_reduced)));

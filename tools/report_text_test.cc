@@ -125,6 +125,8 @@ TEST(ReportLines, TellWhatThereIsOnlySometimes) {
   ReportDetails details = AllParts();
   details.versions = {{.stage = 0, .rank = 0, .staleness = 2, .weight_versions = 3},
                       {.stage = 1, .rank = 1, .staleness = 0, .weight_versions = 1}};
+  details.stages = {{.stage = 0, .rank = 0, .layers = 3, .parameters = 1'234'567},
+                    {.stage = 1, .rank = 1, .layers = 2, .parameters = 98'765'432}};
   EXPECT_EQ(Lines(report, details), R"(
   step time                2.00 s (2.000000000000 s)
   communication overhead   12.50 %
@@ -135,6 +137,8 @@ TEST(ReportLines, TellWhatThereIsOnlySometimes) {
   peak memory              3.00 KiB on rank 3, DOES NOT FIT: activations 2.00 KiB, parameters 1.00 KiB
     reached                at 1.00 us by MatMul y, backward of microbatch 2 on stage 1
   host memory, a rank      11.0 KiB
+  layers                   3 2, by stage
+  parameters, millions     1.235 98.77, by stage
   gradients                2 0 updates late, by stage
   versions of the weights  3 1, by stage
   bytes sent, reduced      5.00 KiB, 7.00 KiB

@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_PARALLEL_H_
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "ir/function.h"
@@ -23,6 +24,13 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
                                                   const ParallelPlan& plan,
                                                   const PlanContext& context = {},
                                                   const StepObserver& observer = {});
+
+/// The same in all ways of which one may be the fastest once it is played: stages of a plan that
+/// weighs them may begin at several places (CutsToTry). What comes before the cut is done once.
+/// Infeasible where the first way is; others that are, are left out.
+absl::StatusOr<std::vector<PipelinedStep>> ParallelTransformWays(const ir::Function& function,
+                                                                 const ParallelPlan& plan,
+                                                                 const PlanContext& context);
 
 }  // namespace orrery::transforms
 

@@ -15,6 +15,7 @@
 #include "support/status.h"
 #include "transforms/memory/zero.h"
 #include "transforms/plan/plan_test_util.h"
+#include "transforms/sharding/model_step_test_util.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/training/microbatch.h"
 
@@ -42,6 +43,32 @@ TEST(ParallelTransform3d, CollectsOutputsByTheirFirstDimensionOnly) {
   EXPECT_EQ(infeasible->detail,
             "output %turned has the batch in another dimension than its first; wanted one "
             "microbatch");
+}
+
+// By cost with layers that differ: the step itself is one of the ways, and equally many layers the
+// last, each as it is by itself.
+TEST(ParallelTransformWays, AreStepsThatAreCutUnlike) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=6,hidden=16,heads=2,seq=8,tied_embeddings=0,vocab=8192", 4);
+  const auto text = [](const PipelinedStep& pipelined) { return ir::Print(pipelined.Functions()); };
+  const auto alone = [&](ParallelPlan plan) {
+    return text(ParallelTransform3d(step, plan).value());
+  };
+  ParallelPlan plan = {.dp = 2, .pp = 3, .microbatches = 2, .zero = 1};
+  const auto ways = ParallelTransformWays(step, plan, {}).value();
+  ASSERT_GE(ways.size(), 2u);
+  std::set<std::string> texts;
+  for (const PipelinedStep& way : ways) texts.insert(text(way));
+  EXPECT_EQ(texts.size(), ways.size());
+  EXPECT_TRUE(texts.contains(alone(plan)));
+  plan.stages_by = StagesBy::kLayers;
+  EXPECT_EQ(text(ways.back()), alone(plan));
+  EXPECT_EQ(ways.back().layers, (std::vector<int64_t>{2, 2, 2}));
+  EXPECT_EQ(ParallelTransformWays(step, plan, {})->size(), 1u);
+  plan.pp = 1;
+  EXPECT_EQ(text(ParallelTransformWays(step, plan, {})->front()), alone(plan));
+  plan.pp = 100;
+  EXPECT_TRUE(AsInfeasible(ParallelTransformWays(step, plan, {}).status()).has_value());
 }
 
 TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_STEP_WORK_H_
 #define ORRERY_TRANSFORMS_STEP_WORK_H_
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +37,9 @@ struct StepWork {
   /// microbatches divide.
   std::vector<bool> batched = {};
   std::optional<SplitAxisPrices> prices = {};  // of the mesh with ZeRO's groups
-  std::optional<PipelinedStep> step = {};      // once it is cut into stages
+  /// Where stages begin, as StageChoice::positions; none: where the plan has it.
+  std::optional<std::vector<size_t>> positions = {};
+  std::optional<PipelinedStep> step = {};  // once it is cut into stages
 
   bool sliced() const { return !context.slices.empty(); }
   const ir::Function& part() const { return one.has_value() ? *one : whole; }
@@ -55,6 +58,9 @@ struct StepStage {
   absl::Status (*check)(const StepWork& work) = nullptr;
   /// What step and mesh do not divide into: ranks of a pin, samples, layers. Null: nothing.
   absl::Status (*divides)(const StepWork& work) = nullptr;
+  /// Ways to do the work each of which may be the best once the step is played, as values of
+  /// StepWork::positions. Null: there is one.
+  absl::StatusOr<std::vector<std::vector<size_t>>> (*ways)(const StepWork& work) = nullptr;
   /// Does the work. Infeasible for what is found only on the way.
   absl::Status (*run)(StepWork& work) = nullptr;
 };

@@ -23,13 +23,22 @@ struct StageVersions {
   int32_t weight_versions = 1;  // that the rank keeps
 };
 
+/// How much of the model one stage is.
+struct StageSize {
+  int32_t stage = 0;
+  int32_t rank = 0;        // of the pipeline, that holds it
+  int64_t layers = 0;      // that begin in it
+  int64_t parameters = 0;  // numbers, on all ranks of the stage together
+};
+
 /// What a report says more of a run when one asks: idle time and memory of each rank class,
 /// versions of weights, slices.
 struct ReportDetails {
   IdTable<RankClassId, Bubble> bubbles;
   IdTable<RankClassId, std::vector<MemoryUse>> memory;  // thinned
   std::vector<StageVersions> versions;                  // of asynchronous schedules
-  std::vector<int64_t> slices = {};  // positions of each, where microbatches are such
+  std::vector<int64_t> slices = {};    // positions of each, where microbatches are such
+  std::vector<StageSize> stages = {};  // where there are several
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

@@ -39,6 +39,7 @@ TEST(ReportDetails, AreThisJson) {
   const Report report = Summarize(program, trace);
   ReportDetails details = DetailsOf(program, trace, report, /*steady=*/false);
   details.versions = {{.stage = 0, .rank = 0, .staleness = 1, .weight_versions = 2}};
+  details.stages = {{.stage = 0, .rank = 1, .layers = 3, .parameters = 40}};
   const std::string text = ReportJson(program, report, {}, &details);
   const nlohmann::json json = nlohmann::json::parse(text);
   EXPECT_EQ(json["bubble"].dump(),
@@ -48,6 +49,8 @@ TEST(ReportDetails, AreThisJson) {
             R"({"bytes":[350],"ranks":[1,3],"time_s":[0]}])");
   EXPECT_EQ(json["weight_versions"].dump(),
             R"([{"pipeline_rank":0,"stage":0,"staleness":1,"weight_versions":2}])");
+  EXPECT_EQ(json["stages"].dump(),
+            R"([{"layers":3,"parameters":40,"pipeline_rank":1,"stage":0}])");
   EXPECT_EQ(json["devices"][2]["peak_task"], "Grad \"h\", backward on stage 1");
   EXPECT_EQ(json["devices"][2]["peak_time_s"], 1.0);
   EXPECT_EQ(json["devices"][2]["memory"]["gradients"], 70);

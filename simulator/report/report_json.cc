@@ -93,6 +93,16 @@ std::string Versions(const ReportDetails& details) {
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }
 
+std::string Stages(const ReportDetails& details) {
+  std::string out;
+  for (const StageSize& row : details.stages) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"stage\": ", row.stage,
+                    ", \"pipeline_rank\": ", row.rank, ", \"layers\": ", row.layers,
+                    ", \"parameters\": ", row.parameters, "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
 // What follows "rank" in the entry of a device: the same text for all members of a class.
 std::string DeviceFigures(const RankReport& rank) {
   std::string out =
@@ -153,6 +163,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
     fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
+    fields.emplace_back("stages", report_json_cc::Stages(*details));
   }
   std::string out;
   for (const auto& [name, value] : fields) {

@@ -40,7 +40,7 @@ std::string Numbers(const std::vector<int64_t>& values, int64_t parts) {
 
 std::string Row(const PipelineSchedule& schedule) {
   const PipelineShape shape = schedule.ShapeOf(4, 8);
-  const transforms::RankOrders orders = schedule.orders(shape);
+  const transforms::RankOrders orders = schedule.OrdersOf(shape);
   const transforms::Timing timing = TimeOrders(orders, schedule.placement, shape, shape.durations);
   std::vector<int64_t> live;
   std::vector<int64_t> weights;

@@ -176,7 +176,7 @@ Played PlayMlp(const std::string& name, int64_t pp, int64_t microbatches) {
       ir::Mlp({.layers = 4 * pp * chunks, .dim = 64, .batch = 1000 * microbatches}).value();
   EXPECT_TRUE(transforms::AppendOptimizer(step, "sgd").ok());
   bool split = false;
-  for (const auto& order : schedule.orders(schedule.ShapeOf(static_cast<int32_t>(pp),
+  for (const auto& order : schedule.OrdersOf(schedule.ShapeOf(static_cast<int32_t>(pp),
                                                             static_cast<int32_t>(microbatches),
                                                             static_cast<int32_t>(chunks)))) {
     for (const auto& s : order) split |= s.kind == transforms::StepKind::kInputGradient;

@@ -370,7 +370,7 @@ Outcome RunAll(const ir::Function& function, const Named& inputs) {
 transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::PipelinedStep& step) {
   const transforms::PipelineSchedule& found = *transforms::FindSchedule(schedule).value();
   const int32_t ranks = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
-  return found.orders(found.ShapeOf(ranks, static_cast<int32_t>(step.microbatches),
+  return found.OrdersOf(found.ShapeOf(ranks, static_cast<int32_t>(step.microbatches),
                                     static_cast<int32_t>(step.stages.size()) / ranks));
 }
 

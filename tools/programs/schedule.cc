@@ -94,7 +94,7 @@ absl::StatusOr<ParsedOrders> OrdersByName(const Flags& flags, const StepDuration
   shape.live_limit = std::max<int64_t>(0, flags.memory_limit);
   ORRERY_RETURN_IF_ERROR(schedule->CheckShape(shape));
   return ParsedOrders{
-      .orders = schedule->orders(shape), .placement = schedule->placement, .shape = shape};
+      .orders = schedule->OrdersOf(shape), .placement = schedule->placement, .shape = shape};
 }
 
 absl::StatusOr<ParsedOrders> OrdersOf(const Flags& flags, const StepDurations& durations) {

@@ -32,7 +32,7 @@ Orders OrdersOf(absl::string_view name, int32_t ranks, int32_t microbatches, int
   const PipelineSchedule& schedule = Schedule(name);
   const PipelineShape shape = schedule.ShapeOf(ranks, microbatches, chunks);
   EXPECT_TRUE(schedule.CheckShape(shape).ok()) << schedule.CheckShape(shape);
-  return {.schedule = schedule, .shape = shape, .ranks = schedule.orders(shape)};
+  return {.schedule = schedule, .shape = shape, .ranks = schedule.OrdersOf(shape)};
 }
 
 struct Sizes {
@@ -260,7 +260,7 @@ TEST(ClosedForm, AmpnetKeepsToItsLimitAndNeverWaitsInTheMiddle) {
     for (const int64_t limit : {0, 1, 2, 5}) {
       shape.live_limit = limit;
       const int64_t most = limit > 0 ? limit : 2 * sizes.ranks;
-      const RankOrders orders = schedule.orders(shape);
+      const RankOrders orders = schedule.OrdersOf(shape);
       for (const auto& order : orders) EXPECT_LE(PeakLive(order), most);
       EXPECT_LE(Staleness(orders, shape.ranks, 1).front(), most - 1);
       const Timing timing = TimeOrders(orders, schedule.placement, shape, shape.durations);

@@ -47,6 +47,7 @@ constinit const PipelineSchedule kDualPipeSchedule = {
     .chunks = 2,
     .orders = dualpipe_cc::DualPipeOrders,
     .check = dualpipe_cc::CheckDualPipe,
+    .runs_pairs = true,
     .weight_versions = OneWeightVersion,
 };
 

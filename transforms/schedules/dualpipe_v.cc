@@ -36,6 +36,7 @@ constinit const PipelineSchedule kDualPipeVSchedule = {
     .chunks = 2,
     .orders = dualpipe_v_cc::DualPipeVOrders,
     .check = dualpipe_v_cc::CheckDualPipeV,
+    .runs_pairs = true,
     .weight_versions = OneWeightVersion,
 };
 

@@ -34,6 +34,19 @@ void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineSha
   }
 }
 
+void JoinParts(RankOrders& orders, StagePlacement placement, const PipelineShape& shape) {
+  ORRERY_CHECK(orders.size() == 1) << orders.size() << " ranks";
+  std::vector<ScheduleStep>& order = orders[0];
+  const auto is_rest = [](const ScheduleStep& step) {
+    return step.kind == StepKind::kWeightGradient;
+  };
+  if (std::erase_if(order, is_rest) == 0) return;
+  for (ScheduleStep& step : order) {
+    if (step.kind == StepKind::kInputGradient) step.kind = StepKind::kBackward;
+  }
+  AssignSlots(orders, placement, shape);
+}
+
 Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const PipelineShape& shape,
                   const StepDurations& durations) {
   orders_cc::CheckStepsAreOfShape(orders, shape);

@@ -26,6 +26,10 @@ namespace orrery::transforms {
 /// that the shape has not: a schedule's bug.
 void AssignSlots(RankOrders& orders, StagePlacement placement, const PipelineShape& shape);
 
+/// Makes whole, on one rank, each backward that runs in two parts: all of it where its first part
+/// was. Slots included. Requires orders of one rank.
+void JoinParts(RankOrders& orders, StagePlacement placement, const PipelineShape& shape);
+
 /// Checks, whatever the slots, that each rank runs just the steps of its stages, each forward once
 /// and each backward once or both its parts once; and that no two ranks wait for each other, nor
 /// one of two steps that run at once for the other. The

@@ -23,7 +23,7 @@ constexpr StepKind kWeight = StepKind::kWeightGradient;
 constexpr StagePlacement kLoop = StagePlacement::kLoop;
 
 RankOrders OrdersOf(absl::string_view name, const PipelineShape& shape) {
-  return FindSchedule(name).value()->orders(shape);
+  return FindSchedule(name).value()->OrdersOf(shape);
 }
 
 std::vector<std::vector<int32_t>> Slots(const RankOrders& orders) {

@@ -37,10 +37,27 @@ absl::StatusOr<const PipelineSchedule*> FindSchedule(absl::string_view name) {
                    absl::StrJoin(schedule_cc::kSchedules, ", ", append_name)));
 }
 
+bool PipelineSchedule::MayBeOneStage(int32_t ranks) const {
+  return ranks == 1 && given == nullptr && !runs_pairs && placement != StagePlacement::kTwoWay;
+}
+
+RankOrders PipelineSchedule::OrdersOf(const PipelineShape& shape) const {
+  if (given != nullptr) return *given;
+  if (shape.ranks > 1 || runs_pairs) return orders(shape);
+  if (shape.chunks == 1 && chunks > 1) return OneForwardOneBackwardOrders(shape);
+  RankOrders whole = orders(shape);
+  JoinParts(whole, placement, shape);
+  return whole;
+}
+
 PipelineShape PipelineSchedule::ShapeOf(int32_t ranks, int32_t microbatches,
                                         int32_t chunks_wanted) const {
   int32_t chosen = chunks;
-  if (chosen == 0) chosen = chunks_wanted > 0 ? chunks_wanted : schedule_cc::kChunksUnlessSaid;
+  if (MayBeOneStage(ranks) && chunks_wanted <= 1) {
+    chosen = 1;
+  } else if (chosen == 0) {
+    chosen = chunks_wanted > 0 ? chunks_wanted : schedule_cc::kChunksUnlessSaid;
+  }
   return {.ranks = ranks, .microbatches = microbatches, .chunks = chosen};
 }
 
@@ -50,7 +67,8 @@ absl::Status PipelineSchedule::CheckShape(const PipelineShape& shape) const {
     status = NoSuchOrders(shape, "at least one of each");
   } else if (int64_t{shape.ranks} * shape.chunks > schedule_cc::kMostStages) {
     status = NoSuchOrders(shape, absl::StrCat("at most ", schedule_cc::kMostStages, " stages"));
-  } else if (chunks != 0 && shape.chunks != chunks) {
+  } else if (chunks != 0 && shape.chunks != chunks &&
+             !(shape.chunks == 1 && MayBeOneStage(shape.ranks))) {
     status =
         NoSuchOrders(shape, absl::StrCat(chunks, chunks == 1 ? " chunk a rank" : " chunks a rank"));
   } else if (check != nullptr) {

@@ -103,6 +103,8 @@ struct PipelineSchedule {
   absl::Status (*check)(const PipelineShape& shape) = nullptr;
   /// Whether `orders` reads the durations.
   bool weighs_durations = false;
+  /// Whether a rank runs two steps at once, which gains where one rank is all there is, too.
+  bool runs_pairs = false;
   /// True when weights are updated while the pipeline is running and it is never drained; a step
   /// is then measured in the steady state.
   bool asynchronous = false;
@@ -115,16 +117,20 @@ struct PipelineSchedule {
   /// Orders that somebody has written down, of one shape; then `orders` is not asked.
   const RankOrders* given = nullptr;
 
-  /// The order of each rank: the given one, or that which `orders` makes. Requires a shape that
-  /// `CheckShape` accepts.
-  RankOrders OrdersOf(const PipelineShape& shape) const {
-    return given != nullptr ? *given : orders(shape);
-  }
-  /// The shape with as many chunks as this schedule has where `chunks` is 0 or not a choice.
+  /// The order of each rank: the given one, or that which `orders` makes. On one rank nobody waits
+  /// for a part of a backward: there it is whole, but in an order that is given. Requires a shape
+  /// that `CheckShape` accepts.
+  RankOrders OrdersOf(const PipelineShape& shape) const;
+  /// The shape with as many chunks as this schedule has where `chunks` is 0 or not a choice. One
+  /// rank has one chunk unless another number is wanted: there is no pipeline to fill.
   PipelineShape ShapeOf(int32_t ranks, int32_t microbatches, int32_t chunks_wanted = 0) const;
   /// Whether there are orders for the shape; if not, an Infeasible for the reason kSchedule that
   /// names what is wanted.
   absl::Status CheckShape(const PipelineShape& shape) const;
+
+ private:
+  /// Whether the model may be one stage on one rank, whatever chunks the schedule has.
+  bool MayBeOneStage(int32_t ranks) const;
 };
 
 /// All schedules, in the order of schedules.def.

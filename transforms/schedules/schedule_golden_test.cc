@@ -86,7 +86,7 @@ TEST(Golden, OrdersAreThoseOfTorchMegatronAndDualPipe) {
     const PipelineSchedule& schedule = *FindSchedule(name->second).value();
     const PipelineShape shape = schedule.ShapeOf(golden["p"], golden["m"], golden["v"]);
     ASSERT_TRUE(schedule.CheckShape(shape).ok()) << schedule.CheckShape(shape);
-    RankOrders orders = schedule.orders(shape);
+    RankOrders orders = schedule.OrdersOf(shape);
     if (schedule.placement == StagePlacement::kTwoWay) TellByPhase(orders, shape);
     EXPECT_EQ(PrintOrders(orders), absl::StrReplaceAll(TextOf(golden), {{"phase", ""}}));
     ++compared[name->second];
@@ -159,7 +159,7 @@ TEST(Golden, DistirOrderAndSlotsAreDistirsTimesteps) {
     PipelineShape shape;
     ASSERT_TRUE(absl::SimpleAtoi(parts[1].substr(2), &shape.ranks)) << key;
     ASSERT_TRUE(absl::SimpleAtoi(parts[2].substr(1), &shape.microbatches)) << key;
-    EXPECT_EQ(DistirTimesteps(schedule.orders(shape)), timesteps) << key;
+    EXPECT_EQ(DistirTimesteps(schedule.OrdersOf(shape)), timesteps) << key;
     ++compared;
   }
   EXPECT_EQ(compared, 8);

@@ -75,9 +75,32 @@ TEST_P(EverySchedule, RunsEachStepOnceAndKeepsEveryDependency) {
   const std::vector<PipelineShape> shapes = Shapes();
   EXPECT_GE(shapes.size(), 20u);
   for (const PipelineShape& shape : shapes) {
-    const absl::Status status = VerifyOrders(schedule().orders(shape), schedule().placement, shape);
+    const absl::Status status =
+        VerifyOrders(schedule().OrdersOf(shape), schedule().placement, shape);
     EXPECT_TRUE(status.ok()) << Name(shape) << ": " << status;
   }
+}
+
+// On one rank nobody waits for a part of a backward, and there is no pipeline that several stages
+// would fill.
+TEST_P(EverySchedule, OfOneRankHasOneStageAndPartsNoBackward) {
+  for (int32_t microbatches = 1; microbatches <= 19; ++microbatches) {
+    const PipelineShape shape = schedule().ShapeOf(1, microbatches);
+    if (!schedule().CheckShape(shape).ok() || schedule().runs_pairs) continue;
+    EXPECT_EQ(shape.chunks, 1);
+    const RankOrders orders = schedule().OrdersOf(shape);
+    for (const ScheduleStep& step : orders[0]) {
+      EXPECT_TRUE(step.kind == StepKind::kForward || step.kind == StepKind::kBackward);
+    }
+    if (microbatches > 1) continue;
+    EXPECT_EQ(PrintOrders(orders), "0F0,0B0\n");
+  }
+  // Several stages where one says so: whole backwards, too.
+  const PipelineShape two = schedule().ShapeOf(1, 4, 2);
+  if (two.chunks == 1 || !schedule().CheckShape(two).ok() || schedule().runs_pairs) return;
+  const RankOrders orders = schedule().OrdersOf(two);
+  EXPECT_TRUE(VerifyOrders(orders, schedule().placement, two).ok());
+  EXPECT_EQ(orders[0].size(), 16u);
 }
 
 TEST_P(EverySchedule, RefusesWhatItCannotOrderAsInfeasible) {
@@ -97,7 +120,7 @@ TEST_P(EverySchedule, RefusesWhatItCannotOrderAsInfeasible) {
 TEST_P(EverySchedule, IsNotShorterThanWorkAndCriticalPath) {
   for (const PipelineShape& shape : Shapes()) {
     const StepDurations steps = RandomDurations();
-    const RankOrders orders = schedule().orders(shape);
+    const RankOrders orders = schedule().OrdersOf(shape);
     const Timing timing = TimeOrders(orders, schedule().placement, shape, steps);
     const int32_t pipelines = Pipelines(schedule().placement);
     const int64_t depth = shape.stages() / pipelines;
@@ -124,7 +147,7 @@ TEST_P(EverySchedule, IsNotShorterThanWorkAndCriticalPath) {
 TEST_P(EverySchedule, TimesGrowWithSendsAndStepsFollowEachOther) {
   for (const PipelineShape& shape : Shapes()) {
     StepDurations steps = RandomDurations();
-    const RankOrders orders = schedule().orders(shape);
+    const RankOrders orders = schedule().OrdersOf(shape);
     const Timing slow = TimeOrders(orders, schedule().placement, shape, steps);
     steps.send = 0;
     const Timing fast = TimeOrders(orders, schedule().placement, shape, steps);
@@ -142,7 +165,7 @@ TEST_P(EverySchedule, TimesGrowWithSendsAndStepsFollowEachOther) {
 
 TEST_P(EverySchedule, DoesNotRunEarlierThanPossible) {
   for (const PipelineShape& shape : Shapes()) {
-    const RankOrders orders = schedule().orders(shape);
+    const RankOrders orders = schedule().OrdersOf(shape);
     RankOrders earliest = orders;
     AssignSlots(earliest, schedule().placement, shape);
     for (size_t rank = 0; rank < orders.size(); ++rank) {
@@ -155,7 +178,7 @@ TEST_P(EverySchedule, DoesNotRunEarlierThanPossible) {
 
 TEST_P(EverySchedule, KeepsAtLeastOneAndAtMostAllActivationsLive) {
   for (const PipelineShape& shape : Shapes()) {
-    const RankOrders orders = schedule().orders(shape);
+    const RankOrders orders = schedule().OrdersOf(shape);
     for (const auto& order : orders) {
       EXPECT_GE(PeakLive(order), order.empty() ? 0 : 1) << Name(shape);
       EXPECT_LE(PeakLive(order), int64_t{shape.microbatches} * shape.chunks) << Name(shape);
@@ -166,7 +189,7 @@ TEST_P(EverySchedule, KeepsAtLeastOneAndAtMostAllActivationsLive) {
 TEST_P(EverySchedule, IsReadAsItIsWritten) {
   for (const PipelineShape& shape : Shapes()) {
     if (shape.microbatches < 2 || shape.ranks < 2) continue;  // one position could be any
-    const RankOrders orders = schedule().orders(shape);
+    const RankOrders orders = schedule().OrdersOf(shape);
     const absl::StatusOr<ParsedOrders> parsed = ParseOrders(PrintOrders(orders));
     ASSERT_TRUE(parsed.ok()) << Name(shape) << ": " << parsed.status();
     EXPECT_EQ(PrintOrders(parsed->orders), PrintOrders(orders));
@@ -178,7 +201,7 @@ TEST_P(EverySchedule, IsReadAsItIsWritten) {
 TEST_P(EverySchedule, IsAPureFunction) {
   const std::vector<PipelineShape> shapes = Shapes();
   for (size_t i = 0; i < shapes.size(); i += 7) {
-    EXPECT_EQ(schedule().orders(shapes[i]), schedule().orders(shapes[i])) << Name(shapes[i]);
+    EXPECT_EQ(schedule().OrdersOf(shapes[i]), schedule().OrdersOf(shapes[i])) << Name(shapes[i]);
   }
 }
 
@@ -199,7 +222,7 @@ TEST_P(EverySchedule, NoMutationPassesTheVerifier) {
   const auto verify = [&](const RankOrders& orders) {
     return VerifyOrders(orders, schedule().placement, shape);
   };
-  const RankOrders good = schedule().orders(shape);
+  const RankOrders good = schedule().OrdersOf(shape);
   for (size_t rank = 0; rank < good.size(); ++rank) {
     for (size_t i = 0; i < good[rank].size(); ++i) {
       const auto at = static_cast<ptrdiff_t>(i);

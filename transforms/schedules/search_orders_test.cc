@@ -40,7 +40,7 @@ struct Searched {
       : schedule(Schedule(name)), shape(schedule.ShapeOf(ranks, microbatches)) {
     shape.durations = durations;
     shape.live_limit = live_limit;
-    orders = schedule.orders(shape);
+    orders = schedule.OrdersOf(shape);
     for (const auto& order : orders) live.push_back(PeakLive(order));
   }
 
@@ -312,7 +312,7 @@ TEST(SearchOrders, ZbvAutoIsNoLongerThanTheRule) {
     EXPECT_LE(makespan, rule.Time(kUnit).makespan);
     EXPECT_LE(searched.Time(kTransformerDurations).makespan,
               rule.Time(kTransformerDurations).makespan);
-    if (microbatches < 2 * ranks - 1) return;
+    if (ranks == 1 || microbatches < 2 * ranks - 1) return;
     EXPECT_EQ(makespan, ranks - 1 + 6 * microbatches);
     EXPECT_EQ(rule.Time(kUnit).makespan, makespan);
   });
@@ -323,7 +323,7 @@ TEST(SearchOrders, ZbvAutoIsNoLongerThanTheRule) {
   const auto makespan = [&](const RankOrders& orders) {
     return TimeOrders(orders, StagePlacement::kV, shape, kTransformerDurations).makespan;
   };
-  EXPECT_LT(makespan(zbv.orders(shape)), makespan(zbv.orders(zbv.ShapeOf(8, 4))));
+  EXPECT_LT(makespan(zbv.OrdersOf(shape)), makespan(zbv.OrdersOf(zbv.ShapeOf(8, 4))));
   EXPECT_EQ(Searched("zbv", 8, 4).Time(kUnit).makespan, 46);
   EXPECT_EQ(Searched("zbv-auto", 8, 4).Time(kUnit).makespan, 39);
 }

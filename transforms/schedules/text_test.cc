@@ -22,7 +22,7 @@ std::string Draw(absl::string_view name, int32_t ranks, int32_t microbatches,
   const PipelineSchedule& schedule = *FindSchedule(name).value();
   PipelineShape shape = schedule.ShapeOf(ranks, microbatches);
   shape.durations = durations;
-  const RankOrders orders = schedule.orders(shape);
+  const RankOrders orders = schedule.OrdersOf(shape);
   const Timing timing = TimeOrders(orders, schedule.placement, shape, durations);
   return absl::StrCat("\n", DrawTimeline(orders, timing, unit));
 }

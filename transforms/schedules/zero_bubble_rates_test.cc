@@ -50,7 +50,7 @@ std::vector<Row> Rows() {
 double BubbleRate(const std::string& schedule_name, const PipelineShape& shape) {
   const PipelineSchedule& schedule = *FindSchedule(schedule_name).value();
   const Timing timing =
-      TimeOrders(schedule.orders(shape), schedule.placement, shape, shape.durations);
+      TimeOrders(schedule.OrdersOf(shape), schedule.placement, shape, shape.durations);
   const StepDurations& d = shape.durations;
   const auto work =
       static_cast<double>(shape.microbatches * (d.forward + d.input_gradient + d.weight_gradient));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -12,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/status.h"
+#include "transforms/stages/cost_division.h"
 #include "transforms/stages/stage_costs.h"
 #include "transforms/stages/stage_cuts.h"
-#include "transforms/stages/stage_timing.h"
 #include "transforms/strategies/stage_program.h"
 
 namespace orrery::transforms {
@@ -24,16 +23,6 @@ namespace {
 using ir::Function;
 using ir::OpId;
 using ir::ValueId;
-using strategies::StageDivision;
-using strategies::StageProblem;
-
-// Slower by less, equally many layers are as good: prices are not that exact.
-constexpr double kWorthIt = 1.002;
-constexpr double kAlike = 1e-9;
-// Of all divisions that are timed together: a few milliseconds.
-constexpr size_t kMostTimedSteps = 400'000;
-// Of one division: with more, how its slowest rank compares is enough.
-constexpr size_t kMostStepsToTime = 2'000'000;
 
 class Chooser {
  public:
@@ -46,15 +35,50 @@ class Chooser {
         choice_(options.choice),
         stages_(static_cast<int32_t>(options.stages)) {}
 
-  absl::StatusOr<std::vector<size_t>> Run() {
+  absl::StatusOr<std::vector<size_t>> Run() const {
+    if (choice_.positions.has_value()) return *choice_.positions;
     if (!choice_.split_at.empty()) return AtNames();
     if (!choice_.layers_per_stage.empty()) return ByCounts();
     if (choice_.by == StagesBy::kFlops) return ByFlops();
     if (choice_.by == StagesBy::kLayers) return ByLayers();
-    return ByCost(choice_.by == StagesBy::kCost ? UnitSize::kLayers : UnitSize::kParts);
+    ORRERY_ASSIGN_OR_RETURN(std::vector<std::vector<size_t>> cuts,
+                            ByCost(choice_.by == StagesBy::kCost ? kWhole : kCut));
+    return std::move(cuts.back());
+  }
+
+  // The first is always there.
+  absl::StatusOr<std::vector<std::vector<size_t>>> RunAll() const {
+    const bool weighs = choice_.by == StagesBy::kCost || choice_.by == StagesBy::kOps;
+    const bool given = choice_.positions.has_value() || !choice_.split_at.empty() ||
+                       !choice_.layers_per_stage.empty();
+    std::vector<std::vector<size_t>> cuts;
+    if (!weighs || given) {
+      ORRERY_ASSIGN_OR_RETURN(cuts.emplace_back(), Run());
+      return cuts;
+    }
+    if (choice_.by == StagesBy::kOps) ORRERY_RETURN_IF_ERROR(Add(ByCost(kCut), cuts));
+    ORRERY_RETURN_IF_ERROR(Add(ByCost(kWhole), cuts));
+    absl::StatusOr<std::vector<size_t>> layers = ByLayers();
+    if (layers.ok() && !Contains(cuts, *layers)) cuts.push_back(*std::move(layers));
+    return cuts;
   }
 
  private:
+  using Cuts = std::vector<std::vector<size_t>>;
+  static constexpr UnitSize kWhole = UnitSize::kLayers, kCut = UnitSize::kParts;
+
+  static bool Contains(const Cuts& cuts, const std::vector<size_t>& cut) {
+    return std::ranges::find(cuts, cut) != cuts.end();
+  }
+
+  static absl::Status Add(absl::StatusOr<Cuts> more, Cuts& cuts) {
+    ORRERY_RETURN_IF_ERROR(more.status());
+    for (std::vector<size_t>& cut : *more) {
+      if (!Contains(cuts, cut)) cuts.push_back(std::move(cut));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Indivisible(std::string detail) const {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kDivisibility, .detail = std::move(detail)});
@@ -141,7 +165,8 @@ class Chooser {
     if (!uniform) {
       std::vector<size_t> cuts = FindCuts(function_, chain_.ops, chain_.from_data, stages_);
       if (static_cast<int32_t>(cuts.size()) + 1 == stages_) return cuts;
-      return ByCost(UnitSize::kParts);
+      ORRERY_ASSIGN_OR_RETURN(Cuts by_cost, ByCost(kCut));
+      return std::move(by_cost.back());
     }
     if (options_.equal_stages ? count == 0 || count % stages_ != 0 : count < stages_) {
       return Indivisible(absl::StrCat(
@@ -173,7 +198,8 @@ class Chooser {
                                     " matrix products do not cut into ", stages_, " stages"));
   }
 
-  absl::StatusOr<std::vector<size_t>> ByCost(UnitSize least) const {
+  // The fastest, and the one that needs least memory of those that are about as fast.
+  absl::StatusOr<Cuts> ByCost(UnitSize least) const {
     for (const UnitSize size : {UnitSize::kLayers, UnitSize::kParts, UnitSize::kProducts}) {
       if (size < least) continue;
       std::vector<StageUnit> units = FindUnits(function_, chain_, size);
@@ -186,152 +212,17 @@ class Chooser {
     return TooFew();
   }
 
-  std::vector<size_t> Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {
+  Cuts Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {
     const UnitCosts costs = CostsOf(function_, chain_, units, plan, choice_.prices);
-    const StageProblem problem = MakeProblem(costs);
-    const StageDivision fastest = strategies::DivideByCost(problem).value();
-    const StageDivision equal = strategies::Weigh(problem, EqualLayers(units));
-    const StageDivision chosen = Better(problem, costs, equal, fastest);
-    std::vector<size_t> cuts;
-    for (const int32_t begin : chosen.begins) {
-      if (begin > 0) cuts.push_back(units[static_cast<size_t>(begin)].begin);
-    }
-    return cuts;
-  }
-
-  // Equally many layers, unless another division is worth it; what is timed in its schedule.
-  StageDivision Better(const StageProblem& problem, const UnitCosts& costs,
-                       const StageDivision& equal, const StageDivision& fastest) const {
-    const double limit = std::max(problem.memory_limit, fastest.most_memory);
-    const auto fits = [&](const StageDivision& division) {
-      return problem.memory_limit == 0 || division.most_memory <= limit;
-    };
-    const size_t steps = ScheduledSteps();
-    if (steps == 0 || steps > kMostStepsToTime) {
-      const bool as_fast = equal.slowest_rank <= kWorthIt * fastest.slowest_rank &&
-                           equal.slowest_stage <= kWorthIt * fastest.slowest_stage;
-      return fits(equal) && as_fast ? equal : fastest;
-    }
-    StepTimer timer(*choice_.schedule, static_cast<int32_t>(fastest.begins.size()));
-    constexpr double kNever = std::numeric_limits<double>::infinity();
-    const auto seconds = [&](const StageDivision& division, double limit) {
-      return timer.SecondsBelow(limit, SecondsOf(costs, division.begins));
-    };
-    const double of_equal = fits(equal) ? seconds(equal, kNever) : kNever;
-    double of_best = seconds(fastest, kNever);
-    StageDivision best = fastest;
-    if (of_equal < of_best) {
-      best = equal;
-      of_best = of_equal;
-    }
-    size_t trials = kMostTimedSteps / steps;
-    const auto improves = [&](std::vector<int32_t> begins) {
-      const StageDivision moved = strategies::Weigh(problem, std::move(begins));
-      if (!fits(moved)) return false;
-      --trials;
-      const double lasts = seconds(moved, of_best * (1 - kAlike));
-      if (lasts == kNever) return trials == 0;
-      best = moved;
-      of_best = lasts;
-      return true;
-    };
-    while (trials > 0 && AnyNeighbour(best, problem.seconds.size(), improves)) continue;
-    return of_equal <= kWorthIt * of_best ? equal : best;
-  }
-
-  // 0: there is no schedule.
-  size_t ScheduledSteps() const {
-    size_t steps = 0;
-    if (choice_.schedule == nullptr) return steps;
-    for (const auto& order : choice_.schedule->orders) steps += order.size();
-    return steps;
-  }
-
-  // Whether `found` says so of any division in which one stage has one unit more, and another one
-  // less; they are tried until one is.
-  template <typename Found>
-  static bool AnyNeighbour(const StageDivision& division, size_t units, const Found& found) {
-    const std::vector<int32_t> from = division.begins;
-    for (size_t length = 1; length < from.size(); ++length) {
-      for (size_t first = 1; first + length <= from.size(); ++first) {
-        for (const int32_t by : {-1, 1}) {
-          std::vector<int32_t> begins = from;
-          for (size_t stage = first; stage < first + length; ++stage) begins[stage] += by;
-          const auto end =
-              first + length < begins.size() ? begins[first + length] : static_cast<int32_t>(units);
-          if (begins[first] <= begins[first - 1] || begins[first + length - 1] >= end) continue;
-          if (found(std::move(begins))) return true;
-        }
+    const UnitDivisions divisions = DivideUnits(units, costs, options_);
+    const auto cuts_of = [&](const std::vector<int32_t>& begins) {
+      std::vector<size_t> cuts;
+      for (const int32_t begin : begins) {
+        if (begin > 0) cuts.push_back(units[static_cast<size_t>(begin)].begin);
       }
-    }
-    return false;
-  }
-
-  int32_t RankOf(int32_t stage) const {
-    return options_.ranks.empty() ? stage : options_.ranks[static_cast<size_t>(stage)];
-  }
-
-  double Send(double bytes, int32_t from, int32_t to) const {
-    if (!choice_.send_seconds || from == to) return 0;
-    return choice_.send_seconds(Bytes(static_cast<int64_t>(bytes)), from, to);
-  }
-
-  std::vector<StageSeconds> SecondsOf(const UnitCosts& costs,
-                                      const std::vector<int32_t>& begins) const {
-    std::vector<StageSeconds> stages(begins.size());
-    for (size_t stage = 0; stage < begins.size(); ++stage) {
-      const auto begin = static_cast<size_t>(begins[stage]);
-      const size_t end =
-          stage + 1 < begins.size() ? static_cast<size_t>(begins[stage + 1]) : costs.forward.size();
-      for (size_t unit = begin; unit < end; ++unit) {
-        stages[stage].forward += costs.forward[unit];
-        stages[stage].input_gradient += costs.input_gradient[unit];
-        stages[stage].weight_gradient += costs.weight_gradient[unit];
-        stages[stage].update += costs.update[unit];
-      }
-      const auto to = static_cast<int32_t>(stage);
-      if (stage > 0) {
-        stages[stage].receive = Send(costs.boundary_bytes[begin], RankOf(to - 1), RankOf(to));
-      }
-    }
-    return stages;
-  }
-
-  // Equally many layers, where there are enough; else equally many units.
-  std::vector<int32_t> EqualLayers(const std::vector<StageUnit>& units) const {
-    std::vector<int32_t> layers;
-    for (size_t i = 0; i < units.size(); ++i) {
-      if (units[i].layer) layers.push_back(static_cast<int32_t>(i));
-    }
-    const auto count = static_cast<int32_t>(layers.size());
-    if (count < stages_)
-      return strategies::EqualBegins(static_cast<int32_t>(units.size()), stages_);
-    std::vector<int32_t> begins = strategies::EqualBegins(count, stages_);
-    for (int32_t& begin : begins) begin = begin == 0 ? 0 : layers[static_cast<size_t>(begin)];
-    return begins;
-  }
-
-  StageProblem MakeProblem(const UnitCosts& costs) const {
-    StageProblem problem{.seconds = costs.Seconds(options_.microbatches),
-                         .boundary_seconds = {},
-                         .boundary_bytes = costs.boundary_bytes,
-                         .state_bytes = costs.state_bytes,
-                         .kept_bytes = costs.kept_bytes,
-                         .stages = stages_,
-                         .ranks = options_.ranks,
-                         .weight_bytes = costs.weight_bytes};
-    // Of neighbours; between which of them is known once a stage is.
-    for (const double bytes : problem.boundary_bytes) {
-      problem.boundary_seconds.push_back(Send(bytes, 0, 1));
-    }
-    problem.memory_limit = static_cast<double>(choice_.memory_limit.count());
-    for (int32_t stage = 0; stage < stages_; ++stage) {
-      const auto rank = static_cast<size_t>(RankOf(stage));
-      const auto& versions = choice_.weight_versions;
-      if (!choice_.in_flight.empty()) problem.in_flight.push_back(choice_.in_flight[rank]);
-      if (!versions.empty()) problem.more_versions.push_back(versions[rank] - 1);
-    }
-    return problem;
+      return cuts;
+    };
+    return {cuts_of(divisions.fastest), cuts_of(divisions.leanest)};
   }
 
   const Function& function_;
@@ -350,6 +241,14 @@ absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
                                                  const ForwardChain& chain,
                                                  const StageOptions& options) {
   return choose_stages_cc::Chooser(function, phase, chain, options).Run();
+}
+
+absl::StatusOr<std::vector<std::vector<size_t>>> CutsToTry(const ir::Function& function,
+                                                           const StageOptions& options) {
+  if (options.stages == 1) return std::vector<std::vector<size_t>>(1);
+  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
+  const ForwardChain chain = FindChain(function, phase);
+  return choose_stages_cc::Chooser(function, phase, chain, options).RunAll();
 }
 
 }  // namespace orrery::transforms

@@ -10,6 +10,7 @@
 #include "ir/optimizer_operands.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/stages/choose_stages.h"
 #include "transforms/stages/second_pipeline.h"
 #include "transforms/stages/stage_part.h"
 #include "transforms/stages/stage_plan.h"
@@ -326,13 +327,24 @@ PipelineShape ShapeOf(const ir::Mesh& mesh, const PartitionOptions& options) {
           .chunks = options.chunks};
 }
 
+std::vector<int32_t> RanksOf(const PipelineShape& shape, StagePlacement placement) {
+  std::vector<int32_t> ranks;
+  for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(placement, shape, s));
+  return ranks;
+}
+
 // Of one pipeline: a second one is a copy.
-StageOptions StagesOf(const PipelineShape& shape, const PartitionOptions& options) {
+StageOptions StagesOf(const PipelineShape& shape, const PartitionOptions& options,
+                      int64_t microbatches = 1) {
   const bool two_way = options.placement == StagePlacement::kTwoWay;
+  std::vector<int32_t> ranks;
+  if (options.chunks > 1 && !two_way) ranks = RanksOf(shape, options.placement);
   return {.stages = two_way ? shape.ranks : shape.stages(),
           .equal_stages = options.equal_stages,
           .split_backward = options.split_backward,
-          .choice = options.choice};
+          .ranks = std::move(ranks),
+          .choice = options.choice,
+          .microbatches = microbatches};
 }
 
 }  // namespace
@@ -353,6 +365,15 @@ absl::Status CheckPartition(const ir::Function& whole, const ir::Mesh& mesh,
   return CheckPlaces(whole, pipeline_cc::StagesOf(shape, options));
 }
 
+absl::StatusOr<std::vector<std::vector<size_t>>> PartitionsToTry(const ir::Function& function,
+                                                                 const ir::Mesh& mesh,
+                                                                 int64_t microbatches,
+                                                                 const PartitionOptions& options) {
+  const PipelineShape shape = pipeline_cc::ShapeOf(mesh, options);
+  ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(function.order())));
+  return CutsToTry(function, pipeline_cc::StagesOf(shape, options, microbatches));
+}
+
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched,
@@ -360,12 +381,8 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
   const bool two_way = options.placement == StagePlacement::kTwoWay;
   const PipelineShape shape = pipeline_cc::ShapeOf(mesh, options);
   ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(function.order())));
-  StageOptions stages = pipeline_cc::StagesOf(shape, options);
-  stages.microbatches = microbatches;
-  std::vector<int32_t> ranks;
-  for (int32_t s = 0; s < shape.stages(); ++s) ranks.push_back(RankOf(options.placement, shape, s));
-  if (options.chunks > 1 && !two_way) stages.ranks = ranks;
-  ORRERY_ASSIGN_OR_RETURN(const StagePlan plan, PlanStages(function, stages));
+  const StageOptions stages = pipeline_cc::StagesOf(shape, options, microbatches);
+  ORRERY_ASSIGN_OR_RETURN(StagePlan plan, PlanStages(function, stages));
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
                           pipeline_cc::Partitioner(function, plan,
                                                    {.mesh = mesh,
@@ -373,7 +390,8 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
                                                     .stages = static_cast<size_t>(stages.stages),
                                                     .collect_dim = options.collect_dim})
                               .Run(batched));
-  step.ranks = std::move(ranks);
+  step.ranks = pipeline_cc::RanksOf(shape, options.placement);
+  step.layers = std::move(plan.layers);
   if (two_way) AddSecondPipeline(step);
   return step;
 }

@@ -60,6 +60,7 @@ struct PipelinedStep {
   int64_t microbatches = 1;
   std::vector<PipelineStage> stages;  // of pipelines of equally many, one after the other
   std::vector<int32_t> ranks = {};    // that hold each stage, as coordinates along "pp"
+  std::vector<int64_t> layers = {};   // of each stage of one pipeline, as in StagePlan
   int64_t microbatch_size = 0;        // samples, of all data-parallel ranks; 0 without data
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
@@ -106,6 +107,12 @@ absl::Status CheckStageCount(const PipelineShape& shape, int64_t ops);
 /// that there are not (CheckPlaces).
 absl::Status CheckPartition(const ir::Function& whole, const ir::Mesh& mesh,
                             const PartitionOptions& options);
+
+/// Where PartitionStages may cut the step, as StageChoice::positions: see CutsToTry of stages.
+absl::StatusOr<std::vector<std::vector<size_t>>> PartitionsToTry(const ir::Function& function,
+                                                                 const ir::Mesh& mesh,
+                                                                 int64_t microbatches,
+                                                                 const PartitionOptions& options);
 
 /// Cuts the step of one microbatch into `chunks` stages for each rank that `mesh` has along "pp"
 /// (see PlanStages). With two pipelines (StagePlacement::kTwoWay) into one a rank, of each of which

@@ -1,8 +1,10 @@
 #ifndef ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
 #define ORRERY_TRANSFORMS_STAGES_STAGE_CHOICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,9 @@ struct StageChoice {
   /// Whole layers of each stage. What comes before the first goes with it, what comes after the
   /// last with that. Overrides `by`.
   std::vector<int64_t> layers_per_stage = {};
+
+  /// Positions of the chain (ForwardChain), of all stages but the first. Overrides all else.
+  std::optional<std::vector<size_t>> positions = {};
 
   // The rest is of kCost and kOps.
 

@@ -386,7 +386,11 @@ absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOp
   const ForwardChain chain = FindChain(function, phase);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
                           ChooseStages(function, phase, chain, options));
-  return AssignStages(function, options, {.phase = phase, .chain = chain, .positions = positions});
+  ORRERY_ASSIGN_OR_RETURN(
+      StagePlan plan,
+      AssignStages(function, options, {.phase = phase, .chain = chain, .positions = positions}));
+  plan.layers = CountLayers(function, chain, positions);
+  return plan;
 }
 
 }  // namespace orrery::transforms

@@ -38,6 +38,7 @@ struct StagePlan {
   IdTable<ir::OpId, char> repeated;
   /// Of an op that puts the gradient of such a parameter together: where it runs.
   absl::flat_hash_map<ir::OpId, std::vector<int32_t>> runs_on = {};
+  std::vector<int64_t> layers = {};  // whole ones of each stage; empty: there is one stage
 
   /// Whether the stage holds the parameter, its optimizer state, and updates both.
   bool Holds(int32_t of_stage, ir::ValueId parameter) const {

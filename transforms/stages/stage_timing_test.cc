@@ -17,7 +17,7 @@ ScheduledRanks Scheduled(const PipelineSchedule& schedule, int32_t ranks, int32_
   ScheduledRanks scheduled;
   scheduled.placement = schedule.placement;
   scheduled.shape = schedule.ShapeOf(ranks, microbatches);
-  scheduled.orders = schedule.orders(scheduled.shape);
+  scheduled.orders = schedule.OrdersOf(scheduled.shape);
   return scheduled;
 }
 

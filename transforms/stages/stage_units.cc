@@ -223,4 +223,14 @@ std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChai
   return units;
 }
 
+std::vector<int64_t> CountLayers(const ir::Function& function, const ForwardChain& chain,
+                                 const std::vector<size_t>& cuts) {
+  std::vector<int64_t> layers(cuts.size() + 1, 0);
+  for (const StageUnit& unit : FindUnits(function, chain, UnitSize::kLayers)) {
+    const auto stage = std::ranges::upper_bound(cuts, unit.begin) - cuts.begin();
+    if (unit.layer) ++layers[static_cast<size_t>(stage)];
+  }
+  return layers;
+}
+
 }  // namespace orrery::transforms

@@ -44,6 +44,10 @@ enum class UnitSize : uint8_t { kLayers, kParts, kProducts };
 std::vector<StageUnit> FindUnits(const ir::Function& function, const ForwardChain& chain,
                                  UnitSize size);
 
+/// Whole layers that begin in each stage, where all stages but the first begin at `cuts`.
+std::vector<int64_t> CountLayers(const ir::Function& function, const ForwardChain& chain,
+                                 const std::vector<size_t>& cuts);
+
 }  // namespace orrery::transforms
 
 #endif  // ORRERY_TRANSFORMS_STAGES_STAGE_UNITS_H_

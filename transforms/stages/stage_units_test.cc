@@ -91,6 +91,20 @@ TEST(FindUnits, OfProducts) {
   }
 }
 
+TEST(CountLayers, CountsThoseThatBeginInAStage) {
+  const ir::Function step =
+      ModelStep("gpt", "layers=6,hidden=16,heads=2,seq=8,vocab=64,tied_embeddings=0", 4);
+  const IdTable<ir::OpId, StepPhase> phase = FindPhases(step);
+  const ForwardChain chain = FindChain(step, phase);
+  const std::vector<StageUnit> units = FindUnits(step, chain, UnitSize::kLayers);
+  ASSERT_EQ(units.size(), 7u);  // a classifier is none
+  EXPECT_EQ(CountLayers(step, chain, {}), (std::vector<int64_t>{6}));
+  EXPECT_EQ(CountLayers(step, chain, {units[1].begin, units[5].begin}),
+            (std::vector<int64_t>{1, 4, 1}));
+  EXPECT_EQ(CountLayers(step, chain, {units[1].begin + 1, units[6].begin}),
+            (std::vector<int64_t>{2, 4, 0}));
+}
+
 }  // namespace
 }  // namespace stage_units_test_cc
 }  // namespace orrery::transforms

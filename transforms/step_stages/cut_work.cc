@@ -24,6 +24,7 @@ PartitionOptions PartitionOf(const StepWork& work) {
           .choice = {.by = distir ? StagesBy::kFlops : plan.stages_by,
                      .split_at = plan.split_at,
                      .layers_per_stage = plan.layers_per_stage,
+                     .positions = work.positions,
                      .prices = work.prices.has_value() ? &*work.prices : context.prices,
                      .send_seconds = context.send_seconds,
                      .schedule = context.schedule,
@@ -64,6 +65,10 @@ absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::vector<size_t>>> Ways(const StepWork& work) {
+  return PartitionsToTry(work.last(), work.mesh, work.plan.microbatches, PartitionOf(work));
+}
+
 absl::Status Cut(StepWork& work) {
   ORRERY_ASSIGN_OR_RETURN(work.step, PartitionStages(work.last(), work.mesh, work.plan.microbatches,
                                                      work.batched, PartitionOf(work)));
@@ -80,6 +85,7 @@ extern const StepStage kCutStepStage = {
     .summary = "forward, backward and update of each pipeline stage, with sends between them",
     .check = cut_work_cc::CheckDevices,
     .divides = cut_work_cc::CheckStages,
+    .ways = cut_work_cc::Ways,
     .run = cut_work_cc::Cut,
 };
 

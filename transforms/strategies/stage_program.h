@@ -38,8 +38,41 @@ struct StageDivision {
   double squares = 0;         // of the seconds of all ranks: less is more even
 };
 
-/// What a division costs. Requires ascending begins of `stages` stages, the first 0.
+/// What stages of one problem cost: what units add up to is found once.
+class StageWeights {
+ public:
+  /// The problem lives longer.
+  explicit StageWeights(const StageProblem& problem);
+
+  /// What a division costs, in O(stages). Requires ascending begins of `stages` stages, the first
+  /// 0.
+  StageDivision Weigh(std::vector<int32_t> begins) const;
+
+  /// Seconds of a stage of the units begin..end-1, with the sends at both ends.
+  double Seconds(int32_t begin, int32_t end) const;
+  /// The same without sends: of part of these units no more.
+  double Work(int32_t begin, int32_t end) const;
+  /// Bytes of a stage of these units.
+  double Memory(int32_t stage, int32_t begin, int32_t end) const;
+  /// The same without what it receives: of part of these units no more.
+  double Held(int32_t stage, int32_t begin, int32_t end) const;
+  int32_t units() const { return units_; }
+
+ private:
+  double Boundary(int32_t unit) const;
+  double InFlight(int32_t stage) const;
+
+  const StageProblem& problem_;
+  int32_t units_;
+  std::vector<double> seconds_, state_, kept_, weights_;  // of all units before each
+};
+
+/// What a division costs, of which no other is asked (StageWeights::Weigh).
 StageDivision Weigh(const StageProblem& problem, std::vector<int32_t> begins);
+
+/// Units by which stages are moved when a division of many is improved, to begin with: then by half
+/// as many, down to 1.
+int32_t FirstStride(int32_t units, int32_t stages);
 
 /// Units dealt to the stages with equally many each, give or take one: unit u is of stage
 /// ⌊u · stages / units⌋. Requires no fewer units than stages.
@@ -47,10 +80,14 @@ std::vector<int32_t> EqualBegins(int32_t units, int32_t stages);
 
 /// The division that keeps to the memory limit with the fastest slowest rank; of those that are as
 /// fast the one with the least bytes over boundaries, then the most even one. Where none keeps to
-/// the limit, the one whose fullest rank needs least. With one stage a rank no division is better,
-/// in O(units² · stages); with several none that differs in where one unit is. Error: fewer units
-/// than stages, tables of other sizes.
+/// the limit, the one whose fullest rank needs least. With one stage a rank and up to kMostExact
+/// units no division is better; of more units runs of equally many are divided first, and then what
+/// is near where stages begin: in O(kMostExact² + units). With several stages a rank no division is
+/// better that differs in where one unit is. Error: fewer units than stages, tables of other sizes.
 absl::StatusOr<StageDivision> DivideByCost(const StageProblem& problem);
+
+/// Units of the largest problem that is solved as a whole; never fewer than the stages.
+inline constexpr int32_t kMostExact = 2000;
 
 }  // namespace orrery::transforms::strategies
 

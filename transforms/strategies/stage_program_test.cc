@@ -191,6 +191,76 @@ TEST(EqualBegins, ArePlacesOfTheFloor) {
   }
 }
 
+// The least slowest stage of units with no sends: by bisection, each stage taking what it can.
+double LeastSlowest(const StageProblem& problem) {
+  double low = 0, high = 0;
+  for (const double seconds : problem.seconds) high += seconds;
+  for (int i = 0; i < 100; ++i) {
+    const double cap = (low + high) / 2;
+    int32_t stages = 1;
+    double lasts = 0;
+    bool fits = true;
+    for (const double seconds : problem.seconds) {
+      fits = fits && seconds <= cap;
+      if (lasts + seconds > cap) {
+        ++stages;
+        lasts = 0;
+      }
+      lasts += seconds;
+    }
+    (fits && stages <= problem.stages ? high : low) = cap;
+  }
+  return high;
+}
+
+// More units than are solved as a whole.
+TEST(DivideByCost, OfManyUnitsFindsTheFastest) {
+  for (uint32_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto units = static_cast<int32_t>(2 * kMostExact + random() % 20'000);
+    StageProblem problem = Uniform(units, static_cast<int32_t>(1 + random() % 12));
+    for (double& seconds : problem.seconds) {
+      seconds = 1 + static_cast<double>(random() % 8);
+      if (random() % 1000 == 0) seconds *= 200;
+    }
+    EXPECT_NEAR(DivideByCost(problem)->slowest_stage / LeastSlowest(problem), 1, 2e-4);
+    problem.memory_limit = 2.6 * units / problem.stages;
+    const StageDivision lean = DivideByCost(problem).value();
+    EXPECT_LE(lean.most_memory, problem.memory_limit);
+  }
+}
+
+TEST(StageWeights, AreSumsOfUnits) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    const StageProblem problem = RandomProblem(seed, 1);
+    const StageWeights weights(problem);
+    ASSERT_EQ(weights.units(), static_cast<int32_t>(problem.seconds.size()));
+    const std::vector<int32_t> begins = EqualBegins(weights.units(), problem.stages);
+    const StageDivision plain = WeighPlainly(problem, begins);
+    ExpectAlike(weights.Weigh(begins), plain);
+    ExpectAlike(Weigh(problem, begins), plain);
+    double slowest = 0, fullest = 0, work = 0;
+    for (int32_t s = 0; s < problem.stages; ++s) {
+      const int32_t end = s + 1 < problem.stages ? begins[At(s + 1)] : weights.units();
+      slowest = std::max(slowest, weights.Seconds(begins[At(s)], end));
+      fullest = std::max(fullest, weights.Memory(s, begins[At(s)], end));
+      work += weights.Work(begins[At(s)], end);
+    }
+    EXPECT_DOUBLE_EQ(slowest, plain.slowest_stage);
+    EXPECT_DOUBLE_EQ(fullest, plain.most_memory);
+    EXPECT_DOUBLE_EQ(work, weights.Work(0, weights.units()));
+    EXPECT_DOUBLE_EQ(weights.Held(0, 0, 1), weights.Memory(0, 0, 1));
+  }
+}
+
+TEST(FirstStride, IsASixteenthOfAStageOrLess) {
+  EXPECT_EQ(FirstStride(96, 32), 1);
+  EXPECT_EQ(FirstStride(31 * 8, 8), 1);
+  EXPECT_EQ(FirstStride(32 * 8, 8), 2);
+  EXPECT_EQ(FirstStride(100'000, 8), 512);
+}
+
 TEST(DivideByCost, SaysWhatIsWrong) {
   EXPECT_THAT(DivideByCost(Uniform(3, 4)).status().message(),
               HasSubstr("got 3 units for 4 stages"));

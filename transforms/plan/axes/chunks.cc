@@ -15,7 +15,8 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan
 
 // As many as the schedule has, where the plan leaves them open.
 AxisCell Cell(const ParallelPlan& plan) {
-  return int64_t{plan.schedule->ShapeOf(1, 1, static_cast<int32_t>(plan.chunks)).chunks};
+  const int32_t ranks = plan.pp > 1 ? 2 : 1;  // only one rank is unlike others
+  return int64_t{plan.schedule->ShapeOf(ranks, 1, static_cast<int32_t>(plan.chunks)).chunks};
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ extern const AxisInfo kChunksAxis = {
     .page =
         "stages that a rank holds, where the schedule leaves it open (`interleaved`, `looped-bfs`, "
         "`interleaved-zero-bubble`); of others only what they have",
-    .page_default = "0: 2 where it leaves it open",
+    .page_default = "0: 2 where it leaves it open and `pp` is more than 1",
     .examples = {"2", "1", "5", "0"},
     .mistake = {"x", "'x': wanted a number"},
     .is_number = true,
