@@ -29,17 +29,15 @@ absl::Status Improve(absl::StatusOr<Run> other, Run& best) {
 
 // What travels behind attention, no price tells before all axes are sharded.
 std::vector<ContextAttention> FurtherAttentions(const ParallelPlan& plan) {
-  const bool open =
-      plan.shards_by_cost() && plan.cp > 1 && plan.context_attention == ContextAttention::kAuto;
+  const bool open = plan.cp > 1 && plan.context_attention == ContextAttention::kAuto;
   if (!open) return {};
   return {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing};
 }
 
 // Whether Megatron's pattern is another choice: prices know of no overlap, so that it can be the
-// better one.
+// better one. It does no more than others along cp alone.
 bool HasPattern(const ParallelPlan& plan) {
-  return plan.shards_by_cost() && plan.hp > 1 && plan.cp * plan.ep == 1 && plan.pins.empty() &&
-         !plan.sequence_parallel;
+  return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
 }
 
 // What the first stage holds at once is for the schedule to say.
@@ -56,7 +54,7 @@ absl::StatusOr<Run> WithinMemory(PlanPlayer& player, Way& way) {
   const ParallelPlan& plan = player.plan();
   way.limit = Bytes(0);
   ORRERY_ASSIGN_OR_RETURN(Run best, player.Play(way));
-  const bool sharded = plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
+  const bool sharded = !plan.by_products() && plan.hp * plan.cp * plan.ep > 1;
   const bool chosen = sharded || player.weighs_stages();
   const int most_tries = sharded ? 5 : 2;
   auto limit = static_cast<double>(player.limit().count());

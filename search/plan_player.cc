@@ -76,7 +76,7 @@ absl::Status PlanPlayer::Prepare() {
         absl::StrCat(setting_.cluster.name, " has ", setting_.cluster.size(), " devices; ",
                      ToString(plan_, setting_.base), " wants ", plan_.ranks()));
   }
-  if (!plan_.shards_by_cost() && !weighs_stages()) return absl::OkStatus();
+  if (plan_.by_products() && !weighs_stages()) return absl::OkStatus();
   prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                   lowering::ShardingPricesOptions{.algorithms = plan_.algorithm});
   limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
@@ -115,8 +115,8 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
   ParallelPlan plan = plan_;
   plan.context_attention = way.attention;
-  const bool by_cost = way.by_cost && plan_.shards_by_cost();
-  transforms::PlanContext context{.prices = by_cost ? &*prices_ : nullptr,
+  transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
+                                  .by_pattern = !way.by_cost,
                                   .memory_limit = way.limit,
                                   .in_flight = way.in_flight,
                                   .chunks = shape_.chunks,
