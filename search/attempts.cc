@@ -23,22 +23,20 @@ bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
 }
 
 bool ShardsByCost(const ParallelPlan& plan) {
-  return plan.shards_by_cost() && plan.hp * plan.cp * plan.ep > 1;
+  return !plan.by_products() && plan.hp * plan.cp * plan.ep > 1;
 }
 
 // What travels behind attention, no price tells before all axes are sharded.
 std::vector<ContextAttention> FurtherAttentions(const ParallelPlan& plan) {
-  const bool open =
-      plan.shards_by_cost() && plan.cp > 1 && plan.context_attention == ContextAttention::kAuto;
+  const bool open = plan.cp > 1 && plan.context_attention == ContextAttention::kAuto;
   if (!open) return {};
   return {ContextAttention::kAllToAll, ContextAttention::kAllGather, ContextAttention::kRing};
 }
 
 // Whether Megatron's pattern is another choice: prices know of no overlap, so that it can be the
-// better one.
+// better one. It does no more than others along cp alone.
 bool HasPattern(const ParallelPlan& plan) {
-  return plan.shards_by_cost() && plan.hp > 1 && plan.cp * plan.ep == 1 && plan.pins.empty() &&
-         !plan.sequence_parallel;
+  return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
 }
 
 // What the first stage holds at once is for the schedule to say.
@@ -57,7 +55,7 @@ class Portfolio {
   absl::StatusOr<Run> Best() && {
     const ParallelPlan& plan = player_.plan();
     const Way first = By(plan.context_attention);
-    ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &chosen_));
+    ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &facts_));
     Take(first, std::move(run));
     if (CannotFit(player_.setting(), plan)) return *std::move(best_);
     for (const ContextAttention attention : FurtherAttentions(plan)) {
@@ -73,11 +71,8 @@ class Portfolio {
 
  private:
   struct Played {
-    int number = 0;
     Way way;
-    ChosenSharding chosen;
-    Duration step_time;
-    Bytes peak;
+    WayFacts facts;
   };
 
   Way By(ContextAttention attention) const {
@@ -85,17 +80,15 @@ class Portfolio {
   }
 
   void Take(const Way& way, Run run) {
-    const Played played{++count_, way, chosen_, run.report.step_time, run.report.peak_memory};
-    if (!fastest_.has_value() || played.step_time < fastest_->step_time) fastest_ = played;
-    if (!leanest_.has_value() || played.peak < leanest_->peak) leanest_ = played;
-    last_peak_ = played.peak;
+    const Played played{way, facts_};
+    if (!fastest_.has_value() || facts_.fastest < fastest_->facts.fastest) fastest_ = played;
+    if (!leanest_.has_value() || facts_.least_peak < leanest_->facts.least_peak) leanest_ = played;
     if (!best_.has_value() || IsBetter(run.report, best_->report)) best_ = std::move(run);
   }
 
   // What is infeasible in this way, or known by another, is passed over.
   absl::Status Try(const Way& way) {
-    if (way.sharded == nullptr) chosen_ = {};
-    absl::StatusOr<Run> run = player_.Play(way, way.sharded == nullptr ? &chosen_ : nullptr);
+    absl::StatusOr<Run> run = player_.Play(way, &facts_);
     if (run.ok()) {
       Take(way, *std::move(run));
       return absl::OkStatus();
@@ -108,13 +101,13 @@ class Portfolio {
   // least, and by what memory is worth between that and the cheapest, what lies there.
   absl::Status TryWithLess() {
     constexpr double kDear = 1e6;  // times what the cheapest costs
-    const AutoShardReport cheapest = fastest_->chosen.report;
+    const AutoShardReport cheapest = fastest_->facts.report;
     if (cheapest.memory <= 0 || cheapest.seconds <= 0) return absl::OkStatus();
     Way way = By(fastest_->way.attention);
     way.weights.memory = kDear * cheapest.seconds / cheapest.memory;
     ORRERY_RETURN_IF_ERROR(Try(way));
-    const double saved = cheapest.memory - chosen_.report.memory;
-    const double lost = chosen_.report.seconds - cheapest.seconds;
+    const double saved = cheapest.memory - facts_.report.memory;
+    const double lost = facts_.report.seconds - cheapest.seconds;
     if (saved <= 0 || lost <= 0) return absl::OkStatus();
     way.weights.memory = lost / saved;
     return Try(way);
@@ -124,25 +117,22 @@ class Portfolio {
   absl::Status TryCuts() {
     const Played fastest = *fastest_, leanest = *leanest_;
     ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest));
-    return leanest.number == fastest.number ? absl::OkStatus() : TryCutsOf(leanest);
+    return leanest.way == fastest.way ? absl::OkStatus() : TryCutsOf(leanest);
   }
 
   absl::Status TryCutsOf(const Played& of) {
     Way way = of.way;
-    way.sharded = of.chosen.sharded;
     way.stage_limit = Bytes(1);
-    last_peak_ = of.peak;
     ORRERY_RETURN_IF_ERROR(Try(way));
-    if (last_peak_ >= of.peak) return absl::OkStatus();
-    way.stage_limit = Bytes(last_peak_.count() + (of.peak - last_peak_).count() / 2);
+    const Bytes least = facts_.least_peak;
+    if (least == Bytes(0) || least >= of.facts.peak) return absl::OkStatus();
+    way.stage_limit = Bytes(least.count() + (of.facts.peak - least).count() / 2);
     return Try(way);
   }
 
   PlanPlayer& player_;
   const int64_t in_flight_;
-  int count_ = 0;          // of runs
-  ChosenSharding chosen_;  // last
-  Bytes last_peak_;
+  WayFacts facts_;  // of the last way
   std::optional<Run> best_;
   std::optional<Played> fastest_, leanest_;
 };

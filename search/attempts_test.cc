@@ -52,7 +52,8 @@ std::vector<Duration> Times(const Setting& setting, const ParallelPlan& plan,
 TEST(BestRun, IsTheFasterOfCostAndPattern) {
   const Setting setting = GptSetting();
   for (const ParallelPlan& plan : {ByFlops({.hp = 2}), ByFlops({.dp = 2, .hp = 4}),
-                                   ByFlops({.hp = 2, .pp = 2, .microbatches = 4})}) {
+                                   ByFlops({.hp = 2, .pp = 2, .microbatches = 4}),
+                                   ByFlops({.hp = 2, .ep = 2}), ByFlops({.dp = 2, .ep = 4})}) {
     SCOPED_TRACE(ToString(plan));
     EXPECT_EQ(Best(setting, plan).report.step_time,
               std::ranges::min(Times(setting, plan, {{}, {.by_cost = false}})));

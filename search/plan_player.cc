@@ -114,7 +114,7 @@ absl::Status PlanPlayer::Prepare() {
         absl::StrCat(setting_.cluster.name, " has ", setting_.cluster.size(), " devices; ",
                      ToString(plan_, setting_.base), " wants ", plan_.ranks()));
   }
-  if (!plan_.shards_by_cost() && !weighs_stages()) return absl::OkStatus();
+  if (plan_.by_products() && !weighs_stages()) return absl::OkStatus();
   prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                   lowering::ShardingPricesOptions{.algorithms = plan_.algorithm});
   limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
@@ -162,8 +162,8 @@ void WayFacts::Add(const simulator::Report& run) {
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
   plan.context_attention = way.attention;
-  const bool by_cost = way.by_cost && plan_.shards_by_cost();
-  transforms::PlanContext context{.prices = by_cost ? &*prices_ : nullptr,
+  transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
+                                  .by_pattern = !way.by_cost,
                                   .in_flight = way.in_flight,
                                   .alternative = {.weights = way.weights},
                                   .chunks = shape_.chunks,
@@ -173,11 +173,12 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
                                   .stages = StagesOf(way),
                                   .fuses_pointwise = setting_.lowering.fuses_pointwise};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
-  if (facts != nullptr && by_cost) {
+  if (facts != nullptr) {
     *facts = {};
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
       facts->report = report;
-      return played_.emplace(way.attention, report.choice).second;
+      return played_.emplace(way.by_cost, way.attention, way.stage_limit.count(), report.choice)
+          .second;
     };
   }
   std::optional<Run> best;

@@ -2,10 +2,9 @@
 #define ORRERY_SEARCH_PLAN_PLAYER_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <set>
-#include <utility>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -90,8 +89,8 @@ class PlanPlayer {
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   Bytes limit_;
-  // Choices of shardings that were played.
-  std::set<std::pair<transforms::ContextAttention, uint64_t>> played_;
+  // Choices of shardings that were played: by cost or not, attention, limit of stages.
+  std::set<std::tuple<bool, transforms::ContextAttention, int64_t, uint64_t>> played_;
 };
 
 }  // namespace orrery::search

@@ -155,7 +155,7 @@ constexpr char kHeader[] =
 
 // What stands behind the figures, of the default.
 constexpr char kBehind[] =
-    "1,1,equal,,0,1,none,1,auto,0,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
+    "1,1,equal,,0,1,none,1,auto,auto,auto,,cost,,,\"hp,dp,pp\",0,25MiB,auto,model";
 
 // Columns of further axes come last.
 TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {

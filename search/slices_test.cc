@@ -60,7 +60,7 @@ TEST(Slices, AreAsLongAsTheyAreGiven) {
 TEST(Slices, ThatCannotBeShardedAsOthersAreInfeasible) {
   const Setting setting = GptSetting("layers=1,hidden=32,heads=2,seq=4,vocab=101", 1);
   ParallelPlan plan = ByFlops({.hp = 2, .microbatches = 2, .schedule = "terapipe"});
-  plan.sequence_parallel = true;
+  plan.sequence_parallel = transforms::SequenceParallel::kOn;
   plan.slices.rows = {1, 3};
   const absl::Status status = Play(setting, plan).status();
   const auto infeasible = AsInfeasible(status);
@@ -130,7 +130,7 @@ TEST(Slices, BalancedAreTheSameFoldedOrNot) {
                                      .slices = {.balanced = true},
                                      .microbatches = 8,
                                      .schedule = "terapipe",
-                                     .sequence_parallel = true});
+                                     .sequence_parallel = transforms::SequenceParallel::kOn});
   const auto folded = Play(setting, plan).value();
   setting.lowering.fold = false;
   const auto all = Play(setting, plan).value();

@@ -19,7 +19,7 @@ constexpr PresetFlag kDistir[] = {{"cost-model", "distir"},
                                   {"no-simplify", ""},
                                   {"memory-limit", "none"},
                                   {"schedule", "distir"},
-                                  {"sharding", "megatron"},
+                                  {"sharding", "distir"},
                                   {"stages-by", "distir"},
                                   {"order", "pp,hp,dp"},
                                   {"blocking", ""},
@@ -30,7 +30,7 @@ constexpr PresetFlag kDistir[] = {{"cost-model", "distir"},
 constexpr Preset kPresets[] = {
     {"distir",
      "cost model distir, blocking, schedule distir, sgd, mean squared error, ops as written, no "
-     "memory limit, order pp,hp,dp, Megatron's pattern",
+     "memory limit, order pp,hp,dp, column and row products along hp",
      kDistir}};
 
 std::string Names() {

@@ -85,14 +85,14 @@ TEST(ParallelTransform3d, SaysWhatDoesNotDivide) {
             "divisibility: a batch of 12 does not divide into 5 microbatches");
 }
 
-TEST(ParallelTransform3d, ShardsFurtherAxesByCostOnly) {
+TEST(ParallelTransform3d, ShardsFurtherAxesByPricesOnly) {
   const ir::Function step = ir::Mlp({.layers = 4, .dim = 6, .batch = 12}).value();
   EXPECT_EQ(ParallelTransform3d(step, {.cp = 2}).status().message(),
-            "dp=1 hp=1 pp=1 cp=2 by Megatron's pattern; wanted sharding by cost for cp, ep and "
-            "pins (`sharding` auto)");
+            "dp=1 hp=1 pp=1 cp=2 by column and row products alone; wanted prices of a cluster for "
+            "cp, ep and pins (`sharding` auto or megatron)");
   EXPECT_EQ(ParallelTransform3d(step, {.hp = 2, .pins = {{"w0", 1}}}).status().message(),
-            "dp=1 hp=2 pp=1 by Megatron's pattern; wanted sharding by cost for cp, ep and pins "
-            "(`sharding` auto)");
+            "dp=1 hp=2 pp=1 by column and row products alone; wanted prices of a cluster for cp, "
+            "ep and pins (`sharding` auto or megatron)");
   const ParallelPlan plan = {.dp = 2, .hp = 2, .ep = 3};
   const PlainPrices prices(MakeMesh(plan).value(), {});
   const PipelinedStep sharded = ParallelTransform3d(step, plan, {.prices = &prices}).value();

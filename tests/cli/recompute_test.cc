@@ -50,13 +50,13 @@ TEST(Recompute, KeepsWhatTheFormulasSay) {
   Clear();
   const double core = 5 * a * s / h;
   const std::pair<const char*, double> expected[] = {
-      {"--recompute none", 10 + 24 / t + core / t},
-      {"--recompute selective", 10 + 24 / t},
-      {"--recompute full", 2},
+      {"--sequence-parallel=0 --recompute none", 10 + 24 / t + core / t},
+      {"--sequence-parallel=0 --recompute selective", 10 + 24 / t},
+      {"--sequence-parallel=0 --recompute full", 2},
       {"--sequence-parallel", (34 + core) / t},
       {"--sequence-parallel --recompute selective", 34 / t},
       {"--sequence-parallel --recompute full", 2 / t},
-      {"--recompute every:2", 1}};
+      {"--sequence-parallel=0 --recompute every:2", 1}};
   for (const auto& [flags, bytes] : expected) {
     EXPECT_NEAR(LayerOf(flags).activations / (s * b * h * bytes), 1, 0.01) << flags;
   }

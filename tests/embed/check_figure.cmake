@@ -5,7 +5,7 @@ execute_process(COMMAND ${OUTSIDE} OUTPUT_VARIABLE outside OUTPUT_STRIP_TRAILING
 execute_process(
   COMMAND ${SIMULATE} --model mlp:layers=16,dim=1024 --batch-size 2048 --cluster uniform:8@200Gbps
           --optimizer sgd --dp 2 --hp 2 --pp 2 --micro-batches 4 --schedule 1f1b
-          --sharding megatron
+          --sharding distir
   OUTPUT_VARIABLE report COMMAND_ERROR_IS_FATAL ANY)
 if(NOT report MATCHES "step time[^(]*\\(([^)]*)\\)")
   message(FATAL_ERROR "no step time in the report:\n${report}")

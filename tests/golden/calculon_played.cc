@@ -42,7 +42,8 @@ transforms::ParallelPlan PlanOf(const CalculonCase& c, int64_t zero) {
                   .optimizer = c.optimizer_offload,
                   .pattern = c.activation_offload ? "." : ""},
       .sharding = transforms::ShardingMethod::kMegatron,
-      .sequence_parallel = c.sequence_parallel,
+      .sequence_parallel = c.sequence_parallel ? transforms::SequenceParallel::kOn
+                                               : transforms::SequenceParallel::kOff,
       .stages_by = transforms::StagesBy::kLayers,
       .dtype = transforms::StepDType::kF16};
 }

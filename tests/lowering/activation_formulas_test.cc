@@ -72,14 +72,14 @@ transforms::PipelinedStep Sharded(const Gpt& gpt, int64_t layers, const Way& way
   const transforms::ParallelPlan plan = {
       .hp = way.tensor_parallel,
       .recompute = transforms::ParseRecomputePolicy(way.recompute).value(),
-      .sequence_parallel = way.sequence_parallel,
+      .sharding = transforms::ShardingMethod::kMegatron,
+      .sequence_parallel = way.sequence_parallel ? transforms::SequenceParallel::kOn
+                                                 : transforms::SequenceParallel::kOff,
       .dtype = way.fp8 ? transforms::StepDType::kF8Mixed : transforms::StepDType::kModel};
   const cluster::Cluster cluster = cluster::ParseCluster("dgx-a100:1").value();
   const auto cost_model = cost_models::MakeCostModel("roofline").value();
   const ClusterShardingPrices prices(transforms::MakeMesh(plan).value(), cluster, *cost_model);
-  return transforms::ParallelTransform3d(step, plan,
-                                         {.prices = way.sequence_parallel ? &prices : nullptr})
-      .value();
+  return transforms::ParallelTransform3d(step, plan, {.prices = &prices}).value();
 }
 
 // Of a rank, for one microbatch.

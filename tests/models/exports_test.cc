@@ -23,6 +23,8 @@
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
+#include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/sharding/shard.h"
 #include "transforms/simplify/simplify.h"
 #include "transforms/training/microbatch.h"
@@ -248,6 +250,29 @@ TEST(Exports, ShardedTheyAreTheSame) {
       ASSERT_TRUE(sharded.ok()) << sharded.status();
       ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
       semantics::ExpectSame(semantics::RunAll(*sharded, inputs).outputs, expected);
+    }
+  }
+}
+
+// Column and row products, tables and losses by the vocabulary, and streams along the sequence.
+TEST(Exports, ByThePatternTheyAreTheSame) {
+  for (const char* name : kTrained) {
+    const ir::Function step = StepOf(name);
+    const semantics::Named inputs = Inputs(step, 5);
+    const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
+    for (const ir::Mesh& mesh : {ir::Mesh({{"dp", 1}, {"hp", 2}}), ir::Mesh({{"dp", 2}, {"hp", 4}}),
+                                 ir::Mesh({{"dp", 1}, {"ep", 2}, {"hp", 2}})}) {
+      const transforms::PlainPrices prices(mesh, {});
+      for (const auto sequence :
+           {transforms::SequenceParallel::kOff, transforms::SequenceParallel::kOn}) {
+        SCOPED_TRACE(absl::StrCat(name, " ", ir::ToString(mesh), " ", static_cast<int>(sequence)));
+        const auto sharded = transforms::AutoShard(step, mesh, transforms::BatchedInputs(step),
+                                                   prices, {.pattern = sequence});
+        if (AsInfeasible(sharded.status()).has_value()) continue;  // a width of 2
+        ASSERT_TRUE(sharded.ok()) << sharded.status();
+        ASSERT_TRUE(ir::Verify(*sharded).ok()) << ir::Verify(*sharded);
+        semantics::ExpectSame(semantics::RunAll(*sharded, inputs).outputs, expected);
+      }
     }
   }
 }

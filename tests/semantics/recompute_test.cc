@@ -195,7 +195,10 @@ TEST(Recompute, ShardedByCostIsTheSame) {
     const transforms::PlainPrices prices(transforms::MakeMesh(plan).value(), {});
     EXPECT_GE(ExpectSameWithEachPolicy(of, plan, expected, {.prices = &prices}), 3);
   };
-  with(step, {.hp = 2, .pp = 2, .microbatches = 2, .sequence_parallel = true});
+  with(step, {.hp = 2,
+              .pp = 2,
+              .microbatches = 2,
+              .sequence_parallel = transforms::SequenceParallel::kOn});
   with(step, {.hp = 2, .cp = 2});
   for (const auto attention :
        {transforms::ContextAttention::kRing, transforms::ContextAttention::kAllGather,

@@ -131,7 +131,8 @@ TEST(Slices, AreTheSameHoweverSharded) {
         mesh, {.flops = 1e12, .bytes = 1e11, .link = 1e10, .latency = 1e-8});
     const PlanContext context = {.prices = &prices,
                                  .slices = transforms::EqualSlices(step, 4).value()};
-    for (const bool sequence_parallel : {false, true}) {
+    for (const auto sequence_parallel :
+         {transforms::SequenceParallel::kAuto, transforms::SequenceParallel::kOn}) {
       plan.sequence_parallel = sequence_parallel;
       ExpectSlicedSame(step, plan, context);
     }

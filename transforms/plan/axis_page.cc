@@ -11,7 +11,8 @@ std::string Default(const AxisInfo& axis) {
   if (!axis.page_default.empty()) return std::string(axis.page_default);
   const std::string text = axis.print(ParallelPlan());
   if (text.empty()) return "none";
-  if (axis.form == AxisForm::kSwitch) return text == "1" ? "on" : "off";
+  if (axis.form == AxisForm::kSwitch && text == "1") return "on";
+  if (axis.form == AxisForm::kSwitch && text == "0") return "off";
   return axis.is_number ? text : absl::StrCat("`", text, "`");
 }
 

@@ -25,9 +25,9 @@ namespace orrery::transforms {
 
 using cost_models::CollectiveChoice;
 
-/// How the axes but dp and pp are used: as costs least, or by Megatron's pattern of column and row
-/// products.
-enum class ShardingMethod : uint8_t { kAuto, kMegatron };
+/// How the axes but dp and pp are used: as costs least; by Megatron's pattern; or hp alone, for
+/// column and row products and nothing else, as DistIR does (Santhanam et al. 2021).
+enum class ShardingMethod : uint8_t { kAuto, kMegatron, kDistir };
 
 /// One way to train: a value that prints, parses, compares and hashes
 /// (transforms/plan/plan_text.h). Its fields are the axes of plan_axes.def; what each means, which
@@ -39,9 +39,14 @@ struct ParallelPlan {
 
   /// The product of the degrees.
   int64_t ranks() const { return dp * hp * pp * cp * ep; }
-  /// Whether shardings are chosen by cost: always with sequence parallelism, which the pattern does
-  /// not know.
-  bool shards_by_cost() const { return sharding == ShardingMethod::kAuto || sequence_parallel; }
+  /// Whether shardings are by Megatron's pattern, as sequence parallelism wants it; else by cost.
+  bool by_pattern() const {
+    return sharding != ShardingMethod::kAuto || sequence_parallel == SequenceParallel::kOn;
+  }
+  /// Whether of that pattern there are column and row products alone, which ask for no prices.
+  bool by_products() const {
+    return sharding == ShardingMethod::kDistir && sequence_parallel != SequenceParallel::kOn;
+  }
 
   /// Whether products of linear layers read 8-bit copies (transforms/training/fp8_mixed.h).
   bool mixes_fp8() const { return dtype == StepDType::kF8Mixed; }

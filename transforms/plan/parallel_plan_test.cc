@@ -21,7 +21,7 @@ TEST(ParallelPlan, IsOfOneDeviceUnlessItSaysOtherwise) {
   EXPECT_EQ(plan.zero, 0);
   EXPECT_EQ(plan.bucket_size, Bytes(26'214'400));  // PyTorch's 25 MiB
   EXPECT_EQ(plan.schedule.name(), "1f1b");
-  EXPECT_TRUE(plan.shards_by_cost());
+  EXPECT_FALSE(plan.by_pattern());
 }
 
 TEST(ParallelPlan, HasTheProductOfItsDegreesAsRanks) {
@@ -36,11 +36,11 @@ TEST(ParallelPlan, HasTheProductOfItsDegreesAsRanks) {
   EXPECT_EQ((ParallelPlan{.microbatches = 8, .chunks = 2, .zero_group = 4}).ranks(), 1);
 }
 
-TEST(ParallelPlan, FollowsThePatternOnlyWithoutSequenceParallelism) {
-  EXPECT_FALSE((ParallelPlan{.sharding = ShardingMethod::kMegatron}).shards_by_cost());
-  EXPECT_TRUE((ParallelPlan{.sharding = ShardingMethod::kMegatron, .sequence_parallel = true})
-                  .shards_by_cost());
-  EXPECT_TRUE((ParallelPlan{.sequence_parallel = true}).shards_by_cost());
+TEST(ParallelPlan, FollowsThePatternWhereItOrItsSequenceParallelismIsWanted) {
+  EXPECT_FALSE(ParallelPlan().by_pattern());
+  EXPECT_TRUE((ParallelPlan{.sharding = ShardingMethod::kMegatron}).by_pattern());
+  EXPECT_TRUE((ParallelPlan{.sequence_parallel = SequenceParallel::kOn}).by_pattern());
+  EXPECT_FALSE((ParallelPlan{.sequence_parallel = SequenceParallel::kOff}).by_pattern());
 }
 
 // A plan for each axis that differs from the default in it alone.

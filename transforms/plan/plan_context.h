@@ -45,9 +45,11 @@ struct ShardingAlternative {
 
 /// What follows from a plan, and what an experiment sets beside it.
 struct PlanContext {
-  /// By which shardings are chosen; null: by Megatron's pattern (Shard), which knows dp and hp
-  /// only.
+  /// By which shardings are chosen, and what Megatron's pattern leaves open; null: by the pattern
+  /// as Shard has it, which knows dp and hp only.
   const ShardingPrices* prices = nullptr;
+  /// Whether shardings are by Megatron's pattern although the plan leaves them to cost.
+  bool by_pattern = false;
   /// Bytes of a rank that the choice of shardings keeps to; 0: no limit.
   Bytes memory_limit = Bytes(0);
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.

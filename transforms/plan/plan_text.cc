@@ -67,7 +67,7 @@ std::string ShellQuoted(absl::string_view text) {
 std::string AxisText(const AxisInfo& axis, const ParallelPlan& plan) {
   const std::string text = axis.print(plan);
   if (axis.form == AxisForm::kSwitch) {
-    return absl::StrCat("--", axis.flag, text == "1" ? "" : "=0");
+    return absl::StrCat("--", axis.flag, text == "1" ? "" : absl::StrCat("=", text));
   }
   std::vector<std::string> flags;
   for (const std::string& value : plan_text_cc::ValuesOf(axis, text)) {

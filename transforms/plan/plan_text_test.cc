@@ -138,7 +138,6 @@ TEST(Plan, TextReadsBackOnABase) {
     plan.schedule_file = base.schedule_file = "";
     base.pins.clear();
     base.blocking = base.blocking && plan.blocking;
-    base.sequence_parallel = base.sequence_parallel && plan.sequence_parallel;
     SCOPED_TRACE(ToString(plan, base));
     const absl::StatusOr<ParallelPlan> read = ParsePlan(ToString(plan, base), base);
     ASSERT_TRUE(read.ok()) << read.status();

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ir/model_facts.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/sharding/axis_layout.h"
 #include "transforms/sharding/emit_sharded.h"
 #include "transforms/sharding/op_strategies.h"
+#include "transforms/sharding/pattern_pins.h"
 #include "transforms/sharding/shard.h"
 #include "transforms/sharding/shard_plan.h"
 #include "transforms/sharding/sharding_choices.h"
@@ -122,45 +124,123 @@ class AutoSharder {
   absl::StatusOr<Function> ShardOver(ir::AxisIndex axis, const Function& base,
                                      const ir::Mesh& mesh) {
     const double start = Now();
-    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins, PinLayouts(base, mesh, axis, options_.pins));
-    ORRERY_RETURN_IF_ERROR(PinData(axis, base, mesh, pins));
+    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins)};
+    ORRERY_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(problem));
+    OpStrategies strategies(problem, options_.context_attention);
+    LayoutWays ways(problem);
+    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
+    const ShardingNodes nodes(problem, strategies, phase);
+    Solved best;
+    size_t number = 0;
+    for (const Variant& variant : wanted.variants) {
+      ORRERY_ASSIGN_OR_RETURN(
+          Solved solved, SolveVariant({problem, phase, options_}, nodes, variant, wanted, ways));
+      if (!strategies.attends_as_wanted()) return AttentionStatus();
+      solved.variant = ++number;
+      const bool better = best.choices == nullptr || (!solved.choice.none.has_value() &&
+                                                      Weighed(solved) <= Weighed(best));
+      if (better) best = std::move(solved);
+    }
+    if (best.choice.none.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(base.name(), ": no sharding: ", best.choice.none->reason));
+    }
+    Report(best, Now() - start);
+    const ChosenShardings chosen(*best.choices, std::move(best.choice.assignment));
+    return Annotated(EmitSharded(problem, chosen, ways), base.name());
+  }
+
+  // The same problem with other pins.
+  struct Variant {
+    PinnedLayouts pins;
+    bool opens_whole = false;  // as in ChoiceRules
+  };
+  // What an axis is to be used for; of variants the cheapest, of equal ones the last.
+  struct Wanted {
+    std::vector<Variant> variants;
+    std::optional<TensorSplits> splits;
+    IdTable<ir::ValueId, char> never_whole;
+    bool weights_stay = false;
+  };
+  struct Solved {
+    std::unique_ptr<ShardingChoices> choices;
+    StrategyChoice choice;
+    ShardingGraph graph;
+    size_t variant = 0;  // its number, from 1
+    double solve_time = 0;
+  };
+
+  // Seconds, with what memory counts.
+  double Weighed(const Solved& solved) const {
+    const double memory = options_.weights.memory;
+    return solved.choice.cost + (memory > 0 ? memory * MemoryOf(solved.graph, solved.choice) : 0);
+  }
+
+  absl::StatusOr<Wanted> WantedOf(const AxisProblem& problem) const {
+    const ir::Function& base = problem.function;
+    const std::string& name = problem.mesh.axes()[problem.axis].name;
+    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins,
+                            PinLayouts(base, problem.mesh, problem.axis, options_.pins));
+    ORRERY_RETURN_IF_ERROR(PinData(problem, batched_, pins));
     for (const ir::Output& output : base.outputs()) {
       AxisLayout& pin = pins[output.value];
       const bool result = !output.of.valid() && pin == kReducedLayout;
       if (options_.whole_results && result) pin = kWholeLayout;
     }
-    if (options_.sequence_parallel && mesh.axes()[axis].name == "hp") {
-      ORRERY_RETURN_IF_ERROR(PinSequence(axis, base, mesh, pins));
+    Wanted wanted;
+    if (name == "ep") wanted.never_whole = PinExperts(problem, pins);
+    wanted.weights_stay = options_.pattern.has_value();
+    if (!options_.pattern.has_value() || name != "hp") {
+      // Experts are what ep is for; where memory is short, it may split other weights, too.
+      const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0) &&
+                                 options_.weights.memory == 0;
+      if (options_.pattern.has_value() || experts_alone) {
+        PinWhole(problem, wanted.never_whole, pins);
+      }
+      wanted.variants.push_back({.pins = std::move(pins)});
+      return wanted;
     }
-    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins)};
-    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
-    OpStrategies strategies(problem, options_.context_attention);
-    LayoutWays ways(problem);
-    const ShardingNodes nodes(problem, strategies, phase);
-    ShardingChoices choices(problem, nodes, ways, std::move(pins));
-    const bool weights_stay = options_.sequence_parallel && mesh.axes()[axis].name == "hp";
-    ORRERY_RETURN_IF_ERROR(Annotate(choices.Make(weights_stay), base.name()));
-    ORRERY_ASSIGN_OR_RETURN(
-        const ShardingGraph graph,
-        Annotated(PriceChoices({problem, phase, options_}, choices, ways), base.name()));
-    if (!strategies.attends_as_wanted()) {
-      return InfeasibleStatus(
-          {.reason = InfeasibleReason::kUnsupported,
-           .detail = "no attention can do what `context-attention` wants; a ring wants flash=1 and "
-                     "no mask, an all-to-all heads that divide"});
+    ORRERY_ASSIGN_OR_RETURN(wanted.splits, PlanTensorSplits(base, problem.mesh.size(problem.axis),
+                                                            PatternScope::kLayers));
+    PinWeights(problem, *wanted.splits, pins);
+    Variant along{.pins = pins, .opens_whole = true};
+    const bool can = *options_.pattern != SequenceParallel::kOff &&
+                     PinSequence(problem, *wanted.splits, along.pins);
+    if (!can || *options_.pattern == SequenceParallel::kAuto) {
+      wanted.variants.push_back({.pins = std::move(pins)});
     }
+    if (can) wanted.variants.push_back(std::move(along));
+    return wanted;
+  }
+
+  absl::StatusOr<Solved> SolveVariant(const ShardingCosts& costs, const ShardingNodes& nodes,
+                                      const Variant& variant, const Wanted& wanted,
+                                      LayoutWays& ways) {
+    const AxisProblem& problem = costs.problem;
+    Solved solved;
+    solved.choices = std::make_unique<ShardingChoices>(problem, nodes, ways, variant.pins);
+    const ChoiceRules rules = {
+        .weights_stay = wanted.weights_stay,
+        .pattern = wanted.splits.has_value() ? &*wanted.splits : nullptr,
+        .opens_whole = variant.opens_whole,
+        .never_whole = wanted.never_whole.empty() ? nullptr : &wanted.never_whole};
+    ORRERY_RETURN_IF_ERROR(Annotate(solved.choices->Make(rules), problem.function.name()));
+    ORRERY_ASSIGN_OR_RETURN(solved.graph, Annotated(PriceChoices(costs, *solved.choices, ways),
+                                                    problem.function.name()));
     const double built = Now();
-    const int64_t to_come = mesh_.size() / mesh.size();
-    ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice,
-                            Solve(graph, static_cast<double>(options_.memory_limit.count()) *
-                                             static_cast<double>(to_come)));
-    if (choice.none.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(base.name(), ": no sharding: ", choice.none->reason));
-    }
-    Report(graph, choice, built - start, Now() - built);
-    const ChosenShardings chosen(choices, std::move(choice.assignment));
-    return Annotated(EmitSharded(problem, chosen, ways), base.name());
+    const int64_t to_come = mesh_.size() / problem.mesh.size();
+    ORRERY_ASSIGN_OR_RETURN(solved.choice,
+                            Solve(solved.graph, static_cast<double>(options_.memory_limit.count()) *
+                                                    static_cast<double>(to_come)));
+    solved.solve_time = Now() - built;
+    return solved;
+  }
+
+  static absl::Status AttentionStatus() {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = "no attention can do what `context-attention` wants; a ring wants flash=1 and "
+                   "no mask, an all-to-all heads that divide"});
   }
 
   // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
@@ -225,94 +305,19 @@ class AutoSharder {
     return memory;
   }
 
-  // Data inputs that the axis splits by its nature.
-  absl::Status PinData(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
-                       PinnedLayouts& pins) const {
-    const std::string& name = mesh.axes()[axis].name;
-    if (name == "hp") return absl::OkStatus();
-    const size_t dim = name == "ep" ? 0 : 1;
-    const int64_t positions = ir::SequenceLength(base);
-    bool any = false;
-    for (size_t i = 0; i < base.inputs().size(); ++i) {
-      const ir::Input& input = base.inputs()[i];
-      const ir::TensorType& type = base.type(input.value);
-      if (!batched_[i] || type.dims.size() <= dim) continue;
-      if (dim == 1 && type.dims[1] != positions) continue;
-      any = true;
-      if (pins[input.value] != kNoLayout) continue;
-      if (!CanSplit(type, dim, axis, mesh)) {
-        return InfeasibleStatus(
-            {.reason = InfeasibleReason::kDivisibility,
-             .detail = absl::StrCat(name, "=", mesh.size(axis), ": dimension ", dim, " of ",
-                                    ir::PrintValue(base, input.value), ", which is ",
-                                    ir::ToString(type, mesh), ", does not divide")});
-      }
-      pins[input.value] = static_cast<AxisLayout>(dim);
-    }
-    if (any) return absl::OkStatus();
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kUnsupported,
-         .detail = absl::StrCat(name, "=", mesh.size(axis), ": no data input has a dimension ", dim,
-                                " to split; wanted a batch of sequences")});
-  }
-
-  absl::Status PinSequence(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
-                           PinnedLayouts& pins) const {
-    ORRERY_ASSIGN_OR_RETURN(const TensorSplits splits, PlanTensorSplits(base, mesh.size(axis)));
-    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
-    for (const ir::Input& input : base.inputs()) {
-      AxisLayout& pin = pins[input.value];
-      const bool parameter = input.role == ir::InputRole::kParameter;
-      if (parameter && pin == kNoLayout) pin = splits.dims[input.value];
-    }
-    for (const ir::OpId op : base.order()) {
-      for (int32_t i = 0; i < base.result_count(op); ++i) {
-        const ir::ValueId value = base.result(op, i);
-        const ir::TensorType& type = base.type(value);
-        const bool summed = phase[op] == StepPhase::kForward && splits.partial[value] != 0;
-        if (!summed || pins[value] != kNoLayout || type.dims.size() < 3) continue;
-        if (CanSplit(type, 1, axis, mesh)) pins[value] = 1;
-      }
-    }
-    PinStream(axis, base, mesh, pins);
-    return absl::OkStatus();
-  }
-
-  // The residual stream, to which those sums are added, is split where it begins, too.
-  static void PinStream(ir::AxisIndex axis, const Function& base, const ir::Mesh& mesh,
-                        PinnedLayouts& pins) {
-    IdTable<ir::ValueId, char> split(base.value_limit(), 0);
-    for (const ir::OpId op : base.order()) {
-      const auto operands = base.operands(op);
-      const bool adds = base.kind(op) == ir::OpKind::kAdd && operands.size() == 2;
-      const bool any =
-          std::ranges::any_of(operands, [&](ir::ValueId operand) { return split[operand] != 0; });
-      if (base.result_count(op) == 0) continue;
-      const ir::ValueId result = base.result(op);
-      split[result] = pins[result] == 1 || (any && base.kind(op) == ir::OpKind::kDropout) ? 1 : 0;
-      for (size_t i = 0; adds && any && i < 2; ++i) {
-        const ir::TensorType& type = base.type(operands[i]);
-        const bool stream = pins[operands[i]] == kNoLayout && split[operands[i]] == 0 &&
-                            base.producer(operands[i]).valid() &&
-                            type.dims == base.type(result).dims;
-        if (stream && CanSplit(type, 1, axis, mesh)) pins[operands[i]] = 1;
-      }
-    }
-  }
-
-  void Report(const ShardingGraph& graph, const StrategyChoice& choice, double build,
-              double solve) const {
+  void Report(const Solved& solved, double seconds) const {
     if (report_ == nullptr) return;
-    report_->nodes += std::ssize(graph.graph.nodes);
-    report_->edges += std::ssize(graph.graph.edges);
-    report_->labels += choice.labels;
-    report_->composed += choice.composed;
-    report_->seconds = choice.cost;
-    report_->memory = MemoryOf(graph, choice);
-    report_->choice = absl::HashOf(report_->choice, choice.assignment);
-    report_->optimal = report_->optimal && choice.optimal();
-    report_->build_time += build;
-    report_->solve_time += solve;
+    report_->nodes += std::ssize(solved.graph.graph.nodes);
+    report_->edges += std::ssize(solved.graph.graph.edges);
+    report_->labels += solved.choice.labels;
+    report_->composed += solved.choice.composed;
+    report_->seconds = solved.choice.cost;
+    report_->memory = MemoryOf(solved.graph, solved.choice);
+    report_->choice =
+        absl::HashOf(report_->choice, solved.variant, solved.choice.assignment);
+    report_->optimal = report_->optimal && solved.choice.optimal();
+    report_->build_time += seconds - solved.solve_time;
+    report_->solve_time += solved.solve_time;
   }
 
   const ir::Mesh& mesh_;

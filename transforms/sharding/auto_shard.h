@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,11 @@ std::string ToString(const ShardingPin& pin);
 /// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
 enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 
+/// Whether Megatron's pattern splits its residual stream along the sequence (Korthikanti et al.
+/// 2022): never; always, and what is gathered of it is kept in parts; or where that sends as many
+/// bytes and takes no longer, so that it only saves memory.
+enum class SequenceParallel : uint8_t { kAuto, kOff, kOn };
+
 /// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
 /// data-parallel ranks shard them (transforms/memory/zero.h).
 struct HeldParts {
@@ -66,9 +72,11 @@ struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
   /// is pinned, or redistributed from there.
   std::vector<ShardingPin> pins = {};
-  /// Megatron's pattern along "hp", with its sequence parallelism (Korthikanti et al. 2022): what
-  /// its row products leave partial is split along dimension 1.
-  bool sequence_parallel = false;
+  /// Megatron's pattern, with its sequence parallelism or without: along "hp" column and row
+  /// products, tables by their rows and the loss by its classes; "ep" has whole experts, to which
+  /// tokens travel; "ep" and "cp" have all other weights whole. Prices decide what that leaves
+  /// open. None: they decide all.
+  std::optional<SequenceParallel> pattern = std::nullopt;
   /// Whether what is returned for people, losses and results, is on each rank of "hp" as a whole:
   /// parts of the sequence are put together of slices, and could not be of parts of slices.
   bool whole_results = false;
@@ -113,7 +121,8 @@ absl::Status CheckPins(const ir::Function& step, const ir::Mesh& mesh,
 /// Shards a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.
 /// Inputs are sharded as is best, but data are split by "ep" along their batch, and by "cp" along
-/// dimension 1, the positions in a sequence, and nothing along the batch; the state and the
+/// dimension 1, the positions in a sequence, and nothing along the batch; the weights of experts by
+/// "ep", along the experts where their number divides; the state and the
 /// gradients of a parameter are sharded as the parameter is; results and losses are not partial. A
 /// value that changes its layout does so once for each layout that its consumers want. The costs
 /// count that exactly where they want one more layout than there is; of further ones each consumer

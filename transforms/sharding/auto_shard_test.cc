@@ -273,7 +273,7 @@ TEST(AutoShard, SplitsTheBatchOverHpOnlyWhenAsked) {
 TEST(AutoShard, PlacesSequenceParallelismWhenAsked) {
   constexpr PlainPrices::Rates kDear = {.flops = 1e12, .bytes = 1e12, .link = 1e6, .latency = 1e-3};
   const Function sharded =
-      Sharded(ModelStep("gpt", kEvenGpt, 1), kDear, {.sequence_parallel = true});
+      Sharded(ModelStep("gpt", kEvenGpt, 1), kDear, {.pattern = SequenceParallel::kOn});
   ExpectMegatronWeights(sharded);
   for (const char* name : {"h.0.attn.proj", "h.1.mlp.down"}) {
     EXPECT_EQ(LayoutOfNamed(sharded, name), 1) << name;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "ir/model_facts.h"
 #include "support/status.h"
 #include "transforms/sharding/sharding_choices.h"
 
@@ -112,6 +113,37 @@ class Pinner {
 absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir::Mesh& mesh,
                                          ir::AxisIndex axis, const std::vector<ShardingPin>& pins) {
   return pin_layouts_cc::Pinner(function, mesh, axis).Run(pins);
+}
+
+absl::Status PinData(const AxisProblem& problem, const std::vector<bool>& batched,
+                     PinnedLayouts& pins) {
+  const ir::Function& base = problem.function;
+  const auto& [name, parts] = problem.mesh.axes()[problem.axis];
+  if (name == "hp") return absl::OkStatus();
+  const size_t dim = name == "ep" ? 0 : 1;
+  const int64_t positions = ir::SequenceLength(base);
+  bool any = false;
+  for (size_t i = 0; i < base.inputs().size(); ++i) {
+    const ir::Input& input = base.inputs()[i];
+    const ir::TensorType& type = base.type(input.value);
+    if (!batched[i] || type.dims.size() <= dim) continue;
+    if (dim == 1 && type.dims[1] != positions) continue;
+    any = true;
+    if (pins[input.value] != kNoLayout) continue;
+    if (!CanSplit(type, dim, problem.axis, problem.mesh)) {
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kDivisibility,
+           .detail = absl::StrCat(name, "=", parts, ": dimension ", dim, " of ",
+                                  ir::PrintValue(base, input.value), ", which is ",
+                                  ir::ToString(type, problem.mesh), ", does not divide")});
+    }
+    pins[input.value] = static_cast<AxisLayout>(dim);
+  }
+  if (any) return absl::OkStatus();
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kUnsupported,
+       .detail = absl::StrCat(name, "=", parts, ": no data input has a dimension ", dim,
+                              " to split; wanted a batch of sequences")});
 }
 
 }  // namespace orrery::transforms

@@ -1,6 +1,7 @@
 #include "transforms/sharding/sharding_choices.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
@@ -25,20 +26,59 @@ ShardingChoices::ShardingChoices(const AxisProblem& problem, const ShardingNodes
   FindSamples();
 }
 
-absl::Status ShardingChoices::Make(bool weights_stay) {
+absl::Status ShardingChoices::Make(const ChoiceRules& rules) {
   for (const ShardingNode& node : nodes_.all()) {
-    ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> allowed, AllowedBy(node));
+    ORRERY_ASSIGN_OR_RETURN(std::vector<size_t> allowed, AllowedBy(node));
+    if (rules.never_whole != nullptr) KeepSplit(node, *rules.never_whole, allowed);
+    std::erase_if(allowed, [&](size_t number) {
+      const OpStrategy& strategy = (*node.strategies)[number];
+      return SplitsSamples(node, strategy) || LeavesWeightsWhole(node, strategy);
+    });
+    if (rules.weights_stay) KeepWeights(node, allowed);
+    if (rules.pattern != nullptr) KeepPattern(node, rules, allowed);
     std::vector<ShardingChoice>& choices = choices_.emplace_back();
     for (const size_t number : allowed) {
-      const OpStrategy& strategy = (*node.strategies)[number];
-      if (SplitsSamples(node, strategy) || LeavesWeightsWhole(node, strategy)) continue;
-      if (weights_stay && MovesWeights(node, strategy)) continue;
       const ShardingChoice plain{.strategy = static_cast<int32_t>(number)};
       choices.push_back(plain);
       AddExtras(node, plain, choices);
     }
   }
   return absl::OkStatus();
+}
+
+// Takes what leaves an input whole from the strategies, where there is another.
+void ShardingChoices::KeepSplit(const ShardingNode& node, const IdTable<ValueId, char>& never_whole,
+                                std::vector<size_t>& allowed) const {
+  const auto kept = [&](ValueId value) { return never_whole[value] != 0; };
+  if (!node.is_group || !std::ranges::any_of(node.values, kept)) return;
+  const auto splits = [&](size_t s) { return (*node.strategies)[s].results[0] != kWholeLayout; };
+  if (std::ranges::any_of(allowed, splits)) std::erase_if(allowed, std::not_fn(splits));
+}
+
+// Takes what moves weights from the strategies, where something is left: a product that other axes
+// have split may take them no more as they lie.
+void ShardingChoices::KeepWeights(const ShardingNode& node, std::vector<size_t>& allowed) const {
+  const auto moves = [&](size_t s) { return MovesWeights(node, (*node.strategies)[s]); };
+  if (!std::ranges::all_of(allowed, moves)) std::erase_if(allowed, moves);
+}
+
+// Takes what is not of the pattern from the strategies of an op, where something is left.
+void ShardingChoices::KeepPattern(const ShardingNode& node, const ChoiceRules& rules,
+                                  std::vector<size_t>& allowed) const {
+  if (node.is_group) return;
+  const TensorSplits& pattern = *rules.pattern;
+  const auto follows = [&](size_t s) {
+    for (const ValueId value : node.values) {
+      if (pattern.open[value] != 0) continue;
+      const AxisLayout made = (*node.strategies)[s].results[nodes_.PositionOf(value)];
+      const AxisLayout wanted = pattern.dims[value];
+      const bool whole = wanted == kWholeLayout && pattern.partial[value] == 0;
+      const bool sum = wanted == kWholeLayout && made == kPartialLayout;
+      if (made != wanted && !sum && !(whole && rules.opens_whole)) return false;
+    }
+    return true;
+  };
+  if (std::ranges::any_of(allowed, follows)) std::erase_if(allowed, std::not_fn(follows));
 }
 
 // The strategies of a node; of a group those that all pins of its values allow.

@@ -10,6 +10,7 @@
 #include "support/id_table.h"
 #include "transforms/sharding/axis_layout.h"
 #include "transforms/sharding/op_strategies.h"
+#include "transforms/sharding/shard_plan.h"
 #include "transforms/sharding/sharding_nodes.h"
 
 // What may become of each node, and what has.
@@ -24,10 +25,29 @@ using PinnedLayouts = IdTable<ir::ValueId, AxisLayout>;
 absl::StatusOr<PinnedLayouts> PinLayouts(const ir::Function& function, const ir::Mesh& mesh,
                                          ir::AxisIndex axis, const std::vector<ShardingPin>& pins);
 
+/// Pins data inputs as the axis splits them by its nature: "ep" the batch, "cp" the positions of
+/// each sequence; `batched[i]` says whether input i has the batch as its dimension 0. Infeasible
+/// where they do not divide, or there are none.
+absl::Status PinData(const AxisProblem& problem, const std::vector<bool>& batched,
+                     PinnedLayouts& pins);
+
 /// One of the things that may become of a node.
 struct ShardingChoice {
   int32_t strategy = 0;
   AxisLayout extra = kNoLayout;  // in which several consumers want its first result, too
+};
+
+/// What besides pins rules out strategies.
+struct ChoiceRules {
+  /// Matrix products take weights as they are pinned, where they can.
+  bool weights_stay = false;
+  /// Of a pattern: what its ops make is split as it has it, and nothing else is. Where no strategy
+  /// does that, and of what it leaves open, all may be. Null: there is none.
+  const TensorSplits* pattern = nullptr;
+  /// What that has whole, such as the residual stream, may be split all the same.
+  bool opens_whole = false;
+  /// Inputs that are split where anything of them divides; null: none.
+  const IdTable<ir::ValueId, char>* never_whole = nullptr;
 };
 
 /// The choices of all nodes.
@@ -37,9 +57,8 @@ class ShardingChoices {
   ShardingChoices(const AxisProblem& problem, const ShardingNodes& nodes, LayoutWays& ways,
                   PinnedLayouts pins);
 
-  /// Finds the choices; an error where a pin cannot be kept. Where `weights_stay`, matrix products
-  /// take weights as they are pinned.
-  absl::Status Make(bool weights_stay);
+  /// Finds the choices; an error where a pin cannot be kept.
+  absl::Status Make(const ChoiceRules& rules);
 
   const ShardingNodes& nodes() const { return nodes_; }
   const std::vector<ShardingChoice>& Of(int32_t node) const {
@@ -78,6 +97,11 @@ class ShardingChoices {
     return samples_[value] >= 0 && samples_[value] == layout;
   }
   absl::StatusOr<std::vector<size_t>> AllowedBy(const ShardingNode& node) const;
+  void KeepSplit(const ShardingNode& node, const IdTable<ir::ValueId, char>& never_whole,
+                 std::vector<size_t>& allowed) const;
+  void KeepWeights(const ShardingNode& node, std::vector<size_t>& allowed) const;
+  void KeepPattern(const ShardingNode& node, const ChoiceRules& rules,
+                   std::vector<size_t>& allowed) const;
   bool MovesWeights(const ShardingNode& node, const OpStrategy& strategy) const;
   bool LeavesWeightsWhole(const ShardingNode& node, const OpStrategy& strategy) const;
   bool SplitsSamples(const ShardingNode& node, const OpStrategy& strategy) const;

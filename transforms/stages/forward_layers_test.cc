@@ -65,8 +65,8 @@ std::string LayersOf(const PipelinedStep& step) {
 // Of the step, parallelized in that way.
 std::string LayersOf(const ir::Function& step, const ParallelPlan& plan = {}) {
   const PlainPrices prices(MakeMesh(plan).value(), {});
-  const auto pipelined = ParallelTransform3d(
-      step, ByFlops(plan), {.prices = plan.sequence_parallel ? &prices : nullptr});
+  const auto pipelined =
+      ParallelTransform3d(step, ByFlops(plan), {.prices = plan.by_pattern() ? &prices : nullptr});
   EXPECT_TRUE(pipelined.ok()) << pipelined.status();
   return pipelined.ok() ? LayersOf(*pipelined) : "";
 }
@@ -103,7 +103,7 @@ TEST(FindLayers, AreTheSameHoweverAStepIsSharded) {
   const std::string whole = LayersOf(step);
   EXPECT_EQ(LayersOf(step, {.dp = 2, .hp = 2}), whole);
   EXPECT_EQ(LayersOf(step, {.microbatches = 2}), whole);
-  EXPECT_EQ(LayersOf(step, {.hp = 2, .sequence_parallel = true}), whole);
+  EXPECT_EQ(LayersOf(step, {.hp = 2, .sequence_parallel = SequenceParallel::kOn}), whole);
   const ir::Function mlp = ir::Mlp({.layers = 3, .dim = 4, .batch = 4}).value();
   EXPECT_EQ(LayersOf(mlp), "y0 .. a0\ny1 .. a1\ny2 .. a2\n");
   // Sums of row products stay with them.

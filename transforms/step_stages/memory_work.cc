@@ -10,7 +10,8 @@ namespace {
 
 KeepRule KeepRuleOf(const StepWork& work) {
   return {.policy = work.plan.recompute,
-          .gathers = work.context.prices != nullptr && work.plan.sequence_parallel,
+          .gathers = work.context.prices != nullptr &&
+                     work.plan.sequence_parallel == SequenceParallel::kOn,
           .fuses = work.context.fuses_pointwise};
 }
 

@@ -16,6 +16,18 @@ namespace orrery::transforms {
 namespace shard_work_cc {
 namespace {
 
+// Along the sequence only where each slice divides.
+std::optional<SequenceParallel> PatternOf(const StepWork& work) {
+  const ParallelPlan& plan = work.plan;
+  if (!work.context.by_pattern && !plan.by_pattern()) return std::nullopt;
+  const auto divides = [&](const SliceRange& slice) {
+    return slice.rows % (plan.hp * plan.cp) == 0;
+  };
+  const bool all = std::ranges::all_of(work.context.slices, divides);
+  if (plan.sequence_parallel == SequenceParallel::kAuto && !all) return SequenceParallel::kOff;
+  return plan.sequence_parallel;
+}
+
 AutoShardOptions ShardingOf(const StepWork& work) {
   const ParallelPlan& plan = work.plan;
   const ZeroOptions zero = ZeroOf(plan);
@@ -24,7 +36,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
   const int64_t group = zero.group > 0 ? zero.group : plan.dp;
   const int64_t most = std::numeric_limits<int64_t>::max() / plan.pp;
   return {.pins = plan.pins,
-          .sequence_parallel = plan.sequence_parallel,
+          .pattern = PatternOf(work),
           .whole_results = work.sliced(),
           .context_attention = plan.context_attention,
           .microbatches = work.context.updates_each_microbatch ? 1 : plan.microbatches,
@@ -47,8 +59,8 @@ absl::Status Check(const StepWork& work) {
   if (!NeedsSharding(work) || work.context.prices != nullptr) return absl::OkStatus();
   if (work.plan.cp * work.plan.ep == 1 && work.plan.pins.empty()) return absl::OkStatus();
   return Unsupported(absl::StrCat(DegreesText(work.plan),
-                                  " by Megatron's pattern; wanted sharding by cost for cp, ep and "
-                                  "pins (`sharding` auto)"));
+                                  " by column and row products alone; wanted prices of a cluster "
+                                  "for cp, ep and pins (`sharding` auto or megatron)"));
 }
 
 // Pins have a meaning by cost only.

@@ -6,12 +6,16 @@ namespace orrery::transforms {
 namespace sharding_cc {
 namespace {
 
-constexpr EnumNames<ShardingMethod, 2> kMethods({{"auto", ShardingMethod::kAuto},
-                                                 {"megatron", ShardingMethod::kMegatron}});
+constexpr EnumNames<ShardingMethod, 3> kMethods({{"auto", ShardingMethod::kAuto},
+                                                 {"megatron", ShardingMethod::kMegatron},
+                                                 {"distir", ShardingMethod::kDistir}});
 constexpr EnumNames<ContextAttention, 4> kAttentions({{"auto", ContextAttention::kAuto},
                                                       {"all-to-all", ContextAttention::kAllToAll},
                                                       {"all-gather", ContextAttention::kAllGather},
                                                       {"ring", ContextAttention::kRing}});
+constexpr EnumNames<SequenceParallel, 3> kSequences({{"auto", SequenceParallel::kAuto},
+                                                     {"0", SequenceParallel::kOff},
+                                                     {"1", SequenceParallel::kOn}});
 
 absl::Status ParseMethod(absl::string_view text, ParallelPlan& plan) {
   ORRERY_ASSIGN_OR_RETURN(plan.sharding, kMethods.Parse(text));
@@ -19,6 +23,14 @@ absl::Status ParseMethod(absl::string_view text, ParallelPlan& plan) {
 }
 std::string PrintMethod(const ParallelPlan& plan) {
   return std::string(kMethods.Of(plan.sharding));
+}
+
+absl::Status ParseSequence(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(plan.sequence_parallel, kSequences.Parse(text));
+  return absl::OkStatus();
+}
+std::string PrintSequence(const ParallelPlan& plan) {
+  return std::string(kSequences.Of(plan.sequence_parallel));
 }
 
 absl::Status ParseAttention(absl::string_view text, ParallelPlan& plan) {
@@ -42,7 +54,7 @@ std::string PrintPins(const ParallelPlan& plan) {
 }
 
 absl::Status CheckPins(const ParallelPlan& plan) {
-  if (plan.pins.empty() || plan.shards_by_cost()) return absl::OkStatus();
+  if (plan.pins.empty() || !plan.by_pattern()) return absl::OkStatus();
   return absl::InvalidArgumentError("sharding by Megatron's pattern places all; wanted auto");
 }
 
@@ -52,43 +64,49 @@ absl::Status CheckPins(const ParallelPlan& plan) {
 extern const AxisInfo kShardingAxis = {
     .flag = "sharding",
     .summary =
-        "what each op does along hp: as is fastest by the cost model, or Megatron's column "
-        "and row products",
-    .values = "auto or megatron",
+        "what each op does along hp, cp and ep: as is fastest by the cost model, or Megatron's "
+        "column and row products and whole experts",
+    .values = "auto, megatron or distir",
     .page =
-        "what each op does along `hp`: `auto`, what makes op times and redistributions the least "
-        "by the cost model, within the memory of a device "
+        "what each op does along `hp`, `cp` and `ep`: `auto`, what makes op times and "
+        "redistributions the least by the cost model, within the memory of a device "
         "([sharding](redistribution.md#sharding-of-a-whole-step)); `megatron`, column and row "
-        "products",
-    .page_default = "`auto`; `megatron` with `--preset distir`",
-    .examples = {"megatron", "auto"},
-    .mistake = {"manual", "'manual': wanted auto or megatron"},
+        "products, embeddings and loss by the vocabulary along `hp`, whole experts along `ep` "
+        "([Megatron's pattern](redistribution.md#megatrons-pattern)); `distir`, column and row "
+        "products along `hp` and nothing else, as DistIR has it",
+    .page_default = "`auto`; `distir` with `--preset distir`",
+    .examples = {"megatron", "auto", "distir"},
+    .mistake = {"manual", "'manual': wanted auto, megatron or distir"},
     .parse = sharding_cc::ParseMethod,
     .print = sharding_cc::PrintMethod,
     .copy = CopyField<&ParallelPlan::sharding>,
     .applies =
         [](const ParallelPlan& plan) {
-          return !plan.sequence_parallel || plan.sharding == ShardingMethod::kMegatron;
+          return plan.sequence_parallel != SequenceParallel::kOn ||
+                 plan.sharding == ShardingMethod::kMegatron;
         },
     .needs = "megatron beside sequence-parallel; by itself it is found where it pays",
 };
 
 extern const AxisInfo kSequenceParallelAxis = {
     .flag = "sequence-parallel",
-    .summary = "Megatron's products, with the residual stream split along the sequence",
-    .values = "0 or 1",
+    .summary =
+        "Megatron's products, with the residual stream split along the sequence (=0: never; "
+        "=auto: beside --sharding megatron, where it costs no time)",
+    .values = "auto, 0 or 1",
     .page =
-        "`megatron`, and its residual stream split along the sequence; what is gathered of it is "
-        "kept in parts and gathered again in backward",
-    .examples = {"1", "0"},
-    .mistake = {"yes", "'yes': wanted 0 or 1"},
+        "`1` or no value: `megatron`, and its residual stream split along the sequence; what is "
+        "gathered of it is kept in parts and gathered again in backward. `auto`: beside "
+        "`--sharding megatron` the stream is split where `hp` divides the sequence and that takes "
+        "no longer, and what is gathered is kept. `=0`: it is not split",
+    .examples = {"1", "auto", "0"},
+    .mistake = {"yes", "'yes': wanted auto, 0 or 1"},
     .form = AxisForm::kSwitch,
-    .parse = ParseSwitch<&ParallelPlan::sequence_parallel>,
-    .print = PrintSwitch<&ParallelPlan::sequence_parallel>,
+    .parse = sharding_cc::ParseSequence,
+    .print = sharding_cc::PrintSequence,
     .copy = CopyField<&ParallelPlan::sequence_parallel>,
     .applies = [](const ParallelPlan& plan) { return plan.hp > 1; },
     .needs = "a horizontal degree (hp) of at least 2",
-    .cell = SwitchCell<&ParallelPlan::sequence_parallel>,
 };
 
 extern const AxisInfo kContextAttentionAxis = {
