@@ -1,7 +1,7 @@
 // Milliseconds to choose the strategies of a whole graph: a chain with skips of 256 nodes with 16
-// strategies each, with and without memory limits; a square; what all read; 24 equal layers of 40
-// nodes, one by one and composed. Small enough to run among the tests; for larger graphs change
-// kNodes.
+// strategies each, with and without memory limits; a square; a node that all read; 24 equal layers
+// of 40 nodes, one by one and composed. Small enough to run among the tests; for larger graphs
+// change kNodes.
 
 #include <benchmark/benchmark.h>
 

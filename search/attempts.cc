@@ -21,9 +21,15 @@ bool IsBetter(const Run& a, const Run& b) {
 // Takes the other run where it is better.
 absl::Status Improve(absl::StatusOr<Run> other, Run& best) {
   if (!other.ok()) {
+    if (absl::IsResourceExhausted(other.status())) {
+      best.all_ways = false;
+      return absl::OkStatus();
+    }
     return AsInfeasible(other.status()).has_value() ? absl::OkStatus() : other.status();
   }
+  const bool all_ways = best.all_ways && other->all_ways;
   if (IsBetter(*other, best)) best = *std::move(other);
+  best.all_ways = all_ways;
   return absl::OkStatus();
 }
 
@@ -66,6 +72,7 @@ absl::StatusOr<Run> WithinMemory(PlanPlayer& player, Way& way) {
   for (int i = 0; i < most_tries && chosen && limit > 0 && !best.report.fits; ++i) {
     way.limit = Bytes(static_cast<int64_t>(limit));
     const absl::StatusOr<Run> run = player.Play(way);
+    if (absl::IsResourceExhausted(run.status())) best.all_ways = false;
     if (!run.ok()) break;
     if (run->report.peak_memory == peak && ++in_vain == kTired) break;
     peak = run->report.peak_memory;

@@ -85,6 +85,37 @@ TEST(BestRun, OfOneWayIsThatWay) {
             Times(setting, megatron, {{.by_cost = false}})[0]);
 }
 
+// Where no choice takes less, lower limits ask nothing new.
+TEST(BestRun, ChoosesTheLeastOfMemoryOnce) {
+  Setting setting = GptSetting();
+  setting.lowering.memory_limit = Bytes(1);
+  const ParallelPlan plan = ByFlops({.hp = 4});
+  PlanPlayer player(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok());
+  const auto run = BestRun(player);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_FALSE(run->report.fits);
+  EXPECT_GE(player.shardings().found(), 2);
+}
+
+// A budget that ends early leaves the best until then, and says so.
+TEST(BestRun, EndsWithItsBudget) {
+  const Setting setting = GptSetting();
+  const ParallelPlan plan = ByFlops({.cp = 4});
+  PlayBudget little{.left = 1}, nothing{.left = 0}, much;
+  PlanPlayer hurried(setting, plan, little), idle(setting, plan, nothing),
+      patient(setting, plan, much);
+  for (PlanPlayer* player : {&hurried, &idle, &patient}) ASSERT_TRUE(player->Prepare().ok());
+  const auto first = BestRun(hurried), best = BestRun(patient);
+  ASSERT_TRUE(first.ok() && best.ok());
+  EXPECT_EQ(first->report.step_time, Times(setting, plan, {{}})[0]);
+  EXPECT_FALSE(first->all_ways);
+  EXPECT_TRUE(best->all_ways);
+  EXPECT_GT(patient.work(), 2 * hurried.work());
+  EXPECT_EQ(hurried.work(), 1 - little.left);
+  EXPECT_TRUE(absl::IsResourceExhausted(BestRun(idle).status()));
+}
+
 // What fits is taken, whatever else is faster; the fastest of all is among what is tried.
 TEST(BestRun, RatherFitsThanIsFast) {
   Setting setting = GptSetting();

@@ -113,6 +113,26 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
 }
 
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
+  if (budget_ != nullptr && budget_->left <= 0) {
+    return absl::ResourceExhaustedError("nothing is left of the budget");
+  }
+  const int64_t solved = shardings_.solved();
+  absl::StatusOr<Run> run = PlayOnce(way);
+  Count(run, shardings_.solved() - solved);
+  return run;
+}
+
+// Weights as measured on llama3-70b on 2,048 devices: a node of a sharding problem takes 12 us, an
+// op 1 us in all other passes, a task 0.1 us.
+void PlanPlayer::Count(const absl::StatusOr<Run>& run, int64_t solved) {
+  constexpr int64_t kOfNode = 120, kOfOp = 10;
+  const int64_t tasks = run.ok() ? run->report.simulated_tasks : 0;
+  const int64_t work = kOfNode * solved + kOfOp * std::ssize(step().order()) + tasks;
+  work_ += work;
+  if (budget_ != nullptr) budget_->left -= work;
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way) {
   ParallelPlan plan = plan_;
   plan.context_attention = way.attention;
   const bool by_cost = way.by_cost && plan_.shards_by_cost();
@@ -125,6 +145,7 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
                                   .updates_each_microbatch = schedule_.asynchronous,
                                   .stages = StagesOf(way)};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
+  if (context.slices.empty()) context.shardings = &shardings_;  // of one step
   ORRERY_ASSIGN_OR_RETURN(transforms::PipelinedStep pipelined,
                           transforms::ParallelTransform3d(step(), plan, context));
   const plan_player_cc::Played played{setting_, plan, pipelined, schedule_};

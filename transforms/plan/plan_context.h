@@ -7,6 +7,7 @@
 
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/stages/pipeline.h"
 #include "transforms/stages/stage_choice.h"
@@ -36,6 +37,8 @@ struct PlanContext {
   /// By which shardings are chosen; null: by Megatron's pattern (Shard), which knows dp and hp
   /// only.
   const ShardingPrices* prices = nullptr;
+  /// What was chosen for the same step and prices; null: nothing is remembered. Lives longer.
+  ShardingMemo* shardings = nullptr;
   /// Bytes of a rank that the choice of shardings keeps to; 0: no limit.
   Bytes memory_limit = Bytes(0);
   /// Microbatches that the schedule has in flight on the first stage; 0: one a stage.

@@ -64,7 +64,9 @@ class AutoSharder {
     ORRERY_ASSIGN_OR_RETURN(Function sharded, ShardAll(in_parts));
     if (UsesParts(sharded, *hp)) return sharded;
     if (report_ != nullptr) {
-      *report_ = {.build_time = report_->build_time, .solve_time = report_->solve_time};
+      *report_ = {.solved = report_->solved,
+                  .build_time = report_->build_time,
+                  .solve_time = report_->solve_time};
     }
     return ShardAll(step);
   }
@@ -148,7 +150,10 @@ class AutoSharder {
   // singles out (Everett 1963): the higher the price, the less of it is taken.
   absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
     ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveInLayers(graph.graph));
-    if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
+    if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) {
+      least_memory_ = false;
+      return best;
+    }
     double least = 0;
     for (const std::vector<double>& node : graph.memory) least += *std::ranges::min_element(node);
     const auto priced = [&](double price) {
@@ -165,6 +170,7 @@ class AutoSharder {
     double low = 0, high = 0;  // seconds a byte: too little, and enough
     double price = std::max(best.cost, 1e-12) / MemoryOf(graph, best) / 64;
     const bool hopeless = least > limit;
+    least_memory_ = least_memory_ && hopeless;
     if (hopeless) {
       ORRERY_ASSIGN_OR_RETURN(best, priced(price * kDear));
     }
@@ -185,6 +191,7 @@ class AutoSharder {
   // layers share, so they are sought anew each time: a tenth of what it takes to do without.
   absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
     strategies::SolveOptions options = options_.solve;
+    if (report_ != nullptr) report_->solved += std::ssize(graph.nodes);
     if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
     return strategies::SolveStrategies(graph, options);
   }
@@ -282,6 +289,7 @@ class AutoSharder {
     report_->seconds = choice.cost;
     report_->memory = MemoryOf(graph, choice);
     report_->optimal = report_->optimal && choice.optimal();
+    report_->least_memory = least_memory_;
     report_->build_time += build;
     report_->solve_time += solve;
   }
@@ -291,6 +299,7 @@ class AutoSharder {
   const ShardingPrices& prices_;
   const AutoShardOptions& options_;
   AutoShardReport* const report_;
+  bool least_memory_ = true;  // as in AutoShardReport, of all axes until now
 };
 
 }  // namespace

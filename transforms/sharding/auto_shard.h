@@ -83,13 +83,17 @@ struct AutoShardOptions {
 
 /// What the choice was.
 struct AutoShardReport {
-  int64_t nodes = 0;      // ops, and groups of inputs that are sharded alike
-  int64_t edges = 0;      // between them
-  int64_t labels = 0;     // as in StrategyChoice
-  int64_t composed = 0;   // equal layers that were solved as one, as in StrategyChoice
-  double seconds = 0;     // of the choice, one op after another
-  bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
-  double memory = 0;      // bytes that the choice needs, as the limit counts them
+  int64_t nodes = 0;     // ops, and groups of inputs that are sharded alike
+  int64_t edges = 0;     // between them
+  int64_t labels = 0;    // as in StrategyChoice
+  int64_t composed = 0;  // equal layers that were solved as one, as in StrategyChoice
+  int64_t solved = 0;    // nodes, each as often as it was solved for
+  double seconds = 0;    // of the choice, one op after another
+  bool optimal = true;   // no choice of strategies is cheaper, within the limit of memory
+  double memory = 0;     // bytes that the choice needs, as the limit counts them
+  /// Whether each axis was over its limit whatever was chosen, so that what needs least was taken:
+  /// with a lower limit the choice is the same.
+  bool least_memory = false;
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
 };

@@ -7,6 +7,7 @@
 #include "transforms/plan/mesh.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/shard.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/step_work.h"
 #include "transforms/training/microbatch.h"
 
@@ -78,13 +79,21 @@ absl::Status CheckDivides(const StepWork& work) {
 
 absl::Status ShardStep(StepWork& work) {
   const std::vector<bool> batched = BatchedInputs(work.whole);
-  if (work.context.prices != nullptr) {
-    // What is wrong with pins is an error, and none of this plan alone.
-    ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
-                                                    *work.context.prices, ShardingOf(work)));
-  } else {
+  if (work.context.prices == nullptr) {
     ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
+    return absl::OkStatus();
   }
+  const AutoShardOptions options = ShardingOf(work);
+  ShardingMemo* const memo = work.context.shardings;
+  if (const ir::Function* known = memo != nullptr ? memo->Find(options) : nullptr) {
+    work.sharded = *known;
+    return absl::OkStatus();
+  }
+  AutoShardReport report;
+  // What is wrong with pins is an error, and none of this plan alone.
+  ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
+                                                  *work.context.prices, options, &report));
+  if (memo != nullptr) memo->Add(options, *work.sharded, report);
   return absl::OkStatus();
 }
 
