@@ -1,6 +1,7 @@
 // Milliseconds to choose the strategies of a whole graph: a chain with skips of 256 nodes with 16
-// strategies each, with and without memory limits; a square; 24 equal layers of 40 nodes, one by
-// one and composed. Small enough to run among the tests; for larger graphs change kNodes.
+// strategies each, with and without memory limits; a square; a node that all read; 24 equal layers
+// of 40 nodes, one by one and composed. Small enough to run among the tests; for larger graphs
+// change kNodes.
 
 #include <benchmark/benchmark.h>
 
@@ -81,6 +82,20 @@ void BM_Square(benchmark::State& state) {
   Solve(state, graph);
 }
 BENCHMARK(BM_Square)->ArgName("side")->Arg(7)->Unit(benchmark::kMillisecond);
+
+// A chain of which all nodes read the first one, as all layers do a mask or a table.
+void BM_Readers(benchmark::State& state) {
+  const auto readers = static_cast<int32_t>(state.range(0));
+  std::mt19937 random(1);
+  StrategyGraph graph;
+  for (int32_t i = 0; i <= readers; ++i) {
+    AddRandomNode(graph, 3, random);
+    if (i > 0) AddRandomEdge(graph, 0, i, 0, random);
+    if (i > 1) AddRandomEdge(graph, i - 1, i, 0, random);
+  }
+  Solve(state, graph);
+}
+BENCHMARK(BM_Readers)->ArgName("readers")->Arg(500)->Arg(4000)->Unit(benchmark::kMillisecond);
 
 // Layers of 40 nodes with 4 to 30 strategies; the first node of each is read by the next layer.
 StrategyGraph Layers(int32_t count) {

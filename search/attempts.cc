@@ -57,15 +57,8 @@ class Portfolio {
     const Way first = By(plan.context_attention);
     ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &facts_));
     Take(first, std::move(run));
-    if (CannotFit(player_.setting(), plan)) return *std::move(best_);
-    for (const ContextAttention attention : FurtherAttentions(plan)) {
-      ORRERY_RETURN_IF_ERROR(Try(By(attention)));
-    }
-    if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
-    if (HasPattern(plan)) {
-      ORRERY_RETURN_IF_ERROR(Try({.by_cost = false, .in_flight = in_flight_}));
-    }
-    if (player_.weighs_stages()) ORRERY_RETURN_IF_ERROR(TryCuts());
+    if (!CannotFit(player_.setting(), plan)) ORRERY_RETURN_IF_ERROR(TryOthers(plan));
+    best_->all_ways = all_ways_;
     return *std::move(best_);
   }
 
@@ -74,6 +67,17 @@ class Portfolio {
     Way way;
     WayFacts facts;
   };
+
+  absl::Status TryOthers(const ParallelPlan& plan) {
+    for (const ContextAttention attention : FurtherAttentions(plan)) {
+      ORRERY_RETURN_IF_ERROR(Try(By(attention)));
+    }
+    if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
+    if (HasPattern(plan)) {
+      ORRERY_RETURN_IF_ERROR(Try({.by_cost = false, .in_flight = in_flight_}));
+    }
+    return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
+  }
 
   Way By(ContextAttention attention) const {
     return {.attention = attention, .in_flight = in_flight_};
@@ -91,6 +95,10 @@ class Portfolio {
     absl::StatusOr<Run> run = player_.Play(way, &facts_);
     if (run.ok()) {
       Take(way, *std::move(run));
+      return absl::OkStatus();
+    }
+    if (absl::IsResourceExhausted(run.status())) {
+      all_ways_ = false;
       return absl::OkStatus();
     }
     const bool passes = absl::IsCancelled(run.status()) || AsInfeasible(run.status()).has_value();
@@ -133,6 +141,7 @@ class Portfolio {
   PlanPlayer& player_;
   const int64_t in_flight_;
   WayFacts facts_;  // of the last way
+  bool all_ways_ = true;
   std::optional<Run> best_;
   std::optional<Played> fastest_, leanest_;
 };

@@ -12,7 +12,8 @@ namespace orrery::search {
 /// played: each way of attention where the plan leaves it open, Megatron's pattern beside what
 /// costs the least, shardings and stages that need less memory. The ways are the same whatever the
 /// memory, so that more of it is never worse; where weights alone do not fit, there is the first
-/// only. Infeasible where the first way is.
+/// only. Where the player's budget ends before, the best until then; `Run::all_ways` tells.
+/// Infeasible where the first way is.
 absl::StatusOr<Run> BestRun(PlanPlayer& player);
 
 }  // namespace orrery::search

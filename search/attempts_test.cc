@@ -86,6 +86,34 @@ TEST(BestRun, OfOneWayIsThatWay) {
             Times(setting, megatron, {{.by_cost = false}})[0]);
 }
 
+// What was sharded for one way is sharded for its other stages.
+TEST(BestRun, ChoosesShardingsOnce) {
+  const Setting setting = GptSetting();
+  const ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 4};
+  PlanPlayer player(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok());
+  ASSERT_TRUE(BestRun(player).ok());
+  EXPECT_GE(player.shardings().found(), 1);
+}
+
+// A budget that ends early leaves the best until then, and says so.
+TEST(BestRun, EndsWithItsBudget) {
+  const Setting setting = GptSetting();
+  const ParallelPlan plan = ByFlops({.cp = 4});
+  PlayBudget little{.left = 1}, nothing{.left = 0}, much;
+  PlanPlayer hurried(setting, plan, little), idle(setting, plan, nothing),
+      patient(setting, plan, much);
+  for (PlanPlayer* player : {&hurried, &idle, &patient}) ASSERT_TRUE(player->Prepare().ok());
+  const auto first = BestRun(hurried), best = BestRun(patient);
+  ASSERT_TRUE(first.ok() && best.ok());
+  EXPECT_EQ(first->report.step_time, Times(setting, plan, {{}})[0]);
+  EXPECT_FALSE(first->all_ways);
+  EXPECT_TRUE(best->all_ways);
+  EXPECT_GT(patient.work(), 2 * hurried.work());
+  EXPECT_EQ(hurried.work(), 1 - little.left);
+  EXPECT_TRUE(absl::IsResourceExhausted(BestRun(idle).status()));
+}
+
 // The limits that a plan is played with, in ascending order: shares of what it needs without one.
 std::vector<Run> BestWithin(const ParallelPlan& plan) {
   Setting setting = GptSetting();

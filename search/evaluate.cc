@@ -10,7 +10,6 @@
 #include "search/least_memory.h"
 #include "search/memory_fit.h"
 #include "search/model_flops.h"
-#include "search/plan_player.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -59,16 +58,22 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const ParallelPlan& pl
 }  // namespace evaluate_cc
 
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan) {
+  PlayBudget unlimited;
+  return Play(setting, plan, unlimited);
+}
+
+absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget) {
   if (const std::string key = StepKey(plan), made = StepKey(setting.made_for); key != made) {
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(plan, setting.base), ": the setting's step is of ", made,
         "; wanted a setting of the plan's own values, as search::Settings makes them"));
   }
   const auto start = std::chrono::steady_clock::now();
-  PlanPlayer player(setting, plan);
+  PlanPlayer player(setting, plan, budget);
   ORRERY_RETURN_IF_ERROR(player.Prepare());
   ORRERY_ASSIGN_OR_RETURN(Run best, BestRun(player));
   best.figures = evaluate_cc::FiguresOf(setting, plan, best);
+  best.work = player.work();
   best.figures.wall_time_s = evaluate_cc::SecondsSince(start);
   return best;
 }

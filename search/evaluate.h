@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "search/plan_player.h"
 #include "search/run.h"
 #include "search/setting.h"
 #include "simulator/report/report_json.h"
@@ -36,6 +37,10 @@ struct Result {
 /// a status, see support/status.h) when it cannot be parallelized; one that does not fit in memory
 /// is played, and its report says so.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
+
+/// The same within a budget, from which it takes what it does: the best of the ways for which that
+/// lasts, the first at least where anything is left; else ResourceExhausted.
+absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget);
 
 /// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
 /// fit by a sum over its weights (search/least_memory.h) is not played. An error

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/model_facts.h"
 #include "simulator/report/report_details.h"
 #include "support/check.h"
@@ -31,6 +32,8 @@ RankClassId WorstRank(const Run& run) {
   return worst;
 }
 
+// As PlayBudget counts it, a fifth of a second: so much advice may take whatever the run took.
+constexpr int64_t kLittleWork = 2'000'000;
 // Of those that differ by one number alone.
 constexpr int kEnoughOfAKind = 2;
 
@@ -102,6 +105,54 @@ double Estimate(const simulator::MemoryUse& use, const transforms::MemoryShares&
          bytes(MemoryKind::kOther, 1);
 }
 
+// Plays one after the other: all ways of each, but of the second half of the work the first way of
+// each alone.
+class SuggestionPlayer {
+ public:
+  SuggestionPlayer(const Setting& setting, int64_t work, size_t enough)
+      : setting_(setting),
+        enough_(enough),
+        half_(std::max(work, kLittleWork) / 2),
+        left_(2 * half_) {}
+
+  bool done() const { return found_.fit.size() == enough_ || left_ <= 0; }
+  bool hurries() const { return left_ <= half_; }
+  const PlayedSuggestions& found() const { return found_; }
+
+  // False: enough are known that are alike.
+  bool Try(Suggestion suggestion) {
+    int& alike = of_kind_[KindOf(suggestion)];
+    if (alike == kEnoughOfAKind) return false;
+    const int64_t share = hurries() ? 1 : left_ - half_;
+    PlayBudget budget{.left = share};
+    const absl::StatusOr<Run> played = Play(setting_, suggestion.plan, budget);
+    left_ -= share - budget.left;
+    found_.work += share - budget.left;
+    if (!played.ok()) return true;
+    PlayedSuggestion tried{.suggestion = std::move(suggestion),
+                           .peak_memory = played->report.peak_memory,
+                           .step_time = played->report.step_time,
+                           .at_most = !played->all_ways};
+    if (played->report.fits) {
+      ++alike;
+      found_.fit.push_back(std::move(tried));
+    } else if (!played->all_ways) {
+      found_.open.push_back(tried.suggestion.change);
+    } else if (!found_.least.has_value() || tried.peak_memory < found_.least->peak_memory) {
+      found_.least = std::move(tried);
+    }
+    return true;
+  }
+
+ private:
+  const Setting& setting_;
+  const size_t enough_;
+  const int64_t half_;  // of all work, as PlayBudget counts it
+  int64_t left_;
+  absl::flat_hash_map<std::string, int> of_kind_;
+  PlayedSuggestions found_;
+};
+
 }  // namespace
 }  // namespace memory_fit_cc
 
@@ -130,49 +181,48 @@ PlayedSuggestions PlaySuggestions(const Setting& setting, const ParallelPlan& pl
                                   size_t enough, size_t most_tries) {
   constexpr double kHope = 1.2;  // an estimate so much above the limit is still tried
   const simulator::RankClassId worst = memory_fit_cc::WorstRank(run);
-  const double limit = kHope * static_cast<double>(run.program.rank(worst).capacity.count());
+  const auto limit = static_cast<double>(run.program.rank(worst).capacity.count());
+  const auto estimate = [&](const transforms::Suggestion& suggestion) {
+    return memory_fit_cc::Estimate(run.report.ranks[worst].memory, suggestion.shares);
+  };
   std::vector<transforms::Suggestion> suggestions = Neighbours(setting, plan);
   for (transforms::Suggestion& second : memory_fit_cc::SecondNeighbours(setting, plan)) {
     suggestions.push_back(std::move(second));
   }
-  PlayedSuggestions found;
-  absl::flat_hash_map<std::string, int> of_kind;
-  size_t tries = 0;
-  for (transforms::Suggestion& suggestion : suggestions) {
-    const simulator::MemoryUse& use = run.report.ranks[worst].memory;
-    if (memory_fit_cc::Estimate(use, suggestion.shares) > limit) continue;
-    if (found.fit.size() == enough || tries == most_tries) break;
-    int& alike = of_kind[memory_fit_cc::KindOf(suggestion)];
-    if (alike == memory_fit_cc::kEnoughOfAKind) continue;
-    ++tries;
-    const absl::StatusOr<Run> played = Play(setting, suggestion.plan);
-    if (!played.ok()) continue;
-    PlayedSuggestion tried{.suggestion = std::move(suggestion),
-                           .peak_memory = played->report.peak_memory,
-                           .step_time = played->report.step_time};
-    if (played->report.fits) {
-      ++alike;
-      found.fit.push_back(std::move(tried));
-    } else if (!found.least.has_value() || tried.peak_memory < found.least->peak_memory) {
-      found.least = std::move(tried);
+  std::erase_if(suggestions, [&](const transforms::Suggestion& suggestion) {
+    return estimate(suggestion) > kHope * limit;
+  });
+  memory_fit_cc::SuggestionPlayer player(setting, run.work, enough);
+  size_t tries = 0, next = 0;
+  for (bool hurries = false; next < suggestions.size(); ++next) {
+    if (player.done() || tries == most_tries) break;
+    if (player.hurries() && !hurries) {
+      hurries = true;
+      std::stable_partition(suggestions.begin() + static_cast<std::ptrdiff_t>(next),
+                            suggestions.end(),
+                            [&](const transforms::Suggestion& s) { return estimate(s) <= limit; });
     }
+    if (player.Try(std::move(suggestions[next]))) ++tries;
   }
-  return found;
+  return player.found();
 }
 
 std::string SuggestionsText(const PlayedSuggestions& found) {
   const auto text_of = [](const PlayedSuggestion& tried) {
     return absl::StrCat(tried.suggestion.change, " (", ToString(tried.peak_memory), ", ",
-                        ToString(tried.step_time), " a step)");
+                        tried.at_most ? "at most " : "", ToString(tried.step_time), " a step)");
   };
   std::string text;
   for (const PlayedSuggestion& tried : found.fit) {
     absl::StrAppend(&text, text.empty() ? "would fit with " : ", ", text_of(tried));
   }
   if (!text.empty()) return text;
-  return absl::StrCat(
-      "nothing that was tried would make it fit",
-      found.least.has_value() ? absl::StrCat("; least: ", text_of(*found.least)) : "");
+  text = "nothing that was tried would make it fit";
+  if (found.least.has_value()) absl::StrAppend(&text, "; least: ", text_of(*found.least));
+  if (!found.open.empty()) {
+    absl::StrAppend(&text, "; would take longer to try: ", absl::StrJoin(found.open, ", "));
+  }
+  return text;
 }
 
 std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run) {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_SEARCH_MEMORY_FIT_H_
 #define ORRERY_SEARCH_MEMORY_FIT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct PlayedSuggestion {
   transforms::Suggestion suggestion;
   Bytes peak_memory = {};
   Duration step_time = {};
+  bool at_most = false;  // so long a step: not all ways were played
 };
 
 /// The neighbours of `plan` that are worth a try where it does not fit, each with one thing
@@ -33,17 +35,22 @@ std::vector<transforms::Suggestion> Neighbours(const Setting& setting, const Par
 struct PlayedSuggestions {
   std::vector<PlayedSuggestion> fit;
   std::optional<PlayedSuggestion> least = {};  // of those that do not, that of the least memory
+  std::vector<std::string> open = {};          // changes of which there was too little time to tell
+  int64_t work = 0;                            // of all plays, as PlayBudget counts it
 };
 
 /// Which of the neighbours fit, and where `enough` of them do not, of those with ZeRO and
 /// recomputation, or with more microbatches besides. Plays at most `most_tries`: those of which the
 /// memory of `run`, that of the plan, lets one hope that they fit. Of those that differ by
 /// numbers alone two are enough.
+/// All of them together do no more work than the run took, where that is more than a little
+/// (PlayBudget counts it): of the second half the first way of each alone, those first that would
+/// fit by what the run tells.
 PlayedSuggestions PlaySuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run,
                                   size_t enough = 4, size_t most_tries = 12);
 
 /// "would fit with --micro-batches 32 (38.1 GiB, 1.2 s a step), --pp 8 (…)"; where there are none,
-/// that none of what was tried would do, and how near it came.
+/// that none of what was tried would do, how near it came, and what would have taken too long.
 std::string SuggestionsText(const PlayedSuggestions& found);
 
 /// Both texts, a line each, of a run that does not fit.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/models/model_test_util.h"
 #include "search/memory_fit.h"
 #include "search/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
@@ -68,6 +69,38 @@ TEST(PlayedSuggestions, TheLeastIsOfThoseThatWereTried) {
     if (peaks.size() == 4) break;
   }
   EXPECT_GT(peaks.size(), 2u);
+}
+
+// Sixty-four layers that do not fit are played in many ways, and so would be a dozen changes, with
+// ten times the work. They do what the run did, and at most one play more at the end of each half.
+TEST(PlayedSuggestions, DoNoMoreWorkThanTheRun) {
+  Setting setting = MlpSetting("uniform:8@200Gbps");
+  setting.step = ir::BuildModel("gpt", "layers=64,hidden=64,heads=8,seq=64,vocab=64,flash=1", 8);
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  setting.batch_size = 8;
+  const ParallelPlan plan = transforms::ByFlops({.hp = 2, .pp = 2, .microbatches = 2});
+  const auto unlimited = Play(setting, plan);
+  ASSERT_TRUE(unlimited.ok()) << unlimited.status();
+  setting.lowering.memory_limit = Bytes(unlimited->report.peak_memory.count() * 2 / 5);
+  const auto run = Play(setting, plan);
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_FALSE(run->report.fits);
+  const PlayedSuggestions found = PlaySuggestions(setting, plan, *run, 4, 100);
+  EXPECT_GT(found.work, run->work / 4);
+  EXPECT_LT(found.work, 4 * run->work);
+}
+
+TEST(SuggestionsText, TellsWhatWasNotPlayedToTheEnd) {
+  transforms::Suggestion change;
+  change.change = "--zero 3";
+  PlayedSuggestion tried = {.suggestion = change,
+                            .peak_memory = Bytes(7),
+                            .step_time = Duration(3'000'000'000),
+                            .at_most = true};
+  EXPECT_EQ(SuggestionsText({.fit = {tried}}),
+            "would fit with --zero 3 (7 B, at most 3.00 ms a step)");
+  EXPECT_EQ(SuggestionsText({.fit = {}, .open = {"--pp 4", "--zero 1"}}),
+            "nothing that was tried would make it fit; would take longer to try: --pp 4, --zero 1");
 }
 
 // A fifth above the limit is worth a try. More microbatches lessen none of these.

@@ -2,6 +2,7 @@
 #define ORRERY_SEARCH_PLAN_PLAYER_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -38,11 +39,20 @@ struct WayFacts {
   void Add(const simulator::Report& run);
 };
 
+/// How much plays may do, counted alike on every machine: tasks simulated, ops parallelized, and
+/// nodes of sharding problems solved, weighed by about how long they take. A unit is a task's time.
+struct PlayBudget {
+  int64_t left = std::numeric_limits<int64_t>::max();  // below 1: nothing more is played
+};
+
 /// Plays one plan in one way or another: what all of its ways share is found out once.
 class PlanPlayer {
  public:
   /// Both live longer.
   PlanPlayer(const Setting& setting, const ParallelPlan& plan) : setting_(setting), plan_(plan) {}
+  /// Takes what it does out of `budget`, which lives longer, too.
+  PlanPlayer(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget)
+      : setting_(setting), plan_(plan), budget_(&budget) {}
 
   /// To come first. InvalidArgument for a plan that makes no sense on this cluster, Infeasible for
   /// one whose pipeline there are no orders for.
@@ -52,29 +62,35 @@ class PlanPlayer {
   /// where stages begin, how long slices are, or in which order ranks run their steps, all answers
   /// that may be the best are played, and the best is kept: what is chosen by prices is never
   /// slower than equally many layers, balanced slices than equal ones, orders that are searched
-  /// than those for steps that all last the same. Infeasible where it cannot be parallelized so.
+  /// than those for steps that all last the same. Infeasible where it cannot be parallelized so,
+  /// ResourceExhausted where nothing is left of the budget.
   /// `facts` are told of the way; then Cancelled is returned for a choice of shardings that was
   /// played with the same attention before.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
+  /// All that it did until now, as PlayBudget counts it.
+  int64_t work() const { return work_; }
   const Setting& setting() const { return setting_; }
   const ParallelPlan& plan() const { return plan_; }
   const transforms::PipelineShape& shape() const { return shape_; }
   const transforms::ScheduledRanks& ranks() const { return ranks_; }
   /// Bytes that a device has for a step; 0: no limit.
   Bytes limit() const { return limit_; }
+  /// The shardings that were chosen for it by cost.
+  const transforms::ShardingMemo& shardings() const { return shardings_; }
   /// Whether stages begin where it costs least.
   bool weighs_stages() const;
 
  private:
+  absl::StatusOr<Run> PlayOnce(const Way& way, WayFacts* facts);
+  void Count(int64_t solved, int64_t tasks);
   absl::Status SplitBackward();
   transforms::StageContext StagesOf(const Way& way) const;
-  absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan,
-                               const transforms::PlanContext& context, WayFacts* facts) const;
-  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan,
-                                 const transforms::PipelinedStep& step) const;
+  absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
+                               WayFacts* facts);
+  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step);
   absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
-                               const transforms::PipelineSchedule& schedule) const;
+                               const transforms::PipelineSchedule& schedule);
   const ir::Function& step() const {
     return split_step_.has_value() ? *split_step_ : setting_.step;
   }
@@ -91,6 +107,9 @@ class PlanPlayer {
   Bytes limit_;
   // Choices of shardings that were played: by cost or not, attention, limit of stages.
   std::set<std::tuple<bool, transforms::ContextAttention, int64_t, uint64_t>> played_;
+  transforms::ShardingMemo shardings_;
+  PlayBudget* const budget_ = nullptr;
+  int64_t work_ = 0, tasks_ = 0;
 };
 
 }  // namespace orrery::search

@@ -22,6 +22,9 @@ struct Run {
   std::optional<simulator::LinkUse> link_use;  // when Setting::lowering asks for every link
   simulator::Report report;
   simulator::ModelFigures figures;
+  /// Whether all ways were played of which this is the best: a budget can end before.
+  bool all_ways = true;
+  int64_t work = 0;  // that all plays took of which this is the best, as PlayBudget counts it
   /// Batches that were played. More than one for asynchronous schedules, which never drain: the
   /// report is then of one batch in the steady state, the program and its trace of all.
   int32_t rounds = 1;

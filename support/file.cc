@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -58,17 +57,30 @@ void CleanUpOnSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, file_cc::RemoveAndEnd);
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& limits) {
   std::error_code error;
   if (!fs::exists(path, error)) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
   if (fs::is_directory(path, error)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
   }
+  constexpr size_t kPiece = 1 << 16;
+  const bool regular = fs::is_regular_file(path, error);
+  const int64_t most = regular ? limits.file : limits.stream;
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream contents;
-  contents << in.rdbuf();
-  if (!in.good() && !in.eof()) return absl::DataLossError(absl::StrCat(path, ": cannot be read"));
-  return std::move(contents).str();
+  if (!in.is_open()) return absl::DataLossError(absl::StrCat(path, ": cannot be read"));
+  std::string contents;
+  while (in.good()) {
+    const size_t size = contents.size();
+    contents.resize(size + kPiece);
+    in.read(contents.data() + size, kPiece);
+    contents.resize(size + static_cast<size_t>(in.gcount()));
+    if (std::ssize(contents) <= most) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", regular ? "is too large" : "does not end", "; at most ", most,
+                     " bytes are read of ", regular ? "a file" : "what is no regular file"));
+  }
+  if (!in.eof()) return absl::DataLossError(absl::StrCat(path, ": cannot be read"));
+  return contents;
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {

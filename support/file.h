@@ -1,6 +1,7 @@
 #ifndef ORRERY_SUPPORT_FILE_H_
 #define ORRERY_SUPPORT_FILE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,8 +10,16 @@
 
 namespace orrery {
 
-/// The whole file. Not found, a folder, unreadable: one line that names `path`.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+/// Bytes that a file may have which is read whole. What has no size to look at, a pipe or a device,
+/// may never end.
+struct ReadLimits {
+  int64_t file = int64_t{1} << 30;
+  int64_t stream = int64_t{1} << 28;
+};
+
+/// The whole file. Not found, a folder, unreadable, too large: one line that names `path`. What is
+/// too large is not held.
+absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& limits = {});
 
 /// Writes `path` whole or not at all: into a neighbour first, which is then renamed over it. Makes
 /// the folder when it is missing.

@@ -59,6 +59,24 @@ TEST_F(FileTest, ReadNamesTheFile) {
             absl::InvalidArgumentError(absl::StrCat(folder_, ": is a folder; wanted a file")));
 }
 
+// What never ends is read up to a limit, and so is a file that is larger than it may be.
+TEST_F(FileTest, ReadsSoMuchAndNoMore) {
+  const ReadLimits limits = {.file = 200'000, .stream = 1000};
+  for (const size_t size : {size_t{0}, size_t{65'536}, size_t{200'000}}) {
+    const std::string contents(size, 'x');
+    ASSERT_TRUE(WriteFile(At("a"), contents).ok());
+    EXPECT_EQ(*ReadFile(At("a"), limits), contents);
+  }
+  ASSERT_TRUE(WriteFile(At("a"), std::string(200'001, 'x')).ok());
+  EXPECT_EQ(ReadFile(At("a"), limits).status(),
+            absl::InvalidArgumentError(
+                absl::StrCat(At("a"), ": is too large; at most 200000 bytes are read of a file")));
+  EXPECT_EQ(ReadFile("/dev/zero", limits).status(),
+            absl::InvalidArgumentError("/dev/zero: does not end; at most 1000 bytes are read of "
+                                       "what is no regular file"));
+  EXPECT_EQ(*ReadFile("/dev/null", limits), "");
+}
+
 TEST_F(FileTest, DoesNotReplaceAFolder) {
   fs::create_directory(At("folder"));
   EXPECT_EQ(WriteFile(At("folder"), "x"),

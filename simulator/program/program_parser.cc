@@ -16,7 +16,10 @@ namespace orrery::simulator {
 namespace program_parser_cc {
 namespace {
 
-constexpr int32_t kMaxMembers = 1 << 24;  // of one class; a slip of the pen must not fill memory
+// Of all classes together; a slip of the pen must not fill memory.
+constexpr int64_t kMaxMembers = 1 << 24;
+// A rank has a next one, as in traces.
+constexpr int32_t kLastRank = std::numeric_limits<int32_t>::max() - 1;
 
 // Adds the numbers of "0-3" or "8" to `members`, ascending after those that are there.
 bool AppendRange(absl::string_view range, std::vector<int32_t>& members) {
@@ -27,7 +30,8 @@ bool AppendRange(absl::string_view range, std::vector<int32_t>& members) {
   int32_t last = first;
   if (absl::StrContains(range, "-") && !absl::SimpleAtoi(ends.second, &last)) return false;
   const bool ascending = members.empty() || members.back() < first;
-  if (first < 0 || last < first || last - first >= kMaxMembers || !ascending) return false;
+  if (first < 0 || last < first || last > kLastRank || !ascending) return false;
+  if (int64_t{last} - first >= kMaxMembers) return false;
   for (int32_t member = first; member <= last; ++member) members.push_back(member);
   return true;
 }
@@ -76,7 +80,11 @@ class Parser {
       if (!AppendRange(range, rank.members)) {
         return line.Wanted("ascending global ranks such as 0-3,8");
       }
+      if (members_ + std::ssize(rank.members) > kMaxMembers) {
+        return line.Wanted(absl::StrCat("at most ", kMaxMembers, " ranks in all classes together"));
+      }
     }
+    members_ += std::ssize(rank.members);
     line.Next();
     ORRERY_RETURN_IF_ERROR(line.Expect("stage"));
     ORRERY_ASSIGN_OR_RETURN(rank.stage, line.Int32());
@@ -266,6 +274,7 @@ class Parser {
   }
 
   Program& program_;
+  int64_t members_ = 0;  // of all ranks until here
   std::vector<LateTask> late_;
   std::vector<StreamId> streams_;  // of the task at hand
   std::vector<TaskId> after_;      // of the task at hand

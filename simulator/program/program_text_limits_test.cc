@@ -72,6 +72,22 @@ resident rank0 other 3 bytes
   EXPECT_EQ(program.resident(RankClassId(0), MemoryKind::kOther), Bytes(5));
 }
 
+// A rank class lists its ranks: what a slip of the pen would make of it must not fill memory.
+TEST(ProgramText, HasSoManyRanks) {
+  const auto trouble_of = [](absl::string_view ranks) {
+    return TroubleOf(absl::StrCat("rank0 \"\" members ", ranks, " stage 0\n"));
+  };
+  EXPECT_EQ(trouble_of("2147483646"), "");
+  EXPECT_THAT(trouble_of("2147483647"), testing::HasSubstr("wanted ascending global ranks"));
+  EXPECT_THAT(trouble_of("0-2147483647"), testing::HasSubstr("wanted ascending global ranks"));
+  EXPECT_THAT(trouble_of("0-16777216"), testing::HasSubstr("wanted ascending global ranks"));
+  EXPECT_THAT(trouble_of("0-9999999,10000000-19999999"),
+              testing::HasSubstr("wanted at most 16777216 ranks in all classes together"));
+  EXPECT_THAT(TroubleOf("rank0 \"\" members 0-16777215 stage 0\n"
+                        "rank1 \"\" members 16777216 stage 0\n"),
+              testing::HasSubstr("wanted at most 16777216 ranks in all classes together"));
+}
+
 TEST(ProgramText, RanksAreSlowedDownByLessThanAll) {
   const auto trouble_of = [](absl::string_view slowdown) {
     return TroubleOf(absl::StrCat("rank0 \"\" members 0 stage 0 slowdown ", slowdown));

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/sharding/auto_shard.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/stages/pipeline.h"
 #include "transforms/stages/stage_choice.h"
@@ -39,8 +39,8 @@ struct ShardingAlternative {
   ShardingWeights weights = {};
   /// Told of the choice; false ends the work there (Cancelled). None: all are wanted.
   std::function<bool(const AutoShardReport& report)> wants = {};
-  /// A microbatch's step as it was sharded before for this plan, in place of a choice; or null.
-  std::shared_ptr<const ir::Function> made = nullptr;
+  /// What was chosen for the same step and prices; null: nothing is remembered. Lives longer.
+  ShardingMemo* memo = nullptr;
 };
 
 /// What follows from a plan, and what an experiment sets beside it.

@@ -85,7 +85,9 @@ class AutoSharder {
     ORRERY_ASSIGN_OR_RETURN(Function sharded, ShardAll(in_parts));
     if (UsesParts(sharded, *hp)) return sharded;
     if (report_ != nullptr) {
-      *report_ = {.build_time = report_->build_time, .solve_time = report_->solve_time};
+      *report_ = {.solved = report_->solved,
+                  .build_time = report_->build_time,
+                  .solve_time = report_->solve_time};
     }
     return ShardAll(step);
   }
@@ -137,8 +139,8 @@ class AutoSharder {
           Solved solved, SolveVariant({problem, phase, options_}, nodes, variant, wanted, ways));
       if (!strategies.attends_as_wanted()) return AttentionStatus();
       solved.variant = ++number;
-      const bool better = best.choices == nullptr || (!solved.choice.none.has_value() &&
-                                                      Weighed(solved) <= Weighed(best));
+      const bool better = best.choices == nullptr ||
+                          (!solved.choice.none.has_value() && Weighed(solved) <= Weighed(best));
       if (better) best = std::move(solved);
     }
     if (best.choice.none.has_value()) {
@@ -192,8 +194,8 @@ class AutoSharder {
     wanted.weights_stay = options_.pattern.has_value();
     if (!options_.pattern.has_value() || name != "hp") {
       // Experts are what ep is for; where memory is short, it may split other weights, too.
-      const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0) &&
-                                 options_.weights.memory == 0;
+      const bool experts_alone =
+          name == "ep" && options_.memory_limit == Bytes(0) && options_.weights.memory == 0;
       if (options_.pattern.has_value() || experts_alone) {
         PinWhole(problem, wanted.never_whole, pins);
       }
@@ -293,6 +295,7 @@ class AutoSharder {
   // layers share, so they are sought anew each time: a tenth of what it takes to do without.
   absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
     strategies::SolveOptions options = options_.solve;
+    if (report_ != nullptr) report_->solved += std::ssize(graph.nodes);
     if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
     return strategies::SolveStrategies(graph, options);
   }
@@ -313,8 +316,7 @@ class AutoSharder {
     report_->composed += solved.choice.composed;
     report_->seconds = solved.choice.cost;
     report_->memory = MemoryOf(solved.graph, solved.choice);
-    report_->choice =
-        absl::HashOf(report_->choice, solved.variant, solved.choice.assignment);
+    report_->choice = absl::HashOf(report_->choice, solved.variant, solved.choice.assignment);
     report_->optimal = report_->optimal && solved.choice.optimal();
     report_->build_time += seconds - solved.solve_time;
     report_->solve_time += solved.solve_time;

@@ -105,6 +105,7 @@ struct AutoShardReport {
   int64_t edges = 0;      // between them
   int64_t labels = 0;     // as in StrategyChoice
   int64_t composed = 0;   // equal layers that were solved as one, as in StrategyChoice
+  int64_t solved = 0;     // nodes, each as often as it was solved for
   double seconds = 0;     // of the choice, one op after another
   bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
   double memory = 0;      // bytes that the choice needs, as the limit counts them

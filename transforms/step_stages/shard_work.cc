@@ -7,6 +7,7 @@
 #include "transforms/plan/mesh.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/shard.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/step_work.h"
 #include "transforms/training/microbatch.h"
 
@@ -90,21 +91,26 @@ absl::Status CheckDivides(const StepWork& work) {
 }
 
 absl::Status ShardStep(StepWork& work) {
-  if (work.context.alternative.made != nullptr) {
-    work.sharded = *work.context.alternative.made;
+  const std::vector<bool> batched = BatchedInputs(work.whole);
+  if (work.context.prices == nullptr) {
+    ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
     return absl::OkStatus();
   }
-  const std::vector<bool> batched = BatchedInputs(work.whole);
-  if (work.context.prices != nullptr) {
-    // What is wrong with pins is an error, and none of this plan alone.
-    AutoShardReport report;
-    ORRERY_ASSIGN_OR_RETURN(work.sharded,
-                            AutoShard(work.part(), work.mesh, batched, *work.context.prices,
-                                      ShardingOf(work), &report));
-    const auto& wants = work.context.alternative.wants;
-    if (wants && !wants(report)) return absl::CancelledError("this sharding is not wanted");
+  const AutoShardOptions options = ShardingOf(work);
+  const ShardingAlternative& wanted = work.context.alternative;
+  const ShardingMemo::Answer* known = wanted.memo != nullptr ? wanted.memo->Find(options) : nullptr;
+  AutoShardReport report;
+  if (known != nullptr) {
+    work.sharded = known->sharded;
+    report = known->report;
   } else {
-    ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
+    // What is wrong with pins is an error, and none of this plan alone.
+    ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
+                                                    *work.context.prices, options, &report));
+    if (wanted.memo != nullptr) wanted.memo->Add(options, *work.sharded, report);
+  }
+  if (wanted.wants && !wanted.wants(report)) {
+    return absl::CancelledError("this sharding is not wanted");
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,8 @@ struct EliminationOrder {
   /// [node]: the first neighbour to be eliminated after it, once those before have joined their
   /// neighbours; -1: none. All other such neighbours are ancestors in this forest.
   std::vector<int32_t> parent;
-  size_t core = 0;  // nodes from this position on are not eliminated within the table limit
+  size_t core = 0;     // nodes from this position on are not eliminated within the table limit
+  int64_t visits = 0;  // neighbours that were looked at on the way
 };
 
 /// Always next the node whose elimination makes the smallest table; of equal ones the first. This

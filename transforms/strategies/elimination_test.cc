@@ -116,6 +116,21 @@ TEST(EliminationOrder, LeavesACoreWhereTablesAreTooLarge) {
 }
 
 // A node without edges is its own tree, and costs a table of its strategies only.
+// One value that a whole row of ops reads: as the ops go, one after another, their neighbours are
+// looked at, but not all readers each time.
+TEST(EliminationOrder, OfAHubLooksAtEachReaderAFewTimes) {
+  constexpr int32_t kReaders = 4000;
+  std::vector<std::pair<int32_t, int32_t>> edges;
+  for (int32_t reader = 1; reader <= kReaders; ++reader) {
+    edges.emplace_back(0, reader);
+    if (reader > 1) edges.emplace_back(reader - 1, reader);
+  }
+  const Model model = Shape(std::vector<size_t>(kReaders + 1, 3), edges);
+  const EliminationOrder order = OrderNodes(model, 1 << 21, {});
+  EXPECT_EQ(order.core, kReaders + 1);
+  EXPECT_LT(order.visits, 60 * kReaders);
+}
+
 TEST(EliminationOrder, TakesNodesWithoutEdgesByTheirStrategies) {
   const Model loose = Shape({4, 2, 3, 2}, {});
   const EliminationOrder order = OrderNodes(loose, 10, {});

@@ -191,6 +191,20 @@ int32_t DropImpossible(Model& model) {
   return -1;
 }
 
+void FoldFixed(Model& model) {
+  const auto fixed = [&](int32_t node) { return model.strategies(node) == 1; };
+  std::erase_if(model.tables, [&](Table& table) {
+    const int32_t first = table.scope.front();
+    // Entries stay where they are: what has one strategy moves no index.
+    std::erase_if(table.scope, fixed);
+    if (table.scope.size() > 1) return false;
+    std::vector<double>& costs =
+        model.cost[model_cc::At(table.scope.empty() ? first : table.scope[0])];
+    for (size_t a = 0; a < costs.size(); ++a) costs[a] += table.values[a];
+    return true;
+  });
+}
+
 void DropDominated(Model& model) {
   const std::vector<std::vector<int32_t>> tables = model_cc::TablesOf(model);
   std::vector<bool> limited(model.nodes());

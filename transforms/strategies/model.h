@@ -46,6 +46,10 @@ Model ModelOf(const StrategyGraph& graph);
 /// Takes away strategies that have no possible neighbour. Returns a node that has none left, or -1.
 int32_t DropImpossible(Model& model);
 
+/// What nodes of one strategy cost in tables becomes costs of the other nodes: they are in no table
+/// then, and no elimination joins their neighbours.
+void FoldFixed(Model& model);
+
 /// Takes away strategies in whose place another is never dearer, whatever the neighbours take, nor
 /// needs more memory (Goldstein's dead-end elimination). Looks at nodes in tables of two only.
 void DropDominated(Model& model);

@@ -61,6 +61,46 @@ TEST(Model, KeepsTheOptimumWithoutDominatedStrategies) {
   EXPECT_LT(after, before);
 }
 
+// Nodes of one strategy are in no table any more, and no choice costs other than before.
+TEST(Model, FoldsNodesOfOneStrategyIntoTheirNeighbours) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Model model = RandomModel(seed, 6, seed % 2 == 0 ? 0 : 5);
+    for (const size_t fixed : {size_t{0}, size_t{seed % 5} + 1}) {
+      model.cost[fixed].back() = kImpossible;
+      while (model.cost[fixed].size() > 1 && DropImpossible(model) < 0) {
+        model.cost[fixed].back() = kImpossible;
+      }
+    }
+    const Model before = model;
+    FoldFixed(model);
+    for (const Table& table : model.tables) {
+      for (const int32_t node : table.scope) EXPECT_GT(model.strategies(node), 1);
+    }
+    ForEachChoice(before, [&](const std::vector<int32_t>& choice) {
+      const double cost = CostOf(before, choice);
+      if (cost == kImpossible) {
+        EXPECT_EQ(CostOf(model, choice), kImpossible);
+      } else {
+        EXPECT_NEAR(CostOf(model, choice), cost, 1e-9);
+      }
+    });
+  }
+}
+
+// A table of several nodes, as of repeated blocks, of which the first and the last are fixed.
+TEST(Model, FoldsNodesOutOfLargeTables) {
+  Model model;
+  model.cost = {{1}, {10, 20}, {5, 6}, {2}};
+  model.tables = {{.scope = {0, 1, 2, 3}, .values = {0, 1, 2, 3}},
+                  {.scope = {0, 3}, .values = {7}}};
+  FoldFixed(model);
+  ASSERT_THAT(model.tables, SizeIs(1));
+  EXPECT_THAT(model.tables[0].scope, ElementsAre(1, 2));
+  EXPECT_THAT(model.tables[0].values, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(model.cost[0], ElementsAre(8));
+}
+
 TEST(Model, DropsLimitsThatCannotBind) {
   StrategyGraph graph;
   graph.nodes = {{.name = "a", .cost = {1, 1}, .memory = {3, 4}},

@@ -215,12 +215,14 @@ class ModelSolver {
 ModelSolution SolveModel(Model model, const SolveOptions& options) {
   const std::vector<std::vector<int32_t>> before = model.kept;
   if (DropImpossible(model) >= 0) return {.choice = {}, .bound = kImpossible};
+  FoldFixed(model);
   DropLooseLimits(model);
   const auto tree = [&] { return BucketTree(model, static_cast<double>(options.table_limit)); };
   if (const BucketTree first = tree();
       !first.exact() || first.work() > solve_model_cc::kLittleWork) {
     DropDominated(model);
     DropImpossible(model);
+    FoldFixed(model);
     if (!tree().exact()) Reparametrize(model);
   }
   ModelSolution solution = solve_model_cc::ModelSolver(model, options).Run();
