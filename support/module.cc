@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+// What tells this build from others (cmake/build_stamp.cmake); a module has one of its own.
+extern "C" const char orrery_build_stamp[];
+
 namespace orrery {
 
 std::vector<std::string> ModuleFolders(absl::string_view program_folder) {
@@ -21,8 +24,19 @@ namespace {
 constexpr absl::string_view kWanted =
     "wanted the one that was built or installed with this program";
 
+// Types that program and module share may be laid out otherwise in another build.
+bool IsOfThisBuild(void* module) {
+  const void* const stamp = dlsym(module, "orrery_build_stamp");
+  return stamp != nullptr &&
+         absl::string_view(static_cast<const char*>(stamp)) == orrery_build_stamp;
+}
+
 absl::StatusOr<void*> Load(const std::string& path, absl::string_view name) {
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module != nullptr && !IsOfThisBuild(module)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot load ", path, ": it is of another build; ", kWanted));
+  }
   void* const entry =
       module == nullptr ? nullptr : dlsym(module, absl::StrCat("orrery_", name, "_entry").c_str());
   if (entry != nullptr) return reinterpret_cast<void* (*)()>(entry)();

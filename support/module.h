@@ -24,7 +24,8 @@ namespace orrery {
 std::vector<std::string> ModuleFolders(absl::string_view program_folder);
 
 /// What `orrery_NAME_entry` of liborrery_NAME.so returns; the module is then in memory to the end.
-/// The error, one line, says where a module was looked for, or what is wrong with the one found.
+/// The error, one line, says where a module was looked for, or what is wrong with the one found:
+/// one of another build is not used, since types that it shares with the program may differ.
 absl::StatusOr<void*> LoadModuleEntry(absl::string_view name,
                                       const std::vector<std::string>& folders);
 
