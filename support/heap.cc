@@ -2,12 +2,39 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <new>
+
+#include "support/file.h"
 
 namespace orrery {
+namespace heap_cc {
+namespace {
+
+constexpr absl::string_view kOutOfMemory =
+    ": out of memory; try a smaller model, batch or search, or fewer threads\n";
+
+// Made before it is needed: then there is no memory to make it in.
+char message[512] = "";
+size_t message_size = 0;
+std::atomic_flag told = ATOMIC_FLAG_INIT;
+
+[[noreturn]] void TellAndEnd() {
+  while (told.test_and_set()) pause();  // another thread tells
+  RemoveHalfWritten();
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, message_size);
+  _exit(1);
+}
+
+}  // namespace
+}  // namespace heap_cc
 
 void TuneHeap() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -20,6 +47,16 @@ void TuneHeap() {
     madvise(begin, kSize - kPage, MADV_HUGEPAGE);
   }
   std::free(heap);
+}
+
+void EndWhereMemoryEnds(absl::string_view program) {
+  constexpr size_t kRoom = sizeof(heap_cc::message) - heap_cc::kOutOfMemory.size();
+  const size_t length = std::min(program.size(), kRoom);
+  std::memcpy(heap_cc::message, program.data(), length);
+  std::memcpy(heap_cc::message + length, heap_cc::kOutOfMemory.data(),
+              heap_cc::kOutOfMemory.size());
+  heap_cc::message_size = length + heap_cc::kOutOfMemory.size();
+  std::set_new_handler(heap_cc::TellAndEnd);
 }
 
 }  // namespace orrery

@@ -143,19 +143,21 @@ absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view t
   return steps;
 }
 
-absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path) {
-  std::vector<std::string> files;
+std::vector<std::string> StepFiles(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
-    }
-    std::sort(files.begin(), files.end());
-    if (files.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": holds no files *.json"));
-    }
-  } else {
-    files.push_back(path);
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path) {
+  const std::vector<std::string> files = StepFiles(path);
+  if (files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": holds no files *.json"));
   }
   std::vector<MeasuredStep> steps;
   for (const std::string& file : files) {
