@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,20 @@ bool IsOfThisBuild(void* module) {
          absl::string_view(static_cast<const char*>(stamp)) == orrery_build_stamp;
 }
 
+// A module has the system's library of C++, a program one inside it: what is to happen where memory
+// ends is to be so in both, from the first line of code of the module.
+void ShareNewHandler() {
+  const std::new_handler handler = std::get_new_handler();
+  if (handler == nullptr) return;
+  void* const library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  using SetNewHandler = std::new_handler(std::new_handler);
+  auto* const set = reinterpret_cast<SetNewHandler*>(dlsym(library, "_ZSt15set_new_handlerPFvvE"));
+  if (set != nullptr) set(handler);
+}
+
 absl::StatusOr<void*> Load(const std::string& path, absl::string_view name) {
+  ShareNewHandler();
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module != nullptr && !IsOfThisBuild(module)) {
     return absl::FailedPreconditionError(

@@ -89,7 +89,9 @@ absl::StatusOr<AstraKind> KindOf(const std::string& collective) {
                    "' is unknown; wanted all_reduce, reduce_scatter, all_gather or all_to_all"));
 }
 
+// A whole number. Throws where the field is no number at all.
 absl::StatusOr<int64_t> WholeOf(const json& field, absl::string_view what) {
+  if (!field.is_number()) return field.get<int64_t>();
   if (const std::optional<int64_t> number = WholeNumber(field)) return *number;
   return absl::InvalidArgumentError(
       absl::StrCat(what, ": got ", field.dump().substr(0, 40), "; wanted a whole number"));

@@ -17,7 +17,8 @@ using cost_models::Transfer;
 using simulator::FlowId;
 using simulator::TaskId;
 
-// Ranks, and the switches that reduce, as the program knows them.
+// Ranks, and the switches that reduce, as the program knows them. So many fields: what a transfer
+// is made of is kept from one to the next.
 class TransferAdder {
  public:
   TransferAdder(cost_models::DeviceGroup group, const Rounds& rounds, Bytes size,

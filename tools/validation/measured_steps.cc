@@ -40,6 +40,14 @@ int64_t Whole(const Json& object, const char* key) {
   return whole ? static_cast<int64_t>(number) : 0;
 }
 
+// A number of seconds or of gigabytes that can have been measured; else 0, as where nothing is
+// said.
+double Measured(const Json& object, const char* key) {
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  const double number = Number(object, key);
+  return number >= kLeast && number <= kMost ? number : 0;
+}
+
 bool Truth(const Json& object, const char* key) {
   const Json& field = Field(object, key);
   return field.is_boolean() && field.get<bool>();
@@ -64,11 +72,11 @@ constexpr MemoryField kMemoryFields[] = {
 
 void ReadMeasured(const Json& row, bool reserved, MeasuredStep& step) {
   const Json &measured = Field(row, "measured"), &derived = Field(row, "derived");
-  step.seconds = Number(measured, "iter_time_s");
-  if (step.seconds <= 0) step.seconds = Number(derived, "iter_time_s");
+  step.seconds = Measured(measured, "iter_time_s");
+  if (step.seconds <= 0) step.seconds = Measured(derived, "iter_time_s");
   for (const MemoryField& field : kMemoryFields) {
-    if (Number(measured, field.key) <= 0) continue;
-    step.bytes = Number(measured, field.key) * field.unit;
+    if (Measured(measured, field.key) <= 0) continue;
+    step.bytes = Measured(measured, field.key) * field.unit;
     step.measure = reserved ? MemoryMeasure::kReserved : field.measure;
     return;
   }
