@@ -76,7 +76,10 @@ TEST(Play, IsTheSameHoweverItIsComeBy) {
                               ", ", transforms::ToString(plan, {})));
     ++played;
     setting.lowering.every_link = true;
-    EXPECT_EQ(Play(setting, plan)->report.step_time, run->report.step_time) << "with every link";
+    const auto looked_at = Play(setting, plan);
+    EXPECT_EQ(looked_at->report.step_time, run->report.step_time) << "with every link";
+    EXPECT_EQ(looked_at->report.peak_memory, run->report.peak_memory) << "with every link";
+    EXPECT_EQ(looked_at->report.fits, run->report.fits) << "with every link";
     setting.lowering.every_link = false;
     setting.lowering.fold = false;
     const auto each = Play(setting, plan);

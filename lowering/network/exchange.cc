@@ -72,7 +72,7 @@ double LoadInStep(const Exchange& exchange, Bytes size,
   const double apart = std::max(carried, TransferTime(flow.size, flow.rate).seconds());
   const double in_step =
       (cost_models::TimeOf(exchange.together, size, protocol) - flow.latency).seconds();
-  constexpr double kRounding = 1e-6;
+  constexpr double kRounding = 1e-9;
   return in_step > apart * (1 + kRounding) ? in_step / carried : 1;
 }
 
