@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,9 @@ std::atomic_flag told = ATOMIC_FLAG_INIT;
 void TuneHeap() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  rlimit addresses = {};
+  const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+  if (limited) mallopt(M_ARENA_MAX, 1);  // a heap a thread reserves 64 MB each
   constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage;
   void* const heap = std::malloc(kSize);
   void* begin = heap;

@@ -226,7 +226,8 @@ std::string CaseLine(size_t index, const json& record, bool fluid) {
     const double nanoseconds = static_cast<double>(picoseconds) / 1000;
     absl::StrAppendFormat(&line, "%.*f", picoseconds % 1000 == 0 ? 0 : 3, nanoseconds);
     absl::StrAppend(&line, ",");
-    if (expected_ns > 0) absl::StrAppendFormat(&line, "%.6f", nanoseconds / expected_ns);
+    const double ratio = nanoseconds / expected_ns;
+    if (expected_ns > 0 && std::isfinite(ratio)) absl::StrAppendFormat(&line, "%.6f", ratio);
   } else {
     absl::StrAppend(&line, ",");
   }

@@ -208,6 +208,8 @@ TEST(CollectiveCases, StandEachOnItsOwn) {
             "1,,1955125,,\n"
             "2,0,1955125,,\n"
             "3,,1955125,,\n");
+  EXPECT_EQ(PlayText(absl::StrCat("[", Record({{"1000000", "1e-320"}}), "]")),
+            "index,expected_ns,found_ns,ratio,note\n0,9.99989e-321,1955125,,\n");
 }
 
 TEST(CollectiveCases, AreAList) {

@@ -350,13 +350,18 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
   for (const auto& [link_class, parts] : classes_.by_traffic[static_cast<size_t>(exchange)]) {
     const simulator::ResourceId resource = resources_[static_cast<size_t>(link_class)];
     if (!resource.valid()) continue;
-    const double load = a_part * static_cast<double>(parts);
-    // Alone it is as fast as it is.
+    double load = a_part * static_cast<double>(parts);
+    // Alone it is as fast as it is, and so are links that it has to itself.
     const double most =
         static_cast<double>(program.resource(resource).capacity.bytes_per_second()) /
         static_cast<double>(flow.rate.bytes_per_second());
-    loads.push_back({resource, std::max(load, std::min(load * movement.load_in_step, most))});
-    shared = shared || classes_.classes[static_cast<size_t>(link_class)].shared;
+    if (classes_.classes[static_cast<size_t>(link_class)].shared) {
+      load = std::max(load, std::min(load * movement.load_in_step, most));
+      shared = true;
+    } else {
+      load = std::min(load, std::nextafter(most, 0));
+    }
+    loads.push_back({resource, load});
   }
   if (loads.empty()) return alone;
   simulator::Flow task_flow = {

@@ -182,14 +182,14 @@ TEST(Memory, ThatEndsIsOneLine) {
     EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1);
     short_of_it += finished.code == 1 ? 1 : 0;
   };
-  for (int kilobytes = 20'000; kilobytes <= 100'000; kilobytes += 4'000) {
+  for (int kilobytes = 20'000; kilobytes <= 100'000; kilobytes += 8'000) {
     run("opt large.orr", kilobytes);
     run("grid_search --model mlp:layers=32 --batch-size 64 --threads 8 --cluster "
         "uniform:64@8Gbps --memory-limit none",
         kilobytes);
   }
   // Readers of files have another library of C++.
-  for (int kilobytes = 14'000; kilobytes <= 32'000; kilobytes += 500) {
+  for (int kilobytes = 14'000; kilobytes <= 32'000; kilobytes += 1'000) {
     run("opt $MODELS/mlp_64x512.onnx --batch-size 64", kilobytes);
     run(absl::StrCat("simulate --model mlp --batch-size 8 --cluster ", ORRERY_SOURCE_DIR,
                      "/examples/clusters/pcie_tree.textproto"),
