@@ -7,6 +7,28 @@ set(orrery_shared_with_modules support ir cluster importer_batch importer)
 set(orrery_module_dir lib/orrery)  # beside bin/, where programs stand
 set(orrery_loads_modules $<BOOL:$<TARGET_PROPERTY:ORRERY_LOADS_MODULES>>)
 
+# orrery_stamp(target): `orrery_build_stamp` is defined in it, by which a program knows the modules of
+# its own build (support/module.h).
+set(orrery_stamp_file ${PROJECT_BINARY_DIR}/orrery_build_stamp.cc)
+file(GLOB_RECURSE orrery_stamped CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  support/*.h ir/*.h importer/*.h cluster/*.h)
+add_custom_command(OUTPUT ${orrery_stamp_file}.made
+  BYPRODUCTS ${orrery_stamp_file}
+  COMMAND ${CMAKE_COMMAND} -DOUT=${orrery_stamp_file} -DROOT=${PROJECT_SOURCE_DIR}
+    "-DHEADERS=${orrery_stamped}"
+    "-DBUILD=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS} ${ORRERY_SANITIZE}"
+    -P ${PROJECT_SOURCE_DIR}/cmake/build_stamp.cmake
+  COMMAND ${CMAKE_COMMAND} -E touch ${orrery_stamp_file}.made
+  DEPENDS ${orrery_stamped} ${PROJECT_SOURCE_DIR}/cmake/build_stamp.cmake
+  COMMENT "Stamping the build" VERBATIM)
+add_custom_target(orrery_build_stamp DEPENDS ${orrery_stamp_file}.made)
+function(orrery_stamp target)
+  target_sources(${target} PRIVATE ${orrery_stamp_file})
+  set_source_files_properties(${orrery_stamp_file} PROPERTIES
+    GENERATED ON SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+  add_dependencies(${target} orrery_build_stamp)
+endfunction()
+
 # orrery_add_module(NAME FOLDER folder DECLARED_BY folder LOADER file.cc LINKS target …)
 # Functions that a header of DECLARED_BY declares and FOLDER defines. Who links DECLARED_BY links
 # FOLDER with it; a program (orrery_loads_modules_of) links LOADER instead, which defines the same
@@ -23,6 +45,7 @@ function(orrery_add_module name)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${orrery_module_dir}
     LINK_DEPENDS $<TARGET_FILE:${folder}>)
   add_dependencies(${module} ${folder})
+  orrery_stamp(${module})
   # A function of the module is its own, though the loader's has the same name; data is shared.
   target_link_options(${module} PRIVATE
     LINKER:--undefined=orrery_${name}_entry LINKER:-Bsymbolic-functions)

@@ -21,7 +21,9 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostBytes = 1e15;
-constexpr double kMostSeconds = 1e5;
+constexpr double kRounded = 1 - 1e-9;  // a limit, read from microseconds, is within it
+// No collective takes a nanosecond: so squares of times stay numbers, and rates, too.
+constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e5;
 
 std::string TextOf(const json& row, const char* key) {
   const auto field = row.find(key);
@@ -53,28 +55,35 @@ absl::StatusOr<int32_t> CountOf(const json& hardware, const char* key, int32_t m
       "; wanted 1 to ", most));
 }
 
+absl::Status OutOf(absl::string_view field, double got, double least, double most) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": got ", got, "; wanted ", least, " to ", most));
+}
+
 // Nothing for a point without a size or a time, such as one of a latency only.
 absl::StatusOr<std::optional<MeasuredPoint>> PointOf(const json& point,
                                                      const MeasuredCurve& curve) {
   const std::optional<double> bytes = NumberOf(point, "bytes");
-  std::optional<double> seconds = NumberOf(point, "time_us");
-  if (seconds.has_value()) seconds = *seconds * 1e-6;
+  const std::optional<double> microseconds = NumberOf(point, "time_us");
   const std::optional<double> bus = NumberOf(point, "busbw_GBs");
-  if (!seconds.has_value() && bus.has_value() && bytes.has_value() && *bus > 0) {
+  if (!bytes.has_value() || (!microseconds.has_value() && !bus.has_value())) return std::nullopt;
+  if (!(*bytes >= 1 && *bytes <= kMostBytes)) return OutOf("bytes", *bytes, 1, kMostBytes);
+  double seconds = 0;
+  if (microseconds.has_value()) {
+    seconds = *microseconds * 1e-6;
+  } else {
     const Share share = GetCollectiveKind(curve.kind).bus_share(curve.devices);
-    seconds = *bytes * static_cast<double>(share.numerator) /
-              static_cast<double>(share.denominator) / (*bus * 1e9);
+    const double passes =
+        *bytes * static_cast<double>(share.numerator) / static_cast<double>(share.denominator);
+    if (passes <= 0) return std::nullopt;  // a barrier moves nothing, at any bandwidth
+    const double least = passes * 1e-9 / kMostSeconds, most = passes * 1e-9 / kLeastSeconds;
+    if (!(*bus >= least && *bus <= most)) return OutOf("busbw_GBs", *bus, least, most);
+    seconds = passes / (*bus * 1e9);
   }
-  if (!bytes.has_value() || !seconds.has_value()) return std::nullopt;
-  if (!(*bytes >= 1 && *bytes <= kMostBytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("bytes: got ", *bytes, "; wanted 1 to ", kMostBytes));
+  if (!(seconds >= kLeastSeconds * kRounded && seconds <= kMostSeconds / kRounded)) {
+    return OutOf("time_us", seconds * 1e6, kLeastSeconds * 1e6, kMostSeconds * 1e6);
   }
-  if (!(*seconds > 0 && *seconds <= kMostSeconds)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "time_us: got ", *seconds * 1e6, "; wanted more than 0, at most ", kMostSeconds * 1e6));
-  }
-  return MeasuredPoint{Bytes(static_cast<int64_t>(*bytes)), *seconds};
+  return MeasuredPoint{Bytes(static_cast<int64_t>(*bytes)), seconds};
 }
 
 // Nothing where the row is no sweep.

@@ -80,7 +80,17 @@ TEST(ParseMeasuredCurves, SaysWhereWhatAndWhatWasWanted) {
   EXPECT_EQ(ErrorOf(Row(hw, R"({"bytes": 0, "time_us": 1})")),
             "f.json: row 0 (x): bytes: got 0; wanted 1 to 1e+15");
   EXPECT_THAT(ErrorOf(Row(hw, R"({"bytes": 8, "time_us": -2})")),
-              HasSubstr("time_us: got -2; wanted more than 0, at most 1e+11"));
+              HasSubstr("time_us: got -2; wanted 0.001 to 1e+11"));
+  for (const char* time : {"0", "1e-150", "0.00099", "1.01e11", "1e308"}) {
+    EXPECT_THAT(ErrorOf(Row(hw, absl::StrCat(R"({"bytes": 8, "time_us": )", time, "}"))),
+                HasSubstr("; wanted 0.001 to 1e+11"))
+        << time;
+  }
+  for (const char* bus : {"0", "-5", "1e200", "1e-300"}) {  // 7/4 of 8 bytes
+    EXPECT_THAT(ErrorOf(Row(hw, absl::StrCat(R"({"bytes": 8, "busbw_GBs": )", bus, "}"))),
+                HasSubstr("; wanted 1.4e-13 to 14"))
+        << bus;
+  }
   EXPECT_THAT(ErrorOf(Row(hw, R"({"bytes": 1e300, "time_us": 1})")),
               HasSubstr("bytes: got 1e+300"));
   EXPECT_EQ(ErrorOf("3"), "f.json: row 0: is no object; wanted a sweep");
@@ -106,6 +116,27 @@ TEST(ParseMeasuredCurves, NeverFallsOverSpoiltFiles) {
     }
     const auto read = ParseMeasuredCurves(spoilt, "f");
     if (read.ok()) PrintFits(*read);
+  }
+}
+
+// At the limits of what is read, lines are of numbers still.
+TEST(FitCurve, HasNumbersOfWhateverIsRead) {
+  std::string points;
+  std::mt19937 random(12);
+  for (int i = 0; i < 200; ++i) {
+    points.clear();
+    for (int k = 0; k < 12; ++k) {
+      const char* const bytes[] = {"1", "2", "4096", "1e9", "1e15"};
+      const char* const times[] = {"0.001", "0.5", "20", "1e6", "1e11"};
+      absl::StrAppend(&points, k == 0 ? "" : ", ", R"({"bytes": )", bytes[random() % 5],
+                      R"(, "time_us": )", times[random() % 5], "}");
+    }
+    const auto read =
+        ParseMeasuredCurves(absl::StrCat("{\"rows\": [", Row("{\"gpus\": 8}", points), "]}"), "f");
+    ASSERT_TRUE(read.ok()) << read.status();
+    const std::string fits = PrintFits(*read);
+    EXPECT_EQ(fits.find("nan"), std::string::npos) << fits;
+    EXPECT_EQ(fits.find("inf"), std::string::npos) << fits;
   }
 }
 

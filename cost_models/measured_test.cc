@@ -54,6 +54,24 @@ TEST(MeasuredCollectives, TakeTheTimeThatWasMeasured) {
   }
 }
 
+// Sweeps at the limits of what is read are priced like others: nothing aborts.
+TEST(MeasuredCollectives, HaveATimeWhateverWasMeasured) {
+  for (const double first : {1e-9, 1e-6, 1e5}) {
+    for (const double last : {1e-9, 1e-6, 1e5}) {
+      MeasuredCurve curve = {.devices = 8};
+      curve.points = {{Bytes(1), first}, {Bytes(2), last}, {Bytes(1'000'000'000'000'000), last}};
+      const MeasuredCollectives measured({{curve}, {}});
+      for (const int64_t size : {int64_t{0}, int64_t{1}, int64_t{1} << 50}) {
+        for (const int32_t devices : {2, 3, 16}) {
+          for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kBarrier}) {
+            EXPECT_GE(Microseconds(measured, "dgx-a100:2", devices, size, kind), 0);
+          }
+        }
+      }
+    }
+  }
+}
+
 // β by what passes a rank, α by the steps of a tree.
 TEST(MeasuredCollectives, AreCarriedOverToOtherGroups) {
   const MeasuredCollectives measured({{Line(CollectiveKind::kAllReduce, 8, 1, 20e-6, 7e-12)}, {}});

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "ir/model_facts.h"
 #include "search/attempts.h"
 #include "search/least_memory.h"
 #include "search/memory_fit.h"
@@ -22,11 +21,10 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Peak flops/s of the first `ranks` devices together, in the type in which most of the model
-// computes, or that of 8-bit products.
+// Peak flops/s of the first `ranks` devices together, in the type in which most products are
+// computed, or that of 8-bit products.
 double PeakRate(const Setting& setting, const ParallelPlan& plan, int64_t ranks) {
-  const ir::DType dtype = ir::ComputeType(setting.step).value_or(ir::DType::kF32);
-  const int64_t size = plan.mixes_fp8() ? 1 : ir::SizeOf(dtype);
+  const int64_t size = plan.mixes_fp8() ? 1 : ir::SizeOf(ProductType(setting.step));
   const cluster::Cluster& cluster = setting.cluster;
   const auto peak = [&](const cluster::Device& device) {
     const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;

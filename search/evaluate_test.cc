@@ -28,6 +28,22 @@ TEST(CountModelFlops, IsTheSumOverProducts) {
   EXPECT_DOUBLE_EQ(CountModelFlops(MlpSetting().step).count(), kProducts);
 }
 
+// Regression: a frozen model has no parameter, and its fp16 products were set against fp32's peak.
+TEST(ProductType, IsThatOfMostProductsWhateverIsAParameter) {
+  const auto type = [](const char* text) { return ProductType(ir::ParseFunction(text).value()); };
+  EXPECT_EQ(type("func @f (\n  %x: f16[8,4] data,\n  %w: f16[4,4] data\n) {\n"
+                 "  %y: f16[8,4] = MatMul(%x, %w)\n  return %y: result\n}\n"),
+            ir::DType::kF16);
+  EXPECT_EQ(type("func @f (\n  %x: f32[8,4] data,\n  %w: f32[4,4] parameter,\n"
+                 "  %a: bf16[8,64] data,\n  %b: bf16[64,64] parameter\n) {\n"
+                 "  %y: f32[8,4] = MatMul(%x, %w)\n  %z: bf16[8,64] = MatMul(%a, %b)\n"
+                 "  return %y: result, %z: result\n}\n"),
+            ir::DType::kBF16);
+  EXPECT_EQ(type("func @f (\n  %x: f16[8,4] data\n) {\n  %y: f16[8,4] = Relu(%x)\n"
+                 "  return %y: result\n}\n"),
+            ir::DType::kF32);
+}
+
 // Parallelism over data and stages repeats nothing but the update of each replica. Elements: ReLU
 // and its gradient a layer, loss and its gradient. Causal attention in m equal slices has (m + 1) /
 // 2m of its products.
@@ -345,6 +361,20 @@ TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
       setting.lowering.every_link = true;
       EXPECT_EQ(Play(setting, plan)->report.step_time, without) << schedule << " " << cluster;
     }
+  }
+}
+
+// Regression: the only microbatch of a pipeline was taken for one that others follow, so that
+// gradients waited for more of the backward than their own kernels, but not in a trace.
+TEST(Play, IsNoSlowerByRunsWhereAPipelineHasOneMicrobatch) {
+  Setting setting = MlpSetting("pcie-workstation:4");
+  for (const int64_t microbatches : {2, 3, 4}) {
+    const ParallelPlan plan =
+        ByFlops({.dp = 4, .pp = 2, .microbatches = microbatches, .schedule = "chimera"});
+    setting.lowering.every_link = false;
+    const Duration without = Play(setting, plan)->report.step_time;
+    setting.lowering.every_link = true;
+    EXPECT_EQ(Play(setting, plan)->report.step_time, without) << microbatches;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "search/model_flops.h"
 
+#include <map>
 #include <vector>
 
 #include "cost_models/cost_model.h"
@@ -10,16 +11,14 @@ namespace orrery::search {
 namespace model_flops_cc {
 namespace {
 
-// Of the ops that `counts`.
-template <typename Counts>
-Flops CountFlops(const ir::Function& step, const Counts& counts) {
-  Flops total;
+// Goes over ops and the flops of their products.
+template <typename Take>
+void ForEachOp(const ir::Function& step, const Take& take) {
   ir::LastOfKind<Flops> known;
   std::vector<const ir::TensorType*> operands, results;
   for (const ir::OpId op : step.order()) {
-    if (!counts(step.kind(op))) continue;
     if (const Flops* const flops = known.Find(step, op); flops != nullptr) {
-      total += *flops;
+      take(op, *flops);
       continue;
     }
     operands.clear();
@@ -28,12 +27,21 @@ Flops CountFlops(const ir::Function& step, const Counts& counts) {
     for (int32_t i = 0; i < step.result_count(op); ++i) {
       results.push_back(&step.type(step.result(op, i)));
     }
-    total += known.Put(step, op,
+    take(op, known.Put(step, op,
                        cost_models::ModelFlopsOf({.kind = step.kind(op),
                                                   .attributes = step.attributes(op),
                                                   .operands = operands,
-                                                  .results = results}));
+                                                  .results = results})));
   }
+}
+
+// Of the ops that `counts`.
+template <typename Counts>
+Flops CountFlops(const ir::Function& step, const Counts& counts) {
+  Flops total;
+  ForEachOp(step, [&](ir::OpId op, Flops flops) {
+    if (counts(step.kind(op))) total += flops;
+  });
   return total;
 }
 
@@ -42,6 +50,18 @@ Flops CountFlops(const ir::Function& step, const Counts& counts) {
 
 Flops CountModelFlops(const ir::Function& step) {
   return model_flops_cc::CountFlops(step, [](ir::OpKind) { return true; });
+}
+
+ir::DType ProductType(const ir::Function& step) {
+  std::map<ir::DType, double> flops_of;
+  model_flops_cc::ForEachOp(step, [&](ir::OpId op, Flops flops) {
+    if (flops > Flops()) flops_of[step.type(step.operands(op)[0]).dtype] += flops.count();
+  });
+  ir::DType most = ir::DType::kF32;
+  for (const auto& [dtype, flops] : flops_of) {
+    if (flops > flops_of[most]) most = dtype;
+  }
+  return most;
 }
 
 Flops FlopsBeyondSlices(const ir::Function& step, std::span<const transforms::SliceRange> slices) {

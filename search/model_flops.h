@@ -13,6 +13,10 @@ namespace orrery::search {
 /// what mfu counts.
 Flops CountModelFlops(const ir::Function& step);
 
+/// The type in which most of these are computed, whatever parameters there are and how they are
+/// held; fp32 where there are none.
+ir::DType ProductType(const ir::Function& step);
+
 /// What slices of the sequence leave out of these: attention's products with keys that come after
 /// the slice. Nothing without slices.
 Flops FlopsBeyondSlices(const ir::Function& step, std::span<const transforms::SliceRange> slices);

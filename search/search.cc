@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <thread>
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "support/status.h"
-#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 namespace search_cc {
@@ -18,15 +18,27 @@ namespace {
 
 constexpr size_t kMaxThreads = 256;
 
-// An exception must not leave a thread.
-absl::StatusOr<Result> EvaluateSafely(const Setting& setting, const ParallelPlan& plan) {
+// The figures of one plan; an exception must not leave a thread.
+absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan) {
   try {
-    return Evaluate(setting, plan);
+    return Evaluate(setting_of(plan), plan);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("out of memory in ",
-                                                     ToString(plan, setting.base),
-                                                     "; try fewer microbatches or fewer threads"));
+    return absl::ResourceExhaustedError("out of memory; try fewer microbatches or fewer threads");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
   }
+}
+
+// A plan that failed where others need not is a row of the search like others: it says why. What is
+// wrong with the question is wrong with all of them.
+absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPlan& plan) {
+  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan);
+  if (result.ok() || absl::IsInvalidArgument(result.status())) return result;
+  Result failed;
+  failed.plan = plan;
+  failed.infeasible = {.reason = InfeasibleReason::kUnsupported,
+                       .detail = std::string(result.status().message())};
+  return failed;
 }
 
 bool LacksMemory(const Result& result) {
@@ -34,17 +46,30 @@ bool LacksMemory(const Result& result) {
 }
 
 // The plan's result, and those of what was tried in its place.
-absl::StatusOr<std::vector<Result>> WithRelief(const Setting& setting, const ParallelPlan& plan,
-                                               const ReliefOf& relief) {
+absl::StatusOr<std::vector<Result>> WithRelief(const SettingOf& setting_of,
+                                               const ParallelPlan& plan, const ReliefOf& relief) {
   std::vector<Result> results;
-  ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateSafely(setting, plan));
+  ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, plan));
   // Where weights alone are too much, nothing helps that is about activations.
   if (!relief || !results.front().ran || !LacksMemory(results.front())) return results;
   for (const ParallelPlan& other : relief(plan)) {
-    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateSafely(setting, other));
+    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, other));
     if (!LacksMemory(results.back())) break;
   }
   return results;
+}
+
+// Runs `work` on this thread and on up to `more` others: on as many as can be started.
+void RunOnThreads(const std::function<void()>& work, size_t more) {
+  std::vector<std::thread> workers;
+  workers.reserve(more);
+  try {
+    while (workers.size() < more) workers.emplace_back(std::cref(work));
+  } catch (const std::exception&) {
+    // The system has no more; those that there are do all the work.
+  }
+  work();
+  for (std::thread& worker : workers) worker.join();
 }
 
 }  // namespace
@@ -58,27 +83,27 @@ absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
   std::vector<std::vector<Result>> found(plans.size());
   std::vector<absl::Status> errors(plans.size());
   std::atomic<size_t> next = 0;
+  std::atomic<size_t> end = plans.size();  // nobody asks for those behind the first error
   std::mutex mutex;
   size_t done = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < plans.size(); i = next++) {
-      auto result = search_cc::WithRelief(setting_of(plans[i]), plans[i], relief);
+    for (size_t i = next++; i < end; i = next++) {
+      auto result = search_cc::WithRelief(setting_of, plans[i], relief);
       if (result.ok()) {
         found[i] = *std::move(result);
       } else {
         errors[i] = result.status();
+        for (size_t seen = end; i < seen && !end.compare_exchange_weak(seen, i);) {
+        }
       }
       if (!progress) continue;
       const std::lock_guard<std::mutex> lock(mutex);
       progress(++done);
     }
   };
-  std::vector<std::thread> workers;
   const auto useful = std::min<size_t>(static_cast<size_t>(std::max(1, threads)),
                                        std::min<size_t>(search_cc::kMaxThreads, plans.size()));
-  for (size_t t = 1; t < useful; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
+  search_cc::RunOnThreads(work, useful > 0 ? useful - 1 : 0);
   for (const absl::Status& error : errors) {
     if (!error.ok()) return error;
   }

@@ -16,8 +16,10 @@ using ReliefOf = std::function<std::vector<ParallelPlan>(const ParallelPlan& pla
 
 /// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the
 /// candidates, those of what `relief` says behind them in the same order, and do not depend on the
-/// number of threads. `progress`, where given, is called with the number of candidates done so far,
-/// from one thread at a time.
+/// number of threads: where the system has fewer, on those. A candidate that fails for a reason of
+/// its own, out of memory or our own bug, is a result that says so; an error of the question,
+/// InvalidArgument, is the first candidate's that has one. `progress`, where given, is called with
+/// the number of candidates done so far, from one thread at a time.
 absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
                                               int32_t threads,

@@ -2,9 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,6 +103,56 @@ TEST(RunSearch, HasNoReliefForWeights) {
   setting.lowering.memory_limit = Bytes(1000);
   const auto relief = [](const ParallelPlan& plan) { return std::vector<ParallelPlan>{plan}; };
   EXPECT_EQ(RunSearch(setting, {{}}, 1, {}, relief).value().size(), 1u);
+}
+
+// What is wrong with the question is told when a candidate meets it, not when all have been played.
+TEST(RunSearch, EndsWithTheFirstError) {
+  std::vector<ParallelPlan> plans = Plans();
+  plans[3].dp = 100;
+  size_t most = 0;
+  const auto results =
+      RunSearch(MlpSetting(), plans, 1, [&](size_t done) { most = std::max(most, done); });
+  EXPECT_FALSE(results.ok());
+  EXPECT_EQ(most, 4);
+}
+
+// A candidate that no memory was left for, or that met a bug, does not take the others with it.
+TEST(RunSearch, GoesOnWhereOneCandidateFails) {
+  const std::vector<ParallelPlan> plans = Plans();
+  const Setting setting = MlpSetting();
+  const std::vector<Result> sound = RunSearch(setting, plans, 1).value();
+  for (const int32_t threads : {1, 4}) {
+    const SettingOf setting_of = [&](const ParallelPlan& plan) -> const Setting& {
+      if (plan == plans[2]) throw std::bad_alloc();
+      if (plan == plans[5]) throw std::length_error("too long");
+      return setting;
+    };
+    const std::vector<Result> results = RunSearch(setting_of, plans, threads).value();
+    ASSERT_EQ(results.size(), plans.size());
+    for (size_t i = 0; i < plans.size(); ++i) {
+      EXPECT_EQ(results[i].plan, plans[i]);
+      if (i == 2 || i == 5) {
+        EXPECT_FALSE(results[i].feasible());
+        EXPECT_THAT(results[i].infeasible.value().detail,
+                    testing::HasSubstr(i == 2 ? "out of memory" : "too long"));
+      } else {
+        EXPECT_EQ(results[i].step_time, sound[i].step_time);
+      }
+    }
+  }
+}
+
+// Threads beyond what the system has are not started; those that there are do the work. Who may do
+// everything has no limit.
+TEST(RunSearch, GetsByWithTheThreadsThatThereAre) {
+  const auto search = [] {
+    const rlimit own = {.rlim_cur = 1, .rlim_max = 1};
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(0);  // nobody, who has no process elsewhere
+    if (setrlimit(RLIMIT_NPROC, &own) != 0) _exit(2);
+    const auto results = RunSearch(MlpSetting(), Plans(), 16);
+    _exit(results.ok() && results->size() == Plans().size() ? 0 : 3);
+  };
+  EXPECT_EXIT(search(), testing::ExitedWithCode(0), "");
 }
 
 TEST(RunSearch, OfNothingIsNothing) {

@@ -1,15 +1,22 @@
 #include "support/file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace orrery {
 
@@ -45,13 +52,128 @@ void Note(const std::string& path) {
 }
 
 void RemoveAndEnd(int signal) {
-  if (half_written[0] != '\0') unlink(half_written);
+  RemoveHalfWritten();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
+// What a chain of links leads to, whether it is there or not; `path` itself where it is no link.
+fs::path BehindLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  fs::path file = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(file, error)); ++i) {
+    const fs::path next = fs::read_symlink(file, error);
+    if (error) break;
+    file = next.is_absolute() ? next : file.parent_path() / next;
+  }
+  return file;
+}
+
+fs::path FolderOf(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+// Neighbours of `file` are named "file.PID.partial"; a long name is cut, to leave room.
+std::string PartialStem(const fs::path& file) {
+  constexpr size_t kLongest = 200;
+  return absl::StrCat(file.filename().string().substr(0, kLongest), ".");
+}
+
+bool IsPartialOf(const std::string& name, absl::string_view stem) {
+  absl::string_view number = name;
+  return absl::ConsumePrefix(&number, stem) && absl::ConsumeSuffix(&number, ".partial") &&
+         !number.empty() && std::all_of(number.begin(), number.end(), [](char c) {
+           return absl::ascii_isdigit(static_cast<unsigned char>(c));
+         });
+}
+
+// Removes neighbours of `file` that nobody writes: who writes one holds a lock on it.
+void RemoveStalePartials(const fs::path& file) {
+  std::error_code error;
+  const std::string stem = PartialStem(file);
+  for (fs::directory_iterator entry(FolderOf(file), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!IsPartialOf(entry->path().filename().string(), stem)) continue;
+    const int partial = open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (partial < 0) continue;
+    if (flock(partial, LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
+    close(partial);
+  }
+}
+
+// A new file that this process alone writes; -1 where it cannot be made.
+int OpenPartial(const std::string& path) {
+  for (int i = 0; i < 3; ++i) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) return -1;
+    flock(file, LOCK_EX | LOCK_NB);
+    // Before it was locked, another process may have taken it for one that was left behind.
+    struct stat made = {};
+    if (fstat(file, &made) == 0 && made.st_nlink > 0) return file;
+    close(file);
+  }
+  return -1;
+}
+
+bool WriteAll(int file, absl::string_view contents) {
+  while (!contents.empty()) {
+    const ssize_t written = write(file, contents.data(), contents.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    contents.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// A replacement looks like what it replaces.
+void CopyModeAndOwner(const fs::path& from, int to) {
+  struct stat old = {};
+  if (stat(from.c_str(), &old) != 0) return;
+  struct stat made = {};
+  const bool others =
+      fstat(to, &made) == 0 && (made.st_uid != old.st_uid || made.st_gid != old.st_gid);
+  // Who may not give files away keeps them.
+  if (others && fchown(to, old.st_uid, old.st_gid) != 0) errno = 0;
+  fchmod(to, old.st_mode & 07777);
+}
+
+absl::Status Replace(const std::string& path, const fs::path& file, absl::string_view contents) {
+  RemoveStalePartials(file);
+  const std::string partial =
+      (FolderOf(file) / absl::StrCat(PartialStem(file), getpid(), ".partial")).string();
+  Note(partial);
+  const int made = OpenPartial(partial);
+  if (made < 0) {
+    Note("");
+    return CannotWrite(path, "no space, no permission, or no such folder");
+  }
+  bool done = WriteAll(made, contents);
+  CopyModeAndOwner(file, made);
+  done = done && rename(partial.c_str(), file.c_str()) == 0;
+  const int error = errno;
+  // A lock is held until here: nobody takes the neighbour for one that was left behind.
+  const bool closed = close(made) == 0;
+  if (!done) unlink(partial.c_str());
+  Note("");
+  if (done && closed) return absl::OkStatus();
+  return CannotWrite(path, error == ENOSPC || error == EDQUOT || done
+                               ? "no space, no permission, or no such folder"
+                               : std::strerror(error));
+}
+
+// Nothing to rename over: a pipe, a device, or what is open already.
+bool IsWrittenInto(const std::string& path) {
+  std::error_code error;
+  return IsStream(path) || (fs::exists(path, error) && !fs::is_regular_file(path, error));
+}
+
 }  // namespace
 }  // namespace file_cc
+
+void RemoveHalfWritten() {
+  if (file_cc::half_written[0] != '\0') unlink(file_cc::half_written);
+}
 
 void CleanUpOnSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, file_cc::RemoveAndEnd);
@@ -85,28 +207,55 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& 
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   std::error_code error;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, error);
+  const fs::path file = file_cc::BehindLinks(path);
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   if (fs::is_directory(path, error)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
   }
-  if (file_cc::IsStream(path) || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {
-    return file_cc::WriteInto(path,
-                              contents);  // a pipe or /dev/stdout: there is nothing to rename over
+  if (file_cc::IsWrittenInto(path)) return file_cc::WriteInto(path, contents);
+  return file_cc::Replace(path, file, contents);
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error) || absl::EndsWith(path, "/") || path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
   }
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".partial");
-  file_cc::Note(temporary);
-  if (!file_cc::WriteInto(temporary, contents).ok()) {
-    fs::remove(temporary, error);
-    file_cc::Note("");
-    return file_cc::CannotWrite(path, "no space, no permission, or no such folder");
+  if (file_cc::IsWrittenInto(path)) {
+    if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+    return file_cc::CannotWrite(path, std::strerror(errno));
   }
-  fs::rename(temporary, path, error);
-  file_cc::Note("");
-  if (!error) return absl::OkStatus();
-  const std::string why = error.message();
-  fs::remove(temporary, error);
-  return file_cc::CannotWrite(path, why);
+  const fs::path file = file_cc::BehindLinks(path);
+  struct stat there = {};
+  const bool exists = stat(file.c_str(), &there) == 0;
+  if ((!exists && errno == ENAMETOOLONG) || (exists && access(file.c_str(), W_OK) != 0)) {
+    return file_cc::CannotWrite(path, std::strerror(errno));
+  }
+  fs::path folder = file_cc::FolderOf(file);
+  while (!fs::exists(folder, error) && folder.has_parent_path() && folder != folder.parent_path()) {
+    folder = folder.parent_path();  // WriteFile makes what is missing
+  }
+  if (!fs::exists(folder, error)) folder = ".";
+  const std::string probe = (folder / absl::StrCat(".orrery.", getpid(), ".partial")).string();
+  const int made = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) return file_cc::CannotWrite(path, std::strerror(errno));
+  close(made);
+  unlink(probe.c_str());
+  return absl::OkStatus();
+}
+
+bool AreOneFile(const std::string& a, const std::string& b) {
+  struct stat file = {}, other = {};
+  const bool there = stat(a.c_str(), &file) == 0;
+  if (there != (stat(b.c_str(), &other) == 0)) return false;
+  if (there) return file.st_dev == other.st_dev && file.st_ino == other.st_ino;
+  const auto spelled = [](const std::string& path) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(file_cc::BehindLinks(path), error);
+    const fs::path one = fs::weakly_canonical(whole, error);
+    return error ? whole : one;
+  };
+  return spelled(a) == spelled(b);
 }
 
 }  // namespace orrery

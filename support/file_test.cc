@@ -1,7 +1,9 @@
 #include "support/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -119,6 +121,88 @@ TEST_F(FileTest, WritesIntoDevices) {
   if (fs::exists("/dev/full")) {
     EXPECT_EQ(WriteFile("/dev/full", "x"),
               absl::UnavailableError("/dev/full: cannot be written: the stream failed"));
+  }
+}
+
+TEST_F(FileTest, KeepsTheModeOfWhatItReplaces) {
+  ASSERT_TRUE(WriteFile(At("a"), "old").ok());
+  fs::permissions(At("a"), fs::perms(0640));
+  ASSERT_TRUE(WriteFile(At("a"), "new").ok());
+  EXPECT_EQ(fs::status(At("a")).permissions(), fs::perms(0640));
+  ASSERT_TRUE(WriteFile(At("b"), "new").ok());
+  const mode_t mask = umask(0);
+  umask(mask);
+  EXPECT_EQ(fs::status(At("b")).permissions(), fs::perms(0666 & ~mask));
+}
+
+TEST_F(FileTest, WritesWhatLinksLeadTo) {
+  fs::create_directory(At("folder"));
+  fs::create_symlink("folder/a", At("relative"));
+  fs::create_symlink(At("relative"), At("absolute"));
+  ASSERT_TRUE(WriteFile(At("absolute"), "new").ok()) << "before there is a file";
+  EXPECT_EQ(*ReadFile(At("folder/a")), "new");
+  ASSERT_TRUE(WriteFile(At("relative"), "newer").ok());
+  EXPECT_EQ(*ReadFile(At("folder/a")), "newer");
+  EXPECT_TRUE(fs::is_symlink(At("relative")));
+  EXPECT_TRUE(fs::is_symlink(At("absolute")));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(At("folder/a"))));
+}
+
+TEST_F(FileTest, RemovesWhatAKilledProcessLeft) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const int left = open(At("a.77.partial").c_str(), O_WRONLY | O_CREAT, 0600);
+    _exit(left < 0 ? 1 : 0);
+  }
+  waitpid(child, nullptr, 0);
+  for (const char* other : {"a.b.partial", "b.77.partial", "a..partial", "a.78.partial"}) {
+    close(open(At(other).c_str(), O_WRONLY | O_CREAT, 0600));
+  }
+  const int writing = open(At("a.78.partial").c_str(), O_WRONLY);
+  flock(writing, LOCK_EX);  // as a process that writes it has
+  ASSERT_TRUE(WriteFile(At("a"), "x").ok());
+  EXPECT_THAT(Names(), testing::UnorderedElementsAre("a", "a.b.partial", "b.77.partial",
+                                                     "a..partial", "a.78.partial"));
+  close(writing);
+  ASSERT_TRUE(WriteFile(At("a"), "x").ok());
+  EXPECT_THAT(Names(),
+              testing::UnorderedElementsAre("a", "a.b.partial", "b.77.partial", "a..partial"));
+}
+
+TEST_F(FileTest, TakesNamesAsLongAsThereAre) {
+  ASSERT_TRUE(WriteFile(At(std::string(255, 'x')), "long").ok());
+  EXPECT_EQ(*ReadFile(At(std::string(255, 'x'))), "long");
+  EXPECT_FALSE(WriteFile(At(std::string(256, 'x')), "longer").ok());
+  EXPECT_FALSE(CheckWritable(At(std::string(256, 'x'))).ok());
+  EXPECT_THAT(Names(), testing::ElementsAre(std::string(255, 'x')));
+}
+
+TEST_F(FileTest, TellsBeforehandWhatCannotBeWritten) {
+  ASSERT_TRUE(WriteFile(At("a"), "x").ok());
+  for (const char* good : {"a", "b", "new/deep/b"}) EXPECT_TRUE(CheckWritable(At(good)).ok());
+  EXPECT_TRUE(CheckWritable("/dev/null").ok());
+  for (const std::string& bad : {At("a/b"), At("a/b/c"), folder_, At("new/"), std::string()}) {
+    EXPECT_FALSE(CheckWritable(bad).ok()) << bad;
+  }
+  EXPECT_THAT(std::string(CheckWritable("/proc/report.json").message()),
+              testing::StartsWith("/proc/report.json: cannot be written: "));
+  EXPECT_THAT(Names(), testing::ElementsAre("a"));
+}
+
+TEST_F(FileTest, KnowsOneFileByAllItsNames) {
+  ASSERT_TRUE(WriteFile(At("a"), "x").ok());
+  ASSERT_TRUE(WriteFile(At("b"), "x").ok());
+  fs::create_symlink("a", At("link"));
+  fs::create_hard_link(At("a"), At("hard"));
+  fs::create_symlink("none", At("dangling"));
+  for (const char* name : {"a", "./a", "link", "hard"}) {
+    EXPECT_TRUE(AreOneFile(At("a"), At(name))) << name;
+    EXPECT_FALSE(AreOneFile(At("b"), At(name))) << name;
+    EXPECT_FALSE(AreOneFile(At("none"), At(name))) << name;
+  }
+  for (const char* name : {"none", "./none", "c/../none", "dangling"}) {
+    EXPECT_TRUE(AreOneFile(At("none"), At(name))) << name;
+    EXPECT_FALSE(AreOneFile(At("other"), At(name))) << name;
   }
 }
 

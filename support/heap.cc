@@ -2,16 +2,47 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <new>
+
+#include "support/file.h"
 
 namespace orrery {
+namespace heap_cc {
+namespace {
+
+constexpr absl::string_view kOutOfMemory =
+    ": out of memory; try a smaller model, batch or search, or fewer threads\n";
+
+// Made before it is needed: then there is no memory to make it in.
+char message[512] = "";
+size_t message_size = 0;
+std::atomic_flag told = ATOMIC_FLAG_INIT;
+
+[[noreturn]] void TellAndEnd() {
+  while (told.test_and_set()) pause();  // another thread tells
+  RemoveHalfWritten();
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, message_size);
+  _exit(1);
+}
+
+}  // namespace
+}  // namespace heap_cc
 
 void TuneHeap() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  rlimit addresses = {};
+  const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+  if (limited) mallopt(M_ARENA_MAX, 1);  // a heap a thread reserves 64 MB each
   constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage;
   void* const heap = std::malloc(kSize);
   void* begin = heap;
@@ -20,6 +51,16 @@ void TuneHeap() {
     madvise(begin, kSize - kPage, MADV_HUGEPAGE);
   }
   std::free(heap);
+}
+
+void EndWhereMemoryEnds(absl::string_view program) {
+  constexpr size_t kRoom = sizeof(heap_cc::message) - heap_cc::kOutOfMemory.size();
+  const size_t length = std::min(program.size(), kRoom);
+  std::memcpy(heap_cc::message, program.data(), length);
+  std::memcpy(heap_cc::message + length, heap_cc::kOutOfMemory.data(),
+              heap_cc::kOutOfMemory.size());
+  heap_cc::message_size = length + heap_cc::kOutOfMemory.size();
+  std::set_new_handler(heap_cc::TellAndEnd);
 }
 
 }  // namespace orrery

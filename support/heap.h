@@ -1,6 +1,8 @@
 #ifndef ORRERY_SUPPORT_HEAP_H_
 #define ORRERY_SUPPORT_HEAP_H_
 
+#include "absl/strings/string_view.h"
+
 namespace orrery {
 
 /// Makes the heap of this process one that suits simulation, which allocates and frees the same
@@ -8,6 +10,13 @@ namespace orrery {
 /// the system has them, since touching memory for the first time is a large part of a short run.
 /// For the start of `main`; no result depends on it.
 void TuneHeap();
+
+/// From here on memory that cannot be had ends the process: one line on standard error, which
+/// begins with the name of the program, and exit code 1. No exception is thrown for it: on their
+/// way, destructors of Abseil's containers that were just growing free what they do not have, and a
+/// thread that one leaves ends with another message. For the start of `main`; a library leaves this
+/// to its host.
+void EndWhereMemoryEnds(absl::string_view program);
 
 }  // namespace orrery
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace orrery {
@@ -58,6 +61,26 @@ TEST(TuneHeap, KeepsWhatWasFreed) {
   for (int i = 0; i < 3; ++i) UseLargeBlock();
   EXPECT_GE(mallinfo2().arena, arena);
   EXPECT_LT(mallinfo2().arena, arena + kLarge);
+}
+
+// Whatever asks for it, on whatever thread: nothing is thrown, nothing is unwound.
+TEST(EndWhereMemoryEnds, TellsInOneLine) {
+  const auto ask = [] {
+    try {
+      void* volatile const block = ::operator new (size_t{1} << 62);
+      ::operator delete(block);
+    } catch (...) {
+      _exit(3);
+    }
+  };
+  constexpr char kTold[] =
+      "^some/program: out of memory; try a smaller model, batch or search, or fewer threads\n$";
+  EXPECT_EXIT((EndWhereMemoryEnds("some/program"), ask()), testing::ExitedWithCode(1), kTold);
+  EXPECT_EXIT((EndWhereMemoryEnds("some/program"), std::thread(ask).join()),
+              testing::ExitedWithCode(1), kTold);
+  const std::string longest(1000, 'x');
+  EXPECT_EXIT((EndWhereMemoryEnds(longest), ask()), testing::ExitedWithCode(1),
+              "x: out of memory; ");
 }
 
 #endif

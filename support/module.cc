@@ -3,10 +3,14 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
+// What tells this build from others (cmake/build_stamp.cmake); a module has one of its own.
+extern "C" const char orrery_build_stamp[];
 
 namespace orrery {
 
@@ -21,8 +25,32 @@ namespace {
 constexpr absl::string_view kWanted =
     "wanted the one that was built or installed with this program";
 
+// Types that program and module share may be laid out otherwise in another build.
+bool IsOfThisBuild(void* module) {
+  const void* const stamp = dlsym(module, "orrery_build_stamp");
+  return stamp != nullptr &&
+         absl::string_view(static_cast<const char*>(stamp)) == orrery_build_stamp;
+}
+
+// A module has the system's library of C++, a program one inside it: what is to happen where memory
+// ends is to be so in both, from the first line of code of the module.
+void ShareNewHandler() {
+  const std::new_handler handler = std::get_new_handler();
+  if (handler == nullptr) return;
+  void* const library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  using SetNewHandler = std::new_handler(std::new_handler);
+  auto* const set = reinterpret_cast<SetNewHandler*>(dlsym(library, "_ZSt15set_new_handlerPFvvE"));
+  if (set != nullptr) set(handler);
+}
+
 absl::StatusOr<void*> Load(const std::string& path, absl::string_view name) {
+  ShareNewHandler();
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module != nullptr && !IsOfThisBuild(module)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot load ", path, ": it is of another build; ", kWanted));
+  }
   void* const entry =
       module == nullptr ? nullptr : dlsym(module, absl::StrCat("orrery_", name, "_entry").c_str());
   if (entry != nullptr) return reinterpret_cast<void* (*)()>(entry)();

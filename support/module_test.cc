@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -27,6 +29,25 @@ TEST(LoadModule, NoneIsFound) {
   EXPECT_EQ(entry.status().message(),
             "found no liborrery_onnx.so in /nowhere or /nowhere/else; wanted the one that was "
             "built or installed with this program");
+}
+
+absl::StatusOr<int> Half(const int& number, bool* told) {
+  *told = true;
+  if (number == 1) throw std::bad_alloc();
+  if (number == 3) throw std::length_error("too long");
+  return number / 2;
+}
+
+TEST(ModuleEntry, LetsNoExceptionOut) {
+  const auto half = [](int number) {
+    bool told = false;
+    const auto result = internal::Catching<&Half>::Call(number, &told);
+    EXPECT_TRUE(told);
+    return result.ok() ? absl::StrCat(*result) : std::string(result.status().message());
+  };
+  EXPECT_EQ(half(8), "4");
+  EXPECT_EQ(half(1), "out of memory; try a smaller file");
+  EXPECT_EQ(half(3), "too long");
 }
 
 // The first that is found is the one: a module that is broken is not passed over in silence.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "simulator/network/astra_networks.h"
 #include "simulator/network/fluid_network.h"
 #include "support/file.h"
+#include "support/json_number.h"
 #include "support/status.h"
 #include "support/word_list.h"
 
@@ -87,32 +89,45 @@ absl::StatusOr<AstraKind> KindOf(const std::string& collective) {
                    "' is unknown; wanted all_reduce, reduce_scatter, all_gather or all_to_all"));
 }
 
+// A whole number. Throws where the field is no number at all.
+absl::StatusOr<int64_t> WholeOf(const json& field, absl::string_view what) {
+  if (!field.is_number()) return field.get<int64_t>();
+  if (const std::optional<int64_t> number = WholeNumber(field)) return *number;
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": got ", field.dump().substr(0, 40), "; wanted a whole number"));
+}
+
 absl::StatusOr<lowering::AstraCollective> ReadRecord(const json& record) {
   const json& system = record.at("system");
   lowering::AstraCollective collective;
   ORRERY_ASSIGN_OR_RETURN(const AstraKind kind, KindOf(record.at("collective").get<std::string>()));
   collective.kind = kind.kind;
-  collective.size = Bytes(record.at("size_bytes").get<int64_t>());
-  collective.endpoint_delay_ns = system.at("endpoint-delay").get<int64_t>();
+  ORRERY_ASSIGN_OR_RETURN(const int64_t size, WholeOf(record.at("size_bytes"), "size_bytes"));
+  collective.size = Bytes(size);
+  ORRERY_ASSIGN_OR_RETURN(collective.endpoint_delay_ns,
+                          WholeOf(system.at("endpoint-delay"), "endpoint-delay"));
   collective.local_memory =
       Bandwidth(std::llround(std::clamp(system.at("local-mem-bw").get<double>(), 0.0, 1e9) * 1e9));
-  collective.chunks = system.at("preferred-dataset-splits").get<int64_t>();
-  collective.active_chunks = system.at("active-chunks-per-dimension").get<int64_t>();
+  ORRERY_ASSIGN_OR_RETURN(collective.chunks, WholeOf(system.at("preferred-dataset-splits"),
+                                                     "preferred-dataset-splits"));
+  ORRERY_ASSIGN_OR_RETURN(
+      collective.active_chunks,
+      WholeOf(system.at("active-chunks-per-dimension"), "active-chunks-per-dimension"));
   collective.local_bandwidth_aware = system.value("collective-optimization", "") == "localBWAware";
   if (collective.endpoint_delay_ns < 0 || collective.endpoint_delay_ns > 1'000'000'000 ||
-      collective.size.count() > (int64_t{1} << 40)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got an endpoint-delay of ", collective.endpoint_delay_ns, " and size_bytes ",
-                     collective.size.count(), "; wanted 0 to 1e9, and at most 2^40"));
+      size < 0 || size > (int64_t{1} << 40)) {
+    return absl::InvalidArgumentError(absl::StrCat("got an endpoint-delay of ",
+                                                   collective.endpoint_delay_ns, " and size_bytes ",
+                                                   size, "; wanted 0 to 1e9, and 0 to 2^40"));
   }
   const json& topologies = record.at("topology");
   int64_t ranks = 1;
   for (size_t i = 0; i < topologies.size(); ++i) {
-    ORRERY_ASSIGN_OR_RETURN(
-        Topology topology,
-        MakeTopology(topologies.at(i).get<std::string>(), record.at("npus").at(i).get<int64_t>(),
-                     record.at("bandwidth_GBps").at(i).get<double>(),
-                     record.at("latency_ns").at(i).get<double>()));
+    ORRERY_ASSIGN_OR_RETURN(const int64_t devices, WholeOf(record.at("npus").at(i), "npus"));
+    ORRERY_ASSIGN_OR_RETURN(Topology topology,
+                            MakeTopology(topologies.at(i).get<std::string>(), devices,
+                                         record.at("bandwidth_GBps").at(i).get<double>(),
+                                         record.at("latency_ns").at(i).get<double>()));
     std::vector<std::string> algorithms(cost_models::kCollectiveKindCount);
     for (const AstraKind& each : kKinds) {
       const json& names = system.at(std::string(each.key));
@@ -201,14 +216,18 @@ std::string CaseLine(size_t index, const json& record, bool fluid) {
       record.is_object() && record.contains("finish_ns_max") && record["finish_ns_max"].is_number();
   const double expected_ns = measured ? record["finish_ns_max"].get<double>() : 0;
   std::string line = absl::StrCat(index, ",");
-  if (measured) absl::StrAppend(&line, record["finish_ns_max"].get<int64_t>());
+  if (measured) {
+    const std::optional<int64_t> whole = WholeNumber(record["finish_ns_max"]);
+    absl::StrAppend(&line, whole.has_value() ? absl::StrCat(*whole) : absl::StrCat(expected_ns));
+  }
   absl::StrAppend(&line, ",");
   if (found.ok()) {
     const int64_t picoseconds = found->time.picoseconds();
     const double nanoseconds = static_cast<double>(picoseconds) / 1000;
     absl::StrAppendFormat(&line, "%.*f", picoseconds % 1000 == 0 ? 0 : 3, nanoseconds);
     absl::StrAppend(&line, ",");
-    if (expected_ns > 0) absl::StrAppendFormat(&line, "%.6f", nanoseconds / expected_ns);
+    const double ratio = nanoseconds / expected_ns;
+    if (expected_ns > 0 && std::isfinite(ratio)) absl::StrAppendFormat(&line, "%.6f", ratio);
   } else {
     absl::StrAppend(&line, ",");
   }

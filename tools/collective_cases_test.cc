@@ -139,7 +139,7 @@ TEST(CollectiveCases, EachMayBeWrong) {
     return absl::StrCat("got ", got, "; wanted 1 to 1024; a positive rate and no negative latency");
   };
   const auto delay = [](absl::string_view got) {
-    return absl::StrCat("got an endpoint-delay of ", got, "; wanted 0 to 1e9; and at most 2^40");
+    return absl::StrCat("got an endpoint-delay of ", got, "; wanted 0 to 1e9; and 0 to 2^40");
   };
   const Wrong kWrong[] = {
       {{{"FullyConnected", "Torus"}},
@@ -156,6 +156,16 @@ TEST(CollectiveCases, EachMayBeWrong) {
       {{{"delay\": 10", "delay\": -1"}}, delay("-1 and size_bytes 4194304")},
       {{{"delay\": 10", "delay\": 1000000001"}}, delay("1000000001 and size_bytes 4194304")},
       {{{"4194304", "1099511627777"}}, delay("10 and size_bytes 1099511627777")},
+      {{{"4194304", "-1"}}, delay("10 and size_bytes -1")},
+      {{{"4194304", "-1e308"}}, "size_bytes: got -1e+308; wanted a whole number"},
+      {{{"4194304", "0.5"}}, "size_bytes: got 0.5; wanted a whole number"},
+      {{{"delay\": 10", "delay\": 1e308"}}, "endpoint-delay: got 1e+308; wanted a whole number"},
+      {{{"[4]", "[1e308]"}}, "npus: got 1e+308; wanted a whole number"},
+      {{{"splits\": 1", "splits\": -1e308"}},
+       "preferred-dataset-splits: got -1e+308; wanted a whole number"},
+      {{{"dimension\": 1", "dimension\": 1e99"}},
+       "active-chunks-per-dimension: got 1e+99; wanted a whole number",
+       false},
       {{{"direct", "magic"}},
        "algorithm 'magic' is unknown; wanted one of ring; direct; halvingDoubling; "
        "doubleBinaryTree"},
@@ -198,6 +208,8 @@ TEST(CollectiveCases, StandEachOnItsOwn) {
             "1,,1955125,,\n"
             "2,0,1955125,,\n"
             "3,,1955125,,\n");
+  EXPECT_EQ(PlayText(absl::StrCat("[", Record({{"1000000", "1e-320"}}), "]")),
+            "index,expected_ns,found_ns,ratio,note\n0,9.99989e-321,1955125,,\n");
 }
 
 TEST(CollectiveCases, AreAList) {

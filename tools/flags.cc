@@ -18,6 +18,7 @@
 #include "support/file.h"
 #include "support/flag_names.h"
 #include "support/heap.h"
+#include "support/printable.h"
 #include "support/status.h"
 #include "support/word_list.h"
 #include "transforms/schedules/schedule.h"
@@ -31,8 +32,8 @@ namespace po = boost::program_options;
 namespace flags_cc {
 namespace {
 
-// Names of files and values may hold anything; an error is one line that prints.
-std::string OneLine(absl::string_view message) {
+// Names of files and values may hold anything; an error is one line that prints, of some length.
+std::string ErrorLine(absl::string_view message) {
   std::string line;
   for (const char c : message) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
@@ -41,7 +42,7 @@ std::string OneLine(absl::string_view message) {
       line.push_back(c);
     }
   }
-  return line;
+  return OneLine(line);
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> ParseSymbols(const std::vector<std::string>& list) {
@@ -243,16 +244,16 @@ void StorePreset(const Preset& preset, const po::options_description& options, b
   po::store(po::command_line_parser(words).options(options).run(), values);
 }
 
-// A file to write that is asked for without a name.
-absl::Status CheckFiles(const po::variables_map& values) {
-  for (const char* const flag : {"json", "csv", "trace"}) {
-    if (values.count(flag) == 0) continue;
-    const auto* const path = boost::any_cast<std::string>(&values[flag].value());
-    if (path == nullptr || !path->empty()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, " '': wanted the name of a file to write"));
+// What the command line says of files to write, beside all other texts that it has.
+absl::Status CheckFileFlags(const po::variables_map& values) {
+  std::vector<FlagText> outputs, others;
+  for (const auto& [flag, value] : values) {
+    const bool writes = flag == "json" || flag == "csv" || flag == "trace";
+    if (const auto* const text = boost::any_cast<std::string>(&value.value())) {
+      (writes ? outputs : others).push_back({flag, *text});
+    }
   }
-  return absl::OkStatus();
+  return CheckFiles(outputs, others);
 }
 
 }  // namespace
@@ -273,9 +274,43 @@ absl::StatusOr<ModelFlags> PresetFlags(absl::string_view preset) {
   return flags;
 }
 
+namespace flags_cc {
+namespace {
+
+// The command line and the preset, as they are given.
+po::variables_map ReadCommandLine(int argc, char** argv, const ProgramSpec& spec,
+                                  const po::options_description& all) {
+  po::variables_map values;
+  po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
+            values);
+  if (values.count("preset") > 0) {
+    const auto preset = FindPreset(values["preset"].as<std::string>());
+    // MakeSetting says which there are.
+    if (preset.ok()) StorePreset(**preset, all, spec.searches, values);
+  }
+  return values;
+}
+
+// Answers what asks about the program; false where nothing does.
+bool PrintHelp(const ProgramSpec& spec, const po::options_description& all,
+               const po::variables_map& values) {
+  if (values.count("help") > 0) {
+    std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
+              << all << "\nExample:\n  " << spec.example << "\n";
+    return true;
+  }
+  if (values.count("list-clusters") == 0) return false;
+  PrintClusters();
+  return true;
+}
+
+}  // namespace
+}  // namespace flags_cc
+
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {
   TuneHeap();
+  EndWhereMemoryEnds(argv[0]);
   CleanUpOnSignals();
   po::options_description all(spec.options);
   all.add_options()("help,h", "this text");
@@ -286,38 +321,24 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     const std::string text = SpellFlags(message, [&](absl::string_view name) {
       return all.find_nothrow(std::string(name), /*approx=*/false) != nullptr;
     });
-    std::cerr << argv[0] << ": " << flags_cc::OneLine(text) << "\n";
+    std::cerr << argv[0] << ": " << flags_cc::ErrorLine(text) << "\n";
     return code;
   };
+  const auto end = [&](const absl::Status& status) {
+    std::cout.flush();
+    if (!status.ok()) return fail(status.message(), kBadInput);
+    return std::cout.good() ? kDone : fail("standard output cannot be written", kBadInput);
+  };
   try {
-    po::variables_map values;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
-              values);
-    if (values.count("preset") > 0) {
-      const auto preset = FindPreset(values["preset"].as<std::string>());
-      // MakeSetting says which there are.
-      if (preset.ok()) flags_cc::StorePreset(**preset, all, spec.searches, values);
-    }
-    if (values.count("help") > 0) {
-      std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
-                << all << "\nExample:\n  " << spec.example << "\n";
-      return kDone;
-    }
-    if (values.count("list-clusters") > 0) {
-      flags_cc::PrintClusters();
-      return kDone;
-    }
+    po::variables_map values = flags_cc::ReadCommandLine(argc, argv, spec, all);
+    if (flags_cc::PrintHelp(spec, all, values)) return end(absl::OkStatus());
     po::notify(values);
-    const absl::Status files = flags_cc::CheckFiles(values);
-    if (!files.ok()) return fail(files.message(), kBadInput);
+    if (const absl::Status files = flags_cc::CheckFileFlags(values); !files.ok()) return end(files);
   } catch (const po::error& error) {
     return fail(absl::StrCat(error.what(), "; try --help"), kWrongUsage);
   }
   try {
-    const absl::Status status = body();
-    std::cout.flush();
-    if (!status.ok()) return fail(status.message(), kBadInput);
-    return std::cout.good() ? kDone : fail("standard output cannot be written", kBadInput);
+    return end(body());
   } catch (const std::bad_alloc&) {
     return fail("out of memory; try a smaller model, batch or search", kBadInput);
   } catch (const std::exception& error) {

@@ -78,11 +78,22 @@ struct ProgramSpec {
   bool searches = false;  // its flags of plans take lists
 };
 
-/// An error when two files to write have one path; empty ones are not written.
+/// A flag and what stands behind it.
+struct FlagText {
+  std::string flag;  // "json"
+  std::string text;
+};
+
+/// An error when two files to write are one file; empty ones are not written.
 absl::Status CheckOutputs(std::span<const std::string> paths);
 
-/// Reads the command line, answers --help, runs `body`, and turns its status into an exit code with
-/// one line on standard error. No exception leaves it.
+/// What is wrong with the files to write that `outputs` name, before there is anything to write: an
+/// empty name, two that are one file, one that cannot be written, or a file that a flag of `others`
+/// names, to read it: by itself, in a list, or behind a word, as in measured:FILE,only=H100.
+absl::Status CheckFiles(std::span<const FlagText> outputs, std::span<const FlagText> others);
+
+/// Reads the command line, checks --json, --csv and --trace, answers --help, runs `body`, and turns
+/// its status into an exit code with one line on standard error. No exception leaves it.
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body);
 

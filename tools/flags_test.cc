@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -15,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "cost_models/cost_model.h"
 #include "ir/text/text.h"
+#include "support/file.h"
 
 namespace orrery::tools {
 namespace flags_test_cc {
@@ -336,6 +339,35 @@ TEST(LoadModel, WantsSymbolsWithNumbers) {
     EXPECT_EQ(LoadModel(flags).status().message(),
               absl::StrCat("--symbol '", symbol, "': wanted NAME=NUMBER, as in batch=8"));
   }
+}
+
+TEST(CheckFiles, WantsOutputsThatNothingReads) {
+  const std::string folder =
+      absl::StrCat(testing::TempDir(), "/orrery_check_files.", getpid(), "/");
+  const std::string file = folder + "model.orr", link = folder + "link", hard = folder + "hard";
+  ASSERT_TRUE(WriteFile(file, "x").ok());
+  std::filesystem::create_symlink("model.orr", link);
+  std::filesystem::create_hard_link(file, hard);
+  const std::string dotted = folder + "./model.orr", other = folder + "other";
+  for (const std::string& text : {file, dotted, link, hard, "measured:" + file + ",only=H100",
+                                  "measured:" + file, "a,b:" + file, file + ",x"}) {
+    for (const std::string& output : {file, link, hard, dotted}) {
+      const std::vector<FlagText> outputs = {{"json", output}}, others = {{"model", text}};
+      EXPECT_EQ(CheckFiles(outputs, others).message(),
+                absl::StrCat("--json ", output,
+                             ": is the file that --model reads; wanted another one to write"));
+    }
+    const std::vector<FlagText> outputs = {{"json", other}}, others = {{"model", text}};
+    EXPECT_TRUE(CheckFiles(outputs, others).ok()) << text;
+  }
+  const std::vector<FlagText> into = {{"csv", file + "/x"}},
+                              twice = {{"csv", link}, {"json", file}};
+  EXPECT_THAT(std::string(CheckFiles(into, {}).message()), testing::HasSubstr("cannot be written"));
+  EXPECT_THAT(std::string(CheckFiles(twice, {}).message()), testing::HasSubstr("two outputs"));
+  const std::vector<FlagText> device = {{"json", "/dev/null"}}, reads = {{"model", "/dev/null"}};
+  EXPECT_TRUE(CheckFiles(device, reads).ok());
+  EXPECT_EQ(*ReadFile(file), "x");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(CheckOutputs, WantsAFileEach) {

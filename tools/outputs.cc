@@ -2,9 +2,13 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "support/file.h"
+#include "support/status.h"
 #include "tools/flags.h"
 
 namespace orrery::tools {
@@ -12,12 +16,37 @@ namespace orrery::tools {
 namespace outputs_cc {
 namespace {
 
-// One spelling of what may have several: "a.json", "./a.json", by way of a link.
-std::filesystem::path FileOf(const std::string& path) {
+// The parts of a flag's text that may be the name of a file: all of it, and what stands between
+// commas, with the word before a colon and without.
+std::vector<std::string> NamesIn(const std::string& text) {
+  std::vector<std::string> names = {text};
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    names.emplace_back(part);
+    const size_t colon = part.find(':');
+    if (colon != absl::string_view::npos) names.emplace_back(part.substr(colon + 1));
+  }
+  const size_t colon = text.find(':');
+  if (colon != std::string::npos) names.push_back(text.substr(colon + 1));
+  return names;
+}
+
+// Terminals, pipes and /dev/null may be read and written.
+bool IsFile(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path file =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-  return error ? std::filesystem::path(path) : file;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+absl::Status CheckInputs(const FlagText& output, std::span<const FlagText> others) {
+  if (!IsFile(output.text)) return absl::OkStatus();
+  for (const FlagText& other : others) {
+    for (const std::string& name : NamesIn(other.text)) {
+      if (!IsFile(name) || !AreOneFile(output.text, name)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--", output.flag, " ", output.text,
+                                                     ": is the file that --", other.flag,
+                                                     " reads; wanted another one to write"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -26,11 +55,27 @@ std::filesystem::path FileOf(const std::string& path) {
 absl::Status CheckOutputs(std::span<const std::string> paths) {
   for (size_t i = 0; i < paths.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (paths[i].empty() || paths[j].empty()) continue;
-      if (outputs_cc::FileOf(paths[i]) != outputs_cc::FileOf(paths[j])) continue;
+      if (paths[i].empty() || paths[j].empty() || !AreOneFile(paths[i], paths[j])) continue;
       return absl::InvalidArgumentError(
           absl::StrCat(paths[i], ": two outputs go to this file; wanted one each"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFiles(std::span<const FlagText> outputs, std::span<const FlagText> others) {
+  std::vector<std::string> paths;
+  for (const FlagText& output : outputs) {
+    if (output.text.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", output.flag, " '': wanted the name of a file to write"));
+    }
+    paths.push_back(output.text);
+  }
+  ORRERY_RETURN_IF_ERROR(CheckOutputs(paths));
+  for (const FlagText& output : outputs) {
+    ORRERY_RETURN_IF_ERROR(outputs_cc::CheckInputs(output, others));
+    ORRERY_RETURN_IF_ERROR(CheckWritable(output.text));
   }
   return absl::OkStatus();
 }

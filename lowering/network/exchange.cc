@@ -44,6 +44,11 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
   }
   if (!exchange.alike || !exchange_cc::AreApart(exchange.alone)) {
     exchange.together = CostOf(topology, spans, rounds);
+    for (const cost_models::LinkVolume& volume : exchange.together.volumes) {
+      const double seconds =
+          static_cast<double>(volume.parts) / static_cast<double>(volume.rate.bytes_per_second());
+      exchange.busiest_s_a_part = std::max(exchange.busiest_s_a_part, seconds);
+    }
     return exchange;
   }
   exchange.together = exchange.alone.front();
@@ -53,6 +58,22 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
                                      volumes.end());
   }
   return exchange;
+}
+
+double LoadInStep(const Exchange& exchange, Bytes size,
+                  const cluster::CollectiveProtocol& protocol) {
+  const cost_models::RoundsCost& one = exchange.alone.front();
+  if (size == Bytes(0) || exchange.busiest_s_a_part <= 0 || one.volumes.empty()) return 1;
+  const cost_models::CollectiveFlow flow = cost_models::FlowOf(one, size, protocol);
+  if (flow.loads.empty()) return 1;
+  const double a_part = flow.loads.front().load / static_cast<double>(one.volumes.front().parts);
+  const double bytes = static_cast<double>(flow.size.count());
+  const double carried = bytes * a_part * exchange.busiest_s_a_part;
+  const double apart = std::max(carried, TransferTime(flow.size, flow.rate).seconds());
+  const double in_step =
+      (cost_models::TimeOf(exchange.together, size, protocol) - flow.latency).seconds();
+  constexpr double kRounding = 1e-9;
+  return in_step > apart * (1 + kRounding) ? in_step / carried : 1;
 }
 
 cost_models::Rounds MessageRounds() {

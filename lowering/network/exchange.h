@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cluster/collective_profile.h"
 #include "cluster/topology.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/rounds.h"
@@ -21,11 +22,21 @@ struct Exchange {
   /// Whether all groups pay the same by themselves; whether they do together, the links tell that
   /// they share (link_classes.h). `together` is of the slowest.
   bool alike = true;
+  /// Seconds that the busiest link needs for all that a part of each group puts on it, whatever the
+  /// round; 0 where groups share none.
+  double busiest_s_a_part = 0;
 };
 
 /// The exchange of `groups`, which all carry out `rounds` as a collective that starts in step.
 Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
                       const cluster::Topology& topology);
+
+/// All groups in step, round by round, take longer than what links carry in all rounds says where
+/// rounds load links that others leave idle. This is by how much more a group loads links for as
+/// long, each group being a flow of its own that shares them with the others: 1 where it takes what
+/// it carries. Requires groups that are alike.
+double LoadInStep(const Exchange& exchange, Bytes size,
+                  const cluster::CollectiveProtocol& protocol);
 
 /// The rounds of one message from rank 0 to rank 1.
 cost_models::Rounds MessageRounds();

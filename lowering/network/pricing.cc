@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_algorithm.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
 namespace pricing_cc {
@@ -251,6 +252,19 @@ bool Pricing::AllGroupsAlike() {
   return true;
 }
 
+// Ranks that are simulated each are in step all the same, where they are alike: as long as folded
+// ones take, they take.
+void Pricing::FindLoadsInStep() {
+  FindExchanges(/*fold=*/true);
+  for (auto& [key, movement] : movements_) {
+    movement.load_in_step = 1;
+    if (movement.exchanges.empty()) continue;
+    const PlacedExchange& placed = exchanges_[static_cast<size_t>(movement.exchanges.front())];
+    if (!placed.exchange.alike) continue;
+    movement.load_in_step = LoadInStep(placed.exchange, key.size, movement.protocols.front());
+  }
+}
+
 std::vector<Duration> Pricing::TimesWithoutLinks(const Key& key) {
   std::vector<Duration> times;
   for (size_t g = 0; g < GroupCount(key); ++g) {
@@ -271,6 +285,7 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
     SetTimesWithoutLinks(fold);
     return;
   }
+  if (!fold) FindLoadsInStep();
   FindExchanges(fold);
   resources_.assign(classes_.classes.size(), simulator::ResourceId());
   for (size_t c = 0; c < resources_.size(); ++c) {
@@ -331,13 +346,32 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
   if (flow.loads.empty()) return alone;
   const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
   std::vector<simulator::Load> loads;
+  bool shared = false;
   for (const auto& [link_class, parts] : classes_.by_traffic[static_cast<size_t>(exchange)]) {
     const simulator::ResourceId resource = resources_[static_cast<size_t>(link_class)];
-    if (resource.valid()) loads.push_back({resource, a_part * static_cast<double>(parts)});
+    if (!resource.valid()) continue;
+    double load = a_part * static_cast<double>(parts);
+    // Alone it is as fast as it is, and so are links that it has to itself.
+    const double most =
+        static_cast<double>(program.resource(resource).capacity.bytes_per_second()) /
+        static_cast<double>(flow.rate.bytes_per_second());
+    if (classes_.classes[static_cast<size_t>(link_class)].shared) {
+      load = std::max(load, std::min(load * movement.load_in_step, most));
+      shared = true;
+    } else {
+      load = std::min(load, std::nextafter(most, 0));
+    }
+    loads.push_back({resource, load});
   }
   if (loads.empty()) return alone;
-  return {.flow = program.AddFlow(
-              {.size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads})};
+  simulator::Flow task_flow = {
+      .size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads};
+  // Who looks at links changes no time: without resources it were this one.
+  if (!shared) {
+    task_flow.latency =
+        std::max(Duration(0), task_flow.latency + alone.duration - TimeAlone(task_flow, program));
+  }
+  return {.flow = program.AddFlow(task_flow)};
 }
 
 TaskTime Pricing::Collective(int32_t stage, const CollectiveRequest& task, size_t group) const {

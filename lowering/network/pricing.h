@@ -98,6 +98,7 @@ class Pricing {
     std::vector<int32_t> exchanges;                      // of all groups at once, or one a group
     std::vector<cluster::CollectiveProtocol> protocols;  // likewise; of the library
     std::vector<TaskTime> times;                         // likewise
+    double load_in_step = 1;  // see LoadInStep; of groups that are simulated each
     absl::string_view level;
   };
   using Entry = std::pair<const Key, Movement>;
@@ -130,6 +131,7 @@ class Pricing {
   int32_t FindExchange(Entry& entry, int32_t group);
   absl::InlinedVector<Lane, 2> LanesOf(const Entry& entry, int32_t group);
   void FindExchanges(bool fold);
+  void FindLoadsInStep();
   void Classify();
   bool GroupsSeeTheSame(int32_t exchange) const;
   // Of each group.

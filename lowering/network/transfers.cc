@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/routes.h"
@@ -16,7 +17,8 @@ using cost_models::Transfer;
 using simulator::FlowId;
 using simulator::TaskId;
 
-// Ranks, and the switches that reduce, as the program knows them.
+// Ranks, and the switches that reduce, as the program knows them. So many fields: what a transfer
+// is made of is kept from one to the next.
 class TransferAdder {
  public:
   TransferAdder(cost_models::DeviceGroup group, const Rounds& rounds, Bytes size,
@@ -27,9 +29,17 @@ class TransferAdder {
   }
 
   void Add() {
+    bool overlaps = false;  // the round before and this one
     for (const Round& round : rounds_.rounds) {
       flows_.assign(round.transfers.size(), FlowId());
-      for (int64_t repetition = 0; repetition < round.repeat; ++repetition) Add(round, repetition);
+      overlaps = overlaps || round.overlaps_next;
+      for (int64_t repetition = 0; repetition < round.repeat; ++repetition) {
+        AddTransfers(round, repetition, overlaps);
+        if (!overlaps) EndRounds();
+      }
+      if (!overlaps || round.overlaps_next) continue;
+      EndRounds();
+      overlaps = false;
     }
   }
 
@@ -42,28 +52,56 @@ class TransferAdder {
     std::vector<TaskId> now = {};                   // what it sends and receives in this round
   };
 
+  struct Added {
+    TaskId task;
+    size_t from, to;  // members
+    int64_t part;
+  };
+
   size_t IndexOf(int32_t rank) const {
     return static_cast<size_t>(cost_models::IsHub(rank) ? rounds_.ranks + cost_models::Hub(rank)
                                                         : rank);
   }
 
-  void Add(const Round& round, int64_t repetition) {
-    touched_.clear();
+  // Of rounds that overlap, each transfer goes on at its own pace: it waits for those that brought
+  // what it sends, where these rounds did, and else for all that its rank did.
+  void AddTransfers(const Round& round, int64_t repetition, bool overlaps) {
+    added_.clear();
     for (size_t i = 0; i < round.transfers.size(); ++i) {
       const Transfer& transfer = round.transfers[i];
-      if (cost_models::FirstPart(transfer, round, repetition, rounds_.parts) < 0) continue;
+      int64_t part = cost_models::FirstPart(transfer, round, repetition, rounds_.parts);
+      if (part < 0) continue;
+      // Every n-th of all parts are the same ones, whichever of them is the first.
+      if (transfer.parts * transfer.stride == rounds_.parts) part %= transfer.stride;
       const size_t from = IndexOf(transfer.from), to = IndexOf(transfer.to);
       before_ = members_[from].before;
       before_.insert(before_.end(), members_[to].before.begin(), members_[to].before.end());
+      if (overlaps) {
+        const auto brought = brought_.find({from, part});
+        const std::vector<TaskId>& ready =
+            brought != brought_.end() ? brought->second : members_[from].now;
+        before_.insert(before_.end(), ready.begin(), ready.end());
+      }
       const TaskId task =
           program_.AddTask(FreeStream(members_[from], from),
                            {.flow = FlowOf(transfer, i), .label = Label()}, before_);
-      for (const size_t member : {from, to}) {
+      added_.push_back({.task = task, .from = from, .to = to, .part = part});
+    }
+    for (const Added& each : added_) {
+      for (const size_t member : {each.from, each.to}) {
         if (members_[member].now.empty()) touched_.push_back(member);
-        members_[member].now.push_back(task);
+        members_[member].now.push_back(each.task);
       }
     }
+    if (!overlaps) return;
+    for (const Added& each : added_) brought_.erase({each.to, each.part});
+    for (const Added& each : added_) brought_[{each.to, each.part}].push_back(each.task);
+  }
+
+  void EndRounds() {
     for (const size_t member : touched_) EndRound(members_[member], member);
+    touched_.clear();
+    brought_.clear();
   }
 
   // What it waits for from here on. Many tasks are joined into one, so that n senders do not each
@@ -122,7 +160,10 @@ class TransferAdder {
   std::vector<Member> members_;  // ranks, nodes' switches, the fabric
   std::vector<FlowId> flows_;    // of the transfers of a round, once they are needed
   std::vector<TaskId> before_;   // what a transfer waits for
-  std::vector<size_t> touched_;  // members with tasks in this round
+  std::vector<size_t> touched_;  // members with tasks in this round, or in those that overlap
+  std::vector<Added> added_;     // in this repetition
+  // Of rounds that overlap, who brought a part to a member last.
+  absl::flat_hash_map<std::pair<size_t, int64_t>, std::vector<TaskId>> brought_;
   std::vector<cluster::LinkNumber> route_;
 };
 

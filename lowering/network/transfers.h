@@ -43,9 +43,10 @@ class LinkResources {
 inline constexpr int64_t kMaxTransfers = int64_t{1} << 22;
 
 /// Adds to the program a task for every transfer of `rounds` among `group`, whose rank r is device
-/// r. A transfer begins when both its ends have sent and received everything of the rounds before.
-/// Overlapping rounds follow each other. Parts are of whole bytes, rounded up. ResourceExhausted
-/// when there would be more than kMaxTransfers.
+/// r. A transfer begins when both its ends have sent and received everything of the rounds before;
+/// among rounds that overlap, when what it sends has arrived, so that rings of different lengths go
+/// on at their own pace. Parts are of whole bytes, rounded up. ResourceExhausted when there would
+/// be more than kMaxTransfers.
 absl::Status AddTransfers(cost_models::DeviceGroup group, const cost_models::Rounds& rounds,
                           Bytes size, LinkResources& links);
 

@@ -137,6 +137,33 @@ TEST(Transfers, OfARingOverUnlikeHopsTakeThePriceExactly) {
   }
 }
 
+// Regression: rings of different lengths went in step, a step of the short ones as long as one of
+// the long ones. The price adds up the latencies of rounds that overlap, a little more than it
+// takes.
+TEST(Transfers, OfRingsOfDifferentLengthsTakeThePrice) {
+  const auto* algorithm = *cost_models::FindCollectiveAlgorithm("multidimensional-ring");
+  for (const std::vector<int32_t>& sides :
+       {std::vector<int32_t>{3, 5}, {7, 3}, {4, 4}, {3, 4, 5}}) {
+    std::string box;
+    CollectiveCall call{.ranks = 1, .grid = sides};
+    for (const int32_t side : sides) {
+      call.ranks *= side;
+      absl::StrAppend(&box, box.empty() ? "torus:" : "x", side);
+    }
+    const auto cluster = cluster::ParseCluster(absl::StrCat(box, "@1GB/s,latency=500ns"));
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+      call.kind = kind;
+      const Rounds rounds = algorithm->rounds(call);
+      const Duration price = Price(cluster->topology, rounds, WholeSize(rounds));
+      const Duration simulated = Simulate(cluster->topology, rounds, WholeSize(rounds));
+      EXPECT_LE(simulated, price) << box;
+      EXPECT_GE(simulated.seconds(), price.seconds() * 0.99) << box;
+    }
+  }
+}
+
 // Elsewhere no rank waits longer than the price says: rounds in step are the slowest way.
 TEST(Transfers, OnSharedLinksTakeAtMostThePrice) {
   const Topology nodes = Make("nodes", {.devices = 16,

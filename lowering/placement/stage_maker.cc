@@ -76,6 +76,15 @@ size_t StageMaker::SizeOf(int32_t s) const {
   return size;
 }
 
+// Whether the stage sees one microbatch: it has nothing to add to, and the update follows it. In
+// two pipelines a stage sees those of its own.
+bool StageMaker::SeesOne(int32_t s) const {
+  if (repetitions_.always_first()) return true;
+  if (input_.schedule.placement != transforms::StagePlacement::kTwoWay) return false;
+  const bool second = s >= geometry_.stages() / 2;
+  return (repetitions_.microbatches + (second ? 0 : 1)) / 2 == 1;
+}
+
 // A stage before this one that may do the same; -1: none.
 int32_t StageMaker::FindAlike(int32_t s) const {
   if (!input_.step.slices.empty()) return -1;
@@ -84,7 +93,7 @@ int32_t StageMaker::FindAlike(int32_t s) const {
   const bool two_way = input_.schedule.placement == transforms::StagePlacement::kTwoWay;
   const int32_t twin = two_way ? s - geometry_.stages() / 2 : -1;
   for (const int32_t made : {twin, before}) {
-    if (made >= 0 && KindsOf(made) == KindsOf(s)) return made;
+    if (made >= 0 && KindsOf(made) == KindsOf(s) && SeesOne(made) == SeesOne(s)) return made;
   }
   return -1;
 }
@@ -120,7 +129,7 @@ void StageMaker::MakeStage(int32_t s) {
     context.first = true;
     templates.first = MakeTemplate(part, stage, context);
     context.first = false;
-    if (repetitions_.always_first()) return;
+    if (SeesOne(s)) return;
     templates.later = stage_maker_cc::AddsUp(part.function) ? MakeTemplate(part, stage, context)
                                                             : templates.first;
   };

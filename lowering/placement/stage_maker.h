@@ -39,6 +39,7 @@ class StageMaker {
                               const TemplateContext& context);
   void MakeTemplates();
   size_t SizeOf(int32_t s) const;
+  bool SeesOne(int32_t s) const;
   int32_t FindAlike(int32_t s) const;
   bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);

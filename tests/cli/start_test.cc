@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/file.h"
 #include "tests/cli/run.h"
 
 // What a program brings along decides how long it takes to start (bench/start_time): it loads
@@ -72,6 +73,29 @@ TEST(Start, ModulesDo) {
   for (const char* module : kModules) {
     EXPECT_THAT(LibrariesOf(PathOf(module)), testing::Contains(HasSubstr("protobuf")));
   }
+}
+
+// Options of another layout were read as garbage.
+TEST(Start, AModuleOfAnotherBuildIsNotLoaded) {
+  Clear();
+  const auto run = [](const std::string& stamp_ends_with) {
+    const std::string program = absl::StrCat(ORRERY_BIN_DIR, "/simulate");
+    std::string module = ReadFile(PathOf("onnx")).value();
+    const size_t stamp = module.find("orrery build ");
+    EXPECT_NE(stamp, std::string::npos);
+    module.replace(stamp + 13 + 32 - stamp_ends_with.size(), stamp_ends_with.size(),
+                   stamp_ends_with);
+    Write("liborrery_onnx.so", module);
+    const Finished finished = Execute(absl::StrCat(
+        "schedule --list > /dev/null; cp ", program, " . && ./simulate --model ",
+        "$MODELS/mlp_64x512.onnx --batch-size 64 --cluster uniform:4@200Gbps --memory-limit none"));
+    return absl::StrCat(finished.code, " ", finished.err);
+  };
+  EXPECT_EQ(run(""), "0 ");
+  EXPECT_THAT(run("~"), testing::AllOf(testing::StartsWith("1 ./simulate: "),
+                                       HasSubstr("liborrery_onnx.so: it is of another build; "
+                                                 "wanted the one that was built or installed "
+                                                 "with this program\n")));
 }
 
 // A module has no copy of what it shares with programs, so each program has to have all of it.

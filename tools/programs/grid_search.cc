@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -66,7 +65,6 @@ absl::Status Search(const Flags& flags) {
   if (flags.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
-  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, preset));
   ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,

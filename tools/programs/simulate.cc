@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include "absl/strings/match.h"
@@ -115,7 +114,6 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
 }
 
 absl::Status Simulate(const Flags& flags) {
-  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, ReadPlan(flags.plan_axes, {}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);

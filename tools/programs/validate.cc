@@ -1,5 +1,7 @@
-#include <array>
+#include <filesystem>
 #include <iostream>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,8 +25,22 @@ struct Flags {
   std::string json;
 };
 
+// A report among the files to read would be read the next time.
+absl::Status CheckReport(const std::string& report, const std::string& data) {
+  std::error_code error;
+  if (report.empty() || !std::filesystem::is_directory(data, error)) return absl::OkStatus();
+  const std::filesystem::path path(report);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  bool read = path.extension() == ".json" && AreOneFile(folder, data);
+  for (const std::string& file : StepFiles(data)) read = read || AreOneFile(file, report);
+  if (!read) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(report, ": is among the files that --data reads; wanted another folder"));
+}
+
 absl::Status Validate(const Flags& flags) {
-  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.csv, flags.json}));
+  ORRERY_RETURN_IF_ERROR(CheckReport(flags.csv, flags.data));
+  ORRERY_RETURN_IF_ERROR(CheckReport(flags.json, flags.data));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
   std::vector<PredictedStep> predicted;
   predicted.reserve(steps.size());

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "support/csv.h"
 #include "support/file.h"
+#include "support/json_number.h"
 #include "support/status.h"
 #include "tools/redistribution/redistribution.h"
 
@@ -19,8 +21,16 @@ namespace {
 
 using nlohmann::json;
 
-std::string Numbers(const json& list) {
-  return absl::StrJoin(list.get<std::vector<int64_t>>(), ",");
+// As they are written: who reads the text says what is wrong with a fraction or 1e308. Throws where
+// there is no list of numbers.
+std::string Numbers(const json& list, absl::string_view between = ",") {
+  std::vector<std::string> numbers;
+  for (const json& number : list.get<std::vector<json>>()) {
+    const std::optional<int64_t> whole = WholeNumber(number);
+    numbers.push_back(whole.has_value() ? absl::StrCat(*whole)
+                                        : absl::StrCat(number.get<double>()));
+  }
+  return absl::StrJoin(numbers, between);
 }
 
 // [[0, 1], []] as "(0,1),-".
@@ -35,8 +45,9 @@ std::string Mapping(const json& lists) {
 // [100, -1] as "100,-".
 std::string Blocks(const json& list) {
   std::vector<std::string> blocks;
-  for (const int64_t block : list.get<std::vector<int64_t>>()) {
-    blocks.push_back(block < 0 ? "-" : absl::StrCat(block));
+  for (const json& block : list.get<std::vector<json>>()) {
+    const bool whole = block.get<double>() < 0;
+    blocks.push_back(whole ? "-" : Numbers(json::array({block})));
   }
   return absl::StrJoin(blocks, ",");
 }
@@ -47,7 +58,7 @@ std::string Placements(const json& list, const json& order) {
   if (!order.is_object() || order.empty()) return text;
   std::vector<std::string> dims;
   for (const auto& [dim, axes] : order.items()) {
-    dims.push_back(absl::StrCat(dim, ":", absl::StrJoin(axes.get<std::vector<int64_t>>(), ".")));
+    dims.push_back(absl::StrCat(dim, ":", Numbers(axes, ".")));
   }
   return absl::StrCat(text, " order(", absl::StrJoin(dims, ","), ")");
 }
@@ -74,12 +85,12 @@ Record ReadRecord(const json& record) {
     text.to_blocks = Blocks(record.at("target_blocks"));
     return {.text = std::move(text), .cost = "tensorcraft"};
   }
-  text.itemsize = record.value("itemsize", int64_t{4});
+  text.itemsize = WholeNumber(record.value("itemsize", json(4))).value_or(-1);
   text.from = Placements(record.at("src"), record.value("src_shard_order", json()));
   text.to = Placements(record.at("dst"), record.value("dst_shard_order", json()));
   return {.text = std::move(text),
           .cost = absl::StrCat("dtensor:devices_per_host=",
-                               record.value("devices_per_host", int64_t{8}))};
+                               Numbers(json::array({record.value("devices_per_host", json(8))})))};
 }
 
 // In quotes, with none inside, on one line: what reads line by line gets by.

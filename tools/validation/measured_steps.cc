@@ -40,6 +40,14 @@ int64_t Whole(const Json& object, const char* key) {
   return whole ? static_cast<int64_t>(number) : 0;
 }
 
+// A number of seconds or of gigabytes that can have been measured; else 0, as where nothing is
+// said.
+double Measured(const Json& object, const char* key) {
+  constexpr double kLeast = 1e-9, kMost = 1e9;
+  const double number = Number(object, key);
+  return number >= kLeast && number <= kMost ? number : 0;
+}
+
 bool Truth(const Json& object, const char* key) {
   const Json& field = Field(object, key);
   return field.is_boolean() && field.get<bool>();
@@ -64,11 +72,11 @@ constexpr MemoryField kMemoryFields[] = {
 
 void ReadMeasured(const Json& row, bool reserved, MeasuredStep& step) {
   const Json &measured = Field(row, "measured"), &derived = Field(row, "derived");
-  step.seconds = Number(measured, "iter_time_s");
-  if (step.seconds <= 0) step.seconds = Number(derived, "iter_time_s");
+  step.seconds = Measured(measured, "iter_time_s");
+  if (step.seconds <= 0) step.seconds = Measured(derived, "iter_time_s");
   for (const MemoryField& field : kMemoryFields) {
-    if (Number(measured, field.key) <= 0) continue;
-    step.bytes = Number(measured, field.key) * field.unit;
+    if (Measured(measured, field.key) <= 0) continue;
+    step.bytes = Measured(measured, field.key) * field.unit;
     step.measure = reserved ? MemoryMeasure::kReserved : field.measure;
     return;
   }
@@ -143,19 +151,21 @@ absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view t
   return steps;
 }
 
-absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path) {
-  std::vector<std::string> files;
+std::vector<std::string> StepFiles(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
-    }
-    std::sort(files.begin(), files.end());
-    if (files.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": holds no files *.json"));
-    }
-  } else {
-    files.push_back(path);
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path) {
+  const std::vector<std::string> files = StepFiles(path);
+  if (files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": holds no files *.json"));
   }
   std::vector<MeasuredStep> steps;
   for (const std::string& file : files) {

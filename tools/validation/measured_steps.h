@@ -48,6 +48,9 @@ struct MeasuredStep {
 absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view text,
                                                              const std::string& name);
 
+/// The files that `path` stands for: itself, or of a folder all that end in ".json", sorted.
+std::vector<std::string> StepFiles(const std::string& path);
+
 /// The rows of a file, or of all files of a folder that end in ".json", by their names.
 absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& path);
 

@@ -74,6 +74,16 @@ TEST(MeasuredSteps, TakeTheMeasuredTime) {
   EXPECT_EQ(Read(R"("measured": {"iter_time_s": 0}, "derived": {"iter_time_s": 3})").seconds, 3);
 }
 
+// What nobody measured is as what nobody said: errors are numbers.
+TEST(MeasuredSteps, TakeNoTimeOrMemoryThatCannotBe) {
+  for (const char* number : {"-1", "1e-320", "1e308", "\"2\"", "null"}) {
+    const MeasuredStep step = Read(
+        absl::StrCat(R"("measured": {"iter_time_s": )", number, R"(, "memory_gb": )", number, "}"));
+    EXPECT_EQ(step.seconds, 0) << number;
+    EXPECT_EQ(step.bytes, 0) << number;
+  }
+}
+
 // Of several memories the first of the list, allocated before device; GiB are 2^30 bytes.
 TEST(MeasuredSteps, TakeOneMemory) {
   const MeasuredStep all = Read(

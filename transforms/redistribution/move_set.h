@@ -51,7 +51,8 @@ class MoveSet {
 
   /// Appends all moves from `layout`, each to another layout, in an order that is always the same.
   virtual void Expand(const PackedLayout& layout, std::vector<Move>& moves) const = 0;
-  /// Appends moves for when those of Expand do not lead to the target, so that there is an answer.
+  /// Appends moves for when those of Expand do not lead to the target within a limit, so that there
+  /// is an answer. Each costs no less than a way of those to where it leads, were there no limit.
   virtual void LastResort(const PackedLayout&, std::vector<Move>&) const {}
   /// A lower bound of the cost of any way from `layout` to the target, last resorts aside. The
   /// search relies on it; 0 always holds.

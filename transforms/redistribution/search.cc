@@ -130,9 +130,20 @@ class Search {
 
 std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set, const PackedLayout& from,
                                                const PackedLayout& to, const SearchLimits& limits) {
-  auto plan = search_cc::Search(move_set, to, limits, search_cc::Moves::kRegular).Run(from);
-  if (plan.has_value()) return plan;
-  return search_cc::Search(move_set, to, limits, search_cc::Moves::kWithLastResorts).Run(from);
+  const auto search = [&](search_cc::Moves allowed, const SearchLimits& within) {
+    return search_cc::Search(move_set, to, within, allowed).Run(from);
+  };
+  auto plan = search(search_cc::Moves::kRegular, limits);
+  if (plan.has_value() && limits.peak == kNoLimit) return plan;
+  if (plan.has_value()) {
+    // Who has less room than this plan wants may take a last resort that costs less. So may who has
+    // more: else the plan of the narrower limit were the cheaper one.
+    SearchLimits least = limits;
+    least.peak = std::min(limits.peak, std::max(move_set.Elements(from), move_set.Elements(to)));
+    if (search(search_cc::Moves::kRegular, least).has_value()) return plan;
+  }
+  auto last = search(search_cc::Moves::kWithLastResorts, limits);
+  return plan.has_value() && last.has_value() && plan->cost <= last->cost ? plan : last;
 }
 
 std::vector<RedistributionPlan> ParetoPlans(const MoveSet& move_set, const PackedLayout& from,

@@ -41,7 +41,9 @@ struct SearchLimits {
 };
 
 /// The steps of the least cost among those whose peak stays within the limit; of equal costs the
-/// fewest steps. Last resorts only where there are none; nothing where those do not help either.
+/// fewest steps. Last resorts only under a limit, and where other moves have no way within what
+/// source and target take; there they are moves like others, so that no limit gives a cheaper plan
+/// than a wider one. Nothing where those do not help either.
 /// Label-setting (A* with the move set's bound): O(layouts × moves × log), exact. A search over too
 /// many layouts gives up, and has the best plan that it met.
 std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set, const PackedLayout& from,

@@ -118,6 +118,20 @@ TEST(CheapestPlan, TakesLastResortsOnlyWhereNothingElseHelps) {
   EXPECT_THAT(Cheapest(move_set, 2, {.peak = 4}), ElementsAre(-1));
 }
 
+// More room than the cheap plan of a narrow limit wants does not make the plan dearer.
+TEST(CheapestPlan, TakesTheLastResortOfANarrowerLimit) {
+  ToyMoveSet move_set = Toy({{0, 1, 5, 10}, {0, 1, 1, 20}});
+  move_set.last_resorts = {{0, 1, 3, 4}};
+  const auto cost = [&](int64_t limit) {
+    return CheapestPlan(move_set, Node(0), Node(1), limit)->cost;
+  };
+  EXPECT_EQ(cost(9), 3);
+  EXPECT_EQ(cost(19), 3);
+  EXPECT_EQ(cost(20), 1);
+  move_set.elements = {{1, 10}};
+  EXPECT_EQ(cost(19), 5) << "there is a regular way within what the target takes";
+}
+
 // A bound is for regular moves: with last resorts it may be too high.
 TEST(CheapestPlan, HasNoBoundWithLastResorts) {
   ToyMoveSet move_set = Toy({{0, 1, 1}});

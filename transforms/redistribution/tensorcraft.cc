@@ -188,7 +188,21 @@ TensorcraftVolume TensorcraftMoveSet::Volume(const Step& step, int64_t before) c
   }
 }
 
+StepCost TensorcraftMoveSet::CostOfLastResort(const Step& step, int64_t before,
+                                              int64_t after) const {
+  double rounds = 0;
+  for (const AxisIndex axis : step.axes.axes())
+    rounds += tensorcraft_cc::Rounds(tensor_.size(axis));
+  const double peers = static_cast<double>(tensor_.size(step.axes) - 1);
+  return {.latency = options_.alpha * rounds,
+          .transfer = options_.beta * peers * static_cast<double>(std::max(before, after)),
+          .memory = options_.epsilon * static_cast<double>(tensor_.elements() - before)};
+}
+
 StepCost TensorcraftMoveSet::Cost(const Step& step, int64_t before, int64_t after) const {
+  if (step.kind == MoveKind::kReblock && step.from < 0) {
+    return CostOfLastResort(step, before, after);
+  }
   const TensorcraftVolume volume = Volume(step, before);
   const double ranks = static_cast<double>(volume.ranks);
   double rounds = tensorcraft_cc::Rounds(volume.ranks);
@@ -198,10 +212,6 @@ StepCost TensorcraftMoveSet::Cost(const Step& step, int64_t before, int64_t afte
     sent = volume.elements * ranks;
   } else if (step.kind == MoveKind::kAllToAll && options_.physical) {
     sent /= ranks;
-  } else if (step.kind == MoveKind::kReblock && step.from < 0) {
-    // All that a rank has may go, and all that it needs may come. The library would charge that as
-    // often as there are other ranks.
-    sent = static_cast<double>(std::max(before, after)) * (options_.physical ? 1 : ranks - 1);
   }
   return {.latency = options_.alpha * rounds,
           .transfer = options_.beta * sent,

@@ -52,8 +52,9 @@ class TensorcraftMoveSet final : public MoveSet {
 
   void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override;
   /// One general all-to-all to the target. tensorcraft has none, so that under a memory limit
-  /// some blocks cannot be had otherwise. Charged as if all that the fuller of the two layouts has
-  /// moved.
+  /// some blocks cannot be had otherwise. Charged as if each rank sent to each other all that the
+  /// fuller of the two layouts has, axis by axis, and held all of it: no less than to gather
+  /// everything and to split it, which is what it saves the memory of.
   void LastResort(const PackedLayout& layout, std::vector<Move>& moves) const override;
   /// Unless splits alone lead to the target, one collective at least is due, a hop and half of what
   /// a rank has at the end; and each axis that has to leave its dimension pays for that.
@@ -75,6 +76,7 @@ class TensorcraftMoveSet final : public MoveSet {
   TensorcraftMoveSet(const Problem& problem, const TensorcraftOptions& options);
 
   StepCost Cost(const Step& step, int64_t before, int64_t after) const;
+  StepCost CostOfLastResort(const Step& step, int64_t before, int64_t after) const;
   TensorcraftVolume Volume(const Step& step, int64_t before) const;
   bool SplitsLeadToTarget(const PackedLayout& layout) const;
 

@@ -73,9 +73,12 @@ Problem RandomProblem(Random& random) {
   return problem;
 }
 
+enum class LastResorts { kNo, kYes };
+
 // The least cost to the target by relaxing every operation that the library would try until
 // nothing changes; infinite where there is none.
-double Exhaustive(const TensorcraftMoveSet& move_set, const Problem& problem, int64_t limit) {
+double Exhaustive(const TensorcraftMoveSet& move_set, const Problem& problem, int64_t limit,
+                  LastResorts last_resorts = LastResorts::kNo) {
   const TensorcraftTensor tensor(problem.mesh, problem.dims);
   const PackedLayout to(problem.to);
   std::vector<int64_t> blocks = {1};
@@ -90,13 +93,20 @@ double Exhaustive(const TensorcraftMoveSet& move_set, const Problem& problem, in
     const size_t at = changed.front();
     changed.pop_front();
     const TensorcraftLayout open = tensor.Open(layouts[at]);
+    std::vector<Step> steps;
     for (const auto& operation : ListOperations(tensor, open, blocks, Repeats::kAll)) {
       const auto taken = Apply(tensor, open, operation);
-      if (!taken.has_value() || tensor.Elements(taken->step.after) > limit) continue;
-      const double cost = costs[at] + move_set.CostOf(open.packed, taken->step).total();
-      const auto [next, added] = numbers.try_emplace(taken->step.after, layouts.size());
+      if (taken.has_value()) steps.push_back(taken->step);
+    }
+    std::vector<Move> general;
+    if (last_resorts == LastResorts::kYes) move_set.LastResort(open.packed, general);
+    for (const Move& move : general) steps.push_back(move.step);
+    for (const Step& step : steps) {
+      if (tensor.Elements(step.after) > limit) continue;
+      const double cost = costs[at] + move_set.CostOf(open.packed, step).total();
+      const auto [next, added] = numbers.try_emplace(step.after, layouts.size());
       if (added) {
-        layouts.push_back(taken->step.after);
+        layouts.push_back(step.after);
         costs.push_back(std::numeric_limits<double>::infinity());
       }
       if (cost >= costs[next->second] - 1e-9) continue;
@@ -140,6 +150,43 @@ TEST(Property, PlansAreTheBest) {
     ExpectBest(problem, {}, false);
     ExpectBest(problem, {}, true);
     ExpectBest(problem, {.alpha = 10, .beta = 0.3, .epsilon = 0.1, .physical = true}, i % 2 == 0);
+  }
+}
+
+// The cheapest within a limit: where operations alone have no way within the least that source and
+// target take, general all-to-alls count as well. Without a limit they never help.
+double BestWithin(const TensorcraftMoveSet& move_set, const Problem& problem, int64_t limit) {
+  const int64_t least = std::max(move_set.Elements(PackedLayout(problem.from)),
+                                 move_set.Elements(PackedLayout(problem.to)));
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const bool general = Exhaustive(move_set, problem, least) == kNone;
+  return Exhaustive(move_set, problem, limit, general ? LastResorts::kYes : LastResorts::kNo);
+}
+
+// More memory never makes a plan dearer, whatever the costs and however little the operations can
+// do within the least of it.
+TEST(Property, WiderLimitsCostNoMore) {
+  Random random(20251125);
+  for (int i = 0; i < 150; ++i) {
+    SCOPED_TRACE(i);
+    const Problem problem = RandomProblem(random);
+    const auto move_set =
+        *TensorcraftMoveSet::Create(problem, {.alpha = random.Of<double>({0, 1, 10}),
+                                              .beta = random.Of<double>({0.01, 1}),
+                                              .epsilon = random.Of<double>({0, 1}),
+                                              .physical = random.UpTo(1) == 1});
+    const PackedLayout from(problem.from), to(problem.to);
+    auto plan = CheapestPlan(*move_set, from, to);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_NEAR(plan->cost, BestWithin(*move_set, problem, kNoLimit), 1e-6);
+    while (plan->peak > std::max(move_set->Elements(from), move_set->Elements(to))) {
+      const int64_t limit = plan->peak - 1;
+      const double wider = plan->cost;
+      plan = CheapestPlan(*move_set, from, to, limit);
+      ASSERT_TRUE(plan.has_value()) << limit;
+      EXPECT_NEAR(plan->cost, BestWithin(*move_set, problem, limit), 1e-6) << limit;
+      EXPECT_GE(plan->cost, wider - 1e-6) << limit;
+    }
   }
 }
 

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "ir/models/model_test_util.h"
+#include "search/setting_test_util.h"
+#include "transforms/plan/plan_text.h"
+
+// One answer, however it is come by: with ranks folded or each by itself, and with every link and
+// kernel looked at or not. Random small steps.
+
+namespace orrery::search {
+namespace same_answer_test_cc {
+namespace {
+
+class Drawing {
+ public:
+  explicit Drawing(uint32_t seed) : random_(seed) {}
+  template <typename T>
+  T Of(std::initializer_list<T> list) {
+    return *(list.begin() + random_() % list.size());
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+Setting DrawSetting(Drawing& draw) {
+  Setting setting;
+  setting.batch_size = 16;
+  const auto [family, keys] = draw.Of<std::pair<const char*, const char*>>(
+      {{"gpt", "layers=4,hidden=64,heads=4,seq=32,vocab=256,tied_embeddings=0"},
+       {"gpt", "layers=2,hidden=64,heads=4,kv_heads=2,seq=32,vocab=256,mlp=swiglu,flash=1"},
+       {"mlp", "layers=8,dim=64"},
+       {"resnet", "depth=18,image=32,width=8"}});
+  setting.step = ir::BuildModel(family, keys, setting.batch_size);
+  EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  setting.model_name = absl::StrCat(family, ":", keys);
+  setting.cluster =
+      cluster::ParseCluster(
+          draw.Of<const char*>({"torus:4x4@5GB/s,latency=500ns", "torus:2x8@5GB/s,latency=500ns",
+                                "ring:16@5GB/s,latency=1us", "dgx-a100:2", "pcie-workstation:4",
+                                "fat-tree:16@5GB/s", "dragonfly:2x2x4@5GB/s", "mesh:4x4@5GB/s",
+                                "nodes:2x8@45GB/s,nic=5GB/s,nics=2,host=63GB/s"}))
+          .value();
+  setting.cost_model = cost_models::MakeCostModel("roofline").value();
+  setting.model_flops = CountModelFlops(setting.step);
+  return setting;
+}
+
+ParallelPlan DrawPlan(Drawing& draw) {
+  ParallelPlan plan;
+  plan.pp = draw.Of<int64_t>({1, 1, 2, 4});
+  plan.hp = draw.Of<int64_t>({1, 2, 4});
+  plan.dp = draw.Of<int64_t>({1, 2, 4, 8});
+  plan.microbatches = draw.Of<int64_t>({1, 2, 2, 3, 4});
+  plan.schedule = draw.Of<const char*>({"1f1b", "gpipe", "chimera", "chimera", "zb-h1"});
+  plan.blocking = draw.Of({false, false, true});
+  plan.sharding =
+      draw.Of({transforms::ShardingMethod::kMegatron, transforms::ShardingMethod::kAuto});
+  return plan;
+}
+
+TEST(Play, IsTheSameHoweverItIsComeBy) {
+  int played = 0, folded = 0;
+  for (uint32_t seed = 0; seed < 250; ++seed) {
+    Drawing draw(seed);
+    Setting setting = DrawSetting(draw);
+    const ParallelPlan plan = DrawPlan(draw);
+    if (plan.ranks() > setting.cluster.size()) continue;
+    const auto run = Play(setting, plan);
+    if (!run.ok()) continue;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", setting.model_name, " on ", setting.cluster.name,
+                              ", ", transforms::ToString(plan, {})));
+    ++played;
+    setting.lowering.every_link = true;
+    const auto looked_at = Play(setting, plan);
+    EXPECT_EQ(looked_at->report.step_time, run->report.step_time) << "with every link";
+    EXPECT_EQ(looked_at->report.peak_memory, run->report.peak_memory) << "with every link";
+    EXPECT_EQ(looked_at->report.fits, run->report.fits) << "with every link";
+    setting.lowering.every_link = false;
+    setting.lowering.fold = false;
+    const auto each = Play(setting, plan);
+    EXPECT_EQ(each->report.step_time, run->report.step_time) << "each rank";
+    EXPECT_EQ(each->report.peak_memory, run->report.peak_memory) << "each rank";
+    folded += run->program.rank_count() < each->program.rank_count() ? 1 : 0;
+  }
+  EXPECT_GT(played, 60);
+  EXPECT_GT(folded, 30);
+}
+
+}  // namespace
+}  // namespace same_answer_test_cc
+}  // namespace orrery::search
