@@ -1,5 +1,6 @@
 #include "search/plan_player.h"
 
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -113,7 +114,22 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
 }
 
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
+  absl::StatusOr<Run> run = PlayWith(plan_.sequence_parallel, way);
+  // Prices say where the sequence may be split at no cost, but know of no overlap.
+  const bool open = plan_.sharding == transforms::ShardingMethod::kMegatron && plan_.hp > 1 &&
+                    plan_.sequence_parallel == transforms::SequenceParallel::kAuto;
+  if (!open || (!run.ok() && !AsInfeasible(run.status()).has_value())) return run;
+  absl::StatusOr<Run> whole = PlayWith(transforms::SequenceParallel::kOff, way);
+  if (!run.ok() || !whole.ok()) return run.ok() ? std::move(run) : std::move(whole);
+  const auto order = [](const Run& r) {
+    return std::tuple(!r.report.fits, r.report.step_time, r.report.peak_memory);
+  };
+  return order(*whole) < order(*run) ? std::move(whole) : std::move(run);
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayWith(transforms::SequenceParallel sequence, const Way& way) {
   ParallelPlan plan = plan_;
+  plan.sequence_parallel = sequence;
   plan.context_attention = way.attention;
   transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
                                   .by_pattern = !way.by_cost,

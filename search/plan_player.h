@@ -33,8 +33,9 @@ class PlanPlayer {
   /// one whose pipeline there are no orders for.
   absl::Status Prepare();
 
-  /// Parallelizes, lowers and plays the plan; without the figures of the model. Infeasible where it
-  /// cannot be parallelized so.
+  /// Parallelizes, lowers and plays the plan; without the figures of the model. Where the plan is
+  /// by Megatron's pattern and leaves open whether the sequence is split, the better of both.
+  /// Infeasible where it cannot be parallelized so.
   absl::StatusOr<Run> Play(const Way& way);
 
   const Setting& setting() const { return setting_; }
@@ -48,6 +49,7 @@ class PlanPlayer {
 
  private:
   absl::Status SplitBackward();
+  absl::StatusOr<Run> PlayWith(transforms::SequenceParallel sequence, const Way& way);
   transforms::StageContext StagesOf(const Way& way) const;
   const ir::Function& step() const {
     return split_step_.has_value() ? *split_step_ : setting_.step;

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/models/model_test_util.h"
 #include "search/setting_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::search {
 namespace plan_player_test_cc {
@@ -116,6 +118,27 @@ TEST(Play, ByThePatternIsThePlansOwn) {
   const auto by_way = open.Play({.by_cost = false}), by_plan = fixed.Play({});
   ASSERT_TRUE(by_way.ok() && by_plan.ok());
   EXPECT_EQ(by_way->trace, by_plan->trace);
+}
+
+// Whether the sequence is split, prices say, which know of no overlap: so both are played.
+TEST(Play, ByThePatternIsNoSlowerThanWithTheSequenceWhole) {
+  Setting setting = MlpSetting("dgx-a100:2");
+  setting.step =
+      ir::BuildModel("gpt", "layers=2,hidden=256,heads=8,seq=64,vocab=512,experts=8,topk=1", 16);
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
+  setting.batch_size = 16;
+  for (ParallelPlan plan : {ByFlops({.hp = 2}), ByFlops({.dp = 2, .hp = 4}),
+                            ByFlops({.hp = 2, .ep = 4, .microbatches = 2}),
+                            ByFlops({.hp = 2, .pp = 2, .cp = 2, .microbatches = 4})}) {
+    plan.sharding = transforms::ShardingMethod::kMegatron;
+    ParallelPlan whole = plan;
+    whole.sequence_parallel = transforms::SequenceParallel::kOff;
+    PlanPlayer open(setting, plan), fixed(setting, whole);
+    ASSERT_TRUE(open.Prepare().ok() && fixed.Prepare().ok());
+    const auto best = open.Play({}), other = fixed.Play({});
+    ASSERT_TRUE(best.ok() && other.ok());
+    EXPECT_LE(best->report.step_time, other->report.step_time) << ToString(plan);
+  }
 }
 
 // Backwards are parted only for schedules that run them so.
