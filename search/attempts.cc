@@ -39,6 +39,12 @@ bool HasPattern(const ParallelPlan& plan) {
   return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
 }
 
+// Whether Megatron's pattern may split the sequence or not: prices say, which know of no overlap.
+bool LeavesSequenceOpen(const ParallelPlan& plan) {
+  return plan.hp > 1 && plan.sequence_parallel == transforms::SequenceParallel::kAuto &&
+         (plan.by_pattern() || HasPattern(plan));
+}
+
 // What the first stage holds at once is for the schedule to say.
 int64_t InFlight(const PlanPlayer& player) {
   if (player.plan().pp == 1) return 0;
@@ -75,6 +81,10 @@ class Portfolio {
     if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
     if (HasPattern(plan)) {
       ORRERY_RETURN_IF_ERROR(Try({.by_cost = false, .in_flight = in_flight_}));
+    }
+    if (LeavesSequenceOpen(plan)) {
+      ORRERY_RETURN_IF_ERROR(
+          Try({.by_cost = false, .sequence_whole = true, .in_flight = in_flight_}));
     }
     return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
   }

@@ -60,6 +60,24 @@ TEST(BestRun, IsTheFasterOfCostAndPattern) {
   }
 }
 
+// Whether the sequence is split, prices say, which know of no overlap: so both are played.
+TEST(BestRun, ByThePatternIsNoSlowerThanWithTheSequenceWhole) {
+  Setting setting = MlpSetting("dgx-a100:2");
+  setting.step =
+      ir::BuildModel("gpt", "layers=2,hidden=256,heads=8,seq=64,vocab=512,experts=8,topk=1", 16);
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
+  setting.batch_size = 16;
+  for (ParallelPlan plan : {ByFlops({.hp = 2}), ByFlops({.dp = 2, .hp = 4}),
+                            ByFlops({.hp = 2, .ep = 4, .microbatches = 2}),
+                            ByFlops({.hp = 2, .pp = 2, .cp = 2, .microbatches = 4})}) {
+    plan.sharding = transforms::ShardingMethod::kMegatron;
+    ParallelPlan whole = plan;
+    whole.sequence_parallel = transforms::SequenceParallel::kOff;
+    EXPECT_LE(Best(setting, plan).report.step_time, Best(setting, whole).report.step_time)
+        << ToString(plan);
+  }
+}
+
 TEST(BestRun, IsTheFastestOfAllAttentions) {
   const Setting setting = GptSetting();
   const ParallelPlan plan = ByFlops({.cp = 4});

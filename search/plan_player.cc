@@ -225,6 +225,7 @@ void PlanPlayer::Count(int64_t solved, int64_t tasks) {
 
 absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
+  if (way.sequence_whole) plan.sequence_parallel = transforms::SequenceParallel::kOff;
   plan.context_attention = way.attention;
   transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
                                   .by_pattern = !way.by_cost,
@@ -241,7 +242,9 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
     *facts = {};
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
       facts->report = report;
-      return played_.emplace(way.by_cost, way.attention, way.stage_limit.count(), report.choice)
+      return played_
+          .emplace(2 * way.by_cost + way.sequence_whole, way.attention, way.stage_limit.count(),
+                   report.choice)
           .second;
     };
   }

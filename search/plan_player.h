@@ -20,7 +20,8 @@ namespace orrery::search {
 
 /// One way to carry out a plan, where it leaves something open.
 struct Way {
-  bool by_cost = true;  // else by Megatron's pattern
+  bool by_cost = true;          // else by Megatron's pattern
+  bool sequence_whole = false;  // although the pattern would split it
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
   transforms::ShardingWeights weights = {};
   int64_t in_flight = 0;         // as in transforms::PlanContext
@@ -105,8 +106,8 @@ class PlanPlayer {
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
   Bytes limit_;
-  // Choices of shardings that were played: by cost or not, attention, limit of stages.
-  std::set<std::tuple<bool, transforms::ContextAttention, int64_t, uint64_t>> played_;
+  // Choices of shardings that were played: of which kind, attention, limit of stages.
+  std::set<std::tuple<int, transforms::ContextAttention, int64_t, uint64_t>> played_;
   transforms::ShardingMemo shardings_;
   PlayBudget* const budget_ = nullptr;
   int64_t work_ = 0, tasks_ = 0;

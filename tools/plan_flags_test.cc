@@ -267,7 +267,7 @@ TEST(Presets, AreWordsOfACommandLine) {
 TEST(Presets, StandForAPlan) {
   EXPECT_EQ(PresetPlan("").value(), ParallelPlan());
   EXPECT_EQ(ToString(PresetPlan("distir").value()),
-            "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule distir --sharding megatron "
+            "--dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule distir --sharding distir "
             "--stages-by distir --order pp,hp,dp --blocking");
   EXPECT_EQ(PresetPlan("abacus").status().message(), "--preset 'abacus': wanted distir");
 }

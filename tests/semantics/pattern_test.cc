@@ -134,6 +134,31 @@ TEST(Patterns, OfRandomTransformersAreTheSame) {
   EXPECT_LE(refused, 25);
 }
 
+// Of graphs that are no transformers, whatever of the pattern there is in them.
+TEST(Patterns, OfRandomStepsAreTheSame) {
+  int taken = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const ir::Function step = RandomStep({.seed = seed,
+                                          .layers = 1 + static_cast<int>(seed % 4),
+                                          .batch = 12,
+                                          .width_unit = seed % 5 == 0 ? 3 : 12,
+                                          .tied = seed % 2 == 0},
+                                         "momentum");
+    const ir::Mesh mesh = Mesh(1 + seed % 2, 1, 1, 2 + seed / 2 % 3);
+    const auto sharded = ByPattern(step, mesh, kSequences[seed % 3]);
+    if (HasFailure()) return;
+    if (!sharded.has_value()) continue;
+    ++taken;
+    const Named inputs = RandomInputs(step, seed);
+    const Outcome outcome = RunAll(*sharded, inputs);
+    ExpectSame(outcome.outputs, RunAll(step, inputs).outputs);
+    EXPECT_LE(outcome.disagreement, kTolerance);
+    if (HasFailure()) FAIL() << ir::Print(*sharded);
+  }
+  EXPECT_GT(taken, 80);
+}
+
 TEST(Patterns, InPipelinesAreTheSame) {
   for (const auto& [keys, plan] : std::vector<std::pair<const char*, ParallelPlan>>{
            {"layers=2,hidden=16,heads=4,seq=8,vocab=8,tied_embeddings=0,flash=1",
