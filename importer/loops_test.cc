@@ -79,6 +79,26 @@ TEST(Loop, EndsWhereItsConditionSays) {
   EXPECT_EQ(Outputs(Doubling("9223372036854775807", until)), expected);
 }
 
+// The largest number there is has many divisors, but no batch.
+TEST(Loop, HasTheBatchInWhatItCarries) {
+  for (const int64_t batch : {1, 7, 49, 73}) {
+    const std::string text = ImportText(ModelOf(R"(
+g (float[batch,2] x) => (float[batch,2] y) {
+  m = Constant <value = int64 {9223372036854775807}> ()
+  yes = Constant <value = bool {1}> ()
+  last = Constant <value = int64 {1}> ()
+  y = Loop <body = body (int64 i, bool c, float[batch,2] v) => (bool d, float[batch,2] w) {
+    w = Neg(v)
+    d = Less(i, last)
+  }> (m, yes, x)
+})"),
+                                        {.batch_size = batch});
+    EXPECT_NE(text.find(absl::StrCat("%y/1/w: f32[", batch, ",2] = Neg(%y/0/w)")),
+              std::string::npos)
+        << text;
+  }
+}
+
 TEST(Loop, WeightsOfItsBodyAreTheSameInAllTurns) {
   const std::string text = ImportText(ModelOf(R"(
 g (float[2,4] x) => (float[2,4] y) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -173,6 +174,37 @@ TEST(MicrosoftInference, FusedMatMul) {
                 "float[4,2,3] a, float[2,4,5] b");
   all.Expect("y", {2, 3, 5}, [&](const std::vector<int64_t>& at) {
     return dot(all, at, {2, 0, 1}, {0, 1, 2}, 1);
+  });
+}
+
+TEST(MicrosoftInference, ProductsWithActivations) {
+  const auto gemm = [](const Ran& ran, const std::vector<int64_t>& at) {
+    double sum = ran.At("c", {at[1]});
+    for (int64_t k = 0; k < 4; ++k) sum += ran.At("a", {at[0], k}) * ran.At("b", {at[1], k});
+    return sum;
+  };
+  const std::string inputs = "float[3,4] a, float[2,4] b, float[2] c";
+  const Ran tanh("y = FusedGemm <activation = \"Tanh\", transB = 1> (a, b, c)", inputs);
+  tanh.Expect("y", {3, 2},
+              [&](const std::vector<int64_t>& at) { return std::tanh(gemm(tanh, at)); });
+  const Ran leaky(
+      "y = FusedGemm <activation = \"LeakyRelu\", activation_alpha = 0.25, transB = 1> (a, b, c)",
+      inputs);
+  leaky.Expect("y", {3, 2}, [&](const std::vector<int64_t>& at) {
+    const double x = gemm(leaky, at);
+    return x > 0 ? x : 0.25 * x;
+  });
+  // Of kernels of one element.
+  const Ran conv(
+      "y = FusedConv <activation = \"HardSigmoid\", activation_params = [0.5, 0.25]> "
+      "(x, w, b, z)",
+      "float[1,2,3,3] x, float[4,2,1,1] w, float[4] b, float[1,4,3,3] z");
+  conv.Expect("y", {1, 4, 3, 3}, [&](const std::vector<int64_t>& at) {
+    double sum = conv.At("b", {at[1]}) + conv.At("z", at);
+    for (int64_t k = 0; k < 2; ++k) {
+      sum += conv.At("x", {0, k, at[2], at[3]}) * conv.At("w", {at[1], k, 0, 0});
+    }
+    return std::min(1.0, std::max(0.0, 0.5 * sum + 0.25));
   });
 }
 

@@ -73,7 +73,8 @@ absl::StatusOr<int64_t> MostTurns(const NodeContext& c) {
     return RunsByData("its trip count");
   }
   const int64_t turns = count->ints()[0];
-  if (!c.GrowsWithBatch(turns)) return turns;
+  const bool endless = turns > std::numeric_limits<int32_t>::max();  // until a condition says so
+  if (endless || !c.GrowsWithBatch(turns)) return turns;
   return absl::OutOfRangeError(
       "how often it runs depends on data: once a sample; wanted one op for all samples");
 }

@@ -1,11 +1,18 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "ir/text/text.h"
+#include "lowering/blocks/pointwise_groups.h"
 #include "simulator/engine/play.h"
 #include "tests/lowering/played.h"
+#include "tests/semantics/random_step.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/training/training_step.h"
 
@@ -124,6 +131,59 @@ TEST(FusedSteps, TakeWhatTheOneOpTakes) {
     EXPECT_LE(peak, 1.05);
     EXPECT_GE(unfused.step_time.seconds() / one.step_time.seconds(), 1.3);
   }
+}
+
+// Kernels in an order in which each has what it reads: there is one unless they wait for each
+// other.
+bool HaveAnOrder(const ir::Function& function, const PointwiseGroups& groups) {
+  const auto kernel = [&](ir::OpId op) {
+    const int32_t group = groups.group[op];
+    return group == PointwiseGroups::kAlone ? op.index()
+                                            : groups.members[static_cast<size_t>(group)][0].index();
+  };
+  std::map<int32_t, std::set<int32_t>> needs;
+  for (const ir::OpId op : function.order()) {
+    if (function.info(op).strided_view) continue;
+    std::set<int32_t>& before = needs[kernel(op)];
+    for (const ir::ValueId operand : function.operands(op)) {
+      ir::OpId maker = function.producer(operand);
+      while (maker.valid() && function.info(maker).strided_view) {
+        maker = function.producer(function.operands(maker)[0]);
+      }
+      if (maker.valid() && kernel(maker) != kernel(op)) before.insert(kernel(maker));
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto row = needs.begin(); row != needs.end();) {
+      const bool ready = std::none_of(row->second.begin(), row->second.end(),
+                                      [&](int32_t other) { return needs.contains(other); });
+      changed = changed || ready;
+      row = ready ? needs.erase(row) : std::next(row);
+    }
+  }
+  return needs.empty();
+}
+
+TEST(FusedSteps, OfRandomStepsAreNoSlower) {
+  int64_t groups_found = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const ir::Function step = semantics::RandomStep({.seed = seed,
+                                                     .layers = 3 + static_cast<int>(seed % 4),
+                                                     .batch = 64,
+                                                     .width_unit = 32,
+                                                     .tied = seed % 3 == 0},
+                                                    "sgd");
+    const PointwiseGroups groups = FindPointwiseGroups(step, LocalTypes(step));
+    groups_found += static_cast<int64_t>(groups.members.size());
+    EXPECT_TRUE(HaveAnOrder(step, groups));
+    const simulator::Report fused = PlayStep(step, true).report;
+    const simulator::Report unfused = PlayStep(step, false).report;
+    EXPECT_LE(fused.step_time, unfused.step_time);
+    EXPECT_LE(fused.peak_memory, unfused.peak_memory);
+  }
+  EXPECT_GE(groups_found, 60);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/products.h"
 #include "importer/onnx/onnx_ops/windows.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
@@ -13,18 +14,6 @@
 namespace orrery::importer {
 namespace convolution_cc {
 namespace {
-
-absl::Status LowerConv(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
-  ORRERY_ASSIGN_OR_RETURN(const ir::Dims weight, SpatialInput(c, 1));
-  ORRERY_RETURN_IF_ERROR(CheckKernel(c, weight));
-  const std::vector<int64_t> kernel(weight.begin(), weight.end());
-  ORRERY_ASSIGN_OR_RETURN(ir::AttributeSet attributes, WindowAttributes(c, kernel, input));
-  attributes.Set("group", c.Int("group", 1));
-  std::vector<ir::ValueId> operands = {c.input(0), c.input(1)};
-  if (c.has_input(2)) operands.push_back(c.input(2));
-  return c.Return(c.Op(ir::OpKind::kConv, operands, attributes));
-}
 
 // How a transposed convolution lays out its result along one dimension.
 struct Extent {
@@ -124,8 +113,22 @@ absl::Status LowerDeformConv(NodeContext& c) {
 }  // namespace
 }  // namespace convolution_cc
 
+absl::StatusOr<ir::ValueId> ConvOf(NodeContext& c) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::Dims input, SpatialInput(c, 0));
+  ORRERY_ASSIGN_OR_RETURN(const ir::Dims weight, SpatialInput(c, 1));
+  ORRERY_RETURN_IF_ERROR(CheckKernel(c, weight));
+  const std::vector<int64_t> kernel(weight.begin(), weight.end());
+  ORRERY_ASSIGN_OR_RETURN(ir::AttributeSet attributes, WindowAttributes(c, kernel, input));
+  attributes.Set("group", c.Int("group", 1));
+  std::vector<ir::ValueId> operands = {c.input(0), c.input(1)};
+  if (c.has_input(2)) operands.push_back(c.input(2));
+  return c.Op(ir::OpKind::kConv, operands, attributes);
+}
+
 extern const OnnxOp kConvOnnxOp = {
-    .type = "Conv", .inputs = 2, .weights = 0b110, .lower = convolution_cc::LowerConv};
+    .type = "Conv", .inputs = 2, .weights = 0b110, .lower = [](NodeContext& c) {
+      return c.Return(ConvOf(c));
+    }};
 
 extern const OnnxOp kConvTransposeOnnxOp = {.type = "ConvTranspose",
                                             .inputs = 2,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "importer/onnx/onnx_op.h"
+#include "importer/onnx/onnx_ops/products.h"
 #include "ir/op_kind.h"
 #include "support/status.h"
 
@@ -56,31 +57,31 @@ absl::StatusOr<ir::ValueId> Scaled(NodeContext& c, absl::string_view name, ir::V
   return c.Op(ir::OpKind::kScale, {value}, {{"factor", factor}});
 }
 
-// alpha·A'·B' + beta·C, where C broadcasts to the product.
-absl::Status LowerGemm(NodeContext& c) {
-  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId product, Product(c));
+}  // namespace
+}  // namespace matmul_cc
+
+// C broadcasts to the product.
+absl::StatusOr<ir::ValueId> GemmOf(NodeContext& c) {
+  using matmul_cc::Scaled;
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId product, matmul_cc::Product(c));
   ORRERY_ASSIGN_OR_RETURN(ir::ValueId y, Scaled(c, "alpha", product));
   if (c.has_input(2) && c.Float("beta", 1) != 0) {
     ORRERY_ASSIGN_OR_RETURN(const ir::ValueId bias, Scaled(c, "beta", c.input(2)));
     ORRERY_ASSIGN_OR_RETURN(y, c.Op(ir::OpKind::kAdd, {y, bias}));
   }
-  if (c.type(y).dims != c.type(product).dims) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "input 2 has shape [", absl::StrJoin(c.input_type(2).dims, ","),
-        "]; wanted one that broadcasts to [", absl::StrJoin(c.type(product).dims, ","), "]"));
-  }
-  c.SetOutput(0, y);
-  return absl::OkStatus();
+  if (c.type(y).dims == c.type(product).dims) return y;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input 2 has shape [", absl::StrJoin(c.input_type(2).dims, ","),
+      "]; wanted one that broadcasts to [", absl::StrJoin(c.type(product).dims, ","), "]"));
 }
-
-}  // namespace
-}  // namespace matmul_cc
 
 extern const OnnxOp kMatMulOnnxOp = {
     .type = "MatMul", .inputs = 2, .weights = 0b10, .lower = matmul_cc::LowerMatMul};
 
 // Opset 6 says by the attribute `broadcast` whether C broadcasts; that it does shows anyway.
 extern const OnnxOp kGemmOnnxOp = {
-    .type = "Gemm", .inputs = 2, .since_opset = 6, .weights = 0b110, .lower = matmul_cc::LowerGemm};
+    .type = "Gemm", .inputs = 2, .since_opset = 6, .weights = 0b110, .lower = [](NodeContext& c) {
+      return c.Return(GemmOf(c));
+    }};
 
 }  // namespace orrery::importer
