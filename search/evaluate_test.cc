@@ -364,20 +364,6 @@ TEST(Play, SearchesTheSameOrdersWithAndWithoutFlows) {
   }
 }
 
-// Regression: the only microbatch of a pipeline was taken for one that others follow, so that
-// gradients waited for more of the backward than their own kernels, but not in a trace.
-TEST(Play, IsNoSlowerByRunsWhereAPipelineHasOneMicrobatch) {
-  Setting setting = MlpSetting("pcie-workstation:4");
-  for (const int64_t microbatches : {2, 3, 4}) {
-    const ParallelPlan plan =
-        ByFlops({.dp = 4, .pp = 2, .microbatches = microbatches, .schedule = "chimera"});
-    setting.lowering.every_link = false;
-    const Duration without = Play(setting, plan)->report.step_time;
-    setting.lowering.every_link = true;
-    EXPECT_EQ(Play(setting, plan)->report.step_time, without) << microbatches;
-  }
-}
-
 }  // namespace
 }  // namespace evaluate_test_cc
 }  // namespace orrery::search

@@ -69,7 +69,7 @@ Lane LaneOf(int32_t owner, StreamKind stream) {
 }  // namespace pricing_cc
 
 void Pricing::Expect(int32_t stage, const CollectiveRequest& task) {
-  movements_[KeyOf(stage, task)].stream = task.stream;
+  movements_[KeyOf(stage, task)];
   exchanges_are_of_.reset();
 }
 
@@ -147,7 +147,7 @@ Pricing::Plan Pricing::PlanOf(const Key& key, int32_t group) {
 }
 
 absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group) {
-  const auto& [key, movement] = entry;
+  const Key& key = entry.first;
   const auto stream = [&](simulator::StreamKind kind) {
     return options_.blocking ? simulator::StreamKind::kCompute : kind;
   };
@@ -164,11 +164,11 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
         pricing_cc::LaneOf(owner(key.to), stream(next ? simulator::StreamKind::kReceivePrevious
                                                       : simulator::StreamKind::kReceiveNext))};
   } else if (group == kAll) {
-    lanes = {pricing_cc::LaneOf(geometry_.position_of(key.stage), stream(movement.stream))};
+    lanes = {pricing_cc::LaneOf(geometry_.position_of(key.stage), stream(key.stream))};
   } else {
     for (const int32_t position : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
       const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(position)];
-      lanes.push_back(pricing_cc::LaneOf(rank, stream(movement.stream)));
+      lanes.push_back(pricing_cc::LaneOf(rank, stream(key.stream)));
     }
   }
   std::sort(lanes.begin(), lanes.end());
@@ -189,7 +189,8 @@ int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
                        rounds.parts_a_size,
                        cost_models::RepetitionCount(rounds),
                        group == kAll ? plan.groups.front() : group,
-                       group == kAll};
+                       group == kAll,
+                       key.stream};
   const auto [found, is_new] =
       exchange_numbers_.try_emplace(id, static_cast<int32_t>(exchanges_.size()));
   if (!is_new) return found->second;

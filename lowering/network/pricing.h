@@ -91,10 +91,11 @@ class Pricing {
     ir::AxisList axes;  // of a collective
     cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
     Bytes size;
+    // Of a collective: the same on another stream can be under way at the same time.
+    simulator::StreamKind stream = simulator::StreamKind::kCompute;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Movement {
-    simulator::StreamKind stream = simulator::StreamKind::kCompute;
     std::vector<int32_t> exchanges;                      // of all groups at once, or one a group
     std::vector<cluster::CollectiveProtocol> protocols;  // likewise; of the library
     std::vector<TaskTime> times;                         // likewise
@@ -103,15 +104,20 @@ class Pricing {
   };
   using Entry = std::pair<const Key, Movement>;
   // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
-  using ExchangeKey = std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind,
-                                 const void*, int64_t, int64_t, int64_t, int32_t, bool>;
+  using ExchangeKey =
+      std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind, const void*, int64_t,
+                 int64_t, int64_t, int32_t, bool, simulator::StreamKind>;
   struct PlacedExchange {
     Exchange exchange;
     absl::InlinedVector<Lane, 2> lanes;
   };
 
   static Key KeyOf(int32_t stage, const CollectiveRequest& task) {
-    return {.stage = stage, .axes = task.group, .kind = task.collective, .size = task.bytes};
+    return {.stage = stage,
+            .axes = task.group,
+            .kind = task.collective,
+            .size = task.bytes,
+            .stream = task.stream};
   }
   static Key KeyOf(int32_t stage, const SendRequest& send) {
     return {.stage = stage, .to = send.to, .axes = {}, .size = send.bytes};
