@@ -202,7 +202,8 @@ TEST(ColumnsOf, AreBeforeAndBehindTheFigures) {
 // The column says how many chunks there are, also where the plan leaves that to its schedule.
 TEST(ColumnsOf, NameTheChunksThatThereAre) {
   EXPECT_EQ(ColumnTexts({}).at("chunks"), "1");
-  EXPECT_EQ(ColumnTexts({.schedule = "zbv"}).at("chunks"), "2");
+  EXPECT_EQ(ColumnTexts({.pp = 4, .schedule = "zbv"}).at("chunks"), "2");
+  EXPECT_EQ(ColumnTexts({.schedule = "zbv"}).at("chunks"), "1");  // on one rank
   EXPECT_EQ(ColumnTexts({.schedule = "interleaved", .chunks = 5}).at("chunks"), "5");
 }
 
