@@ -171,7 +171,8 @@ bool PlanPlayer::weighs_stages() const { return plan_.pp > 1 && WeighsStages(pla
 
 // Schedules that part backwards need ops that do not make both gradients.
 absl::Status PlanPlayer::SplitBackward() {
-  constexpr int64_t kTooMany = int64_t{1} << 26;  // for Lower
+  constexpr int64_t kTooMany = int64_t{1}
+                               << 25;  // for Lower, with a forward and a backward of each
   if (int64_t{shape_.stages()} * shape_.microbatches > kTooMany) return absl::OkStatus();
   ranks_ = {
       .orders = schedule_.OrdersOf(shape_), .placement = schedule_.placement, .shape = shape_};

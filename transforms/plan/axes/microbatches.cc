@@ -38,13 +38,22 @@ std::vector<int64_t> SliceCounts(const SpaceQuestion& question, const ParallelPl
   return counts;
 }
 
+// Beyond 64 a stage less than a sixtieth of the time is a bubble; all that grows is what is
+// simulated. So many are sought in any case, for what less memory a small one needs.
+std::vector<int64_t> BatchCounts(int64_t share, int64_t pp) {
+  constexpr int64_t kMany = 1 << 14;
+  std::vector<int64_t> counts = Divisors(share);
+  std::erase_if(counts, [&](int64_t count) { return count > std::max(kMany, 64 * pp); });
+  return counts;
+}
+
 std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
                                   std::span<const ParallelPlan> given) {
   constexpr auto kField = &ParallelPlan::microbatches;
   const int64_t share = std::max<int64_t>(1, question.batch_size / plan.dp / plan.ep);
   if (given.empty()) {
     return WithEach<kField>(
-        plan, question.cuts_sequences ? SliceCounts(question, plan) : Divisors(share));
+        plan, question.cuts_sequences ? SliceCounts(question, plan) : BatchCounts(share, plan.pp));
   }
   std::vector<ParallelPlan> plans;
   for (const ParallelPlan& one : given) {
@@ -90,7 +99,8 @@ extern const AxisInfo kMicrobatchesAxis = {
     .values = "a number",
     .page =
         "microbatches of a data-parallel replica; with `--schedule terapipe` [slices of the "
-        "sequence](slices.md), in a search up to 8 a stage",
+        "sequence](slices.md), in a search up to 8 a stage; a search seeks up to 16,384 "
+        "microbatches, or 64 a stage",
     .page_default = "1, or as many as `--slices` lists",
     .examples = {"2", "24", "1024", "1"},
     .mistake = {"all", "'all': wanted a number"},
