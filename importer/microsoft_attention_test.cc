@@ -331,7 +331,7 @@ TEST(MicrosoftAttention, WhatBelongsToInferenceIsRefused) {
   EXPECT_EQ(ErrorOf("y = Attention <num_heads = 3> (x, w)", "float[2,3,4] x, float[4,12] w"),
             "an operand has shape [2,3,4]; wanted [batch,rows,features] of 3 heads");
   EXPECT_EQ(ErrorOf("y = Attention (x, w)", "float[2,3,4] x, float[4,12] w"),
-            "num_heads is 0; wanted 1 or more");
+            "num_heads is 0; wanted 1 to 4294967296");
   EXPECT_EQ(ErrorOf("y = Attention <num_heads = 2, do_rotary = 1> (x, w)",
                     "float[2,3,4] x, float[4,12] w"),
             "do_rotary=1; wanted 0");

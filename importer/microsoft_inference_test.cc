@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "importer/microsoft_test_util.h"
 
 // Embeddings, norms, gelus and products as ONNX Runtime fuses them, executed: against loops that
@@ -206,6 +208,53 @@ TEST(MicrosoftInference, ProductsWithActivations) {
     }
     return std::min(1.0, std::max(0.0, 0.5 * sum + 0.25));
   });
+}
+
+// Whatever shapes inputs have, and whichever of them are left out: a function, or one line.
+TEST(MicrosoftInference, OfAnyShapesIsAnsweredOrRefused) {
+  constexpr const char* kNodes[] = {
+      "Attention <num_heads = 2>",
+      "Attention <num_heads = 2, qkv_hidden_sizes = [-2, 4, 4], unidirectional = 1>",
+      "MultiHeadAttention <num_heads = 2>",
+      "GroupQueryAttention <num_heads = 4294967296, kv_num_heads = 4294967296>",
+      "GroupQueryAttention <num_heads = 4, kv_num_heads = 2, do_rotary = 1>",
+      "RotaryEmbedding <num_heads = 2, rotary_embedding_dim = 2>",
+      "RotaryEmbedding <interleaved = 1>",
+      "EmbedLayerNormalization",
+      "SkipLayerNormalization",
+      "FusedMatMul <transBatchA = 1, transBatchB = 1>",
+      "FusedGemm <activation = \"Tanh\">",
+      "FusedConv <activation = \"Relu\">"};
+  std::mt19937 random(11);
+  const auto below = [&](int limit) {
+    return static_cast<int>(random() % static_cast<unsigned>(limit));
+  };
+  int answered = 0;
+  for (int round = 0; round < 600; ++round) {
+    std::vector<std::string> declared, names;
+    for (int i = 0; i < 1 + below(11); ++i) {
+      std::vector<int> dims;
+      for (int d = below(6); d > 0; --d) dims.push_back(below(8) == 0 ? 2 * below(3) : 4);
+      const char* type = below(8) == 0 ? "int32" : "float";
+      const std::string shape =
+          dims.empty() ? "" : absl::StrCat("[", absl::StrJoin(dims, ","), "]");
+      declared.push_back(absl::StrCat(type, shape, " i", i));
+      names.push_back(below(8) == 0 ? "" : absl::StrCat("i", i));
+    }
+    onnx::ModelProto model =
+        ModelOf(absl::StrCat("g (", absl::StrJoin(declared, ", "),
+                             ") => (float[N] y) { y = ", kNodes[below(12)], " (i0) }"));
+    model.mutable_graph()->mutable_output(0)->clear_type();
+    onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
+    node.set_domain("com.microsoft");
+    node.clear_input();
+    for (const std::string& name : names) node.add_input(name);
+    const std::string text = ImportText(model);
+    const bool is_function = text.find("func @") != std::string::npos;
+    answered += is_function ? 1 : 0;
+    EXPECT_TRUE(is_function || text.find('\n') == std::string::npos) << text;
+  }
+  EXPECT_GT(answered, 0);
 }
 
 }  // namespace

@@ -55,9 +55,11 @@ absl::Status RefuseAttributes(NodeContext& c, std::initializer_list<absl::string
 }
 
 absl::StatusOr<int64_t> Heads(NodeContext& c, absl::string_view name) {
+  constexpr int64_t kMostHeads = int64_t{1} << 32;
   const int64_t heads = c.Int(name, 0);
-  if (heads > 0) return heads;
-  return absl::InvalidArgumentError(absl::StrCat(name, " is ", heads, "; wanted 1 or more"));
+  if (heads > 0 && heads <= kMostHeads) return heads;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", heads, "; wanted 1 to ", kMostHeads));
 }
 
 absl::StatusOr<ValueId> Number(NodeContext& c, ir::DType dtype, double value) {

@@ -23,6 +23,10 @@ absl::StatusOr<ValueId> RowsOf(NodeContext& c, int input, int positions, int64_t
   const int64_t all = c.type(table).dims[0];
   const bool given = c.has_input(positions);
   const bool from_one = given && c.input_type(positions).dims.size() == 1;
+  if (from_one && c.input_type(positions).dims[0] != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", c.input_type(positions).dims[0],
+                                                   " positions; wanted 1, or [batch,rows]"));
+  }
   const ir::Tensor* const known = from_one ? c.KnownInput(positions) : nullptr;
   const int64_t first = known != nullptr ? static_cast<int64_t>(known->Number(0)) : 0;
   if (!given || known != nullptr) {
