@@ -123,7 +123,8 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way) {
                                   .placement = schedule_.placement,
                                   .split_backward = splits_,
                                   .updates_each_microbatch = schedule_.asynchronous,
-                                  .stages = StagesOf(way)};
+                                  .stages = StagesOf(way),
+                                  .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(context.slices, SlicesOf({setting_, schedule_, plan, context}));
   ORRERY_ASSIGN_OR_RETURN(transforms::PipelinedStep pipelined,
                           transforms::ParallelTransform3d(step(), plan, context));
