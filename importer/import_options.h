@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "importer/import_notes.h"
 #include "importer/role_patterns.h"
 #include "ir/tensor.h"
 
@@ -24,6 +25,8 @@ struct ImportOptions {
   std::map<std::string, ir::Tensor> values = {};
   /// What is said of inputs and weights.
   RolePatterns roles = {};
+  /// Gets what is worth to be known of the file; null: nobody asks.
+  ImportNotes* notes = nullptr;
 };
 
 }  // namespace orrery::importer

@@ -58,7 +58,8 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
   if (absl::EndsWith(spec.model, ".onnx")) {
     return load_model_cc::LoadFile(spec, ImportOnnx(spec.model, {.symbols = spec.symbols,
                                                                  .batch_size = spec.batch_size,
-                                                                 .roles = spec.roles}));
+                                                                 .roles = spec.roles,
+                                                                 .notes = spec.notes}));
   }
   if (!spec.symbols.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": has no dynamic dimensions; symbol '",

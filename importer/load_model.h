@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "importer/import_notes.h"
 #include "importer/role_patterns.h"
 #include "ir/function.h"
 
@@ -26,6 +27,8 @@ struct ModelSpec {
   std::map<std::string, int64_t> symbols = {};
   /// What is said of the inputs and weights of an ONNX file.
   RolePatterns roles = {};
+  /// Gets what is worth to be known of an ONNX file; null: nobody asks.
+  ImportNotes* notes = nullptr;
 };
 
 /// The model as a function that verifies. A file that fixes another batch or element type is

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "ir/copy.h"
@@ -164,8 +165,9 @@ class RoleAssigner {
   }
 
   // Weights among the inputs that the file calls data: what is read as one, and what stands behind
-  // the first of those. Inputs of the batch, which comes first, are none unless they are read so. A
-  // file that holds weights holds all of them.
+  // the first of those. Inputs of the batch, which comes first, are none unless they are read so,
+  // or the batch is a single sample: then weights have its size, too. A file that holds weights
+  // holds all of them.
   void FindWeights() {
     for (const ir::Input& input : from_.inputs()) {
       const bool held = input.role == InputRole::kParameter && reached_[input.value] != 0;
@@ -175,21 +177,34 @@ class RoleAssigner {
     IdTable<ValueId, char> read(from_.value_limit(), 0);
     for (const ValueId value : options_.weight_inputs) read[value] = 1;
     const int64_t batch = ir::BatchOf(from_);
-    bool any = false, first = true;
+    bool any = false, dotted = false, first = true;
     for (const ir::Input& input : from_.inputs()) {
       const ir::TensorType& type = from_.type(input.value);
       if (std::exchange(first, false) || !ir::IsFloat(type.dtype) || type.dims.empty()) continue;
       const bool fixed = input.role == InputRole::kBuffer || type.dims[0] != batch;
       any = any || (fixed && type.dims.size() > 1 && read[input.value] != 0);
-      if (any && (fixed || read[input.value] != 0)) weight_[input.value] = 1;
+      if (any && (fixed || batch == 1 || read[input.value] != 0)) weight_[input.value] = 1;
+      dotted = dotted || (weight_[input.value] != 0 && IsDotted(input.value));
     }
-    if (!any) return;
-    for (const ir::Input& input : from_.inputs()) {  // before the first, where that is certain
-      if (input.role == InputRole::kBuffer && ir::IsFloat(from_.type(input.value).dtype)) {
-        weight_[input.value] = 1;
-      }
+    if (any) FindWeightsBefore(dotted);
+  }
+
+  // Before the first of them, where that is certain: what lacks a batch that others have, what is
+  // repeated for each sample, and what is named as a part of a module where weights are.
+  void FindWeightsBefore(bool dotted) {
+    IdTable<ValueId, char> shared(from_.value_limit(), 0);
+    for (const ValueId value : options_.shared_inputs) shared[value] = 1;
+    bool first = true;
+    for (const ir::Input& input : from_.inputs()) {
+      const bool data = std::exchange(first, false) || !ir::IsFloat(from_.type(input.value).dtype);
+      const bool certain = input.role == InputRole::kBuffer || shared[input.value] != 0 ||
+                           (dotted && IsDotted(input.value));
+      if (!data && certain) weight_[input.value] = 1;
     }
   }
+
+  // "encoder.pos_embedding".
+  bool IsDotted(ValueId value) const { return absl::StrContains(from_.value_name(value), '.'); }
 
   // Inputs that the user names.
   absl::Status Choose(absl::string_view option, const std::string& text, InputRole role) {

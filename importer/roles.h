@@ -16,6 +16,8 @@ struct RoleOptions {
   /// Inputs that ops read as weights: a file that was exported without its parameters has them as
   /// inputs.
   std::span<const ir::ValueId> weight_inputs = {};
+  /// Inputs that an op repeats for each sample of a batch of one: weights, too, where others are.
+  std::span<const ir::ValueId> shared_inputs = {};
   RolePatterns patterns = {};
 };
 

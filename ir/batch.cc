@@ -149,7 +149,11 @@ absl::StatusOr<Function> ChangeBatch(const Function& function, int64_t batch, Lo
   return changed;
 }
 
-IdTable<ValueId, int8_t> BatchDims(const Function& function) {
+namespace batch_cc {
+namespace {
+
+// For each value a dimension that grows with the batch: the first or the last of several.
+IdTable<ValueId, int8_t> GrowingDims(const Function& function, bool last) {
   IdTable<ValueId, int8_t> found(function.value_limit(), -1);
   const int64_t batch = BatchOf(function);
   if (batch == 0) return found;
@@ -157,8 +161,9 @@ IdTable<ValueId, int8_t> BatchDims(const Function& function) {
   if (!twice.ok()) return found;
   const auto compare = [&](ValueId one, ValueId two) {
     const Dims &before = function.type(one).dims, &after = twice->type(two).dims;
-    const auto differs = std::mismatch(before.begin(), before.end(), after.begin()).first;
-    if (differs != before.end()) found[one] = static_cast<int8_t>(differs - before.begin());
+    for (size_t d = 0; d < before.size(); ++d) {
+      if (before[d] != after[d] && (last || found[one] < 0)) found[one] = static_cast<int8_t>(d);
+    }
   };
   for (size_t i = 0; i < function.inputs().size(); ++i) {
     compare(function.inputs()[i].value, twice->inputs()[i].value);
@@ -170,6 +175,17 @@ IdTable<ValueId, int8_t> BatchDims(const Function& function) {
     }
   }
   return found;
+}
+
+}  // namespace
+}  // namespace batch_cc
+
+IdTable<ValueId, int8_t> BatchDims(const Function& function) {
+  return batch_cc::GrowingDims(function, /*last=*/false);
+}
+
+IdTable<ValueId, int8_t> LastBatchDims(const Function& function) {
+  return batch_cc::GrowingDims(function, /*last=*/true);
 }
 
 IdTable<ValueId, int64_t> OutsideOfBatch(const Function& function,

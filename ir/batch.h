@@ -25,6 +25,9 @@ bool HasBatch(const Function& function, const Input& input);
 /// does, and for all values when the function takes no other batch. Infers all types once.
 IdTable<ValueId, int8_t> BatchDims(const Function& function);
 
+/// The same, the last of several: where it is another one, samples meet each other.
+IdTable<ValueId, int8_t> LastBatchDims(const Function& function);
+
 /// For each value the elements of its dimension `dims` (of BatchDims) that lie outside of the
 /// batch: 1 where samples follow each other, 12 in [12 heads · batch]. 0 where there is no batch,
 /// or an op has it whose operands do not tell.

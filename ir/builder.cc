@@ -144,12 +144,12 @@ absl::StatusOr<Function> Builder::Finalize() && {
 GradientContext::GradientContext(Builder& builder, OpId op,
                                  std::span<const ValueId> result_gradients,
                                  const IdTable<ValueId, char>& needed,
-                                 const IdTable<ValueId, int8_t>* batch_dims)
+                                 const BatchPlaces* batch_places)
     : builder_(builder),
       op_(op),
       result_gradients_(result_gradients),
       needed_(needed),
-      batch_dims_(batch_dims),
+      places_(batch_places),
       operand_gradients_(builder.function().operands(op).size()) {}
 
 std::string GradientContext::GradientName(int i) const {

@@ -121,10 +121,14 @@ class Builder {
 /// So many parameters: it is all that a gradient rule sees, made at one place.
 class GradientContext {
  public:
-  /// `batch_dims`: of BatchDims; null when the batch stays.
+  /// Where values have the batch: of BatchDims and LastBatchDims.
+  struct BatchPlaces {
+    IdTable<ValueId, int8_t> first, last;
+  };
+
+  /// `batch_places`: null when the batch stays.
   GradientContext(Builder& builder, OpId op, std::span<const ValueId> result_gradients,
-                  const IdTable<ValueId, char>& needed,
-                  const IdTable<ValueId, int8_t>* batch_dims = nullptr);
+                  const IdTable<ValueId, char>& needed, const BatchPlaces* batch_places = nullptr);
 
   /// Where the rule appends its ops: the function that has the op.
   Builder& builder() { return builder_; }
@@ -143,7 +147,9 @@ class GradientContext {
     return needed_[operand(i)] != 0 && (i >= 32 || (never >> i & 1) == 0);
   }
   /// The dimension of operand i that grows with the batch; -1 when none does.
-  int batch_dim(int i) const { return batch_dims_ == nullptr ? -1 : (*batch_dims_)[operand(i)]; }
+  int batch_dim(int i) const { return places_ == nullptr ? -1 : places_->first[operand(i)]; }
+  /// The last that does; another one where samples meet each other.
+  int last_batch_dim(int i) const { return places_ == nullptr ? -1 : places_->last[operand(i)]; }
   int operand_count() const { return static_cast<int>(operand_gradients_.size()); }
   /// "dw": the name for the gradient of operand i.
   std::string GradientName(int i) const;
@@ -158,7 +164,7 @@ class GradientContext {
   OpId op_;
   std::span<const ValueId> result_gradients_;
   const IdTable<ValueId, char>& needed_;
-  const IdTable<ValueId, int8_t>* batch_dims_;
+  const BatchPlaces* places_;
   std::vector<ValueId> operand_gradients_;
 };
 

@@ -103,6 +103,7 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan
   result.peak_memory = run->report.peak_memory;
   result.simulated_tasks = run->report.simulated_tasks;
   result.fits = run->report.fits;
+  result.gathered = transforms::ToString(run->pipelined.gathered);
   if (!result.fits) {
     result.infeasible = {.reason = InfeasibleReason::kMemory, .detail = MisfitText(*run)};
   }

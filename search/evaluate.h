@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "search/plan_player.h"
@@ -28,6 +29,7 @@ struct Result {
   Bytes peak_memory;  // of one that did not run, where that is why: what it needs at least
   int64_t simulated_tasks = 0;
   bool fits = false;
+  std::string gathered = {};             // activations over dp, as transforms::ToString tells them
   std::optional<Infeasible> infeasible;  // set unless it fits
 
   bool feasible() const { return ran && fits; }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cluster/cluster.h"
@@ -20,6 +21,12 @@
 namespace orrery::search {
 
 using transforms::ParallelPlan;
+
+/// What is known of the file of a model beside its step.
+struct FileNotes {
+  std::vector<std::string> warnings = {};  // a line each
+  std::string batch_lost = {};             // as in transforms::PlanContext
+};
 
 /// What all plans of a search share. Read only while plans are evaluated.
 struct Setting {
@@ -38,6 +45,7 @@ struct Setting {
   /// The plans that `step` is of are those that have the axes which remake the step in common with
   /// this one (AxisInfo::remakes_step).
   ParallelPlan made_for = {};
+  FileNotes notes = {};
   Flops model_flops;  // of the step of one device: CountModelFlops
 };
 

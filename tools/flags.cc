@@ -178,8 +178,10 @@ absl::Status CheckLoss(const ModelFlags& flags, const ir::Function& function) {
 }  // namespace flags_cc
 
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
-                                       const transforms::ParallelPlan& plan) {
+                                       const transforms::ParallelPlan& plan,
+                                       importer::ImportNotes* notes) {
   importer::ModelSpec spec;
+  spec.notes = notes;
   spec.model = flags.model;
   spec.batch_size = flags.batch_size;
   spec.dtype = transforms::TensorDType(plan.dtype);
@@ -188,6 +190,19 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, importer::LoadModel(spec));
   ORRERY_RETURN_IF_ERROR(flags_cc::CheckLoss(flags, function));
   return function;
+}
+
+std::vector<std::string> WarningsOf(const ModelFlags& flags, const importer::ImportNotes& notes) {
+  std::vector<std::string> warnings;
+  if (flags.loss.kind == "none") return warnings;  // a forward by itself is what such files are for
+  for (const std::string& warning : notes.warnings) {
+    warnings.push_back(flags_cc::OneLine(absl::StrCat("warning: ", flags.model, ": ", warning)));
+  }
+  return warnings;
+}
+
+void PrintWarnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::cerr << warning << "\n";
 }
 
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
@@ -221,7 +236,9 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
       setting.lowering.memory_overhead,
       Annotated(cluster::ParseMemoryOverhead(flags.memory_overhead, setting.cluster.device.name),
                 "--memory-overhead"));
-  ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan));
+  importer::ImportNotes notes;
+  ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan, &notes));
+  setting.notes = {.warnings = WarningsOf(flags, notes), .batch_lost = std::move(notes.batch_lost)};
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.made_for = plan;
   setting.model_name = flags.model;

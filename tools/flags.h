@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "importer/import_notes.h"
 #include "importer/role_patterns.h"
 #include "search/evaluate.h"
 #include "simulator/network/link_use.h"
@@ -65,8 +66,17 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
                                             const transforms::ParallelPlan& plan = {});
 
 /// The model as `flags` name it and with what `plan` says of its step, before it becomes one.
+/// `notes` gets what is worth to be known of its file.
 absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
-                                       const transforms::ParallelPlan& plan = {});
+                                       const transforms::ParallelPlan& plan = {},
+                                       importer::ImportNotes* notes = nullptr);
+
+/// The warnings that concern what `flags` make of the model, each "warning: MODEL: …": none where
+/// it is not trained.
+std::vector<std::string> WarningsOf(const ModelFlags& flags, const importer::ImportNotes& notes);
+
+/// Prints them on standard error, a line each.
+void PrintWarnings(const std::vector<std::string>& warnings);
 
 /// What a program is: its command line, and what it does once that is read.
 struct ProgramSpec {

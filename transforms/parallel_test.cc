@@ -115,6 +115,24 @@ func @f (%x: f32[4,2] data) {
             "an export with a dynamic batch, or one microbatch");
 }
 
+// The importer knows at which op.
+TEST(ParallelTransform3d, SaysWhereTheBatchWasLost) {
+  const ir::Function baked = ir::ParseFunction(R"(
+func @f (%x: f32[4,2] data) {
+  %c: f32[4,2] = Constant()
+  %y: f32[4,2] = Add(%x, %c)
+  return %y: result
+})")
+                                 .value();
+  const auto refused = ParallelTransform3d(
+      baked, {.microbatches = 2}, {.batch_lost = "f: Slice 'z' cannot follow the batch: it takes"});
+  ASSERT_TRUE(AsInfeasible(refused.status()).has_value()) << refused.status();
+  EXPECT_EQ(AsInfeasible(refused.status())->detail,
+            "f: Slice 'z' cannot follow the batch: it takes: the batch is lost there, and 2 "
+            "microbatches need each sample computed by itself; try one microbatch, or a model that "
+            "reads sizes and positions of its inputs there, x.shape[0] and torch.arange");
+}
+
 // Prices that tell along which axes they were asked.
 class PricesOfAxes final : public ShardingPrices {
  public:

@@ -60,9 +60,9 @@ TEST(StepStages, SayWhatTheyDo) {
 TEST(StepStages, AreTheseInThisOrder) {
   std::vector<std::string> names;
   for (const StepStage* stage : AllStepStages()) names.emplace_back(stage->name);
-  EXPECT_THAT(names,
-              ElementsAre("slice", "microbatch", "shard", "fp8", "zero-groups", "cut", "recompute",
-                          "offload-activations", "zero", "offload-optimizer", "unfold-slices"));
+  EXPECT_THAT(names, ElementsAre("slice", "microbatch", "negatives", "shard", "fp8", "zero-groups",
+                                 "cut", "recompute", "offload-activations", "zero",
+                                 "offload-optimizer", "unfold-slices"));
 }
 
 TEST(StepStages, AreSeenWhereTheyApply) {

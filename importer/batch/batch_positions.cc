@@ -41,6 +41,23 @@ Dims WithTwice(Dims dims, const BatchPosition& position) {
 }  // namespace
 }  // namespace batch_positions_cc
 
+std::optional<BatchPosition> FindInShape(const ir::Dims& dims, int64_t before, int64_t after,
+                                         bool outside) {
+  std::optional<BatchPosition> found;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t left = batch_positions_cc::Product(dims, 0, d),
+                  right = batch_positions_cc::Product(dims, d + 1, dims.size());
+    if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
+    const BatchPosition position = {
+        .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
+    const bool exact = position.outer == 1 && position.inner == 1;
+    const bool better = outside && position.outer == 1 && found.has_value() && found->outer != 1;
+    if (exact || !found.has_value() || better) found = position;
+    if (exact) break;
+  }
+  return found;
+}
+
 BatchPositions::BatchPositions(const ir::Function& function, BatchSize size,
                                BatchInReshape in_reshape)
     : function_(function),
@@ -272,6 +289,7 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
     if (function_.type(operands[k]).dims[static_cast<size_t>(from.dim)] != size) continue;
     position = from;
     position.dim = dim;
+    position.second = -1;  // that was looked for above
     found = true;
   }
   if (found || size == batch_) return position;
@@ -289,19 +307,7 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
   const int64_t after = batch_positions_cc::Product(dims, at + 1, dims.size()) * from.inner;
   const bool outside = in_reshape_ == BatchInReshape::kOutside ||
                        (in_reshape_ == BatchInReshape::kByRank && to.size() >= dims.size());
-  std::optional<Position> found;
-  for (size_t d = 0; d < to.size(); ++d) {
-    const int64_t left = batch_positions_cc::Product(to, 0, d),
-                  right = batch_positions_cc::Product(to, d + 1, to.size());
-    if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
-    const Position position = {
-        .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
-    // Exactly of its size is best.
-    const bool exact = position.outer == 1 && position.inner == 1;
-    const bool better = outside && position.outer == 1 && found.has_value() && found->outer != 1;
-    if (exact || !found.has_value() || better) found = position;
-    if (exact) break;
-  }
+  const std::optional<Position> found = FindInShape(to, before, after, outside);
   if (!found.has_value()) {
     return Fails(op, absl::StrCat("no dimension of [", absl::StrJoin(to, ","), "] has the batch ",
                                   batch_, " of [", absl::StrJoin(dims, ","), "]"));

@@ -91,6 +91,7 @@ class BatchPositions {
   bool RequestOperand(ir::OpId op, size_t k, const Position& wanted, int depth);
   bool RequestOfProducer(ir::ValueId value, const Position& wanted, int depth);
   bool RequestOfExpand(ir::OpId op, const Position& wanted);
+  bool RequestOfReshape(ir::OpId op, const Position& wanted, int depth);
   void VisitAgain(ir::OpId op);
   bool CanExpand(ir::ValueId value, size_t dim) const;
 
@@ -109,6 +110,12 @@ class BatchPositions {
   size_t next_ = 0;                                            // the step that is visited next
   size_t visits_ = 0;
 };
+
+/// Where a row-major shape has the batch, of which so many elements lie `before` and `after`: the
+/// first dimension that is the batch; else the first that holds it or, with `outside`, that it is
+/// the outermost part of. Nothing where no dimension holds it.
+std::optional<BatchPosition> FindInShape(const ir::Dims& dims, int64_t before, int64_t after,
+                                         bool outside);
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.
 std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,

@@ -107,6 +107,10 @@ bool BatchPositions::RequestOfExpand(ir::OpId op, const Position& wanted) {
   const size_t made = function_.type(function_.result(op)).dims.size() - from.size();
   if (dim >= made && from[dim - made] != 1) return false;
   ir::AttributeSet attributes = AttributesOf(op);
+  std::vector<int64_t> shape = attributes.Ints("shape");
+  shape[dim] =
+      wanted.outer * batch_ * wanted.inner;  // which may be that of the operand, of one sample
+  attributes.Set("shape", shape);
   attributes.Set("batch_dim", static_cast<int64_t>(dim));
   SetAttributes(op, std::move(attributes));
   Position& position = positions_[function_.result(op)];
@@ -116,12 +120,29 @@ bool BatchPositions::RequestOfExpand(ir::OpId op, const Position& wanted) {
   return true;
 }
 
+// The dimension of the operand in which what comes before the batch, and what comes after it, have
+// their ends.
+bool BatchPositions::RequestOfReshape(ir::OpId op, const Position& wanted, int depth) {
+  const ir::Dims& from = function_.type(function_.operands(op)[0]).dims;
+  const ir::Dims& to = function_.type(function_.result(op)).dims;
+  const auto product = [](const ir::Dims& dims, size_t begin, size_t end) {
+    return ir::ElementCount(ir::Dims(dims.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     dims.begin() + static_cast<std::ptrdiff_t>(end)));
+  };
+  const auto at = static_cast<size_t>(wanted.dim);
+  const int64_t before = product(to, 0, at) * wanted.outer;
+  const int64_t after = product(to, at + 1, to.size()) * wanted.inner;
+  const auto found = FindInShape(from, before, after, /*outside=*/false);
+  return found.has_value() && RequestOperand(op, 0, *found, depth + 1);
+}
+
 // What is made of values that have the size of the batch follows when these do.
 bool BatchPositions::RequestOfProducer(ir::ValueId value, const Position& wanted, int depth) {
   const ir::OpId op = function_.producer(value);
   if (!op.valid()) return false;
   if (RequestOfExpand(op, wanted)) return true;
   if (batch_ == 1) return false;  // where it is used it can be expanded
+  if (function_.kind(op) == ir::OpKind::kReshape) return RequestOfReshape(op, wanted, depth);
   const ir::ShardingRule rule = RuleOf(op);
   const auto j = static_cast<size_t>(value.index() - function_.result(op).index());
   const auto dim = static_cast<size_t>(wanted.dim);

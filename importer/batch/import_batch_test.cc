@@ -35,22 +35,33 @@ func @m (
 )");
 }
 
-// Where the batch is computed with, it is the one that was asked for.
+// Where the batch is computed with, it is the one that was asked for; a share of it follows it.
 TEST(ImportOnnx, DynamicBatchThatIsANumber) {
-  EXPECT_EQ(ImportText(ModelOf(R"(
+  const auto import = [](const std::string& op) {
+    return ImportText(ModelOf(absl::StrReplaceAll(R"(
 g (float[batch,3] x) => (float[batch,3] y) {
   s = Shape<end = 1>(x)
   n = Cast<to = 1>(s)
-  y = Div(x, n)
+  y = $op(x, n)
 })",
-                               15),
-                       {.symbols = {{"batch", 4}}}),
-            R"(
+                                                  {{"$op", op}}),
+                              15),
+                      {.symbols = {{"batch", 4}}});
+  };
+  EXPECT_EQ(import("Mul"), R"(
 func @m (
   %x: f32[4,3] data
 ) {
   %n: f32[1] = Constant() {values=[4.0]}
-  %y: f32[4,3] = Div(%x, %n)
+  %y: f32[4,3] = Mul(%x, %n)
+  return %y: result
+}
+)");
+  EXPECT_EQ(import("Div"), R"(
+func @m (
+  %x: f32[4,3] data
+) {
+  %y: f32[4,3] = Scale(%x) {factor=0.25, over_batch=1}
   return %y: result
 }
 )");

@@ -1,6 +1,7 @@
 #include "importer/batch/pick_rows.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,34 +34,87 @@ std::optional<ir::Tensor> Known(const Function& function, ValueId value) {
   return tensor.has_value() && !tensor->is_float() ? tensor : std::nullopt;
 }
 
-// Whether all elements of an integer constant are `number`, looked at through Expand.
-bool IsAll(const Function& function, ValueId value, int64_t number) {
-  const OpId op = function.producer(value);
-  if (op.valid() && function.kind(op) == OpKind::kExpand) value = function.operands(op)[0];
-  const auto tensor = Known(function, value);
-  return tensor.has_value() && tensor->size() > 0 &&
-         std::ranges::all_of(tensor->ints(), [&](int64_t n) { return n == number; });
+constexpr int kMostOps = 8;                     // between a Range and what it picks
+constexpr int64_t kLargest = int64_t{1} << 30;  // so that products fit
+
+// Whole numbers, one a sample: start, start + step, start + 2 step, …
+struct Line {
+  int64_t start = 0, step = 0;
+};
+
+std::optional<Line> Small(const Line& line) {
+  const bool small = std::abs(line.start) <= kLargest && std::abs(line.step) <= kLargest;
+  return small ? std::optional(line) : std::nullopt;
 }
 
-// Whether `value` is 0, rows, 2 rows, …: a constant, or what the importer makes of a Range over the
-// batch.
-bool CountsRows(const Function& function, ValueId value, int64_t rows) {
-  if (const auto tensor = Known(function, value); tensor.has_value()) {
-    for (int64_t i = 0; i < tensor->size(); ++i) {
-      if (tensor->ints()[static_cast<size_t>(i)] != i * rows) return false;
-    }
-    return true;
+std::optional<Line> LineOf(const ir::Tensor& tensor) {
+  if (tensor.size() == 0) return std::nullopt;
+  const std::vector<int64_t>& ints = tensor.ints();
+  if (std::ranges::any_of(ints, [](int64_t n) { return n < -kLargest || n > kLargest; })) {
+    return std::nullopt;
   }
-  const OpId op = function.producer(value);
-  if (!op.valid()) return false;
+  const Line line = {.start = ints[0], .step = ints.size() > 1 ? ints[1] - ints[0] : 0};
+  for (size_t i = 0; i < ints.size(); ++i) {
+    if (ints[i] != line.start + static_cast<int64_t>(i) * line.step) return std::nullopt;
+  }
+  return line;
+}
+
+std::optional<Line> LineOf(const Function& function, ValueId value, int depth = 0);
+
+// Of the sum or product of two.
+std::optional<Line> LineOfBoth(const Function& function, OpId op, int depth) {
   const auto operands = function.operands(op);
-  if (function.kind(op) == OpKind::kMul) {
-    const bool left = IsAll(function, operands[0], rows),
-               right = IsAll(function, operands[1], rows);
-    return (left || right) && CountsRows(function, operands[left ? 1 : 0], 1);
+  const auto a = LineOf(function, operands[0], depth), b = LineOf(function, operands[1], depth);
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  if (function.kind(op) == OpKind::kAdd) return Small({a->start + b->start, a->step + b->step});
+  if (a->step != 0 && b->step != 0) return std::nullopt;
+  const Line &line = b->step == 0 ? *a : *b, &factor = b->step == 0 ? *b : *a;
+  return Small({line.start * factor.start, line.step * factor.start});
+}
+
+// Of a constant, or what the importer makes of a Range over the batch: how many ones stand before
+// each sample, times a number, plus a number.
+std::optional<Line> LineOf(const Function& function, ValueId value, int depth) {
+  if (const auto tensor = Known(function, value); tensor.has_value()) return LineOf(*tensor);
+  const OpId op = function.producer(value);
+  if (!op.valid() || function.operands(op).empty() || depth == kMostOps) return std::nullopt;
+  switch (function.kind(op)) {
+    case OpKind::kAdd:
+    case OpKind::kMul:
+      return LineOfBoth(function, op, depth + 1);
+    case OpKind::kExpand:
+    case OpKind::kUnsqueeze:
+      return LineOf(function, function.operands(op)[0], depth + 1);
+    case OpKind::kCumSum: {
+      const auto ones = LineOf(function, function.operands(op)[0], depth + 1);
+      const bool reverse = function.attributes(op).Int("reverse", 0) != 0;
+      if (!ones.has_value() || ones->step != 0 || reverse) return std::nullopt;
+      const bool before = function.attributes(op).Int("exclusive", 0) != 0;
+      return Line{before ? 0 : ones->start, ones->start};
+    }
+    default:
+      return std::nullopt;
   }
-  return rows == 1 && function.kind(op) == OpKind::kCumSum &&
-         function.attributes(op).Int("exclusive", 0) != 0 && IsAll(function, operands[0], 1);
+}
+
+// Whether `value` is 0, rows, 2 rows, …
+bool CountsRows(const Function& function, ValueId value, int64_t rows) {
+  const auto line = LineOf(function, value);
+  const bool one = ir::ElementCount(function.type(value).dims) == 1;
+  return line.has_value() && line->start == 0 && (one || line->step == rows);
+}
+
+// Whether `op` picks of x [batch,..] the row of each sample for itself: x[arange(batch)].
+bool PicksOwnRows(const Function& function, OpId op, int64_t batch) {
+  const OpKind kind = function.kind(op);
+  if (kind != OpKind::kGather && kind != OpKind::kGatherND) return false;
+  const ValueId x = function.operands(op)[0], ids = function.operands(op)[1];
+  const ir::Dims& dims = function.type(x).dims;
+  const char* const along = kind == OpKind::kGather ? "axis" : "batch_dims";
+  const ir::Dims wanted = kind == OpKind::kGather ? ir::Dims{batch} : ir::Dims{batch, 1};
+  return !dims.empty() && dims[0] == batch && function.attributes(op).Int(along, 0) == 0 &&
+         function.type(ids).dims == wanted && CountsRows(function, ids, 1);
 }
 
 std::optional<Pick> MatchPick(const Function& function, OpId op, int64_t batch) {
@@ -94,8 +148,10 @@ ir::Function PickRowsBySample(const ir::Function& function) {
   using pick_rows_cc::Pick;
   const int64_t batch = ir::BatchOf(function);
   const auto picks = [&](ir::OpId op) { return pick_rows_cc::MatchPick(function, op, batch); };
-  if (batch < 1 ||
-      std::ranges::none_of(function.order(), [&](ir::OpId op) { return picks(op).has_value(); })) {
+  const auto keeps = [&](ir::OpId op) { return pick_rows_cc::PicksOwnRows(function, op, batch); };
+  if (batch < 1 || std::ranges::none_of(function.order(), [&](ir::OpId op) {
+        return keeps(op) || picks(op).has_value();
+      })) {
     return function;
   }
   ir::Builder builder(function.name(), function.mesh());
@@ -103,6 +159,12 @@ ir::Function PickRowsBySample(const ir::Function& function) {
   for (const ir::Input& input : function.inputs()) ir::CopyInput(input, input.role, copy);
   for (const ir::OpId op : function.order()) {
     const std::optional<Pick> pick = picks(op);
+    if (keeps(op)) {
+      copy.values[function.result(op)] =
+          builder.Op(ir::OpKind::kIdentity, {copy.values[function.operands(op)[0]]},
+                     function.value_name(function.result(op)));
+      continue;
+    }
     if (!pick.has_value()) {
       ir::CopyOp(op, copy);
       continue;

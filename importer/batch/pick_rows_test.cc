@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
 #include "ir/batch.h"
@@ -45,6 +47,35 @@ TEST(PickRows, OfOtherSamplesAreLeft) {
     const std::string text = ImportText(ModelOf(Graph(offsets)));
     EXPECT_NE(text.find("%y: f32[2,4] = Gather(%flat, %at)"), std::string::npos) << text;
   }
+}
+
+// x[arange(batch)], with the range counted as PyTorch does it for a diagonal.
+TEST(PickRows, OfOneselfAreThose) {
+  const std::string graph = R"(
+g (float[batch,4] x) => (float[batch,4] y) {
+  shape = Shape(x)
+  zero = Constant <value = int64[1] {0}> ()
+  size = Gather(shape, zero)
+  ones = ConstantOfShape <value = int64[1] {1}> (size)
+  axis = Constant <value = int64 {0}> ()
+  counted = CumSum(ones, axis)
+  minus = Constant <value = int64[1] {$0}> ()
+  at = Add(counted, minus)
+  y = Gather <axis = 0> (x, at)
+})";
+  const auto import = [&](const std::string& first) {
+    return ImportText(ModelOf(absl::StrReplaceAll(graph, {{"$0", first}})),
+                      {.symbols = {{"batch", 3}}});
+  };
+  EXPECT_EQ(import("-1"), R"(
+func @m (
+  %x: f32[3,4] data
+) {
+  %y: f32[3,4] = Identity(%x)
+  return %y: result
+}
+)");
+  EXPECT_NE(import("-2").find("Gather(%x"), std::string::npos);
 }
 
 }  // namespace

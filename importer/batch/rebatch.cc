@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -131,17 +132,18 @@ absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function, BatchSi
   return first;
 }
 
-bool ComputesWithBatch(const ir::Function& function, int64_t batch) {
+std::optional<ir::OpId> ComputesWithBatch(const ir::Function& function, int64_t batch) {
   for (const ir::OpId op : function.order()) {
     if (function.info(op).is_loss || function.info(op).seeds_backward) continue;
     const ir::AttributeSet& attributes = function.attributes(op);
     const auto made = static_cast<size_t>(attributes.Int("batch_dim", -1));
+    if (attributes.Int("over_batch", 0) != 0) continue;  // a share that follows the batch
     for (const auto& [name, value] : attributes.attributes()) {
       if (rebatch_cc::AnyMultiple(value, batch, name == "shape" ? made : static_cast<size_t>(-1)))
-        return true;
+        return op;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace orrery::importer

@@ -2,6 +2,7 @@
 #define ORRERY_IMPORTER_BATCH_REBATCH_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "importer/batch/batch_positions.h"
@@ -29,10 +30,10 @@ namespace orrery::importer {
 absl::StatusOr<ir::Function> MakeBatchFree(const ir::Function& function,
                                            BatchSize size = BatchSize::kOrdinary);
 
-/// Whether some attribute of the function, or a constant, is a multiple of `batch`, other than
-/// where MakeBatchFree leaves the batch. With a batch that is a large prime, this tells that the
-/// function computes with it.
-bool ComputesWithBatch(const ir::Function& function, int64_t batch);
+/// The first op with an attribute, or constant, that is a multiple of `batch`, other than where
+/// MakeBatchFree leaves the batch. With a batch that is a large prime, this tells that the function
+/// computes with it; nothing where it does not.
+std::optional<ir::OpId> ComputesWithBatch(const ir::Function& function, int64_t batch);
 
 }  // namespace orrery::importer
 

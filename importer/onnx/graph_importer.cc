@@ -135,6 +135,7 @@ absl::Status GraphImporter::Lower(const onnx::NodeProto& node) {
   ORRERY_RETURN_IF_ERROR(context.status());  // the cause of whatever came after it
   ORRERY_RETURN_IF_ERROR(lowered);
   NoteStored(node);
+  NoteShared(node);
   for (const std::string& output : node.output()) {
     if (output.empty() || scope_.contains(output)) continue;
     return absl::InvalidArgumentError(absl::StrCat("output ", Show(output), " is not supported"));
@@ -159,6 +160,18 @@ void GraphImporter::NoteStored(const onnx::NodeProto& node) {
   const bool placeholder =
       node.op_type() == "ConstantOfShape" && held_.contains(scope_.at(node.input(0)).index());
   if (differs || placeholder || ViewsStored(node)) stored_.insert(result->second.index());
+}
+
+// An Expand or Tile of an input that leaves it as it is was to repeat it for each sample, where the
+// file was exported with one.
+void GraphImporter::NoteShared(const onnx::NodeProto& node) {
+  if (node.op_type() != "Expand" && node.op_type() != "Tile") return;
+  const ir::ValueId from = scope_.at(node.input(0));
+  const auto to = scope_.find(node.output(0));
+  if (function_.producer(from).valid() || to == scope_.end()) return;
+  const ir::Dims& dims = function_.type(from).dims;
+  if (dims.empty() || dims[0] != 1 || function_.type(to->second).dims != dims) return;
+  weights_.shared.push_back(from);
 }
 
 bool GraphImporter::ViewsStored(const onnx::NodeProto& node) const {

@@ -42,6 +42,8 @@ class GraphImporter {
   const std::vector<ir::ValueId>& weights() const { return weights_.constants; }
   /// Inputs that ops read as weights, in the order in which they are read.
   const std::vector<ir::ValueId>& weight_inputs() const { return weights_.inputs; }
+  /// Inputs of a single sample that an Expand or a Tile repeats as often as there are samples.
+  const std::vector<ir::ValueId>& shared_inputs() const { return weights_.shared; }
 
  private:
   absl::Status AddInputs(const SymbolValues& symbols);
@@ -52,6 +54,7 @@ class GraphImporter {
   bool AddCopyOfInitializer(const onnx::NodeProto& node);
   void NoteWeights(const onnx::NodeProto& node, const OnnxOp& op);
   void NoteStored(const onnx::NodeProto& node);
+  void NoteShared(const onnx::NodeProto& node);
   bool ViewsStored(const onnx::NodeProto& node) const;
 
   // Control flow, in control_flow.cc and unroll_loops.cc.
@@ -81,7 +84,7 @@ class GraphImporter {
   Scope scope_;
   // What ops read as weights, each once.
   struct {
-    std::vector<ir::ValueId> constants, inputs;
+    std::vector<ir::ValueId> constants, inputs, shared;
     absl::flat_hash_set<int32_t> seen;
   } weights_;
   absl::flat_hash_set<int32_t> stored_;  // constants that may be weights

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "importer/batch/pick_rows.h"
 #include "importer/batch/rebatch.h"
 #include "importer/batch/rebind.h"
@@ -12,6 +13,7 @@
 #include "importer/onnx/embedding_bag.h"
 #include "importer/onnx/graph_importer.h"
 #include "importer/onnx/graph_structure.h"
+#include "importer/onnx/import_warnings.h"
 #include "importer/onnx/inline_functions.h"
 #include "importer/onnx/onnx_file.h"
 #include "importer/onnx/onnx_given_values.h"
@@ -43,6 +45,7 @@ absl::StatusOr<ir::Function> ImportWith(const Source& source, const SymbolValues
       ir::Function function,
       AssignRoles(importer.function(), {.weights = importer.weights(),
                                         .weight_inputs = importer.weight_inputs(),
+                                        .shared_inputs = importer.shared_inputs(),
                                         .patterns = source.options.roles}));
   ORRERY_RETURN_IF_ERROR(ir::Verify(function));
   return PickRowsBySample(function);
@@ -56,7 +59,11 @@ absl::StatusOr<ir::Function> ImportWithDynamicBatch(const Source& source, Symbol
   for (const std::string& symbol : symbols.batch) symbols.values[symbol] = rare;
   ORRERY_ASSIGN_OR_RETURN(const ir::Function with_rare, ImportWith(source, symbols, rare));
   ORRERY_ASSIGN_OR_RETURN(const ir::Function free, MakeBatchFree(with_rare, BatchSize::kRare));
-  if (ComputesWithBatch(free, rare)) return absl::InvalidArgumentError("computes with its batch");
+  if (const std::optional<ir::OpId> op = ComputesWithBatch(free, rare); op.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        free.name(), ": ", free.info(*op).name, " ", ir::PrintValue(free, free.result(*op)),
+        " cannot follow the batch: it computes with how many samples there are"));
+  }
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, WithBatch(free, wanted));
   if (HasSizeOf(function, rare)) return absl::InvalidArgumentError("another size is its batch");
   return function;
@@ -86,8 +93,32 @@ std::optional<ir::Function> ImportAsDynamic(const Source& source, SymbolValues s
   return *std::move(function);
 }
 
+// The function, as free of its batch as can be. Why it is not is noted where the file has a dynamic
+// one.
+absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues& symbols,
+                                        ImportNotes& notes) {
+  absl::Status lost;
+  if (!symbols.batch.empty()) {
+    absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
+    if (function.ok()) return function;
+    if (absl::IsOutOfRange(function.status())) {  // a loop over samples
+      return absl::InvalidArgumentError(function.status().message());
+    }
+    lost = function.status();
+  }
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
+  if (symbols.batch.empty()) {
+    std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
+    if (dynamic.has_value()) return *std::move(dynamic);
+  }
+  absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  if (free.ok()) return free;
+  if (!lost.ok()) notes.batch_lost = std::string(lost.message());
+  return function;
+}
+
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,
-                                    const ImportOptions& options) {
+                                    const ImportOptions& options, ImportNotes& notes) {
   ORRERY_RETURN_IF_ERROR(GiveValues(options.values, *model.mutable_graph()));
   ORRERY_RETURN_IF_ERROR(InlineFunctions(model));
   CollapseEmbeddingBags(*model.mutable_graph());
@@ -96,22 +127,16 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
   ORRERY_ASSIGN_OR_RETURN(const SymbolValues symbols, FindSymbols(options, model.graph()));
   ORRERY_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(model));
   const Source source = {.graph = model.graph(), .opset = opset, .path = path, .options = options};
-  const bool keeps = !options.values.empty();  // what depends on data has the sizes of that data
-  if (!keeps && !symbols.batch.empty()) {
-    absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
-    if (function.ok()) return function;
-    if (absl::IsOutOfRange(function.status())) {  // a loop over samples
-      return absl::InvalidArgumentError(function.status().message());
-    }
+  // What depends on data has the sizes of that data.
+  const bool keeps = !options.values.empty();
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function,
+                          keeps ? ImportWith(source, symbols) : ImportFree(source, symbols, notes));
+  for (std::optional<std::string> warning :
+       {EvaluationForm(model, opset),
+        InputsThatMayBeWeights(model.graph(), function, options.roles)}) {
+    if (warning.has_value()) notes.warnings.push_back(*std::move(warning));
   }
-  ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
-  if (keeps) return function;
-  if (symbols.batch.empty()) {
-    std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
-    if (dynamic.has_value()) return *std::move(dynamic);
-  }
-  absl::StatusOr<ir::Function> free = MakeBatchFree(function);
-  return free.ok() ? free : function;
+  return function;
 }
 
 }  // namespace
@@ -119,7 +144,9 @@ absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesyste
 
 absl::StatusOr<ir::Function> ImportOnnx(const std::string& path, const ImportOptions& options) {
   ORRERY_ASSIGN_OR_RETURN(onnx::ModelProto model, ReadOnnxFile(path));
-  absl::StatusOr<ir::Function> function = import_onnx_cc::Import(std::move(model), path, options);
+  ImportNotes nobody_asks;
+  absl::StatusOr<ir::Function> function = import_onnx_cc::Import(
+      std::move(model), path, options, options.notes == nullptr ? nobody_asks : *options.notes);
   if (!function.ok()) return Annotate(function.status(), path);
   return function;
 }

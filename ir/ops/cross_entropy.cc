@@ -153,7 +153,8 @@ absl::Status InferNegativeLikelihoodGrad(const OpTypes& op, TypeList& results) {
   ORRERY_RETURN_IF_ERROR(CheckRankAtLeast(op, 0, 1, "[batch,..]"));
   ORRERY_RETURN_IF_ERROR(CheckFloat(op, 0));
   Dims dims = op.operands[0]->dims;
-  const int64_t classes = op.attributes.Int("classes", 0);
+  const bool samples = op.attributes.Int("batch_classes", 0) != 0;
+  const int64_t classes = samples ? dims[0] : op.attributes.Int("classes", 0);
   if (classes < 0) {
     return absl::InvalidArgumentError(absl::StrCat("classes=", classes, "; wanted at least 0"));
   }
@@ -208,7 +209,11 @@ absl::Status NegativeLikelihoodGradient(GradientContext& c) {
   std::vector<ValueId> operands = {c.result_gradient(0)};
   for (int i = 1; i < c.operand_count(); ++i) operands.push_back(c.operand(i));
   AttributeSet attributes = c.attributes();
-  attributes.Set("classes", c.operand_type(0).dims[1]);
+  if (c.last_batch_dim(0) == 1) {
+    attributes.Set("batch_classes", int64_t{1});  // each sample is one
+  } else {
+    attributes.Set("classes", c.operand_type(0).dims[1]);
+  }
   c.SetOperandGradient(
       0, c.builder().Op(OpKind::kNegativeLikelihoodGrad, operands, c.GradientName(0), attributes));
   return c.builder().status();
@@ -259,7 +264,9 @@ extern const OpInfo kNegativeLikelihoodOp = {
 
 extern const OpInfo kNegativeLikelihoodGradOp = {
     .name = "NegativeLikelihoodGrad",
-    .summary = "gradient of NegativeLikelihood(x, labels[, weights]) from dy, labels and weights",
+    .summary =
+        "gradient of NegativeLikelihood(x, labels[, weights]) from dy, labels and weights; "
+        "with batch_classes as many classes as samples",
     .operands = 3,
     .optional = 1,
     .infer = cross_entropy_cc::InferNegativeLikelihoodGrad,

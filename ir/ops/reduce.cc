@@ -179,22 +179,37 @@ ValueId WithDims(GradientContext& c, ValueId value) {
   return c.builder().Op(OpKind::kUnsqueeze, {value}, "", {{"axes", sorted}});
 }
 
-// Whether the op reduces over the batch.
-bool IsOverBatch(const GradientContext& c) {
+// Whether the op reduces over dimension `dim`.
+bool IsOver(const GradientContext& c, int dim) {
   const std::vector<int64_t> axes = c.attributes().Ints("axes");
-  return std::find(axes.begin(), axes.end(), c.batch_dim(0)) != axes.end();
+  return std::find(axes.begin(), axes.end(), dim) != axes.end();
+}
+// Whether it does over the batch, or one of both where samples meet each other.
+bool IsOverBatch(const GradientContext& c) {
+  return IsOver(c, c.batch_dim(0)) || IsOver(c, c.last_batch_dim(0));
 }
 
-// The gradient of the result, repeated to the shape of the operand.
+// The gradient of the result, repeated to the shape of the operand. An Expand makes one dimension
+// of the batch; a first one does for another.
 ValueId Repeated(GradientContext& c, absl::string_view name) {
   const Dims dims = c.operand_type(0).dims;
+  const int first = c.batch_dim(0), last = c.last_batch_dim(0);
+  ValueId gradient = WithDims(c, c.result_gradient());
+  const bool both = first != last && IsOver(c, first) && IsOver(c, last);
+  if (both) {
+    std::vector<int64_t> shape(dims.size(), -1);
+    shape[static_cast<size_t>(first)] = dims[static_cast<size_t>(first)];
+    gradient = c.builder().Op(OpKind::kExpand, {gradient}, "",
+                              {{"shape", shape}, {"batch_dim", static_cast<int64_t>(first)}});
+  }
   std::vector<int64_t> shape(dims.size(), -1);
   for (const int64_t axis : c.attributes().Ints("axes")) {
-    shape[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
+    if (!both || axis != first) shape[static_cast<size_t>(axis)] = dims[static_cast<size_t>(axis)];
   }
   AttributeSet attributes = {{"shape", shape}};
-  if (IsOverBatch(c)) attributes.Set("batch_dim", static_cast<int64_t>(c.batch_dim(0)));
-  return c.builder().Op(OpKind::kExpand, {WithDims(c, c.result_gradient())}, name, attributes);
+  const int made = both || !IsOver(c, first) ? last : first;
+  if (IsOver(c, made)) attributes.Set("batch_dim", static_cast<int64_t>(made));
+  return c.builder().Op(OpKind::kExpand, {gradient}, name, attributes);
 }
 
 absl::Status SumGradient(GradientContext& c) {

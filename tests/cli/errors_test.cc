@@ -343,6 +343,26 @@ TEST(Help, ItsExampleWorks) {
   }
 }
 
+// A file that shows its form is trained as it is, and a warning says so; a forward is what it is
+// for.
+TEST(Warnings, TellOfEvaluationForm) {
+  Clear();
+  const std::string norm = R"(
+g (float[2,3,8,8] x) => (float[2,3,8,8] y)
+<float[3] s = {1, 2, 3}, float[3] b = {1, 2, 3}, float[3] m = {1, 2, 3}, float[3] v = {1, 2, 3}> {
+  y = BatchNormalization(x, s, b, m, v)
+})";
+  Write("norm.onnx", importer::ModelOf(norm).SerializeAsString());
+  const std::string warning =
+      "warning: norm.onnx: is in evaluation form: 1 of 1 BatchNormalization";
+  const std::string model = " --model norm.onnx --batch-size 2 --cluster dgx-h100:1";
+  EXPECT_THAT(Execute("simulate" + model).err, testing::StartsWith(warning));
+  EXPECT_THAT(Execute("grid_search" + model).err, testing::StartsWith(warning));
+  EXPECT_THAT(Execute("opt norm.onnx --step").err, testing::StartsWith(warning));
+  EXPECT_EQ(Execute("simulate --loss none" + model).err, "");
+  EXPECT_EQ(Execute("opt norm.onnx").err, "");
+}
+
 }  // namespace
 }  // namespace errors_test_cc
 }  // namespace orrery::cli

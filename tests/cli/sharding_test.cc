@@ -239,6 +239,34 @@ TEST(Sharding, SaysWhatIsWrong) {
   EXPECT_THAT(error(kMlp + "--ep 5"), HasSubstr("infeasible (divisibility): ep=5: dimension 0 of"));
 }
 
+// Each sample of one side against each of the other, as in CLIP.
+constexpr char kMeeting[] = R"(func @towers (
+  %u: f32[64,512] data,
+  %v: f32[64,512] data,
+  %w: f32[512,512] parameter
+) {
+  %a: f32[64,512] = MatMul(%u, %w)
+  %logits: f32[64,64] = MatMul(%a, %v) {transpose_w=1}
+  return %logits: result
+}
+)";
+
+TEST(Sharding, SaysWhatDataParallelismGathers) {
+  Clear();
+  Write("towers.orr", kMeeting);
+  const std::string towers = "--model towers.orr --batch-size 64 --cluster dgx-h100:1 ";
+  EXPECT_THAT(Execute("simulate " + towers + "--dp 4").out,
+              HasSubstr("  gathered over dp         %"));
+  EXPECT_THAT(Execute("simulate " + towers + "--dp 4 --negatives local").out,
+              Not(HasSubstr("gathered over dp")));
+  EXPECT_THAT(Execute("simulate " + towers + "--micro-batches 4").out,
+              Not(HasSubstr("gathered over dp")));
+  EXPECT_THAT(Execute("grid_search " + towers + "--hp 1 --pp 1 --dp 4,8").out,
+              HasSubstr("\nwarning: data parallelism of the best gathers activations: %"));
+  EXPECT_THAT(Execute("simulate " + kMlp + "--dp 4").out, Not(HasSubstr("gathered over dp")));
+  EXPECT_EQ(Execute("simulate " + towers + "--negatives local").code, 0);  // one rank has no other
+}
+
 TEST(Sharding, SaysWhatHpSplits) {
   EXPECT_THAT(Execute(kGpt + "--hp 4 --sharding megatron").out,
               HasSubstr("attention: columns, heads, rows, "));

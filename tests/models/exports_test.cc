@@ -48,6 +48,9 @@ constexpr const char* kTrained[] = {"vit",         "swin",    "mobilenet", "dens
                                     "llama_half",  "tf_bert", "diffusion", "own_loss", "vit_mha",
                                     "transformer", "detr",    "seq2seq"};
 
+// Those whose samples meet.
+constexpr const char* kMeeting[] = {"clip", "clip_loss"};
+
 // The text without its remarks.
 std::string ReadGraph(const std::string& name) {
   const std::string text =
@@ -239,7 +242,9 @@ TEST(Exports, DataParallelismGathersNothing) {
 }
 
 TEST(Exports, ShardedTheyAreTheSame) {
-  for (const char* name : kTrained) {
+  std::vector<std::string> names(std::begin(kTrained), std::end(kTrained));
+  for (const char* name : kMeeting) names.emplace_back(name);
+  for (const std::string& name : names) {
     const ir::Function step = StepOf(name);
     const semantics::Named inputs = Inputs(step, 5);
     const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
@@ -274,6 +279,54 @@ TEST(Exports, ByThePatternTheyAreTheSame) {
         semantics::ExpectSame(semantics::RunAll(*sharded, inputs).outputs, expected);
       }
     }
+  }
+}
+
+semantics::Named Trained(const ir::Function& step, const transforms::ParallelPlan& plan,
+                         const semantics::Named& inputs) {
+  const auto pipelined = transforms::ParallelTransform3d(step, transforms::ByFlops(plan));
+  EXPECT_TRUE(pipelined.ok()) << ToString(plan) << ": " << pipelined.status();
+  if (!pipelined.ok()) return {};
+  return semantics::RunPipelined(*pipelined, semantics::OrdersOf("1f1b", *pipelined), inputs)
+      .outputs;
+}
+
+// Negatives of a rank's own are those of as many microbatches more; those of all ranks are those of
+// the microbatch.
+TEST(Exports, NegativesAreOfTheMicrobatchOrOfTheRank) {
+  for (const char* name : kMeeting) {
+    SCOPED_TRACE(name);
+    const ir::Function step = StepOf(name);
+    semantics::Named inputs = Inputs(step, 6);
+    for (auto& [input, tensor] : inputs) {  // labels among any two samples
+      if (input != "labels") continue;
+      for (int64_t& label : tensor.ints()) label %= 2;
+    }
+    const semantics::Named of_two = Trained(step, {.microbatches = 4}, inputs);
+    const auto expect = [&](const transforms::ParallelPlan& plan,
+                            const semantics::Named& expected) {
+      SCOPED_TRACE(ToString(plan));
+      semantics::ExpectSame(Trained(step, plan, inputs), expected);
+    };
+    constexpr auto kLocal = transforms::ContrastiveNegatives::kLocal;
+    expect({.dp = 2}, Trained(step, {}, inputs));
+    expect({.dp = 2, .microbatches = 2, .negatives = kLocal}, of_two);
+    // Sums over microbatches, which a single one lacks, are outputs of their own.
+    semantics::ExpectSame(of_two, Trained(step, {.dp = 4, .negatives = kLocal}, inputs));
+    expect({.dp = 2, .pp = 2, .microbatches = 2, .negatives = kLocal}, of_two);
+  }
+}
+
+TEST(Exports, NegativesOfTheRankAreNotGathered) {
+  for (const char* name : kMeeting) {
+    const ir::Function step = StepOf(name);
+    const auto gathered = transforms::ParallelTransform3d(step, transforms::ByFlops({.dp = 4}));
+    const auto local = transforms::ParallelTransform3d(
+        step,
+        transforms::ByFlops({.dp = 4, .negatives = transforms::ContrastiveNegatives::kLocal}));
+    ASSERT_TRUE(gathered.ok() && local.ok()) << gathered.status() << local.status();
+    EXPECT_FALSE(gathered->gathered.empty()) << name;
+    EXPECT_TRUE(local->gathered.empty()) << name << ": " << ToString(local->gathered);
   }
 }
 

@@ -72,6 +72,7 @@ absl::Status Search(const Flags& flags) {
                             return MakeSetting(flags.model, plan);
                           }));
   const search::Setting& setting = settings.front();
+  PrintWarnings(setting.notes.warnings);
   const search::SpaceSize size = {.devices = setting.cluster.size(),
                                   .batch_size = setting.batch_size,
                                   .sequence = ir::SequenceLength(setting.step)};
@@ -99,6 +100,10 @@ absl::Status Search(const Flags& flags) {
     return absl::FailedPreconditionError("no candidate is feasible");
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(settings, results, flags.trace));
+  if (const std::string& gathered = ranked.front()->gathered; !gathered.empty()) {
+    std::cout << "\nwarning: data parallelism of the best gathers activations: " << gathered
+              << "\n";
+  }
   std::cout << "\nbest: " << transforms::ToString(ranked.front()->plan, setting.base) << "\n";
   return absl::OkStatus();
 }

@@ -60,7 +60,7 @@ void ListStages() {
 }
 
 absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& plan,
-                         const ir::Function& function) {
+                         const ir::Function& function, const std::string& batch_lost) {
   absl::Status verified;
   const auto observe = [&](const transforms::StepStage& stage, const transforms::StepWork& work) {
     const std::vector<ir::Function> functions = work.Functions();
@@ -72,8 +72,9 @@ absl::Status PrintStages(const Flags& flags, const transforms::ParallelPlan& pla
     if (!flags.print_after_all) return;
     std::cout << "// after " << stage.name << "\n" << ir::Print(functions) << "\n";
   };
-  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelinedStep step,
-                          transforms::ParallelTransform3d(function, plan, {}, observe));
+  ORRERY_ASSIGN_OR_RETURN(
+      const transforms::PipelinedStep step,
+      transforms::ParallelTransform3d(function, plan, {.batch_lost = batch_lost}, observe));
   ORRERY_RETURN_IF_ERROR(verified);
   if (!flags.print_after_all) std::cout << ir::Print(step.Functions());
   return absl::OkStatus();
@@ -130,7 +131,8 @@ absl::Status Optimize(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.axes, plan, Unpriced()));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<transforms::PassCall> passes,
                           transforms::ParsePasses(flags.passes));
-  ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model, plan));
+  importer::ImportNotes notes;
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, LoadModel(flags.model, plan, &notes));
   for (const transforms::PassCall& call : passes) {
     ORRERY_RETURN_IF_ERROR(transforms::RunPass(call, function).status());
     if (flags.verify_each) {
@@ -141,9 +143,12 @@ absl::Status Optimize(const Flags& flags) {
       std::cout << "// after " << call.pass->name << "\n" << ir::Print(function) << "\n";
     }
   }
-  if (WantsStep(flags, plan)) ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
+  if (WantsStep(flags, plan)) {
+    PrintWarnings(WarningsOf(flags.model, notes));
+    ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags.model, function));
+  }
   if (flags.summary) return PrintSummary(flags, function);
-  if (NeedsSharding(flags, plan)) return PrintStages(flags, plan, function);
+  if (NeedsSharding(flags, plan)) return PrintStages(flags, plan, function, notes.batch_lost);
   if (WantsStep(flags, plan) && plan.mixes_fp8()) {
     ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
   }

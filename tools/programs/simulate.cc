@@ -52,6 +52,9 @@ void PrintReport(const search::Setting& setting, const search::ParallelPlan& pla
   }
   const std::vector<transforms::AxisUse> uses = transforms::UsesOfAxis(functions, "hp");
   if (!uses.empty()) std::cout << "  hp splits                " << ToString(uses) << "\n";
+  if (const std::string gathered = ToString(run.pipelined.gathered); !gathered.empty()) {
+    std::cout << "  gathered over dp         " << gathered << "\n";
+  }
   if (!run.slices.empty()) {
     std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
   }
@@ -116,6 +119,7 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
 absl::Status Simulate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, ReadPlan(flags.plan_axes, {}));
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
+  PrintWarnings(setting.notes.warnings);
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
   ORRERY_ASSIGN_OR_RETURN(
       setting.lowering.stack_memory,

@@ -29,6 +29,10 @@ using cost_models::CollectiveChoice;
 /// column and row products and nothing else, as DistIR does (Santhanam et al. 2021).
 enum class ShardingMethod : uint8_t { kAuto, kMegatron, kDistir };
 
+/// Which other samples a contrastive loss holds each sample of a microbatch against: those of all
+/// data-parallel ranks, which are gathered, or those of its own rank.
+enum class ContrastiveNegatives : uint8_t { kGathered, kLocal };
+
 /// One way to train: a value that prints, parses, compares and hashes
 /// (transforms/plan/plan_text.h). Its fields are the axes of plan_axes.def; what each means, which
 /// values it takes and what it applies to stands in the record of the axis.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "support/units.h"
@@ -72,6 +73,10 @@ struct PlanContext {
   /// The slice that shardings, stages and recomputation are decided on, where `slices` are to be
   /// measured only, and need not follow one another. No rows: one of average length in the middle.
   SliceRange decided_on = {};
+
+  /// Why samples of the step cannot be told apart, where that is known of the file that it comes
+  /// from: for the error of microbatches that cannot be made. Empty: not known.
+  std::string batch_lost = {};
 
   /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
   std::vector<int32_t> devices = {};

@@ -65,14 +65,18 @@ void Dropout(Rewriter& r, OpId op) {
   if (!drops && r.uses(r.result(op, 1)) == 0) Forward(r, op, r.operand(op, 0));
 }
 
-// Scale of Scale.
+// Scale of Scale; of two that are shares of the batch neither says which.
 void MergeScales(Rewriter& r, OpId op) {
   const double factor = r.attributes(op).Number("factor", 1);
   if (factor == 1) return Forward(r, op, r.operand(op, 0));
   const OpId inner = r.MadeOnlyFor(r.operand(op, 0), OpKind::kScale);
   if (!inner.valid()) return;
-  const double both = factor * r.attributes(inner).Number("factor", 1);
-  r.Replace(r.result(op), r.Op(OpKind::kScale, {r.operand(inner, 0)}, {{"factor", both}}));
+  const int64_t shares =
+      r.attributes(op).Int("over_batch", 0) + r.attributes(inner).Int("over_batch", 0);
+  if (shares > 1) return;
+  ir::AttributeSet both = {{"factor", factor * r.attributes(inner).Number("factor", 1)}};
+  if (shares == 1) both.Set("over_batch", int64_t{1});
+  r.Replace(r.result(op), r.Op(OpKind::kScale, {r.operand(inner, 0)}, both));
 }
 
 // x + 0, x - 0, x times or over a number.

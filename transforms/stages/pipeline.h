@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/sharding/gathered.h"
 #include "transforms/stages/stage_choice.h"
 
 namespace orrery::transforms {
@@ -64,6 +65,9 @@ struct PipelinedStep {
   int64_t microbatch_size = 0;        // samples, of all data-parallel ranks; 0 without data
   std::vector<int32_t>
       devices;  // of each rank, by its number in the cluster; empty: rank r on device r
+
+  /// What data-parallel ranks get of each other in a microbatch beside sums of gradients.
+  std::vector<GatheredActivation> gathered = {};
 
   /// Where microbatches are slices of the sequence, those; `stages` are of `slice`, one like them.
   /// Empty: microbatches are parts of the batch, and alike.

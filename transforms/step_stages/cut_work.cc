@@ -73,6 +73,7 @@ absl::Status Cut(StepWork& work) {
   ORRERY_ASSIGN_OR_RETURN(work.step, PartitionStages(work.last(), work.mesh, work.plan.microbatches,
                                                      work.batched, PartitionOf(work)));
   work.step->devices = work.context.devices;
+  if (work.plan.dp > 1) work.step->gathered = ActivationsGathered(work.last(), "dp");
   work.step->microbatch_size = BatchSize(work.part()).value_or(0);
   return work.context.updates_each_microbatch ? CheckUpdatesAlone(*work.step) : absl::OkStatus();
 }

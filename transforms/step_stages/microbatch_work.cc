@@ -16,12 +16,26 @@ absl::Status CheckBatch(const StepWork& work) {
   return AsFeasible(CheckMicrobatches(work.whole, work.plan.microbatches));
 }
 
+// What an importer knows of the op where the batch was lost says more than the op at which another
+// batch comes to grief.
+absl::StatusOr<ir::Function> PartOf(const StepWork& work) {
+  absl::StatusOr<ir::Function> part = Microbatch(work.whole, work.plan.microbatches);
+  const std::string& lost = work.context.batch_lost;
+  if (part.ok() || lost.empty() || AsInfeasible(part.status()).has_value()) {
+    return AsFeasible(std::move(part));
+  }
+  return Unsupported(absl::StrCat(lost, ": the batch is lost there, and ", work.plan.microbatches,
+                                  " microbatches need each sample computed by itself; try one "
+                                  "microbatch, or a model that reads sizes and positions of its "
+                                  "inputs there, x.shape[0] and torch.arange"));
+}
+
 // Which outputs have the batch as their first dimension: those that are smaller in a microbatch.
 absl::Status Microbatches(StepWork& work) {
   const int64_t microbatches = work.plan.microbatches;
   const ir::Function& whole = work.whole;
   if (microbatches > 1) {
-    ORRERY_ASSIGN_OR_RETURN(work.one, AsFeasible(Microbatch(whole, microbatches)));
+    ORRERY_ASSIGN_OR_RETURN(work.one, PartOf(work));
   }
   const ir::Function& part = work.part();
   for (size_t i = 0; i < whole.outputs().size(); ++i) {

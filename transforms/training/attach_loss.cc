@@ -13,6 +13,7 @@
 #include "support/status.h"
 #include "support/word_list.h"
 #include "transforms/pass/pass.h"
+#include "transforms/training/loss_parts.h"
 #include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
@@ -126,12 +127,21 @@ size_t ClassDim(const Function& function, ValueId output) {
   return image ? 1 : last;
 }
 
+// Whether each sample has a score for each other one, as the logits of CLIP are.
+bool ScoresSamples(const Function& function, ValueId output) {
+  const ir::Dims& dims = function.type(output).dims;
+  const int64_t batch = ir::BatchOf(function);
+  return dims.size() == 2 && dims[0] == batch && dims[1] == batch && batch > 1 &&
+         ir::LastBatchDims(function)[output] == 1;
+}
+
 std::string AutoKind(const Function& function, ValueId output) {
   const ir::Dims& dims = function.type(output).dims;
   const bool classes = dims.size() >= 2 && dims[ClassDim(function, output)] >= 2;
   const OpId maker = Maker(function, output);
   if (maker.valid() && function.kind(maker) == OpKind::kNegativeLikelihood) return "sum";
-  const bool scores = Logits(function, output).has_value() || IsProductOfAny(function, output);
+  const bool scores = Logits(function, output).has_value() || IsProductOfAny(function, output) ||
+                      ScoresSamples(function, output);
   return classes && scores ? "cross-entropy" : "mse";
 }
 
@@ -192,54 +202,8 @@ absl::StatusOr<ValueId> SquaredError(ir::Builder& b, ValueId output) {
   return b.Loss(output, target, type.dims[0], b.FreeName("loss"));
 }
 
-// A loss as the sum of the elements of `value` over `count`. Elements are added up over
-// microbatches and ranks; one number of a microbatch would not say how many samples it stands for.
-struct Parts {
-  ValueId value;
-  int64_t count = 1;
-};
-
-// Where rows that a label names to be ignored do not count: the rows, all of them.
-std::optional<ValueId> LikelihoodRows(const Function& function, OpId quotient) {
-  const auto maker = [&](ValueId value) { return function.producer(value); };
-  const auto is = [&](OpId op, OpKind kind) { return op.valid() && function.kind(op) == kind; };
-  const OpId sum = maker(function.operands(quotient)[0]);
-  const OpId counted = maker(function.operands(quotient)[1]);
-  if (!is(sum, OpKind::kReduceSum) || !is(counted, OpKind::kReduceSum)) return std::nullopt;
-  const ValueId rows = function.operands(sum)[0], weights = function.operands(counted)[0];
-  const OpId likelihood = maker(rows);
-  if (!is(likelihood, OpKind::kNegativeLikelihood) || maker(weights) != likelihood ||
-      function.operands(likelihood).size() > 2) {
-    return std::nullopt;
-  }
-  return rows;
-}
-
-Parts PartsOf(const Function& function, ValueId loss) {
-  Parts parts = {.value = loss};
-  const auto elements = [&](ValueId value) { return ir::ElementCount(function.type(value).dims); };
-  while (elements(parts.value) == 1) {
-    const OpId op = function.producer(parts.value);
-    if (!op.valid()) break;
-    const OpKind kind = function.kind(op);
-    const ValueId from = function.operands(op).empty() ? ValueId() : function.operands(op)[0];
-    if (kind == OpKind::kDiv) {
-      const std::optional<ValueId> rows = LikelihoodRows(function, op);
-      if (!rows.has_value()) break;
-      parts = {.value = *rows, .count = elements(*rows)};
-    } else if (kind == OpKind::kReduceSum || kind == OpKind::kReduceMean) {
-      parts = {.value = from, .count = kind == OpKind::kReduceMean ? elements(from) : 1};
-    } else if (kind == OpKind::kIdentity || kind == OpKind::kSqueeze || kind == OpKind::kReshape) {
-      parts.value = from;
-      continue;
-    }
-    break;
-  }
-  return parts;
-}
-
 absl::StatusOr<ValueId> Sum(ir::Builder& b, ValueId output) {
-  const Parts parts = PartsOf(b.function(), output);
+  const LossParts parts = PartsOfLoss(b, output);
   const OpId maker = b.function().producer(parts.value);
   const bool loss = maker.valid() && b.function().info(maker).is_loss;
   if (loss && parts.count == 1) return parts.value;

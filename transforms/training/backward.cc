@@ -21,7 +21,8 @@ using ir::OutputRole;
 using ir::ValueId;
 
 // Whether the gradient of `op` asks where its operand has the batch: that of a reduction over it,
-// and that of a Reshape that has the batch in a dimension with others.
+// that of a Reshape that has the batch in a dimension with others, and that of the likelihood of a
+// label among the samples.
 bool AsksForBatch(const Function& function, OpId op, int64_t batch) {
   const ir::AttributeSet& set = function.attributes(op);
   const ir::Dims& dims = function.type(function.operands(op)[0]).dims;
@@ -31,6 +32,7 @@ bool AsksForBatch(const Function& function, OpId op, int64_t batch) {
     return std::ranges::find(shape, -1) != shape.end() &&
            (dims.empty() || to.empty() || shape[0] != -1 || dims[0] != batch || to[0] != batch);
   }
+  if (function.kind(op) == ir::OpKind::kNegativeLikelihood) return dims[1] == batch;
   if (function.kind(op) != ir::OpKind::kReduceSum && function.kind(op) != ir::OpKind::kReduceMean)
     return false;
   return std::ranges::any_of(
@@ -38,13 +40,14 @@ bool AsksForBatch(const Function& function, OpId op, int64_t batch) {
 }
 
 // Types are inferred once more only where somebody asks.
-IdTable<ValueId, int8_t> FindBatchDims(const Function& function) {
+ir::GradientContext::BatchPlaces FindBatch(const Function& function) {
   const int64_t batch = ir::BatchOf(function);
   for (const OpId op : function.order()) {
     if (batch > 0 && !function.operands(op).empty() && AsksForBatch(function, op, batch))
-      return ir::BatchDims(function);
+      return {ir::BatchDims(function), ir::LastBatchDims(function)};
   }
-  return IdTable<ValueId, int8_t>(function.value_limit(), -1);
+  const IdTable<ValueId, int8_t> none(function.value_limit(), -1);
+  return {none, none};
 }
 
 // Reverse-mode differentiation of one function; the gradients of a value are summed as they come.
@@ -53,7 +56,7 @@ class Backward {
   explicit Backward(Function function)
       : builder_(std::move(function)),
         needed_(this->function().value_limit(), 0),
-        batch_dims_(FindBatchDims(this->function())),
+        batch_(FindBatch(this->function())),
         gradients_(this->function().value_limit()) {}
 
   absl::StatusOr<Function> Run() {
@@ -132,7 +135,7 @@ class Backward {
     }
     const std::vector<ValueId> operands(function().operands(op).begin(),
                                         function().operands(op).end());
-    ir::GradientContext context(builder_, op, of_results, needed_, &batch_dims_);
+    ir::GradientContext context(builder_, op, of_results, needed_, &batch_);
     ORRERY_RETURN_IF_ERROR(function().info(op).gradient(context));
     for (size_t i = 0; i < operands.size(); ++i) {
       ORRERY_RETURN_IF_ERROR(Contribute(operands[i], context.operand_gradients()[i]));
@@ -150,7 +153,7 @@ class Backward {
 
   ir::Builder builder_;
   IdTable<ValueId, char> needed_;  // of the values that there were before
-  IdTable<ValueId, int8_t> batch_dims_;
+  ir::GradientContext::BatchPlaces batch_;
   IdTable<ValueId, ValueId> gradients_;
   std::vector<ValueId> losses_;
   std::vector<ValueId> found_;  // parameters, in the order in which their gradients were found

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/onnx_op.h"
@@ -27,6 +29,21 @@ absl::Status LowerBinary(NodeContext& c) {
   ORRERY_ASSIGN_OR_RETURN(const ir::ValueId y,
                           placed ? StandingFrom(c, c.Int("axis", 0)) : c.input(1));
   return c.Return(c.Op(kind, {c.input(0), y}));
+}
+
+// Over how many samples there are, as a loss is that is written sum / x.shape[0]: a share that
+// follows the batch.
+absl::Status LowerDiv(NodeContext& c) {
+  const ir::Tensor* divisor = ir::IsFloat(c.input_type(0).dtype) ? c.KnownInput(1) : nullptr;
+  const bool one = divisor != nullptr && divisor->size() == 1 &&
+                   divisor->dims().size() <= c.input_type(0).dims.size();
+  const double number = one ? divisor->Number(0) : 0;
+  if (number >= 1 && number < 1e15 && number == std::floor(number) &&
+      c.GrowsWithBatch(static_cast<int64_t>(number))) {
+    return c.Return(c.Op(ir::OpKind::kScale, {c.input(0)},
+                         {{"factor", 1 / number}, {"over_batch", int64_t{1}}}));
+  }
+  return LowerBinary<ir::OpKind::kDiv>(c);
 }
 
 // Before opset 7 the slopes were those of dimension 1.
@@ -106,8 +123,7 @@ extern const OnnxOp kMulOnnxOp = {
     .type = "Mul", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kMul>};
 extern const OnnxOp kSubOnnxOp = {
     .type = "Sub", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kSub>};
-extern const OnnxOp kDivOnnxOp = {
-    .type = "Div", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kDiv>};
+extern const OnnxOp kDivOnnxOp = {.type = "Div", .inputs = 2, .lower = binary_cc::LowerDiv};
 extern const OnnxOp kPowOnnxOp = {
     .type = "Pow", .inputs = 2, .lower = binary_cc::LowerBinary<ir::OpKind::kPow>};
 extern const OnnxOp kPReluOnnxOp = {.type = "PRelu",

@@ -111,6 +111,17 @@ absl::Status LowerRange(NodeContext& c) {
   return c.Return(c.Constant(range));
 }
 
+// Ones where the number of the row, which is a sample's, is that of the column.
+absl::Status ReturnEyeOfBatch(NodeContext& c, ir::DType dtype, int64_t count) {
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId range, CountSamples(c, ir::DType::kI64, count));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId rows, c.Op(ir::OpKind::kUnsqueeze, {range},
+                                                       {{"axes", std::vector<int64_t>{1}}}));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId columns, c.Op(ir::OpKind::kUnsqueeze, {range},
+                                                          {{"axes", std::vector<int64_t>{0}}}));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId same, c.Op(ir::OpKind::kEqual, {rows, columns}));
+  return c.Return(c.Op(ir::OpKind::kCast, {same}, {{"to", std::string(ir::ToString(dtype))}}));
+}
+
 // Ones on a diagonal of a matrix that is as large as the input.
 absl::Status LowerEyeLike(NodeContext& c) {
   const ir::TensorType x = c.input_type(0);
@@ -122,8 +133,11 @@ absl::Status LowerEyeLike(NodeContext& c) {
     return absl::InvalidArgumentError(
         absl::StrCat("input 0 has ", x.dims.size(), " dimensions; wanted 2"));
   }
-  if (ir::ElementCount(x.dims) > kMaxValues) return c.Return(c.Constant({dtype, x.dims, {}}, {}));
   const int64_t k = c.Int("k", 0);
+  if (k == 0 && x.dims[0] == x.dims[1] && c.GrowsWithBatch(x.dims[0])) {
+    return ReturnEyeOfBatch(c, dtype, x.dims[0]);
+  }
+  if (ir::ElementCount(x.dims) > kMaxValues) return c.Return(c.Constant({dtype, x.dims, {}}, {}));
   ir::Tensor eye(dtype, x.dims);
   for (int64_t row = 0; row < x.dims[0]; ++row) {
     for (int64_t column = 0; column < x.dims[1]; ++column) {
