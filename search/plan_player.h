@@ -46,7 +46,8 @@ struct PlayBudget {
   int64_t left = std::numeric_limits<int64_t>::max();  // below 1: nothing more is played
 };
 
-/// Plays one plan in one way or another: what all of its ways share is found out once.
+/// Plays one plan in one way or another. It has so many fields for what all of its ways share:
+/// that is found out once.
 class PlanPlayer {
  public:
   /// Both live longer.
