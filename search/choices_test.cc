@@ -87,6 +87,7 @@ TEST(Choices, OfOneStageAndOneMicrobatchAllSchedulesAreOne) {
     plan.schedule = "gpipe";
     const search::Run gpipe = Play(setting, plan).value();
     for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
+      if (schedule->asynchronous) continue;  // batches follow each other without a pause
       plan.schedule = schedule->name.data();
       SCOPED_TRACE(absl::StrCat(setting.cluster.name, " ", ToString(plan)));
       const absl::StatusOr<search::Run> run = Play(setting, plan);
@@ -95,7 +96,6 @@ TEST(Choices, OfOneStageAndOneMicrobatchAllSchedulesAreOne) {
         continue;
       }
       EXPECT_EQ(run->report.step_time, gpipe.report.step_time);
-      if (schedule->asynchronous) continue;  // what a batch holds, the next one frees
       EXPECT_EQ(run->report.peak_memory, gpipe.report.peak_memory);
     }
   }
