@@ -49,14 +49,17 @@ std::vector<Duration> Times(const Setting& setting, const ParallelPlan& plan,
   return times;
 }
 
-TEST(BestRun, IsTheFasterOfCostAndPattern) {
+// Further ways, of less memory, may be faster still.
+TEST(BestRun, IsNoSlowerThanByCostAndByThePattern) {
   const Setting setting = GptSetting();
   for (const ParallelPlan& plan : {ByFlops({.hp = 2}), ByFlops({.dp = 2, .hp = 4}),
                                    ByFlops({.hp = 2, .pp = 2, .microbatches = 4}),
                                    ByFlops({.hp = 2, .ep = 2}), ByFlops({.dp = 2, .ep = 4})}) {
     SCOPED_TRACE(ToString(plan));
-    EXPECT_EQ(Best(setting, plan).report.step_time,
-              std::ranges::min(Times(setting, plan, {{}, {.by_cost = false}})));
+    EXPECT_LE(Best(setting, plan).report.step_time,
+              std::ranges::min(Times(
+                  setting, plan,
+                  {{}, {.by_cost = false}, {.by_cost = false, .sequence_whole = true}})));
   }
 }
 
@@ -86,22 +89,17 @@ TEST(BestRun, IsTheFastestOfAllAttentions) {
                                            ContextAttention::kAllGather, ContextAttention::kRing}) {
     ways.push_back({.attention = attention});
   }
-  EXPECT_EQ(Best(setting, plan).report.step_time, std::ranges::min(Times(setting, plan, ways)));
+  EXPECT_LE(Best(setting, plan).report.step_time, std::ranges::min(Times(setting, plan, ways)));
 }
 
 // A plan that leaves nothing open is played as it is.
 TEST(BestRun, OfOneWayIsThatWay) {
   const Setting setting = GptSetting();
-  ParallelPlan ring = ByFlops({.cp = 4});
-  ring.context_attention = ContextAttention::kRing;
-  EXPECT_EQ(Best(setting, ring).report.step_time,
-            Times(setting, ring, {{.attention = ContextAttention::kRing}})[0]);
   const ParallelPlan data = ByFlops({.dp = 4});
   EXPECT_EQ(Best(setting, data).report.step_time, Times(setting, data, {{}})[0]);
-  ParallelPlan megatron = ByFlops({.hp = 4});
-  megatron.sharding = transforms::ShardingMethod::kMegatron;
-  EXPECT_EQ(Best(setting, megatron).report.step_time,
-            Times(setting, megatron, {{.by_cost = false}})[0]);
+  ParallelPlan products = ByFlops({.hp = 4});
+  products.sharding = transforms::ShardingMethod::kDistir;
+  EXPECT_EQ(Best(setting, products).report.step_time, Times(setting, products, {{}})[0]);
 }
 
 // What was sharded for one way is sharded for its other stages.

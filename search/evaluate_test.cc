@@ -8,6 +8,7 @@
 #include "ir/models/model_test_util.h"
 #include "ir/text/text.h"
 #include "search/model_flops.h"
+#include "search/least_memory.h"
 #include "search/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -186,9 +187,9 @@ TEST(Evaluate, GivesAReason) {
   EXPECT_EQ(WhyNot(setting, {.dp = 16}),
             "error: uniform:8@200Gbps has 8 devices; --dp 16 --hp 1 --pp 1 --micro-batches 1 "
             "--schedule 1f1b wants 16");
-  setting.lowering.memory_limit = Bytes(100'000);
+  setting.lowering.memory_limit = Bytes(200'000);
   EXPECT_THAT(WhyNot(setting, {}),
-              testing::MatchesRegex("memory: needs [0-9.]+ KiB on rank 0; the limit is 97.7 KiB; "
+              testing::MatchesRegex("memory: needs [0-9.]+ KiB on rank 0; the limit is 195 KiB; "
                                     "[0-9.]+ KiB too much: optimizer .*"));
 }
 
@@ -211,7 +212,7 @@ TEST(Evaluate, WhatDoesNotFitIsSaidOfTheRankThatNeedsMost) {
         if (total(r) > total(most)) most = r;
       }
       // Some fit, or none does.
-      for (const Bytes limit : {run.report.peak_memory - Bytes(1), Bytes(1)}) {
+      for (const Bytes limit : {run.report.peak_memory - Bytes(1), LeastMemory(setting, plan)}) {
         setting.lowering.memory_limit = limit;
         EXPECT_THAT(WhyNot(setting, plan),
                     testing::StartsWith(
@@ -234,8 +235,8 @@ TEST(Evaluate, WhatTakesTooLongToTellIsNotPossible) {
 
 TEST(Evaluate, OneThatDoesNotFitHasItsFigures) {
   Setting setting = MlpSetting();
-  setting.lowering.memory_limit = Bytes(1);
   const ParallelPlan plan = ByFlops({.pp = 2});
+  setting.lowering.memory_limit = LeastMemory(setting, plan);
   const Result result = Evaluate(setting, plan).value();
   EXPECT_TRUE(result.ran);
   EXPECT_FALSE(result.fits);

@@ -235,7 +235,7 @@ std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>
   for (const Result& result : results) {
     const bool lacks_memory =
         result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
-    if (!lacks_memory) continue;
+    if (result.fits || (!result.ran && !lacks_memory)) continue;
     if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
   }
   if (closest == nullptr) return "";

@@ -37,6 +37,7 @@ struct WayFacts {
   Bytes peak = {};                          // of that one
   Bytes least_peak = {};                    // of any
 
+  /// Counts one of its runs.
   void Add(const simulator::Report& run);
 };
 

@@ -49,7 +49,7 @@ class Enumeration {
             .devices = size.devices, .batch_size = size.batch_size, .sequence = size.sequence},
         open_(IsOpen(space, LeftOpen::kDividesDevices)) {
     question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
-    question_.open_degrees = open_;
+    question_.saves_memory = open_ && space.saves_memory();
   }
 
   bool open() const { return open_; }
@@ -160,7 +160,8 @@ std::span<const transforms::ParallelPlan> Space::Values(const transforms::AxisIn
 
 std::vector<transforms::ParallelPlan> Relief(const Space& space,
                                              const transforms::ParallelPlan& plan) {
-  if (!space_cc::IsOpen(space, transforms::LeftOpen::kDividesDevices)) return {};
+  const bool open = space_cc::IsOpen(space, transforms::LeftOpen::kDividesDevices);
+  if (!open || !space.saves_memory()) return {};
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     if (axis->relieve != nullptr && space.Values(*axis).empty()) return axis->relieve(plan);
   }

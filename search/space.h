@@ -21,6 +21,11 @@ class Space {
 
   const transforms::ParallelPlan& base() const { return base_; }
 
+  /// Whether a search that leaves degrees open chooses what people train with, too: stages of ZeRO,
+  /// and recomputation where a plan does not fit.
+  void SaveMemory() { saves_memory_ = true; }
+  bool saves_memory() const { return saves_memory_; }
+
   /// Lists values of an axis: "1,2,4". Each counts once. InvalidArgument for a value that the axis
   /// does not take, and where there is none; a text with commas is one value of an axis that does
   /// not list.
@@ -31,6 +36,7 @@ class Space {
 
  private:
   transforms::ParallelPlan base_;
+  bool saves_memory_ = false;
   std::map<const transforms::AxisInfo*, std::vector<transforms::ParallelPlan>>
       listed_;  // looked up
 };
@@ -52,8 +58,8 @@ absl::StatusOr<std::vector<transforms::ParallelPlan>> Enumerate(const Space& spa
                                                                 const SpaceSize& size);
 
 /// What to try in place of a plan of the space that does not fit in memory, one after another until
-/// one does: what the first axis with something (AxisInfo::relieve) that is left open says, where
-/// degrees are left open, too.
+/// one does: what the first axis with something (AxisInfo::relieve) that is left open says. Nothing
+/// where degrees are given, or the space does not save memory.
 std::vector<transforms::ParallelPlan> Relief(const Space& space,
                                              const transforms::ParallelPlan& plan);
 

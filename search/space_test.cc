@@ -207,17 +207,23 @@ TEST(Enumerate, VariesZeroWhereDataAreShared) {
 
 // A search that chooses degrees chooses among what people train with.
 TEST(Enumerate, VariesZeroWhereDegreesAreLeftOpen) {
+  const auto saving = [](const Lists& lists) {
+    Space space = SpaceOf(lists);
+    space.SaveMemory();
+    return space;
+  };
   const Lists lists = {{"hp", "1"}, {"micro-batches", "2"}};
   const SpaceSize size = {.devices = 2, .batch_size = 8};
-  EXPECT_THAT(Texts(SpaceOf(lists), size),
+  EXPECT_THAT(Texts(SpaceOf(lists), size), testing::SizeIs(2));
+  EXPECT_THAT(Texts(saving(lists), size),
               ElementsAre("--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule 1f1b",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 1",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 3"));
-  EXPECT_THAT(Texts(SpaceOf({{"hp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
+  EXPECT_THAT(Texts(saving({{"hp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
               testing::SizeIs(2));
   // No stage that gathers weights for each microbatch of a pipeline.
-  for (const ParallelPlan& plan : PlansOf(SpaceOf(lists), {.devices = 16, .batch_size = 32})) {
+  for (const ParallelPlan& plan : PlansOf(saving(lists), {.devices = 16, .batch_size = 32})) {
     EXPECT_FALSE(plan.pp > 1 && plan.zero == 3) << ToString(plan);
   }
 }
@@ -225,7 +231,10 @@ TEST(Enumerate, VariesZeroWhereDegreesAreLeftOpen) {
 TEST(Relief, RecomputesMoreAndMore) {
   const auto texts = [](const Lists& lists) {
     std::vector<std::string> policies;
-    for (const ParallelPlan& plan : Relief(SpaceOf(lists), {.dp = 2, .zero = 1})) {
+    Space space = SpaceOf(lists);
+    EXPECT_THAT(Relief(space, {}), testing::IsEmpty());
+    space.SaveMemory();
+    for (const ParallelPlan& plan : Relief(space, {.dp = 2, .zero = 1})) {
       EXPECT_EQ(plan.dp * 10 + plan.zero, 21);
       policies.push_back(ToString(plan.recompute));
     }

@@ -196,7 +196,7 @@ std::vector<std::string> WarningsOf(const ModelFlags& flags, const importer::Imp
   std::vector<std::string> warnings;
   if (flags.loss.kind == "none") return warnings;  // a forward by itself is what such files are for
   for (const std::string& warning : notes.warnings) {
-    warnings.push_back(flags_cc::OneLine(absl::StrCat("warning: ", flags.model, ": ", warning)));
+    warnings.push_back(OneLine(absl::StrCat("warning: ", flags.model, ": ", warning)));
   }
   return warnings;
 }

@@ -261,7 +261,7 @@ TEST(Presets, AreWordsOfACommandLine) {
   EXPECT_THAT(Words([](const PresetFlag& flag) { return flag.value.empty(); }),
               ElementsAre("--no-simplify", "--blocking"));
   EXPECT_THAT(Words([](const PresetFlag& flag) { return flag.of_searches; }),
-              ElementsAre("--micro-batches", "distir", "--zero", "0", "--recompute", "none"));
+              ElementsAre("--micro-batches", "distir"));
 }
 
 TEST(Presets, StandForAPlan) {

@@ -23,9 +23,7 @@ constexpr PresetFlag kDistir[] = {{"cost-model", "distir"},
                                   {"stages-by", "distir"},
                                   {"order", "pp,hp,dp"},
                                   {"blocking", ""},
-                                  {"micro-batches", "distir", true},
-                                  {"zero", "0", true},
-                                  {"recompute", "none", true}};
+                                  {"micro-batches", "distir", true}};
 
 constexpr Preset kPresets[] = {
     {"distir",

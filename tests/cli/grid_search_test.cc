@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,7 @@ namespace grid_search_test_cc {
 namespace {
 
 const std::string kGrid =
-    "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:4@200Gbps ";
+    "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:4@200Gbps --zero 0 ";
 
 // Columns of further axes come last.
 constexpr char kHeader[] =
@@ -101,6 +102,29 @@ TEST(GridSearch, PinsMakeCandidatesInfeasible) {
   const Finished finished = Execute(kGrid + "--micro-batches 1 --shard 'w0=hp@0'");
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, testing::HasSubstr("candidates are infeasible"));
+}
+
+// Without --zero, the stages that people train with; without --recompute, what fits where nothing
+// does without.
+TEST(GridSearch, ChoosesWhatSavesMemory) {
+  const std::string grid =
+      "grid_search --model gpt:layers=4,hidden=64,heads=4,seq=64,vocab=512 --batch-size 16 "
+      "--cluster uniform:4@200Gbps --hp 1 --micro-batches 4 ";
+  const Finished open = Execute(grid + "--memory-limit 3MB --csv open.csv");
+  ASSERT_EQ(open.code, 0) << open.err;
+  std::map<std::string, int> rows;  // by stage of ZeRO and policy
+  for (const std::string& line : Lines(Contents("open.csv"))) {
+    const std::vector<std::string> cells =
+        absl::StrSplit(line.substr(line.rfind('"', 60) + 1), ',');
+    if (cells.size() > 10) ++rows[absl::StrCat(cells[9], " ", cells[10])];
+  }
+  EXPECT_EQ(rows["none 0"], 3);  // dp 1, 2 and 4, pp the rest
+  EXPECT_EQ(rows["none 1"], 2);
+  EXPECT_EQ(rows["none 3"], 1);
+  EXPECT_GT(rows["full 0"], 0);
+  const Finished given =
+      Execute(grid + "--dp 2,4 --pp 1 --memory-limit 3MB --zero 0 --recompute none --csv g.csv");
+  EXPECT_EQ(Lines(Contents("g.csv")).size(), 3u);
 }
 
 TEST(GridSearch, CountsWhatIsInfeasible) {

@@ -66,7 +66,8 @@ absl::Status Search(const Flags& flags) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
-  ORRERY_ASSIGN_OR_RETURN(const search::Space space, ReadSpace(flags.axes, preset));
+  ORRERY_ASSIGN_OR_RETURN(search::Space space, ReadSpace(flags.axes, preset));
+  if (flags.model.preset.empty()) space.SaveMemory();
   ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
                           search::Settings::Make(space, [&](const search::ParallelPlan& plan) {
                             return MakeSetting(flags.model, plan);

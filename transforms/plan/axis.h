@@ -29,7 +29,7 @@ struct SpaceQuestion {
   /// asked where the numbers are given.
   bool cuts_sequences = false;
   bool open_microbatches = false;  // nobody has given their numbers
-  bool open_degrees = false;       // nobody has given all degrees
+  bool saves_memory = false;       // the search chooses what people train with, beside degrees
 };
 
 /// How much of each kind of memory is left once a plan is changed, roughly: 0.5 is half.

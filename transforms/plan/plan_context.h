@@ -44,7 +44,8 @@ struct ShardingAlternative {
   ShardingMemo* memo = nullptr;
 };
 
-/// What follows from a plan, and what an experiment sets beside it.
+/// What follows from a plan, and what an experiment sets beside it: stages of work read one or two
+/// each of so many fields.
 struct PlanContext {
   /// By which shardings are chosen, and what Megatron's pattern leaves open; null: by the pattern
   /// as Shard has it, which knows dp and hp only.

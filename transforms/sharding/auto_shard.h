@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/units.h"
+#include "transforms/sharding/sharding_pin.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/strategies/strategy_graph.h"
 
@@ -18,30 +19,6 @@
 // redistributions the least.
 
 namespace orrery::transforms {
-
-/// What a user wants an axis to do to all values whose names match.
-struct ShardingPin {
-  /// Instead of a dimension: the axis splits none.
-  static constexpr int kWhole = -1;
-  /// The axis may split the batch of all values.
-  static constexpr int kBatch = -2;
-
-  std::string pattern;  // RE2; matches anywhere in a name
-  int dim = kWhole;     // that is split
-  std::string axis = "hp";
-
-  friend bool operator==(const ShardingPin&, const ShardingPin&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const ShardingPin& pin) {
-    return H::combine(std::move(h), pin.pattern, pin.dim, pin.axis);
-  }
-};
-
-/// "mlp.up.weight$=hp@1" (dimension 1 is split by axis hp), "…=hp@whole", or "batch=hp" (hp may
-/// split the batch, as dp does) as a pin. An error says what was wanted; the axis need not be on
-/// any mesh.
-absl::StatusOr<ShardingPin> ParseShardingPin(absl::string_view text);
-std::string ToString(const ShardingPin& pin);
 
 /// How attention gets by with sequences that are split along "cp": heads swap with rows
 /// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
@@ -113,11 +90,6 @@ struct AutoShardReport {
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
 };
-
-/// What of pins their mesh tells: Infeasible (kUnsupported) where a pin's axis has one rank; an
-/// error for an axis that is not chosen by cost.
-absl::Status CheckPins(const ir::Function& step, const ir::Mesh& mesh,
-                       std::span<const ShardingPin> pins);
 
 /// Shards a training step over `mesh`: by axis "dp" as `Shard` does, data inputs along their
 /// batch; then by the axes "ep", "cp" and "hp", one after another, as costs the least by `prices`.

@@ -211,25 +211,6 @@ TEST(AutoShard, SaysWhichPinCannotBeKept) {
               testing::StartsWith("mlp: the pin of %w0.m cannot be kept: %w0 and what"));
 }
 
-TEST(ParseShardingPin, TakesAPatternAnAxisAndADimension) {
-  const auto show = [](absl::string_view text) {
-    const auto pin = ParseShardingPin(text);
-    return pin.ok() ? absl::StrCat(pin->pattern, " ", pin->axis, " ", pin->dim)
-                    : std::string(pin.status().message());
-  };
-  EXPECT_EQ(show("mlp.up.weight$=hp@1"), "mlp.up.weight$ hp 1");
-  EXPECT_EQ(show("a=b@c=cp@whole"), "a=b@c cp -1");
-  for (const char* bad : {"", "w0", "w0=hp", "w0@1", "=hp@1", "w0=@1", "w0=hp@", "w0=hp@-1",
-                          "w0=hp@one", "w0@1=hp", "w0=dp@0", "w0=HP@0", "w0=hp@0@1"}) {
-    EXPECT_EQ(show(bad),
-              absl::StrCat("'", bad,
-                           "': wanted REGEX=AXIS@DIMENSION with one of the axes hp, cp "
-                           "and ep, as in 'mlp.up.weight$=hp@1', or @whole; or batch=hp"));
-  }
-  EXPECT_EQ(show("batch=hp"), "batch hp -2");
-  EXPECT_EQ(ToString(*ParseShardingPin("batch=tp")), "batch=hp");
-}
-
 // Products share their weights: rows alone would leave all of them on each rank, as dp does.
 TEST(AutoShard, SharesWeightsOfProductsOverHp) {
   // Far more rows than columns: to sum gradients of weights would cost next to nothing.

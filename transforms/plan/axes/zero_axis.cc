@@ -35,7 +35,7 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelP
   const bool shares = plan.dp * plan.cp * plan.ep > 1;
   if (given.empty()) {
     std::vector<ParallelPlan> plans = {plan};
-    if (!question.open_degrees || !shares || plan.zero != 0) return plans;
+    if (!question.saves_memory || !shares || plan.zero != 0) return plans;
     for (const int64_t stage : {1, 3}) {
       if (stage == 3 && plan.pp > 1) continue;
       plans.push_back(plan);

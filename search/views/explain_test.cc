@@ -1,4 +1,4 @@
-#include "search/explain.h"
+#include "search/views/explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

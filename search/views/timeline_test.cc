@@ -1,4 +1,4 @@
-#include "search/timeline.h"
+#include "search/views/timeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

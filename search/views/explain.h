@@ -1,5 +1,5 @@
-#ifndef ORRERY_SEARCH_EXPLAIN_H_
-#define ORRERY_SEARCH_EXPLAIN_H_
+#ifndef ORRERY_SEARCH_VIEWS_EXPLAIN_H_
+#define ORRERY_SEARCH_VIEWS_EXPLAIN_H_
 
 #include <string>
 #include <vector>
@@ -52,4 +52,4 @@ std::string ExplanationText(const Explanation& explanation, Duration step_time);
 
 }  // namespace orrery::search
 
-#endif  // ORRERY_SEARCH_EXPLAIN_H_
+#endif  // ORRERY_SEARCH_VIEWS_EXPLAIN_H_

@@ -1,5 +1,5 @@
-#ifndef ORRERY_SEARCH_TIMELINE_H_
-#define ORRERY_SEARCH_TIMELINE_H_
+#ifndef ORRERY_SEARCH_VIEWS_TIMELINE_H_
+#define ORRERY_SEARCH_VIEWS_TIMELINE_H_
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ std::string DrawRun(const Run& run, const TimeWindow& window, int32_t columns = 
 
 }  // namespace orrery::search
 
-#endif  // ORRERY_SEARCH_TIMELINE_H_
+#endif  // ORRERY_SEARCH_VIEWS_TIMELINE_H_

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "search/timeline.h"
+#include "search/views/timeline.h"
 #include "simulator/program/program_text.h"
 
 // Pictures of steps that are made by hand, so that each letter has its place.
