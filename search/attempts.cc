@@ -47,7 +47,7 @@ bool LeavesSequenceOpen(const ParallelPlan& plan) {
 
 // What the first stage holds at once is for the schedule to say.
 int64_t InFlight(const PlanPlayer& player) {
-  if (player.plan().pp == 1) return 0;
+  if (player.plan().pp == 1 || player.ranks().orders.empty()) return 0;
   const int64_t chunks = player.shape().chunks;
   return (transforms::PeakLive(player.ranks().orders.front()) + chunks - 1) / chunks;
 }

@@ -34,6 +34,12 @@ Space SpaceOf(const Lists& lists, const ParallelPlan& base = {}) {
   return space;
 }
 
+Space SavingSpaceOf(const Lists& lists) {
+  Space space = SpaceOf(lists);
+  space.SaveMemory();
+  return space;
+}
+
 std::vector<ParallelPlan> PlansOf(const Space& space, const SpaceSize& size) {
   return Enumerate(space, size).value();
 }
@@ -207,23 +213,17 @@ TEST(Enumerate, VariesZeroWhereDataAreShared) {
 
 // A search that chooses degrees chooses among what people train with.
 TEST(Enumerate, VariesZeroWhereDegreesAreLeftOpen) {
-  const auto saving = [](const Lists& lists) {
-    Space space = SpaceOf(lists);
-    space.SaveMemory();
-    return space;
-  };
   const Lists lists = {{"hp", "1"}, {"micro-batches", "2"}};
   const SpaceSize size = {.devices = 2, .batch_size = 8};
   EXPECT_THAT(Texts(SpaceOf(lists), size), testing::SizeIs(2));
-  EXPECT_THAT(Texts(saving(lists), size),
+  EXPECT_THAT(Texts(SavingSpaceOf(lists), size),
               ElementsAre("--dp 1 --hp 1 --pp 2 --micro-batches 2 --schedule 1f1b",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 1",
                           "--dp 2 --hp 1 --pp 1 --micro-batches 2 --schedule 1f1b --zero 3"));
-  EXPECT_THAT(Texts(saving({{"hp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
+  EXPECT_THAT(Texts(SavingSpaceOf({{"hp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
               testing::SizeIs(2));
-  // No stage that gathers weights for each microbatch of a pipeline.
-  for (const ParallelPlan& plan : PlansOf(saving(lists), {.devices = 16, .batch_size = 32})) {
+  for (const auto& plan : PlansOf(SavingSpaceOf(lists), {.devices = 16, .batch_size = 32})) {
     EXPECT_FALSE(plan.pp > 1 && plan.zero == 3) << ToString(plan);
   }
 }
@@ -231,10 +231,8 @@ TEST(Enumerate, VariesZeroWhereDegreesAreLeftOpen) {
 TEST(Relief, RecomputesMoreAndMore) {
   const auto texts = [](const Lists& lists) {
     std::vector<std::string> policies;
-    Space space = SpaceOf(lists);
-    EXPECT_THAT(Relief(space, {}), testing::IsEmpty());
-    space.SaveMemory();
-    for (const ParallelPlan& plan : Relief(space, {.dp = 2, .zero = 1})) {
+    EXPECT_THAT(Relief(SpaceOf(lists), {}), testing::IsEmpty());
+    for (const ParallelPlan& plan : Relief(SavingSpaceOf(lists), {.dp = 2, .zero = 1})) {
       EXPECT_EQ(plan.dp * 10 + plan.zero, 21);
       policies.push_back(ToString(plan.recompute));
     }

@@ -134,8 +134,8 @@ absl::StatusOr<transforms::RecomputePolicy> RecomputeOf(const MeasuredStep& step
   return Skip(absl::StrCat("recompute '", step.recompute, "'"));
 }
 
-// Megatron's tensor parallelism: vocabulary, heads and feed-forward are split, the rest is whole,
-// or with sequence parallelism split by tokens.
+// Tensor parallelism as in Megatron: vocabulary, heads and feed-forward are split, the rest is
+// whole, or with sequence parallelism split by tokens.
 absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& step) {
   const absl::string_view stream = step.sequence_parallel ? "1" : "whole";
   const std::string texts[] = {
@@ -151,6 +151,19 @@ absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& st
     pins.push_back(std::move(pin));
   }
   return pins;
+}
+
+// Of torchtitan's plan no more is known than what it splits; others are Megatron's pattern.
+absl::Status SetSharding(const MeasuredStep& step, absl::string_view stack,
+                         transforms::ParallelPlan& plan) {
+  if (stack == "torchtitan") {
+    ORRERY_ASSIGN_OR_RETURN(plan.pins, Pins(step));
+    return absl::OkStatus();
+  }
+  plan.sharding = transforms::ShardingMethod::kMegatron;
+  plan.sequence_parallel = step.sequence_parallel ? transforms::SequenceParallel::kOn
+                                                  : transforms::SequenceParallel::kOff;
+  return absl::OkStatus();
 }
 
 // Sources that print it give the first and the last stage a layer less, for embedding and loss;
@@ -242,7 +255,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
   ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
   if (c.hp > 1) {
-    ORRERY_ASSIGN_OR_RETURN(c.pins, step_setup_cc::Pins(step));
+    ORRERY_RETURN_IF_ERROR(step_setup_cc::SetSharding(step, setup.stack, c));
   }
   flags.memory_limit = "none";
   flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);

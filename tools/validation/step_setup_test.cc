@@ -228,11 +228,20 @@ TEST(StepSetup, ShardsStateWhereThereAreRanksToShareIt) {
   EXPECT_EQ(PlanOf(row).zero, 0);
 }
 
-TEST(StepSetup, PinsShardsWhereTensorsAreSplit) {
+// By Megatron's pattern; torchtitan's splits are pinned.
+TEST(StepSetup, SharesTensorsAsTheSystemDoes) {
   MeasuredStep row = Row();
   EXPECT_TRUE(PlanOf(row).pins.empty());
+  EXPECT_FALSE(PlanOf(row).by_pattern());
   row.tp = 2;
+  EXPECT_TRUE(PlanOf(row).pins.empty());
+  EXPECT_TRUE(PlanOf(row).by_pattern());
+  EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOff);
+  row.sequence_parallel = true;
+  EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOn);
+  row.source = "torchtitan";
   EXPECT_EQ(PlanOf(row).pins.size(), 5);
+  EXPECT_FALSE(PlanOf(row).by_pattern());
 }
 
 TEST(StepSetup, OrdersPipelinesByTheirName) {

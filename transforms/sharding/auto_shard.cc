@@ -194,8 +194,7 @@ class AutoSharder {
     wanted.weights_stay = options_.pattern.has_value();
     if (!options_.pattern.has_value() || name != "hp") {
       // Experts are what ep is for; where memory is short, it may split other weights, too.
-      const bool experts_alone =
-          name == "ep" && options_.memory_limit == Bytes(0) && options_.weights.memory == 0;
+      const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0);
       if (options_.pattern.has_value() || experts_alone) {
         PinWhole(problem, wanted.never_whole, pins);
       }
