@@ -154,8 +154,8 @@ absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& st
 }
 
 // Of torchtitan's plan no more is known than what it splits; others are Megatron's pattern.
-absl::Status SetSharding(const MeasuredStep& step, absl::string_view stack,
-                         transforms::ParallelPlan& plan) {
+absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view stack,
+                                  transforms::ParallelPlan& plan) {
   if (stack == "torchtitan") {
     ORRERY_ASSIGN_OR_RETURN(plan.pins, Pins(step));
     return absl::OkStatus();
@@ -255,7 +255,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
   ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
   if (c.hp > 1) {
-    ORRERY_RETURN_IF_ERROR(step_setup_cc::SetSharding(step, setup.stack, c));
+    ORRERY_RETURN_IF_ERROR(step_setup_cc::SetTensorParallelism(step, setup.stack, c));
   }
   flags.memory_limit = "none";
   flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
