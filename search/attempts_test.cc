@@ -56,10 +56,10 @@ TEST(BestRun, IsNoSlowerThanByCostAndByThePattern) {
                                    ByFlops({.hp = 2, .pp = 2, .microbatches = 4}),
                                    ByFlops({.hp = 2, .ep = 2}), ByFlops({.dp = 2, .ep = 4})}) {
     SCOPED_TRACE(ToString(plan));
-    EXPECT_LE(Best(setting, plan).report.step_time,
-              std::ranges::min(Times(
-                  setting, plan,
-                  {{}, {.by_cost = false}, {.by_cost = false, .sequence_whole = true}})));
+    EXPECT_LE(
+        Best(setting, plan).report.step_time,
+        std::ranges::min(Times(
+            setting, plan, {{}, {.by_cost = false}, {.by_cost = false, .sequence_whole = true}})));
   }
 }
 

@@ -62,8 +62,8 @@ class GraphImporter {
     onnx::GraphProto turn;  // without what it holds
     Renaming held;          // what stands before all turns
     std::string prefix;     // of names
-    size_t counted = 0;  // ops of the function up to here
-    int64_t ops = 0;     // that turns have made, but for constants
+    size_t counted = 0;     // ops of the function up to here
+    int64_t ops = 0;        // that turns have made, but for constants
     int64_t turns = 0;
   };
   absl::Status AddControlFlow(const onnx::NodeProto& node);

@@ -181,22 +181,14 @@ constexpr absl::string_view kOptional = "optional values are not supported; want
 constexpr absl::string_view kText = "text is not supported; wanted numbers";
 
 constexpr Refusal kRefusals[] = {
-    {"ConcatFromSequence", kSequence},
-    {"Optional", kOptional},
-    {"OptionalGetElement", kOptional},
-    {"OptionalHasElement", kOptional},
-    {"RegexFullMatch", kText},
-    {"SequenceAt", kSequence},
-    {"SequenceConstruct", kSequence},
-    {"SequenceEmpty", kSequence},
-    {"SequenceErase", kSequence},
-    {"SequenceInsert", kSequence},
-    {"SequenceLength", kSequence},
-    {"SequenceMap", kRunsAgain},
-    {"SplitToSequence", kSequence},
-    {"StringConcat", kText},
-    {"StringNormalizer", kText},
-    {"StringSplit", kText},
+    {"ConcatFromSequence", kSequence}, {"Optional", kOptional},
+    {"OptionalGetElement", kOptional}, {"OptionalHasElement", kOptional},
+    {"RegexFullMatch", kText},         {"SequenceAt", kSequence},
+    {"SequenceConstruct", kSequence},  {"SequenceEmpty", kSequence},
+    {"SequenceErase", kSequence},      {"SequenceInsert", kSequence},
+    {"SequenceLength", kSequence},     {"SequenceMap", kRunsAgain},
+    {"SplitToSequence", kSequence},    {"StringConcat", kText},
+    {"StringNormalizer", kText},       {"StringSplit", kText},
     {"TfIdfVectorizer", kText},
 };
 
@@ -277,8 +269,8 @@ absl::Status CheckNode(const onnx::GraphProto& graph, const onnx::NodeProto& nod
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (!attribute.has_g() && attribute.graphs_size() == 0) continue;
     return graph_structure_cc::Bad(
-        Describe(node),
-        absl::StrCat("attribute ", Show(attribute.name()), " is a graph; only If, Loop and Scan may have one"));
+        Describe(node), absl::StrCat("attribute ", Show(attribute.name()),
+                                     " is a graph; only If, Loop and Scan may have one"));
   }
   for (int i = 0; i < op->inputs; ++i) {
     if (i < node.input_size() && !node.input(i).empty()) continue;

@@ -24,7 +24,8 @@ inline constexpr int64_t kNewestOpset = 21;
 ///     Graph inputs are tensors of known rank.
 ///
 /// Returns the first rule broken and where. Graph inputs stay, whether used or not. Branches of If,
-/// and bodies of loops, are looked at where one is taken. The model's own functions must have been inlined.
+/// and bodies of loops, are looked at where one is taken. The model's own functions must have been
+/// inlined.
 absl::Status Tidy(onnx::ModelProto& model);
 
 /// Rule 4 for a node of `graph`.

@@ -49,8 +49,7 @@ TEST(ReportDetails, AreThisJson) {
             R"({"bytes":[350],"ranks":[1,3],"time_s":[0]}])");
   EXPECT_EQ(json["weight_versions"].dump(),
             R"([{"pipeline_rank":0,"stage":0,"staleness":1,"weight_versions":2}])");
-  EXPECT_EQ(json["stages"].dump(),
-            R"([{"layers":3,"parameters":40,"pipeline_rank":1,"stage":0}])");
+  EXPECT_EQ(json["stages"].dump(), R"([{"layers":3,"parameters":40,"pipeline_rank":1,"stage":0}])");
   EXPECT_EQ(json["devices"][2]["peak_task"], "Grad \"h\", backward on stage 1");
   EXPECT_EQ(json["devices"][2]["peak_time_s"], 1.0);
   EXPECT_EQ(json["devices"][2]["memory"]["gradients"], 70);

@@ -177,8 +177,8 @@ Played PlayMlp(const std::string& name, int64_t pp, int64_t microbatches) {
   EXPECT_TRUE(transforms::AppendOptimizer(step, "sgd").ok());
   bool split = false;
   for (const auto& order : schedule.OrdersOf(schedule.ShapeOf(static_cast<int32_t>(pp),
-                                                            static_cast<int32_t>(microbatches),
-                                                            static_cast<int32_t>(chunks)))) {
+                                                              static_cast<int32_t>(microbatches),
+                                                              static_cast<int32_t>(chunks)))) {
     for (const auto& s : order) split |= s.kind == transforms::StepKind::kInputGradient;
   }
   transforms::RankOrders orders;

@@ -371,7 +371,7 @@ transforms::RankOrders OrdersOf(absl::string_view schedule, const transforms::Pi
   const transforms::PipelineSchedule& found = *transforms::FindSchedule(schedule).value();
   const int32_t ranks = 1 + *std::max_element(step.ranks.begin(), step.ranks.end());
   return found.OrdersOf(found.ShapeOf(ranks, static_cast<int32_t>(step.microbatches),
-                                    static_cast<int32_t>(step.stages.size()) / ranks));
+                                      static_cast<int32_t>(step.stages.size()) / ranks));
 }
 
 PipelinedOutcome RunPipelined(const transforms::PipelinedStep& step,
