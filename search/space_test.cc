@@ -95,16 +95,14 @@ TEST(Enumerate, MicrobatchesDivideTheShareOfAReplica) {
       ElementsAre("2.1.2.1", "2.1.2.2", "2.1.2.3", "2.1.2.6"));
 }
 
-// Up to 8 a stage, after all others; a list is for all schedules.
 // What a huge batch would divide into is more than anybody waits for: 2^14 are sought, or 64 a
 // stage.
 TEST(Enumerate, MicrobatchesAreNotTooMany) {
   const auto most = [](const char* pp, int64_t devices) {
     int64_t count = 0;
+    const Space space = SpaceOf({{"pp", pp}, {"dp", "1"}, {"hp", "1"}, {"schedule", "gpipe"}});
     for (const ParallelPlan& plan :
-         Enumerate(SpaceOf({{"pp", pp}, {"dp", "1"}, {"hp", "1"}, {"schedule", "gpipe"}}),
-                   {.devices = devices, .batch_size = int64_t{1} << 32})
-             .value()) {
+         PlansOf(space, {.devices = devices, .batch_size = int64_t{1} << 32})) {
       count = std::max(count, plan.microbatches);
     }
     return count;
@@ -113,6 +111,7 @@ TEST(Enumerate, MicrobatchesAreNotTooMany) {
   EXPECT_EQ(most("1024", 1024), 1 << 16);
 }
 
+// Up to 8 a stage, after all others; a list is for all schedules.
 TEST(Enumerate, SlicesDivideTheSequence) {
   const SpaceSize size = {.devices = 4, .batch_size = 4, .sequence = 48};
   const Lists lists = {{"dp", "2"}, {"hp", "1"}, {"pp", "2"}, {"schedule", "terapipe,gpipe"}};
