@@ -193,7 +193,7 @@ class AutoSharder {
     if (name == "ep") wanted.never_whole = PinExperts(problem, pins);
     wanted.weights_stay = options_.pattern.has_value();
     if (!options_.pattern.has_value() || name != "hp") {
-      // Experts are what ep is for; where memory is short, it may split other weights, too.
+      // Experts are what ep is for; within a limit of memory, it may split other weights, too.
       const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0);
       if (options_.pattern.has_value() || experts_alone) {
         PinWhole(problem, wanted.never_whole, pins);
