@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "importer/import_notes.h"
 #include "importer/onnx_test_util.h"
 
@@ -140,11 +141,11 @@ TEST(ImportWarnings, OfNoInputsThatSamplesShare) {
   // A module of which other weights are.
   onnx::ModelProto model = OneSample("token = Identity(cls)");
   for (onnx::ValueInfoProto& input : *model.mutable_graph()->mutable_input()) {
-    if (input.name() != "x") input.set_name("body." + input.name());
+    if (input.name() != "x") input.set_name(absl::StrCat("body.", input.name()));
   }
   for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) {
     for (std::string& name : *node.mutable_input()) {
-      if (name == "cls" || name == "w" || name == "positions") name = "body." + name;
+      if (name == "cls" || name == "w" || name == "positions") name.insert(0, "body.");
     }
   }
   ImportNotes notes;
