@@ -18,7 +18,8 @@ Bytes LeastMemory(const Setting& setting, const ParallelPlan& plan) {
     const bool on_device = !plan.offload.optimizer;
     if (input.role == ir::InputRole::kState && on_device) bytes += size * held.states;
   }
-  return Bytes(static_cast<int64_t>(bytes / static_cast<double>(plan.ranks() / plan.dp)));
+  const int64_t of_replica = plan.ranks() / plan.dp;
+  return Bytes(static_cast<int64_t>(bytes / static_cast<double>(of_replica)));
 }
 
 Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {

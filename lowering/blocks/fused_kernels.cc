@@ -57,7 +57,7 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
 }
 
 IdTable<ir::ValueId, char> FusedKernels::WithoutRoom(const TemplateBuffers& buffers) const {
-  if (inside_.size() == 0) return {};
+  if (inside_.empty()) return {};
   IdTable<ir::ValueId, char> without(function_.value_limit(), 1);
   for (int32_t v = 0; v < function_.value_limit(); ++v) {
     const ir::ValueId value(v);

@@ -89,7 +89,7 @@ class PhaseLowering {
   int64_t BytesOf(ValueId value) const { return local_.BytesOf(value); }
   // What a buffer takes.
   int64_t RoomIn(ValueId buffer) const {
-    const bool none = without_room_.size() > 0 && without_room_[buffer] != 0;
+    const bool none = !without_room_.empty() && without_room_[buffer] != 0;
     return none ? 0 : BytesOf(buffer);
   }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
