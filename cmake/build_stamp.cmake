@@ -11,6 +11,10 @@ file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT
 [[// Of this build: cmake/build_stamp.cmake.
 extern "C" {
 extern __attribute__((visibility("default"))) const char orrery_build_stamp[];
+// Program and modules have one each, which clang's sanitizer takes for a mistake.
+#ifdef __clang__
+__attribute__((no_sanitize("address")))
+#endif
 const char orrery_build_stamp[] = "orrery build @stamp@";
 }
 ]])
