@@ -15,13 +15,6 @@ namespace {
 using transforms::AutoShardReport;
 using transforms::ContextAttention;
 
-// Whether `a` is the better run: one that fits, of those the faster one, else what needs less.
-bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
-  if (a.fits != b.fits) return a.fits;
-  if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
-  return a.step_time < b.step_time;
-}
-
 bool ShardsByCost(const ParallelPlan& plan) {
   return !plan.by_products() && plan.hp * plan.cp * plan.ep > 1;
 }
@@ -122,12 +115,12 @@ class Portfolio {
     const AutoShardReport cheapest = fastest_->facts.report;
     if (cheapest.memory <= 0 || cheapest.seconds <= 0) return absl::OkStatus();
     Way way = By(fastest_->way.attention);
-    way.weights.memory = kDear * cheapest.seconds / cheapest.memory;
+    way.memory_price = kDear * cheapest.seconds / cheapest.memory;
     ORRERY_RETURN_IF_ERROR(Try(way));
     const double saved = cheapest.memory - facts_.report.memory;
     const double lost = facts_.report.seconds - cheapest.seconds;
     if (saved <= 0 || lost <= 0) return absl::OkStatus();
-    way.weights.memory = lost / saved;
+    way.memory_price = lost / saved;
     return Try(way);
   }
 

@@ -23,15 +23,18 @@ Bytes LeastMemory(const Setting& setting, const ParallelPlan& plan) {
 }
 
 Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {
-  if (!setting.lowering.device_memory) return setting.lowering.memory_limit;
+  const Bytes limit = setting.lowering.memory_limit;
+  if (!setting.lowering.device_memory) return limit;
   const cluster::Cluster& cluster = setting.cluster;
-  if (cluster.kind_count() == 1) return cluster.device.memory;
-  Bytes most;
-  const int64_t ranks = std::min<int64_t>(plan.ranks(), cluster.size());
-  for (int32_t rank = 0; rank < ranks; ++rank) {
-    most = std::max(most, cluster.device_of(cluster::DeviceId(rank)).memory);
+  Bytes most = cluster.device.memory;
+  if (cluster.kind_count() > 1) {
+    most = Bytes(0);
+    const int64_t ranks = std::min<int64_t>(plan.ranks(), cluster.size());
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      most = std::max(most, cluster.device_of(cluster::DeviceId(rank)).memory);
+    }
   }
-  return most;
+  return limit == Bytes(0) ? most : std::min(limit, most);
 }
 
 bool CannotFit(const Setting& setting, const ParallelPlan& plan) {

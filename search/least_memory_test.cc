@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/cluster_file.h"
 #include "search/setting_test_util.h"
 #include "transforms/plan/plan_text.h"
 
@@ -55,11 +56,28 @@ TEST(LeastMemory, IsNoMoreThanWhatARunNeeds) {
 
 TEST(MemoryLimit, IsOfTheSettingOrTheDevice) {
   Setting setting = MlpSetting("uniform:8@200Gbps,device=a100-80gb");
+  EXPECT_EQ(MemoryLimit(setting, {}), Bytes(0));
   setting.lowering.device_memory = true;
   EXPECT_EQ(MemoryLimit(setting, {}), setting.cluster.device.memory);
-  setting.lowering.device_memory = false;
   setting.lowering.memory_limit = Bytes(7);
+  EXPECT_EQ(MemoryLimit(setting, {}), Bytes(7));  // the smaller of both
+  setting.lowering.device_memory = false;
   EXPECT_EQ(MemoryLimit(setting, {}), Bytes(7));
+}
+
+// Of unlike devices the one that has most, among those that have ranks: an A100 of 40 GB first.
+TEST(MemoryLimit, IsOfTheDevicesThatAreUsed) {
+  Setting setting = MlpSetting();
+  setting.cluster = cluster::ParseClusterText(
+                        "devices { kind: \"a100-40gb\" count: 2 }\n"
+                        "devices { kind: \"h100-80gb\" count: 2 }\n"
+                        "topology { kind: \"switch\" port { rate: \"50GB/s\" } }\n",
+                        cluster::ClusterFormat::kText, "unlike.textproto")
+                        .value();
+  setting.lowering.device_memory = true;
+  EXPECT_EQ(MemoryLimit(setting, {.dp = 2}), setting.cluster.kind(0).memory);
+  EXPECT_EQ(MemoryLimit(setting, {.dp = 4}), setting.cluster.kind(1).memory);
+  EXPECT_LT(setting.cluster.kind(0).memory, setting.cluster.kind(1).memory);
 }
 
 TEST(CannotFit, ComparesTheTwo) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "lowering/network/sharding_prices.h"
+#include "search/least_memory.h"
 #include "support/status.h"
 #include "support/units.h"
 #include "transforms/parallel.h"
@@ -34,13 +35,6 @@ std::vector<PipeDreamLevel> LevelsOf(const cluster::Topology& topology) {
           {.members = devices / in_node, .bytes_per_second = rate(in_node) * nics}};
 }
 
-// Bytes of a device; 0: no limit.
-double MemoryLimit(const Setting& setting) {
-  const Bytes limit = setting.lowering.memory_limit, memory = setting.cluster.device.memory;
-  if (!setting.lowering.device_memory) return static_cast<double>(limit.count());
-  return static_cast<double>((limit == Bytes(0) ? memory : std::min(limit, memory)).count());
-}
-
 }  // namespace
 }  // namespace pipedream_cc
 
@@ -63,13 +57,14 @@ absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t mi
                          .names = std::move(layers.names),
                          .levels = pipedream_cc::LevelsOf(setting.cluster.topology),
                          .samples = setting.batch_size / microbatches};
-  ORRERY_ASSIGN_OR_RETURN(stages.plan, transforms::strategies::PlanPipeDream(
-                                           {.seconds = std::move(layers.seconds),
-                                            .weight_bytes = std::move(layers.weight_bytes),
-                                            .output_bytes = std::move(layers.output_bytes),
-                                            .held_bytes = std::move(layers.held_bytes),
-                                            .memory_limit = pipedream_cc::MemoryLimit(setting),
-                                            .levels = stages.levels}));
+  ORRERY_ASSIGN_OR_RETURN(
+      stages.plan, transforms::strategies::PlanPipeDream(
+                       {.seconds = std::move(layers.seconds),
+                        .weight_bytes = std::move(layers.weight_bytes),
+                        .output_bytes = std::move(layers.output_bytes),
+                        .held_bytes = std::move(layers.held_bytes),
+                        .memory_limit = static_cast<double>(MemoryLimit(setting, {}).count()),
+                        .levels = stages.levels}));
   return stages;
 }
 

@@ -30,18 +30,11 @@ struct Played {
   const transforms::PipelineSchedule& schedule;
 };
 
-// Whether `a` is the better run: one that fits, then the faster one; where none fits, the smaller.
-bool IsBetter(const Run& a, const Run& b) {
-  if (a.report.fits != b.report.fits) return a.report.fits;
-  if (!a.report.fits) return a.report.peak_memory < b.report.peak_memory;
-  return a.report.step_time < b.report.step_time;
-}
-
 // Whether `a` is the better run, or about as fast as the fastest one and needs less memory than
 // `b`.
 bool IsAsGood(const Run& a, const Run& b, Duration fastest) {
   if (!a.report.fits || !b.report.fits || a.report.step_time < b.report.step_time) {
-    return IsBetter(a, b);
+    return IsBetter(a.report, b.report);
   }
   return a.report.peak_memory < b.report.peak_memory &&
          a.report.step_time.seconds() <= transforms::kAboutAsFast * fastest.seconds();
@@ -140,6 +133,12 @@ absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds, bool always_fol
 }  // namespace
 }  // namespace plan_player_cc
 
+bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
+  if (a.fits != b.fits) return a.fits;
+  if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
+  return a.step_time < b.step_time;
+}
+
 absl::Status PlanPlayer::Prepare() {
   ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, plan_));
   ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(plan_));
@@ -162,8 +161,6 @@ absl::Status PlanPlayer::Prepare() {
   if (plan_.by_products() && !weighs_stages()) return absl::OkStatus();
   prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                   lowering::ShardingPricesOptions{.algorithms = plan_.algorithm});
-  limit_ = setting_.lowering.device_memory ? setting_.cluster.device.memory
-                                           : setting_.lowering.memory_limit;
   return absl::OkStatus();
 }
 
@@ -206,6 +203,7 @@ void WayFacts::Add(const simulator::Report& run) {
 }
 
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
+  if (facts != nullptr) *facts = {};
   if (budget_ != nullptr && budget_->left <= 0) {
     return absl::ResourceExhaustedError("nothing is left of the budget");
   }
@@ -231,7 +229,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
                                   .by_pattern = !way.by_cost,
                                   .in_flight = way.in_flight,
-                                  .alternative = {.weights = way.weights},
+                                  .alternative = {.memory_price = way.memory_price},
                                   .chunks = shape_.chunks,
                                   .placement = schedule_.placement,
                                   .split_backward = splits_,
@@ -241,7 +239,6 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
                                   .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   if (facts != nullptr) {
-    *facts = {};
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
       facts->report = report;
       return played_
@@ -260,7 +257,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
       if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
       return run;
     }
-    if (!best.has_value() || plan_player_cc::IsBetter(*run, *best)) best = *std::move(run);
+    if (!best.has_value() || IsBetter(run->report, best->report)) best = *std::move(run);
   }
   return *std::move(best);
 }
@@ -273,12 +270,11 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
   std::optional<Run> best;
   Duration fastest;
   for (transforms::PipelinedStep& cut : steps) {
-    absl::StatusOr<Run> run = PlayOrders(plan, cut);
+    absl::StatusOr<Run> run = PlayOrders(plan, cut, facts);
     if (!run.ok()) {
       if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
       return run;
     }
-    if (facts != nullptr) facts->Add(run->report);
     run->slices = context.slices;
     run->pipelined = std::move(cut);
     const bool first = !best.has_value() || (run->report.fits && !best->report.fits);
@@ -292,15 +288,17 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages
 // are not alike, or gradients are reduced meanwhile.
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
-                                           const transforms::PipelinedStep& step) {
+                                           const transforms::PipelinedStep& step, WayFacts* facts) {
   ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(plan, step, schedule_));
+  if (facts != nullptr) facts->Add(run.report);
   const bool open =
       schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
   if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
   transforms::PipelineSchedule of_unit_times = schedule_;
   of_unit_times.given = &ranks_.orders;
   ORRERY_ASSIGN_OR_RETURN(Run other, PlayStep(plan, step, of_unit_times));
-  return plan_player_cc::IsBetter(other, run) ? std::move(other) : std::move(run);
+  if (facts != nullptr) facts->Add(other.report);
+  return IsBetter(other.report, run.report) ? std::move(other) : std::move(run);
 }
 
 absl::StatusOr<Run> PlanPlayer::PlayStep(const ParallelPlan& plan,

@@ -23,12 +23,15 @@ struct Way {
   bool by_cost = true;          // else by Megatron's pattern
   bool sequence_whole = false;  // although the pattern would split it
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
-  transforms::ShardingWeights weights = {};
+  double memory_price = 0;       // as in transforms::AutoShardOptions
   int64_t in_flight = 0;         // as in transforms::PlanContext
   Bytes stage_limit = Bytes(0);  // of memory, that stages keep to where they can; 0: none
 
   friend bool operator==(const Way&, const Way&) = default;
 };
+
+/// Whether `a` is the better run: one that fits, of those the faster one, else what needs less.
+bool IsBetter(const simulator::Report& a, const simulator::Report& b);
 
 /// What is known of a way once it is played, whatever memory there is.
 struct WayFacts {
@@ -77,8 +80,6 @@ class PlanPlayer {
   const ParallelPlan& plan() const { return plan_; }
   const transforms::PipelineShape& shape() const { return shape_; }
   const transforms::ScheduledRanks& ranks() const { return ranks_; }
-  /// Bytes that a device has for a step; 0: no limit.
-  Bytes limit() const { return limit_; }
   /// The shardings that were chosen for it by cost.
   const transforms::ShardingMemo& shardings() const { return shardings_; }
   /// Whether stages begin where it costs least.
@@ -91,7 +92,8 @@ class PlanPlayer {
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
-  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step);
+  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step,
+                                 WayFacts* facts);
   absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
                                const transforms::PipelineSchedule& schedule);
   const ir::Function& step() const {
@@ -107,7 +109,6 @@ class PlanPlayer {
   std::optional<ir::Function> split_step_;  // then
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
-  Bytes limit_;
   // Choices of shardings that were played: of which kind, attention, limit of stages.
   std::set<std::tuple<int, transforms::ContextAttention, int64_t, uint64_t>> played_;
   transforms::ShardingMemo shardings_;

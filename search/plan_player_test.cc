@@ -75,20 +75,22 @@ TEST(PlanPlayer, WeighsStagesWhereThereAreSeveral) {
   EXPECT_FALSE(weighs({.pp = 2, .stages_by = StagesBy::kFlops}));
 }
 
-TEST(PlanPlayer, KeepsToTheMemoryOfTheSettingOrTheDevice) {
-  Setting setting = MlpSetting();
-  const ParallelPlan plan = {.dp = 2};
-  const auto limit = [&] {
-    PlanPlayer player(setting, plan);
-    EXPECT_TRUE(player.Prepare().ok());
-    return player.limit();
-  };
-  EXPECT_EQ(limit(), Bytes(0));
-  setting.lowering.memory_limit = Bytes(12345);
-  EXPECT_EQ(limit(), Bytes(12345));
-  setting.lowering.memory_limit = {};
-  setting.lowering.device_memory = true;
-  EXPECT_EQ(limit(), setting.cluster.device.memory);
+// What is known of a way is of that way, also where it is not played.
+TEST(PlanPlayer, ForgetsTheFactsOfTheWayBefore) {
+  const Setting setting = MlpSetting();
+  const ParallelPlan plan = ByFlops({.hp = 2});
+  PlayBudget budget{.left = 1};
+  PlanPlayer player(setting, plan, budget);
+  ASSERT_TRUE(player.Prepare().ok());
+  WayFacts facts;
+  const auto run = player.Play({}, &facts);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(facts.fastest, run->report.step_time);
+  EXPECT_EQ(facts.least_peak, run->report.peak_memory);
+  EXPECT_TRUE(absl::IsResourceExhausted(player.Play({.by_cost = false}, &facts).status()));
+  EXPECT_EQ(facts.fastest, Duration());
+  EXPECT_EQ(facts.least_peak, Bytes(0));
+  EXPECT_EQ(facts.report.memory, 0);
 }
 
 // One player plays ways in any order: what it keeps is the same for all.

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/sanitized_test_util.h"
+
 namespace orrery {
 namespace heap_test_cc {
 namespace {
@@ -25,13 +27,6 @@ TEST(TuneHeap, MayBeCalledAtAnyTime) {
 }
 
 // Sanitizers have heaps of their own, which nobody tunes.
-#if defined(__has_feature)  // clang++
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ORRERY_OTHER_HEAP
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ORRERY_OTHER_HEAP
-#endif
 #ifndef ORRERY_OTHER_HEAP
 
 // A large block that is written to, and freed; volatile, so that it is there at all.

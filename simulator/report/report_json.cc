@@ -55,6 +55,16 @@ std::string Row(const std::vector<MemoryUse>& uses, TextOf text_of) {
   });
 }
 
+// A list of one line a row.
+template <typename Row, typename TextOf>
+std::string Rows(const std::vector<Row>& rows, const TextOf& text_of) {
+  std::string out;
+  for (const Row& row : rows) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {", text_of(row), "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
 // What ranks hold over time; those that hold the same are one entry, folded or not.
 std::string MemoryOverTime(const Program& program, const ReportDetails& details) {
   IdTable<RankClassId, std::string> points_of;
@@ -75,32 +85,24 @@ std::string MemoryOverTime(const Program& program, const ReportDetails& details)
       same->second.push_back(rank);
     }
   }
-  std::string out;
-  for (const auto& [points, ranks] : entries) {
-    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"ranks\": [",
-                    absl::StrJoin(ranks, ", "), "], ", points, "}");
-  }
-  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+  return Rows(entries, [](const auto& entry) {
+    return absl::StrCat("\"ranks\": [", absl::StrJoin(entry.second, ", "), "], ", entry.first);
+  });
 }
 
 std::string Versions(const ReportDetails& details) {
-  std::string out;
-  for (const StageVersions& row : details.versions) {
-    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"stage\": ", row.stage,
-                    ", \"pipeline_rank\": ", row.rank, ", \"staleness\": ", row.staleness,
-                    ", \"weight_versions\": ", row.weight_versions, "}");
-  }
-  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+  return Rows(details.versions, [](const StageVersions& row) {
+    return absl::StrCat("\"stage\": ", row.stage, ", \"pipeline_rank\": ", row.rank,
+                        ", \"staleness\": ", row.staleness,
+                        ", \"weight_versions\": ", row.weight_versions);
+  });
 }
 
 std::string Stages(const ReportDetails& details) {
-  std::string out;
-  for (const StageSize& row : details.stages) {
-    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"stage\": ", row.stage,
-                    ", \"pipeline_rank\": ", row.rank, ", \"layers\": ", row.layers,
-                    ", \"parameters\": ", row.parameters, "}");
-  }
-  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+  return Rows(details.stages, [](const StageSize& row) {
+    return absl::StrCat("\"stage\": ", row.stage, ", \"pipeline_rank\": ", row.rank,
+                        ", \"layers\": ", row.layers, ", \"parameters\": ", row.parameters);
+  });
 }
 
 // What follows "rank" in the entry of a device: the same text for all members of a class.

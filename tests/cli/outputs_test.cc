@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "support/file.h"
+#include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
 // What programs leave behind: no output takes the place of an input, and what cannot be had, room
@@ -153,13 +154,6 @@ TEST(Messages, AreOneLineOfTextOfSomeLength) {
 }
 
 // Sanitizers reserve more addresses than there is memory.
-#if defined(__has_feature)  // clang++
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ORRERY_OTHER_HEAP
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ORRERY_OTHER_HEAP
-#endif
 #ifndef ORRERY_OTHER_HEAP
 
 // Regression: a container that was growing freed on the way out what it did not have.

@@ -123,15 +123,18 @@ TEST(StepSetup, SkipsWithAReason) {
   EXPECT_EQ(reason([](auto& r) { r.recompute = "sometimes"; }), "skipped: recompute 'sometimes'");
 }
 
-// Megatron splits vocabulary, heads and feed-forward; sequence parallelism the rest by tokens.
-TEST(StepSetup, PinsMegatronsPattern) {
+// Vocabulary, heads and feed-forward are split; sequence parallelism splits the rest by tokens.
+// What is not Megatron's own is pinned.
+TEST(StepSetup, PinsTheSplitsOfOthers) {
   MeasuredStep row = Row();
+  row.source = "torchtitan";
   row.tp = 8;
   row.pp = 1;
   for (const bool sequence : {false, true}) {
     row.sequence_parallel = sequence;
     const auto setup = SetupOf(row);
     ASSERT_TRUE(setup.ok()) << setup.status();
+    ASSERT_FALSE(setup->plan.pins.empty());
     const std::string pins =
         absl::StrCat(ToString(setup->plan.pins.front()), ToString(setup->plan.pins.back()));
     EXPECT_THAT(

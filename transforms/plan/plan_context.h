@@ -36,8 +36,8 @@ struct StageContext {
 
 /// Which of the shardings of a plan is wanted, where they are chosen by cost.
 struct ShardingAlternative {
-  /// What the choice weighs besides time.
-  ShardingWeights weights = {};
+  /// As in AutoShardOptions.
+  double memory_price = 0;
   /// Told of the choice; false ends the work there (Cancelled). None: all are wanted.
   std::function<bool(const AutoShardReport& report)> wants = {};
   /// What was chosen for the same step and prices; null: nothing is remembered. Lives longer.

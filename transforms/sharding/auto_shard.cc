@@ -42,24 +42,6 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
-// Prices of which those of collectives count more, or less.
-class WeightedPrices final : public ShardingPrices {
- public:
-  WeightedPrices(const ShardingPrices& prices, double communication)
-      : prices_(prices), communication_(communication) {}
-
-  double OpSeconds(const LocalOp& op) const override { return prices_.OpSeconds(op); }
-  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
-                     Bytes size) const override {
-    const double seconds = prices_.StepSeconds(kind, axes, size);
-    return seconds >= strategies::kImpossible ? seconds : communication_ * seconds;
-  }
-
- private:
-  const ShardingPrices& prices_;
-  const double communication_;
-};
-
 bool SplitsBatch(const std::vector<ShardingPin>& pins) {
   return std::ranges::any_of(pins,
                              [](const ShardingPin& pin) { return pin.dim == ShardingPin::kBatch; });
@@ -174,8 +156,8 @@ class AutoSharder {
 
   // Seconds, with what memory counts.
   double Weighed(const Solved& solved) const {
-    const double memory = options_.weights.memory;
-    return solved.choice.cost + (memory > 0 ? memory * MemoryOf(solved.graph, solved.choice) : 0);
+    const double price = options_.memory_price;
+    return solved.choice.cost + (price > 0 ? price * MemoryOf(solved.graph, solved.choice) : 0);
   }
 
   absl::StatusOr<Wanted> WantedOf(const AxisProblem& problem) const {
@@ -247,7 +229,7 @@ class AutoSharder {
   // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
   // singles out (Everett 1963): the higher the price, the less of it is taken.
   absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
-    const double weight = options_.weights.memory;
+    const double weight = options_.memory_price;
     ORRERY_ASSIGN_OR_RETURN(StrategyChoice best,
                             SolveInLayers(weight > 0 ? WithMemory(graph, weight) : graph.graph));
     if (weight > 0 && !best.none.has_value()) {
@@ -336,10 +318,7 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options, AutoShardReport* report) {
   if (report != nullptr) *report = {};
-  const auto_shard_cc::WeightedPrices weighted(prices, options.weights.communication);
-  const bool weighs = options.weights.communication != 1;
-  return auto_shard_cc::AutoSharder(mesh, batched, weighs ? weighted : prices, options, report)
-      .Run(step);
+  return auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
 }
 
 double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {

@@ -35,15 +35,6 @@ struct HeldParts {
   double parameters = 1, gradients = 1, states = 1;
 };
 
-/// What a choice of shardings weighs. Prices know neither what a schedule hides behind computation
-/// nor what a device has left: choices by several weights are worth playing.
-struct ShardingWeights {
-  double communication = 1;  // factor on the seconds of collectives
-  double memory = 0;         // seconds that a byte counts, as AutoShardOptions::memory_limit has it
-
-  friend bool operator==(const ShardingWeights&, const ShardingWeights&) = default;
-};
-
 /// What the choice is bound to, and what it weighs besides time.
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
@@ -70,7 +61,9 @@ struct AutoShardOptions {
   int64_t in_flight = 1;
   /// The memory limit counts so much of each.
   HeldParts held = {};
-  ShardingWeights weights = {};
+  /// Seconds that a byte counts, as the limit counts bytes: prices know nothing of what a device
+  /// has left, and choices by several are worth playing.
+  double memory_price = 0;
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
   strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
@@ -106,7 +99,7 @@ struct AutoShardReport {
 /// has it, or where no attention can do what is wanted; what else does not divide is not
 /// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
 /// kept. In the report, `seconds` and `memory` are those with all axes sharded; the rest adds up
-/// over them. `seconds` are without the weight of memory, and by that of communication.
+/// over them. `seconds` are without what memory costs.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

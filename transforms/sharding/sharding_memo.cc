@@ -6,7 +6,8 @@ namespace {
 
 bool AsksTheSame(const AutoShardOptions& a, const AutoShardOptions& b) {
   return a.context_attention == b.context_attention && a.pattern == b.pattern &&
-         a.weights == b.weights && a.in_flight == b.in_flight && a.memory_limit == b.memory_limit;
+         a.memory_price == b.memory_price && a.in_flight == b.in_flight &&
+         a.memory_limit == b.memory_limit;
 }
 
 }  // namespace

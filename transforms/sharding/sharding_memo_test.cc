@@ -29,7 +29,7 @@ TEST(ShardingMemo, KnowsWhatWasAskedBefore) {
   other.context_attention = ContextAttention::kRing;
   EXPECT_EQ(memo.Find(other), nullptr);
   other = asked;
-  other.weights.memory = 1e-9;
+  other.memory_price = 1e-9;
   EXPECT_EQ(memo.Find(other), nullptr);
   other = asked;
   other.pattern = SequenceParallel::kOn;

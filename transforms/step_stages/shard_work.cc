@@ -44,7 +44,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),
           .in_flight = std::min(in_flight, plan.microbatches),
           .held = PartsHeld(zero, std::min(group, plan.dp)),
-          .weights = work.context.alternative.weights};
+          .memory_price = work.context.alternative.memory_price};
 }
 
 bool NeedsSharding(const StepWork& work) {
