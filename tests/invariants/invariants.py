@@ -176,6 +176,10 @@ def main() -> int:
     parser.add_argument("--only", choices=sorted(LAWS), action="append")
     parser.add_argument("--keep", type=pathlib.Path)
     args = parser.parse_args()
+    if not (args.bin / "simulate").is_file():
+        parser.error(f"--bin {args.bin}: holds no simulate; wanted the bin folder of a build")
+    if args.keep and not args.keep.is_dir():
+        parser.error(f"--keep {args.keep}: is no folder")
     print(f"seed {args.seed}, {args.rounds} rounds", flush=True)
     programs = Programs(args.bin.resolve(), ROOT)
     for broken in (failures := kept(programs)):
