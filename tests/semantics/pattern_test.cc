@@ -92,16 +92,24 @@ TEST_P(Pattern, LeavesTransformersTheSame) {
 // A transformer of sizes at random, most of which divide.
 struct Sizes {
   explicit Sizes(uint32_t seed) : random(seed) {
-    const int64_t heads = Of({2, 3, 4, 6}), width = Of({2, 4});
+    // Each draw stands alone: the order in which arguments are evaluated is the compiler's.
+    const int64_t heads = Of({2, 3, 4, 6});
+    const int64_t width = Of({2, 4});
     const int64_t groups = heads % 2 == 0 ? Of({1, 2, heads}) : Of({1, heads});
     const int64_t experts = Of({0, 0, 2, 4});
-    keys =
-        absl::StrCat("layers=1,hidden=", heads * width, ",heads=", heads, ",kv_heads=", groups,
-                     ",seq=", Of({4, 5, 8}), ",vocab=", Of({8, 9, 12}), ",ffn=", Of({8, 12}),
-                     ",flash=", Of({0, 1}), ",tied_embeddings=", Of({0, 1}),
-                     Of({0, 1}) == 1 ? ",mlp=swiglu,norm=rms,position=rotary,bias=0" : "",
-                     experts > 0 ? absl::StrCat(",experts=", experts, ",topk=", Of({1, 2})) : "");
-    mesh = Mesh(Of({1, 2}), Of({1, 2}), Of({1, 2}), Of({1, 2, 3, 4}));
+    length = Of({4, 5, 8});
+    keys = absl::StrCat("layers=1,hidden=", heads * width, ",heads=", heads, ",kv_heads=", groups,
+                        ",seq=", length);
+    absl::StrAppend(&keys, ",vocab=", Of({8, 9, 12}));
+    absl::StrAppend(&keys, ",ffn=", Of({8, 12}));
+    absl::StrAppend(&keys, ",flash=", Of({0, 1}));
+    absl::StrAppend(&keys, ",tied_embeddings=", Of({0, 1}));
+    if (Of({0, 1}) == 1) keys += ",mlp=swiglu,norm=rms,position=rotary,bias=0";
+    if (experts > 0) absl::StrAppend(&keys, ",experts=", experts, ",topk=", Of({1, 2}));
+    const int64_t dp = Of({1, 2});
+    const int64_t ep = Of({1, 2});
+    const int64_t cp = Of({1, 2});
+    mesh = Mesh(dp, ep, cp, Of({1, 2, 3, 4}));
     sequence = kSequences[Of({0, 1, 2})];
   }
 
@@ -109,12 +117,13 @@ struct Sizes {
 
   std::mt19937 random;
   std::string keys;
+  int64_t length = 0;
   ir::Mesh mesh;
   SequenceParallel sequence = SequenceParallel::kAuto;
 };
 
 TEST(Patterns, OfRandomTransformersAreTheSame) {
-  int refused = 0;
+  int taken = 0;
   for (uint32_t seed = 0; seed < 120; ++seed) {
     const Sizes sizes(seed);
     SCOPED_TRACE(absl::StrCat("seed=", seed, " ", sizes.keys, " ", ir::ToString(sizes.mesh), " ",
@@ -122,16 +131,19 @@ TEST(Patterns, OfRandomTransformersAreTheSame) {
     const ir::Function step = transforms::ModelStep("gpt", sizes.keys, 4);
     const auto sharded = ByPattern(step, sizes.mesh, sizes.sequence);
     if (HasFailure()) return;
-    refused += sharded.has_value() ? 0 : 1;
-    if (!sharded.has_value()) continue;
+    if (!sharded.has_value()) {
+      // Sequences of 5 over two ranks, and nothing else.
+      ASSERT_EQ(sizes.length, 5);
+      continue;
+    }
+    ++taken;
     const Named inputs = RandomInputs(step, seed);
     const Outcome outcome = RunAll(*sharded, inputs);
     ExpectSame(outcome.outputs, RunAll(step, inputs).outputs);
     EXPECT_LE(outcome.disagreement, kTolerance);
     if (HasFailure()) FAIL() << ir::Print(*sharded);
   }
-  // Sequences of 5 over two ranks, and nothing else.
-  EXPECT_LE(refused, 25);
+  EXPECT_GE(taken, 80);
 }
 
 // Of graphs that are no transformers, whatever of the pattern there is in them.
