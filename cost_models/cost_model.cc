@@ -73,6 +73,10 @@ Flops ModelFlopsOf(const OpView& op) {
   return Flops(FlopsOf(op).count() - RecomputedFlopsOf(op).count());
 }
 
+ir::ProductShapes ProductsOf(const OpView& op) {
+  return cost_model_cc::Count(ir::GetOpInfo(op.kind).products, op);
+}
+
 Bytes BytesMovedBy(const OpView& op) {
   const ir::OpInfo& info = ir::GetOpInfo(op.kind);
   if (info.op_class == ir::OpClass::kView) return Bytes(0);

@@ -14,6 +14,7 @@
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/attributes.h"
 #include "ir/op_kind_fwd.h"
+#include "ir/product_shape.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -43,6 +44,10 @@ Flops ModelFlopsOf(const OpView& op);
 /// Bytes that one rank moves to and from its memory, from the op's record: all operands read and
 /// all results written once, where it says nothing else; none for a view.
 Bytes BytesMovedBy(const OpView& op);
+
+/// The matrix products that one rank computes for the op, a kernel each, from the op's record; none
+/// where the record has none.
+ir::ProductShapes ProductsOf(const OpView& op);
 
 /// Pure and thread-safe. Durations are rounded once, up.
 class CostModel {

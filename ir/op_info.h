@@ -13,6 +13,7 @@
 #include "ir/attributes.h"
 #include "ir/mesh.h"
 #include "ir/op_kind_fwd.h"
+#include "ir/product_shape.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -105,6 +106,9 @@ struct OpInfo {
   /// Bytes that its kernels read and write, from the shapes that one rank holds. Null: all operands
   /// and all results, once each.
   int64_t (*bytes)(const OpTypes& op, const TypeList& results) = nullptr;
+  /// The matrix products that it consists of, from the shapes that one rank holds. Null: none, or
+  /// of another form, such as a convolution.
+  ProductShapes (*products)(const OpTypes& op, const TypeList& results) = nullptr;
   /// How the op may be split. Null: it may not.
   ShardingRule (*sharding)(const OpTypes& op, const TypeList& results) = nullptr;
   /// Instead of `sharding`, for ops that change a sharding: sets it on each result.

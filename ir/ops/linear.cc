@@ -79,6 +79,16 @@ double LinearFlops(const OpTypes& op, const TypeList& results) {
          static_cast<double>(op.operands[0]->dims.back());
 }
 
+ProductShape OverAllRows(const TensorType& x, int64_t columns) {
+  const int64_t k = x.dims.back();
+  return {.m = ElementCount(x.dims) / std::max<int64_t>(k, 1), .n = columns, .k = k};
+}
+
+// The second result is what the first is made of.
+ProductShapes LinearProducts(const OpTypes& op, const TypeList& results) {
+  return {OverAllRows(*op.operands[0], results[0].dims.back())};
+}
+
 ShardingRule::Factors FactorsOfRows(size_t rank, int8_t last) {
   ShardingRule::Factors factors(rank);
   for (size_t d = 0; d < rank; ++d) {
@@ -221,6 +231,13 @@ double LinearGroupFlops(const OpTypes& op, const TypeList& results) {
   return 2.0 * static_cast<double>(ElementCount(op.operands[0]->dims)) * columns;
 }
 
+// One product with the weights side by side.
+ProductShapes LinearGroupProducts(const OpTypes& op, const TypeList& results) {
+  int64_t columns = 0;
+  for (const TensorType& y : results) columns += y.dims.back();
+  return {OverAllRows(*op.operands[0], columns)};
+}
+
 // All products are split alike: by columns, or along k.
 ShardingRule LinearGroupSharding(const OpTypes& op, const TypeList& results) {
   const size_t rank = op.operands[0]->dims.size(), count = results.size();
@@ -324,6 +341,17 @@ double LinearGroupGradFlops(const OpTypes& op, const TypeList& results) {
   return flops;
 }
 
+// Of x, [rows,n] times [n,k], and of the weights, [k,rows] times [rows,n], side by side.
+ProductShapes LinearGroupGradProducts(const OpTypes& op, const TypeList& results) {
+  int64_t columns = 0;
+  for (size_t i = results.size(); i < op.operands.size(); ++i) {
+    columns += op.operands[i]->dims.back();
+  }
+  const ProductShape forward = OverAllRows(*op.operands[0], columns);
+  return {{.m = forward.m, .n = forward.k, .k = columns},
+          {.m = forward.k, .n = columns, .k = forward.m}};
+}
+
 ShardingRule LinearGroupGradSharding(const OpTypes& op, const TypeList& results) {
   const size_t rank = op.operands[0]->dims.size(), count = results.size() - 1;
   const ShardingRule::Factors x = FactorsOfRows(rank, kFactorK), w = FactorsOfW(op, kFactorK);
@@ -365,6 +393,7 @@ extern const OpInfo kLinearOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinear,
     .flops = linear_cc::LinearFlops,
+    .products = linear_cc::LinearProducts,
     .sharding = linear_cc::LinearSharding,
     .evaluate = linear_cc::EvaluateLinear,
     .gradient = linear_cc::LinearGradient,
@@ -378,6 +407,7 @@ extern const OpInfo kLinearGroupOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinearGroup,
     .flops = linear_cc::LinearGroupFlops,
+    .products = linear_cc::LinearGroupProducts,
     .sharding = linear_cc::LinearGroupSharding,
     .evaluate = linear_cc::EvaluateLinearGroup,
     .gradient = linear_cc::LinearGroupGradient,
@@ -391,6 +421,7 @@ extern const OpInfo kLinearGroupGradOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinearGroupGrad,
     .flops = linear_cc::LinearGroupGradFlops,
+    .products = linear_cc::LinearGroupGradProducts,
     .sharding = linear_cc::LinearGroupGradSharding,
     .evaluate = linear_cc::EvaluateLinearGroupGrad,
     .kernels = 2,

@@ -72,6 +72,16 @@ double MatMulFlops(const OpTypes& op, const TypeList& results) {
          static_cast<double>(op.operands[0]->dims[ProductOf(op).x_k]);
 }
 
+// All rows of x at once where one matrix is multiplied with them, else a product a matrix.
+ProductShapes MatMulProducts(const OpTypes& op, const TypeList& results) {
+  const Product p = ProductOf(op);
+  const TensorType &x = *op.operands[0], &w = *op.operands[1];
+  const int64_t m = x.dims[p.x_m], n = w.dims[p.w_n], k = x.dims[p.x_k];
+  const int64_t products = ElementCount(Leading(results[0].dims));
+  if (ElementCount(Leading(w.dims)) == 1) return {{.m = products * m, .n = n, .k = k}};
+  return {{.batch = products, .m = m, .n = n, .k = k}};
+}
+
 // Factors of the leading dimensions of an operand, aligned with those of the result.
 ShardingRule::Factors LeadingFactors(const Dims& dims, const Dims& result) {
   ShardingRule::Factors factors(dims.size(), kNoFactor);
@@ -197,6 +207,14 @@ double MatMulGradFlops(const OpTypes& op, const TypeList&) {
          static_cast<double>(op.operands[1]->dims[ProductOf(op).w_n]);
 }
 
+// Of x, [rows,n] times [n,k], and of w, [k,rows] times [rows,n].
+ProductShapes MatMulGradProducts(const OpTypes& op, const TypeList&) {
+  const Product p = ProductOf(op);
+  const int64_t k = op.operands[1]->dims[p.w_k], n = op.operands[1]->dims[p.w_n];
+  const int64_t rows = ElementCount(op.operands[0]->dims) / std::max<int64_t>(k, 1);
+  return {{.m = rows, .n = k, .k = n}, {.m = k, .n = n, .k = rows}};
+}
+
 ShardingRule MatMulGradSharding(const OpTypes& op, const TypeList&) {
   const ProductFactors f = FactorsOf(op, op.operands[2]->dims);
   return {.operands = {f.x, f.w, f.y}, .results = {f.x, f.w}};
@@ -224,6 +242,13 @@ absl::Status InferMatMulWeightGrad(const OpTypes& op, TypeList& results) {
 double MatMulWeightGradFlops(const OpTypes& op, const TypeList&) {
   return 2.0 * static_cast<double>(ElementCount(op.operands[0]->dims)) *
          static_cast<double>(op.operands[1]->dims.back());
+}
+
+ProductShapes MatMulWeightGradProducts(const OpTypes& op, const TypeList&) {
+  const TensorType& x = *op.operands[0];
+  const int64_t k = x.dims[ProductOf(op.attributes, x.dims.size(), 2).x_k];
+  const int64_t n = op.operands[1]->dims.back();
+  return {{.m = k, .n = n, .k = ElementCount(x.dims) / std::max<int64_t>(k, 1)}};
 }
 
 ShardingRule MatMulWeightGradSharding(const OpTypes& op, const TypeList& results) {
@@ -330,6 +355,7 @@ extern const OpInfo kMatMulOp = {
     .operands = 2,
     .infer = matmul_cc::InferMatMul,
     .flops = matmul_cc::MatMulFlops,
+    .products = matmul_cc::MatMulProducts,
     .sharding = matmul_cc::MatMulSharding,
     .evaluate = matmul_cc::EvaluateMatMul,
     .gradient = matmul_cc::MatMulGradient,
@@ -343,6 +369,7 @@ extern const OpInfo kMatMulGradOp = {
     .results = 2,
     .infer = matmul_cc::InferMatMulGrad,
     .flops = matmul_cc::MatMulGradFlops,
+    .products = matmul_cc::MatMulGradProducts,
     .sharding = matmul_cc::MatMulGradSharding,
     .evaluate = matmul_cc::EvaluateMatMulGrad,
     .kernels = 2,
@@ -355,6 +382,7 @@ extern const OpInfo kMatMulWeightGradOp = {
     .operands = 2,
     .infer = matmul_cc::InferMatMulWeightGrad,
     .flops = matmul_cc::MatMulWeightGradFlops,
+    .products = matmul_cc::MatMulWeightGradProducts,
     .sharding = matmul_cc::MatMulWeightGradSharding,
     .evaluate = matmul_cc::EvaluateMatMulWeightGrad,
     .matrix_product = true,

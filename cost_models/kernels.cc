@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "cost_models/collectives/choice.h"
+#include "cost_models/cost_model.h"
+#include "cost_models/kernels/kernel_rates.h"
+#include "cost_models/kernels/matrix_product.h"
+#include "ir/op_info.h"
+#include "support/check.h"
+
+// What kernels of training reach: matrix products by their shape, attention and convolutions at a
+// share of the peak, all else at a share of the memory's, at the clock that power leaves them.
+
+namespace orrery::cost_models {
+namespace kernels_cc {
+namespace {
+
+Duration MemoryTime(Bytes bytes, const cluster::Device& device, const ProductRates& rates) {
+  return Duration::FromSeconds(
+      static_cast<double>(bytes.count()) /
+      (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory));
+}
+
+// A kernel begins when the one before has ended, and no sooner than the host can launch it.
+Duration Start(const cluster::Device& device) {
+  return std::max(device.launch_overhead, KernelRatesOf(device.name).start);
+}
+
+class Kernels final : public CostModel {
+ public:
+  Duration Compute(const OpView& op, const cluster::Device& device) const override {
+    const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+    if (info.op_class == ir::OpClass::kView) return Duration(0);
+    ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
+        << info.name << " is no kernel";
+    const Duration work = info.products != nullptr ? Products(op, device)
+                          : info.matrix_product    ? OtherProduct(op, device)
+                                                   : Elementwise(op, device);
+    return work + Start(device) * info.kernels;
+  }
+
+  std::optional<Duration> Fused(Flops flops, Bytes bytes,
+                                const cluster::Device& device) const override {
+    const Duration arithmetic =
+        Duration::FromSeconds(flops.count() / device.fp32.flops_per_second());
+    return std::max(arithmetic, MemoryTime(bytes, device, KernelRatesOf(device.name).half)) +
+           Start(device);
+  }
+
+  Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
+    return path.latency + TransferTime(size, path.rate);
+  }
+
+  Duration Collective(CollectiveKind kind, Bytes size, std::span<const cluster::DeviceId> group,
+                      const cluster::Topology& topology) const override {
+    return FastestTime({.kind = kind, .size = size, .group = group}, topology);
+  }
+
+  bool shares_links() const override { return true; }
+
+ private:
+  static Duration Products(const OpView& op, const cluster::Device& device) {
+    const ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
+    Duration sum;
+    for (const ir::ProductShape& shape : ProductsOf(op)) {
+      if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
+      sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).sustained).time;
+    }
+    return sum;
+  }
+
+  static Duration OtherProduct(const OpView& op, const cluster::Device& device) {
+    const KernelRates& rates = KernelRatesOf(device.name);
+    const ir::DType dtype = op.operands[0]->dtype;
+    const double rate = ProductPeak(dtype, device).flops_per_second() * rates.attention;
+    return std::max(Duration::FromSeconds(FlopsOf(op).count() / rate),
+                    MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
+  }
+
+  static Duration Elementwise(const OpView& op, const cluster::Device& device) {
+    return std::max(Duration::FromSeconds(FlopsOf(op).count() / device.fp32.flops_per_second()),
+                    MemoryTime(BytesMovedBy(op), device, KernelRatesOf(device.name).half));
+  }
+};
+
+std::unique_ptr<const CostModel> Make() { return std::make_unique<Kernels>(); }
+
+}  // namespace
+}  // namespace kernels_cc
+
+extern const CostModelInfo kKernelsCostModel = {
+    .name = "kernels",
+    .summary =
+        "what kernels of training reach: products by tiles, waves and depth, the rest at achieved "
+        "rates",
+    .source = "fitted on kernel tables, docs/kernels.md",
+    .make = kernels_cc::Make,
+};
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,53 @@
+#ifndef ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
+#define ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
+
+#include "absl/strings/string_view.h"
+#include "ir/type.h"
+#include "support/units.h"
+
+// What kernels make of a device's data sheet. Each figure is of a device and an element type, none
+// of a model or a run: docs/kernels.md tells what they were fitted on and how well they predict.
+
+namespace orrery::cost_models {
+
+/// Of matrix products of operands of one type.
+struct ProductRates {
+  /// Share of the peak that the largest tiles reach, in a burst.
+  double efficiency;
+  /// Share of the peak of memory.
+  double memory;
+  /// What a block does before and after its loop over k, as so many elements of k.
+  double fill;
+  /// How much of a last, partly filled wave of blocks counts: 1, as much as a full one; 0, none.
+  double wave_weight;
+  /// What small tiles lose: this much of the time for each time more that they read per product.
+  double tile_penalty;
+  /// The least that a block takes for 128 bytes of each row and column of its tile: its loop waits
+  /// for memory.
+  Duration step;
+};
+
+struct KernelRates {
+  absl::string_view source;  // of the figures; of an assumption, where no kernel was measured
+  bool measured;             // on this device or one with the same cores
+  int cores;                 // that run a block at a time: streaming multiprocessors
+  Duration start;            // from one kernel of a captured graph to the next
+  /// Clock of training over the clock of a burst: power decides, over milliseconds.
+  double sustained;
+  ProductRates half;     // 2-byte operands, and wider ones
+  ProductRates quarter;  // 1-byte operands
+  double attention;      // share of the peak of products that fused attention reaches, forward
+  /// Passes over an operand, to read 2 bytes and write 1 an element, that quantize it to 8 bits
+  /// with a scale found on the way, and the kernels that do.
+  double quantize_passes;
+  Duration quantize_start;
+
+  const ProductRates& products(ir::DType dtype) const;
+};
+
+/// Those of a device kind, by name; of an unknown one those of an assumption, which say so.
+const KernelRates& KernelRatesOf(absl::string_view device);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_

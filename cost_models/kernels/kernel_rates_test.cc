@@ -1,0 +1,46 @@
+#include "cost_models/kernels/kernel_rates.h"
+
+#include <gtest/gtest.h>
+
+#include "cluster/device.h"
+
+namespace orrery::cost_models {
+namespace kernel_rates_test_cc {
+namespace {
+
+TEST(KernelRates, AreSharesOfWhatThereIs) {
+  for (const cluster::Device& device : cluster::AllDevices()) {
+    const KernelRates& rates = KernelRatesOf(device.name);
+    EXPECT_FALSE(rates.source.empty()) << device.name;
+    for (const double share :
+         {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency, rates.quarter.memory,
+          rates.attention, rates.sustained, rates.half.wave_weight, rates.quarter.wave_weight}) {
+      EXPECT_GT(share, 0) << device.name;
+      EXPECT_LE(share, 1) << device.name;
+    }
+    EXPECT_GE(rates.cores, 1) << device.name;
+  }
+}
+
+TEST(KernelRates, AreThoseOfTheCores) {
+  EXPECT_EQ(&KernelRatesOf("h200"), &KernelRatesOf("h100-80gb"));
+  EXPECT_EQ(&KernelRatesOf("gb200"), &KernelRatesOf("b200"));
+  EXPECT_EQ(KernelRatesOf("a100-40gb").cores, 108);
+}
+
+TEST(KernelRates, OfAnUnknownDeviceSaySo) {
+  EXPECT_FALSE(KernelRatesOf("tpu-v4").measured);
+  EXPECT_FALSE(KernelRatesOf("mine").measured);
+  EXPECT_TRUE(KernelRatesOf("b200").measured);
+}
+
+TEST(KernelRates, AreOfAnElementType) {
+  const KernelRates& rates = KernelRatesOf("h100-80gb");
+  EXPECT_EQ(&rates.products(ir::DType::kF8), &rates.quarter);
+  EXPECT_EQ(&rates.products(ir::DType::kBF16), &rates.half);
+  EXPECT_EQ(&rates.products(ir::DType::kF32), &rates.half);
+}
+
+}  // namespace
+}  // namespace kernel_rates_test_cc
+}  // namespace orrery::cost_models

@@ -1,0 +1,154 @@
+#include "cost_models/kernels/matrix_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace orrery::cost_models {
+namespace matrix_product_cc {
+namespace {
+
+struct Tile {
+  int m, n;
+};
+
+constexpr Tile kLargest = {256, 128};
+constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128},
+                           {64, 64},   {256, 64},  {64, 256},  {64, 32},  {32, 64},
+                           {16, 64},   {16, 128},  {32, 128},  {128, 32}, {32, 32}};
+constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
+
+// Bytes of a row that a block takes in at a step.
+constexpr double kStepBytes = 128;
+// How sharply the longest of what goes on at once decides: the norm that they are summed by.
+constexpr double kOverlap = 5.5;
+// A kernel that sums the parts of a split k, and the 4 bytes that each part writes and it reads.
+constexpr double kSumSeconds = 2.4e-6;
+constexpr double kPartBytes = 8;
+
+// Bytes that a tile reads for a multiply-add, over those of the largest.
+double ReadsOf(Tile tile) {
+  const auto reads = [](Tile t) { return (t.m + t.n) / (double{1} * t.m * t.n); };
+  return reads(tile) / reads(kLargest);
+}
+
+// All that is the same for each tile and split, in seconds, elements and bytes.
+struct Kernel {
+  double m, n, k, batch;
+  double flops_per_second, bytes_per_second, cores;
+  double step_depth, step_seconds;
+  double operand_bytes;  // read once, and the result written
+  const ProductRates& rates;
+};
+
+// Seconds of one way to run it.
+struct Parts {
+  double waves = 0, products = 0, memory = 0, steps = 0, reductions = 0;
+
+  double AtLeast() const { return std::max({products, memory, steps}) + reductions; }
+  double Sum() const {
+    const double longest = std::max({products, memory, steps});
+    double sum = 0;
+    for (const double part : {products, memory, steps}) sum += std::pow(part / longest, kOverlap);
+    return longest * std::pow(sum, 1 / kOverlap) + reductions;
+  }
+};
+
+Parts PartsOf(const Kernel& kernel, Tile tile, int splits) {
+  const ProductRates& rates = kernel.rates;
+  const double blocks =
+      std::ceil(kernel.m / tile.m) * std::ceil(kernel.n / tile.n) * kernel.batch * splits;
+  const double steps = std::ceil(kernel.k / splits / kernel.step_depth);
+  const double waves = blocks / kernel.cores;
+  const double counted =
+      std::max(1.0, waves + rates.wave_weight * (std::ceil(waves) - waves)) * kernel.cores;
+  const double penalty = 1 + rates.tile_penalty * (ReadsOf(tile) - 1);
+  const double block_flops =
+      2.0 * tile.m * tile.n * (steps * kernel.step_depth + rates.fill) * penalty;
+  const double parts = splits == 1 ? 0 : kPartBytes * splits * kernel.m * kernel.n * kernel.batch;
+  return {.waves = waves,
+          .products = counted * block_flops / kernel.flops_per_second,
+          .memory = (kernel.operand_bytes + parts) / kernel.bytes_per_second,
+          .steps = steps * kernel.step_seconds,
+          .reductions = splits == 1 ? 0 : kSumSeconds};
+}
+
+Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster::Device& device,
+                double clock) {
+  const KernelRates& of_device = KernelRatesOf(device.name);
+  const ProductRates& rates = of_device.products(types.in);
+  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
+  const auto in = static_cast<double>(ir::SizeOf(types.in));
+  const auto out = static_cast<double>(ir::SizeOf(types.out));
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .batch = batch,
+          .flops_per_second =
+              ProductPeak(types.in, device).flops_per_second() * rates.efficiency * clock,
+          .bytes_per_second =
+              static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
+          .cores = static_cast<double>(of_device.cores),
+          .step_depth = kStepBytes / in,
+          .step_seconds = rates.step.seconds() / clock,
+          .operand_bytes = batch * (in * (m * k + k * n) + out * m * n),
+          .rates = rates};
+}
+
+}  // namespace
+}  // namespace matrix_product_cc
+
+absl::string_view ProductTime::limit() const {
+  if (products >= memory && products >= steps) return "products";
+  return memory >= steps ? "memory" : "steps of a block";
+}
+
+FlopRate ProductPeak(ir::DType dtype, const cluster::Device& device) {
+  switch (dtype) {
+    case ir::DType::kF8:
+      return device.fp8;
+    case ir::DType::kF16:
+    case ir::DType::kBF16:
+      return device.fp16;
+    default:
+      return device.fp32;
+  }
+}
+
+ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
+                         const cluster::Device& device, double clock) {
+  using namespace matrix_product_cc;  // NOLINT(google-build-using-namespace): this file's own
+  const Kernel kernel = KernelOf(shape, types, device, clock);
+  double best = std::numeric_limits<double>::infinity();
+  ProductTime answer;
+  for (const Tile tile : kTiles) {
+    for (const int splits : kSplits) {
+      const Parts parts = PartsOf(kernel, tile, splits);
+      if (parts.AtLeast() >= best) continue;
+      const double seconds = parts.Sum();
+      if (seconds >= best) continue;
+      best = seconds;
+      answer = {.time = Duration::FromSeconds(seconds),
+                .tile_m = tile.m,
+                .tile_n = tile.n,
+                .splits = splits,
+                .waves = parts.waves,
+                .products = Duration::FromSeconds(parts.products),
+                .memory = Duration::FromSeconds(parts.memory),
+                .steps = Duration::FromSeconds(parts.steps),
+                .reductions = Duration::FromSeconds(parts.reductions)};
+    }
+  }
+  return answer;
+}
+
+Duration QuantizeTime(int64_t elements, const cluster::Device& device) {
+  const KernelRates& rates = KernelRatesOf(device.name);
+  const double bytes = rates.quantize_passes * 3 * static_cast<double>(elements);
+  const double rate =
+      static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.quarter.memory;
+  return rates.quantize_start + Duration::FromSeconds(bytes / rate);
+}
+
+}  // namespace orrery::cost_models

@@ -1,0 +1,55 @@
+#ifndef ORRERY_COST_MODELS_KERNELS_MATRIX_PRODUCT_H_
+#define ORRERY_COST_MODELS_KERNELS_MATRIX_PRODUCT_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "cluster/device.h"
+#include "cost_models/kernels/kernel_rates.h"
+#include "ir/product_shape.h"
+#include "ir/type.h"
+#include "support/units.h"
+
+// How long a matrix product takes by its shape. A kernel cuts the result into tiles, one a block;
+// cores run blocks in waves, each a loop over k; where there are few tiles, k is split too and the
+// parts are summed. Of all tiles and splits the fastest counts, as libraries choose (Osama et al.,
+// "Stream-K", 2023, describes both; docs/kernels.md has the formula).
+
+namespace orrery::cost_models {
+
+/// Types of the operands, and of what is written.
+struct ProductTypes {
+  ir::DType in = ir::DType::kBF16;
+  ir::DType out = ir::DType::kBF16;
+};
+
+/// So many fields: what a user asks of a kernel.
+struct ProductTime {
+  Duration time;  // of the kernel, without its start
+  int tile_m = 0, tile_n = 0;
+  int splits = 1;     // of k
+  double waves = 0;   // of blocks over the cores
+  Duration products;  // the four that decide; the longest is what limits it
+  Duration memory;
+  Duration steps;       // of one block, at the least step
+  Duration reductions;  // of the parts of a split k
+
+  /// "products", "memory" or "steps of a block".
+  absl::string_view limit() const;
+};
+
+/// The kernel by the fastest tile and split, at `clock` times the clock of a burst. No shape takes
+/// longer than one that is no smaller in each dimension. Requires sizes of at least 1.
+ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
+                         const cluster::Device& device, double clock = 1);
+
+/// The peak rate at which products of operands of that type run on the matrix units; of wider types
+/// on the vector units, as PyTorch has it: TF32 is not taken for f32.
+FlopRate ProductPeak(ir::DType dtype, const cluster::Device& device);
+
+/// Time to quantize so many elements of 2 bytes to 8 bits, its kernels' starts included.
+Duration QuantizeTime(int64_t elements, const cluster::Device& device);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_KERNELS_MATRIX_PRODUCT_H_

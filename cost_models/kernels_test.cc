@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include "cost_models/kernels/kernel_rates.h"
+#include "cost_models/kernels/matrix_product.h"
+#include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
+
+namespace orrery::cost_models {
+namespace kernels_test_cc {
+namespace {
+
+using ir::DType;
+using ir::OpKind;
+using ir::ProductShape;
+using ir::ProductShapes;
+
+constexpr DType kHalf = DType::kBF16;
+
+cluster::Device H100() { return *cluster::FindDevice("h100-80gb"); }
+
+Duration TimeOf(const OpFixture& op) {
+  EXPECT_TRUE(op.status().ok()) << op.status();
+  return (*MakeCostModel("kernels"))->Compute(op.view(), H100());
+}
+
+Duration Sustained(const ProductShape& shape) {
+  return PriceProduct(shape, {}, H100(), KernelRatesOf("h100-80gb").sustained).time;
+}
+
+TEST(Kernels, AProductTakesAllRowsAtOnce) {
+  const OpFixture op(OpKind::kMatMul, {Tensor({4, 512, 1024}, kHalf), Tensor({1024, 2048}, kHalf)});
+  EXPECT_EQ(ProductsOf(op.view()), (ProductShapes{{.m = 2048, .n = 2048, .k = 1024}}));
+  EXPECT_EQ(TimeOf(op), Sustained({.m = 2048, .n = 2048, .k = 1024}) + H100().launch_overhead);
+}
+
+TEST(Kernels, ProductsOfManyMatricesAreABatch) {
+  const OpFixture op(OpKind::kMatMul, {Tensor({4, 512, 64}, kHalf), Tensor({4, 256, 64}, kHalf)},
+                     {{"transpose_w", int64_t{1}}});
+  EXPECT_EQ(ProductsOf(op.view()), (ProductShapes{{.batch = 4, .m = 512, .n = 256, .k = 64}}));
+}
+
+TEST(Kernels, ABackwardIsTwoProducts) {
+  const OpFixture op(
+      OpKind::kMatMulGrad,
+      {Tensor({2, 512, 1024}, kHalf), Tensor({1024, 2048}, kHalf), Tensor({2, 512, 2048}, kHalf)});
+  EXPECT_EQ(ProductsOf(op.view()),
+            (ProductShapes{{.m = 1024, .n = 1024, .k = 2048}, {.m = 1024, .n = 2048, .k = 1024}}));
+}
+
+TEST(Kernels, AWeightGradientSumsOverRows) {
+  const OpFixture op(OpKind::kMatMulWeightGrad,
+                     {Tensor({2, 512, 1024}, kHalf), Tensor({2, 512, 256}, kHalf)});
+  EXPECT_EQ(ProductsOf(op.view()), (ProductShapes{{.m = 1024, .n = 256, .k = 1024}}));
+}
+
+TEST(Kernels, WeightsOfAGroupStandSideBySide) {
+  const ir::TensorType x = Tensor({512, 64}, kHalf), q = Tensor({64, 128}, kHalf),
+                       k = Tensor({64, 32}, kHalf);
+  const OpFixture group(OpKind::kLinearGroup, {x, q, k}, {{"count", int64_t{2}}});
+  EXPECT_EQ(ProductsOf(group.view()), (ProductShapes{{.m = 512, .n = 160, .k = 64}}));
+  const OpFixture back(OpKind::kLinearGroupGrad,
+                       {x, q, k, Tensor({512, 128}, kHalf), Tensor({512, 32}, kHalf)},
+                       {{"count", int64_t{2}}});
+  EXPECT_EQ(ProductsOf(back.view()),
+            (ProductShapes{{.m = 512, .n = 64, .k = 160}, {.m = 64, .n = 160, .k = 512}}));
+}
+
+// What an activation is applied to is a second result of one product.
+TEST(Kernels, ALinearIsOneProduct) {
+  const OpFixture op(OpKind::kLinear, {Tensor({512, 64}, kHalf), Tensor({64, 128}, kHalf)},
+                     {{"activation", std::string("gelu")}});
+  EXPECT_EQ(ProductsOf(op.view()), (ProductShapes{{.m = 512, .n = 128, .k = 64}}));
+}
+
+TEST(Kernels, ShapesHaveTheFlopsOfTheirOps) {
+  const OpFixture ops[] = {
+      OpFixture(OpKind::kMatMul, {Tensor({3, 8, 16}, kHalf), Tensor({3, 16, 4}, kHalf)}),
+      OpFixture(OpKind::kMatMulGrad,
+                {Tensor({3, 8, 16}, kHalf), Tensor({16, 4}, kHalf), Tensor({3, 8, 4}, kHalf)})};
+  for (const OpFixture& op : ops) {
+    double flops = 0;
+    for (const ProductShape& s : ProductsOf(op.view())) {
+      flops += 2.0 * static_cast<double>(s.batch * s.m * s.n * s.k);
+    }
+    EXPECT_EQ(flops, FlopsOf(op.view()).count());
+  }
+}
+
+TEST(Kernels, AreNeverFasterThanTheDataSheet) {
+  const auto roofline = *MakeCostModel("roofline"), kernels = *MakeCostModel("kernels");
+  const OpFixture ops[] = {
+      OpFixture(OpKind::kMatMul, {Tensor({4096, 4096}, kHalf), Tensor({4096, 4096}, kHalf)}),
+      OpFixture(OpKind::kRelu, {Tensor({4096, 4096}, kHalf)}),
+      OpFixture(OpKind::kMatMul, {Tensor({1, 1}, kHalf), Tensor({1, 1}, kHalf)})};
+  for (const OpFixture& op : ops) {
+    for (const cluster::Device& device : cluster::AllDevices()) {
+      EXPECT_GE(kernels->Compute(op.view(), device), roofline->Compute(op.view(), device))
+          << device.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kernels_test_cc
+}  // namespace orrery::cost_models
