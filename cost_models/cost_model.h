@@ -13,8 +13,8 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "ir/attributes.h"
+#include "ir/op_info.h"
 #include "ir/op_kind_fwd.h"
-#include "ir/product_shape.h"
 #include "ir/type.h"
 #include "support/units.h"
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 TEST(CostModel, KnowsTheNamesOfTheList) {
   std::vector<std::string> names;
   for (const CostModelInfo* info : AllCostModels()) names.emplace_back(info->name);
-  EXPECT_THAT(names, ElementsAre("roofline", "distir"));
+  EXPECT_THAT(names, ElementsAre("roofline", "distir", "kernels"));
 }
 
 TEST(CostModel, EveryRecordIsCompleteAndMakesItsModel) {
@@ -34,8 +34,9 @@ TEST(CostModel, EveryRecordIsCompleteAndMakesItsModel) {
 TEST(CostModel, AnUnknownNameIsToldTheNamesThatThereAre) {
   const auto model = MakeCostModel("rofline");
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(model.status().message(),
-            "cost model 'rofline' is unknown; wanted one of roofline, distir, or measured:FILE");
+  EXPECT_EQ(
+      model.status().message(),
+      "cost model 'rofline' is unknown; wanted one of roofline, distir, kernels, or measured:FILE");
 }
 
 TEST(CostModel, OnlyDistIrCopiesEverything) {

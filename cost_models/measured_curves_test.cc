@@ -128,8 +128,10 @@ TEST(FitCurve, HasNumbersOfWhateverIsRead) {
     for (int k = 0; k < 12; ++k) {
       const char* const bytes[] = {"1", "2", "4096", "1e9", "1e15"};
       const char* const times[] = {"0.001", "0.5", "20", "1e6", "1e11"};
-      absl::StrAppend(&points, k == 0 ? "" : ", ", R"({"bytes": )", bytes[random() % 5],
-                      R"(, "time_us": )", times[random() % 5], "}");
+      const char* const size = bytes[random() % 5];
+      const char* const time = times[random() % 5];
+      absl::StrAppend(&points, k == 0 ? "" : ", ", R"({"bytes": )", size, R"(, "time_us": )", time,
+                      "}");
     }
     const auto read =
         ParseMeasuredCurves(absl::StrCat("{\"rows\": [", Row("{\"gpus\": 8}", points), "]}"), "f");

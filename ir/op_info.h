@@ -13,7 +13,6 @@
 #include "ir/attributes.h"
 #include "ir/mesh.h"
 #include "ir/op_kind_fwd.h"
-#include "ir/product_shape.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -82,6 +81,17 @@ struct GroupExchange {
   std::span<const Tensor* const> parts;  // what each of them brings
   int64_t position = 0;                  // of this rank among them
 };
+
+/// `batch` products of matrices [m,k] and [k,n], in one kernel; m are the rows of the result.
+struct ProductShape {
+  int64_t batch = 1;
+  int64_t m = 0, n = 0, k = 0;
+
+  friend bool operator==(const ProductShape&, const ProductShape&) = default;
+};
+
+/// Those that an op runs one after another, a kernel each.
+using ProductShapes = absl::InlinedVector<ProductShape, 2>;
 
 /// The one record of an op kind: what it is called, computes, costs, and how it may be split; it
 /// fills in what it needs of so many fields.

@@ -34,7 +34,8 @@ bool HasPattern(const ParallelPlan& plan) {
 
 // Whether Megatron's pattern may split the sequence or not: prices say, which know of no overlap.
 bool LeavesSequenceOpen(const ParallelPlan& plan) {
-  return plan.hp > 1 && plan.sequence_parallel == transforms::SequenceParallel::kAuto &&
+  return !plan.by_products() && plan.hp > 1 &&
+         plan.sequence_parallel == transforms::SequenceParallel::kAuto &&
          (plan.by_pattern() || HasPattern(plan));
 }
 
@@ -72,13 +73,11 @@ class Portfolio {
       ORRERY_RETURN_IF_ERROR(Try(By(attention)));
     }
     if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
-    if (HasPattern(plan)) {
-      ORRERY_RETURN_IF_ERROR(Try({.by_cost = false, .in_flight = in_flight_}));
-    }
-    if (LeavesSequenceOpen(plan)) {
-      ORRERY_RETURN_IF_ERROR(
-          Try({.by_cost = false, .sequence_whole = true, .in_flight = in_flight_}));
-    }
+    Way pattern = By(plan.context_attention);
+    pattern.by_cost = false;
+    if (HasPattern(plan)) ORRERY_RETURN_IF_ERROR(Try(pattern));
+    pattern.sequence_whole = true;
+    if (LeavesSequenceOpen(plan)) ORRERY_RETURN_IF_ERROR(Try(pattern));
     return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/models/model_test_util.h"
+#include "ir/op_kind.h"
 #include "search/setting_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
@@ -32,6 +33,16 @@ Run Best(const Setting& setting, const ParallelPlan& plan) {
   absl::StatusOr<Run> run = BestRun(player);
   EXPECT_TRUE(run.ok()) << run.status();
   return *std::move(run);
+}
+
+// Ops of that kind in the forward of all stages of what was played.
+int64_t Count(const Run& run, ir::OpKind kind) {
+  int64_t count = 0;
+  for (size_t stage = 0; stage < run.pipelined.stages.size(); ++stage) {
+    const ir::Function& forward = run.pipelined.PartsOf(stage, 0).forward.function;
+    for (const ir::OpId op : forward.order()) count += forward.kind(op) == kind ? 1 : 0;
+  }
+  return count;
 }
 
 // Step times of these ways, of those that the plan can be sharded by.
@@ -100,6 +111,26 @@ TEST(BestRun, OfOneWayIsThatWay) {
   ParallelPlan products = ByFlops({.hp = 4});
   products.sharding = transforms::ShardingMethod::kDistir;
   EXPECT_EQ(Best(setting, products).report.step_time, Times(setting, products, {{}})[0]);
+  PlanPlayer once(setting, products), best(setting, products);
+  ASSERT_TRUE(once.Prepare().ok() && best.Prepare().ok());
+  ASSERT_TRUE(once.Play({}).ok() && BestRun(best).ok());
+  EXPECT_EQ(best.work(), once.work());
+}
+
+// Under the pattern as well, which does not leave it to prices.
+TEST(BestRun, HasTheAttentionThatIsAskedFor) {
+  const Setting setting = GptSetting();
+  for (const auto sharding :
+       {transforms::ShardingMethod::kAuto, transforms::ShardingMethod::kMegatron}) {
+    ParallelPlan plan = ByFlops({.hp = 2, .cp = 2});
+    plan.sharding = sharding;
+    plan.context_attention = ContextAttention::kRing;
+    const auto ring = Best(setting, plan);
+    EXPECT_GT(Count(ring, ir::OpKind::kRotate), 0) << ToString(plan);
+    plan.context_attention = ContextAttention::kAllToAll;
+    const auto all_to_all = Best(setting, plan);
+    EXPECT_EQ(Count(all_to_all, ir::OpKind::kRotate), 0) << ToString(plan);
+  }
 }
 
 // What was sharded for one way is sharded for its other stages.

@@ -48,15 +48,14 @@ Setting SettingOfModel(const std::string& model, const std::string& keys, int64_
 
 Setting RandomSetting(Random& random) {
   const bool gpt = random.Sometimes();
+  const int layers = gpt ? random.Of({4, 5, 7}) : random.Of({4, 6, 8});
+  const int width = gpt ? random.Of({100, 3000}) : random.Of({64, 512, 2048});
   Setting setting =
       gpt ? SettingOfModel("gpt",
                            absl::StrCat("hidden=64,heads=4,seq=16,tied_embeddings=0,layers=",
-                                        random.Of({4, 5, 7}), ",vocab=", random.Of({100, 3000})),
+                                        layers, ",vocab=", width),
                            32)
-          : SettingOfModel(
-                "mlp",
-                absl::StrCat("layers=", random.Of({4, 6, 8}), ",dim=", random.Of({64, 512, 2048})),
-                32);
+          : SettingOfModel("mlp", absl::StrCat("layers=", layers, ",dim=", width), 32);
   setting.cluster =
       cluster::ParseCluster(
           random.Of<std::string>({"dgx-a100:2", "tpu-v4:2x2x4", "ring:16@50GB/s,latency=1us",
@@ -169,10 +168,12 @@ TEST(Choices, OfStagesAreNoSlowerThanThoseWithLessChoice) {
 TEST(Choices, OfSlicesAreNoSlowerThanEqualOnes) {
   for (uint32_t seed = 0; seed < 16; ++seed) {
     Random random(seed);
+    const int length = random.Of({256, 1024});
+    const int vocabulary = random.Of({100, 2000, 8000});
     Setting setting = SettingOfModel(
         "gpt",
-        absl::StrCat("layers=4,hidden=64,heads=4,flash=0,tied_embeddings=0,seq=",
-                     random.Of({256, 1024}), ",vocab=", random.Of({100, 2000, 8000})),
+        absl::StrCat("layers=4,hidden=64,heads=4,flash=0,tied_embeddings=0,seq=", length,
+                     ",vocab=", vocabulary),
         2);
     setting.cluster = cluster::ParseCluster("dgx-a100:2").value();
     ParallelPlan plan = RandomPlan(random);

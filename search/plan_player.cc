@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "search/cut_choice.h"
 #include "search/slices.h"
 #include "search/stage_weights.h"
 #include "search/steady_state.h"
@@ -29,16 +30,6 @@ struct Played {
   const transforms::PipelinedStep& step;
   const transforms::PipelineSchedule& schedule;
 };
-
-// Whether `a` is the better run, or about as fast as the fastest one and needs less memory than
-// `b`.
-bool IsAsGood(const Run& a, const Run& b, Duration fastest) {
-  if (!a.report.fits || !b.report.fits || a.report.step_time < b.report.step_time) {
-    return IsBetter(a.report, b.report);
-  }
-  return a.report.peak_memory < b.report.peak_memory &&
-         a.report.step_time.seconds() <= transforms::kAboutAsFast * fastest.seconds();
-}
 
 // Whether the ranks of the run do the same one after the other as those.
 bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
@@ -262,27 +253,25 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   return *std::move(best);
 }
 
-// The last cut has the least choice: no other that is slower is taken in its place.
 absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
                                          const transforms::PlanContext& context, WayFacts* facts) {
   ORRERY_ASSIGN_OR_RETURN(std::vector<transforms::PipelinedStep> steps,
                           transforms::ParallelTransformWays(step(), plan, context));
-  std::optional<Run> best;
-  Duration fastest;
+  std::vector<Run> runs;
+  std::vector<PlayedCut> cuts;
   for (transforms::PipelinedStep& cut : steps) {
     absl::StatusOr<Run> run = PlayOrders(plan, cut, facts);
     if (!run.ok()) {
-      if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
+      if (!runs.empty() && AsInfeasible(run.status()).has_value()) continue;
       return run;
     }
     run->slices = context.slices;
     run->pipelined = std::move(cut);
-    const bool first = !best.has_value() || (run->report.fits && !best->report.fits);
-    if (first) fastest = run->report.step_time;
-    if (run->report.fits) fastest = std::min(fastest, run->report.step_time);
-    if (first || plan_player_cc::IsAsGood(*run, *best, fastest)) best = *std::move(run);
+    cuts.push_back(
+        {.fits = run->report.fits, .time = run->report.step_time, .peak = run->report.peak_memory});
+    runs.push_back(*std::move(run));
   }
-  return *std::move(best);
+  return std::move(runs[TakenCut(cuts)]);
 }
 
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages

@@ -95,9 +95,12 @@ void RemoveStalePartials(const fs::path& file) {
   for (fs::directory_iterator entry(FolderOf(file), error), end; !error && entry != end;
        entry.increment(error)) {
     if (!IsPartialOf(entry->path().filename().string(), stem)) continue;
-    const int partial = open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    // A pipe of that name would wait for somebody who reads it.
+    const int partial = open(entry->path().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (partial < 0) continue;
-    if (flock(partial, LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
+    struct stat there = {};
+    const bool is_file = fstat(partial, &there) == 0 && S_ISREG(there.st_mode);
+    if (is_file && flock(partial, LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
     close(partial);
   }
 }
@@ -149,9 +152,12 @@ absl::Status Replace(const std::string& path, const fs::path& file, absl::string
     return CannotWrite(path, "no space, no permission, or no such folder");
   }
   bool done = WriteAll(made, contents);
-  CopyModeAndOwner(file, made);
-  done = done && rename(partial.c_str(), file.c_str()) == 0;
-  const int error = errno;
+  int error = errno;
+  if (done) {
+    CopyModeAndOwner(file, made);
+    done = rename(partial.c_str(), file.c_str()) == 0;
+    error = errno;
+  }
   // A lock is held until here: nobody takes the neighbour for one that was left behind.
   const bool closed = close(made) == 0;
   if (!done) unlink(partial.c_str());

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -122,6 +124,26 @@ TEST_F(FileTest, WritesIntoDevices) {
     EXPECT_EQ(WriteFile("/dev/full", "x"),
               absl::UnavailableError("/dev/full: cannot be written: the stream failed"));
   }
+}
+
+// What went wrong is told, and not what was asked for afterwards.
+TEST_F(FileTest, SaysWhyTheRestCouldNotBeWritten) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const absl::Status status = WriteFile(At("new"), std::string(100, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(status.message(), testing::HasSubstr("File too large"));
+  EXPECT_FALSE(fs::exists(At("new")));
+}
+
+TEST_F(FileTest, PassesOverPipesNamedAsItsNeighbours) {
+  ASSERT_EQ(mkfifo(At("a.1.partial").c_str(), 0600), 0);
+  EXPECT_TRUE(WriteFile(At("a"), "x").ok());
+  EXPECT_TRUE(fs::exists(At("a.1.partial")));
 }
 
 TEST_F(FileTest, KeepsTheModeOfWhatItReplaces) {

@@ -55,7 +55,7 @@ void PrintMemory(const simulator::Program& program, const simulator::Report& rep
                                       PeakTaskText(program, most->memory)));
 }
 
-// One number a stage.
+// Two lines of a number a stage.
 void PrintStages(const simulator::ReportDetails& details) {
   if (details.stages.empty()) return;
   std::string layers, parameters;
@@ -68,6 +68,7 @@ void PrintStages(const simulator::ReportDetails& details) {
   PrintLine("parameters, millions", absl::StrCat(parameters, ", by stage"));
 }
 
+// One number a stage.
 void PrintVersions(const simulator::ReportDetails& details) {
   if (details.versions.empty()) return;
   std::string staleness, versions;

@@ -27,6 +27,7 @@ struct ProductRates {
   Duration step;
 };
 
+/// Of all kernels of a device.
 struct KernelRates {
   absl::string_view source;  // of the figures; of an assumption, where no kernel was measured
   bool measured;             // on this device or one with the same cores
@@ -42,6 +43,7 @@ struct KernelRates {
   double quantize_passes;
   Duration quantize_start;
 
+  /// Those of products whose operands have that type.
   const ProductRates& products(ir::DType dtype) const;
 };
 

@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/device.h"
 #include "cost_models/kernels/kernel_rates.h"
-#include "ir/product_shape.h"
+#include "ir/op_info.h"
 #include "ir/type.h"
 #include "support/units.h"
 

@@ -6,6 +6,7 @@
 #include "ir/op_kind.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/kernels.h"
+#include "ir/ops/product_shapes.h"
 #include "ir/ops/product_type.h"
 #include "support/status.h"
 
@@ -77,16 +78,6 @@ absl::Status InferLinear(const OpTypes& op, TypeList& results) {
 double LinearFlops(const OpTypes& op, const TypeList& results) {
   return 2.0 * static_cast<double>(ElementCount(results[0].dims)) *
          static_cast<double>(op.operands[0]->dims.back());
-}
-
-ProductShape OverAllRows(const TensorType& x, int64_t columns) {
-  const int64_t k = x.dims.back();
-  return {.m = ElementCount(x.dims) / std::max<int64_t>(k, 1), .n = columns, .k = k};
-}
-
-// The second result is what the first is made of.
-ProductShapes LinearProducts(const OpTypes& op, const TypeList& results) {
-  return {OverAllRows(*op.operands[0], results[0].dims.back())};
 }
 
 ShardingRule::Factors FactorsOfRows(size_t rank, int8_t last) {
@@ -166,11 +157,10 @@ AttributeSet FlipOf(const AttributeSet& attributes) {
 void ProductGradient(GradientContext& c, ValueId dy, int w) {
   Builder& b = c.builder();
   if (!c.needs(w)) {
+    if (!c.needs(0)) return;
     const AttributeSet flip =
         Transposed(c.attributes()) ? AttributeSet() : AttributeSet{{"transpose_w", int64_t{1}}};
-    if (c.needs(0)) {
-      c.SetOperandGradient(0, b.Op(OpKind::kMatMul, {dy, c.operand(w)}, c.GradientName(0), flip));
-    }
+    c.SetOperandGradient(0, b.Op(OpKind::kMatMul, {dy, c.operand(w)}, c.GradientName(0), flip));
     return;
   }
   if (!c.needs(0)) {
@@ -229,13 +219,6 @@ double LinearGroupFlops(const OpTypes& op, const TypeList& results) {
   double columns = 0;
   for (const TensorType& y : results) columns += static_cast<double>(y.dims.back());
   return 2.0 * static_cast<double>(ElementCount(op.operands[0]->dims)) * columns;
-}
-
-// One product with the weights side by side.
-ProductShapes LinearGroupProducts(const OpTypes& op, const TypeList& results) {
-  int64_t columns = 0;
-  for (const TensorType& y : results) columns += y.dims.back();
-  return {OverAllRows(*op.operands[0], columns)};
 }
 
 // All products are split alike: by columns, or along k.
@@ -299,11 +282,7 @@ absl::Status LinearGroupGradient(GradientContext& c) {
   const auto count = static_cast<int>(GroupSize(c.attributes()));
   bool whole = c.needs(0);
   for (int i = 0; i < count; ++i) whole = whole && c.result_gradient(i).valid() && c.needs(1 + i);
-  if (whole) {
-    GradientsAtOnce(c, count);
-  } else {
-    GradientsOneByOne(c, count);
-  }
+  whole ? GradientsAtOnce(c, count) : GradientsOneByOne(c, count);
   for (int i = 1 + count; i < c.operand_count() && c.builder().status().ok(); ++i) {
     const ValueId dy = c.result_gradient(i - 1 - count);
     if (dy.valid() && c.needs(i)) c.SetOperandGradient(i, SumRows(c, dy, i));
@@ -339,17 +318,6 @@ double LinearGroupGradFlops(const OpTypes& op, const TypeList& results) {
              static_cast<double>(op.operands[results.size() - 1 + i]->dims.back());
   }
   return flops;
-}
-
-// Of x, [rows,n] times [n,k], and of the weights, [k,rows] times [rows,n], side by side.
-ProductShapes LinearGroupGradProducts(const OpTypes& op, const TypeList& results) {
-  int64_t columns = 0;
-  for (size_t i = results.size(); i < op.operands.size(); ++i) {
-    columns += op.operands[i]->dims.back();
-  }
-  const ProductShape forward = OverAllRows(*op.operands[0], columns);
-  return {{.m = forward.m, .n = forward.k, .k = columns},
-          {.m = forward.k, .n = columns, .k = forward.m}};
 }
 
 ShardingRule LinearGroupGradSharding(const OpTypes& op, const TypeList& results) {
@@ -393,7 +361,7 @@ extern const OpInfo kLinearOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinear,
     .flops = linear_cc::LinearFlops,
-    .products = linear_cc::LinearProducts,
+    .products = LinearProducts,
     .sharding = linear_cc::LinearSharding,
     .evaluate = linear_cc::EvaluateLinear,
     .gradient = linear_cc::LinearGradient,
@@ -407,7 +375,7 @@ extern const OpInfo kLinearGroupOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinearGroup,
     .flops = linear_cc::LinearGroupFlops,
-    .products = linear_cc::LinearGroupProducts,
+    .products = LinearGroupProducts,
     .sharding = linear_cc::LinearGroupSharding,
     .evaluate = linear_cc::EvaluateLinearGroup,
     .gradient = linear_cc::LinearGroupGradient,
@@ -421,7 +389,7 @@ extern const OpInfo kLinearGroupGradOp = {
     .results = OpInfo::kVariadic,
     .infer = linear_cc::InferLinearGroupGrad,
     .flops = linear_cc::LinearGroupGradFlops,
-    .products = linear_cc::LinearGroupGradProducts,
+    .products = LinearGroupGradProducts,
     .sharding = linear_cc::LinearGroupGradSharding,
     .evaluate = linear_cc::EvaluateLinearGroupGrad,
     .kernels = 2,

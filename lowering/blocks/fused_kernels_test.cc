@@ -207,6 +207,22 @@ TEST(PointwiseGroups, NoWayLeadsBack) {
 
 // Sums over the first dimensions, of a bias's gradient, are kernels of their own; those over the
 // last go with what they sum up, and what is read with them.
+// %z would wait for %c2, whose kernel waits for %a by way of %c1.
+TEST(PointwiseGroups, NoWayLeadsBackThroughAnotherKernel) {
+  EXPECT_THAT(Groups("%p: f32[64,64] data, %x: f32[8,64,64] data, %w: f32[8,64,64] data, "
+                     "%v: f32[64,64] parameter",
+                     R"(
+  %a: f32[64,64] = Relu(%p)
+  %c1: f32[8,64,64] = Add(%x, %a)
+  %c2: f32[8,64,64] = Mul(%x, %w)
+  %c3: f32[8,64,64] = Add(%c1, %c2)
+  %m: f32[8,64,64] = MatMul(%c2, %v)
+  %r: f32[64,64] = ReduceSum(%m) {axes=[0]}
+  %z: f32[64,64] = Add(%a, %r)
+  %y: f32[8,64,64] = MatMul(%c3, %z))"),
+              ElementsAre("[c1] c2 c3"));
+}
+
 TEST(PointwiseGroups, OfReductions) {
   EXPECT_THAT(Groups("%x: f32[8,4] data", R"(
   %a: f32[8,4] = Relu(%x)

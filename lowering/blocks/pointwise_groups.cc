@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -138,8 +139,7 @@ class GroupFinder {
 
   // Whether a way leads from members of `some` groups through another kernel to an operand of
   // `ops`.
-  bool LeadsBack(const std::vector<OpId>& ops, const absl::flat_hash_set<int32_t>& some,
-                 OpId joins) const {
+  bool LeadsBack(const std::vector<OpId>& ops, const std::set<int32_t>& some, OpId joins) const {
     int32_t first = position_[joins];
     for (const int32_t group : some) {
       first = std::min(first, position_[groups_.members[static_cast<size_t>(group)][0]]);
@@ -163,6 +163,12 @@ class GroupFinder {
       const OpId op = pending.back();
       pending.pop_back();
       if (is_in(op) || seen.size() > kMostLookedThrough) return true;
+      // A kernel starts once all is there that any of its ops reads.
+      if (const int32_t group = groups_.group[op]; group != PointwiseGroups::kAlone) {
+        for (const OpId member : groups_.members[static_cast<size_t>(group)]) {
+          if (position_[member] > first && seen.insert(member).second) pending.push_back(member);
+        }
+      }
       for (const ValueId operand : function_.operands(op)) {
         const OpId maker = function_.producer(root_[operand]);
         if (maker.valid() && is_in(maker)) return true;
@@ -190,13 +196,13 @@ class GroupFinder {
 
   // The op joins one group, and with it as many others as go with that one.
   void Place(OpId op, Space space) {
-    absl::flat_hash_set<int32_t> joined;
+    std::set<int32_t> joined;
     size_t size = 1;
     for (const int32_t group : GroupsBefore(op)) {
       const std::vector<OpId>& members = groups_.members[static_cast<size_t>(group)];
       const std::optional<Space> together = Together(op, space, group);
       if (!together.has_value() || size + members.size() > kMostMembers) continue;
-      absl::flat_hash_set<int32_t> wanted = joined;
+      std::set<int32_t> wanted = joined;
       wanted.insert(group);
       std::vector<OpId> ops = {op};
       if (!joined.empty()) {
@@ -213,7 +219,7 @@ class GroupFinder {
     Join(op, space, joined);
   }
 
-  void Join(OpId op, const Space& space, const absl::flat_hash_set<int32_t>& joined) {
+  void Join(OpId op, const Space& space, const std::set<int32_t>& joined) {
     int32_t into = static_cast<int32_t>(groups_.members.size());
     for (const int32_t group : joined) into = std::min(into, group);
     if (joined.empty()) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -118,7 +119,10 @@ class Programs:
             if code != 0:
                 raise Passed(err)
             lines = [line for line in out.splitlines() if re.match(r"\d+[FIBW]", line)]
-            path.write_text("\n".join(lines) + "\n")
+            # Others may ask for the same file meanwhile: it is there as a whole, or not.
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+                file.write("\n".join(lines) + "\n")
+            os.replace(file.name, path)
         return str(path)
 
     def ask(self, case: Case) -> Answer:

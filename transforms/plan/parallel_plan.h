@@ -43,7 +43,8 @@ struct ParallelPlan {
 
   /// The product of the degrees.
   int64_t ranks() const { return dp * hp * pp * cp * ep; }
-  /// Whether shardings are by Megatron's pattern, as sequence parallelism wants it; else by cost.
+  /// Whether shardings are by Megatron's pattern, as sequence parallelism wants it, or by the
+  /// products of it alone; else by cost.
   bool by_pattern() const {
     return sharding != ShardingMethod::kAuto || sequence_parallel == SequenceParallel::kOn;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor.h"
@@ -50,61 +51,98 @@ int64_t WholeDivisor(const Function& function, OpId op) {
   return whole ? static_cast<int64_t>(rounded) : 0;
 }
 
-// Of the sum of two losses over as many elements: the sums of these.
-std::optional<LossParts> PartsOfSum(ir::Builder& b, OpId add) {
-  const ValueId operands[] = {b.function().operands(add)[0], b.function().operands(add)[1]};
-  const LossParts one = PartsOfLoss(b, operands[0]), two = PartsOfLoss(b, operands[1]);
-  const bool alike =
-      one.count > 1 && one.count == two.count && b.type(one.value).dims == b.type(two.value).dims;
-  if (!alike) return std::nullopt;
-  return LossParts{.value = b.Add(one.value, two.value), .count = one.count};
-}
+// Takes losses apart, each value once: sums of sums may share what they add up.
+class Taker {
+ public:
+  explicit Taker(ir::Builder& b) : b_(b) {}
 
-// A single step from a loss of one number to what it is made of; nothing where that is all.
-std::optional<LossParts> StepTo(ir::Builder& b, OpId op) {
-  const Function& function = b.function();
-  const auto elements = [&](ValueId value) { return ir::ElementCount(function.type(value).dims); };
-  const ValueId from = function.operands(op).empty() ? ValueId() : function.operands(op)[0];
-  switch (function.kind(op)) {
-    case OpKind::kDiv:
-      if (const auto rows = LikelihoodRows(function, op); rows.has_value()) {
-        return LossParts{.value = *rows, .count = elements(*rows)};
-      }
-      [[fallthrough]];
-    case OpKind::kScale: {
-      const int64_t divisor = WholeDivisor(function, op);
-      const LossParts parts = divisor > 0 ? PartsOfLoss(b, from) : LossParts();
-      // A sum of elements says of how many samples it is where it is divided by these.
-      const bool over_samples = function.attributes(op).Int("over_batch", 0) != 0 &&
-                                parts.value != from && elements(parts.value) > 1;
-      if (divisor == 0 || (parts.count == 1 && !over_samples)) return std::nullopt;
-      return LossParts{.value = parts.value, .count = parts.count * divisor};
-    }
-    case OpKind::kAdd:
-      return PartsOfSum(b, op);
-    case OpKind::kReduceSum:
-      return LossParts{.value = from};
-    case OpKind::kReduceMean:
-      return LossParts{.value = from, .count = elements(from)};
-    default:
-      return std::nullopt;
+  LossParts PartsOf(ValueId loss) {
+    if (const auto known = known_.find(loss); known != known_.end()) return known->second;
+    // Of deeper sums nobody says that they are losses: they stay as they are.
+    constexpr int kMostDeep = 200;
+    if (depth_ == kMostDeep) return {.value = loss};
+    ++depth_;
+    const LossParts parts = Take(loss);
+    --depth_;
+    known_.emplace(loss, parts);
+    return parts;
   }
-}
+
+ private:
+  LossParts Take(ValueId loss) {
+    OpId op = b_.function().producer(loss);
+    ValueId value = loss;
+    while (op.valid() && (b_.function().kind(op) == OpKind::kIdentity ||
+                          b_.function().kind(op) == OpKind::kSqueeze ||
+                          b_.function().kind(op) == OpKind::kReshape)) {
+      value = b_.function().operands(op)[0];
+      op = b_.function().producer(value);
+    }
+    if (!op.valid() || ir::ElementCount(b_.type(value).dims) != 1) return {.value = value};
+    return StepTo(op).value_or(LossParts{.value = value});
+  }
+
+  // Of the sum of two losses over as many elements: the sums of these.
+  std::optional<LossParts> PartsOfSum(OpId add) {
+    const ValueId operands[] = {b_.function().operands(add)[0], b_.function().operands(add)[1]};
+    const LossParts one = PartsOf(operands[0]), two = PartsOf(operands[1]);
+    const bool alike = one.count > 1 && one.count == two.count &&
+                       b_.type(one.value).dims == b_.type(two.value).dims;
+    if (!alike) return std::nullopt;
+    return LossParts{.value = b_.Add(one.value, two.value), .count = one.count};
+  }
+
+  // Of what is divided by a whole number.
+  std::optional<LossParts> PartsOfQuotient(OpId op) {
+    const ValueId from = b_.function().operands(op)[0];
+    const int64_t divisor = WholeDivisor(b_.function(), op);
+    if (divisor == 0) return std::nullopt;
+    const LossParts parts = PartsOf(from);
+    // A sum of elements says of how many samples it is where it is divided by these.
+    const bool over_samples = b_.function().attributes(op).Int("over_batch", 0) != 0 &&
+                              parts.value != from && Elements(parts.value) > 1;
+    if (parts.count == 1 && !over_samples) return std::nullopt;
+    // More than a double counts one by one is no number of samples.
+    constexpr int64_t kMostCounted = int64_t{1} << 53;
+    if (parts.count > kMostCounted / divisor) return std::nullopt;
+    return LossParts{.value = parts.value, .count = parts.count * divisor};
+  }
+
+  // A single step from a loss of one number to what it is made of; nothing where that is all.
+  std::optional<LossParts> StepTo(OpId op) {
+    const Function& function = b_.function();
+    const ValueId from = function.operands(op).empty() ? ValueId() : function.operands(op)[0];
+    switch (function.kind(op)) {
+      case OpKind::kDiv:
+        if (const auto rows = LikelihoodRows(function, op); rows.has_value()) {
+          return LossParts{.value = *rows, .count = Elements(*rows)};
+        }
+        return PartsOfQuotient(op);
+      case OpKind::kScale:
+        return PartsOfQuotient(op);
+      case OpKind::kAdd:
+        return PartsOfSum(op);
+      case OpKind::kReduceSum:
+        return LossParts{.value = from};
+      case OpKind::kReduceMean:
+        return LossParts{.value = from, .count = Elements(from)};
+      default:
+        return std::nullopt;
+    }
+  }
+
+  int64_t Elements(ValueId value) const { return ir::ElementCount(b_.type(value).dims); }
+
+  ir::Builder& b_;
+  absl::flat_hash_map<ValueId, LossParts> known_;
+  int depth_ = 0;
+};
 
 }  // namespace
 }  // namespace loss_parts_cc
 
 LossParts PartsOfLoss(ir::Builder& b, ir::ValueId loss) {
-  ir::OpId op = b.function().producer(loss);
-  ir::ValueId value = loss;
-  while (op.valid() && (b.function().kind(op) == ir::OpKind::kIdentity ||
-                        b.function().kind(op) == ir::OpKind::kSqueeze ||
-                        b.function().kind(op) == ir::OpKind::kReshape)) {
-    value = b.function().operands(op)[0];
-    op = b.function().producer(value);
-  }
-  if (!op.valid() || ir::ElementCount(b.type(value).dims) != 1) return {.value = value};
-  return loss_parts_cc::StepTo(b, op).value_or(LossParts{.value = value});
+  return loss_parts_cc::Taker(b).PartsOf(loss);
 }
 
 }  // namespace orrery::transforms

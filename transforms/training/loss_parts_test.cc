@@ -59,6 +59,30 @@ TEST(LossParts, SeeThroughSumsOfLossesOverAsManyElements) {
   EXPECT_EQ(PartsAfter("  %loss: f32[] = Add(%a, %s)\n"), "Add / 1");
 }
 
+// Each sum adds up the one before with itself: every value is taken apart once.
+TEST(LossParts, TakeSharedSumsApartOnce) {
+  std::string ops = "  %l0: f32[] = Add(%a, %a)\n";
+  for (int i = 1; i < 40; ++i) {
+    absl::StrAppend(&ops, "  %l", i, ": f32[] = Add(%l", i - 1, ", %l", i - 1, ")\n");
+  }
+  EXPECT_EQ(PartsAfter(absl::StrCat(ops, "  %loss: f32[] = Identity(%l39)\n")), "Add / 12");
+}
+
+TEST(LossParts, LeaveVeryDeepSumsAsTheyAre) {
+  std::string ops = "  %l0: f32[] = Add(%a, %b)\n";
+  for (int i = 1; i < 20000; ++i) {
+    absl::StrAppend(&ops, "  %l", i, ": f32[] = Add(%l", i - 1, ", %b)\n");
+  }
+  EXPECT_EQ(PartsAfter(absl::StrCat(ops, "  %loss: f32[] = Identity(%l19999)\n")), "Add / 1");
+}
+
+TEST(LossParts, CountNoMoreThanThereCanBe) {
+  EXPECT_EQ(PartsAfter("  %p: f32[] = Scale(%a) {factor=1e-08}\n"
+                       "  %q: f32[] = Scale(%p) {factor=1e-08}\n"
+                       "  %loss: f32[] = Scale(%q) {factor=1e-08}\n"),
+            "Scale / 1");
+}
+
 }  // namespace
 }  // namespace loss_parts_test_cc
 }  // namespace orrery::transforms

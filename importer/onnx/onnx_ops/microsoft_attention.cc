@@ -91,8 +91,11 @@ absl::StatusOr<ValueId> Packed(NodeContext& c, ValueId x) {
 absl::StatusOr<std::vector<ValueId>> Split(NodeContext& c, ValueId x, size_t axis,
                                            const Ints& sizes) {
   const ir::Dims& dims = c.type(x).dims;
-  if (axis >= dims.size() ||
-      std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != dims[axis]) {
+  // Each within the whole: a file can say anything, and their sum must not overflow.
+  const bool within = axis < dims.size() && std::ranges::all_of(sizes, [&](int64_t size) {
+                        return size >= 0 && size <= dims[axis];
+                      });
+  if (!within || std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != dims[axis]) {
     return Wanted("what is split", dims,
                   absl::StrCat("parts of ", Shape(ir::Dims(sizes.begin(), sizes.end()))));
   }
@@ -242,7 +245,10 @@ absl::Status LowerAttention(NodeContext& c) {
   const ir::Dims& dims = c.type(all).dims;
   if (dims.size() != 3) return Wanted("the projection", dims, "[batch,rows,features]");
   const Ints sizes = c.Ints("qkv_hidden_sizes", Ints(3, dims[2] / 3));
-  if (sizes.size() != 3) return absl::InvalidArgumentError("qkv_hidden_sizes: wanted 3 of them");
+  if (sizes.size() != 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("qkv_hidden_sizes: got ", sizes.size(), " of them; wanted 3"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<ValueId> parts, Split(c, all, 2, sizes));
   ORRERY_ASSIGN_OR_RETURN(const Projections p, HeadsOf(c, parts, heads, heads));
   ORRERY_ASSIGN_OR_RETURN(const ValueId added, AddedToLogits(c, 3, 5, p));

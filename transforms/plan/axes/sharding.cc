@@ -69,7 +69,7 @@ extern const AxisInfo kShardingAxis = {
     .values = "auto, megatron or distir",
     .page =
         "what each op does along `hp`, `cp` and `ep`: `auto`, what makes op times and "
-        "redistributions the least by the cost model, within the memory of a device "
+        "redistributions the least by the cost model, or less memory where that does not fit "
         "([sharding](redistribution.md#sharding-of-a-whole-step)); `megatron`, column and row "
         "products, embeddings and loss by the vocabulary along `hp`, whole experts along `ep` "
         "([Megatron's pattern](redistribution.md#megatrons-pattern)); `distir`, column and row "
