@@ -42,6 +42,19 @@ void RingsOfAllDevices(benchmark::State& state) {
 }
 BENCHMARK(RingsOfAllDevices)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
 
+// As many rings as a leaf switch or a row has devices.
+void FastestOfLarge(benchmark::State& state, const char* spelling) {
+  const cluster::Cluster cluster = *cluster::ParseCluster(spelling);
+  const std::vector<DeviceId> group = Devices(cluster.size());
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        FastestTime({.size = Bytes(64 << 20), .group = group}, cluster.topology));
+  }
+}
+BENCHMARK_CAPTURE(FastestOfLarge, fat_tree, "fat-tree:100000@50GB/s,radix=64")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestOfLarge, torus, "torus:50x50x10@50GB/s")->Unit(benchmark::kMillisecond);
+
 void FastestOfAll(benchmark::State& state) {
   const cluster::Cluster cluster = *cluster::ParseCluster("dgx-h100:128");
   const std::vector<DeviceId> group = Devices(state.range(0));

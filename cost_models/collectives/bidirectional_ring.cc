@@ -15,6 +15,8 @@ Rounds Emit(const CollectiveCall& call) {
   return RingRounds(call.kind, orders);
 }
 
+Rounds Merged(const CollectiveCall& call) { return MergedRingRounds(call, /*both_ways=*/true); }
+
 // Over nodes with switches the rings of ring.cc load all links both ways as it is, and pricing
 // twice as many takes twice as long.
 bool IsWorthwhile(const CollectiveCall& call) { return !call.two_levels() || !call.grid.empty(); }
@@ -34,6 +36,7 @@ extern const CollectiveAlgorithm kBidirectionalRingCollective = {
                CollectiveKind::kAllGather},
     .worthwhile = bidirectional_ring_cc::IsWorthwhile,
     .rounds = bidirectional_ring_cc::Emit,
+    .merged = bidirectional_ring_cc::Merged,
 };
 
 }  // namespace orrery::cost_models

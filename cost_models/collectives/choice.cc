@@ -110,7 +110,7 @@ bool UsesSwitches(const cluster::CollectiveProfile& profile, const Rounds& round
 
 void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
            const Topology& topology, ChosenCollective& best) {
-  Rounds rounds = algorithm.rounds(call);
+  Rounds rounds = algorithm.RoundsToPrice(call);
   const DeviceGroup group = best.group;
   RoundsCost cost = CostOf(topology, std::span(&group, 1), rounds);
   bool better = false;

@@ -54,7 +54,7 @@ struct ChosenCollective {
   const CollectiveAlgorithm* algorithm = nullptr;
   std::vector<cluster::DeviceId> group;  // in the order in which the algorithm numbers the ranks
   CollectiveCall call = {};              // its size is what is moved: nothing for a barrier
-  Rounds rounds = {};
+  Rounds rounds = {};                    // to be priced: CollectiveAlgorithm::RoundsToPrice
   RoundsCost cost = {};
   cluster::CollectiveProtocol protocol = {};  // the fastest of the topology's profile
   Duration time = {};

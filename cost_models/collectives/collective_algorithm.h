@@ -87,7 +87,15 @@ struct CollectiveAlgorithm {
   absl::string_view wanted = {};  // by `supports`, for people: "nodes of several ranks"
   /// Its rounds. Requires a kind of `kinds` and a group that it supports.
   Rounds (*rounds)(const CollectiveCall& call) = nullptr;
+  /// The same as far as prices go, where there are far fewer transfers to it: of a round those from
+  /// one rank to another are one, which stands for all of them where the first stood; whose parts
+  /// are is left out. Null: `rounds`.
+  Rounds (*merged)(const CollectiveCall& call) = nullptr;
 
+  /// Rounds that cost what `rounds` do and may be fewer transfers. Requires what `rounds` does.
+  Rounds RoundsToPrice(const CollectiveCall& call) const {
+    return merged == nullptr ? rounds(call) : merged(call);
+  }
   /// Whether it can carry out the call: one of its kinds, in a group that it is for.
   bool Supports(const CollectiveCall& call) const {
     return kinds.contains(call.kind) && (supports == nullptr || supports(call));

@@ -91,6 +91,53 @@ void ForAllCalls(Check check) {
   EXPECT_GT(checked, 600);
 }
 
+bool SameVolumes(const RoundsCost& a, const RoundsCost& b) {
+  return std::ranges::equal(a.volumes, b.volumes, [](const LinkVolume& x, const LinkVolume& y) {
+    return x.link == y.link && x.parts == y.parts && x.rate == y.rate;
+  });
+}
+
+bool SameRounds(const RoundsCost& a, const RoundsCost& b) {
+  return std::ranges::equal(a.rounds, b.rounds, [](const RoundCost& x, const RoundCost& y) {
+    return x.repeat == y.repeat && x.active == y.active && x.candidates == y.candidates;
+  });
+}
+
+// Link by link, in the same order, and step by step: nobody can tell them apart.
+TEST(Price, OfMergedMessagesIsThatOfEachMessage) {
+  int merged = 0;
+  ForAllCalls([&](const Case& c) {
+    const Rounds each = c.algorithm.rounds(c.call), few = c.algorithm.RoundsToPrice(c.call);
+    EXPECT_EQ(few.parts, each.parts);
+    EXPECT_EQ(few.parts_a_size, each.parts_a_size);
+    EXPECT_EQ(RepetitionCount(few), RepetitionCount(each));
+    const RoundsCost expected = CostOfOne(c.topology, c.group, each);
+    const RoundsCost found = CostOfOne(c.topology, c.group, few);
+    EXPECT_TRUE(SameVolumes(found, expected));
+    EXPECT_TRUE(SameRounds(found, expected));
+    EXPECT_EQ(found.steps, expected.steps);
+    EXPECT_EQ(found.parts_a_size, expected.parts_a_size);
+    EXPECT_EQ(found.copies_half, expected.copies_half);
+    merged += few.rounds.front().transfers.size() < each.rounds.front().transfers.size() ? 1 : 0;
+  });
+  EXPECT_GT(merged, 20);
+}
+
+// Every rank of a fat tree or a torus sends to few others, however many rings there are.
+TEST(Price, OfMergedRingsLooksAtFewTransfersARank) {
+  for (const char* spelling : {"fat-tree:1024@50GB/s,radix=64", "torus:32x32@50GB/s"}) {
+    const Topology topology = TopologyOf(spelling);
+    const std::vector<DeviceId> all = Devices(topology.devices());
+    const CollectiveCall call = MakeCall({.group = all}, topology);
+    for (const absl::string_view name : {"ring", "bidirectional-ring"}) {
+      const CollectiveAlgorithm& rings = **FindCollectiveAlgorithm(name);
+      for (const Round& round : rings.RoundsToPrice(call).rounds) {
+        EXPECT_LE(round.transfers.size(), 4 * all.size()) << spelling << " " << name;
+      }
+    }
+  }
+}
+
 TEST(Price, GrowsWithTheSize) {
   ForAllCalls([](const Case& c) {
     const RoundsCost cost = CostOfOne(c.topology, c.group, c.algorithm.rounds(c.call));

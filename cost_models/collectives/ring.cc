@@ -1,6 +1,6 @@
 #include "cost_models/collectives/ring.h"
 
-#include <numeric>
+#include <algorithm>
 
 // A reduce-scatter is n-1 steps in which each rank sends a part of size/n to its successor; an
 // all-gather is as many, an all-reduce both. Over several nodes of k ranks, k rings run at once
@@ -63,6 +63,45 @@ Rounds Chain(const CollectiveCall& call) {
   return rounds;
 }
 
+// Messages from rank to rank in the order in which each was first met, and how many of each. A rank
+// sends to few others, which are looked through.
+class MessageCounter {
+ public:
+  explicit MessageCounter(int32_t ranks) : newest_(static_cast<size_t>(ranks), kNone) {}
+
+  void Add(int32_t from, int32_t to) {
+    int32_t& newest = newest_[static_cast<size_t>(from)];
+    for (int32_t i = newest; i != kNone; i = before_[static_cast<size_t>(i)]) {
+      Transfer& known = messages_[static_cast<size_t>(i)];
+      if (known.to != to) continue;
+      ++known.parts;
+      ++known.messages;
+      return;
+    }
+    before_.push_back(newest);
+    newest = static_cast<int32_t>(messages_.size());
+    messages_.push_back({.from = from, .to = to});
+  }
+
+  const std::vector<Transfer>& messages() const { return messages_; }
+
+ private:
+  static constexpr int32_t kNone = -1;
+
+  std::vector<int32_t> newest_;  // message of each rank
+  std::vector<int32_t> before_;  // of each message, the one of its rank before it
+  std::vector<Transfer> messages_;
+};
+
+int32_t ChannelCount(const CollectiveCall& call) {
+  return call.two_levels() ? call.ranks_a_node : 1;
+}
+
+bool HasRings(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllGather;
+}
+
 Rounds Emit(const CollectiveCall& call) {
   switch (call.kind) {
     case CollectiveKind::kAllToAll:
@@ -75,6 +114,10 @@ Rounds Emit(const CollectiveCall& call) {
   }
 }
 
+Rounds Merged(const CollectiveCall& call) {
+  return HasRings(call.kind) ? MergedRingRounds(call, /*both_ways=*/false) : Emit(call);
+}
+
 bool Supports(const CollectiveCall& call) {
   return call.kind != CollectiveKind::kAllToAll ||
          int64_t{call.ranks} * call.ranks <= kMaxTransfersARound;
@@ -85,8 +128,7 @@ bool Supports(const CollectiveCall& call) {
 
 std::vector<RingOrder> RingChannels(const CollectiveCall& call) {
   std::vector<RingOrder> orders;
-  const int32_t channels = call.two_levels() ? call.ranks_a_node : 1;
-  for (int32_t channel = 0; channel < channels; ++channel) {
+  for (int32_t channel = 0; channel < ring_cc::ChannelCount(call); ++channel) {
     orders.push_back(ring_cc::ChannelOrder(call, channel));
   }
   return orders;
@@ -131,6 +173,28 @@ Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders) {
   return rounds;
 }
 
+Rounds MergedRingRounds(const CollectiveCall& call, bool both_ways) {
+  const int32_t channels = ring_cc::ChannelCount(call);
+  const int32_t rings = both_ways ? 2 * channels : channels;
+  ring_cc::MessageCounter counter(call.ranks);
+  for (int32_t ring = 0; ring < rings; ++ring) {
+    RingOrder order = ring_cc::ChannelOrder(call, ring % channels);
+    if (ring >= channels) std::reverse(order.begin(), order.end());
+    for (size_t i = 1; i < order.size(); ++i) counter.Add(order[i - 1], order[i]);
+    counter.Add(order.back(), order.front());
+  }
+  Rounds rounds{.kind = call.kind, .ranks = call.ranks};
+  rounds.parts = rounds.parts_a_size = int64_t{call.ranks} * rings;
+  for (const bool reduce : {true, false}) {
+    if (call.kind == (reduce ? CollectiveKind::kAllGather : CollectiveKind::kReduceScatter))
+      continue;
+    Round& round = rounds.rounds.emplace_back(
+        Round{.repeat = call.ranks - 1, .shift = -rings, .transfers = counter.messages()});
+    for (Transfer& transfer : round.transfers) transfer.reduce = reduce;
+  }
+  return rounds;
+}
+
 extern const CollectiveAlgorithm kRingCollective = {
     .name = "ring",
     .summary =
@@ -145,6 +209,7 @@ extern const CollectiveAlgorithm kRingCollective = {
     .supports = ring_cc::Supports,
     .wanted = "at most 1024 ranks for an all-to-all",
     .rounds = ring_cc::Emit,
+    .merged = ring_cc::Merged,
 };
 
 }  // namespace orrery::cost_models

@@ -20,6 +20,10 @@ std::vector<RingOrder> RingChannels(const CollectiveCall& call);
 /// equal part of the data. Every order holds all ranks.
 Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders);
 
+/// RingRounds over RingChannels, and where `both_ways` over the same backwards after them, merged
+/// to be priced: O(rings × ranks) in time, but in room O(ranks × those that a rank sends to).
+Rounds MergedRingRounds(const CollectiveCall& call, bool both_ways);
+
 /// Ranks `first`, `first` + `stride`, … of which there are `count`, as a ring inside a larger
 /// algorithm: rank number i of them is responsible for the parts `first_part` + i*`part_stride`
 /// and `parts`-1 more that are `stride_within` apart.

@@ -18,7 +18,8 @@ using cluster::Topology;
 
 // Links by their position in the order of first use. Where the topology has not many more links
 // than there are routes, their positions stand in an array: twice as fast as a hash table for a
-// ring of 1,024 ranks, and a hundred times slower for each small group of many.
+// ring of 1,024 ranks, five times for a million, and a hundred times slower for each small group of
+// many.
 class LinkTable {
  public:
   struct Entry {
@@ -48,7 +49,7 @@ class LinkTable {
   std::vector<Entry>& entries() { return entries_; }
 
  private:
-  static constexpr int64_t kMaxDense = int64_t{1} << 18;
+  static constexpr int64_t kMaxDense = int64_t{1} << 26;
   static constexpr int64_t kLinksARoute = 8;
 
   const Topology& topology_;
@@ -70,6 +71,14 @@ void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& 
   }
   std::erase_if(candidates, [&](const RoundCandidate& c) { return Covers(candidate, c); });
   candidates.push_back(candidate);
+}
+
+// Whether both send as much from whom to whom, as an all-gather does after a reduce-scatter.
+bool LoadTheSame(const Round& a, const Round& b) {
+  return !a.pipelined && !b.pipelined &&
+         std::ranges::equal(a.transfers, b.transfers, [](const Transfer& x, const Transfer& y) {
+           return x.from == y.from && x.to == y.to && x.parts == y.parts && x.way == y.way;
+         });
 }
 
 int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
@@ -96,12 +105,18 @@ class RoundCounter {
         cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));
       }
     }
+    const Round* alone = nullptr;  // the round before, unless it overlapped others
     for (size_t first = 0; first < rounds_.rounds.size();) {
       size_t last = first;
       while (rounds_.rounds[last].overlaps_next) ++last;
-      cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
-                                          : Overlapping(first, last));
-      for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
+      if (first == last && alone != nullptr && LoadTheSame(*alone, rounds_.rounds[first])) {
+        cost.rounds.push_back(Again(rounds_.rounds[first], cost.rounds.back()));
+      } else {
+        for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
+        cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
+                                            : Overlapping(first, last));
+      }
+      alone = first == last ? &rounds_.rounds[first] : nullptr;
       first = last + 1;
     }
     for (const LinkTable::Entry& entry : links_.entries()) {
@@ -151,6 +166,13 @@ class RoundCounter {
       begin = end;
     }
     return cost;
+  }
+
+  // A round that loads links as the one before it did: entries still have what that put on them.
+  RoundCost Again(const Round& round, RoundCost before) {
+    for (LinkTable::Entry& entry : links_.entries()) entry.volume += entry.parts * round.repeat;
+    before.repeat = before.active = round.repeat;
+    return before;
   }
 
   RoundCandidate CandidateOf(std::span<const int32_t> steps) {

@@ -41,6 +41,9 @@ struct Transfer {
   bool reduce = false;
   int32_t way = 0;    // of those that an explicit graph has between the two: Topology::AppendWay
   int64_t shift = 0;  // besides that of its round; not in a pipeline
+  /// How many messages it stands for, which have `parts` together: more than one only where they
+  /// are merged to be priced (CollectiveAlgorithm::merged), and which parts they are is not told.
+  int32_t messages = 1;
 };
 
 /// Transfers that happen at the same time, `repeat` times over. From one repetition to the next all

@@ -38,8 +38,11 @@ class StepCounter {
 
   StepCount Repeated(const Round& round) {
     int64_t leaving = 0;
-    for (const Transfer& transfer : round.transfers) leaving += Leaves(transfer) ? 1 : 0;
-    const auto all = static_cast<int64_t>(round.transfers.size());
+    int64_t all = 0;
+    for (const Transfer& transfer : round.transfers) {
+      all += transfer.messages;
+      if (Leaves(transfer)) leaving += transfer.messages;
+    }
     const bool streams_across = round.overlaps_next && leaving == all;
     const int64_t repeat =
         streams_across ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(round.repeat)))

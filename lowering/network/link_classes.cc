@@ -95,12 +95,14 @@ LinkClasses ClassifyLinks(std::span<const Traffic> traffic, const cluster::Topol
 
 std::vector<int32_t> ClassesOf(std::span<const cost_models::LinkVolume> volumes,
                                const LinkClasses& classes) {
-  std::vector<int32_t> numbers;
+  std::vector<bool> met(classes.classes.size(), false);
   for (const cost_models::LinkVolume& volume : volumes) {
-    numbers.push_back(classes.class_of.at(volume.link));
+    met[static_cast<size_t>(classes.class_of.at(volume.link))] = true;
   }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::vector<int32_t> numbers;
+  for (size_t c = 0; c < met.size(); ++c) {
+    if (met[c]) numbers.push_back(static_cast<int32_t>(c));
+  }
   return numbers;
 }
 

@@ -232,6 +232,7 @@ void Pricing::Classify() {
 
 bool Pricing::GroupsSeeTheSame(int32_t exchange) const {
   const auto& alone = exchanges_[static_cast<size_t>(exchange)].exchange.alone;
+  if (alone.size() == 1) return true;
   const std::vector<int32_t> first = ClassesOf(alone.front().volumes, classes_);
   return std::all_of(alone.begin(), alone.end(), [&](const cost_models::RoundsCost& cost) {
     return ClassesOf(cost.volumes, classes_) == first;

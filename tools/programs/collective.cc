@@ -143,8 +143,8 @@ absl::StatusOr<Duration> Simulate(const Flags& flags, const Question& question,
                                   const ChosenCollective& chosen) {
   simulator::Program program;
   lowering::LinkResources links(question.cluster.topology, program);
-  ORRERY_RETURN_IF_ERROR(
-      lowering::AddTransfers(chosen.group, chosen.rounds, chosen.call.size, links));
+  ORRERY_RETURN_IF_ERROR(lowering::AddTransfers(chosen.group, chosen.algorithm->rounds(chosen.call),
+                                                chosen.call.size, links));
   ORRERY_ASSIGN_OR_RETURN(const std::unique_ptr<simulator::NetworkModel> network,
                           MakeNetwork(flags.network, program));
   ORRERY_ASSIGN_OR_RETURN(const simulator::Trace trace, simulator::RunEvents(program, *network));
