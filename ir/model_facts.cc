@@ -1,6 +1,9 @@
 #include "ir/model_facts.h"
 
+#include <numeric>
+
 #include "ir/batch.h"
+#include "ir/op_kind.h"
 
 namespace orrery::ir {
 
@@ -30,6 +33,15 @@ std::optional<DType> ComputeType(const Function& function) {
     if (input.role == InputRole::kParameter) return function.type(input.value).dtype;
   }
   return std::nullopt;
+}
+
+int64_t CommonExperts(const Function& function) {
+  int64_t common = 0;
+  for (const OpId op : function.order()) {
+    if (function.kind(op) != OpKind::kRoute) continue;
+    common = std::gcd(common, function.attributes(op).Int("experts", 0));
+  }
+  return common;
 }
 
 }  // namespace orrery::ir

@@ -6,8 +6,8 @@
 
 #include "ir/function.h"
 
-// What the inputs of a model tell about it. Nothing else in a function says how long a sequence is,
-// or in which type most of it computes.
+// What the inputs of a model tell about it, and its mixtures of experts. Nothing else in a function
+// says how long a sequence is, or in which type most of it computes.
 
 namespace orrery::ir {
 
@@ -23,6 +23,10 @@ int64_t TokensASample(const Function& function);
 /// The type in which most of a model computes: that of its first parameter; nothing when it has
 /// none.
 std::optional<DType> ComputeType(const Function& function);
+
+/// Experts that ranks can share out in every mixture of the model: the greatest common divisor of
+/// their numbers; 0 when there is no mixture.
+int64_t CommonExperts(const Function& function);
 
 }  // namespace orrery::ir
 

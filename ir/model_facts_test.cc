@@ -52,6 +52,26 @@ TEST(ComputeType, IsThatOfTheFirstParameter) {
   EXPECT_EQ(ComputeType(Of("%x: f16[2] data")), std::nullopt);
 }
 
+TEST(CommonExperts, DividesTheirNumbersInEveryMixture) {
+  const auto common = [](std::initializer_list<int> mixtures) {
+    std::string text = "func @f (%w: f32[2,6,2] data, %c: i64[2,6,2] data) {\n";
+    std::string returned = "return %w: result";
+    int number = 0;
+    for (const int experts : mixtures) {
+      absl::StrAppend(&text, "%s", number, ": i32[", experts, ",2,", 12 / experts, "], %g", number,
+                      ": f32[", experts, ",2,", 12 / experts,
+                      "] = Route(%w, %c) {experts=", experts, "}\n");
+      absl::StrAppend(&returned, ", %g", number++, ": result");
+    }
+    const absl::StatusOr<Function> function = ParseFunction(absl::StrCat(text, returned, " }"));
+    EXPECT_TRUE(function.ok()) << function.status() << text;
+    return function.ok() ? CommonExperts(*function) : -1;
+  };
+  EXPECT_EQ(common({}), 0);
+  EXPECT_EQ(common({4}), 4);
+  EXPECT_EQ(common({4, 6, 4}), 2);
+}
+
 }  // namespace
 }  // namespace model_facts_test_cc
 }  // namespace orrery::ir

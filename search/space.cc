@@ -45,11 +45,16 @@ class Enumeration {
  public:
   Enumeration(const Space& space, const SpaceSize& size)
       : space_(space),
-        question_{
-            .devices = size.devices, .batch_size = size.batch_size, .sequence = size.sequence},
+        question_{.devices = size.devices,
+                  .batch_size = size.batch_size,
+                  .sequence = size.sequence,
+                  .experts = size.experts,
+                  .devices_a_node = size.devices_a_node},
         open_(IsOpen(space, LeftOpen::kDividesDevices)) {
     question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
     question_.saves_memory = open_ && space.saves_memory();
+    question_.shares_experts = question_.saves_memory && size.experts > 1 && space.base().ep == 1 &&
+                               IsOpen(space, LeftOpen::kDividesExperts);
   }
 
   bool open() const { return open_; }

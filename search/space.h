@@ -22,7 +22,7 @@ class Space {
   const transforms::ParallelPlan& base() const { return base_; }
 
   /// Whether a search that leaves degrees open chooses what people train with, too: stages of ZeRO,
-  /// and recomputation where a plan does not fit.
+  /// expert parallelism of a mixture, and recomputation where a plan does not fit.
   void SaveMemory() { saves_memory_ = true; }
   bool saves_memory() const { return saves_memory_; }
 
@@ -44,8 +44,10 @@ class Space {
 /// What is searched for: on so many devices, so large a batch.
 struct SpaceSize {
   int64_t devices = 1;
-  int64_t batch_size = 1;  // samples
-  int64_t sequence = 0;    // positions of a sample; 0: there are none
+  int64_t batch_size = 1;      // samples
+  int64_t sequence = 0;        // positions of a sample; 0: there are none
+  int64_t experts = 0;         // that ranks can share out in every mixture; 0: there are none
+  int64_t devices_a_node = 1;  // 1: there are no nodes to tell apart
 };
 
 /// All plans of the space, in the order of plan_axes.def, the last axis fastest; where microbatches

@@ -25,7 +25,9 @@ std::string HelpOf(const AxisInfo& axis, PlanForm form, const transforms::Parall
   if (list) absl::StrAppend(&help, "; or several, with commas between");
   const bool open = list && axis.left_open != transforms::LeftOpen::kPlan;
   const std::string value = axis.print(base);
-  if (open) {
+  if (open && axis.left_open == transforms::LeftOpen::kDividesExperts) {
+    absl::StrAppend(&help, " [all that divide the experts of a model]");
+  } else if (open) {
     absl::StrAppend(&help, " [all that divide]");
   } else if (!value.empty()) {
     absl::StrAppend(&help, " [", value, "]");

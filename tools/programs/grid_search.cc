@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cost_models/collectives/steps.h"
 #include "ir/model_facts.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
@@ -74,9 +75,12 @@ absl::Status Search(const Flags& flags) {
                           }));
   const search::Setting& setting = settings.front();
   PrintWarnings(setting.notes.warnings);
-  const search::SpaceSize size = {.devices = setting.cluster.size(),
-                                  .batch_size = setting.batch_size,
-                                  .sequence = ir::SequenceLength(setting.step)};
+  const search::SpaceSize size = {
+      .devices = setting.cluster.size(),
+      .batch_size = setting.batch_size,
+      .sequence = ir::SequenceLength(setting.step),
+      .experts = ir::CommonExperts(setting.step),
+      .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
   ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
                           search::Enumerate(space, size));
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, plans)));

@@ -23,13 +23,16 @@ using AxisCell = std::variant<int64_t, std::string>;
 /// What an axis is asked when a search varies it.
 struct SpaceQuestion {
   int64_t devices = 1;
-  int64_t batch_size = 1;  // samples
-  int64_t sequence = 0;    // positions of a sample; 0: there are none
+  int64_t batch_size = 1;      // samples
+  int64_t sequence = 0;        // positions of a sample; 0: there are none
+  int64_t experts = 0;         // that ranks can share out in every mixture; 0: there are none
+  int64_t devices_a_node = 1;  // 1: there are no nodes to tell apart
   /// Whether the numbers of microbatches and the schedules wanted are those that cut sequences; not
   /// asked where the numbers are given.
   bool cuts_sequences = false;
   bool open_microbatches = false;  // nobody has given their numbers
   bool saves_memory = false;       // the search chooses what people train with, beside degrees
+  bool shares_experts = false;     // among that how experts of a mixture are shared out
 };
 
 /// How much of each kind of memory is left once a plan is changed, roughly: 0.5 is half.
@@ -83,6 +86,7 @@ enum class LeftOpen : uint8_t {
   kPlan,            // that of the plan it starts from
   kDividesDevices,  // what divides the devices; then all of them are used
   kDividesBatch,    // what divides the batch of a replica, or the sequence
+  kDividesExperts,  // what divides the experts of a mixture, where degrees are left open
 };
 
 /// The one record of an axis of a plan: its flag, its values, its column, and what else a search

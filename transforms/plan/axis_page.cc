@@ -18,6 +18,9 @@ std::string Default(const AxisInfo& axis) {
 
 absl::string_view OfSearch(const AxisInfo& axis) {
   if (axis.scope == AxisScope::kOneRun) return "no";
+  if (axis.left_open == LeftOpen::kDividesExperts) {
+    return "a list; left open, with experts: all that divide";
+  }
   if (axis.left_open != LeftOpen::kPlan) return "a list; left open: all that divide";
   return axis.lists ? "a list" : "one";
 }

@@ -37,6 +37,9 @@ TEST(AxisRow, SaysWhatIsTakenAndWhere) {
             "computes | 1 | a list | yes | `prefetch` |\n");
   EXPECT_THAT(AxisRow(*FindAxis("dp")),
               testing::EndsWith(" | 1 | a list; left open: all that divide | yes | `dp` |\n"));
+  EXPECT_THAT(
+      AxisRow(*FindAxis("ep")),
+      testing::EndsWith(" | 1 | a list; left open, with experts: all that divide | no | `ep` |\n"));
   EXPECT_THAT(AxisRow(*FindAxis("blocking")),
               testing::EndsWith(" | off | a list | no | `blocking` |\n"));
   EXPECT_THAT(AxisRow(*FindAxis("split-at")),

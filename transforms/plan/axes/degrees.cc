@@ -22,6 +22,22 @@ std::vector<ParallelPlan> DivisorsOrGiven(const SpaceQuestion& question, const P
   return WithEach<kField>(plan, Divisors(question.devices));
 }
 
+// Where a search chooses among what people train with: what divides the experts and the samples of
+// a replica. All-to-alls of tokens stand in the way of compute as hp's reductions do, so that ranks
+// that share out experts and products are in one node together; along ep alone they may leave it.
+std::vector<ParallelPlan> ExpertChoices(const SpaceQuestion& question, const ParallelPlan& plan,
+                                        std::span<const ParallelPlan> given) {
+  if (!given.empty()) return WithGiven<&ParallelPlan::ep>(plan, given);
+  if (!question.shares_experts) return {plan};
+  const bool in_node = plan.hp > 1 && question.devices_a_node > 1;
+  std::vector<int64_t> degrees = Divisors(question.experts);
+  std::erase_if(degrees, [&](int64_t ep) {
+    return ep > 1 && (question.batch_size % (plan.dp * ep) != 0 ||
+                      (in_node && plan.hp * ep > question.devices_a_node));
+  });
+  return WithEach<&ParallelPlan::ep>(plan, degrees);
+}
+
 // More ranks of one axis: on devices that are free, else from those of the data-parallel axis.
 // Each has fewer activations, or not.
 template <auto kField, bool kFewerActivations>
@@ -147,7 +163,9 @@ extern const AxisInfo kEpAxis = {
     .parse = ParseNumber<&ParallelPlan::ep>,
     .print = PrintNumber<&ParallelPlan::ep>,
     .copy = CopyField<&ParallelPlan::ep>,
+    .choices = degrees_cc::ExpertChoices,
     .degree = degrees_cc::Degree<&ParallelPlan::ep>,
+    .left_open = LeftOpen::kDividesExperts,
     .cell = NumberCell<&ParallelPlan::ep>,
 };
 

@@ -29,13 +29,15 @@ absl::StatusOr<std::vector<std::string>> SplitStages(absl::string_view list) {
 
 // Where a plan has no data parallelism, all stages are one: the first counts. A search that chooses
 // degrees chooses among what people train with, too; beside pipelines that is no stage that gathers
-// weights for each microbatch.
+// weights for each microbatch, and where it shares out experts none that keeps all state, of which
+// there is a copy of all other weights on each rank along ep.
 std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
                                   std::span<const ParallelPlan> given) {
   const bool shares = plan.dp * plan.cp * plan.ep > 1;
   if (given.empty()) {
     std::vector<ParallelPlan> plans = {plan};
     if (!question.saves_memory || !shares || plan.zero != 0) return plans;
+    if (question.shares_experts && plan.ep > 1) plans.clear();
     for (const int64_t stage : {1, 3}) {
       if (stage == 3 && plan.pp > 1) continue;
       plans.push_back(plan);
