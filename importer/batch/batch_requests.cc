@@ -51,6 +51,7 @@ bool BatchPositions::Request(ir::OpId op) {
         if (rule.operands[m][d] != factor) continue;
         Position wanted = position;
         wanted.dim = static_cast<int>(d);
+        wanted.second = -1;  // of another operand's dimensions
         any |= RequestOperand(op, m, wanted, 0);
       }
     }
@@ -141,7 +142,9 @@ bool BatchPositions::RequestOfProducer(ir::ValueId value, const Position& wanted
   const ir::OpId op = function_.producer(value);
   if (!op.valid()) return false;
   if (RequestOfExpand(op, wanted)) return true;
-  if (batch_ == 1) return false;  // where it is used it can be expanded
+  if (batch_ == 1 && function_.type(value).dims[static_cast<size_t>(wanted.dim)] == 1) {
+    return false;  // where it is used it can be expanded; not so where heads are in that dimension
+  }
   if (function_.kind(op) == ir::OpKind::kReshape) return RequestOfReshape(op, wanted, depth);
   const ir::ShardingRule rule = RuleOf(op);
   const auto j = static_cast<size_t>(value.index() - function_.result(op).index());

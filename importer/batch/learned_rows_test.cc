@@ -56,6 +56,26 @@ TEST(LearnedRows, AreFollowedIntoHeads) {
   EXPECT_THAT(AtSix(Query(2)), HasSubstr("%s: f32[1,12,4] = Reshape(%t) {shape=[1, -1, 4]}"));
 }
 
+// In a file of one sample nothing repeats the query: it is where heads join the batch.
+TEST(LearnedRows, AreRepeatedBeforeHeadsWhereTheFileHasOneSample) {
+  const std::string six = AtSix(R"(func @f (
+  %x: f32[1,3,8] data,
+  %q: f32[5,1,8] parameter
+) {
+  %s: f32[5,2,4] = Reshape(%q) {shape=[5, 2, 4]}
+  %heads: f32[2,5,4] = Transpose(%s) {perm=[1, 0, 2]}
+  %u: f32[3,1,8] = Transpose(%x) {perm=[1, 0, 2]}
+  %v: f32[3,2,4] = Reshape(%u) {shape=[3, 2, 4]}
+  %k: f32[2,4,3] = Transpose(%v) {perm=[1, 2, 0]}
+  %y: f32[2,5,3] = MatMul(%heads, %k)
+  return %y: result
+}
+)");
+  EXPECT_THAT(six, HasSubstr("%y: f32[12,5,3] = MatMul(%heads, %k)"));
+  EXPECT_THAT(six, HasSubstr("f32[5,6,8] = Expand(%q)"));
+  EXPECT_THAT(six, HasSubstr("%v: f32[3,12,4] = Reshape(%u) {shape=[3, -1, 4]}"));
+}
+
 // Masked patches of one sample: an Expand that keeps the batch of 1 as it is makes it.
 TEST(LearnedRows, StandBesideThoseOfSamples) {
   EXPECT_THAT(AtSix(R"(func @f (
@@ -68,6 +88,23 @@ TEST(LearnedRows, StandBesideThoseOfSamples) {
 }
 )"),
               HasSubstr("%y: f32[6,5,8] = Concat(%x, %m)"));
+}
+
+// The batch stands in both dimensions of the logits, and in the one of the labels.
+TEST(LearnedRows, StandBesideLogitsOfEachSampleForEach) {
+  EXPECT_THAT(AtSix(R"(func @f (
+  %x: f32[1,4] data,
+  %z: f32[1,4] data
+) {
+  %labels: i64[1] = Constant() {values=[0]}
+  %t: f32[4,1] = Transpose(%z) {perm=[1, 0]}
+  %l: f32[1,1] = MatMul(%x, %t)
+  %p: f32[1,1] = LogSoftmax(%l) {axis=1}
+  %y: f32[1], %w: f32[1] = NegativeLikelihood(%p, %labels)
+  return %y: result
+}
+)"),
+              HasSubstr("%y: f32[6], %w: f32[6] = NegativeLikelihood(%p, "));
 }
 
 }  // namespace
