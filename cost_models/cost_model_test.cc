@@ -13,7 +13,6 @@ namespace {
 using ir::DType;
 using ir::OpKind;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(CostModel, KnowsTheNamesOfTheList) {
   std::vector<std::string> names;

@@ -19,7 +19,6 @@ namespace space_experts_test_cc {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using transforms::ParallelPlan;
 
 // "dp.hp.pp.ep", one a plan that shares out experts.

@@ -76,7 +76,7 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
   return limit;
 }
 
-// "roofline, distir or measured:FILE".
+// "roofline, distir, kernels or measured:FILE".
 std::string CostModelNames() {
   std::vector<absl::string_view> names;
   for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
