@@ -16,8 +16,8 @@ constexpr ProductRates kA100 = {.efficiency = 0.903,
                                 .step = Nanoseconds(336)};
 
 // Products of TensorRT-LLM layers in bursts, aiconfigurator@095f58a51; sustained clocks from
-// TransformerEngine's (A100 PCIe, B200; SimuMax@4dcaae513) and from training runs (H100);
-// attention as training runs imply. Starts of H100 and B200 are of kernels in a CUDA graph.
+// TransformerEngine's (B200; SimuMax@4dcaae513), from training runs (H100), and between both
+// (A100); attention as training runs imply. Starts of H100 and B200 are of kernels in a CUDA graph.
 constexpr KernelRates kRatesOfA100 = {
     .source = "aiconfigurator's and SimuMax's kernel tables of A100",
     .measured = true,
