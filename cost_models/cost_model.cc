@@ -45,6 +45,8 @@ std::optional<Duration> CostModel::Fused(Flops, Bytes, const cluster::Device&) c
   return std::nullopt;
 }
 
+std::string CostModel::DoubtAbout(const cluster::Device&) const { return ""; }
+
 absl::StatusOr<ChosenCollective> CostModel::Choose(const CollectiveRequest& request,
                                                    const cluster::Topology& topology,
                                                    const CollectiveChoice& choice) const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -79,6 +80,8 @@ class CostModel {
   /// for cannot serve it. With an open choice it takes the time of `Collective`.
   ChosenCollective Plan(const CollectiveRequest& request, const cluster::Topology& topology,
                         const CollectiveChoice& choice = {}) const;
+  /// What of `device` its prices only assume, in a line for people; empty: nothing.
+  virtual std::string DoubtAbout(const cluster::Device& device) const;
   /// Whether memory is counted as if no op wrote over its operand and no view shared its memory.
   virtual bool copies_everything() const { return false; }
 };

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "cost_models/collectives/choice.h"
-#include "cost_models/cost_model.h"
+#include "absl/strings/str_cat.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
+#include "cost_models/over_links.h"
 #include "ir/op_info.h"
 #include "support/check.h"
 
@@ -25,7 +25,7 @@ Duration Start(const cluster::Device& device) {
   return std::max(device.launch_overhead, KernelRatesOf(device.name).start);
 }
 
-class Kernels final : public CostModel {
+class Kernels final : public OverLinks {
  public:
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
     const ir::OpInfo& info = ir::GetOpInfo(op.kind);
@@ -33,29 +33,23 @@ class Kernels final : public CostModel {
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
     const Duration work = info.products != nullptr ? Products(op, device)
-                          : info.matrix_product    ? OtherProduct(op, device)
-                                                   : Elementwise(op, device);
+                          : info.matrix_product
+                              ? OtherProduct(op, device)
+                              : Elementwise(FlopsOf(op), BytesMovedBy(op), device);
     return work + Start(device) * info.kernels;
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                 const cluster::Device& device) const override {
-    const Duration arithmetic =
-        Duration::FromSeconds(flops.count() / device.fp32.flops_per_second());
-    return std::max(arithmetic, MemoryTime(bytes, device, KernelRatesOf(device.name).half)) +
-           Start(device);
+    return Elementwise(flops, bytes, device) + Start(device);
   }
 
-  Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
-    return path.latency + TransferTime(size, path.rate);
+  std::string DoubtAbout(const cluster::Device& device) const override {
+    const KernelRates& rates = KernelRatesOf(device.name);
+    if (rates.measured) return "";
+    return absl::StrCat("cost model kernels: no kernel of ", device.name,
+                        " was measured; what it reaches is assumed, between A100, H100 and B200");
   }
-
-  Duration Collective(CollectiveKind kind, Bytes size, std::span<const cluster::DeviceId> group,
-                      const cluster::Topology& topology) const override {
-    return FastestTime({.kind = kind, .size = size, .group = group}, topology);
-  }
-
-  bool shares_links() const override { return true; }
 
  private:
   static Duration Products(const OpView& op, const cluster::Device& device) {
@@ -71,14 +65,14 @@ class Kernels final : public CostModel {
   static Duration OtherProduct(const OpView& op, const cluster::Device& device) {
     const KernelRates& rates = KernelRatesOf(device.name);
     const ir::DType dtype = op.operands[0]->dtype;
-    const double rate = ProductPeak(dtype, device).flops_per_second() * rates.attention;
+    const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     return std::max(Duration::FromSeconds(FlopsOf(op).count() / rate),
                     MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
   }
 
-  static Duration Elementwise(const OpView& op, const cluster::Device& device) {
-    return std::max(Duration::FromSeconds(FlopsOf(op).count() / device.fp32.flops_per_second()),
-                    MemoryTime(BytesMovedBy(op), device, KernelRatesOf(device.name).half));
+  static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {
+    return std::max(Duration::FromSeconds(flops.count() / device.fp32.flops_per_second()),
+                    MemoryTime(bytes, device, KernelRatesOf(device.name).half));
   }
 };
 

@@ -86,6 +86,13 @@ TEST(Kernels, ShapesHaveTheFlopsOfTheirOps) {
   }
 }
 
+TEST(Kernels, SayWhereTheyOnlyAssume) {
+  const auto kernels = *MakeCostModel("kernels");
+  EXPECT_EQ(kernels->DoubtAbout(H100()), "");
+  EXPECT_NE(kernels->DoubtAbout(*cluster::FindDevice("tpu-v4")), "");
+  EXPECT_EQ((*MakeCostModel("roofline"))->DoubtAbout(*cluster::FindDevice("tpu-v4")), "");
+}
+
 TEST(Kernels, AreNeverFasterThanTheDataSheet) {
   const auto roofline = *MakeCostModel("roofline"), kernels = *MakeCostModel("kernels");
   const OpFixture ops[] = {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cost_models/collectives/choice.h"
-#include "cost_models/cost_model.h"
+#include "cost_models/kernels/matrix_product.h"
+#include "cost_models/over_links.h"
 #include "ir/op_info.h"
 #include "support/check.h"
 
@@ -13,21 +13,7 @@ namespace orrery::cost_models {
 namespace roofline_cc {
 namespace {
 
-// The matrix units work on narrow floats only: TF32 is not taken for f32. Data sheets here have no
-// peak of f64 and of integers: those count as f32, which flatters them.
-FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
-  switch (dtype) {
-    case ir::DType::kF8:
-      return device.fp8;
-    case ir::DType::kF16:
-    case ir::DType::kBF16:
-      return device.fp16;
-    default:
-      return device.fp32;
-  }
-}
-
-class Roofline final : public CostModel {
+class Roofline final : public OverLinks {
  public:
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
     const ir::OpInfo& info = ir::GetOpInfo(op.kind);
@@ -49,17 +35,6 @@ class Roofline final : public CostModel {
     return std::max(arithmetic, TransferTime(bytes, device.memory_bandwidth)) +
            device.launch_overhead;
   }
-
-  Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
-    return path.latency + TransferTime(size, path.rate);
-  }
-
-  Duration Collective(CollectiveKind kind, Bytes size, std::span<const cluster::DeviceId> group,
-                      const cluster::Topology& topology) const override {
-    return FastestTime({.kind = kind, .size = size, .group = group}, topology);
-  }
-
-  bool shares_links() const override { return true; }
 };
 
 std::unique_ptr<const CostModel> Make() { return std::make_unique<Roofline>(); }

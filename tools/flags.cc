@@ -239,6 +239,8 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
   importer::ImportNotes notes;
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan, &notes));
   setting.notes = {.warnings = WarningsOf(flags, notes), .batch_lost = std::move(notes.batch_lost)};
+  const std::string doubt = setting.cost_model->DoubtAbout(setting.cluster.device);
+  if (!doubt.empty()) setting.notes.warnings.push_back(absl::StrCat("warning: ", doubt));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.made_for = plan;
   setting.model_name = flags.model;

@@ -35,13 +35,9 @@ struct KernelRates {
   Duration start;            // from one kernel of a captured graph to the next
   /// Clock of training over the clock of a burst: power decides, over milliseconds.
   double sustained;
-  ProductRates half;     // 2-byte operands, and wider ones
-  ProductRates quarter;  // 1-byte operands
-  double attention;      // share of the peak of products that fused attention reaches, forward
-  /// Passes over an operand, to read 2 bytes and write 1 an element, that quantize it to 8 bits
-  /// with a scale found on the way, and the kernels that do.
-  double quantize_passes;
-  Duration quantize_start;
+  ProductRates half;      // 2-byte operands, and wider ones
+  ProductRates quarter;   // 1-byte operands
+  double other_products;  // share of the peak that fused attention and convolutions reach
 
   /// Those of products whose operands have that type.
   const ProductRates& products(ir::DType dtype) const;

@@ -12,9 +12,9 @@ TEST(KernelRates, AreSharesOfWhatThereIs) {
   for (const cluster::Device& device : cluster::AllDevices()) {
     const KernelRates& rates = KernelRatesOf(device.name);
     EXPECT_FALSE(rates.source.empty()) << device.name;
-    for (const double share :
-         {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency, rates.quarter.memory,
-          rates.attention, rates.sustained, rates.half.wave_weight, rates.quarter.wave_weight}) {
+    for (const double share : {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency,
+                               rates.quarter.memory, rates.other_products, rates.sustained,
+                               rates.half.wave_weight, rates.quarter.wave_weight}) {
       EXPECT_GT(share, 0) << device.name;
       EXPECT_LE(share, 1) << device.name;
     }
@@ -26,6 +26,7 @@ TEST(KernelRates, AreThoseOfTheCores) {
   EXPECT_EQ(&KernelRatesOf("h200"), &KernelRatesOf("h100-80gb"));
   EXPECT_EQ(&KernelRatesOf("gb200"), &KernelRatesOf("b200"));
   EXPECT_EQ(KernelRatesOf("a100-40gb").cores, 108);
+  EXPECT_LT(KernelRatesOf("a100-80gb-pcie").sustained, KernelRatesOf("a100-80gb").sustained);
 }
 
 TEST(KernelRates, OfAnUnknownDeviceSaySo) {

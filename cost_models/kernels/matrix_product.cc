@@ -21,7 +21,7 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
 // Bytes of a row that a block takes in at a step.
 constexpr double kStepBytes = 128;
 // How sharply the longest of what goes on at once decides: the norm that they are summed by.
-constexpr double kOverlap = 5.5;
+constexpr double kOverlap = 4.5;
 // A kernel that sums the parts of a split k, and the 4 bytes that each part writes and it reads.
 constexpr double kSumSeconds = 2.4e-6;
 constexpr double kPartBytes = 8;
@@ -86,7 +86,7 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
           .k = k,
           .batch = batch,
           .flops_per_second =
-              ProductPeak(types.in, device).flops_per_second() * rates.efficiency * clock,
+              MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * clock,
           .bytes_per_second =
               static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
           .cores = static_cast<double>(of_device.cores),
@@ -104,7 +104,7 @@ absl::string_view ProductTime::limit() const {
   return memory >= steps ? "memory" : "steps of a block";
 }
 
-FlopRate ProductPeak(ir::DType dtype, const cluster::Device& device) {
+FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
   switch (dtype) {
     case ir::DType::kF8:
       return device.fp8;
@@ -141,14 +141,6 @@ ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
     }
   }
   return answer;
-}
-
-Duration QuantizeTime(int64_t elements, const cluster::Device& device) {
-  const KernelRates& rates = KernelRatesOf(device.name);
-  const double bytes = rates.quantize_passes * 3 * static_cast<double>(elements);
-  const double rate =
-      static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.quarter.memory;
-  return rates.quantize_start + Duration::FromSeconds(bytes / rate);
 }
 
 }  // namespace orrery::cost_models

@@ -17,6 +17,11 @@
 
 namespace orrery::cost_models {
 
+/// The peak of products of operands of that type. Matrix units work on narrow floats only, as
+/// PyTorch has them: TF32 is not taken for f32. Data sheets here have no peak of f64 and of
+/// integers: those count as f32, which flatters them.
+FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device);
+
 /// Types of the operands, and of what is written.
 struct ProductTypes {
   ir::DType in = ir::DType::kBF16;
@@ -42,13 +47,6 @@ struct ProductTime {
 /// longer than one that is no smaller in each dimension. Requires sizes of at least 1.
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock = 1);
-
-/// The peak rate at which products of operands of that type run on the matrix units; of wider types
-/// on the vector units, as PyTorch has it: TF32 is not taken for f32.
-FlopRate ProductPeak(ir::DType dtype, const cluster::Device& device);
-
-/// Time to quantize so many elements of 2 bytes to 8 bits, its kernels' starts included.
-Duration QuantizeTime(int64_t elements, const cluster::Device& device);
 
 }  // namespace orrery::cost_models
 

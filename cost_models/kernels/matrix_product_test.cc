@@ -1,16 +1,20 @@
 #include "cost_models/kernels/matrix_product.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
 
@@ -28,60 +32,110 @@ Duration TimeOf(const ProductShape& shape, absl::string_view device = "h100-80gb
 }
 
 struct Row {
-  std::string table;
+  std::string table;  // "A100 bf16"
   cluster::Device device;
   ProductTypes types;
   ProductShape shape;
   double microseconds = 0;
 };
 
-std::vector<Row> Rows() {
-  std::vector<Row> rows;
-  const std::string text = *ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/products.csv"));
+// Lines of a file of tests/data, by their fields, without comments and the head.
+std::vector<std::vector<std::string>> Lines(absl::string_view file) {
+  std::vector<std::vector<std::string>> lines;
+  const std::string text = *ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", file));
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> fields = absl::StrSplit(line, ',');
-    Row row;
-    if (fields.size() != 6 || !absl::SimpleAtoi(fields[2], &row.shape.m)) continue;
-    EXPECT_TRUE(absl::SimpleAtoi(fields[3], &row.shape.n) &&
-                absl::SimpleAtoi(fields[4], &row.shape.k) &&
-                absl::SimpleAtod(fields[5], &row.microseconds))
-        << line;
-    row.table = absl::StrCat(fields[0], " ", fields[1]);
-    row.device = DeviceOf(fields[0]);
-    row.types.in = fields[1] == "f8" ? DType::kF8 : DType::kBF16;
-    rows.push_back(std::move(row));
+    if (line[0] != '#') lines.push_back(absl::StrSplit(line, ','));
   }
-  return rows;
+  lines.erase(lines.begin());
+  return lines;
 }
 
-double Predicted(const Row& row) {
-  const bool quantized = row.types.in == DType::kF8;
-  const Duration start = KernelRatesOf(row.device.name).start;
-  const Duration other = quantized ? QuantizeTime(row.shape.m * row.shape.k, row.device) : start;
-  return (PriceProduct(row.shape, row.types, row.device).time + other +
-          (quantized ? start : Duration(0)))
-      .microseconds();
+// A line whose third field on are m, n, k, and the last the time.
+Row RowOf(const std::vector<std::string>& fields) {
+  Row row;
+  row.device = DeviceOf(fields[0]);
+  EXPECT_TRUE(absl::SimpleAtoi(fields[2], &row.shape.m) &&
+              absl::SimpleAtoi(fields[3], &row.shape.n) &&
+              absl::SimpleAtoi(fields[4], &row.shape.k) &&
+              absl::SimpleAtod(fields.back(), &row.microseconds));
+  row.table = absl::StrCat(absl::AsciiStrToUpper(fields[0].substr(0, 4)), " ", fields[1]);
+  return row;
 }
 
-// The median error of each table, of rows that it was fitted on; docs/kernels.md has those of rows
-// that it was not.
-TEST(MatrixProduct, IsAsMeasured) {
+// What a layer of 8-bit products does besides: two kernels that find a scale and quantize x, in so
+// many passes that read 2 bytes an element and write 1, with so many microseconds to start them.
+double QuantizeMicroseconds(const Row& row) {
+  const bool hopper = row.table.starts_with("H100");
+  const double passes = hopper ? 2.25 : 2.22, start = hopper ? 9.82 : 11.96;
+  const double rate = static_cast<double>(row.device.memory_bandwidth.bytes_per_second()) *
+                      KernelRatesOf(row.device.name).quarter.memory;
+  return start + passes * 3 * static_cast<double>(row.shape.m * row.shape.k) / rate * 1e6;
+}
+
+double ErrorOf(const Row& row, double clock, double besides) {
+  const double start = KernelRatesOf(row.device.name).start.microseconds();
+  const double predicted =
+      PriceProduct(row.shape, row.types, row.device, clock).time.microseconds() + start + besides;
+  return std::abs(predicted / row.microseconds - 1);
+}
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string Page() { return *ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md"); }
+
+// None of these rows was fitted on. The page has what is found here.
+TEST(MatrixProduct, IsAsMeasuredInBursts) {
+  std::map<std::string, std::vector<double>> all, of_training_size;
+  for (const std::vector<std::string>& fields : Lines("products.csv")) {
+    Row row = RowOf(fields);
+    const bool narrow = fields[1] == "f8";
+    if (narrow) row.types.in = DType::kF8;
+    const double error = ErrorOf(row, 1, narrow ? QuantizeMicroseconds(row) : 0);
+    all[row.table].push_back(error);
+    const ProductShape& s = row.shape;
+    if (s.m >= 512 && s.n >= 1024 && s.k >= 1024) of_training_size[row.table].push_back(error);
+  }
+  const std::map<std::string, double> wanted = {{"A100 bf16", 0.07},
+                                                {"B200 bf16", 0.06},
+                                                {"B200 f8", 0.05},
+                                                {"H100 bf16", 0.045},
+                                                {"H100 f8", 0.03}};
+  ASSERT_EQ(all.size(), wanted.size());
+  const std::string page = Page();
+  for (const auto& [table, errors] : all) {
+    EXPECT_LE(MedianOf(errors), wanted.at(table)) << table;
+    EXPECT_THAT(page, testing::HasSubstr(absl::StrFormat(
+                          "| %s | %d | %.1f %% | %.1f %% | %.1f %% |", table, errors.size(),
+                          100 * MedianOf(errors), 100 * MeanOf(errors),
+                          100 * MedianOf(of_training_size[table]))));
+  }
+}
+
+// Of training's layouts, back to back: the clock was chosen on these.
+TEST(MatrixProduct, IsAsMeasuredUnderLoad) {
   std::map<std::string, std::vector<double>> errors;
-  for (const Row& row : Rows()) {
-    errors[row.table].push_back(std::abs(Predicted(row) / row.microseconds - 1));
+  for (const std::vector<std::string>& fields : Lines("products_training.csv")) {
+    Row row = RowOf(fields);
+    row.table = fields[0];
+    // Bytes that are written stand in for a type that is as wide; 8, of a sum that is read too.
+    row.types.out = fields[5] == "2" ? DType::kBF16 : fields[5] == "4" ? DType::kF32 : DType::kF64;
+    errors[row.table].push_back(ErrorOf(row, KernelRatesOf(row.device.name).sustained, 0));
   }
-  const std::map<std::string, double> bounds = {{"a100-80gb bf16", 0.07},
-                                                {"b200 bf16", 0.06},
-                                                {"b200 f8", 0.05},
-                                                {"h100-80gb bf16", 0.045},
-                                                {"h100-80gb f8", 0.03}};
-  ASSERT_EQ(errors.size(), bounds.size());
-  for (auto& [table, of_table] : errors) {
-    std::ranges::sort(of_table);
-    ASSERT_GE(of_table.size(), 100u) << table;
-    const double median = of_table[of_table.size() / 2];
-    EXPECT_LE(median, bounds.at(table)) << table;
-    RecordProperty(table, absl::StrCat(median));
+  ASSERT_EQ(errors.size(), 2u);
+  const std::string page = Page();
+  for (const auto& [device, of_device] : errors) {
+    EXPECT_LE(MedianOf(of_device), device == "b200" ? 0.06 : 0.03) << device;
+    EXPECT_THAT(
+        page, testing::HasSubstr(absl::StrFormat("| %s | %d | %.1f %% |", device, of_device.size(),
+                                                 100 * MedianOf(of_device))));
   }
 }
 
@@ -120,13 +174,17 @@ TEST(MatrixProduct, TakesMoreForMore) {
   }
 }
 
-// 132 cores: 132 tiles of 128 x 256 are a wave, one more begins another.
+// 108 cores: 12 x 9 tiles of 256 x 128 are a wave. One column more begins another, of which most
+// counts on an A100: no other tile or split makes up for it.
 TEST(MatrixProduct, OneBlockMoreBeginsAWave) {
-  const ProductTime full =
-      PriceProduct({.m = 12 * 256, .n = 11 * 128 * 2, .k = 8192}, {}, DeviceOf("h100-80gb"));
-  EXPECT_DOUBLE_EQ(full.waves, std::round(full.waves));
+  const cluster::Device device = DeviceOf("a100-80gb");
+  const ProductTime full = PriceProduct({.m = 3072, .n = 1152, .k = 8192}, {}, device);
+  EXPECT_EQ(full.waves, 1);
   EXPECT_EQ(full.splits, 1);
   EXPECT_EQ(full.limit(), "products");
+  const ProductTime more = PriceProduct({.m = 3072, .n = 1153, .k = 8192}, {}, device);
+  EXPECT_GT(more.waves, 1);
+  EXPECT_GT(more.time.seconds(), 1.1 * full.time.seconds());
 }
 
 TEST(MatrixProduct, OfFewTilesIsSplitAlongK) {

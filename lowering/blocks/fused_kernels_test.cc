@@ -205,8 +205,6 @@ TEST(PointwiseGroups, NoWayLeadsBack) {
               ElementsAre("[d] [e] y"));
 }
 
-// Sums over the first dimensions, of a bias's gradient, are kernels of their own; those over the
-// last go with what they sum up, and what is read with them.
 // %z would wait for %c2, whose kernel waits for %a by way of %c1.
 TEST(PointwiseGroups, NoWayLeadsBackThroughAnotherKernel) {
   EXPECT_THAT(Groups("%p: f32[64,64] data, %x: f32[8,64,64] data, %w: f32[8,64,64] data, "
@@ -223,6 +221,8 @@ TEST(PointwiseGroups, NoWayLeadsBackThroughAnotherKernel) {
               ElementsAre("[c1] c2 c3"));
 }
 
+// Sums over the first dimensions, of a bias's gradient, are kernels of their own; those over the
+// last go with what they sum up, and what is read with them.
 TEST(PointwiseGroups, OfReductions) {
   EXPECT_THAT(Groups("%x: f32[8,4] data", R"(
   %a: f32[8,4] = Relu(%x)
