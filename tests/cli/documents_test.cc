@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -59,6 +61,29 @@ TEST(Readme, ShowsWhatSimulatePrints) {
   ASSERT_NE(command, "");
   const std::string shown = Between(readme, command, "```");
   for (const std::string& line : Printed(command)) EXPECT_THAT(shown, testing::HasSubstr(line));
+}
+
+// How many lines that `command` prints begin with one of these; the page has all of them.
+int ShownOf(const std::string& page, const std::string& command,
+            const std::vector<std::string>& beginnings) {
+  int shown = 0;
+  for (const std::string& line : Printed(command)) {
+    const bool wanted = std::ranges::any_of(
+        beginnings, [&](const std::string& beginning) { return line.starts_with(beginning); });
+    if (!wanted) continue;
+    EXPECT_THAT(page, testing::HasSubstr(line));
+    ++shown;
+  }
+  return shown;
+}
+
+TEST(MemoryPage, ShowsWhatSimulatePrints) {
+  const std::string page = Source("docs/memory.md");
+  const std::string fits = Between(page, "build/bin/simulate --model gpt3-175b", " --json");
+  const std::string misfit = Between(page, "build/bin/simulate --model gpt3-1.3b", "\n\n");
+  ASSERT_TRUE(!fits.empty() && !misfit.empty());
+  EXPECT_EQ(ShownOf(page, fits, {"  peak memory", "    reached"}), 2);
+  EXPECT_EQ(ShownOf(page, misfit, {"needs", "would fit"}), 2);
 }
 
 TEST(CommandLinePage, ShowsWhatSchedulePrints) {
