@@ -215,8 +215,8 @@ TEST(MicrosoftInference, OfAnyShapesIsAnsweredOrRefused) {
   constexpr const char* kNodes[] = {
       "Attention <num_heads = 2>",
       "Attention <num_heads = 2, qkv_hidden_sizes = [-2, 4, 4], unidirectional = 1>",
-      "Attention <num_heads = 2, qkv_hidden_sizes = [9223372036854775807, 9223372036854775807, "
-      "26]>",
+      ("Attention <num_heads = 2, "
+       "qkv_hidden_sizes = [9223372036854775807, 9223372036854775807, 26]>"),
       "MultiHeadAttention <num_heads = 2>",
       "GroupQueryAttention <num_heads = 4294967296, kv_num_heads = 4294967296>",
       "GroupQueryAttention <num_heads = 4, kv_num_heads = 2, do_rotary = 1>",
