@@ -14,6 +14,7 @@ namespace {
 
 using transforms::AutoShardReport;
 using transforms::ContextAttention;
+using transforms::SequenceParallel;
 
 bool ShardsByCost(const ParallelPlan& plan) {
   return !plan.by_products() && plan.hp * plan.cp * plan.ep > 1;
@@ -32,11 +33,24 @@ bool HasPattern(const ParallelPlan& plan) {
   return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
 }
 
-// Whether Megatron's pattern may split the sequence or not: prices say, which know of no overlap.
-bool LeavesSequenceOpen(const ParallelPlan& plan) {
-  return !plan.by_products() && plan.hp > 1 &&
-         plan.sequence_parallel == transforms::SequenceParallel::kAuto &&
-         (plan.by_pattern() || HasPattern(plan));
+// What each of the flags that a plan leaves out could say: so that none of them is better than
+// none. The first is what it says itself.
+std::vector<Way> OpenChoices(const ParallelPlan& plan, const Way& first) {
+  std::vector<Way> choices = {first};
+  if (plan.by_products()) return choices;
+  Way pattern = first;
+  pattern.by_cost = false;
+  if (HasPattern(plan)) choices.push_back(pattern);
+  if (plan.hp == 1 || plan.sequence_parallel != SequenceParallel::kAuto) return choices;
+  Way split = first;
+  split.sequence = SequenceParallel::kOn;
+  choices.push_back(split);
+  if (!plan.by_pattern() && !HasPattern(plan)) return choices;
+  for (const SequenceParallel sequence : {SequenceParallel::kOff, SequenceParallel::kOn}) {
+    pattern.sequence = sequence;
+    if (!plan.by_pattern() || sequence == SequenceParallel::kOff) choices.push_back(pattern);
+  }
+  return choices;
 }
 
 // What the first stage holds at once is for the schedule to say.
@@ -54,10 +68,10 @@ class Portfolio {
 
   absl::StatusOr<Run> Best() && {
     const ParallelPlan& plan = player_.plan();
-    const Way first = By(plan.context_attention);
+    const Way first = {.attention = plan.context_attention, .in_flight = in_flight_};
     ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &facts_));
-    Take(first, std::move(run));
-    if (!CannotFit(player_.setting(), plan)) ORRERY_RETURN_IF_ERROR(TryOthers(plan));
+    best_ = std::move(run);
+    if (!CannotFit(player_.setting(), plan)) ORRERY_RETURN_IF_ERROR(TryOthers(plan, first));
     best_->all_ways = all_ways_;
     return *std::move(best_);
   }
@@ -67,53 +81,75 @@ class Portfolio {
     Way way;
     WayFacts facts;
   };
+  // Of one choice.
+  struct Extremes {
+    std::optional<Played> fastest, leanest;
+  };
 
-  absl::Status TryOthers(const ParallelPlan& plan) {
-    for (const ContextAttention attention : FurtherAttentions(plan)) {
-      ORRERY_RETURN_IF_ERROR(Try(By(attention)));
+  absl::Status TryOthers(const ParallelPlan& plan, const Way& first) {
+    std::vector<Extremes> choices;
+    for (const Way& choice : OpenChoices(plan, first)) {
+      of_ = {};
+      if (choice == first) {
+        Count(first);
+      } else {
+        ORRERY_RETURN_IF_ERROR(Try(choice));
+      }
+      for (const ContextAttention attention : FurtherAttentions(plan)) {
+        Way way = choice;
+        way.attention = attention;
+        ORRERY_RETURN_IF_ERROR(Try(way));
+      }
+      if (!of_.fastest.has_value()) continue;
+      if (ShardsByCost(plan) && choice.by_cost) ORRERY_RETURN_IF_ERROR(TryWithLess());
+      choices.push_back(of_);
     }
-    if (ShardsByCost(plan)) ORRERY_RETURN_IF_ERROR(TryWithLess());
-    Way pattern = By(plan.context_attention);
-    pattern.by_cost = false;
-    if (HasPattern(plan)) ORRERY_RETURN_IF_ERROR(Try(pattern));
-    pattern.sequence_whole = true;
-    if (LeavesSequenceOpen(plan)) ORRERY_RETURN_IF_ERROR(Try(pattern));
-    return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
+    if (!player_.weighs_stages()) return absl::OkStatus();
+    for (const Extremes& choice : choices) {
+      of_ = choice;
+      ORRERY_RETURN_IF_ERROR(TryCuts());
+    }
+    return absl::OkStatus();
   }
 
-  Way By(ContextAttention attention) const {
-    return {.attention = attention, .in_flight = in_flight_};
-  }
-
-  void Take(const Way& way, Run run) {
+  // The way that `facts_` are of.
+  void Count(const Way& way) {
     const Played played{way, facts_};
-    if (!fastest_.has_value() || facts_.fastest < fastest_->facts.fastest) fastest_ = played;
-    if (!leanest_.has_value() || facts_.least_peak < leanest_->facts.least_peak) leanest_ = played;
-    if (!best_.has_value() || IsBetter(run.report, best_->report)) best_ = std::move(run);
+    const auto faster = [&](const Played& than) { return facts_.fastest < than.facts.fastest; };
+    const auto leaner = [&](const Played& than) {
+      return facts_.least_peak < than.facts.least_peak;
+    };
+    if (!of_.fastest.has_value() || faster(*of_.fastest)) of_.fastest = played;
+    if (!of_.leanest.has_value() || leaner(*of_.leanest)) of_.leanest = played;
   }
 
-  // What is infeasible in this way, or known by another, is passed over.
+  // What is infeasible in this way is passed over; what is known by another counts for both.
   absl::Status Try(const Way& way) {
     absl::StatusOr<Run> run = player_.Play(way, &facts_);
     if (run.ok()) {
-      Take(way, *std::move(run));
+      Count(way);
+      if (IsBetter(run->report, best_->report)) best_ = *std::move(run);
       return absl::OkStatus();
     }
     if (absl::IsResourceExhausted(run.status())) {
       all_ways_ = false;
       return absl::OkStatus();
     }
-    const bool passes = absl::IsCancelled(run.status()) || AsInfeasible(run.status()).has_value();
-    return passes ? absl::OkStatus() : run.status();
+    if (absl::IsCancelled(run.status())) {
+      if (facts_.fastest != Duration()) Count(way);
+      return absl::OkStatus();
+    }
+    return AsInfeasible(run.status()).has_value() ? absl::OkStatus() : run.status();
   }
 
   // Shardings that need less memory, of those that no other beats in both: the one that needs the
   // least, and by what memory is worth between that and the cheapest, what lies there.
   absl::Status TryWithLess() {
     constexpr double kDear = 1e6;  // times what the cheapest costs
-    const AutoShardReport cheapest = fastest_->facts.report;
+    const Played fastest = *of_.fastest;
+    const AutoShardReport cheapest = fastest.facts.report;
     if (cheapest.memory <= 0 || cheapest.seconds <= 0) return absl::OkStatus();
-    Way way = By(fastest_->way.attention);
+    Way way = fastest.way;
     way.memory_price = kDear * cheapest.seconds / cheapest.memory;
     ORRERY_RETURN_IF_ERROR(Try(way));
     const double saved = cheapest.memory - facts_.report.memory;
@@ -125,7 +161,7 @@ class Portfolio {
 
   // Stages that need less memory: of the fastest way and of the leanest.
   absl::Status TryCuts() {
-    const Played fastest = *fastest_, leanest = *leanest_;
+    const Played fastest = *of_.fastest, leanest = *of_.leanest;
     ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest));
     return leanest.way == fastest.way ? absl::OkStatus() : TryCutsOf(leanest);
   }
@@ -143,9 +179,9 @@ class Portfolio {
   PlanPlayer& player_;
   const int64_t in_flight_;
   WayFacts facts_;  // of the last way
+  Extremes of_;     // the choice that is tried
   bool all_ways_ = true;
   std::optional<Run> best_;
-  std::optional<Played> fastest_, leanest_;
 };
 
 }  // namespace

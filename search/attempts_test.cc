@@ -18,6 +18,8 @@ namespace {
 
 using transforms::ByFlops;
 using transforms::ContextAttention;
+using transforms::SequenceParallel;
+using transforms::ShardingMethod;
 
 Setting GptSetting() {
   Setting setting = MlpSetting();
@@ -67,10 +69,12 @@ TEST(BestRun, IsNoSlowerThanByCostAndByThePattern) {
                                    ByFlops({.hp = 2, .pp = 2, .microbatches = 4}),
                                    ByFlops({.hp = 2, .ep = 2}), ByFlops({.dp = 2, .ep = 4})}) {
     SCOPED_TRACE(ToString(plan));
-    EXPECT_LE(
-        Best(setting, plan).report.step_time,
-        std::ranges::min(Times(
-            setting, plan, {{}, {.by_cost = false}, {.by_cost = false, .sequence_whole = true}})));
+    EXPECT_LE(Best(setting, plan).report.step_time,
+              std::ranges::min(Times(setting, plan,
+                                     {{},
+                                      {.by_cost = false},
+                                      {.by_cost = false, .sequence = SequenceParallel::kOff},
+                                      {.sequence = SequenceParallel::kOn}})));
   }
 }
 
@@ -84,9 +88,9 @@ TEST(BestRun, ByThePatternIsNoSlowerThanWithTheSequenceWhole) {
   for (ParallelPlan plan : {ByFlops({.hp = 2}), ByFlops({.dp = 2, .hp = 4}),
                             ByFlops({.hp = 2, .ep = 4, .microbatches = 2}),
                             ByFlops({.hp = 2, .pp = 2, .cp = 2, .microbatches = 4})}) {
-    plan.sharding = transforms::ShardingMethod::kMegatron;
+    plan.sharding = ShardingMethod::kMegatron;
     ParallelPlan whole = plan;
-    whole.sequence_parallel = transforms::SequenceParallel::kOff;
+    whole.sequence_parallel = SequenceParallel::kOff;
     EXPECT_LE(Best(setting, plan).report.step_time, Best(setting, whole).report.step_time)
         << ToString(plan);
   }
@@ -109,7 +113,7 @@ TEST(BestRun, OfOneWayIsThatWay) {
   const ParallelPlan data = ByFlops({.dp = 4});
   EXPECT_EQ(Best(setting, data).report.step_time, Times(setting, data, {{}})[0]);
   ParallelPlan products = ByFlops({.hp = 4});
-  products.sharding = transforms::ShardingMethod::kDistir;
+  products.sharding = ShardingMethod::kDistir;
   EXPECT_EQ(Best(setting, products).report.step_time, Times(setting, products, {{}})[0]);
   PlanPlayer once(setting, products), best(setting, products);
   ASSERT_TRUE(once.Prepare().ok() && best.Prepare().ok());
@@ -120,8 +124,7 @@ TEST(BestRun, OfOneWayIsThatWay) {
 // Under the pattern as well, which does not leave it to prices.
 TEST(BestRun, HasTheAttentionThatIsAskedFor) {
   const Setting setting = GptSetting();
-  for (const auto sharding :
-       {transforms::ShardingMethod::kAuto, transforms::ShardingMethod::kMegatron}) {
+  for (const auto sharding : {ShardingMethod::kAuto, ShardingMethod::kMegatron}) {
     ParallelPlan plan = ByFlops({.hp = 2, .cp = 2});
     plan.sharding = sharding;
     plan.context_attention = ContextAttention::kRing;
@@ -200,6 +203,43 @@ TEST(BestRun, IsNeverWorseForMoreMemory) {
   }
   EXPECT_GT(without, 0);
   EXPECT_GT(slower, 0) << "nobody had to do with less";
+}
+
+// What the flags say that a plan leaves out: by Megatron's pattern, with the sequence split or not.
+std::vector<ParallelPlan> FlagsLeftOut(const ParallelPlan& plan) {
+  std::vector<ParallelPlan> flags;
+  for (const ShardingMethod sharding : {ShardingMethod::kAuto, ShardingMethod::kMegatron}) {
+    for (const SequenceParallel sequence :
+         {SequenceParallel::kAuto, SequenceParallel::kOff, SequenceParallel::kOn}) {
+      flags.push_back(plan);
+      flags.back().sharding = sharding;
+      flags.back().sequence_parallel = sequence;
+    }
+  }
+  return flags;
+}
+
+// With much memory and with little: a flag that would help is found without it.
+TEST(BestRun, LeftOutIsNeverWorseThanAnyFlag) {
+  int without = 0;
+  for (const ParallelPlan& plan :
+       {ParallelPlan{.hp = 4}, ParallelPlan{.dp = 2, .hp = 2, .microbatches = 2},
+        ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4},
+        ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2, .cp = 2}}) {
+    Setting setting = GptSetting();
+    setting.lowering.memory_limit = Bytes(0);
+    const int64_t peak = Best(setting, plan).report.peak_memory.count();
+    for (const int64_t percent : {40, 60, 70, 80, 90, 95, 100}) {
+      setting.lowering.memory_limit = Bytes(peak * percent / 100);
+      const search::Run open = Best(setting, plan);
+      if (!open.report.fits) ++without;
+      for (const ParallelPlan& flags : FlagsLeftOut(plan)) {
+        EXPECT_FALSE(IsBetter(Best(setting, flags).report, open.report))
+            << ToString(flags) << " within " << percent << " %";
+      }
+    }
+  }
+  EXPECT_GT(without, 0) << "all had enough memory";
 }
 
 // Without room for any, the one that lacks least.

@@ -215,7 +215,9 @@ void PlanPlayer::Count(int64_t solved, int64_t tasks) {
 
 absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
-  if (way.sequence_whole) plan.sequence_parallel = transforms::SequenceParallel::kOff;
+  if (plan.sequence_parallel == transforms::SequenceParallel::kAuto) {
+    plan.sequence_parallel = way.sequence;
+  }
   plan.context_attention = way.attention;
   transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
                                   .by_pattern = !way.by_cost,
@@ -229,13 +231,15 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
                                   .fuses_pointwise = setting_.lowering.fuses_pointwise,
                                   .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
+  WayFacts* known = nullptr;
   if (facts != nullptr) {
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
-      facts->report = report;
-      return played_
-          .emplace(2 * way.by_cost + way.sequence_whole, way.attention, way.stage_limit.count(),
-                   report.choice)
-          .second;
+      const bool gathers = plan.sequence_parallel == transforms::SequenceParallel::kOn;
+      const auto [found, is_new] = played_.try_emplace(
+          {report.choice, gathers, way.attention, way.stage_limit.count()}, WayFacts{report});
+      known = &found->second;
+      *facts = *known;
+      return is_new;
     };
   }
   std::optional<Run> best;
@@ -250,6 +254,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
     }
     if (!best.has_value() || IsBetter(run->report, best->report)) best = *std::move(run);
   }
+  if (known != nullptr) *known = *facts;
   return *std::move(best);
 }
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "absl/status/status.h"
@@ -20,8 +20,9 @@ namespace orrery::search {
 
 /// One way to carry out a plan, where it leaves something open.
 struct Way {
-  bool by_cost = true;          // else by Megatron's pattern
-  bool sequence_whole = false;  // although the pattern would split it
+  bool by_cost = true;  // else by Megatron's pattern
+  // Where the plan leaves it open.
+  transforms::SequenceParallel sequence = transforms::SequenceParallel::kAuto;
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
   double memory_price = 0;       // as in transforms::AutoShardOptions
   int64_t in_flight = 0;         // as in transforms::PlanContext
@@ -70,8 +71,8 @@ class PlanPlayer {
   /// slower than equally many layers, balanced slices than equal ones, orders that are searched
   /// than those for steps that all last the same. Infeasible where it cannot be parallelized so,
   /// ResourceExhausted where nothing is left of the budget.
-  /// `facts` are told of the way; then Cancelled is returned for a choice of shardings that was
-  /// played with the same attention before.
+  /// `facts` are told of the way; then Cancelled is returned for what was played before: the same
+  /// choice of shardings, attention and stages. They are those of that play.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
   /// All that it did until now, as PlayBudget counts it.
@@ -109,8 +110,10 @@ class PlanPlayer {
   std::optional<ir::Function> split_step_;  // then
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
-  // Choices of shardings that were played: of which kind, attention, limit of stages.
-  std::set<std::tuple<int, transforms::ContextAttention, int64_t, uint64_t>> played_;
+  // Which choice of shardings, with what is gathered kept in parts or not, attention, limit of
+  // stages.
+  using PlayedKey = std::tuple<uint64_t, bool, transforms::ContextAttention, int64_t>;
+  std::map<PlayedKey, WayFacts> played_;
   transforms::ShardingMemo shardings_;
   PlayBudget* const budget_ = nullptr;
   int64_t work_ = 0, tasks_ = 0;
