@@ -33,24 +33,26 @@ bool HasPattern(const ParallelPlan& plan) {
   return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
 }
 
-// What each of the flags that a plan leaves out could say: so that none of them is better than
-// none. The first is what it says itself.
-std::vector<Way> OpenChoices(const ParallelPlan& plan, const Way& first) {
-  std::vector<Way> choices = {first};
-  if (plan.by_products()) return choices;
-  Way pattern = first;
-  pattern.by_cost = false;
-  if (HasPattern(plan)) choices.push_back(pattern);
-  if (plan.hp == 1 || plan.sequence_parallel != SequenceParallel::kAuto) return choices;
-  Way split = first;
-  split.sequence = SequenceParallel::kOn;
-  choices.push_back(split);
-  if (!plan.by_pattern() && !HasPattern(plan)) return choices;
-  for (const SequenceParallel sequence : {SequenceParallel::kOff, SequenceParallel::kOn}) {
-    pattern.sequence = sequence;
-    if (!plan.by_pattern() || sequence == SequenceParallel::kOff) choices.push_back(pattern);
+// Whether a plan leaves it open what its ranks of hp do with the sequence.
+bool LeavesSequenceOpen(const ParallelPlan& plan) {
+  return !plan.by_products() && plan.hp > 1 && plan.sequence_parallel == SequenceParallel::kAuto;
+}
+
+// Ways that differ in what is done with the sequence, beside `way`.
+std::vector<Way> FurtherSequences(const ParallelPlan& plan, Way way) {
+  if (!LeavesSequenceOpen(plan)) return {};
+  std::vector<Way> ways;
+  if (plan.by_pattern() || !way.by_cost) {
+    for (const SequenceParallel sequence : {SequenceParallel::kOff, SequenceParallel::kOn}) {
+      if (way.sequence == sequence) continue;
+      ways.push_back(way);
+      ways.back().sequence = sequence;
+    }
+    way.sequence = SequenceParallel::kOn;
   }
-  return choices;
+  way.gathers = true;
+  ways.push_back(way);
+  return ways;
 }
 
 // What the first stage holds at once is for the schedule to say.
@@ -86,29 +88,44 @@ class Portfolio {
     std::optional<Played> fastest, leanest;
   };
 
+  // What each flag could say that the plan leaves out: so that none is better than none.
   absl::Status TryOthers(const ParallelPlan& plan, const Way& first) {
-    std::vector<Extremes> choices;
-    for (const Way& choice : OpenChoices(plan, first)) {
-      of_ = {};
-      if (choice == first) {
-        Count(first);
-      } else {
-        ORRERY_RETURN_IF_ERROR(Try(choice));
-      }
-      for (const ContextAttention attention : FurtherAttentions(plan)) {
-        Way way = choice;
-        way.attention = attention;
-        ORRERY_RETURN_IF_ERROR(Try(way));
-      }
-      if (!of_.fastest.has_value()) continue;
-      if (ShardsByCost(plan) && choice.by_cost) ORRERY_RETURN_IF_ERROR(TryWithLess());
-      choices.push_back(of_);
+    Count(first);
+    ORRERY_RETURN_IF_ERROR(TryFrom(plan, first));
+    if (HasPattern(plan)) {
+      Way pattern = first;
+      pattern.by_cost = false;
+      if (LeavesSequenceOpen(plan)) pattern.sequence = SequenceParallel::kOff;
+      ORRERY_RETURN_IF_ERROR(Try(pattern));
+      ORRERY_RETURN_IF_ERROR(TryFrom(plan, pattern));
     }
-    if (!player_.weighs_stages()) return absl::OkStatus();
-    for (const Extremes& choice : choices) {
-      of_ = choice;
-      ORRERY_RETURN_IF_ERROR(TryCuts());
+    return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
+  }
+
+  // All attentions; and with the fastest and the leanest what else can be done with the sequence.
+  absl::Status TryFrom(const ParallelPlan& plan, Way way) {
+    for (const ContextAttention attention : FurtherAttentions(plan)) {
+      way.attention = attention;
+      ORRERY_RETURN_IF_ERROR(Try(way));
     }
+    if (!of_.fastest.has_value()) return absl::OkStatus();
+    const Way fastest = of_.fastest->way, leanest = of_.leanest->way;
+    ORRERY_RETURN_IF_ERROR(FinishChoice(plan));
+    const std::vector<Way> further = FurtherSequences(plan, fastest);
+    const std::vector<Way> lean = FurtherSequences(plan, leanest);
+    for (size_t i = 0; i < further.size(); ++i) {
+      ORRERY_RETURN_IF_ERROR(Try(further[i]));
+      if (lean[i] != further[i]) ORRERY_RETURN_IF_ERROR(Try(lean[i]));
+      if (of_.fastest.has_value()) ORRERY_RETURN_IF_ERROR(FinishChoice(plan));
+    }
+    return absl::OkStatus();
+  }
+
+  // The pattern leaves nothing to prices of memory.
+  absl::Status FinishChoice(const ParallelPlan& plan) {
+    const bool by_cost = !plan.by_pattern() && of_.fastest->way.by_cost;
+    if (ShardsByCost(plan) && by_cost) ORRERY_RETURN_IF_ERROR(TryWithLess());
+    choices_.push_back(std::exchange(of_, {}));
     return absl::OkStatus();
   }
 
@@ -159,11 +176,33 @@ class Portfolio {
     return Try(way);
   }
 
-  // Stages that need less memory: of the fastest way and of the leanest.
+  // Whether another choice is as fast and needs as little.
+  bool IsBeaten(size_t choice) const {
+    const auto key = [](const Extremes& of) {
+      return std::pair(of.fastest->facts.fastest, of.leanest->facts.least_peak);
+    };
+    const auto [time, peak] = key(choices_[choice]);
+    for (size_t other = 0; other < choices_.size(); ++other) {
+      const auto [other_time, other_peak] = key(choices_[other]);
+      const bool equal = other_time == time && other_peak == peak;
+      if (other_time <= time && other_peak <= peak && (!equal || other < choice)) return true;
+    }
+    return false;
+  }
+
+  // Stages that need less memory: of the fastest way and of the leanest of each choice that is the
+  // best in something.
   absl::Status TryCuts() {
-    const Played fastest = *of_.fastest, leanest = *of_.leanest;
-    ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest));
-    return leanest.way == fastest.way ? absl::OkStatus() : TryCutsOf(leanest);
+    std::vector<Extremes> choices;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+      if (!IsBeaten(i)) choices.push_back(choices_[i]);
+    }
+    for (const Extremes& choice : choices) {
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.fastest));
+      if (choice.leanest->way == choice.fastest->way) continue;
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.leanest));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status TryCutsOf(const Played& of) {
@@ -180,6 +219,7 @@ class Portfolio {
   const int64_t in_flight_;
   WayFacts facts_;  // of the last way
   Extremes of_;     // the choice that is tried
+  std::vector<Extremes> choices_;
   bool all_ways_ = true;
   std::optional<Run> best_;
 };

@@ -215,28 +215,29 @@ void PlanPlayer::Count(int64_t solved, int64_t tasks) {
 
 absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
-  if (plan.sequence_parallel == transforms::SequenceParallel::kAuto) {
-    plan.sequence_parallel = way.sequence;
-  }
+  const bool open = plan.sequence_parallel == transforms::SequenceParallel::kAuto;
+  const bool gathers =
+      open ? way.gathers : plan.sequence_parallel == transforms::SequenceParallel::kOn;
+  if (open) plan.sequence_parallel = way.sequence;
   plan.context_attention = way.attention;
-  transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
-                                  .by_pattern = !way.by_cost,
-                                  .in_flight = way.in_flight,
-                                  .alternative = {.memory_price = way.memory_price},
-                                  .chunks = shape_.chunks,
-                                  .placement = schedule_.placement,
-                                  .split_backward = splits_,
-                                  .updates_each_microbatch = schedule_.asynchronous,
-                                  .stages = StagesOf(way),
-                                  .fuses_pointwise = setting_.lowering.fuses_pointwise,
-                                  .batch_lost = setting_.notes.batch_lost};
+  transforms::PlanContext context{
+      .prices = plan_.by_products() ? nullptr : &*prices_,
+      .by_pattern = !way.by_cost,
+      .in_flight = way.in_flight,
+      .alternative = {.memory_price = way.memory_price, .gathers = gathers},
+      .chunks = shape_.chunks,
+      .placement = schedule_.placement,
+      .split_backward = splits_,
+      .updates_each_microbatch = schedule_.asynchronous,
+      .stages = StagesOf(way),
+      .fuses_pointwise = setting_.lowering.fuses_pointwise,
+      .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;
   if (facts != nullptr) {
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
-      const bool gathers = plan.sequence_parallel == transforms::SequenceParallel::kOn;
-      const auto [found, is_new] = played_.try_emplace(
-          {report.choice, gathers, way.attention, way.stage_limit.count()}, WayFacts{report});
+      const auto [found, is_new] =
+          played_.try_emplace({report.choice, gathers, way.stage_limit.count()}, WayFacts{report});
       known = &found->second;
       *facts = *known;
       return is_new;

@@ -21,8 +21,10 @@ namespace orrery::search {
 /// One way to carry out a plan, where it leaves something open.
 struct Way {
   bool by_cost = true;  // else by Megatron's pattern
-  // Where the plan leaves it open.
+  // Where the plan leaves it open: of Megatron's pattern; and whether what is gathered is kept in
+  // parts.
   transforms::SequenceParallel sequence = transforms::SequenceParallel::kAuto;
+  bool gathers = false;
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
   double memory_price = 0;       // as in transforms::AutoShardOptions
   int64_t in_flight = 0;         // as in transforms::PlanContext
@@ -71,8 +73,8 @@ class PlanPlayer {
   /// slower than equally many layers, balanced slices than equal ones, orders that are searched
   /// than those for steps that all last the same. Infeasible where it cannot be parallelized so,
   /// ResourceExhausted where nothing is left of the budget.
-  /// `facts` are told of the way; then Cancelled is returned for what was played before: the same
-  /// choice of shardings, attention and stages. They are those of that play.
+  /// `facts` are told of the way; then Cancelled is returned for what was played before, the same
+  /// shardings and stages: they are those of that play.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
   /// All that it did until now, as PlayBudget counts it.
@@ -110,9 +112,8 @@ class PlanPlayer {
   std::optional<ir::Function> split_step_;  // then
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
-  // Which choice of shardings, with what is gathered kept in parts or not, attention, limit of
-  // stages.
-  using PlayedKey = std::tuple<uint64_t, bool, transforms::ContextAttention, int64_t>;
+  // Which shardings, with what is gathered kept in parts or not, limit of stages.
+  using PlayedKey = std::tuple<uint64_t, bool, int64_t>;
   std::map<PlayedKey, WayFacts> played_;
   transforms::ShardingMemo shardings_;
   PlayBudget* const budget_ = nullptr;

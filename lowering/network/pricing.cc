@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -296,8 +297,9 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
   }
   for (auto& [key, movement] : movements_) {
     movement.times.clear();
+    const std::vector<char> in_step = SharedInStep(movement);
     for (size_t g = 0; g < movement.exchanges.size(); ++g) {
-      movement.times.push_back(TimeOf(key.size, movement, g, program));
+      movement.times.push_back(TimeOf(key.size, movement, g, in_step, program));
     }
     if (movement.exchanges.empty()) {  // groups of one rank
       movement.times.resize(fold ? 1 : GroupCount(key));
@@ -336,8 +338,22 @@ simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Progra
                               .latency = link.speed.latency});
 }
 
+// The classes of links that several groups of the movement load, by their number; none where they
+// take no longer in step.
+std::vector<char> Pricing::SharedInStep(const Movement& movement) const {
+  if (movement.load_in_step == 1) return {};
+  std::vector<char> groups(classes_.classes.size(), 0), shared(classes_.classes.size(), 0);
+  for (const int32_t exchange : movement.exchanges) {
+    for (const auto& load : classes_.by_traffic[static_cast<size_t>(exchange)]) {
+      const auto link_class = static_cast<size_t>(load.link_class);
+      shared[link_class] = std::exchange(groups[link_class], char{1});
+    }
+  }
+  return shared;
+}
+
 TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
-                         simulator::Program& program) const {
+                         const std::vector<char>& in_step, simulator::Program& program) const {
   const int32_t exchange = movement.exchanges[group];
   const cluster::CollectiveProtocol& protocol = movement.protocols[group];
   const Exchange& placed = exchanges_[static_cast<size_t>(exchange)].exchange;
@@ -358,7 +374,8 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
         static_cast<double>(program.resource(resource).capacity.bytes_per_second()) /
         static_cast<double>(flow.rate.bytes_per_second());
     if (classes_.classes[static_cast<size_t>(link_class)].shared) {
-      load = std::max(load, std::min(load * movement.load_in_step, most));
+      const bool waits = !in_step.empty() && in_step[static_cast<size_t>(link_class)] != 0;
+      if (waits) load = std::max(load, std::min(load * movement.load_in_step, most));
       shared = true;
     } else {
       load = std::min(load, std::nextafter(most, 0));

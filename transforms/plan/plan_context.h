@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct StageContext {
 struct ShardingAlternative {
   /// As in AutoShardOptions.
   double memory_price = 0;
+  /// Whether what is gathered of the sequence is kept in parts, and gathered again; none: as
+  /// SequenceParallel of the plan says.
+  std::optional<bool> gathers = std::nullopt;
   /// Told of the choice; false ends the work there (Cancelled). None: all are wanted.
   std::function<bool(const AutoShardReport& report)> wants = {};
   /// What was chosen for the same step and prices; null: nothing is remembered. Lives longer.

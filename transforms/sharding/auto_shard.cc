@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -115,12 +116,10 @@ class AutoSharder {
     const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
     const ShardingNodes nodes(problem, strategies, phase);
     Solved best;
-    size_t number = 0;
     for (const Variant& variant : wanted.variants) {
       ORRERY_ASSIGN_OR_RETURN(
           Solved solved, SolveVariant({problem, phase, options_}, nodes, variant, wanted, ways));
       if (!strategies.attends_as_wanted()) return AttentionStatus();
-      solved.variant = ++number;
       const bool better = best.choices == nullptr ||
                           (!solved.choice.none.has_value() && Weighed(solved) <= Weighed(best));
       if (better) best = std::move(solved);
@@ -150,7 +149,6 @@ class AutoSharder {
     std::unique_ptr<ShardingChoices> choices;
     StrategyChoice choice;
     ShardingGraph graph;
-    size_t variant = 0;  // its number, from 1
     double solve_time = 0;
   };
 
@@ -297,7 +295,6 @@ class AutoSharder {
     report_->composed += solved.choice.composed;
     report_->seconds = solved.choice.cost;
     report_->memory = MemoryOf(solved.graph, solved.choice);
-    report_->choice = absl::HashOf(report_->choice, solved.variant, solved.choice.assignment);
     report_->optimal = report_->optimal && solved.choice.optimal();
     report_->build_time += seconds - solved.solve_time;
     report_->solve_time += solved.solve_time;
@@ -310,6 +307,24 @@ class AutoSharder {
   AutoShardReport* const report_;
 };
 
+// Of what the function does: numbers of choices would mean something else under other rules.
+uint64_t NumberOf(const Function& function) {
+  absl::flat_hash_map<ir::AttributesId, size_t> attributes;  // looked up
+  size_t number = 0;
+  for (const ir::OpId op : function.order()) {
+    const ir::AttributesId id = function.attributes_id(op);
+    const auto [found, is_new] = attributes.try_emplace(id, 0);
+    if (is_new) found->second = absl::HashOf(ToString(function.attribute_set(id)));
+    number = absl::HashOf(number, function.kind(op), found->second);
+    for (const ir::ValueId operand : function.operands(op)) number = absl::HashOf(number, operand);
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      const ir::ValueId result = function.result(op, i);
+      number = absl::HashOf(number, result, function.type(result));
+    }
+  }
+  return number;
+}
+
 }  // namespace
 }  // namespace auto_shard_cc
 
@@ -318,7 +333,9 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options, AutoShardReport* report) {
   if (report != nullptr) *report = {};
-  return auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
+  auto sharded = auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
+  if (sharded.ok() && report != nullptr) report->choice = auto_shard_cc::NumberOf(*sharded);
+  return sharded;
 }
 
 double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {

@@ -79,7 +79,7 @@ struct AutoShardReport {
   double seconds = 0;     // of the choice, one op after another
   bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
   double memory = 0;      // bytes that the choice needs, as the limit counts them
-  uint64_t choice = 0;    // equal for equal choices of one step on one mesh
+  uint64_t choice = 0;    // equal for equal answers, within a run of the program
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
 };

@@ -9,9 +9,10 @@ namespace memory_work_cc {
 namespace {
 
 KeepRule KeepRuleOf(const StepWork& work) {
+  const bool gathers = work.context.alternative.gathers.value_or(work.plan.sequence_parallel ==
+                                                                 SequenceParallel::kOn);
   return {.policy = work.plan.recompute,
-          .gathers = work.context.prices != nullptr &&
-                     work.plan.sequence_parallel == SequenceParallel::kOn,
+          .gathers = work.context.prices != nullptr && gathers,
           .fuses = work.context.fuses_pointwise};
 }
 
