@@ -7,6 +7,7 @@
 
 #include "ir/models/model_test_util.h"
 #include "ir/op_kind.h"
+#include "search/least_memory.h"
 #include "search/setting_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
@@ -21,11 +22,11 @@ using transforms::ContextAttention;
 using transforms::SequenceParallel;
 using transforms::ShardingMethod;
 
-Setting GptSetting() {
+Setting GptSetting(int64_t batch = 8) {
   Setting setting = MlpSetting();
-  setting.step = ir::BuildModel("gpt", "layers=2,hidden=64,heads=8,seq=64,vocab=64,flash=1", 8);
+  setting.step = ir::BuildModel("gpt", "layers=2,hidden=64,heads=8,seq=64,vocab=64,flash=1", batch);
   EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
-  setting.batch_size = 8;
+  setting.batch_size = batch;
   return setting;
 }
 
@@ -252,6 +253,29 @@ TEST(BestRun, OfThoseThatDoNotFitNeedsTheLeast) {
   const auto least = Best(setting, plan);
   EXPECT_FALSE(least.report.fits);
   EXPECT_LT(least.report.peak_memory, unlimited.report.peak_memory);
+}
+
+// Activations alone, of which no way could make so little.
+TEST(BestRun, IsTheFirstWayWhereThatNeedsManyTimesWhatThereIs) {
+  Setting setting = GptSetting(/*batch=*/512);
+  const ParallelPlan plan = {.hp = 2};
+  setting.lowering.memory_limit = Bytes(0);
+  PlanPlayer once(setting, plan);
+  ASSERT_TRUE(once.Prepare().ok());
+  const auto first = once.Play({});
+  ASSERT_TRUE(first.ok());
+  const auto work_within = [&](int64_t limit) {
+    setting.lowering.memory_limit = Bytes(limit);
+    EXPECT_FALSE(CannotFit(setting, plan)) << limit;
+    PlanPlayer player(setting, plan);
+    EXPECT_TRUE(player.Prepare().ok());
+    const auto run = BestRun(player);
+    EXPECT_TRUE(run.ok() && !run->report.fits) << limit;
+    return player.work();
+  };
+  const int64_t peak = first->report.peak_memory.count();
+  EXPECT_EQ(work_within(peak / 9), once.work());
+  EXPECT_GT(work_within(peak / 7), once.work());
 }
 
 TEST(BestRun, OfWhatCannotBeSpreadIsInfeasible) {
