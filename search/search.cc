@@ -4,13 +4,16 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "support/status.h"
+#include "transforms/parallel.h"
 
 namespace orrery::search {
 namespace search_cc {
@@ -41,18 +44,46 @@ absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPl
   return failed;
 }
 
+// Whether recomputing as a plan says leaves the forward of a whole step less to keep. Of attention
+// that keeps no scores `selective` leaves all: such a plan needs what it is to relieve.
+class RecomputationsThatHelp {
+ public:
+  bool Has(const Setting& setting, const ParallelPlan& plan) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [known, is_new] =
+        helps_.try_emplace({&setting, transforms::ToString(plan.recompute)}, true);
+    if (is_new) known->second = OpsOf(setting, plan.recompute) != OpsOf(setting, {});
+    return known->second;
+  }
+
+ private:
+  // Of one stage; -1 where it cannot be recomputed so.
+  static int64_t OpsOf(const Setting& setting, const transforms::RecomputePolicy& recompute) {
+    const auto step =
+        transforms::ParallelTransform3d(setting.step, {.recompute = recompute},
+                                        {.fuses_pointwise = setting.lowering.fuses_pointwise});
+    return step.ok() ? std::ssize(step->stages.front().backward.function.order()) : -1;
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<const Setting*, std::string>, bool> helps_;  // looked up
+};
+
 bool LacksMemory(const Result& result) {
   return result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
 }
 
 // The plan's result, and those of what was tried in its place.
 absl::StatusOr<std::vector<Result>> WithRelief(const SettingOf& setting_of,
-                                               const ParallelPlan& plan, const ReliefOf& relief) {
+                                               const ParallelPlan& plan, const ReliefOf& relief,
+                                               RecomputationsThatHelp& recomputations) {
   std::vector<Result> results;
   ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, plan));
   // Where weights alone are too much, nothing helps that is about activations.
   if (!relief || !results.front().ran || !LacksMemory(results.front())) return results;
   for (const ParallelPlan& other : relief(plan)) {
+    const bool recomputes = other.recompute != plan.recompute;
+    if (recomputes && !recomputations.Has(setting_of(other), other)) continue;
     ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, other));
     if (!LacksMemory(results.back())) break;
   }
@@ -86,9 +117,10 @@ absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
   std::atomic<size_t> end = plans.size();  // nobody asks for those behind the first error
   std::mutex mutex;
   size_t done = 0;
+  search_cc::RecomputationsThatHelp recomputations;
   const auto work = [&] {
     for (size_t i = next++; i < end; i = next++) {
-      auto result = search_cc::WithRelief(setting_of, plans[i], relief);
+      auto result = search_cc::WithRelief(setting_of, plans[i], relief, recomputations);
       if (result.ok()) {
         found[i] = *std::move(result);
       } else {

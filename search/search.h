@@ -11,7 +11,8 @@
 
 namespace orrery::search {
 
-/// What to try in place of a plan that does not fit, one after another until one does.
+/// What to try in place of a plan that does not fit, one after another until one does. What would
+/// recompute, and leaves forward nothing less to keep, is passed over.
 using ReliefOf = std::function<std::vector<ParallelPlan>(const ParallelPlan& plan)>;
 
 /// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "ir/models/model_test_util.h"
 #include "search/setting_test_util.h"
 #include "search/space.h"
 #include "transforms/plan/plan_test_util.h"
@@ -95,6 +96,32 @@ TEST(RunSearch, TriesReliefUntilAPlanFits) {
     }
   }
   EXPECT_EQ(list, expected);
+}
+
+// Fused attention keeps no scores that `selective` could leave.
+TEST(RunSearch, PassesOverRecomputationThatLeavesNothing) {
+  const auto relief = [](const ParallelPlan& plan) {
+    std::vector<ParallelPlan> tries = {plan, plan};
+    tries[0].recompute = transforms::ParseRecomputePolicy("selective").value();
+    tries[1].recompute = transforms::ParseRecomputePolicy("full").value();
+    return tries;
+  };
+  for (const bool flash : {false, true}) {
+    Setting setting = MlpSetting();
+    setting.step = ir::BuildModel(
+        "gpt", absl::StrCat("layers=2,hidden=64,heads=8,seq=64,vocab=64,flash=", flash ? 1 : 0),
+        64);
+    ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
+    setting.batch_size = 64;
+    const Bytes peak = Play(setting, {}).value().report.peak_memory;
+    setting.lowering.memory_limit = Bytes(peak.count() / 3);
+    std::vector<std::string> list;
+    for (const Result& result : RunSearch(setting, {{}}, 1, {}, relief).value()) {
+      list.push_back(transforms::ToString(result.plan.recompute));
+    }
+    EXPECT_EQ(list.size(), flash ? 2u : 3u);
+    EXPECT_EQ(list.back(), "full");
+  }
 }
 
 // Weights that are too much by themselves want another plan altogether.
