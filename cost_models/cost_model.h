@@ -29,6 +29,8 @@ struct OpView {
   const ir::AttributeSet& attributes;
   std::span<const ir::TensorType* const> operands;
   std::span<const ir::TensorType* const> results;
+  /// The first operand as all ranks together hold it; null: as this one does.
+  const ir::TensorType* first_operand = nullptr;
 };
 
 /// Floating-point operations of one rank, from the op's record.

@@ -1,10 +1,12 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 
 // What kernels of training reach: matrix products by their shape, attention and convolutions at a
@@ -32,11 +34,7 @@ class Kernels final : public OverLinks {
     if (info.op_class == ir::OpClass::kView) return Duration(0);
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
-    const Duration work = info.products != nullptr ? Products(op, device)
-                          : info.matrix_product
-                              ? OtherProduct(op, device)
-                              : Elementwise(FlopsOf(op), BytesMovedBy(op), device);
-    return work + Start(device) * info.kernels;
+    return WorkOf(op, info, device) + Start(device) * info.kernels;
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
@@ -52,6 +50,15 @@ class Kernels final : public OverLinks {
   }
 
  private:
+  static Duration WorkOf(const OpView& op, const ir::OpInfo& info, const cluster::Device& device) {
+    if (info.products != nullptr) return Products(op, device);
+    if (IsFusedAttention(op)) {
+      return PriceAttention(FusedAttentionOf(op), device, KernelRatesOf(device.name));
+    }
+    return info.matrix_product ? OtherProduct(op, device)
+                               : Elementwise(FlopsOf(op), BytesMovedBy(op), device);
+  }
+
   static Duration Products(const OpView& op, const cluster::Device& device) {
     const ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
     Duration sum;
@@ -66,8 +73,11 @@ class Kernels final : public OverLinks {
     const KernelRates& rates = KernelRatesOf(device.name);
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
-    return std::max(Duration::FromSeconds(FlopsOf(op).count() / rate),
-                    MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
+    const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
+    const Duration memory = MemoryTime(BytesMovedBy(op), device, rates.products(dtype));
+    // Attention in parts goes through its scores in kernels of their own.
+    const bool in_parts = op.kind == ir::OpKind::kAttention || op.kind == ir::OpKind::kAttentionGrad;
+    return in_parts ? products + memory : std::max(products, memory);
   }
 
   static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {

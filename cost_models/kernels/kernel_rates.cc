@@ -11,7 +11,9 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // Products: TensorRT-LLM's layers in bursts, aiconfigurator@095f58a51. Clocks under load: of B200
 // and A100 PCIe TransformerEngine's products of training, SimuMax@4dcaae513; of A100 SXM and H100
 // the 241 and 620 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
-// Other products: literature, not checked.
+// Fused attention: what more heads add to SimuMax's kernels of TransformerEngine on A100 PCIe and
+// B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward; H100's from Shah et
+// al. (2024), 550 and 640 TFLOP/s at 4k and 16k. Other products: literature, not checked.
 
 constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
                                           .memory = 0.812,
@@ -28,6 +30,7 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .sustained = sustained,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
+          .attention = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
           .other_products = 0.40};
 }
 
@@ -54,6 +57,7 @@ constexpr KernelRates kRatesOfH100 = {
                 .wave_weight = 0.329,
                 .tile_penalty = 0.0135,
                 .step = Nanoseconds(79)},
+    .attention = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
     .other_products = 0.65,
 };
 
@@ -75,6 +79,7 @@ constexpr KernelRates kRatesOfB200 = {
                 .wave_weight = 0.559,
                 .tile_penalty = 0.116,
                 .step = Nanoseconds(119)},
+    .attention = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
     .other_products = 0.55,
 };
 
@@ -94,6 +99,7 @@ constexpr KernelRates kAssumedRates = {
     .sustained = 0.8,
     .half = kAssumed,
     .quarter = kAssumed,
+    .attention = {.efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4},
     .other_products = 0.5,
 };
 

@@ -27,6 +27,14 @@ struct ProductRates {
   Duration step;
 };
 
+/// What fused attention reaches, in training.
+struct AttentionRates {
+  double efficiency;   // share of the peak of 16-bit products, of a head of 128 and many keys
+  double backward;     // of its backward, times that
+  double fill;         // what a tile of queries takes besides its keys, in keys
+  double width_power;  // a head of another width reaches (narrower / wider) to this power of it
+};
+
 /// Of all kernels of a device.
 struct KernelRates {
   absl::string_view source;  // of the figures; of an assumption, where no kernel was measured
@@ -35,9 +43,10 @@ struct KernelRates {
   Duration start;            // from one kernel of a captured graph to the next
   /// Clock of training over the clock of a burst: power decides, over milliseconds.
   double sustained;
-  ProductRates half;      // 2-byte operands, and wider ones
-  ProductRates quarter;   // 1-byte operands
-  double other_products;  // share of the peak that fused attention and convolutions reach
+  ProductRates half;     // 2-byte operands, and wider ones
+  ProductRates quarter;  // 1-byte operands
+  AttentionRates attention;
+  double other_products;  // share of the peak that attention in parts and convolutions reach
 
   /// Those of products whose operands have that type.
   const ProductRates& products(ir::DType dtype) const;

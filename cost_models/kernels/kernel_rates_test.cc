@@ -12,9 +12,10 @@ TEST(KernelRates, AreSharesOfWhatThereIs) {
   for (const cluster::Device& device : cluster::AllDevices()) {
     const KernelRates& rates = KernelRatesOf(device.name);
     EXPECT_FALSE(rates.source.empty()) << device.name;
-    for (const double share : {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency,
-                               rates.quarter.memory, rates.other_products, rates.sustained,
-                               rates.half.wave_weight, rates.quarter.wave_weight}) {
+    for (const double share :
+         {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency, rates.quarter.memory,
+          rates.other_products, rates.sustained, rates.half.wave_weight, rates.quarter.wave_weight,
+          rates.attention.efficiency, rates.attention.backward, rates.attention.width_power}) {
       EXPECT_GT(share, 0) << device.name;
       EXPECT_LE(share, 1) << device.name;
     }

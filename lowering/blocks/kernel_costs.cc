@@ -31,10 +31,12 @@ cost_models::OpView KernelCosts::View(OpId op) {
   for (int32_t i = 0; i < function_.result_count(op); ++i) {
     results_.push_back(&local_.Of(function_.result(op, i)));
   }
+  const auto operands = function_.operands(op);
   return {.kind = function_.kind(op),
           .attributes = function_.attributes(op),
           .operands = operands_,
-          .results = results_};
+          .results = results_,
+          .first_operand = operands.empty() ? nullptr : &function_.type(operands[0])};
 }
 
 }  // namespace orrery::lowering

@@ -93,6 +93,14 @@ class PhaseLowering {
     return none ? 0 : BytesOf(buffer);
   }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
+  // Whether the product that makes a summand adds it, too.
+  bool IsAddedByProduct(ir::OpId op) const {
+    if (!context_.sums_in_products) return false;
+    return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
+      const ir::OpId maker = function_.producer(operand);
+      return maker.valid() && function_.info(maker).products != nullptr;
+    });
+  }
 
   void AddInput(ValueId value, bool received = false) {
     const auto index = static_cast<int32_t>(template_.inputs.size());
@@ -200,7 +208,8 @@ class PhaseLowering {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
       row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
-      if (!(sum && context_.first)) row.duration = cost.duration;
+      const bool free = sum && (context_.first || IsAddedByProduct(op));
+      if (!free) row.duration = cost.duration;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     if (IsKernel(row) && stores_.awaited != kNone) {

@@ -131,7 +131,8 @@ struct TemplateContext {
   /// leaves is.
   const transforms::StageFunction* update = nullptr;
   StackMemory stack_memory = {};
-  bool fuses_pointwise = false;  // see LoweringOptions
+  bool fuses_pointwise = false;   // see LoweringOptions
+  bool sums_in_products = false;  // likewise
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

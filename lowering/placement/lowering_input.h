@@ -30,6 +30,9 @@ struct LoweringOptions {
   /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
   /// the cost model prices such kernels.
   bool fuses_pointwise = false;
+  /// Products of weights' gradients add to the sums themselves: sums over microbatches take no time
+  /// of their own (Megatron's gradient accumulation fusion).
+  bool sums_in_products = false;
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

@@ -24,7 +24,8 @@ search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold
   flags.memory_limit = "none";
   flags.cost_model = cost_model;
   search::Setting setting = MakeSetting(flags, plan).value();
-  setting.lowering.fuses_pointwise = StackCompiles(stack);
+  EXPECT_TRUE(SetStack(stack, {}, setting.lowering).ok());
+  setting.lowering.stack_memory = {};
   setting.lowering.fold = fold;
   return search::Play(setting, plan).value();
 }
@@ -38,9 +39,28 @@ const ParallelPlan kPlans[] = {{},
 
 TEST(CompiledStack, IsOneOfThem) {
   for (const SoftwareStack* stack : AllSoftwareStacks()) {
-    EXPECT_EQ(StackCompiles(stack->name), stack->name == "torch-compile") << stack->name;
+    const bool compiles = stack->name == "torch-compile" || stack->name == "nemo";
+    lowering::LoweringOptions options;
+    EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
+    EXPECT_EQ(options.fuses_pointwise, compiles) << stack->name;
+    EXPECT_EQ(options.sums_in_products, stack->name == "nemo") << stack->name;
   }
-  EXPECT_FALSE(StackCompiles("abacus"));
+  lowering::LoweringOptions options;
+  EXPECT_FALSE(SetStack("abacus", {}, options).ok());
+}
+
+// Sums over microbatches take no time where products add them, but for those of other gradients;
+// all else is the same.
+TEST(CompiledStack, OfNemoAddsGradientsInProducts) {
+  for (const ParallelPlan& plan :
+       {ParallelPlan{.microbatches = 4}, ParallelPlan{.pp = 2, .microbatches = 4}}) {
+    const search::Run plain = Played("torch-compile", plan), adds = Played("nemo", plan);
+    EXPECT_LT(adds.report.step_time, plain.report.step_time);
+    EXPECT_EQ(adds.report.flops, plain.report.flops);
+    EXPECT_EQ(adds.report.peak_memory, plain.report.peak_memory);
+  }
+  const search::Run plain = Played("torch-compile", {}), adds = Played("nemo", {});
+  EXPECT_EQ(adds.report.step_time, plain.report.step_time);
 }
 
 TEST(CompiledStack, TakesLessForTheSame) {

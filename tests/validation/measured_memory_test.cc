@@ -23,7 +23,7 @@ const std::vector<PredictedStep>& Predicted() {
     const std::string folder = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/validation");
     std::vector<PredictedStep> predicted;
     const std::vector<MeasuredStep> steps = ReadMeasuredSteps(folder).value();
-    for (const MeasuredStep& step : steps) predicted.push_back(Predict(step));
+    for (const MeasuredStep& step : steps) predicted.push_back(Predict(step, ""));
     return predicted;
   }());
   return kPredicted;
@@ -94,7 +94,7 @@ TEST(MeasuredMemory, OfUnevenShardsIsTheirs) {
     row.micro_batch = 1;
     row.precision = "fp16";
     row.bytes = 1;
-    const PredictedStep predicted = Predict(row);
+    const PredictedStep predicted = Predict(row, "");
     EXPECT_EQ(predicted.skipped, "") << row.id;
     return predicted.bytes;
   };

@@ -121,10 +121,8 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   PrintWarnings(setting.notes.warnings);
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
-  ORRERY_ASSIGN_OR_RETURN(
-      setting.lowering.stack_memory,
-      Annotated(StackMemoryOf(flags.stack, StackUseOf(setting.step, plan.hp)), "--stack"));
-  setting.lowering.fuses_pointwise = StackCompiles(flags.stack);
+  ORRERY_RETURN_IF_ERROR(Annotate(
+      SetStack(flags.stack, StackUseOf(setting.step, plan.hp), setting.lowering), "--stack"));
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(

@@ -23,6 +23,7 @@ struct Flags {
   std::string data;
   std::string csv;
   std::string json;
+  std::string cost_model;
 };
 
 // A report among the files to read would be read the next time.
@@ -44,7 +45,7 @@ absl::Status Validate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
   std::vector<PredictedStep> predicted;
   predicted.reserve(steps.size());
-  for (const MeasuredStep& step : steps) predicted.push_back(Predict(step));
+  for (const MeasuredStep& step : steps) predicted.push_back(Predict(step, flags.cost_model));
   if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ErrorCsv(predicted)));
   if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ErrorJson(predicted)));
   std::cout << ErrorTable(predicted);
@@ -61,7 +62,8 @@ int Main(int argc, char** argv) {
       "data", po::value(&flags.data)->required(),
       "file of published rows, or a folder of such files (docs/validation_memory.md)")(
       "csv", po::value(&flags.csv), "write one line a row to this file")(
-      "json", po::value(&flags.json), "write figures and rows to this file");
+      "json", po::value(&flags.json), "write figures and rows to this file")(
+      "cost-model", po::value(&flags.cost_model), "as in simulate");
   return RunProgram(argc, argv, spec, [&] { return Validate(flags); });
 }
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/model_facts.h"
+#include "support/status.h"
 
 namespace orrery::tools {
 namespace software_stack_cc {
@@ -37,11 +38,15 @@ absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, con
       absl::StrCat("there is no stack '", stack, "'; wanted one of ", StackNames()));
 }
 
-bool StackCompiles(absl::string_view stack) {
+absl::Status SetStack(absl::string_view stack, const StackUse& use,
+                      lowering::LoweringOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(options.stack_memory, StackMemoryOf(stack, use));
   for (const SoftwareStack* known : software_stack_cc::kStacks) {
-    if (known->name == stack) return known->compiles;
+    if (known->name != stack) continue;
+    options.fuses_pointwise = known->compiles;
+    options.sums_in_products = known->adds_in_products;
   }
-  return false;
+  return absl::OkStatus();
 }
 
 std::string StackNames() {

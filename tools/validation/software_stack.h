@@ -5,11 +5,13 @@
 #include <span>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
 #include "ir/type.h"
 #include "lowering/blocks/stack_memory.h"
+#include "lowering/lower.h"
 
 namespace orrery::tools {
 
@@ -23,12 +25,13 @@ struct StackUse {
 StackUse StackUseOf(const ir::Function& step, int64_t hp);
 
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
-/// hold nothing more. And whether it compiles.
+/// hold nothing more. And which kernels it makes one of.
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
-  double split_loss = 0;  // instead of `loss` where logits are split over ranks
-  bool compiles = false;  // element-wise kernels into one: LoweringOptions::fuses_pointwise
+  double split_loss = 0;          // instead of `loss` where logits are split over ranks
+  bool compiles = false;          // element-wise kernels into one: LoweringOptions::fuses_pointwise
+  bool adds_in_products = false;  // LoweringOptions::sums_in_products
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;
@@ -38,12 +41,14 @@ struct SoftwareStack {
 /// All stacks, in the order of software_stacks.def.
 std::span<const SoftwareStack* const> AllSoftwareStacks();
 
+/// Sets what the stack of that name decides: what it holds beside a step, which kernels are one.
+/// An error lists the names.
+absl::Status SetStack(absl::string_view stack, const StackUse& use,
+                      lowering::LoweringOptions& options);
+
 /// What the stack of that name holds beside a step. In the file of each stands where its figures
 /// come from; docs/validation_memory.md has the table. An error lists the names.
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
-
-/// Whether the stack of that name fuses element-wise kernels; false where there is none.
-bool StackCompiles(absl::string_view stack);
 
 /// "ideal, megatron, …", for help and errors.
 std::string StackNames();

@@ -47,9 +47,18 @@ absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
 }
 
 std::string StackOf(const MeasuredStep& step) {
-  for (const absl::string_view name : {"torchtitan", "bloom", "foundry"}) {
-    if (!absl::StrContains(absl::AsciiStrToLower(step.source), name)) continue;
-    return name == "bloom" ? "deepspeed" : name == "foundry" ? "fsdp" : std::string(name);
+  // What a source's name has in it, and the software.
+  constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
+      {"torchtitan", "torchtitan"},
+      {"bloom", "deepspeed"},
+      {"foundry", "fsdp"},
+      {"nemo", "nemo"},
+      {"dgxc", "nemo"},
+      {"bridge", "nemo"},
+      {"mlperf", "nemo"}};
+  const std::string source = absl::AsciiStrToLower(step.source);
+  for (const auto& [part, software] : kSoftware) {
+    if (absl::StrContains(source, part)) return std::string(software);
   }
   return "megatron";
 }
@@ -268,9 +277,8 @@ namespace {
 
 absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
-  ORRERY_ASSIGN_OR_RETURN(setting.lowering.stack_memory,
-                          StackMemoryOf(setup.stack, StackUseOf(setting.step, setup.plan.hp)));
-  setting.lowering.fuses_pointwise = StackCompiles(setup.stack);
+  ORRERY_RETURN_IF_ERROR(
+      SetStack(setup.stack, StackUseOf(setting.step, setup.plan.hp), setting.lowering));
   return search::Play(setting, setup.plan);
 }
 
@@ -284,9 +292,10 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
 }  // namespace
 }  // namespace step_setup_cc
 
-PredictedStep Predict(const MeasuredStep& step) {
+PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model) {
   PredictedStep predicted = {.step = step};
-  const absl::StatusOr<StepSetup> setup = SetupOf(step);
+  absl::StatusOr<StepSetup> setup = SetupOf(step);
+  if (setup.ok()) setup->flags.cost_model = std::string(cost_model);
   const absl::Status status =
       setup.ok() ? step_setup_cc::Predict(*setup, predicted) : setup.status();
   if (status.ok()) return predicted;

@@ -2,6 +2,7 @@
 #define ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "tools/flags.h"
 #include "tools/validation/measured_steps.h"
 #include "tools/validation/step_errors.h"
@@ -21,8 +22,9 @@ struct StepSetup {
 /// the row does not say enough, or something that has no counterpart here.
 absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step);
 
-/// Simulates the row. What stands in its way is the reason why it is skipped.
-PredictedStep Predict(const MeasuredStep& step);
+/// Simulates the row with that cost model; empty: with the default. What stands in its way is the
+/// reason why it is skipped.
+PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model);
 
 }  // namespace orrery::tools
 

@@ -329,7 +329,7 @@ MeasuredStep Small(const std::string& source, int64_t pp) {
 TEST(Predict, SaysWhyItDoesNot) {
   MeasuredStep row = Small("paper", 1);
   row.device = "abacus";
-  const PredictedStep predicted = Predict(row);
+  const PredictedStep predicted = Predict(row, "");
   EXPECT_EQ(predicted.skipped, "no cluster for device 'abacus'");
   EXPECT_EQ(predicted.seconds + predicted.bytes, 0);
   EXPECT_EQ(predicted.step.device, "abacus");
@@ -349,7 +349,7 @@ TEST(Predict, AddsWhatDeepspeedsPipelineKeeps) {
     const MeasuredStep row = Small("bloom", pp);
     const StepSetup setup = SetupOf(row).value();
     ASSERT_EQ(setup.plan.microbatches, 4);
-    const PredictedStep predicted = Predict(row);
+    const PredictedStep predicted = Predict(row, "");
     EXPECT_EQ(predicted.skipped, "");
     EXPECT_GT(predicted.seconds, 0);
     const double sent = pp == 1 ? 0 : 2.0 * 2 * (2 * 64 * 128);

@@ -1,0 +1,164 @@
+#include "cost_models/kernels/attention_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
+#include "support/file.h"
+
+namespace orrery::cost_models {
+namespace attention_kernel_test_cc {
+namespace {
+
+using ir::OpKind;
+
+cluster::Device H100() { return *cluster::FindDevice("h100-80gb"); }
+
+Duration PriceOnH100(const FusedAttention& attention) {
+  return PriceAttention(attention, H100(), KernelRatesOf("h100-80gb"));
+}
+
+ir::TensorType Half(std::initializer_list<int64_t> dims) { return Tensor(dims, ir::DType::kBF16); }
+
+double Ratio(Duration a, Duration b) { return a.seconds() / b.seconds(); }
+
+// Of 8 heads of 64, `queries` of which are the last of `keys`.
+FusedAttention Of(int64_t queries, int64_t keys, ir::AttributeSet attributes) {
+  attributes.Set("heads", int64_t{8});
+  attributes.Set("flash", int64_t{1});
+  const OpFixture op(OpKind::kAttention,
+                     {Half({2, queries, 512}), Half({2, keys, 512}), Half({2, keys, 512})},
+                     std::move(attributes));
+  EXPECT_TRUE(op.status().ok()) << op.status();
+  EXPECT_TRUE(IsFusedAttention(op.view()));
+  return FusedAttentionOf(op.view());
+}
+
+TEST(FusedAttention, HasTheShapeOfItsOp) {
+  const FusedAttention attention = Of(1024, 1024, {});
+  EXPECT_EQ(attention.batch, 2);
+  EXPECT_EQ(attention.heads, 8);
+  EXPECT_EQ(attention.queries, 1024);
+  EXPECT_EQ(attention.width, 64);
+  EXPECT_EQ(attention.visible, 1);
+  EXPECT_DOUBLE_EQ(attention.flops.count(), 4.0 * 2 * 8 * 1024 * 1024 * 64);
+}
+
+// Half of a square; of a slice of queries at the end of all keys the more, the later it is.
+TEST(FusedAttention, SeesWhatCausalityLeaves) {
+  const ir::AttributeSet causal = {{"causal", int64_t{1}}};
+  EXPECT_DOUBLE_EQ(Of(1024, 1024, causal).visible, 0.5);
+  EXPECT_DOUBLE_EQ(Of(256, 1024, causal).visible, 1 - 256 / 2048.0);
+  EXPECT_DOUBLE_EQ(Of(1, 4096, causal).visible, 1 - 1 / 8192.0);
+}
+
+// A rank that has a part of the queries and all keys sees half of them on average.
+TEST(FusedAttention, OfAPartOfTheSequenceSeesHalf) {
+  const OpFixture op(OpKind::kAttention,
+                     {Half({2, 256, 512}), Half({2, 1024, 512}), Half({2, 1024, 512})},
+                     {{"causal", int64_t{1}}, {"flash", int64_t{1}}, {"heads", int64_t{8}}});
+  const ir::TensorType whole = Half({2, 1024, 512});
+  OpView view = op.view();
+  view.first_operand = &whole;
+  EXPECT_DOUBLE_EQ(FusedAttentionOf(view).visible, 0.5);
+}
+
+TEST(PriceAttention, IsInProportionWhereThereIsMuch) {
+  const auto of = [](int64_t heads, int64_t keys) {
+    return FusedAttention{.heads = heads,
+                          .queries = keys,
+                          .keys = keys,
+                          .width = 128,
+                          .visible = 0.5,
+                          .flops = Flops(4.0 * 128 * static_cast<double>(heads * keys * keys))};
+  };
+  EXPECT_NEAR(Ratio(PriceOnH100(of(128, 8192)), PriceOnH100(of(64, 8192))), 2, 0.01);
+  EXPECT_NEAR(Ratio(PriceOnH100(of(64, 65536)), PriceOnH100(of(64, 32768))), 4, 0.05);
+  // Shah et al. (2024): 500 to 650 TFLOP/s of causal flops.
+  const double rate = of(64, 8192).flops.count() / 2 / PriceOnH100(of(64, 8192)).seconds();
+  EXPECT_GT(rate, 500e12);
+  EXPECT_LT(rate, 650e12);
+  FusedAttention back = of(64, 8192);
+  back.backward = true;
+  EXPECT_GT(PriceOnH100(back), PriceOnH100(of(64, 8192)));
+  FusedAttention narrow = of(64, 8192);
+  narrow.width = 64;
+  EXPECT_GT(PriceOnH100(narrow), PriceOnH100(of(64, 8192)));
+  // Few tiles leave cores idle: the longest says how long.
+  EXPECT_GT(PriceOnH100(of(1, 1024)) * 8, PriceOnH100(of(64, 1024)));
+}
+
+TEST(PriceAttention, TakesWhatMemoryTakes) {
+  const FusedAttention one{.batch = 64,
+                           .heads = 8,
+                           .queries = 1,
+                           .keys = 8192,
+                           .width = 128,
+                           .flops = Flops(4.0 * 64 * 8 * 8192 * 128),
+                           .bytes = Bytes(int64_t{64} * 8 * 8192 * 128 * 4)};
+  const double rate = static_cast<double>(one.bytes.count()) / PriceOnH100(one).seconds();
+  EXPECT_LE(rate, static_cast<double>(H100().memory_bandwidth.bytes_per_second()));
+}
+
+double MedianOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// The rates are of what more heads add to these; the page has what is found here.
+TEST(PriceAttention, IsAsMeasuredUnderLoad) {
+  std::map<std::string, std::vector<double>> errors;
+  const std::string text = *ReadFile(ORRERY_SOURCE_DIR "/tests/data/attention_training.csv");
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ',');
+    if (absl::StartsWith(line, "#") || fields[0] == "device") continue;
+    ASSERT_EQ(fields.size(), 9u) << line;
+    const auto number = [&](size_t at) {
+      double value = 0;
+      EXPECT_TRUE(absl::SimpleAtod(fields[at], &value)) << line;
+      return value;
+    };
+    const double seq = number(2), scores = number(1) * number(3) * seq * seq;
+    const bool backward = fields[7] == "1";
+    const FusedAttention attention{
+        .batch = static_cast<int64_t>(number(1)),
+        .heads = static_cast<int64_t>(number(3)),
+        .queries = static_cast<int64_t>(seq),
+        .keys = static_cast<int64_t>(seq),
+        .width = static_cast<int64_t>(number(5)),
+        .visible = 0.5,
+        .backward = backward,
+        .flops = Flops(scores *
+                       (backward ? 6 * number(5) + 4 * number(6) : 2 * number(5) + 2 * number(6)))};
+    const KernelRates& rates = KernelRatesOf(fields[0]);
+    const Duration time =
+        PriceAttention(attention, *cluster::FindDevice(fields[0]), rates) + rates.start;
+    errors[fields[0]].push_back(std::abs(time.microseconds() / number(8) - 1));
+  }
+  ASSERT_EQ(errors.size(), 2u);
+  const std::string page = *ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md");
+  for (const auto& [device, of_device] : errors) {
+    EXPECT_LE(MedianOf(of_device), 0.16) << device;
+    EXPECT_THAT(
+        page, testing::HasSubstr(absl::StrFormat("| %s | %d | %.1f %% |", device, of_device.size(),
+                                                 100 * MedianOf(of_device))));
+  }
+}
+
+}  // namespace
+}  // namespace attention_kernel_test_cc
+}  // namespace orrery::cost_models
