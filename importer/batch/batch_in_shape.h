@@ -14,6 +14,7 @@ struct BatchPosition {
   int dim = -1;  // negative: nowhere
   int64_t outer = 1, inner = 1;
   int second = -1;       // another dimension that is the batch: each sample against each
+  int64_t views = 1;     // so many of outer are views of each sample, one behind another
   bool uniform = false;  // all rows are equal, so that any order of them is as good
 
   bool has_batch() const { return dim >= 0; }

@@ -56,6 +56,7 @@ absl::Status BatchPositions::Find() {
     failed_step_ = function_.order().size();
     ORRERY_ASSIGN_OR_RETURN(asked, RequestOutputs());
   }
+  FindWhetherViewsMove();
   return absl::OkStatus();
 }
 
@@ -313,7 +314,9 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
   ir::AttributeSet attributes = function_.attributes(op);
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
-  positions_[function_.result(op)] = found[chosen];
+  Position& position = positions_[function_.result(op)];
+  position = found[chosen];
+  position.views = position.outer % from.views == 0 ? from.views : 1;
   return absl::OkStatus();
 }
 

@@ -61,6 +61,9 @@ class BatchPositions {
   /// Where operand 0 of a Concat, Slice or Split has the batch that parts of the batch follow each
   /// other in, views of each sample; nothing for other ops.
   std::optional<BatchPosition> TakesViews(ir::OpId op) const;
+  /// Whether views may as well stand together sample by sample: nothing sees in which order they
+  /// are but what joins them and takes them apart.
+  bool ViewsMove() const { return views_move_; }
   /// Where operand k of `op` has the batch.
   BatchPosition PositionOfOperand(ir::OpId op, size_t k) const;
   /// A Slice of the whole batch, whose result is its operand.
@@ -87,6 +90,8 @@ class BatchPositions {
   absl::Status VisitExpand(ir::OpId op);
   bool VisitConcat(ir::OpId op);
   bool VisitPartsOfBatch(ir::OpId op);
+  void FindWhetherViewsMove();
+  bool KeepsViews(ir::OpId op) const;
 
   /// The types of the results when the batch is twice as large.
   absl::StatusOr<ir::TypeList> Doubled(ir::OpId op) const;
@@ -114,8 +119,9 @@ class BatchPositions {
   int64_t batch_;
   BatchSearch search_;
   IdTable<ir::ValueId, Position> positions_;
-  std::map<int32_t, ir::AttributeSet> attributes_;             // by op
-  std::set<int32_t> of_views_;                                 // ops that join or part views
+  std::map<int32_t, ir::AttributeSet> attributes_;  // by op
+  std::set<int32_t> of_views_;                      // ops that join or part views
+  bool views_move_ = true;
   std::set<int32_t> dropped_;                                  // ops
   std::map<std::pair<int32_t, size_t>, Position> expansions_;  // by op and operand
   IdTable<ir::OpId, size_t> steps_;                            // positions in the order

@@ -60,6 +60,7 @@ bool BatchPositions::VisitPartsOfBatch(ir::OpId op) {
     Position& part = positions_[function_.result(op, j)];
     part = position;
     part.outer = (cuts[static_cast<size_t>(j) + 1] - cuts[static_cast<size_t>(j)]) / view;
+    part.views = part.outer;
   }
   return true;
 }
@@ -76,8 +77,37 @@ bool BatchPositions::VisitConcat(ir::OpId op) {
     position.outer += part.outer;
   }
   of_views_.insert(op.index());
+  position.views = position.outer;
   positions_[function_.result(op)] = position;
   return true;
+}
+
+// Whether `op` does the same whichever way views stand in the batch. What joins and parts them does
+// where they are all that stands outside of it.
+bool BatchPositions::KeepsViews(ir::OpId op) const {
+  const bool joins = of_views_.contains(op.index());
+  const ir::ShardingRule rule = joins ? ir::ShardingRule() : RuleOf(op);
+  const ir::ValueId result = function_.result(op);
+  int64_t views = 0;  // of all operands
+  for (size_t k = 0; k < function_.operands(op).size(); ++k) {
+    const Position position = PositionOfOperand(op, k);
+    if (joins && (position.views != position.outer || position.inner != 1)) return false;
+    if (joins || !position.has_batch() || position.uniform) continue;
+    if (views != 0 && views != position.views) return false;
+    views = position.views;
+    if (views == 1) continue;
+    if (function_.kind(op) == ir::OpKind::kReshape) return positions_[result].views == views;
+    const auto dim = static_cast<size_t>(position.dim);
+    if (k >= rule.operands.size() || rule.operands[k][dim] == ir::kNoFactor) return false;
+  }
+  return views < 2 || positions_[result].second < 0;
+}
+
+void BatchPositions::FindWhetherViewsMove() {
+  for (const ir::OpId op : function_.order()) views_move_ = views_move_ && KeepsViews(op);
+  for (const ir::Output& output : function_.outputs()) {
+    views_move_ = views_move_ && positions_[output.value].views == 1;
+  }
 }
 
 }  // namespace orrery::importer

@@ -33,6 +33,7 @@ class Rewriter {
   Rewriter(const Function& from, const BatchPositions& positions)
       : from_(from),
         positions_(positions),
+        views_behind_(positions.ViewsMove() ? 1 : 0),
         to_(from.name(), from.mesh()),
         copy_{.from = from, .to = to_} {}
 
@@ -56,16 +57,18 @@ class Rewriter {
       copy_.values[from_.result(op)] = operands[0];
       return;
     }
-    if (positions_.TakesViews(op).has_value()) return CopyOfViews(op, operands);
+    const bool stays = from_.kind(op) == OpKind::kConcat && views_behind_ == 0;
+    if (positions_.TakesViews(op).has_value() && !stays) return CopyOfViews(op, operands);
     ir::CopyOp(op, operands, positions_.AttributesOf(op), copy_);
   }
 
-  // `value` with dimension `at` in two, the second of which has the batch.
+  // `value` with dimension `at` in two, the batch and its views: these come first, or behind each
+  // sample.
   ValueId WithViews(ValueId value, size_t at, int64_t views) {
     ir::TensorType type = to_.type(value);
     type.dims[at] /= views;
-    type.dims.insert(type.dims.begin() + static_cast<std::ptrdiff_t>(at), views);
-    return Reshaped(value, std::move(type), at + 1);
+    type.dims.insert(type.dims.begin() + static_cast<std::ptrdiff_t>(at + views_behind_), views);
+    return Reshaped(value, std::move(type), at + 1 - views_behind_);
   }
 
   // Of dimension `batch` the shape does not say how large it is.
@@ -88,18 +91,23 @@ class Rewriter {
       operands[k] = WithViews(operands[k], at, positions_.PositionOfOperand(op, k).outer);
     }
     AttributeSet attributes = from_.attributes(op);
-    const int64_t view = to_.type(operands[0]).dims[at + 1];
+    const int64_t view = to_.type(operands[0]).dims[at + 1 - views_behind_];
     for (const char* list : {"sizes", "starts", "ends", "axes"}) {
       std::vector<int64_t> numbers = attributes.Ints(list);
       const std::vector<int64_t> axes = from_.attributes(op).Ints("axes");
       for (size_t i = 0; i < numbers.size(); ++i) {
         if (list == std::string("axes")) {
-          numbers[i] += numbers[i] > position.dim ? 1 : 0;
+          const bool behind =
+              numbers[i] == position.dim ? views_behind_ == 1 : numbers[i] > position.dim;
+          numbers[i] += behind ? 1 : 0;
         } else if (axes.empty() || axes[i] == position.dim) {
           numbers[i] = numbers[i] == ir::kToTheEnd ? numbers[i] : numbers[i] / view;
         }
       }
       if (!numbers.empty()) attributes.Set(list, numbers);
+    }
+    if (from_.kind(op) != OpKind::kSlice) {
+      attributes.Set("axis", static_cast<int64_t>(at + views_behind_));
     }
     std::vector<ir::TensorType> types;
     for (int32_t j = 0; j < from_.result_count(op); ++j) {
@@ -107,7 +115,7 @@ class Rewriter {
       ir::Dims& dims = types.back().dims;
       const int64_t views = dims[at] / view;
       dims[at] = view;
-      dims.insert(dims.begin() + position.dim, views);
+      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(at + views_behind_), views);
     }
     const OpId made = to_.AddOp(from_.kind(op), operands, to_.InternAttributes(attributes), types);
     for (int32_t j = 0; j < from_.result_count(op); ++j) {
@@ -146,6 +154,7 @@ class Rewriter {
 
   const Function& from_;
   const BatchPositions& positions_;
+  size_t views_behind_;  // 1: views of a sample stand together, so that parts of the batch have all
   Function to_;
   ir::FunctionCopy copy_;
   std::map<std::pair<int32_t, size_t>, ValueId> expanded_;  // by value and dimension
