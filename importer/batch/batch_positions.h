@@ -42,7 +42,8 @@ struct BatchSearch {
 };
 
 /// Finds where the values of a function have its batch, and what must change for it to be free:
-/// see rebatch.h.
+/// see rebatch.h. It has so many fields as one search finds what is to change op by op, each kind
+/// of change in a table of its own.
 class BatchPositions {
  public:
   BatchPositions(const ir::Function& function, BatchSearch search);
