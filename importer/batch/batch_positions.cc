@@ -41,45 +41,29 @@ Dims WithTwice(Dims dims, const BatchPosition& position) {
 }  // namespace
 }  // namespace batch_positions_cc
 
-std::optional<BatchPosition> FindInShape(const ir::Dims& dims, int64_t before, int64_t after,
-                                         bool outside) {
-  std::optional<BatchPosition> found;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const int64_t left = batch_positions_cc::Product(dims, 0, d),
-                  right = batch_positions_cc::Product(dims, d + 1, dims.size());
-    if (left == 0 || right == 0 || before % left != 0 || after % right != 0) continue;
-    const BatchPosition position = {
-        .dim = static_cast<int>(d), .outer = before / left, .inner = after / right};
-    const bool exact = position.outer == 1 && position.inner == 1;
-    const bool better = outside && position.outer == 1 && found.has_value() && found->outer != 1;
-    if (exact || !found.has_value() || better) found = position;
-    if (exact) break;
-  }
-  return found;
-}
-
-BatchPositions::BatchPositions(const ir::Function& function, BatchSize size,
-                               BatchInReshape in_reshape)
+BatchPositions::BatchPositions(const ir::Function& function, BatchSearch search)
     : function_(function),
       batch_(ir::BatchOf(function)),
-      size_(size),
-      in_reshape_(in_reshape),
+      search_(std::move(search)),
       positions_(function.value_limit()),
       steps_(function.op_limit()) {}
 
 absl::Status BatchPositions::Find() {
   FindSources();
-  if (size_ == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
+  if (search_.size == BatchSize::kRare) ORRERY_RETURN_IF_ERROR(FindMade());
   for (bool asked = true; asked;) {
     ORRERY_RETURN_IF_ERROR(VisitAll());
+    failed_step_ = function_.order().size();
     ORRERY_ASSIGN_OR_RETURN(asked, RequestOutputs());
   }
+  FindWhetherViewsMove();
   return absl::OkStatus();
 }
 
 absl::Status BatchPositions::VisitAll() {
   const std::vector<ir::OpId>& order = function_.order();
   for (size_t step = std::exchange(next_, order.size()); step < order.size(); step = next_) {
+    failed_step_ = step;
     next_ = step + 1;  // Visit may set it back
     ORRERY_RETURN_IF_ERROR(Visit(order[step]));
     if (++visits_ < batch_positions_cc::kMostVisits * order.size()) continue;
@@ -221,6 +205,7 @@ absl::Status BatchPositions::Visit(ir::OpId op) {
   if (!AnyBatched(op)) return absl::OkStatus();  // an Expand that makes the batch has its position
   ORRERY_RETURN_IF_ERROR(CheckSamplesStay(op));
   if (function_.kind(op) == ir::OpKind::kReshape) return VisitReshape(op);
+  if (VisitPartsOfBatch(op)) return absl::OkStatus();
   if (function_.kind(op) == ir::OpKind::kSlice) ORRERY_RETURN_IF_ERROR(VisitSlice(op));
   if (function_.kind(op) == ir::OpKind::kExpand) ORRERY_RETURN_IF_ERROR(VisitExpand(op));
   if (function_.kind(op) == ir::OpKind::kConcat && VisitConcat(op)) return absl::OkStatus();
@@ -265,8 +250,8 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
   for (size_t d = 0; d < dims.size() && d < doubled.size(); ++d) {
     if (dims[d] == doubled[d]) continue;
     if (position.has_batch()) {
-      const bool whole = dims[d] == batch_ && dims[static_cast<size_t>(position.dim)] == batch_;
-      if (position.second >= 0 || !whole || doubled[d] != 2 * batch_) {
+      const bool alike = dims[d] == dims[static_cast<size_t>(position.dim)];
+      if (position.second >= 0 || !alike || doubled[d] != 2 * dims[d]) {
         return absl::InvalidArgumentError("its result has the batch in two dimensions");
       }
       position.second = static_cast<int>(d);
@@ -278,7 +263,11 @@ absl::StatusOr<BatchPosition> BatchPositions::ResultPosition(ir::OpId op, int32_
     }
     position.dim = static_cast<int>(d);
   }
-  if (!position.has_batch() || position.second >= 0) return position;
+  if (position.second >= 0) {
+    position.outer = dims[static_cast<size_t>(position.dim)] / batch_;
+    return position;
+  }
+  if (!position.has_batch()) return position;
   const int dim = position.dim;
   const int64_t size = dims[static_cast<size_t>(dim)];
   const auto operands = function_.operands(op);
@@ -305,19 +294,29 @@ absl::Status BatchPositions::VisitReshape(ir::OpId op) {
   const auto at = static_cast<size_t>(from.dim);
   const int64_t before = batch_positions_cc::Product(dims, 0, at) * from.outer;
   const int64_t after = batch_positions_cc::Product(dims, at + 1, dims.size()) * from.inner;
-  const bool outside = in_reshape_ == BatchInReshape::kOutside ||
-                       (in_reshape_ == BatchInReshape::kByRank && to.size() >= dims.size());
-  const std::optional<Position> found = FindInShape(to, before, after, outside);
-  if (!found.has_value()) {
+  const bool by_rank = search_.in_reshape == BatchInReshape::kByRank && to.size() >= dims.size();
+  const bool outside = search_.in_reshape == BatchInReshape::kOutside || by_rank;
+  const auto end = dims.begin() + from.dim;  // dimensions before the batch that stay stay before it
+  const bool kept = by_rank && std::equal(dims.begin(), end, to.begin());
+  const bool same = kept && dims[at] == to[at];
+  const std::vector<Position> found =
+      BatchInShape(to, before, after,
+                   {.outside = outside, .first = kept ? at : 0, .same = same ? from.dim : -1});
+  possible_[op.index()] = found.size();
+  const auto choice = search_.choices.find(op.index());
+  const size_t chosen = choice == search_.choices.end() ? 0 : choice->second;
+  if (chosen >= found.size()) {
     return Fails(op, absl::StrCat("no dimension of [", absl::StrJoin(to, ","), "] has the batch ",
                                   batch_, " of [", absl::StrJoin(dims, ","), "]"));
   }
   std::vector<int64_t> shape(to.begin(), to.end());
-  shape[static_cast<size_t>(found->dim)] = -1;
+  shape[static_cast<size_t>(found[chosen].dim)] = -1;
   ir::AttributeSet attributes = function_.attributes(op);
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
-  positions_[function_.result(op)] = *found;
+  Position& position = positions_[function_.result(op)];
+  position = found[chosen];
+  position.views = position.outer % from.views == 0 ? from.views : 1;
   return absl::OkStatus();
 }
 
@@ -363,21 +362,6 @@ absl::Status BatchPositions::VisitExpand(ir::OpId op) {
   attributes.Set("shape", shape);
   SetAttributes(op, std::move(attributes));
   return absl::OkStatus();
-}
-
-// Along the batch: the parts follow each other.
-bool BatchPositions::VisitConcat(ir::OpId op) {
-  const int64_t axis = function_.attributes(op).Int("axis", 0);
-  Position position = {.dim = static_cast<int>(axis), .outer = 0};
-  for (size_t k = 0; k < function_.operands(op).size(); ++k) {
-    const Position part = PositionOfOperand(op, k);
-    if (part.dim != axis) return false;
-    if (k > 0 && part.inner != position.inner) return false;
-    position.inner = part.inner;
-    position.outer += part.outer;
-  }
-  positions_[function_.result(op)] = position;
-  return true;
 }
 
 }  // namespace orrery::importer

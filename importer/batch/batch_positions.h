@@ -10,21 +10,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "importer/batch/batch_in_shape.h"
 #include "ir/function.h"
 #include "ir/op_info.h"
 
 namespace orrery::importer {
-
-/// Where a value has the batch: dimension `dim` is outer x batch x inner in row-major order.
-struct BatchPosition {
-  int dim = -1;  // negative: nowhere
-  int64_t outer = 1, inner = 1;
-  int second = -1;       // another dimension that is the batch: each sample against each
-  bool uniform = false;  // all rows are equal, so that any order of them is as good
-
-  bool has_batch() const { return dim >= 0; }
-  friend bool operator==(const BatchPosition&, const BatchPosition&) = default;
-};
 
 /// What the size of the batch tells.
 enum class BatchSize {
@@ -39,19 +29,44 @@ enum class BatchInReshape {
   kOutside,  // the one that it is the outermost part of
 };
 
+/// Of Reshapes in which several dimensions may have the batch, which one it is, by op: the position
+/// in BatchInShape. Others take the first.
+using ReshapeChoices = std::map<int32_t, size_t>;
+
+/// How to look for the batch.
+struct BatchSearch {
+  BatchSize size = BatchSize::kOrdinary;
+  BatchInReshape in_reshape = BatchInReshape::kByRank;
+  ReshapeChoices choices = {};
+  bool keeps_outputs = false;  // of one sample, too, outputs that come from it must have the batch
+};
+
 /// Finds where the values of a function have its batch, and what must change for it to be free:
-/// see rebatch.h.
+/// see rebatch.h. It has so many fields as one search finds what is to change op by op, each kind
+/// of change in a table of its own.
 class BatchPositions {
  public:
-  BatchPositions(const ir::Function& function, BatchSize size,
-                 BatchInReshape in_reshape = BatchInReshape::kByRank);
+  BatchPositions(const ir::Function& function, BatchSearch search);
 
   /// Looks until nothing new is found. The error names the op that cannot follow the batch.
   absl::Status Find();
 
   int64_t batch() const { return batch_; }
+  /// The position in the order at which Find failed; its size where results did.
+  size_t failed_step() const { return failed_step_; }
+  /// Reshapes that could have taken another dimension for the batch, of those that lead to where
+  /// Find failed: the nearest first, each with the choices that were left to it.
+  std::vector<std::pair<ir::OpId, size_t>> OtherChoices() const;
   /// The attributes of `op` without the batch.
   const ir::AttributeSet& AttributesOf(ir::OpId op) const;
+  /// Where operand 0 of a Concat, Slice or Split has the batch that parts of the batch follow each
+  /// other in, views of each sample; nothing for other ops.
+  std::optional<BatchPosition> TakesViews(ir::OpId op) const;
+  /// Whether views may as well stand together sample by sample: nothing sees in which order they
+  /// are but what joins them and takes them apart.
+  bool ViewsMove() const { return views_move_; }
+  /// Where operand k of `op` has the batch.
+  BatchPosition PositionOfOperand(ir::OpId op, size_t k) const;
   /// A Slice of the whole batch, whose result is its operand.
   bool IsDropped(ir::OpId op) const { return dropped_.contains(op.index()); }
   /// The dimension along which operand k of `op` must be expanded to the batch first; nothing when
@@ -75,11 +90,13 @@ class BatchPositions {
   absl::Status VisitSlice(ir::OpId op);
   absl::Status VisitExpand(ir::OpId op);
   bool VisitConcat(ir::OpId op);
+  bool VisitPartsOfBatch(ir::OpId op);
+  void FindWhetherViewsMove();
+  bool KeepsViews(ir::OpId op) const;
 
   /// The types of the results when the batch is twice as large.
   absl::StatusOr<ir::TypeList> Doubled(ir::OpId op) const;
   absl::StatusOr<Position> ResultPosition(ir::OpId op, int32_t j, const ir::Dims& doubled) const;
-  Position PositionOfOperand(ir::OpId op, size_t k) const;
   bool AnyBatched(ir::OpId op) const;
   void SetAttributes(ir::OpId op, ir::AttributeSet attributes);
 
@@ -88,6 +105,7 @@ class BatchPositions {
   bool Request(ir::OpId op);
   // Asks the same of outputs that are as large as the batch but have it nowhere.
   absl::StatusOr<bool> RequestOutputs();
+  bool LosesSamples(const ir::Output& output) const;
   bool RequestOperand(ir::OpId op, size_t k, const Position& wanted, int depth);
   bool RequestOfProducer(ir::ValueId value, const Position& wanted, int depth);
   bool RequestOfExpand(ir::OpId op, const Position& wanted);
@@ -100,22 +118,19 @@ class BatchPositions {
 
   const ir::Function& function_;
   int64_t batch_;
-  BatchSize size_;
-  BatchInReshape in_reshape_;
+  BatchSearch search_;
   IdTable<ir::ValueId, Position> positions_;
-  std::map<int32_t, ir::AttributeSet> attributes_;             // by op
+  std::map<int32_t, ir::AttributeSet> attributes_;  // by op
+  std::set<int32_t> of_views_;                      // ops that join or part views
+  bool views_move_ = true;
   std::set<int32_t> dropped_;                                  // ops
   std::map<std::pair<int32_t, size_t>, Position> expansions_;  // by op and operand
   IdTable<ir::OpId, size_t> steps_;                            // positions in the order
-  size_t next_ = 0;                                            // the step that is visited next
+  std::map<int32_t, size_t> possible_;  // dimensions that Reshapes can choose from
+  size_t failed_step_ = 0;
+  size_t next_ = 0;  // the step that is visited next
   size_t visits_ = 0;
 };
-
-/// Where a row-major shape has the batch, of which so many elements lie `before` and `after`: the
-/// first dimension that is the batch; else the first that holds it or, with `outside`, that it is
-/// the outermost part of. Nothing where no dimension holds it.
-std::optional<BatchPosition> FindInShape(const ir::Dims& dims, int64_t before, int64_t after,
-                                         bool outside);
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.
 std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,

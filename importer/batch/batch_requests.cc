@@ -59,11 +59,35 @@ bool BatchPositions::Request(ir::OpId op) {
   return any;
 }
 
+// Whether what comes from the sample of a file of one sample is of no sample where it goes out, as
+// when a Reshape took another dimension for the batch.
+bool BatchPositions::LosesSamples(const ir::Output& output) const {
+  const ir::Dims& dims = function_.type(output.value).dims;
+  if (output.role != ir::OutputRole::kResult || !search_.keeps_outputs || batch_ != 1 ||
+      std::ranges::find(dims, 1) == dims.end()) {
+    return false;
+  }
+  std::set<int32_t> seen;
+  std::vector<ir::ValueId> open = {output.value};
+  while (!open.empty()) {
+    const ir::ValueId value = open.back();
+    open.pop_back();
+    if (positions_[value].has_batch()) return value != output.value;
+    const ir::OpId op = function_.producer(value);
+    if (!op.valid() || !seen.insert(op.index()).second) continue;
+    for (const ir::ValueId operand : function_.operands(op)) open.push_back(operand);
+  }
+  return false;
+}
+
 // What is the same for all samples, queries say, has nobody who asks for them.
 absl::StatusOr<bool> BatchPositions::RequestOutputs() {
   bool any = false;
   next_ = function_.order().size();
   for (const ir::Output& output : function_.outputs()) {
+    if (!positions_[output.value].has_batch() && LosesSamples(output)) {
+      return Fails(function_.producer(output.value), "this output has lost its sample");
+    }
     const ir::Dims& dims = function_.type(output.value).dims;
     const ir::OpId op = function_.producer(output.value);
     if (output.role != ir::OutputRole::kResult || !op.valid() || dims.empty() ||
@@ -133,8 +157,10 @@ bool BatchPositions::RequestOfReshape(ir::OpId op, const Position& wanted, int d
   const auto at = static_cast<size_t>(wanted.dim);
   const int64_t before = product(to, 0, at) * wanted.outer;
   const int64_t after = product(to, at + 1, to.size()) * wanted.inner;
-  const auto found = FindInShape(from, before, after, /*outside=*/false);
-  return found.has_value() && RequestOperand(op, 0, *found, depth + 1);
+  const auto end = to.begin() + wanted.dim;  // see VisitReshape
+  const bool kept = from.size() >= to.size() && std::equal(to.begin(), end, from.begin());
+  const std::vector<Position> found = BatchInShape(from, before, after, {.first = kept ? at : 0});
+  return !found.empty() && RequestOperand(op, 0, found[0], depth + 1);
 }
 
 // What is made of values that have the size of the batch follows when these do.
@@ -160,6 +186,28 @@ bool BatchPositions::RequestOfProducer(ir::ValueId value, const Position& wanted
     }
   }
   return any;
+}
+
+std::vector<std::pair<ir::OpId, size_t>> BatchPositions::OtherChoices() const {
+  std::vector<std::pair<ir::OpId, size_t>> others;
+  std::set<size_t> open;  // steps
+  const auto follow = [&](ir::ValueId value) {
+    if (const ir::OpId op = function_.producer(value); op.valid()) open.insert(steps_[op]);
+  };
+  if (failed_step_ < function_.order().size()) {
+    open.insert(failed_step_);
+  } else {
+    for (const ir::Output& output : function_.outputs()) follow(output.value);
+  }
+  while (!open.empty()) {
+    const ir::OpId op = function_.order()[open.extract(std::prev(open.end())).value()];
+    for (const ir::ValueId operand : function_.operands(op)) follow(operand);
+    const auto possible = possible_.find(op.index());
+    if (possible != possible_.end() && possible->second > 1) {
+      others.emplace_back(op, possible->second);
+    }
+  }
+  return others;
 }
 
 bool BatchPositions::CanExpand(ir::ValueId value, size_t dim) const {

@@ -132,6 +132,21 @@ return %y: result, %a: result
 )");
 }
 
+// Pooling that takes the first of time behind the attention, x[0].
+TEST(BatchFirst, TakesOneOfTime) {
+  EXPECT_EQ(After("batch-first", R"(%x: f32[4,3,6] data, %w: f32[6,8] parameter
+%i: i64[] = Constant() {values=[0]}
+%xt: f32[3,4,6] = Transpose(%x) {perm=[1, 0, 2]}
+%m: f32[3,4,8] = MatMul(%xt, %w)
+%y: f32[4,8] = Gather(%m, %i) {axis=0}
+return %y: result)"),
+            R"(%i: i64[] = Constant() {values=[0]}
+%m: f32[4,3,8] = MatMul(%x, %w)
+%y: f32[4,8] = Gather(%m, %i) {axis=1}
+return %y: result
+)");
+}
+
 }  // namespace
 }  // namespace batch_first_test_cc
 }  // namespace orrery::transforms

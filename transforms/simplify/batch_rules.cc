@@ -268,13 +268,27 @@ Layouts Join(const BatchRuleCall& call) {
   return Append(call, operands, attributes, first->groups);
 }
 
+// One of what stands along a dimension, x[0] of time: the value that is taken lacks it.
+Layouts One(const BatchRuleCall& call) {
+  const BatchLayout* x = call.operands[0].layout;
+  if (!OthersArePlain(call, 1) || !call.operands[1].dims.empty()) return {};
+  AttributeSet attributes = call.function.attributes(call.op);
+  const int64_t axis = attributes.Int("axis", 0);
+  const auto dim = OwnDim(x->groups, static_cast<size_t>(axis));
+  if (!dim.has_value()) return {};
+  const auto own = static_cast<int64_t>(*dim);
+  attributes.Set("axis", own);
+  return Append(call, std::vector{x->base, call.operands[1].plain}, attributes,
+                Without(x->groups, {axis}, {own}));
+}
+
 // Rows of a table that indices name.
 Layouts Lookup(const BatchRuleCall& call) {
+  if (call.operands[0].layout != nullptr) return One(call);
   const BatchLayout* ids = call.operands[1].layout;
   const BatchOperand& table = call.operands[0];
   const AttributeSet& attributes = call.function.attributes(call.op);
-  if (ids == nullptr || table.layout != nullptr || table.has_batch) return {};
-  if (attributes.Int("axis", 0) != 0) return {};
+  if (ids == nullptr || table.has_batch || attributes.Int("axis", 0) != 0) return {};
   DimGroups groups = ids->groups;
   const size_t rank = BaseDims(call, *ids).size();
   for (size_t d = 1; d < table.dims.size(); ++d) groups.push_back({rank + d - 1});

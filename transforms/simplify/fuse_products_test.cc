@@ -309,6 +309,17 @@ return %y: result, %z: result)"));
 }
 
 // One part of the columns that nobody wants is not moved; the split is by columns of fewer rows.
+// As many columns as there are samples would stand in the shape behind the product.
+TEST(SinkMoves, LeavesEachSampleForEach) {
+  EXPECT_TRUE(Leaves("sink-moves", R"(%x: f32[2,4] data, %z: f32[2,4] data
+%u: f32[1,2,4] = Reshape(%x) {shape=[1, -1, 4]}
+%v: f32[2,4] = Reshape(%u) {shape=[-1, 4]}
+%e: f32[2,4] = Exp(%z)
+%t: f32[4,2] = Transpose(%e) {perm=[1, 0]}
+%y: f32[2,2] = MatMul(%v, %t)
+return %y: result)"));
+}
+
 TEST(SinkMoves, SplitsColumnsBeforeTheMove) {
   EXPECT_EQ(After("sink-moves", R"(%x: f32[6,4] data
 %t: f32[2,3,4] = Reshape(%x) {shape=[-1, 3, 4]}

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/batch.h"
 #include "ir/op_kind.h"
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"
@@ -45,11 +46,21 @@ ValueId Move(Rewriter& r, OpId move, ValueId value) {
   return r.Op(r.kind(move), {value}, attributes);
 }
 
+// Whether as many columns come out as there may be samples, each sample against each: a Reshape
+// behind the product would say how many.
+bool MayMakeColumnsOfSamples(const Rewriter& r, OpId op) {
+  const OpId maker = r.function().producer(r.operand(op, 1));
+  const bool known = !maker.valid() || (r.kind(maker) == OpKind::kTranspose &&
+                                        !r.function().producer(r.operand(maker, 0)).valid());
+  return !known && r.dims(r.result(op)).back() == ir::BatchOf(r.function());
+}
+
 bool WorksByRows(const Rewriter& r, OpId op) {
   const AttributeSet& set = r.attributes(op);
   switch (r.kind(op)) {
     case OpKind::kMatMul:
-      return set.Int("transpose_x", 0) == 0 && r.rank(r.operand(op, 1)) == 2;
+      return set.Int("transpose_x", 0) == 0 && r.rank(r.operand(op, 1)) == 2 &&
+             !MayMakeColumnsOfSamples(r, op);
     case OpKind::kLinear:
     case OpKind::kLinearGroup:
       return true;
