@@ -205,7 +205,11 @@ absl::StatusOr<Found> PlayRecord(const json& record, bool fluid) {
     ORRERY_ASSIGN_OR_RETURN(const Duration ours, PlayFluid(collective));
     return Found{ours, absl::StrCat("by --network fluid: ", time.status().message())};
   } catch (const json::exception& error) {
-    return absl::InvalidArgumentError(error.what());
+    const std::string what = error.what();  // "[json.exception...] key 'system' not found"
+    const size_t end = what.find("] ");
+    return absl::InvalidArgumentError(
+        absl::StrCat("no record as in tests/data/collectives_astrasim.json: ",
+                     end == std::string::npos ? what : what.substr(end + 2)));
   }
 }
 

@@ -45,8 +45,10 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
     Flops flops(0);
     Bytes bytes(0);
     for (size_t i = 0; i < members.size(); ++i) {
-      costs.push_back(
-          {.duration = Duration(0), .flops = alone.Of(members[i]).flops, .bytes = traffic[i]});
+      costs.push_back({.duration = Duration(0),
+                       .flops = alone.Of(members[i]).flops,
+                       .bytes = traffic[i],
+                       .launches = 1 / static_cast<double>(members.size())});
       flops += costs.back().flops;
       bytes += traffic[i];
     }

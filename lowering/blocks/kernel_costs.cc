@@ -1,5 +1,7 @@
 #include "lowering/blocks/kernel_costs.h"
 
+#include "ir/op_info.h"
+
 namespace orrery::lowering {
 
 using ir::OpId;
@@ -18,10 +20,12 @@ KernelCosts::Cost KernelCosts::Of(OpId op) {
   const Cost* const known = known_.Find(function_, op);
   if (known != nullptr) return *known;
   const cost_models::OpView view = View(op);
+  const ir::OpInfo& info = function_.info(op);
   return known_.Put(function_, op,
                     {.duration = context_.cost_model.Compute(view, *context_.device),
                      .flops = cost_models::FlopsOf(view),
-                     .bytes = cost_models::BytesMovedBy(view)});
+                     .bytes = cost_models::BytesMovedBy(view),
+                     .launches = info.op_class == ir::OpClass::kView ? 0.0 : info.kernels});
 }
 
 cost_models::OpView KernelCosts::View(OpId op) {

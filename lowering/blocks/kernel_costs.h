@@ -35,7 +35,8 @@ class KernelCosts {
   struct Cost {
     Duration duration;
     Flops flops;
-    Bytes bytes;  // moved to and from memory
+    Bytes bytes;          // moved to and from memory
+    double launches = 1;  // of kernels; of one that is several ops, a part
   };
 
   /// All three live longer.

@@ -12,6 +12,7 @@
 #include "lowering/blocks/fused_kernels.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/kernel_costs.h"
+#include "lowering/blocks/launch_floor.h"
 #include "lowering/blocks/scratch.h"
 #include "lowering/blocks/task_name.h"
 #include "lowering/blocks/units.h"
@@ -73,6 +74,9 @@ class PhaseLowering {
       ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
+    if (context_.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
+      KeepToLaunches(launches_, launches_of_collectives_, context_.launch, template_.tasks);
+    }
     if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
     FormUnits(context_.blocking, template_, program_);
     return std::move(template_);
@@ -199,17 +203,20 @@ class PhaseLowering {
     TemplateTask& row = template_.tasks.emplace_back();
     row.dependency_begin = static_cast<uint32_t>(template_.dependencies.size());
     row.first_op = row.last_op = position_;
+    launches_.push_back(0);
     const HostWork work = transforms::HostWorkOf(function_, op);
     if (work != HostWork::kNone) {
       WorkWithHost(op, work, row);
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
+      ++launches_of_collectives_;
     } else {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
       row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
       const bool free = sum && (context_.first || IsAddedByProduct(op));
       if (!free) row.duration = cost.duration;
+      if (!free) launches_.back() = cost.launches;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     if (IsKernel(row) && stores_.awaited != kNone) {
@@ -372,6 +379,8 @@ class PhaseLowering {
   const IdTable<ValueId, char> without_room_;  // of buffers; no rows: all have room
   int32_t position_ = 0;                       // of the op that is being lowered, in the order
   HostStores stores_;
+  std::vector<double> launches_;  // of each task
+  double launches_of_collectives_ = 0;
   TaskTemplate template_;
 };
 

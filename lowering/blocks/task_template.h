@@ -133,6 +133,7 @@ struct TemplateContext {
   StackMemory stack_memory = {};
   bool fuses_pointwise = false;   // see LoweringOptions
   bool sums_in_products = false;  // likewise
+  Duration launch = Duration(0);  // likewise
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

@@ -33,6 +33,9 @@ struct LoweringOptions {
   /// Products of weights' gradients add to the sums themselves: sums over microbatches take no time
   /// of their own (Megatron's gradient accumulation fusion).
   bool sums_in_products = false;
+  /// How long the host takes to launch a kernel of forward or backward: these take no less than all
+  /// their launches (lowering/blocks/launch_floor.h).
+  Duration launch = Duration(0);
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

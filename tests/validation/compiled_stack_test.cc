@@ -44,9 +44,21 @@ TEST(CompiledStack, IsOneOfThem) {
     EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
     EXPECT_EQ(options.fuses_pointwise, compiles) << stack->name;
     EXPECT_EQ(options.sums_in_products, stack->name == "nemo") << stack->name;
+    EXPECT_EQ(options.launch > Duration(0), stack->name == "megatron-deepspeed") << stack->name;
   }
   lowering::LoweringOptions options;
   EXPECT_FALSE(SetStack("abacus", {}, options).ok());
+}
+
+// A small model takes what its host takes; a large one hides it.
+TEST(CompiledStack, OfASlowHostTakesItsLaunches) {
+  const search::Run plain = Played("megatron", {}), slow = Played("megatron-deepspeed", {});
+  EXPECT_GT(slow.report.step_time.seconds(), 2 * plain.report.step_time.seconds());
+  EXPECT_EQ(slow.report.flops, plain.report.flops);
+  EXPECT_EQ(slow.report.peak_memory, plain.report.peak_memory);
+  const ParallelPlan pipeline = {.pp = 2, .microbatches = 4};
+  EXPECT_EQ(Played("megatron-deepspeed", pipeline).report.step_time,
+            Played("megatron-deepspeed", pipeline, /*fold=*/false).report.step_time);
 }
 
 // Sums over microbatches take no time where products add them, but for those of other gradients;

@@ -45,6 +45,7 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
     if (known->name != stack) continue;
     options.fuses_pointwise = known->compiles;
     options.sums_in_products = known->adds_in_products;
+    options.launch = Duration::FromSeconds(known->launch_us * 1e-6);
   }
   return absl::OkStatus();
 }

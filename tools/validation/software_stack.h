@@ -32,6 +32,7 @@ struct SoftwareStack {
   double split_loss = 0;          // instead of `loss` where logits are split over ranks
   bool compiles = false;          // element-wise kernels into one: LoweringOptions::fuses_pointwise
   bool adds_in_products = false;  // LoweringOptions::sums_in_products
+  double launch_us = 0;           // of the host, a kernel: LoweringOptions::launch
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;

@@ -93,9 +93,9 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
   if (m.experts > 0) {
     absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk));
   }
-  absl::StrAppend(&text, m.swiglu                    ? ",mlp=swiglu"
-                         : setup.stack == "megatron" ? ",dropout=0.1"
-                                                     : "");
+  absl::StrAppend(&text, m.swiglu                                    ? ",mlp=swiglu"
+                         : absl::StartsWith(setup.stack, "megatron") ? ",dropout=0.1"
+                                                                     : "");
   return text;
 }
 

@@ -1,0 +1,31 @@
+#include "lowering/blocks/launch_floor.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace orrery::lowering {
+
+void KeepToLaunches(std::span<const double> launches, double others, Duration launch,
+                    std::span<TemplateTask> tasks) {
+  ORRERY_CHECK(launches.size() == tasks.size()) << "launches of other kernels";
+  const auto a_launch = static_cast<double>(launch.picoseconds());
+  double host = others * a_launch, device = 0, missing = 0;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const double on_host = launches[i] * a_launch;
+    const auto on_device = static_cast<double>(tasks[i].duration.picoseconds());
+    host += on_host;
+    device += on_device;
+    missing += std::max(0.0, on_host - on_device);
+  }
+  if (host <= device || missing <= 0) return;
+  // More than what is missing only where other kernels have launches, too.
+  const double share = (host - device) / missing;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const double short_by =
+        launches[i] * a_launch - static_cast<double>(tasks[i].duration.picoseconds());
+    if (short_by > 0) tasks[i].duration += Duration(static_cast<int64_t>(short_by * share));
+  }
+}
+
+}  // namespace orrery::lowering

@@ -1,0 +1,53 @@
+#include "lowering/blocks/launch_floor.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace orrery::lowering {
+namespace launch_floor_test_cc {
+namespace {
+
+constexpr Duration Microseconds(int64_t count) { return Duration(count * 1'000'000); }
+
+std::vector<Duration> Kept(std::vector<Duration> durations, const std::vector<double>& launches,
+                           double others = 0) {
+  std::vector<TemplateTask> tasks(durations.size());
+  for (size_t i = 0; i < tasks.size(); ++i) tasks[i].duration = durations[i];
+  KeepToLaunches(launches, others, Microseconds(10), tasks);
+  for (size_t i = 0; i < tasks.size(); ++i) durations[i] = tasks[i].duration;
+  return durations;
+}
+
+// Long kernels hide the launches of short ones.
+TEST(KeepToLaunches, ChangesNothingWhereTheDeviceIsBusy) {
+  const std::vector<Duration> durations = {Microseconds(100), Microseconds(1), Microseconds(1)};
+  EXPECT_EQ(Kept(durations, {1, 1, 1}), durations);
+  EXPECT_EQ(Kept({}, {}), std::vector<Duration>());
+}
+
+TEST(KeepToLaunches, TakesAllLaunchesWhereTheHostIsSlower) {
+  EXPECT_EQ(Kept({Microseconds(2), Microseconds(6)}, {1, 1}),
+            (std::vector<Duration>{Microseconds(10), Microseconds(10)}));
+  // 12 us of a long kernel hide 2 of 30 us of launches.
+  EXPECT_EQ(Kept({Microseconds(12), Microseconds(2), Microseconds(4)}, {1, 1, 1}),
+            (std::vector<Duration>{Microseconds(12), Microseconds(2) + Duration(6'857'142),
+                                   Microseconds(4) + Duration(5'142'857)}));
+}
+
+TEST(KeepToLaunches, CountsLaunchesOfOthers) {
+  const std::vector<Duration> kept = Kept({Microseconds(2), Microseconds(6)}, {1, 1}, 3);
+  EXPECT_NEAR((kept[0] + kept[1]).microseconds(), 50, 1e-3);
+  EXPECT_GT(kept[0] - Microseconds(2), kept[1] - Microseconds(6));
+}
+
+// What is no kernel stays as long as it is.
+TEST(KeepToLaunches, LeavesWhatIsNotLaunched) {
+  const std::vector<Duration> kept = Kept({Duration(0), Microseconds(1)}, {0, 2});
+  EXPECT_EQ(kept[0], Duration(0));
+  EXPECT_EQ(kept[1], Microseconds(20));
+}
+
+}  // namespace
+}  // namespace launch_floor_test_cc
+}  // namespace orrery::lowering
