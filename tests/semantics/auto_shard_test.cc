@@ -11,6 +11,7 @@
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
@@ -137,7 +138,7 @@ void ExpectGoodOverFurtherAxes(const ir::Function& step) {
       ExpectSameSharded(step, mesh, PlainPrices(mesh, rates), inputs, expected);
       if (testing::Test::HasFailure()) return;
     }
-    for (uint32_t seed = 0; seed < 10; ++seed) {
+    for (uint32_t seed = 0; seed < CasesToWalk(10u); ++seed) {
       SCOPED_TRACE(absl::StrCat("seed=", seed));
       ExpectSameSharded(step, mesh, RandomPrices(seed), inputs, expected);
       if (testing::Test::HasFailure()) return;
@@ -278,7 +279,7 @@ TEST(AutoShard, OtherModelsAreTheSame) {
 }
 
 TEST(AutoShard, RandomStepsAreTheSame) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(200u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const ir::Function step = RandomStep({.seed = seed,
                                           .layers = 1 + static_cast<int>(seed % 4),

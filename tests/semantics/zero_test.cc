@@ -7,6 +7,7 @@
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -211,7 +212,7 @@ TEST(Zero, MasterCopiesAreTheSame) {
 
 TEST(Zero, RandomStepsAreTheSame) {
   int ran = 0;
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(300u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const Expected expected(RandomStep({.seed = seed,
                                         .layers = 1 + static_cast<int>(seed % 6),
@@ -230,7 +231,7 @@ TEST(Zero, RandomStepsAreTheSame) {
     ran += ExpectSameStep(expected, plan) ? 1 : 0;
     if (HasFailure()) FAIL() << ir::Print(expected.step);
   }
-  EXPECT_GT(ran, 100);
+  EXPECT_GT(ran, CasesToWalk(100));
 }
 
 // Several stages a rank, backwards in two parts, and two pipelines whose stages exchange sums of
@@ -238,7 +239,7 @@ TEST(Zero, RandomStepsAreTheSame) {
 TEST(Zero, EveryScheduleIsTheSame) {
   uint32_t seed = 0;
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
-    for (int round = 0; round < 12; ++round, ++seed) {
+    for (int round = 0; round < CasesToWalk(12); ++round, ++seed) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
       const int64_t pp = two_way ? 2 : 1 + seed % 3;
       const int64_t chunks = schedule->chunks == 0 ? 2 : schedule->chunks;
