@@ -167,7 +167,7 @@ class CalculonPart : public testing::TestWithParam<size_t> {
     for (size_t i = GetParam(); i < CalculonCases().size(); i += kParts) {
       cases.push_back(CalculonCases()[i]);
     }
-    return cases;
+    return CasesToWalk(cases);
   }
   // Of all parts in this process.
   static void TearDownTestSuite() {

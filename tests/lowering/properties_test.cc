@@ -69,7 +69,7 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
 // Where no link is shared; where one is, flows by themselves are never later.
 TEST(Engines, AgreeOnEveryTask) {
   int alone = 0, shared = 0;
-  ForRandomCases(60, [&](const RandomCase& random) {
+  ForRandomCases(120, [&](const RandomCase& random) {
     const Played played = Play(random.step, random.configuration);
     ASSERT_TRUE(played.program.Verify().ok()) << played.program.Verify();
     EXPECT_TRUE(played.program.ordered());

@@ -165,7 +165,7 @@ TEST_P(SpreadModels, AreTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, SpreadModels, testing::ValuesIn(Models()),
+INSTANTIATE_TEST_SUITE_P(Files, SpreadModels, testing::ValuesIn(CasesToWalk(Models())),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

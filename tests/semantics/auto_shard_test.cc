@@ -86,7 +86,7 @@ void ExpectSameSharded(const ir::Function& step, const ir::Mesh& mesh,
 void ExpectGood(const ir::Function& step, bool exact = true) {
   const Named inputs = RandomInputs(step, 3);
   const Named expected = RunAll(step, inputs).outputs;
-  for (const int64_t hp : {2, 3, 4}) {
+  for (const int64_t hp : CasesToWalk({2, 3, 4})) {
     for (const int64_t dp : {1, 2}) {
       if (dp > 1 && !exact) continue;
       const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
@@ -130,10 +130,10 @@ void ExpectGoodOverFurtherAxes(const ir::Function& step) {
   const Named inputs = RandomInputs(step, 5);
   const Named expected = RunAll(step, inputs).outputs;
   for (const ir::Mesh& mesh :
-       {ir::Mesh({{"dp", 1}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}}),
-        ir::Mesh({{"dp", 2}, {"cp", 2}, {"hp", 2}}), ir::Mesh({{"dp", 1}, {"ep", 2}}),
-        ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}}),
-        ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}})}) {
+       CasesToWalk({ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}}),
+                    ir::Mesh({{"dp", 1}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}}),
+                    ir::Mesh({{"dp", 2}, {"cp", 2}, {"hp", 2}}), ir::Mesh({{"dp", 1}, {"ep", 2}}),
+                    ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}})})) {
     for (const PlainPrices::Rates& rates : kRates) {
       ExpectSameSharded(step, mesh, PlainPrices(mesh, rates), inputs, expected);
       if (testing::Test::HasFailure()) return;

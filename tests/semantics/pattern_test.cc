@@ -173,7 +173,7 @@ TEST(Patterns, OfRandomStepsAreTheSame) {
     EXPECT_LE(outcome.disagreement, kTolerance);
     if (HasFailure()) FAIL() << ir::Print(*sharded);
   }
-  EXPECT_GT(taken, CasesToWalk(80));
+  EXPECT_GE(taken, CasesToWalk(80));
 }
 
 TEST(Patterns, InPipelinesAreTheSame) {

@@ -16,7 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "support/file.h"
-#include "support/sanitized_test_util.h"
 #include "transforms/schedules/order_judge.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/testing/slots.h"
@@ -252,7 +251,7 @@ TEST(SearchOrders, ThePageSaysHowTheyFareUnderOtherDurations) {
 
 template <typename Check>
 void ForEachShape(Check check) {
-  for (const int32_t ranks : CasesToWalk({4, 2, 3, 1, 5, 6, 7, 8, 9, 12, 16})) {
+  for (const int32_t ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}) {
     for (const int32_t microbatches : {1, 2, 3, 5, 8, 13, 20, 37}) {
       SCOPED_TRACE(absl::StrCat(ranks, " ranks, ", microbatches, " microbatches"));
       check(ranks, microbatches);
