@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cluster/random_graph_test_util.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::cluster {
 namespace spanning_trees_test_cc {
@@ -70,7 +71,7 @@ void ExpectSound(const TreeQuery& query, const SpanningTrees& laid, const Topolo
 
 TEST(SpanningTrees, SpanEveryGroupOfRandomGraphs) {
   std::mt19937 random(kSeed);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < CasesToWalk(40); ++i) {
     const auto devices = static_cast<int32_t>(2 + random() % 40);
     SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", graph ", i, " of ", devices));
     const Topology topology = RandomGraph(devices, static_cast<int32_t>(random() % 80), random);

@@ -106,7 +106,8 @@ function(orrery_def_sources out def dir)
 endfunction()
 
 # orrery_add_test(NAME SOURCES a.cc … [LINKS target …] [PROGRAMS target …])
-# A test program with gtest_main, whose tests ctest knows one by one. PROGRAMS are those it runs.
+# A test program with gtest_main, whose tests ctest knows one by one, or under sanitizers by parts of
+# the program. PROGRAMS are those it runs.
 function(orrery_add_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PROGRAMS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -116,7 +117,21 @@ function(orrery_add_test name)
   if(ARG_PROGRAMS)
     add_dependencies(${name} ${ARG_PROGRAMS})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  if(ORRERY_SANITIZE)
+    orrery_add_test_parts(${name})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()
+
+# orrery_add_test_parts(NAME): ctest runs the program in four processes, each with a fourth of its
+# tests. To start and to end one takes more than most tests where sanitizers look at its memory.
+function(orrery_add_test_parts name)
+  foreach(part RANGE 3)
+    add_test(NAME ${name}.part${part} COMMAND ${name})
+    set_tests_properties(${name}.part${part} PROPERTIES
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${part}")
+  endforeach()
 endfunction()
 
 # orrery_add_folder(NAME [FOR_TESTS] [MODULE] [COLD] [REGISTRY list.cc] [SOURCES extra.cc …]

@@ -9,6 +9,7 @@
 #include "ir/op_kind.h"
 #include "search/least_memory.h"
 #include "search/setting_test_util.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -186,10 +187,10 @@ std::vector<Run> BestWithin(const ParallelPlan& plan) {
 // Which ways are played has nothing to do with the limit.
 TEST(BestRun, IsNeverWorseForMoreMemory) {
   int without = 0, slower = 0;
-  for (const ParallelPlan& plan :
-       {ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2},
-        ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4}, ParallelPlan{.pp = 2, .microbatches = 8},
-        ParallelPlan{.dp = 2, .hp = 2, .cp = 2}}) {
+  for (const ParallelPlan& plan : CasesToWalk(
+           {ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2},
+            ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4},
+            ParallelPlan{.pp = 2, .microbatches = 8}, ParallelPlan{.dp = 2, .hp = 2, .cp = 2}})) {
     SCOPED_TRACE(ToString(plan));
     const auto runs = BestWithin(plan);
     const search::Run* before = nullptr;
@@ -224,10 +225,10 @@ std::vector<ParallelPlan> FlagsLeftOut(const ParallelPlan& plan) {
 // With much memory and with little: a flag that would help is found without it.
 TEST(BestRun, LeftOutIsNeverWorseThanAnyFlag) {
   int without = 0;
-  for (const ParallelPlan& plan :
-       {ParallelPlan{.hp = 4}, ParallelPlan{.dp = 2, .hp = 2, .microbatches = 2},
-        ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4},
-        ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2, .cp = 2}}) {
+  for (const ParallelPlan& plan : CasesToWalk(
+           {ParallelPlan{.hp = 4}, ParallelPlan{.dp = 2, .hp = 2, .microbatches = 2},
+            ParallelPlan{.hp = 2, .pp = 2, .microbatches = 4},
+            ByFlops({.hp = 4, .pp = 2, .microbatches = 4}), ParallelPlan{.hp = 2, .cp = 2}})) {
     Setting setting = GptSetting();
     setting.lowering.memory_limit = Bytes(0);
     const int64_t peak = Best(setting, plan).report.peak_memory.count();

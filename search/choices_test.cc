@@ -9,6 +9,7 @@
 #include "search/details.h"
 #include "search/evaluate.h"
 #include "search/plan_player.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/schedules/text.h"
@@ -78,7 +79,7 @@ ParallelPlan RandomPlan(Random& random) {
 double Milliseconds(const Run& run) { return 1e3 * run.report.step_time.seconds(); }
 
 TEST(Choices, OfOneStageAndOneMicrobatchAllSchedulesAreOne) {
-  for (uint32_t seed = 0; seed < 12; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(12u); ++seed) {
     Random random(seed);
     const Setting setting = RandomSetting(random);
     ParallelPlan plan = RandomPlan(random);
@@ -120,7 +121,7 @@ TEST(Choices, OfOneRankABackwardIsWhole) {
 // Orders that are searched, for the durations of the average stage, beside those for steps that all
 // last the same, from a file.
 TEST(Choices, OfOrdersAreNoSlowerThanThoseOfUnitTimes) {
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(60u); ++seed) {
     Random random(seed);
     Setting setting = RandomSetting(random);
     ParallelPlan plan = RandomPlan(random);
@@ -139,7 +140,7 @@ TEST(Choices, OfOrdersAreNoSlowerThanThoseOfUnitTimes) {
 // By cost beside equally many layers, and what may cut layers beside what may not.
 TEST(Choices, OfStagesAreNoSlowerThanThoseWithLessChoice) {
   int faster = 0;
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(60u); ++seed) {
     Random random(seed);
     const Setting setting = RandomSetting(random);
     ParallelPlan plan = RandomPlan(random);
@@ -162,11 +163,11 @@ TEST(Choices, OfStagesAreNoSlowerThanThoseWithLessChoice) {
       EXPECT_LE(cost->report.peak_memory, layers->report.peak_memory);
     }
   }
-  EXPECT_GT(faster, 5);
+  EXPECT_GT(faster, CasesToWalk(5));
 }
 
 TEST(Choices, OfSlicesAreNoSlowerThanEqualOnes) {
-  for (uint32_t seed = 0; seed < 16; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(16u); ++seed) {
     Random random(seed);
     const int length = random.Of({256, 1024});
     const int vocabulary = random.Of({100, 2000, 8000});

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
 #include "search/setting_test_util.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
 
@@ -67,7 +68,7 @@ ParallelPlan DrawPlan(Drawing& draw) {
 
 TEST(Play, IsTheSameHoweverItIsComeBy) {
   int played = 0, folded = 0;
-  for (uint32_t seed = 0; seed < 350; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(350u); ++seed) {
     Drawing draw(seed);
     Setting setting = DrawSetting(draw);
     const ParallelPlan plan = DrawPlan(draw);
@@ -90,8 +91,8 @@ TEST(Play, IsTheSameHoweverItIsComeBy) {
     folded += run->program.rank_count() < each->program.rank_count() ? 1 : 0;
   }
   RecordProperty("played", played);
-  EXPECT_GT(played, 50);
-  EXPECT_GT(folded, 25);
+  EXPECT_GT(played, CasesToWalk(50));
+  EXPECT_GT(folded, CasesToWalk(25));
 }
 
 // Regression: the only microbatch of a pipeline was taken for one that others follow, so that

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
 #include "search/evaluate.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/training/training_step.h"
@@ -61,7 +62,7 @@ struct Draw {
 
 // Of twice the ranks and twice the batch each does the same, and waits for more.
 TEST(Scaling, TwiceTheRanksAreNoFasterBehindSwitches) {
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(150u); ++seed) {
     Draw draw(seed, {"dgx-a100:2", "dgx-v100:2", "fat-tree:16@50GB/s", "dragonfly:2x2x4@25GB/s",
                      "rails:2x8@450GB/s,nic=50GB/s,oversubscription=4",
                      "nodes:2x8@450GB/s,nic=50GB/s,nics=2,host=63GB/s"});
@@ -87,7 +88,7 @@ TEST(Scaling, RanksThatFillASquareOfATorusHaveTwiceTheLinks) {
 
 // Without stages that wait for a send, a reduction takes nothing from anybody.
 TEST(Scaling, OverlapIsNoSlowerThanBlocking) {
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(150u); ++seed) {
     Draw draw(seed, {"dgx-a100:2", "torus:4x4@50GB/s,latency=500ns", "fat-tree:16@50GB/s",
                      "rails:2x8@450GB/s,nic=50GB/s,oversubscription=4"});
     if (draw.plan.dp > 1) draw.plan.pp = 1;

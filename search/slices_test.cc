@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
 #include "search/evaluate.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -73,7 +74,7 @@ TEST(Slices, ThatCannotBeShardedAsOthersAreInfeasible) {
 // Later slices meet more keys. Balanced ones get shorter, and none is slower than equal ones.
 class StagesOfSlices : public testing::TestWithParam<int64_t> {};
 
-INSTANTIATE_TEST_SUITE_P(Pp, StagesOfSlices, testing::Values(2, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Pp, StagesOfSlices, testing::ValuesIn(CasesToWalk<int64_t>({8, 2, 4})));
 
 TEST_P(StagesOfSlices, BalancedAreFaster) {
   const Setting setting = GptSetting(kLong);
@@ -105,7 +106,7 @@ TEST(Slices, BalancedAreNotSlowerWhereStagesDiffer) {
   for (const char* recompute : {"none", "full"}) {
     for (const bool layers : {false, true}) {
       for (const auto& [pp, slices] :
-           std::vector<std::pair<int64_t, int64_t>>{{2, 8}, {2, 32}, {4, 16}, {8, 16}}) {
+           CasesToWalk<std::pair<int64_t, int64_t>>({{2, 8}, {2, 32}, {4, 16}, {8, 16}})) {
         ParallelPlan plan{
             .pp = pp,
             .microbatches = slices,

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "support/sanitized_test_util.h"
 #include "tools/flags.h"
 #include "tools/presets.h"
 #include "transforms/plan/plan_text.h"
@@ -225,7 +226,7 @@ TEST(ReadSpace, SpansPlansThatSimulateTakes) {
   int64_t spaces = 0, settled = 0, checked = 0;
   for (const char* name : {"", "distir"}) {
     const ParallelPlan preset = PresetPlan(name).value();
-    for (int trial = 0; trial < 400; ++trial) {
+    for (int trial = 0; trial < CasesToWalk(400); ++trial) {
       const absl::StatusOr<search::Space> space = ReadSpace(RandomLists(random), preset);
       if (!space.ok()) continue;
       const auto plans =
@@ -240,9 +241,9 @@ TEST(ReadSpace, SpansPlansThatSimulateTakes) {
       }
     }
   }
-  EXPECT_GT(spaces, 100);
-  EXPECT_GT(settled, 200);
-  EXPECT_GT(checked, 10'000);
+  EXPECT_GT(spaces, CasesToWalk(100));
+  EXPECT_GT(settled, CasesToWalk(200));
+  EXPECT_GT(checked, CasesToWalk(10'000));
 }
 
 std::vector<std::string> Words(const std::function<bool(const PresetFlag&)>& wants) {

@@ -12,6 +12,7 @@
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/execution_test_util.h"
 #include "cost_models/collectives/pricing_test_util.h"
+#include "support/sanitized_test_util.h"
 
 // Collectives on random connected graphs of up to 64 devices with equal links.
 
@@ -31,7 +32,7 @@ constexpr CollectiveKind kTreeKinds[] = {kAllReduce, kReduceScatter, kAllGather,
 template <typename Check>
 void ForRandomGraphs(int count, Check check) {
   std::mt19937 random(kSeed);
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < CasesToWalk(count); ++i) {
     const auto devices = static_cast<int32_t>(i % 4 == 0 ? 64 : 2 + random() % 63);
     const auto extra = static_cast<int32_t>(
         random() % (1 + static_cast<uint32_t>(devices) * (1u << random() % 4) / 2));

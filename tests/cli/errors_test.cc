@@ -7,6 +7,7 @@
 #include "importer/builtin_models.h"
 #include "importer/onnx_test_util.h"
 #include "support/file.h"
+#include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
 // Each bad input: the command, its exit code, and the one line on standard error. Nothing on
@@ -331,7 +332,7 @@ TEST(Help, NamesFlagsAndAnExample) {
 // The example that --help gives works from the root of the repository.
 TEST(Help, ItsExampleWorks) {
   Clear();
-  for (const std::string program : {"simulate", "grid_search", "opt"}) {
+  for (const std::string& program : CasesToWalk<std::string>({"simulate", "grid_search", "opt"})) {
     const std::string help = Execute(program + " --help").out;
     const size_t begin = help.find("build/bin/");
     std::string example = help.substr(begin, help.find('\n', begin) - begin);

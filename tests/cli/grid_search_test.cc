@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
 namespace orrery::cli {
@@ -190,11 +191,11 @@ TEST(GridSearch, ItsBestIsWhatSimulateSays) {
 // Also where a list means nothing beside the plan that is best.
 TEST(GridSearch, ItsBestIsWhatSimulateTakes) {
   const std::string model = "--model gpt:layers=2,hidden=32,heads=4,seq=16,vocab=64 ";
-  for (const std::string setting :
-       {"--sequence-parallel", "--zero 0,3 --zero-group 2",
-        "--slices balanced --schedule gpipe,terapipe", "--cp 1,2 --context-attention ring,auto",
-        "--sharding auto,megatron --shard .=hp@whole",
-        "--preset distir --sharding auto,megatron --sequence-parallel"}) {
+  for (const std::string& setting : CasesToWalk<std::string>(
+           {"--sequence-parallel", "--zero 0,3 --zero-group 2",
+            "--slices balanced --schedule gpipe,terapipe", "--cp 1,2 --context-attention ring,auto",
+            "--sharding auto,megatron --shard .=hp@whole",
+            "--preset distir --sharding auto,megatron --sequence-parallel"})) {
     const std::string rest = model + "--batch-size 8 --cluster dgx-a100:1 ";
     const bool distir = setting.starts_with("--preset");
     const Finished grid =

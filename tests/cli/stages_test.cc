@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
 // Where pipeline stages begin, as users ask for it.
@@ -74,12 +75,12 @@ TEST(Stages, ByCostAreNoSlowerThanEquallyManyLayers) {
     std::string model;
     int faster = 0;
   };
-  for (const Case& c : std::vector<Case>{{"$MODELS/gpt2_small.onnx --batch-size 128", 6},
-                                         {"$MODELS/bert_base.onnx --batch-size 128", 1},
-                                         {"$MODELS/llama_4layer.onnx --batch-size 64", 0},
-                                         {"$MODELS/resnet50.onnx --batch-size 256", 4},
-                                         {"gpt3-175b:seq=2048 --batch-size 64", 0},
-                                         {"llama3-8b --batch-size 64", 6}}) {
+  for (const Case& c : CasesToWalk<Case>({{"$MODELS/gpt2_small.onnx --batch-size 128", 6},
+                                          {"$MODELS/bert_base.onnx --batch-size 128", 1},
+                                          {"$MODELS/llama_4layer.onnx --batch-size 64", 0},
+                                          {"$MODELS/resnet50.onnx --batch-size 256", 4},
+                                          {"gpt3-175b:seq=2048 --batch-size 64", 0},
+                                          {"llama3-8b --batch-size 64", 6}})) {
     int faster = 0;
     for (const int pp : {2, 4, 8}) {
       for (const int microbatches : {4, 16}) {

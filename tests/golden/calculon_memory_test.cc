@@ -167,7 +167,7 @@ class CalculonPart : public testing::TestWithParam<size_t> {
     for (size_t i = GetParam(); i < CalculonCases().size(); i += kParts) {
       cases.push_back(CalculonCases()[i]);
     }
-    return cases;
+    return CasesToWalk(cases);
   }
   // Of all parts in this process.
   static void TearDownTestSuite() {
@@ -215,12 +215,7 @@ TEST_P(CalculonPart, ShardedGradientsAreThoseOfStage2) {
   }
 }
 
-// Under sanitizers, ten times as slow, one part walks the same lines as all.
-#ifdef ORRERY_OTHER_HEAP
-INSTANTIATE_TEST_SUITE_P(Sixth, CalculonPart, testing::Values(0));
-#else
-INSTANTIATE_TEST_SUITE_P(Sixth, CalculonPart, testing::Range(size_t{0}, kParts));
-#endif
+INSTANTIATE_TEST_SUITE_P(Sixth, CalculonPart, testing::Range(size_t{0}, CasesToWalk(kParts)));
 
 TEST(CalculonMemory, OfShardedGradientsIsCompared) {
   EXPECT_EQ(std::ranges::count_if(
@@ -232,7 +227,7 @@ TEST(CalculonMemory, OfShardedGradientsIsCompared) {
 // The formulas are not of the rows alone: other shardings of a model, which no row has.
 class OtherShardings : public testing::TestWithParam<int64_t> {};
 
-INSTANTIATE_TEST_SUITE_P(Hp, OtherShardings, testing::Values(2, 4));
+INSTANTIATE_TEST_SUITE_P(Hp, OtherShardings, testing::ValuesIn(CasesToWalk<int64_t>({2, 4})));
 
 TEST_P(OtherShardings, HaveTheSameMemory) {
   CalculonCase c = CalculonCases().at(1);

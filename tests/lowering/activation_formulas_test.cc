@@ -11,6 +11,7 @@
 #include "ir/models/mlp.h"
 #include "lowering/network/sharding_prices.h"
 #include "simulator/report/memory.h"
+#include "support/sanitized_test_util.h"
 #include "tests/lowering/played.h"
 #include "transforms/parallel.h"
 #include "transforms/training/training_step.h"
@@ -96,7 +97,7 @@ double SavedBytes(const transforms::PipelinedStep& step) {
 // The paper leaves out the statistics of norms, 16 bytes a token and layer: at most 0.1 %.
 TEST(Activations, AreThoseOfKorthikantisFormulas) {
   for (const Gpt& gpt : kGpts) {
-    for (const int64_t t : {1, 2, 4, 8}) {
+    for (const int64_t t : CasesToWalk({2, 1, 4, 8})) {
       for (const bool sequence_parallel : {false, true}) {
         if (t == 1 && sequence_parallel) continue;
         for (const char* recompute : {"none", "selective", "full"}) {

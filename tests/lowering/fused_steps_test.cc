@@ -11,6 +11,7 @@
 #include "ir/text/text.h"
 #include "lowering/blocks/pointwise_groups.h"
 #include "simulator/engine/play.h"
+#include "support/sanitized_test_util.h"
 #include "tests/lowering/played.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/plan/plan_test_util.h"
@@ -167,7 +168,7 @@ bool HaveAnOrder(const ir::Function& function, const PointwiseGroups& groups) {
 
 TEST(FusedSteps, OfRandomStepsAreNoSlower) {
   int64_t groups_found = 0;
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(60u); ++seed) {
     SCOPED_TRACE(seed);
     const ir::Function step = semantics::RandomStep({.seed = seed,
                                                      .layers = 3 + static_cast<int>(seed % 4),
@@ -183,7 +184,7 @@ TEST(FusedSteps, OfRandomStepsAreNoSlower) {
     EXPECT_LE(fused.step_time, unfused.step_time);
     EXPECT_LE(fused.peak_memory, unfused.peak_memory);
   }
-  EXPECT_GE(groups_found, 60);
+  EXPECT_GE(groups_found, CasesToWalk(60));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "ir/models/mlp.h"
 #include "simulator/engine/play.h"
+#include "support/sanitized_test_util.h"
 #include "tests/lowering/memory_oracle.h"
 #include "tests/lowering/played.h"
 #include "tests/semantics/random_step.h"
@@ -98,7 +99,7 @@ TEST(Memory, IsWhatBruteForceFinds) {
   int compared = 0;
   for (const PipelineSchedule* schedule : transforms::AllSchedules()) {
     if (schedule->slices_sequence) continue;  // for slices of sequences alone: see slices_test
-    for (int round = 0; round < 12; ++round, ++seed) {
+    for (int round = 0; round < CasesToWalk(12); ++round, ++seed) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
       Shape shape = {.dp = 1 + seed / 6 % 2,
                      .hp = 1 + seed / 3 % 2,
@@ -137,7 +138,7 @@ TEST(Memory, IsWhatBruteForceFinds) {
       }
     }
   }
-  EXPECT_GT(compared, 200);
+  EXPECT_GT(compared, CasesToWalk(200));
 }
 
 // Of a step with 8-bit copies, which backward reads instead of what they were made from.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "importer/load_model.h"
 #include "simulator/program/program_text.h"
+#include "support/sanitized_test_util.h"
 #include "tests/lowering/played.h"
 #include "transforms/training/training_step.h"
 
@@ -130,7 +131,7 @@ bool IsMadeByKernels(const Program& program, TaskId task) {
 // earlier.
 TEST(Buckets, QueueInTheOrderOfTheirGradients) {
   int reductions = 0, early = 0;
-  for (uint32_t seed = 0; seed < 80 && !testing::Test::HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(80u) && !testing::Test::HasFailure(); ++seed) {
     RandomCase random = MakeRandomCase(seed);
     random.configuration.plan.blocking = false;
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", ToString(random.configuration)));
@@ -150,13 +151,13 @@ TEST(Buckets, QueueInTheOrderOfTheirGradients) {
       }
     }
   }
-  EXPECT_GT(reductions, 100);
-  EXPECT_GT(early, 50);
+  EXPECT_GT(reductions, CasesToWalk(100));
+  EXPECT_GT(early, CasesToWalk(50));
 }
 
 // However they are merged, what is reduced is the same, and so is what memory ends with.
 TEST(Buckets, ReduceEachGradientOnce) {
-  for (uint32_t seed = 0; seed < 60 && !testing::Test::HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(60u) && !testing::Test::HasFailure(); ++seed) {
     RandomCase random = MakeRandomCase(seed);
     Configuration& configuration = random.configuration;
     configuration.plan.blocking = true;

@@ -8,6 +8,7 @@
 #include "simulator/program/program_text.h"
 #include "simulator/report/memory.h"
 #include "simulator/testing/independent_flows.h"
+#include "support/sanitized_test_util.h"
 #include "tests/lowering/played.h"
 
 namespace orrery::lowering {
@@ -18,7 +19,7 @@ using simulator::RankClassId;
 
 template <typename Check>
 void ForRandomCases(uint32_t count, Check check) {
-  for (uint32_t seed = 0; seed < count && !testing::Test::HasFailure(); ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(count) && !testing::Test::HasFailure(); ++seed) {
     const RandomCase random = MakeRandomCase(seed);
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", ToString(random.configuration)));
     check(random);
@@ -61,14 +62,14 @@ TEST(Folding, ChangesNoPicosecondAndNoByte) {
     if (random.configuration.plan.dp * random.configuration.plan.hp == 1) return;
     ++(one.program.rank_count() == random.configuration.plan.pp ? folded : kept);
   });
-  EXPECT_GT(folded, 20);
-  EXPECT_GT(kept, 10);  // groups that straddle nodes
+  EXPECT_GT(folded, CasesToWalk(20));
+  EXPECT_GT(kept, CasesToWalk(10));  // groups that straddle nodes
 }
 
 // Where no link is shared; where one is, flows by themselves are never later.
 TEST(Engines, AgreeOnEveryTask) {
   int alone = 0, shared = 0;
-  ForRandomCases(60, [&](const RandomCase& random) {
+  ForRandomCases(120, [&](const RandomCase& random) {
     const Played played = Play(random.step, random.configuration);
     ASSERT_TRUE(played.program.Verify().ok()) << played.program.Verify();
     EXPECT_TRUE(played.program.ordered());
@@ -83,8 +84,8 @@ TEST(Engines, AgreeOnEveryTask) {
     EXPECT_TRUE(*events == played.trace);
     ++alone;
   });
-  EXPECT_GT(alone, 10);
-  EXPECT_GT(shared, 10);
+  EXPECT_GT(alone, CasesToWalk(10));
+  EXPECT_GT(shared, CasesToWalk(10));
 }
 
 // Where ranks are not alike and are folded all the same, the slowest sets the pace. All wait for it
@@ -103,7 +104,7 @@ TEST(Folding, OfUnlikeRanksIsClose) {
     sum += ratio;
     ++unlike;
   });
-  EXPECT_GT(unlike, 5);
+  EXPECT_GT(unlike, CasesToWalk(5));
   EXPECT_NEAR(sum / unlike, 1, 0.01);
 }
 

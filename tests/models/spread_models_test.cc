@@ -8,6 +8,7 @@
 #include "importer/load_model.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "tests/models/small_sizes.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -125,7 +126,7 @@ class SpreadModels : public testing::TestWithParam<Model> {
 
 TEST_P(SpreadModels, Verify) {
   const ir::Function step = SmallStep(GetParam());
-  for (const int64_t hp : {2, 3, 4, 8}) {
+  for (const int64_t hp : CasesToWalk({2, 3, 4, 8})) {
     for (const int64_t dp : {1, 2, 3, 4}) {
       for (const int64_t pp : {1, 2, 3, 4}) {
         const ParallelPlan plan = PlanOf(dp, hp, pp, GetParam().exact);
@@ -145,7 +146,7 @@ TEST_P(SpreadModels, AreTheSame) {
   const semantics::Named inputs = semantics::RandomInputs(step, 7);
   const semantics::Named expected = semantics::RunAll(step, inputs).outputs;
   int64_t turn = 0;
-  for (const int64_t hp : {2, 3, 4, 8}) {
+  for (const int64_t hp : CasesToWalk({2, 3, 4, 8})) {
     for (const int64_t dp : {1, 2, 3, 4}) {
       const ParallelPlan plan =
           PlanOf(GetParam().exact ? dp : 1, hp, 1 + (turn + turn / 4) % 4, GetParam().exact);
@@ -164,7 +165,7 @@ TEST_P(SpreadModels, AreTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, SpreadModels, testing::ValuesIn(Models()),
+INSTANTIATE_TEST_SUITE_P(Files, SpreadModels, testing::ValuesIn(CasesToWalk(Models())),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

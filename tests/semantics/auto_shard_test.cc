@@ -11,6 +11,7 @@
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
 #include "transforms/parallel.h"
@@ -85,7 +86,7 @@ void ExpectSameSharded(const ir::Function& step, const ir::Mesh& mesh,
 void ExpectGood(const ir::Function& step, bool exact = true) {
   const Named inputs = RandomInputs(step, 3);
   const Named expected = RunAll(step, inputs).outputs;
-  for (const int64_t hp : {2, 3, 4}) {
+  for (const int64_t hp : CasesToWalk({2, 3, 4})) {
     for (const int64_t dp : {1, 2}) {
       if (dp > 1 && !exact) continue;
       const ir::Mesh mesh({{"dp", dp}, {"hp", hp}});
@@ -129,15 +130,15 @@ void ExpectGoodOverFurtherAxes(const ir::Function& step) {
   const Named inputs = RandomInputs(step, 5);
   const Named expected = RunAll(step, inputs).outputs;
   for (const ir::Mesh& mesh :
-       {ir::Mesh({{"dp", 1}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}}),
-        ir::Mesh({{"dp", 2}, {"cp", 2}, {"hp", 2}}), ir::Mesh({{"dp", 1}, {"ep", 2}}),
-        ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}}),
-        ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}})}) {
+       CasesToWalk({ir::Mesh({{"dp", 2}, {"ep", 2}, {"cp", 2}, {"hp", 2}}),
+                    ir::Mesh({{"dp", 1}, {"cp", 2}}), ir::Mesh({{"dp", 1}, {"cp", 4}}),
+                    ir::Mesh({{"dp", 2}, {"cp", 2}, {"hp", 2}}), ir::Mesh({{"dp", 1}, {"ep", 2}}),
+                    ir::Mesh({{"dp", 1}, {"ep", 4}, {"hp", 2}})})) {
     for (const PlainPrices::Rates& rates : kRates) {
       ExpectSameSharded(step, mesh, PlainPrices(mesh, rates), inputs, expected);
       if (testing::Test::HasFailure()) return;
     }
-    for (uint32_t seed = 0; seed < 10; ++seed) {
+    for (uint32_t seed = 0; seed < CasesToWalk(10u); ++seed) {
       SCOPED_TRACE(absl::StrCat("seed=", seed));
       ExpectSameSharded(step, mesh, RandomPrices(seed), inputs, expected);
       if (testing::Test::HasFailure()) return;
@@ -278,7 +279,7 @@ TEST(AutoShard, OtherModelsAreTheSame) {
 }
 
 TEST(AutoShard, RandomStepsAreTheSame) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(200u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const ir::Function step = RandomStep({.seed = seed,
                                           .layers = 1 + static_cast<int>(seed % 4),

@@ -10,6 +10,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -103,7 +104,7 @@ TEST(Equivalence, PipelinedGradientsAreTheGradients) {
 TEST(Equivalence, RandomStepsSharded) {
   constexpr std::array<std::pair<int64_t, int64_t>, 5> kDegrees = {
       {{2, 1}, {1, 2}, {2, 2}, {1, 4}, {4, 2}}};
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(500u); ++seed) {
     const ir::Function step = RandomStep({.seed = seed,
                                           .layers = 1 + static_cast<int>(seed % 6),
                                           .batch = 4,
@@ -127,7 +128,7 @@ TEST(Equivalence, RandomStepsPipelined) {
   constexpr std::array<const char*, 3> kSchedules = {"1f1b", "gpipe", "distir"};
   constexpr std::array<const char*, 3> kOrders = {"hp,dp,pp", "pp,hp,dp", "dp,pp,hp"};
   constexpr std::array<absl::string_view, 3> kOptimizers = {"sgd", "momentum", "adam"};
-  for (uint32_t seed = 0; seed < 600; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(600u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const int64_t pp = 1 + seed % 4, layers = pp * (1 + seed / 4 % 3);
     const int64_t hp = 1 + seed / 2 % 3, dp = 1 + seed / 3 % 3, microbatches = 1 + seed / 5 % 4;
@@ -155,7 +156,7 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
   }
   uint32_t seed = 0;
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
-    for (int round = 0; round < 24; ++round, ++seed) {
+    for (int round = 0; round < CasesToWalk(24); ++round, ++seed) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
       const int64_t pp = two_way ? 2 + seed % 4 / 3 * 2 : 1 + seed % 3;
       const int64_t hp = 1 + seed / 3 % 2, dp = 1 + seed / 6 % 2;

@@ -13,6 +13,7 @@
 #include "ir/rebuild.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -131,7 +132,7 @@ int ExpectSameStep(const Expected& expected, ParallelPlan plan, const PlanContex
 TEST(Fp8Mixed, IsTheMlpHoweverItIsSharded) {
   for (const char* optimizer : {"sgd", "adam"}) {
     const Expected expected(MlpStep(optimizer));
-    for (const int64_t dp : {1, 2, 4}) {
+    for (const int64_t dp : CasesToWalk({2, 1, 4})) {
       for (const int64_t hp : {1, 2, 4}) {
         for (const int64_t pp : {1, 2}) {
           for (const int64_t microbatches : {1, 3}) {
@@ -192,7 +193,7 @@ TEST(Fp8Mixed, IsAnyStep) {
   constexpr PlainPrices::Rates kRates = {
       .flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9};
   int products = 0, sharded = 0;
-  for (uint32_t seed = 0; seed < 120; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(120u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const RandomShape shape = {
         .seed = seed, .layers = 3, .batch = 96, .width_unit = 32, .tied = seed % 3 == 0};
@@ -210,8 +211,8 @@ TEST(Fp8Mixed, IsAnyStep) {
     sharded += ran >= 0 ? 1 : 0;
     products += std::max(ran, 0);
   }
-  EXPECT_GT(sharded, 40);
-  EXPECT_GT(products, 100);
+  EXPECT_GT(sharded, CasesToWalk(40));
+  EXPECT_GT(products, CasesToWalk(100));
 }
 
 // Two layers on 16 rows, and their loss.

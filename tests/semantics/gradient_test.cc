@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/text/text.h"
+#include "support/sanitized_test_util.h"
 #include "tests/semantics/random_step.h"
 #include "tests/semantics/shard.h"
 #include "transforms/training/training_step.h"
@@ -42,7 +43,7 @@ Derivative Differentiate(const ir::Function& function, Named inputs, const std::
 
 TEST(Gradients, AreTheDerivativesOfTheLoss) {
   int compared = 0, bends = 0;
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(60u); ++seed) {
     const ir::Function step = RandomStep({.seed = seed,
                                           .layers = 1 + static_cast<int>(seed % 3),
                                           .batch = 2,
@@ -67,12 +68,12 @@ TEST(Gradients, AreTheDerivativesOfTheLoss) {
       }
     }
   }
-  EXPECT_GT(compared, 1000);
+  EXPECT_GT(compared, CasesToWalk(1000));
   EXPECT_LT(bends, compared / 20);
 }
 
 TEST(Gradients, ThereIsOneForEveryParameterThatTheLossDependsOn) {
-  for (uint32_t seed = 0; seed < 40; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(40u); ++seed) {
     const ir::Function step = RandomStep({.seed = seed, .layers = 4}, "none");
     size_t parameters = 0, gradients = 0;
     for (const ir::Input& input : step.inputs()) {

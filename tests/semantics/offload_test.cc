@@ -8,6 +8,7 @@
 #include "ir/models/mlp.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -171,7 +172,7 @@ TEST(Offload, BringsBackWhatItTakesOutOnce) {
 
 TEST(Offload, OfRandomStepsIsTheSame) {
   int copies = 0;
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(200u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const Expected expected(RandomStep({.seed = seed,
                                         .layers = 1 + static_cast<int>(seed % 6),
@@ -189,7 +190,7 @@ TEST(Offload, OfRandomStepsIsTheSame) {
     copies += ExpectSameStep(expected, With(policy, plan)) > 0 ? 1 : 0;
     ASSERT_FALSE(HasFailure());
   }
-  EXPECT_GT(copies, 60);
+  EXPECT_GT(copies, CasesToWalk(60));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ir/models/model_test_util.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -259,7 +260,7 @@ TEST(Recompute, OfDropoutIsTheSame) {
 
 TEST(Recompute, OfRandomStepsIsTheSame) {
   int fewer = 0;
-  for (uint32_t seed = 0; seed < 120; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(120u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const int64_t pp = 1 + seed % 3, hp = 1 + seed / 2 % 2, dp = 1 + seed / 3 % 2,
                   microbatches = 1 + seed / 5 % 3;
@@ -273,7 +274,7 @@ TEST(Recompute, OfRandomStepsIsTheSame) {
                                  RunAll(step, RandomInputs(step, 7)).outputs);
     if (HasFailure()) FAIL() << ir::Print(step);
   }
-  EXPECT_GT(fewer, 150);
+  EXPECT_GT(fewer, CasesToWalk(150));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -87,7 +88,7 @@ std::vector<ParallelPlan> AllDegrees() {
       }
     }
   }
-  return all;
+  return CasesToWalk(all);
 }
 
 TEST(Zero, EveryStageIsTheMlp) {
@@ -136,12 +137,13 @@ TEST(Zero, TransformersAreTheSame) {
                            "mlp=swiglu,ffn=8,tied_embeddings=0"}) {
     SCOPED_TRACE(keys);
     const Expected expected(transforms::ModelStep("gpt", keys, 8));
-    ran += ExpectSameModel(expected, {{.dp = 2, .microbatches = 2},
-                                      {.dp = 2, .hp = 2, .microbatches = 1},
-                                      {.dp = 4, .hp = 2, .pp = 2, .microbatches = 2},
-                                      {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}});
+    ran += ExpectSameModel(
+        expected, CasesToWalk<ParallelPlan>({{.dp = 4, .hp = 2, .pp = 2, .microbatches = 2},
+                                             {.dp = 2, .microbatches = 2},
+                                             {.dp = 2, .hp = 2, .microbatches = 1},
+                                             {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}}));
   }
-  EXPECT_GT(ran, 80);
+  EXPECT_GT(ran, CasesToWalk(80));
 }
 
 // Gradients that are partial over several axes, and experts that are split over some of them.
@@ -152,12 +154,13 @@ TEST(Zero, FurtherAxesAreTheSame) {
         "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,tied_embeddings=0"}) {
     SCOPED_TRACE(keys);
     const Expected expected(transforms::ModelStep("gpt", keys, 8));
-    ran += ExpectSameModel(expected, {{.dp = 2, .cp = 2, .microbatches = 2},
-                                      {.dp = 2, .ep = 2, .microbatches = 2},
-                                      {.pp = 2, .cp = 2, .ep = 2, .microbatches = 2},
-                                      {.dp = 2, .hp = 2, .cp = 2}});
+    ran += ExpectSameModel(
+        expected, CasesToWalk<ParallelPlan>({{.pp = 2, .cp = 2, .ep = 2, .microbatches = 2},
+                                             {.dp = 2, .cp = 2, .microbatches = 2},
+                                             {.dp = 2, .ep = 2, .microbatches = 2},
+                                             {.dp = 2, .hp = 2, .cp = 2}}));
   }
-  EXPECT_GT(ran, 30);
+  EXPECT_GT(ran, CasesToWalk(30));
 }
 
 TEST(Zero, OtherModelsAreTheSame) {
@@ -211,7 +214,7 @@ TEST(Zero, MasterCopiesAreTheSame) {
 
 TEST(Zero, RandomStepsAreTheSame) {
   int ran = 0;
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(300u); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const Expected expected(RandomStep({.seed = seed,
                                         .layers = 1 + static_cast<int>(seed % 6),
@@ -230,7 +233,7 @@ TEST(Zero, RandomStepsAreTheSame) {
     ran += ExpectSameStep(expected, plan) ? 1 : 0;
     if (HasFailure()) FAIL() << ir::Print(expected.step);
   }
-  EXPECT_GT(ran, 100);
+  EXPECT_GT(ran, CasesToWalk(100));
 }
 
 // Several stages a rank, backwards in two parts, and two pipelines whose stages exchange sums of
@@ -238,7 +241,7 @@ TEST(Zero, RandomStepsAreTheSame) {
 TEST(Zero, EveryScheduleIsTheSame) {
   uint32_t seed = 0;
   for (const transforms::PipelineSchedule* schedule : transforms::AllSchedules()) {
-    for (int round = 0; round < 12; ++round, ++seed) {
+    for (int round = 0; round < CasesToWalk(12); ++round, ++seed) {
       const bool two_way = schedule->placement == transforms::StagePlacement::kTwoWay;
       const int64_t pp = two_way ? 2 : 1 + seed % 3;
       const int64_t chunks = schedule->chunks == 0 ? 2 : schedule->chunks;

@@ -9,6 +9,8 @@
 #include <random>
 #include <tuple>
 
+#include "support/sanitized_test_util.h"
+
 namespace orrery::transforms::strategies {
 namespace stage_program_test_cc {
 namespace {
@@ -215,7 +217,7 @@ double LeastSlowest(const StageProblem& problem) {
 
 // More units than are solved as a whole.
 TEST(DivideByCost, OfManyUnitsFindsTheFastest) {
-  for (uint32_t seed = 0; seed < 30; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(30u); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const auto units = static_cast<int32_t>(2 * kMostExact + random() % 20'000);
