@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "cost_models/fused_attention.h"
 #include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
@@ -76,7 +77,8 @@ class Kernels final : public OverLinks {
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
     const Duration memory = MemoryTime(BytesMovedBy(op), device, rates.products(dtype));
     // Attention in parts goes through its scores in kernels of their own.
-    const bool in_parts = op.kind == ir::OpKind::kAttention || op.kind == ir::OpKind::kAttentionGrad;
+    const bool in_parts =
+        op.kind == ir::OpKind::kAttention || op.kind == ir::OpKind::kAttentionGrad;
     return in_parts ? products + memory : std::max(products, memory);
   }
 

@@ -230,7 +230,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
       .split_backward = splits_,
       .updates_each_microbatch = schedule_.asynchronous,
       .stages = StagesOf(way),
-      .fuses_pointwise = setting_.lowering.fuses_pointwise,
+      .fuses_pointwise = setting_.lowering.kernels.fuses_pointwise,
       .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;

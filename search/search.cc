@@ -59,9 +59,9 @@ class RecomputationsThatHelp {
  private:
   // Of one stage; -1 where it cannot be recomputed so.
   static int64_t OpsOf(const Setting& setting, const transforms::RecomputePolicy& recompute) {
-    const auto step =
-        transforms::ParallelTransform3d(setting.step, {.recompute = recompute},
-                                        {.fuses_pointwise = setting.lowering.fuses_pointwise});
+    const auto step = transforms::ParallelTransform3d(
+        setting.step, {.recompute = recompute},
+        {.fuses_pointwise = setting.lowering.kernels.fuses_pointwise});
     return step.ok() ? std::ssize(step->stages.front().backward.function.order()) : -1;
   }
 

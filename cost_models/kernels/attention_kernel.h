@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "cluster/device.h"
-#include "cost_models/cost_model.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "support/units.h"
 
@@ -21,18 +20,17 @@ struct FusedAttention {
   Bytes bytes = {};  // that must be moved
 };
 
-/// That of an op of the kind Attention or AttentionGrad with flash=1. `visible` follows from the
-/// rows of the whole: of a rank of several along the sequence on average, as ranks share out what
-/// is hidden (Llama 3, section 3.3.2).
-FusedAttention FusedAttentionOf(const OpView& op);
-
-/// Whether the op is one.
-bool IsFusedAttention(const OpView& op);
+/// The share of the scores that a causal mask leaves, of `queries` that are the last of `keys`.
+double VisibleShare(int64_t queries, int64_t keys);
 
 /// How long the kernel takes, without its start: tiles of 128 queries over the cores, each with as
 /// many keys as it sees and the rates' `fill` besides; or what memory takes.
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates);
+
+/// What memory takes of it.
+Duration AttentionMemoryTime(const FusedAttention& attention, const cluster::Device& device,
+                             const KernelRates& rates);
 
 }  // namespace orrery::cost_models
 

@@ -36,7 +36,7 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
                            const TemplateContext& context)
     : function_(function) {
   const bool prices = context.cost_model.Fused(Flops(0), Bytes(0), *context.device).has_value();
-  if (!context.fuses_pointwise || !prices) return;
+  if (!context.kernels.fuses_pointwise || !prices) return;
   PointwiseGroups groups = FindPointwiseGroups(function, local);
   KernelCosts alone(function, local, context);
   for (const std::vector<ir::OpId>& members : groups.members) {

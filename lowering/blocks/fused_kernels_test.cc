@@ -61,7 +61,8 @@ Taken Take(const ir::Function& function, bool fuses, const std::string& model = 
   const auto cluster = cluster::ParseCluster("dgx-a100:1").value();
   simulator::Program program;
   const TaskTemplate made = LowerPhase(
-      part, {.cost_model = *cost_model, .device = &cluster.device, .fuses_pointwise = fuses},
+      part,
+      {.cost_model = *cost_model, .device = &cluster.device, .kernels = {.fuses_pointwise = fuses}},
       program);
   Taken taken;
   for (const TemplateTask& task : made.tasks) {

@@ -74,8 +74,8 @@ class PhaseLowering {
       ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
-    if (context_.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
-      KeepToLaunches(launches_, launches_of_collectives_, context_.launch, template_.tasks);
+    if (context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
+      KeepToLaunches(launches_, launches_of_collectives_, context_.kernels.launch, template_.tasks);
     }
     if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
     FormUnits(context_.blocking, template_, program_);
@@ -99,7 +99,7 @@ class PhaseLowering {
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
   // Whether the product that makes a summand adds it, too.
   bool IsAddedByProduct(ir::OpId op) const {
-    if (!context_.sums_in_products) return false;
+    if (!context_.kernels.sums_in_products) return false;
     return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
       const ir::OpId maker = function_.producer(operand);
       return maker.valid() && function_.info(maker).products != nullptr;

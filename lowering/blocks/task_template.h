@@ -8,6 +8,7 @@
 #include "cluster/device.h"
 #include "cost_models/cost_model.h"
 #include "ir/function.h"
+#include "lowering/blocks/stack_kernels.h"
 #include "lowering/blocks/stack_memory.h"
 #include "lowering/network/pricing.h"
 #include "simulator/program/program.h"
@@ -131,9 +132,7 @@ struct TemplateContext {
   /// leaves is.
   const transforms::StageFunction* update = nullptr;
   StackMemory stack_memory = {};
-  bool fuses_pointwise = false;   // see LoweringOptions
-  bool sums_in_products = false;  // likewise
-  Duration launch = Duration(0);  // likewise
+  StackKernels kernels = {};
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

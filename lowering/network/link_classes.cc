@@ -106,4 +106,15 @@ std::vector<int32_t> ClassesOf(std::span<const cost_models::LinkVolume> volumes,
   return numbers;
 }
 
+std::vector<char> LoadedBySeveral(std::span<const int32_t> traffics, const LinkClasses& classes) {
+  std::vector<char> loaded(classes.classes.size(), 0), several(classes.classes.size(), 0);
+  for (const int32_t traffic : traffics) {
+    for (const ClassParts& load : classes.by_traffic[static_cast<size_t>(traffic)]) {
+      const auto link_class = static_cast<size_t>(load.link_class);
+      several[link_class] = std::exchange(loaded[link_class], char{1});
+    }
+  }
+  return several;
+}
+
 }  // namespace orrery::lowering

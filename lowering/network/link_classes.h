@@ -53,6 +53,9 @@ LinkClasses ClassifyLinks(std::span<const Traffic> traffic, const cluster::Topol
 std::vector<int32_t> ClassesOf(std::span<const cost_models::LinkVolume> volumes,
                                const LinkClasses& classes);
 
+/// The classes of links that several of those traffics load are not 0, by their numbers.
+std::vector<char> LoadedBySeveral(std::span<const int32_t> traffics, const LinkClasses& classes);
+
 }  // namespace orrery::lowering
 
 #endif  // ORRERY_LOWERING_NETWORK_LINK_CLASSES_H_

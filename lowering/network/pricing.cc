@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -297,7 +296,9 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
   }
   for (auto& [key, movement] : movements_) {
     movement.times.clear();
-    const std::vector<char> in_step = SharedInStep(movement);
+    const bool waits = movement.load_in_step != 1;
+    const std::vector<char> in_step =
+        waits ? LoadedBySeveral(movement.exchanges, classes_) : std::vector<char>();
     for (size_t g = 0; g < movement.exchanges.size(); ++g) {
       movement.times.push_back(TimeOf(key.size, movement, g, in_step, program));
     }
@@ -336,20 +337,6 @@ simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Progra
                               .kind = std::string(link.kind),
                               .capacity = link.speed.rate,
                               .latency = link.speed.latency});
-}
-
-// The classes of links that several groups of the movement load, by their number; none where they
-// take no longer in step.
-std::vector<char> Pricing::SharedInStep(const Movement& movement) const {
-  if (movement.load_in_step == 1) return {};
-  std::vector<char> groups(classes_.classes.size(), 0), shared(classes_.classes.size(), 0);
-  for (const int32_t exchange : movement.exchanges) {
-    for (const auto& load : classes_.by_traffic[static_cast<size_t>(exchange)]) {
-      const auto link_class = static_cast<size_t>(load.link_class);
-      shared[link_class] = std::exchange(groups[link_class], char{1});
-    }
-  }
-  return shared;
 }
 
 TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,

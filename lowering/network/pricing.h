@@ -144,7 +144,6 @@ class Pricing {
   std::vector<Duration> TimesWithoutLinks(const Key& key);
   void SetTimesWithoutLinks(bool fold);
   absl::string_view BusiestLevel(const Movement& movement) const;
-  std::vector<char> SharedInStep(const Movement& movement) const;
   TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
                   const std::vector<char>& in_step, simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/memory_overhead.h"
 #include "cost_models/cost_model.h"
+#include "lowering/blocks/stack_kernels.h"
 #include "lowering/blocks/stack_memory.h"
 #include "simulator/program/program.h"
 #include "transforms/schedules/schedule.h"
@@ -27,15 +28,7 @@ struct LoweringOptions {
   /// from the peak (simulator::AddFragmentation).
   cluster::MemoryOverhead memory_overhead = {};
   StackMemory stack_memory = {};
-  /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
-  /// the cost model prices such kernels.
-  bool fuses_pointwise = false;
-  /// Products of weights' gradients add to the sums themselves: sums over microbatches take no time
-  /// of their own (Megatron's gradient accumulation fusion).
-  bool sums_in_products = false;
-  /// How long the host takes to launch a kernel of forward or backward: these take no less than all
-  /// their launches (lowering/blocks/launch_floor.h).
-  Duration launch = Duration(0);
+  StackKernels kernels = {};
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);

@@ -122,9 +122,7 @@ void StageMaker::MakeStage(int32_t s) {
       .keeps_results = !repetitions_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory,
-      .fuses_pointwise = input_.options.fuses_pointwise,
-      .sums_in_products = input_.options.sums_in_products,
-      .launch = input_.options.launch};
+      .kernels = input_.options.kernels};
   const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
                         PhaseTemplates& templates) {
     context.phase = phase;

@@ -59,7 +59,7 @@ Played PlayStep(const ir::Function& step, bool fuses) {
                         .schedule = *plan.schedule,
                         .cluster = cluster,
                         .cost_model = *cost_model,
-                        .options = {.memory_limit = {}, .fuses_pointwise = fuses}});
+                        .options = {.memory_limit = {}, .kernels = {.fuses_pointwise = fuses}}});
   EXPECT_TRUE(program.ok()) << program.status();
   played.program = *std::move(program);
   played.trace = simulator::Play(played.program).value();

@@ -42,9 +42,10 @@ TEST(CompiledStack, IsOneOfThem) {
     const bool compiles = stack->name == "torch-compile" || stack->name == "nemo";
     lowering::LoweringOptions options;
     EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
-    EXPECT_EQ(options.fuses_pointwise, compiles) << stack->name;
-    EXPECT_EQ(options.sums_in_products, stack->name == "nemo") << stack->name;
-    EXPECT_EQ(options.launch > Duration(0), stack->name == "megatron-deepspeed") << stack->name;
+    EXPECT_EQ(options.kernels.fuses_pointwise, compiles) << stack->name;
+    EXPECT_EQ(options.kernels.sums_in_products, stack->name == "nemo") << stack->name;
+    EXPECT_EQ(options.kernels.launch > Duration(0), stack->name == "megatron-deepspeed")
+        << stack->name;
   }
   lowering::LoweringOptions options;
   EXPECT_FALSE(SetStack("abacus", {}, options).ok());

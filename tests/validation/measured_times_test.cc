@@ -32,7 +32,7 @@ ErrorFigures ErrorsOf(const std::string& file, const std::string& cost_model) {
 // The page's table has what is found here; rates of kernels come nearer than the data sheet.
 TEST(MeasuredTimes, AreNearerByKernels) {
   const std::string page = *ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md");
-  for (const std::string& file :
+  for (const std::string file :
        {"validation_times/02_korthikanti_2205.05198.json", "validation/06a_zero_bubble.json"}) {
     const ErrorFigures ideal = ErrorsOf(file, "roofline"), kernels = ErrorsOf(file, "kernels");
     EXPECT_EQ(ideal.count, 4) << file;

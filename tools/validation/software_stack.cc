@@ -43,9 +43,9 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
   ORRERY_ASSIGN_OR_RETURN(options.stack_memory, StackMemoryOf(stack, use));
   for (const SoftwareStack* known : software_stack_cc::kStacks) {
     if (known->name != stack) continue;
-    options.fuses_pointwise = known->compiles;
-    options.sums_in_products = known->adds_in_products;
-    options.launch = Duration::FromSeconds(known->launch_us * 1e-6);
+    options.kernels.fuses_pointwise = known->compiles;
+    options.kernels.sums_in_products = known->adds_in_products;
+    options.kernels.launch = Duration::FromSeconds(known->launch_us * 1e-6);
   }
   return absl::OkStatus();
 }

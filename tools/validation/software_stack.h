@@ -30,9 +30,9 @@ struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
   double split_loss = 0;          // instead of `loss` where logits are split over ranks
-  bool compiles = false;          // element-wise kernels into one: LoweringOptions::fuses_pointwise
-  bool adds_in_products = false;  // LoweringOptions::sums_in_products
-  double launch_us = 0;           // of the host, a kernel: LoweringOptions::launch
+  bool compiles = false;          // element-wise kernels into one: StackKernels::fuses_pointwise
+  bool adds_in_products = false;  // StackKernels::sums_in_products
+  double launch_us = 0;           // of the host, a kernel: StackKernels::launch
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;

@@ -53,6 +53,7 @@ std::string StackOf(const MeasuredStep& step) {
       {"bloom", "deepspeed"},
       {"foundry", "fsdp"},
       {"nemo", "nemo"},
+      {"vtrain", "megatron-deepspeed"},
       {"dgxc", "nemo"},
       {"bridge", "nemo"},
       {"mlperf", "nemo"}};

@@ -81,6 +81,10 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
   EXPECT_EQ(stack("05_Torchtitan"), "torchtitan");
   EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");
   EXPECT_EQ(stack("mosaic_foundry"), "fsdp");
+  EXPECT_EQ(stack("07b_vtrain_single_node"), "megatron-deepspeed");
+  for (const char* const source : {"03c_nemo", "03d_nvidia_dgxc", "12_mlperf", "megatron_bridge"}) {
+    EXPECT_EQ(stack(source), "nemo");
+  }
   EXPECT_EQ(stack(""), "megatron");
 }
 

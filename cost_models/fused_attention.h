@@ -1,0 +1,19 @@
+#ifndef ORRERY_COST_MODELS_FUSED_ATTENTION_H_
+#define ORRERY_COST_MODELS_FUSED_ATTENTION_H_
+
+#include "cost_models/cost_model.h"
+#include "cost_models/kernels/attention_kernel.h"
+
+namespace orrery::cost_models {
+
+/// Whether the op is an Attention or AttentionGrad with flash=1.
+bool IsFusedAttention(const OpView& op);
+
+/// The kernel of such an op. What causality leaves to see follows from the rows of the whole: of a
+/// rank of several along the sequence on average, as ranks share out what is hidden (Llama 3,
+/// section 3.3.2).
+FusedAttention FusedAttentionOf(const OpView& op);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_FUSED_ATTENTION_H_

@@ -1,0 +1,76 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "support/file.h"
+#include "tests/cli/run.h"
+
+// The program `kernel`.
+
+namespace orrery::cli {
+namespace kernel_test_cc {
+namespace {
+
+using testing::HasSubstr;
+
+Finished Ask(const std::string& flags) { return Execute(absl::StrCat("kernel ", flags)); }
+
+nlohmann::json Figures(const std::string& flags) {
+  const std::string file = absl::StrCat(testing::TempDir(), "/kernel.json");
+  EXPECT_EQ(Ask(absl::StrCat(flags, " --json ", file)).code, 0) << flags;
+  return nlohmann::json::parse(*ReadFile(file));
+}
+
+// The page shows it.
+TEST(Kernel, SaysWhatDecides) {
+  const std::string out = Ask("--shape 4096,12288,12288 --dtype bf16 --device h100").out;
+  EXPECT_THAT(out, testing::StartsWith("matmul 4096 x 12288 x 12288 of bf16 on h100-80gb\n"));
+  EXPECT_THAT(out, HasSubstr("  limited by          products\n"));
+  EXPECT_THAT(*ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md"), HasSubstr(out.substr(0, 300)));
+  EXPECT_THAT(Ask("--shape 1,4096,4096 --device a100").out,
+              HasSubstr("  limited by          memory\n"));
+}
+
+TEST(Kernel, WritesItsFigures) {
+  const nlohmann::json product = Figures("--shape 8,512,512,64 --dtype f8 --device b200");
+  EXPECT_EQ(product["shape"], (std::vector<int>{8, 512, 512, 64}));
+  EXPECT_DOUBLE_EQ(product["flops"], 2.0 * 8 * 512 * 512 * 64);
+  EXPECT_LE(product["burst_s"], product["time_s"]);
+  EXPECT_GE(product["time_s"], product["memory_s"]);
+  EXPECT_GT(product["waves"], 0);
+  const nlohmann::json causal = Figures("--op attention --shape 2,16,4096,128 --device h100");
+  const nlohmann::json all =
+      Figures("--op attention --shape 2,16,4096,128 --device h100 --all-keys");
+  const nlohmann::json back =
+      Figures("--op attention --shape 2,16,4096,128 --device h100 --backward");
+  EXPECT_DOUBLE_EQ(causal["visible"], 0.5);
+  EXPECT_DOUBLE_EQ(all["visible"], 1);
+  EXPECT_LT(causal["time_s"], all["time_s"]);
+  EXPECT_GT(back["time_s"], causal["time_s"]);
+  EXPECT_EQ(Figures("--op attention --shape 2,16,1024,128,4096 --device h100")["visible"], 0.875);
+}
+
+TEST(Kernel, SaysWhatItWants) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--shape 0,1,2 --device h100", "--shape '0,1,2': wanted m,n,k or batch,m,n,k"},
+      {"--shape 4,4 --device h100", "--shape '4,4': wanted m,n,k"},
+      {"--shape 16777216,16777216,16777216 --device h100", "together at most 1e17"},
+      {"--shape 4,4,x --device h100", "wanted m,n,k"},
+      {"--op attention --shape 1,2,3 --device h100", "wanted batch,heads,queries,width"},
+      {"--op conv --shape 1 --device h100", "--op 'conv': wanted matmul or attention"},
+      {"--shape 1,2,3 --device abacus", "device 'abacus' is unknown; wanted one of"},
+      {"--shape 1,2,3 --device h100 --dtype i32", "--dtype 'i32': wanted bf16"},
+      {"--shape 1,2,3 --device h100 --backward", "--backward, --all-keys: wanted with"}};
+  for (const auto& [flags, message] : wrong) {
+    const Finished finished = Ask(flags);
+    EXPECT_EQ(finished.code, 1) << flags;
+    EXPECT_THAT(finished.err, HasSubstr(message)) << flags;
+  }
+}
+
+}  // namespace
+}  // namespace kernel_test_cc
+}  // namespace orrery::cli
