@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lowering/blocks/stack_kernels.h"
 #include "search/evaluate.h"
 #include "tools/flags.h"
 #include "tools/validation/software_stack.h"
