@@ -9,7 +9,7 @@ namespace orrery::importer {
 /// What is worth to be known of a model file beside its function.
 struct ImportNotes {
   /// A line each, without the name of the file: the file is in evaluation form, an input may be a
-  /// weight.
+  /// weight, the batch was found behind time.
   std::vector<std::string> warnings = {};
   /// Why samples cannot be told apart although the file has a dynamic batch: "m: Gather 'y' cannot
   /// follow the batch: it takes samples out of the batch". Empty where they can.

@@ -162,7 +162,9 @@ TEST(Recurrent, NetsTakeWhatIsThere) {
   EXPECT_EQ(Ops(R"(g (float[5,8,3] x, float[1,8,4] h) => (float[5,1,8,4] y)
     <float[1,16,3] w = {}, float[1,16,4] r = {}> { y = LSTM<hidden_size = 4>(x, w, r, , , h) })"),
             R"(
-  %y: f32[5,1,8,4], %5: f32[1,8,4], %6: f32[1,8,4], %7: f32[5,1,8,16], %8: f32[5,1,8,4] = Lstm(%x, %w, %r, %h) {direction="forward", given="initial_h"})");
+  %x.batch1: f32[5,8,3] = Transpose(%x) {perm=[1, 0, 2]}
+  %h.batch1: f32[1,8,4] = Transpose(%h) {perm=[1, 0, 2]}
+  %y: f32[5,1,8,4], %7: f32[1,8,4], %8: f32[1,8,4], %9: f32[5,1,8,16], %10: f32[5,1,8,4] = Lstm(%x.batch1, %w, %r, %h.batch1) {direction="forward", given="initial_h"})");
   EXPECT_EQ(Ops(R"(g (float[8,5,3] x) => (float[8,5,1,4] y)
     <float[1,4,3] w = {}, float[1,4,4] r = {}> {
     y = RNN<hidden_size = 4, layout = 1, activations = ["Relu"]>(x, w, r) })"),

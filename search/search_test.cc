@@ -116,7 +116,8 @@ TEST(RunSearch, PassesOverRecomputationThatLeavesNothing) {
     const Bytes peak = Play(setting, {}).value().report.peak_memory;
     setting.lowering.memory_limit = Bytes(peak.count() / 3);
     std::vector<std::string> list;
-    for (const Result& result : RunSearch(setting, {{}}, 1, {}, relief).value()) {
+    const std::vector<Result> results = RunSearch(setting, {{}}, 1, {}, relief).value();
+    for (const Result& result : results) {
       list.push_back(transforms::ToString(result.plan.recompute));
     }
     EXPECT_EQ(list.size(), flash ? 2u : 3u);

@@ -113,7 +113,6 @@ class BatchPositions {
   void VisitAgain(ir::OpId op);
   bool CanExpand(ir::ValueId value, size_t dim) const;
 
-  ir::ShardingRule RuleOf(ir::OpId op) const;
   absl::Status Fails(ir::OpId op, absl::string_view why) const;
 
   const ir::Function& function_;
@@ -131,6 +130,10 @@ class BatchPositions {
   size_t next_ = 0;  // the step that is visited next
   size_t visits_ = 0;
 };
+
+/// Over which factors of its computation the dimensions of `op` run; empty where its record does
+/// not say.
+ir::ShardingRule RuleOf(const ir::Function& function, ir::OpId op);
 
 /// One row of a constant along dimension `dim`, when all its rows are equal.
 std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,

@@ -86,7 +86,7 @@ bool BatchPositions::VisitConcat(ir::OpId op) {
 // where they are all that stands outside of it.
 bool BatchPositions::KeepsViews(ir::OpId op) const {
   const bool joins = of_views_.contains(op.index());
-  const ir::ShardingRule rule = joins ? ir::ShardingRule() : RuleOf(op);
+  const ir::ShardingRule rule = joins ? ir::ShardingRule() : RuleOf(function_, op);
   const ir::ValueId result = function_.result(op);
   int64_t views = 0;  // of all operands
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {

@@ -57,8 +57,7 @@ class Rewriter {
       copy_.values[from_.result(op)] = operands[0];
       return;
     }
-    const bool stays = from_.kind(op) == OpKind::kConcat && views_behind_ == 0;
-    if (positions_.TakesViews(op).has_value() && !stays) return CopyOfViews(op, operands);
+    if (positions_.TakesViews(op).has_value()) return CopyOfViews(op, operands);
     ir::CopyOp(op, operands, positions_.AttributesOf(op), copy_);
   }
 

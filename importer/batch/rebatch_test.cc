@@ -343,7 +343,10 @@ func @f (
 func @f (
   %x: f32[2,3] data
 ) {
-  %c: f32[4,3] = Concat(%x, %x) {axis=0}
+  %1: f32[1,2,3] = Reshape(%x) {shape=[1, -1, 3]}
+  %2: f32[1,2,3] = Reshape(%x) {shape=[1, -1, 3]}
+  %3: f32[2,2,3] = Concat(%1, %2) {axis=0}
+  %c: f32[4,3] = Reshape(%3) {shape=[-1, 3]}
   %y: f32[2,2,3] = Reshape(%c) {shape=[2, -1, 3]}
   return %y: result
 }

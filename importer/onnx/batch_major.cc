@@ -1,5 +1,6 @@
 #include "importer/onnx/batch_major.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,29 +71,64 @@ absl::flat_hash_set<std::string> NamesOf(const onnx::GraphProto& graph) {
   return names;
 }
 
-}  // namespace
-}  // namespace batch_major_cc
-
-void PutBatchFirst(onnx::GraphProto& graph) {
-  batch_major_cc::Names renamed;
+// `dim_of` tells the dimension of an input.
+template <typename DimOf>
+void PutFirst(const DimOf& dim_of, onnx::GraphProto& graph) {
+  Names renamed;
   std::vector<onnx::NodeProto> moves;
   absl::flat_hash_set<std::string> taken;
   for (onnx::ValueInfoProto& input : *graph.mutable_input()) {
-    const int dim = batch_major_cc::BatchDim(input);
+    const int dim = dim_of(input);
     if (dim == 0) continue;
-    if (taken.empty()) taken = batch_major_cc::NamesOf(graph);
+    if (taken.empty()) taken = NamesOf(graph);
     std::string name = absl::StrCat(input.name(), ".batch", dim);
     while (!taken.insert(name).second) name += "'";
-    batch_major_cc::MoveToFront(dim, input);
-    moves.push_back(batch_major_cc::MoveBack(input, dim, name));
+    MoveToFront(dim, input);
+    moves.push_back(MoveBack(input, dim, name));
     renamed.emplace(input.name(), std::move(name));
   }
   if (moves.empty()) return;
-  batch_major_cc::Rename(renamed, *graph.mutable_node());
+  Rename(renamed, *graph.mutable_node());
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   for (onnx::NodeProto& move : moves) *nodes.Add() = std::move(move);
   nodes.MergeFrom(graph.node());
   graph.mutable_node()->Swap(&nodes);
+}
+
+}  // namespace
+}  // namespace batch_major_cc
+
+void PutBatchFirst(onnx::GraphProto& graph) {
+  batch_major_cc::PutFirst(batch_major_cc::BatchDim, graph);
+}
+
+void PutBatchFirst(const BatchDimOfInput& dims, onnx::GraphProto& graph) {
+  const auto dim_of = [&](const onnx::ValueInfoProto& input) {
+    const auto found = dims.find(input.name());
+    return found == dims.end() ? 0 : found->second;
+  };
+  batch_major_cc::PutFirst(dim_of, graph);
+}
+
+std::vector<BatchDimOfInput> OtherBatchDims(const ir::Function& function) {
+  std::vector<BatchDimOfInput> all;
+  for (const size_t first_dim : {size_t{0}, size_t{1}}) {
+    for (const size_t preferred : {first_dim, 1 - first_dim}) {
+      BatchDimOfInput dims;
+      int64_t batch = 0;  // until the first input has told
+      for (const ir::Input& input : function.inputs()) {
+        const ir::Dims& sizes = function.type(input.value).dims;
+        if (input.role != ir::InputRole::kData || sizes.empty()) continue;
+        if (batch == 0 && first_dim >= sizes.size()) return all;
+        const bool is_first = std::exchange(batch, batch == 0 ? sizes[first_dim] : batch) == 0;
+        const auto has = [&](size_t dim) { return dim < sizes.size() && sizes[dim] == batch; };
+        const bool second = is_first ? first_dim == 1 : preferred == 0 ? !has(0) && has(1) : has(1);
+        if (second) dims[std::string(function.value_name(input.value))] = 1;
+      }
+      if (!dims.empty() && std::ranges::find(all, dims) == all.end()) all.push_back(dims);
+    }
+  }
+  return all;
 }
 
 }  // namespace orrery::importer

@@ -4,6 +4,10 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "importer/load_model.h"
 #include "importer/onnx_test_util.h"
 
 namespace orrery::importer {
@@ -76,6 +80,78 @@ g (float[3,batch] x, bool c) => (float[3,batch] z) {
     EXPECT_EQ(branch.g().node(0).input(0), "x.batch1");
   }
   EXPECT_EQ(model.graph().node(1).input(0), "x.batch1");
+}
+
+// Batch and shapes of the data of a file whose batch is fixed, made 8, and what is said of it.
+std::string WithFixedBatch(const std::string& graph) {
+  ImportNotes notes;
+  const std::string path = WriteTestFile("m.onnx", ModelOf(graph).SerializeAsString());
+  const auto function =
+      LoadModel({.model = path, .batch_size = 8, .roles = {.parameters = "w.*"}, .notes = &notes});
+  if (!function.ok()) return std::string(function.status().message());
+  std::string text;
+  for (const ir::Input& input : function->inputs()) {
+    if (input.role != ir::InputRole::kData) continue;
+    absl::StrAppend(&text, ir::ToString(function->type(input.value), function->mesh()), " ");
+  }
+  return absl::StrCat(text, absl::StrJoin(notes.warnings, "; "));
+}
+
+constexpr char kAttention[] = R"(
+g ($shape x) => ($out y) <float[4,4] w = {}> {
+  q = MatMul(x, w)
+  k = Transpose <perm = [$keys]> (q)
+  v = Transpose <perm = [$values]> (q)
+  scores = MatMul(v, k)
+  shares = Softmax <axis = -1> (scores)
+  y = MatMul(shares, v)
+})";
+
+// Steps in time see each other, or are a dimension of a recurrent net: they are no samples.
+TEST(BatchMajor, AFixedBatchBehindTimeIsFound) {
+  const std::string told =
+      "f32[8,3,4] was read with the batch in dimension 1 of 'x', of 2, as samples in dimension 0 "
+      "of each would know of each other; to say which it is, export the model with a dynamic "
+      "batch: torch.onnx.export(…, dynamic_axes={'x': {1: 'batch'}})";
+  EXPECT_EQ(WithFixedBatch(absl::StrReplaceAll(kAttention, {{"$shape", "float[3,2,4]"},
+                                                            {"$out", "float[2,3,4]"},
+                                                            {"$keys", "1, 2, 0"},
+                                                            {"$values", "1, 0, 2"}})),
+            told);
+  EXPECT_EQ(WithFixedBatch(R"(
+g (float[3,2,4] x) => (float[3,1,2,5] y) <float[1,15,4] w = {}, float[1,15,5] r = {}> {
+  y, h = GRU <hidden_size = 5> (x, w, r)
+})"),
+            told);
+}
+
+TEST(BatchMajor, AFixedBatchInFrontStays) {
+  EXPECT_EQ(WithFixedBatch(absl::StrReplaceAll(kAttention, {{"$shape", "float[2,3,4]"},
+                                                            {"$out", "float[2,3,4]"},
+                                                            {"$keys", "0, 2, 1"},
+                                                            {"$values", "0, 1, 2"}})),
+            "f32[8,3,4] ");
+  // Each sample against each, in features and in logits.
+  EXPECT_EQ(WithFixedBatch(absl::StrReplaceAll(kAttention, {{"$shape", "float[2,4]"},
+                                                            {"$out", "float[2,4]"},
+                                                            {"$keys", "1, 0"},
+                                                            {"$values", "0, 1"}})),
+            "f32[8,4] ");
+}
+
+// A state of [layers, batch, features] beside data with the batch first.
+TEST(BatchMajor, EachInputHasAFixedBatchWhereItIsAsLarge) {
+  const std::string text = WithFixedBatch(R"(
+g (float[2,3,4] x, float[3,2,5] h0) => (float[3,1,2,5] y)
+<float[1,15,4] w = {}, float[1,15,5] r = {}> {
+  steps = Transpose <perm = [1, 0, 2]> (x)
+  one = Constant <value = int64[1] {1}> ()
+  zero = Constant <value = int64[1] {0}> ()
+  state = Slice(h0, zero, one, zero)
+  y, h = GRU <hidden_size = 5> (steps, w, r, , , state)
+})");
+  EXPECT_EQ(text.substr(0, text.find(" as ")),
+            "f32[8,3,4] f32[8,3,5] was read with the batch in dimension 1 of 'h0', of 2,");
 }
 
 }  // namespace

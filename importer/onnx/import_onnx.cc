@@ -8,6 +8,7 @@
 #include "importer/batch/pick_rows.h"
 #include "importer/batch/rebatch.h"
 #include "importer/batch/rebind.h"
+#include "importer/batch/samples_apart.h"
 #include "importer/onnx.h"
 #include "importer/onnx/batch_major.h"
 #include "importer/onnx/embedding_bag.h"
@@ -93,28 +94,81 @@ std::optional<ir::Function> ImportAsDynamic(const Source& source, SymbolValues s
   return *std::move(function);
 }
 
+// What is imported, and the same free of its batch, where it can be.
+struct Imported {
+  ir::Function function;
+  std::optional<ir::Function> free;
+};
+
+// With a fixed batch, dimension 0 of the first data input.
+absl::StatusOr<Imported> ImportWithFixedBatch(const Source& source, const SymbolValues& symbols) {
+  ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
+  std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
+  if (dynamic.has_value()) return Imported{std::move(function), std::move(dynamic)};
+  absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  if (!free.ok()) return Imported{std::move(function), std::nullopt};
+  return Imported{std::move(function), *std::move(free)};
+}
+
+// Whether the first data input may be time, batch and features, or tokens of each, of a net: a file
+// without weights has nothing that tells samples from features.
+bool MayHaveTimeFirst(const onnx::GraphProto& graph, const ir::Function& function) {
+  const bool weights = std::ranges::any_of(
+      graph.initializer(), [](const onnx::TensorProto& tensor) { return tensor.dims_size() > 1; });
+  for (const ir::Input& input : function.inputs()) {
+    const ir::TensorType& type = function.type(input.value);
+    if (input.role != ir::InputRole::kData || type.dims.empty()) continue;
+    return weights && type.dims.size() >= (ir::IsFloat(type.dtype) ? 3 : 2);
+  }
+  return false;
+}
+
+// Nets whose time comes first, with a batch behind it that the file fixes. What would be a sample
+// then meets others, in attention or the steps of an LSTM; where another dimension is the batch,
+// none does.
+std::optional<ir::Function> ImportWithBatchElsewhere(const Source& source,
+                                                     const SymbolValues& symbols,
+                                                     const ir::Function& first,
+                                                     ImportNotes& notes) {
+  if (!MayHaveTimeFirst(source.graph, first)) return std::nullopt;
+  for (const BatchDimOfInput& dims : OtherBatchDims(first)) {
+    onnx::GraphProto graph = source.graph;
+    PutBatchFirst(dims, graph);
+    const Source moved = {
+        .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
+    absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
+    if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
+      continue;
+    }
+    notes.warnings.push_back(BatchFoundElsewhere(dims, first));
+    return *std::move(imported->free);
+  }
+  return std::nullopt;
+}
+
 // The function, as free of its batch as can be. Why it is not is noted where the file has a dynamic
 // one.
 absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues& symbols,
                                         ImportNotes& notes) {
-  absl::Status lost;
-  if (!symbols.batch.empty()) {
-    absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
-    if (function.ok()) return function;
-    if (absl::IsOutOfRange(function.status())) {  // a loop over samples
-      return absl::InvalidArgumentError(function.status().message());
-    }
-    lost = function.status();
-  }
-  ORRERY_ASSIGN_OR_RETURN(ir::Function function, ImportWith(source, symbols));
   if (symbols.batch.empty()) {
-    std::optional<ir::Function> dynamic = ImportAsDynamic(source, symbols, function);
-    if (dynamic.has_value()) return *std::move(dynamic);
+    ORRERY_ASSIGN_OR_RETURN(Imported imported, ImportWithFixedBatch(source, symbols));
+    std::optional<ir::Function>& free = imported.free;
+    if (free.has_value() && SamplesStayApart(*free)) return *std::move(free);
+    std::optional<ir::Function> elsewhere =
+        ImportWithBatchElsewhere(source, symbols, imported.function, notes);
+    if (elsewhere.has_value()) return *std::move(elsewhere);
+    return free.has_value() ? *std::move(free) : std::move(imported.function);
   }
-  absl::StatusOr<ir::Function> free = MakeBatchFree(function);
+  absl::StatusOr<ir::Function> function = ImportWithDynamicBatch(source, symbols);
+  if (function.ok()) return function;
+  if (absl::IsOutOfRange(function.status())) {  // a loop over samples
+    return absl::InvalidArgumentError(function.status().message());
+  }
+  ORRERY_ASSIGN_OR_RETURN(ir::Function fixed, ImportWith(source, symbols));
+  absl::StatusOr<ir::Function> free = MakeBatchFree(fixed);
   if (free.ok()) return free;
-  if (!lost.ok()) notes.batch_lost = std::string(lost.message());
-  return function;
+  notes.batch_lost = std::string(function.status().message());
+  return fixed;
 }
 
 absl::StatusOr<ir::Function> Import(onnx::ModelProto model, const std::filesystem::path& path,

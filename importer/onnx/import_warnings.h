@@ -8,6 +8,7 @@
 #include <string>
 
 #include "importer/import_options.h"
+#include "importer/onnx/batch_major.h"
 #include "ir/function.h"
 
 // What a file says by itself that makes a training step of it another than its owner may think.
@@ -26,6 +27,10 @@ std::optional<std::string> EvaluationForm(const onnx::ModelProto& model, int64_t
 std::optional<std::string> InputsThatMayBeWeights(const onnx::GraphProto& graph,
                                                   const ir::Function& function,
                                                   const RolePatterns& roles);
+
+/// That the batch that the file fixes was found in `dims` of the inputs of `function`, as samples
+/// in dimension 0 of all would know of each other.
+std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function& function);
 
 }  // namespace orrery::importer
 
