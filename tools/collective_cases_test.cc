@@ -200,14 +200,15 @@ TEST(CollectiveCases, HaveNoMoreDevicesThanAClusterMay) {
 
 // A record says nothing of others; without a measurement there is no ratio.
 TEST(CollectiveCases, StandEachOnItsOwn) {
-  EXPECT_EQ(PlayText(absl::StrCat("{\"cases\": [7, ", Record({{"\"finish_ns_max\"", "\"x\""}}), ",",
-                                  Record({{"finish_ns_max\": 1000000", "finish_ns_max\": 0"}}),
-                                  ", ", Record({{"1000000", "\"soon\""}}), "]}")),
-            "index,expected_ns,found_ns,ratio,note\n"
-            "0,,,,no record as in tests/data/collectives_astrasim.json: cannot use at() with number\n"
-            "1,,1955125,,\n"
-            "2,0,1955125,,\n"
-            "3,,1955125,,\n");
+  EXPECT_EQ(
+      PlayText(absl::StrCat("{\"cases\": [7, ", Record({{"\"finish_ns_max\"", "\"x\""}}), ",",
+                            Record({{"finish_ns_max\": 1000000", "finish_ns_max\": 0"}}), ", ",
+                            Record({{"1000000", "\"soon\""}}), "]}")),
+      "index,expected_ns,found_ns,ratio,note\n"
+      "0,,,,no record as in tests/data/collectives_astrasim.json: cannot use at() with number\n"
+      "1,,1955125,,\n"
+      "2,0,1955125,,\n"
+      "3,,1955125,,\n");
   EXPECT_EQ(PlayText(absl::StrCat("[", Record({{"1000000", "1e-320"}}), "]")),
             "index,expected_ns,found_ns,ratio,note\n0,9.99989e-321,1955125,,\n");
 }

@@ -1,8 +1,8 @@
 #include "tools/validation/software_stack.h"
 
 // Megatron-DeepSpeed, as vTrain ran it (Bang et al., MICRO 2024): memory as of Megatron. The host
-// takes `launch_us` for a kernel as counted here, of which PyTorch may launch two or three: of 20 to
-// 75 us the one with the least error over vTrain's 360 steps of one node that are not kept back.
+// takes `launch_us` for a kernel as counted here, of which PyTorch may launch two or three: of 20
+// to 75 us the one with the least error over vTrain's 360 steps of one node that are not kept back.
 
 namespace orrery::tools {
 
