@@ -124,13 +124,13 @@ function(orrery_add_test name)
   endif()
 endfunction()
 
-# orrery_add_test_parts(NAME): ctest runs the program in four processes, each with a fourth of its
+# orrery_add_test_parts(NAME): ctest runs the program in eight processes, each with an eighth of its
 # tests. To start and to end one takes more than most tests where sanitizers look at its memory.
 function(orrery_add_test_parts name)
-  foreach(part RANGE 3)
+  foreach(part RANGE 7)
     add_test(NAME ${name}.part${part} COMMAND ${name})
     set_tests_properties(${name}.part${part} PROPERTIES
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${part}")
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=8;GTEST_SHARD_INDEX=${part}")
   endforeach()
 endfunction()
 
