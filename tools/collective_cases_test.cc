@@ -18,7 +18,6 @@ namespace orrery::tools {
 namespace collective_cases_test_cc {
 namespace {
 
-
 // What comes of a file with that text; its path is "FILE" in errors.
 std::string PlayText(const std::string& text, bool fluid = true) {
   const std::string path = absl::StrCat(testing::TempDir(), "cases_", getpid(), ".json");
