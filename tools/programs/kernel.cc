@@ -44,7 +44,7 @@ struct Question {
 struct Answer {
   Duration time, burst, memory;
   double flops = 0, bytes = 0;
-  std::string limit = "";
+  std::string limit = {};
   std::vector<std::pair<std::string, std::string>> lines = {};  // that one kind has
   Json figures = Json::object();                                // likewise
 };
