@@ -29,6 +29,7 @@ FusedAttention FusedAttentionOf(const OpView& op) {
     const ir::Dims& whole = op.first_operand != nullptr ? op.first_operand->dims : q;
     attention.visible = VisibleShare(whole[whole.size() - 2], attention.keys);
   }
+  attention.dtype = op.operands[0]->dtype;
   attention.flops = FlopsOf(op);
   attention.bytes = BytesMovedBy(op);
   return attention;

@@ -34,6 +34,7 @@ TEST(FusedAttention, HasTheShapeOfItsOp) {
   EXPECT_EQ(attention.heads, 8);
   EXPECT_EQ(attention.queries, 1024);
   EXPECT_EQ(attention.width, 64);
+  EXPECT_EQ(attention.dtype, ir::DType::kBF16);
   EXPECT_EQ(attention.visible, 1);
   EXPECT_DOUBLE_EQ(attention.flops.count(), 4.0 * 2 * 8 * 1024 * 1024 * 64);
 }

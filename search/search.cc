@@ -52,7 +52,10 @@ class RecomputationsThatHelp {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [known, is_new] =
         helps_.try_emplace({&setting, transforms::ToString(plan.recompute)}, true);
-    if (is_new) known->second = OpsOf(setting, plan.recompute) != OpsOf(setting, {});
+    if (is_new) {
+      const int64_t with = OpsOf(setting, plan.recompute);
+      known->second = with < 0 || with != OpsOf(setting, {});
+    }
     return known->second;
   }
 

@@ -27,7 +27,8 @@ Duration PriceAttention(const FusedAttention& attention, const cluster::Device& 
   const double seen = std::max(1.0, attention.visible * static_cast<double>(attention.keys));
   const auto width = static_cast<double>(std::max<int64_t>(attention.width, 1));
   const double width_share = std::min(width, kWidth) / std::max(width, kWidth);
-  const double reached = MatrixPeak(ir::DType::kBF16, device).flops_per_second() * rate.efficiency *
+  const ir::DType dtype = ir::SizeOf(attention.dtype) < 2 ? ir::DType::kBF16 : attention.dtype;
+  const double reached = MatrixPeak(dtype, device).flops_per_second() * rate.efficiency *
                          (attention.backward ? rate.backward : 1) *
                          std::pow(width_share, rate.width_power);
   // A tile without a full number of queries takes as long as one with.

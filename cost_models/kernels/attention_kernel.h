@@ -5,6 +5,7 @@
 
 #include "cluster/device.h"
 #include "cost_models/kernels/kernel_rates.h"
+#include "ir/type.h"
 #include "support/units.h"
 
 namespace orrery::cost_models {
@@ -16,8 +17,9 @@ struct FusedAttention {
   int64_t width = 1;   // of a head
   double visible = 1;  // share of the scores that causality leaves
   bool backward = false;
-  Flops flops = {};  // of all scores, hidden ones too
-  Bytes bytes = {};  // that must be moved
+  ir::DType dtype = ir::DType::kBF16;  // of q; products of 8 bits are as of 16
+  Flops flops = {};                    // of all scores, hidden ones too
+  Bytes bytes = {};                    // that must be moved
 };
 
 /// The share of the scores that a causal mask leaves, of `queries` that are the last of `keys`.

@@ -29,7 +29,7 @@ struct ProductRates {
 
 /// What fused attention reaches, in training.
 struct AttentionRates {
-  double efficiency;   // share of the peak of 16-bit products, of a head of 128 and many keys
+  double efficiency;   // share of the peak of products, of a head of 128 and many keys
   double backward;     // of its backward, times that
   double fill;         // what a tile of queries takes besides its keys, in keys
   double width_power;  // a head of another width reaches (narrower / wider) to this power of it

@@ -5,12 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "importer/batch/at_six_test_util.h"
 #include "importer/batch/batch_in_shape.h"
-#include "importer/batch/rebatch.h"
-#include "importer/batch/rebind.h"
-#include "ir/text/text.h"
-#include "ir/verifier.h"
-#include "support/check.h"
 
 // Views of samples that are encoded together, and shapes in which several dimensions may be the
 // batch.
@@ -21,18 +17,6 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
-
-// The function at a batch of 6, or why there is none.
-std::string AtSix(const std::string& text) {
-  const auto function = ir::ParseFunction(text);
-  ORRERY_CHECK(function.ok()) << function.status();
-  const auto free = MakeBatchFree(*function);
-  if (!free.ok()) return std::string(free.status().message());
-  const auto six = WithBatch(*free, 6);
-  if (!six.ok()) return std::string(six.status().message());
-  EXPECT_TRUE(ir::Verify(*six).ok()) << ir::Verify(*six);
-  return ir::Print(*six);
-}
 
 // Two views of each of `batch` samples, encoded at once and taken apart by `part`.
 std::string Siamese(int64_t batch, const std::string& part) {

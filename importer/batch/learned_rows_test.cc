@@ -5,11 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "importer/batch/rebatch.h"
-#include "importer/batch/rebind.h"
-#include "ir/text/text.h"
-#include "ir/verifier.h"
-#include "support/check.h"
+#include "importer/batch/at_six_test_util.h"
 
 // Learned rows that are repeated for each sample, in files with a fixed batch.
 
@@ -18,18 +14,6 @@ namespace learned_rows_test_cc {
 namespace {
 
 using testing::HasSubstr;
-
-// The function at a batch of 6, or why there is none.
-std::string AtSix(const std::string& text) {
-  const auto function = ir::ParseFunction(text);
-  ORRERY_CHECK(function.ok()) << function.status();
-  const auto free = MakeBatchFree(*function);
-  if (!free.ok()) return std::string(free.status().message());
-  const auto six = WithBatch(*free, 6);
-  if (!six.ok()) return std::string(six.status().message());
-  EXPECT_TRUE(ir::Verify(*six).ok()) << ir::Verify(*six);
-  return ir::Print(*six);
-}
 
 // A query of 2 heads, over x with the batch behind time: as nn.MultiheadAttention has it.
 std::string Query(int64_t batch) {

@@ -34,6 +34,15 @@ TEST(Kernel, SaysWhatDecides) {
               HasSubstr("  limited by          memory\n"));
 }
 
+// A name is that device's, although others begin so.
+TEST(Kernel, TakesNamesAndTheirBeginnings) {
+  for (const auto& [name, device] :
+       {std::pair{"a100-40gb", "a100-40gb"}, std::pair{"h100-80gb", "h100-80gb"},
+        std::pair{"h100-80gb-pcie", "h100-80gb-pcie"}, std::pair{"h100", "h100-80gb"}}) {
+    EXPECT_EQ(Figures(absl::StrCat("--shape 64,64,64 --device ", name))["device"], device) << name;
+  }
+}
+
 TEST(Kernel, WritesItsFigures) {
   const nlohmann::json product = Figures("--shape 8,512,512,64 --dtype f8 --device b200");
   EXPECT_EQ(product["shape"], (std::vector<int>{8, 512, 512, 64}));
@@ -50,6 +59,12 @@ TEST(Kernel, WritesItsFigures) {
   EXPECT_DOUBLE_EQ(all["visible"], 1);
   EXPECT_LT(causal["time_s"], all["time_s"]);
   EXPECT_GT(back["time_s"], causal["time_s"]);
+  EXPECT_DOUBLE_EQ(causal["flops"], 2.0 * 2 * 16 * 4096 * 4096 * 128);
+  EXPECT_DOUBLE_EQ(back["flops"], 5.0 * 2 * 16 * 4096 * 4096 * 128);
+  const nlohmann::json wide =
+      Figures("--op attention --shape 2,16,4096,128 --device h100 --dtype f32");
+  EXPECT_GT(wide["time_s"].get<double>(), 10 * causal["time_s"].get<double>());
+  EXPECT_GT(wide["bytes"].get<double>(), 1.9 * causal["bytes"].get<double>());
   EXPECT_EQ(Figures("--op attention --shape 2,16,1024,128,4096 --device h100")["visible"], 0.875);
 }
 

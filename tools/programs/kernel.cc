@@ -12,9 +12,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cluster/device.h"
+#include "cost_models/fused_attention.h"
 #include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
+#include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
@@ -49,12 +52,14 @@ struct Answer {
   Json figures = Json::object();                                // likewise
 };
 
-// "h100" is the first of those that begin so.
+// That of the name, or the first of those whose names begin so: "h100".
 absl::StatusOr<cluster::Device> DeviceOf(const std::string& name) {
+  absl::StatusOr<cluster::Device> exact = cluster::FindDevice(name);
+  if (exact.ok()) return exact;
   for (const cluster::Device& device : cluster::AllDevices()) {
     if (absl::StartsWith(device.name, absl::StrCat(name, "-"))) return device;
   }
-  return Annotated(cluster::FindDevice(name), "--device");
+  return Annotate(exact.status(), "--device");
 }
 
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const std::string& text, size_t least, size_t most,
@@ -117,30 +122,48 @@ Answer PriceMatmul(const Question& question) {
   return answer;
 }
 
-Answer PriceFlash(const Question& question, bool backward, bool all_keys) {
+// Of an Attention, or of its gradient, of these sizes.
+absl::StatusOr<cost_models::FusedAttention> AttentionOf(const Question& question, bool backward,
+                                                        bool all_keys) {
   const std::vector<int64_t>& s = question.shape;
-  cost_models::FusedAttention attention = {.batch = s[0],
-                                           .heads = s[1],
-                                           .queries = s[2],
-                                           .keys = s.size() == 5 ? s[4] : s[2],
-                                           .width = s[3],
-                                           .backward = backward};
-  if (!all_keys) {
-    attention.visible = cost_models::VisibleShare(attention.queries, attention.keys);
+  const int64_t keys = s.size() == 5 ? s[4] : s[2];
+  const ir::TensorType q = {.dtype = question.dtype,
+                            .dims = {s[0], s[1], s[2], s[3]},
+                            .sharding = {}},
+                       k = {.dtype = question.dtype,
+                            .dims = {s[0], s[1], keys, s[3]},
+                            .sharding = {}};
+  const ir::AttributeSet attributes = {
+      {"causal", int64_t{all_keys ? 0 : 1}}, {"flash", int64_t{1}}, {"heads", s[1]}};
+  const ir::Mesh alone;
+  const std::vector<const ir::TensorType*> operands = {&q, &k, &k};
+  ir::TypeList results;
+  ORRERY_RETURN_IF_ERROR(
+      ir::InferTypes(ir::OpKind::kAttention, {attributes, operands, alone}, results));
+  const ir::TensorType* const outputs[] = {&results[0], &results[1]};
+  if (!backward) {
+    return cost_models::FusedAttentionOf({.kind = ir::OpKind::kAttention,
+                                          .attributes = attributes,
+                                          .operands = operands,
+                                          .results = outputs});
   }
-  const auto rows = static_cast<double>(s[0] * s[1]);
-  const auto width = static_cast<double>(s[3]), queries = static_cast<double>(s[2]),
-             keys = static_cast<double>(attention.keys);
-  attention.flops = Flops((backward ? 10 : 4) * rows * queries * keys * width);
-  const double tensors = (backward ? 4 : 2) * (queries + keys);
-  attention.bytes = Bytes(static_cast<int64_t>(2 * rows * width * tensors));
+  const ir::TensorType* const inputs[] = {&q, &k, &k, outputs[0], outputs[1], outputs[0]};
+  const ir::TensorType* const gradients[] = {&q, &k, &k};
+  return cost_models::FusedAttentionOf({.kind = ir::OpKind::kAttentionGrad,
+                                        .attributes = attributes,
+                                        .operands = inputs,
+                                        .results = gradients});
+}
+
+absl::StatusOr<Answer> PriceFlash(const Question& question, bool backward, bool all_keys) {
+  ORRERY_ASSIGN_OR_RETURN(const cost_models::FusedAttention attention,
+                          AttentionOf(question, backward, all_keys));
   const Duration time = PriceAttention(attention, question.device, question.rates);
-  Answer answer = {
-      .time = time,
-      .burst = time,
-      .memory = cost_models::AttentionMemoryTime(attention, question.device, question.rates),
-      .flops = attention.flops.count() * attention.visible,
-      .bytes = static_cast<double>(attention.bytes.count())};
+  Answer answer = {.time = time,
+                   .burst = time,
+                   .memory = AttentionMemoryTime(attention, question.device, question.rates),
+                   .flops = attention.flops.count() * attention.visible,
+                   .bytes = static_cast<double>(attention.bytes.count())};
   answer.limit = answer.memory >= time ? "memory" : "products";
   answer.figures = {{"visible", attention.visible}};
   answer.lines = {{"seen of the scores", absl::StrFormat("%.1f %%", 100 * attention.visible)}};
@@ -207,8 +230,12 @@ absl::Status Kernel(const Flags& flags) {
                              .dtype = *dtype,
                              .device = device,
                              .rates = cost_models::KernelRatesOf(device.name)};
-  const Answer answer =
-      matmul ? PriceMatmul(question) : PriceFlash(question, flags.backward, flags.all_keys);
+  Answer answer;
+  if (matmul) {
+    answer = PriceMatmul(question);
+  } else {
+    ORRERY_ASSIGN_OR_RETURN(answer, PriceFlash(question, flags.backward, flags.all_keys));
+  }
   if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteJson(flags, question, answer));
   Print(flags, question, answer);
   return absl::OkStatus();

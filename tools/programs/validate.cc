@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cost_models/cost_model.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
@@ -42,6 +43,10 @@ absl::Status CheckReport(const std::string& report, const std::string& data) {
 absl::Status Validate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckReport(flags.csv, flags.data));
   ORRERY_RETURN_IF_ERROR(CheckReport(flags.json, flags.data));
+  if (!flags.cost_model.empty()) {
+    ORRERY_RETURN_IF_ERROR(
+        Annotate(cost_models::MakeCostModel(flags.cost_model).status(), "--cost-model"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
   std::vector<PredictedStep> predicted;
   predicted.reserve(steps.size());

@@ -15,6 +15,21 @@ constexpr const SoftwareStack* kStacks[] = {
 #undef ORRERY_SOFTWARE_STACK
 };
 
+absl::StatusOr<const SoftwareStack*> Find(absl::string_view name) {
+  for (const SoftwareStack* known : kStacks) {
+    if (known->name == name) return known;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no stack '", name, "'; wanted one of ", StackNames()));
+}
+
+lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) {
+  if (ir::SizeOf(use.dtype) > 2) return {};
+  lowering::StackMemory memory = use.dtype == ir::DType::kF16 ? stack.fp16 : stack.bf16;
+  if (use.splits_logits) memory.loss = stack.split_loss;
+  return memory;
+}
+
 }  // namespace
 }  // namespace software_stack_cc
 
@@ -27,26 +42,17 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp) {
 }
 
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use) {
-  for (const SoftwareStack* known : software_stack_cc::kStacks) {
-    if (known->name != stack) continue;
-    if (ir::SizeOf(use.dtype) > 2) return lowering::StackMemory();
-    lowering::StackMemory memory = use.dtype == ir::DType::kF16 ? known->fp16 : known->bf16;
-    if (use.splits_logits) memory.loss = known->split_loss;
-    return memory;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no stack '", stack, "'; wanted one of ", StackNames()));
+  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
+  return software_stack_cc::MemoryOf(*known, use);
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options) {
-  ORRERY_ASSIGN_OR_RETURN(options.stack_memory, StackMemoryOf(stack, use));
-  for (const SoftwareStack* known : software_stack_cc::kStacks) {
-    if (known->name != stack) continue;
-    options.kernels.fuses_pointwise = known->compiles;
-    options.kernels.sums_in_products = known->adds_in_products;
-    options.kernels.launch = Duration::FromSeconds(known->launch_us * 1e-6);
-  }
+  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
+  options.stack_memory = software_stack_cc::MemoryOf(*known, use);
+  options.kernels = {.fuses_pointwise = known->compiles,
+                     .sums_in_products = known->adds_in_products,
+                     .launch = Duration::FromSeconds(known->launch_us * 1e-6)};
   return absl::OkStatus();
 }
 

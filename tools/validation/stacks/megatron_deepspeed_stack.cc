@@ -1,4 +1,4 @@
-#include "tools/validation/software_stack.h"
+#include "tools/validation/stacks/megatron_memory.h"
 
 // Megatron-DeepSpeed, as vTrain ran it (Bang et al., MICRO 2024): memory as of Megatron. The host
 // takes `launch_us` for a kernel as counted here, of which PyTorch may launch two or three: of 20
@@ -8,9 +8,9 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kMegatronDeepspeedStack = {
     .name = "megatron-deepspeed",
-    .fp16 = {.loss = 8, .update = 4},
-    .bf16 = {.gradient = 2, .loss = 8},
-    .split_loss = 8,
+    .fp16 = kMegatronMemory.fp16,
+    .bf16 = kMegatronMemory.bf16,
+    .split_loss = kMegatronMemory.split_loss,
     .launch_us = 60,
 };
 

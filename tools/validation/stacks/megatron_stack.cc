@@ -1,17 +1,12 @@
-#include "tools/validation/software_stack.h"
-
-// Logits are widened to fp32, and their exponentials are a second copy
-// (core/tensor_parallel/cross_entropy.py). With bf16, gradients are summed in fp32 buffers
-// (--accumulate-allreduce-grads-in-fp32, implied by --bf16); with fp16 they are copied to fp32 for
-// the update (Float16OptimizerWithFloat16Params).
+#include "tools/validation/stacks/megatron_memory.h"
 
 namespace orrery::tools {
 
 extern constinit const SoftwareStack kMegatronStack = {
     .name = "megatron",
-    .fp16 = {.loss = 8, .update = 4},
-    .bf16 = {.gradient = 2, .loss = 8},
-    .split_loss = 8,
+    .fp16 = kMegatronMemory.fp16,
+    .bf16 = kMegatronMemory.bf16,
+    .split_loss = kMegatronMemory.split_loss,
 };
 
 }  // namespace orrery::tools

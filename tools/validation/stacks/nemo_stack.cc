@@ -1,4 +1,4 @@
-#include "tools/validation/software_stack.h"
+#include "tools/validation/stacks/megatron_memory.h"
 
 // NeMo and Megatron Bridge run Megatron's core with TransformerEngine's kernels: norms, biases,
 // dropout and activations are fused, and
@@ -9,9 +9,9 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kNemoStack = {
     .name = "nemo",
-    .fp16 = {.loss = 8, .update = 4},
-    .bf16 = {.gradient = 2, .loss = 8},
-    .split_loss = 8,
+    .fp16 = kMegatronMemory.fp16,
+    .bf16 = kMegatronMemory.bf16,
+    .split_loss = kMegatronMemory.split_loss,
     .compiles = true,
     .adds_in_products = true,
 };
