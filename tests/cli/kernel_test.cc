@@ -19,9 +19,8 @@ using testing::HasSubstr;
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("kernel ", flags)); }
 
 nlohmann::json Figures(const std::string& flags) {
-  const std::string file = absl::StrCat(testing::TempDir(), "/kernel.json");
-  EXPECT_EQ(Ask(absl::StrCat(flags, " --json ", file)).code, 0) << flags;
-  return nlohmann::json::parse(*ReadFile(file));
+  EXPECT_EQ(Ask(absl::StrCat(flags, " --json kernel.json")).code, 0) << flags;
+  return nlohmann::json::parse(Contents("kernel.json"));
 }
 
 // The page shows it.
