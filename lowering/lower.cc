@@ -240,6 +240,10 @@ class Lowering {
   // The next microbatch of one of a stage's phases.
   Instantiator::Item Next(const Step& step, PhaseTemplates& templates) {
     const int32_t number = templates.microbatches++;
+    const PricedTemplate& gathers = StageOf(step).gathers;
+    if (number == 0 && step.kind == StepKind::kForward && !gathers.task_template.tasks.empty()) {
+      instantiator_->Instantiate({.stage = step.stage, .priced = &gathers});
+    }
     const Instantiator::Item item = {.stage = step.stage,
                                      .priced = TemplateOf(step, templates, number),
                                      .microbatch = step.microbatch,
@@ -297,11 +301,25 @@ class Lowering {
       sends = sends || !stages_[static_cast<size_t>(s)].update.task_template.sends.empty();
     }
     const auto last_added = [this](int32_t s) { return last_added_[static_cast<size_t>(s)]; };
-    if (!sends) std::ranges::stable_sort(order, {}, last_added);
+    std::vector<int32_t> by_end = order;
+    std::ranges::stable_sort(by_end, {}, last_added);
+    for (const int32_t s : by_end) {
+      const PricedTemplate& update = stages_[static_cast<size_t>(s)].update;
+      if (StandsAlone(update.task_template)) {
+        instantiator_->BeginUpdate({.stage = s, .priced = &update});
+      }
+    }
+    if (!sends) order = by_end;
     for (const int32_t s : order) {
       instantiator_->Instantiate({.stage = s, .priced = &stages_[static_cast<size_t>(s)].update});
       InstantiateUpdateSends(s, /*made_there=*/true);
     }
+  }
+
+  // Whether a template neither waits for those of other stages nor they for it.
+  static bool StandsAlone(const TaskTemplate& task_template) {
+    return task_template.sends.empty() &&
+           std::ranges::none_of(task_template.inputs, &TemplateValue::received);
   }
 
   void InstantiateUpdateSends(int32_t s, bool made_there) {

@@ -32,10 +32,25 @@ transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
   return schedule.ShapeOf(number(plan.pp), number(plan.microbatches), number(plan.chunks));
 }
 
+namespace setting_cc {
+namespace {
+
+// That of the plan, or where it says nothing else than usual that of the software, in 16 bits.
+Bytes BucketSizeOf(const ParallelPlan& plan, const lowering::StackKernels& kernels) {
+  if (kernels.bucket_parameters == 0 || plan.bucket_size != ParallelPlan().bucket_size) {
+    return plan.bucket_size;
+  }
+  const int64_t ranks = plan.dp * plan.ep * plan.cp;
+  return Bytes(2 * std::max(kernels.bucket_parameters, kernels.bucket_parameters_a_rank * ranks));
+}
+
+}  // namespace
+}  // namespace setting_cc
+
 lowering::LoweringOptions LoweringOf(const Setting& setting, const ParallelPlan& plan) {
   lowering::LoweringOptions options = setting.lowering;
   options.blocking = plan.blocking;
-  options.bucket_size = plan.bucket_size;
+  options.bucket_size = setting_cc::BucketSizeOf(plan, setting.lowering.kernels);
   options.algorithms = plan.algorithm;
   return options;
 }

@@ -28,6 +28,9 @@ struct Bucket {
   Bytes bytes;
   int32_t depth = 0;
   int32_t ready = kNever;  // the last task of backward that it waits for
+  // Over hp, whose stream has all of backward's before it, or after such a one: what stands behind
+  // it would wait for the end of backward, too.
+  bool late = false;
 };
 
 class BucketForming {
@@ -48,8 +51,8 @@ class BucketForming {
     const int32_t depths = FindDepths();
     for (int32_t depth = 0; depth < depths; ++depth) Fill(depth);
     std::sort(buckets_.begin(), buckets_.end(), [](const Bucket& a, const Bucket& b) {
-      return std::tuple(a.ready, a.depth, a.members[0]) <
-             std::tuple(b.ready, b.depth, b.members[0]);
+      return std::tuple(a.late, a.ready, a.depth, a.members[0]) <
+             std::tuple(b.late, b.ready, b.depth, b.members[0]);
     });
     Number();
     Rebuild();
@@ -103,6 +106,13 @@ class BucketForming {
     return ready;
   }
 
+  bool IsLate(const TemplateTask& task) const {
+    return task.stream == simulator::StreamKind::kHorizontal ||
+           std::ranges::any_of(DependenciesOf(task), [&](const TemplateDependency& on) {
+             return !on.external && buckets_[bucket_of_[static_cast<size_t>(on.index)]].late;
+           });
+  }
+
   // The buckets of one depth. Those of the depths before it are full already.
   void Fill(int32_t depth) {
     std::vector<size_t> tasks;
@@ -123,6 +133,7 @@ class BucketForming {
       }
       if (found->second == buckets_.size()) buckets_.emplace_back().depth = depth;
       Bucket& bucket = buckets_[found->second];
+      bucket.late = bucket.late || IsLate(task);
       bucket.members.push_back(t);
       bucket.bytes += task.bytes;
       bucket.ready = ready_[t];

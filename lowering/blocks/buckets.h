@@ -13,7 +13,9 @@
 namespace orrery::lowering {
 
 /// Puts the collectives of `update` that wait for none of its kernels first, in the order in which
-/// the tasks of `backward`, the last one to run before it, make what they reduce. In this order,
+/// the tasks of `backward`, the last one to run before it, make what they reduce, but those over hp
+/// and what waits for them after all others: their stream has all of backward's before them. In
+/// this order,
 /// those of one stream, group, kind and data type are merged into buckets of at most `bucket_size`
 /// (0: none are merged; a larger gradient is a bucket of its own). All buckets are of one size: the
 /// first is not made smaller, as PyTorch's is.

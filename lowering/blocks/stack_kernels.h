@@ -13,6 +13,15 @@ struct StackKernels {
   /// Products of weights' gradients add to the sums themselves: sums over microbatches take no time
   /// of their own (Megatron's gradient accumulation fusion).
   bool sums_in_products = false;
+  /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
+  /// make what they move (lowering/blocks/pipelined_products.h).
+  bool pipelines_products = false;
+  /// Gathers of updated parameters go on while the forward of the next step runs
+  /// (lowering/placement/early_gathers.h).
+  bool gathers_ahead = false;
+  /// Gradients are reduced so many parameters at a time, or the second for each data-parallel rank
+  /// where that is more, unless it is said otherwise; 0: as without a stack.
+  int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);

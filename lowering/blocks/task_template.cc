@@ -13,6 +13,7 @@
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/kernel_costs.h"
 #include "lowering/blocks/launch_floor.h"
+#include "lowering/blocks/pipelined_products.h"
 #include "lowering/blocks/scratch.h"
 #include "lowering/blocks/task_name.h"
 #include "lowering/blocks/units.h"
@@ -76,6 +77,9 @@ class PhaseLowering {
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
     if (context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
       KeepToLaunches(launches_, launches_of_collectives_, context_.kernels.launch, template_.tasks);
+    }
+    if (context_.kernels.pipelines_products && !context_.blocking) {
+      PipelineProducts(function_, template_, program_);
     }
     if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
     FormUnits(context_.blocking, template_, program_);

@@ -1,6 +1,7 @@
 #include "lowering/placement/instantiator.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace orrery::lowering {
@@ -25,11 +26,31 @@ const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t mi
 }  // namespace
 }  // namespace instantiator_cc
 
-void Instantiator::Instantiate(const Item& item) {
-  Instance& instance = instances_[0];
+void Instantiator::BeginUpdate(const Item& item) {
+  Instance& instance = begun_[static_cast<size_t>(item.stage)];
   Begin(item, instance);
+  const TaskTemplate& update = item.priced->task_template;
+  const auto waits_for_backward_alone = [&](const TemplateTask& task) {
+    const auto on =
+        std::span(update.dependencies)
+            .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
+    return !task.group.empty() && task.stream == StreamKind::kData &&
+           std::ranges::all_of(on, &TemplateDependency::external);
+  };
+  while (instance.next < update.tasks.size() &&
+         waits_for_backward_alone(update.tasks[instance.next])) {
+    InstantiateNext(instance);
+  }
+}
+
+void Instantiator::Instantiate(const Item& item) {
+  Instance& begun = begun_[static_cast<size_t>(item.stage)];
+  const bool continues = begun.next > 0 && begun.item.priced == item.priced;
+  Instance& instance = continues ? begun : instances_[0];
+  if (!continues) Begin(item, instance);
   while (instance.next < item.priced->task_template.tasks.size()) InstantiateNext(instance);
   End(instance);
+  if (continues) begun = {};
 }
 
 void Instantiator::InstantiateTogether(const Item& a, const Item& b) {
@@ -83,6 +104,7 @@ void Instantiator::InstantiateNext(Instance& instance) {
 
 void Instantiator::End(Instance& instance) {
   AddMemory(instance);
+  RememberGathers(instance);
   if (remembers_) RememberMakers(instance);
   const std::vector<int32_t>& releases = instance.item.priced->task_template.releases;
   const std::vector<Actor>& actors = StageOf(instance.item).actors;
@@ -93,6 +115,15 @@ void Instantiator::End(Instance& instance) {
       dropped.push_back(instance.task_of[static_cast<size_t>(task) * actors.size() + a]);
     }
   }
+}
+
+// The forward that comes first waits for the last of them.
+void Instantiator::RememberGathers(const Instance& instance) {
+  const Stage& stage = stages_[static_cast<size_t>(instance.item.stage)];
+  std::vector<TaskId>& gathered = gathered_[static_cast<size_t>(instance.item.stage)];
+  gathered.clear();
+  if (instance.item.priced != &stage.gathers) return;
+  gathered.assign(instance.task_of.end() - std::ssize(stage.actors), instance.task_of.end());
 }
 
 // What other templates will wait for: outputs, and what is sent from here.
@@ -138,6 +169,8 @@ void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_
     const TaskId on = dependency.external ? instance.inputs[position] : instance.task_of[position];
     if (on.valid()) after_.push_back(on);
   }
+  const std::vector<TaskId>& gathered = gathered_[static_cast<size_t>(instance.item.stage)];
+  if (&task == task_template.tasks.data() && !gathered.empty()) after_.push_back(gathered[actor]);
   if (task.gate == 0) return;
   const std::vector<TaskId>& dropped = releases_[StageOf(instance.item).actors[actor].rank];
   const auto gate = static_cast<size_t>(task.gate);

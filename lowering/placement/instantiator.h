@@ -39,13 +39,18 @@ class Instantiator {
         remembers_(!options.blocking || geometry.stages() > geometry.positions()),
         stages_(stages),
         program_(program),
+        begun_(stages.size()),
         releases_(program.rank_count()),
-        last_kernels_(program.rank_count()) {}
+        last_kernels_(program.rank_count()),
+        gathered_(stages.size()) {}
 
   bool folded() const { return fold_; }
   /// Runs one template on every actor of its stage: op by op, so that the members of a collective
   /// meet.
   void Instantiate(const Item& item);
+  /// Begins the update of a stage: what it reduces of gradients while backwards of other stages on
+  /// its ranks still run. Instantiate(item) then does the rest.
+  void BeginUpdate(const Item& item);
   /// Two templates of one rank at once: the runs of kernels of each between those of the other, as
   /// evenly as their durations allow, so that one computes while the other communicates.
   void InstantiateTogether(const Item& a, const Item& b);
@@ -75,6 +80,7 @@ class Instantiator {
   void InstantiateCollective(Instance& instance, size_t t);
   void AddMemory(Instance& instance);
   void RememberMakers(Instance& instance);
+  void RememberGathers(const Instance& instance);
   void HandOver(const Item& item, const TemplateSend& send, const Makers::Tasks* made);
   Makers::Tasks Transfer(const Item& item, size_t send, const Makers::Tasks* made);
   simulator::StreamId StreamOf(const Actor& actor, simulator::StreamKind kind) const {
@@ -89,9 +95,12 @@ class Instantiator {
   std::vector<Stage>& stages_;
   simulator::Program& program_;
   std::array<Instance, 2> instances_;
+  std::vector<Instance> begun_;  // updates, by stage
   // Of the last template of each rank that gathers weights: after which tasks it has dropped them.
   IdTable<simulator::RankClassId, std::vector<simulator::TaskId>> releases_;
   IdTable<simulator::RankClassId, simulator::TaskId> last_kernels_;  // added on each rank
+  // Of the stages whose forward has not begun: who gathers their parameters, by actor.
+  std::vector<std::vector<simulator::TaskId>> gathered_;
   std::vector<simulator::TaskId> after_;
   std::vector<simulator::StreamId> streams_;
 };

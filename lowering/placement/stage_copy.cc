@@ -125,7 +125,9 @@ class StageRenamer {
         Change(parts[i]->function, others[i]->function, priced->task_template);
       }
     }
-    Change(parts.back()->function, others.back()->function, stage_.update.task_template);
+    for (PricedTemplate* priced : {&stage_.update, &stage_.gathers}) {
+      Change(parts.back()->function, others.back()->function, priced->task_template);
+    }
     return std::move(stage_);
   }
 

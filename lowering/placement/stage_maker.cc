@@ -9,6 +9,7 @@
 #include "lowering/blocks/buckets.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/residents.h"
+#include "lowering/placement/early_gathers.h"
 #include "lowering/placement/fuse_runs.h"
 #include "support/check.h"
 
@@ -146,6 +147,10 @@ void StageMaker::MakeStage(int32_t s) {
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   stage.update = MakeTemplate(parts.update, stage, context);
+  if (input_.options.kernels.gathers_ahead && context.every_dependency &&
+      !repetitions_.asynchronous() && input_.step.slices.empty()) {
+    stage.gathers = TakeGathers(stage.update);
+  }
   if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
 }
 

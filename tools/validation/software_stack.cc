@@ -52,6 +52,10 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
   options.stack_memory = software_stack_cc::MemoryOf(*known, use);
   options.kernels = {.fuses_pointwise = known->compiles,
                      .sums_in_products = known->adds_in_products,
+                     .pipelines_products = known->pipelines_products,
+                     .gathers_ahead = known->gathers_ahead,
+                     .bucket_parameters = known->bucket_parameters,
+                     .bucket_parameters_a_rank = known->bucket_parameters_a_rank,
                      .launch = Duration::FromSeconds(known->launch_us * 1e-6)};
   return absl::OkStatus();
 }

@@ -29,10 +29,13 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp);
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
-  double split_loss = 0;          // instead of `loss` where logits are split over ranks
-  bool compiles = false;          // element-wise kernels into one: StackKernels::fuses_pointwise
-  bool adds_in_products = false;  // StackKernels::sums_in_products
-  double launch_us = 0;           // of the host, a kernel: StackKernels::launch
+  double split_loss = 0;            // instead of `loss` where logits are split over ranks
+  bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
+  bool adds_in_products = false;    // StackKernels::sums_in_products
+  bool pipelines_products = false;  // StackKernels::pipelines_products
+  bool gathers_ahead = false;       // StackKernels::gathers_ahead
+  int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
+  double launch_us = 0;  // of the host, a kernel: StackKernels::launch
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;
