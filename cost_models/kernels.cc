@@ -56,8 +56,15 @@ class Kernels final : public OverLinks {
     if (IsFusedAttention(op)) {
       return PriceAttention(FusedAttentionOf(op), device, KernelRatesOf(device.name));
     }
-    return info.matrix_product ? OtherProduct(op, device)
-                               : Elementwise(FlopsOf(op), BytesMovedBy(op), device);
+    if (info.matrix_product) return OtherProduct(op, device);
+    return Elementwise(FlopsOf(op), BytesMovedBy(op) + BytesOfOtherCopy(op, device), device);
+  }
+
+  // See KernelRates::copies_both_ways.
+  static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
+    const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF8;
+    return copies && KernelRatesOf(device.name).copies_both_ways ? ir::SizeOf(*op.results[0])
+                                                                 : Bytes(0);
   }
 
   static Duration Products(const OpView& op, const cluster::Device& device) {

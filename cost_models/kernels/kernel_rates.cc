@@ -31,6 +31,7 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
           .attention = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
+          .copies_both_ways = false,
           .other_products = 0.40};
 }
 
@@ -58,6 +59,7 @@ constexpr KernelRates kRatesOfH100 = {
                 .tile_penalty = 0.0135,
                 .step = Nanoseconds(79)},
     .attention = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
+    .copies_both_ways = true,
     .other_products = 0.65,
 };
 
@@ -80,6 +82,7 @@ constexpr KernelRates kRatesOfB200 = {
                 .tile_penalty = 0.116,
                 .step = Nanoseconds(119)},
     .attention = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
+    .copies_both_ways = false,
     .other_products = 0.55,
 };
 
@@ -100,6 +103,7 @@ constexpr KernelRates kAssumedRates = {
     .half = kAssumed,
     .quarter = kAssumed,
     .attention = {.efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4},
+    .copies_both_ways = false,
     .other_products = 0.5,
 };
 

@@ -46,6 +46,9 @@ struct KernelRates {
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
   AttentionRates attention;
+  /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
+  /// both orders: one for the product forward, one for those of backward.
+  bool copies_both_ways;
   double other_products;  // share of the peak that attention in parts and convolutions reach
 
   /// Those of products whose operands have that type.

@@ -37,7 +37,7 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
     : function_(function) {
   const bool prices = context.cost_model.Fused(Flops(0), Bytes(0), *context.device).has_value();
   if (!context.kernels.fuses_pointwise || !prices) return;
-  PointwiseGroups groups = FindPointwiseGroups(function, local);
+  PointwiseGroups groups = FindPointwiseGroups(function, local, context.kernels.copies_apart);
   KernelCosts alone(function, local, context);
   for (const std::vector<ir::OpId>& members : groups.members) {
     const std::vector<Bytes> traffic = TrafficOf(members, function, local, groups);

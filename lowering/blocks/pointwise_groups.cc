@@ -40,8 +40,8 @@ bool IsView(const ir::Function& function, OpId op) {
 
 class GroupFinder {
  public:
-  GroupFinder(const ir::Function& function, const LocalTypes& local)
-      : function_(function), local_(local) {
+  GroupFinder(const ir::Function& function, const LocalTypes& local, bool copies_apart)
+      : function_(function), local_(local), copies_apart_(copies_apart) {
     groups_.group.resize(function.op_limit(), PointwiseGroups::kAlone);
     groups_.inside.resize(function.value_limit(), 0);
     position_.resize(function.op_limit(), 0);
@@ -87,6 +87,9 @@ class GroupFinder {
   std::optional<Space> SpaceOf(OpId op) const {
     const auto operands = function_.operands(op);
     if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
+    const bool is_copy = function_.kind(op) == OpKind::kCast &&
+                         local_.Of(function_.result(op)).dtype == ir::DType::kF8;
+    if (is_copy && copies_apart_) return std::nullopt;
     const int64_t elements = ElementsOf(function_.result(op));
     const ir::Fusing fusing = ir::FusingOf(function_.kind(op));
     if (fusing == ir::Fusing::kNever) return std::nullopt;
@@ -273,6 +276,7 @@ class GroupFinder {
 
   const ir::Function& function_;
   const LocalTypes& local_;
+  const bool copies_apart_;
   PointwiseGroups groups_;
   std::vector<Space> spaces_;                    // of groups
   IdTable<OpId, int32_t> position_;              // in the order
@@ -294,8 +298,9 @@ ValueId RootOf(const ir::Function& function, ValueId value) {
 }  // namespace
 }  // namespace pointwise_groups_cc
 
-PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local) {
-  return pointwise_groups_cc::GroupFinder(function, local).Run();
+PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
+                                    bool copies_apart) {
+  return pointwise_groups_cc::GroupFinder(function, local, copies_apart).Run();
 }
 
 std::vector<Bytes> TrafficOf(const std::vector<ir::OpId>& members, const ir::Function& function,

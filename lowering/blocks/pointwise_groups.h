@@ -34,7 +34,10 @@ struct PointwiseGroups {
 ///  reduction, over as many rows. One of another size joins what nobody else reads: that is
 ///  computed where it is read.
 ///  - No way leads from a group through another kernel back into it; at most 64 ops are one kernel.
-PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local);
+///
+/// With `copies_apart`, 8-bit copies are kernels of their own (StackKernels::copies_apart).
+PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
+                                    bool copies_apart = false);
 
 /// What each member of a group adds to the traffic of its kernel: what it reads from outside before
 /// any other member does, and what it makes for the outside.

@@ -10,9 +10,12 @@ struct StackKernels {
   /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
   /// the cost model prices such kernels.
   bool fuses_pointwise = false;
-  /// Products of weights' gradients add to the sums themselves: sums over microbatches take no time
-  /// of their own (Megatron's gradient accumulation fusion).
-  bool sums_in_products = false;
+  /// But for copies of 8 bits, which are kernels of their own (TransformerEngine's).
+  bool copies_apart = false;
+  /// Where products of weights' gradients add to the sums themselves (Megatron's gradient
+  /// accumulation fusion), how much longer they take for it: a share of what a kernel takes that
+  /// adds a gradient of 16 bits to a sum. 1: such kernels add.
+  double sum_share = 1;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;

@@ -101,13 +101,14 @@ class PhaseLowering {
     return none ? 0 : BytesOf(buffer);
   }
   bool IsSum(OpKind kind) const { return kind == OpKind::kAccumulate || kind == OpKind::kCollect; }
-  // Whether the product that makes a summand adds it, too.
-  bool IsAddedByProduct(ir::OpId op) const {
-    if (!context_.kernels.sums_in_products) return false;
-    return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
-      const ir::OpId maker = function_.producer(operand);
-      return maker.valid() && function_.info(maker).products != nullptr;
-    });
+  // Of its kernel: less than 1 of a sum where there is nothing yet, or where the product that makes
+  // the summand adds it.
+  double ShareTaken(OpId op) const {
+    if (!IsSum(function_.kind(op))) return 1;
+    if (context_.first) return 0;
+    const OpId maker = function_.producer(function_.operands(op).back());
+    const bool in_product = maker.valid() && function_.info(maker).products != nullptr;
+    return in_product ? context_.kernels.sum_share : 1;
   }
 
   void AddInput(ValueId value, bool received = false) {
@@ -203,7 +204,6 @@ class PhaseLowering {
 
   void AddTask(OpId op) {
     const auto task = static_cast<int32_t>(template_.tasks.size());
-    const bool sum = IsSum(function_.kind(op));
     TemplateTask& row = template_.tasks.emplace_back();
     row.dependency_begin = static_cast<uint32_t>(template_.dependencies.size());
     row.first_op = row.last_op = position_;
@@ -218,9 +218,10 @@ class PhaseLowering {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
       row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
-      const bool free = sum && (context_.first || IsAddedByProduct(op));
-      if (!free) row.duration = cost.duration;
-      if (!free) launches_.back() = cost.launches;
+      const double taken = ShareTaken(op);
+      row.duration =
+          taken == 1 ? cost.duration : Duration::FromSeconds(cost.duration.seconds() * taken);
+      if (taken == 1) launches_.back() = cost.launches;
     }
     for (const ValueId operand : function_.operands(op)) DependOn(operand, row.stream);
     if (IsKernel(row) && stores_.awaited != kNone) {

@@ -51,7 +51,8 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
   ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
   options.stack_memory = software_stack_cc::MemoryOf(*known, use);
   options.kernels = {.fuses_pointwise = known->compiles,
-                     .sums_in_products = known->adds_in_products,
+                     .copies_apart = known->copies_apart,
+                     .sum_share = known->sum_share,
                      .pipelines_products = known->pipelines_products,
                      .gathers_ahead = known->gathers_ahead,
                      .bucket_parameters = known->bucket_parameters,

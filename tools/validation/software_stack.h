@@ -31,7 +31,8 @@ struct SoftwareStack {
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
   double split_loss = 0;            // instead of `loss` where logits are split over ranks
   bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
-  bool adds_in_products = false;    // StackKernels::sums_in_products
+  bool copies_apart = false;        // StackKernels::copies_apart
+  double sum_share = 1;             // StackKernels::sum_share
   bool pipelines_products = false;  // StackKernels::pipelines_products
   bool gathers_ahead = false;       // StackKernels::gathers_ahead
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
