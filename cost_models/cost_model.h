@@ -82,6 +82,9 @@ class CostModel {
   /// for cannot serve it. With an open choice it takes the time of `Collective`.
   ChosenCollective Plan(const CollectiveRequest& request, const cluster::Topology& topology,
                         const CollectiveChoice& choice = {}) const;
+  /// How much longer kernels take for each doubling of the ranks that wait for each other once a
+  /// step: the slowest of more is slower. A share; 0: all are alike.
+  virtual double Straggling(const cluster::Device&) const { return 0; }
   /// What of `device` its prices only assume, in a line for people; empty: nothing.
   virtual std::string DoubtAbout(const cluster::Device& device) const;
   /// Whether memory is counted as if no op wrote over its operand and no view shared its memory.

@@ -43,6 +43,10 @@ class Kernels final : public OverLinks {
     return Elementwise(flops, bytes, device) + Start(device);
   }
 
+  double Straggling(const cluster::Device& device) const override {
+    return KernelRatesOf(device.name).straggling;
+  }
+
   std::string DoubtAbout(const cluster::Device& device) const override {
     const KernelRates& rates = KernelRatesOf(device.name);
     if (rates.measured) return "";

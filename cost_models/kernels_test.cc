@@ -86,6 +86,23 @@ TEST(Kernels, ShapesHaveTheFlopsOfTheirOps) {
   }
 }
 
+// Hopper's products of 8 bits want k in a row of both operands, which Blackwell's do not.
+TEST(Kernels, CopiesOfEightBitsAreMadeBothWays) {
+  const auto kernels = *MakeCostModel("kernels");
+  const auto time = [&](absl::string_view device, const std::string& to) {
+    const OpFixture cast(OpKind::kCast, {Tensor({8192, 8192}, kHalf)}, {{"to", to}});
+    EXPECT_TRUE(cast.status().ok()) << cast.status();
+    const cluster::Device of = *cluster::FindDevice(device);
+    const double rate = static_cast<double>(of.memory_bandwidth.bytes_per_second()) *
+                        KernelRatesOf(device).half.memory;
+    return (kernels->Compute(cast.view(), of) - of.launch_overhead).seconds() * rate;
+  };
+  constexpr double kElements = 8192.0 * 8192.0;
+  EXPECT_NEAR(time("h100-80gb", "f8") / kElements, 4, 0.01);
+  EXPECT_NEAR(time("b200", "f8") / kElements, 3, 0.01);
+  EXPECT_NEAR(time("h100-80gb", "f32") / kElements, 6, 0.01);
+}
+
 TEST(Kernels, SayWhereTheyOnlyAssume) {
   const auto kernels = *MakeCostModel("kernels");
   EXPECT_EQ(kernels->DoubtAbout(H100()), "");

@@ -40,8 +40,7 @@ Bytes BucketSizeOf(const ParallelPlan& plan, const lowering::StackKernels& kerne
   if (kernels.bucket_parameters == 0 || plan.bucket_size != ParallelPlan().bucket_size) {
     return plan.bucket_size;
   }
-  const int64_t ranks = plan.dp * plan.ep * plan.cp;
-  return Bytes(2 * std::max(kernels.bucket_parameters, kernels.bucket_parameters_a_rank * ranks));
+  return kernels.BucketSize(plan.dp * plan.ep * plan.cp);
 }
 
 }  // namespace

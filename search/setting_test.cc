@@ -79,6 +79,18 @@ TEST(ShapeOf, DoesNotOverflow) {
   EXPECT_EQ(shape.microbatches, std::numeric_limits<int32_t>::max());
 }
 
+// Unless a plan says how much is reduced at once, the software does.
+TEST(LoweringOf, HasTheBucketsOfTheSoftware) {
+  Setting setting = MlpSetting();
+  EXPECT_EQ(LoweringOf(setting, {.dp = 64}).bucket_size, ParallelPlan().bucket_size);
+  setting.lowering.kernels = {.bucket_parameters = 40, .bucket_parameters_a_rank = 2};
+  EXPECT_EQ(LoweringOf(setting, {.dp = 8}).bucket_size, Bytes(80));
+  EXPECT_EQ(LoweringOf(setting, {.dp = 64}).bucket_size, Bytes(256));
+  EXPECT_EQ(LoweringOf(setting, {.dp = 16, .cp = 4}).bucket_size, Bytes(256));
+  EXPECT_EQ(LoweringOf(setting, {.dp = 64, .bucket_size = Bytes(1234)}).bucket_size, Bytes(1234));
+  EXPECT_EQ(LoweringOf(setting, {.dp = 64, .bucket_size = Bytes(0)}).bucket_size, Bytes(0));
+}
+
 TEST(LoweringOf, TakesFromThePlanWhatItChooses) {
   Setting setting = MlpSetting();
   setting.lowering = {

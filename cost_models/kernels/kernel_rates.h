@@ -43,6 +43,8 @@ struct KernelRates {
   Duration start;            // from one kernel of a captured graph to the next
   /// Clock of training over the clock of a burst: power decides, over milliseconds.
   double sustained;
+  /// How much longer the slowest of twice as many devices takes.
+  double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
   AttentionRates attention;

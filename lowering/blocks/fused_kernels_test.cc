@@ -30,10 +30,11 @@ ir::Function Parsed(const std::string& inputs, const std::string& ops) {
 }
 
 // The groups by the names of what they make, with those that stay inside in brackets.
-std::vector<std::string> Groups(const std::string& inputs, const std::string& ops) {
+std::vector<std::string> Groups(const std::string& inputs, const std::string& ops,
+                                bool copies_apart = false) {
   const ir::Function function = Parsed(inputs, ops);
   const LocalTypes local(function);
-  const PointwiseGroups groups = FindPointwiseGroups(function, local);
+  const PointwiseGroups groups = FindPointwiseGroups(function, local, copies_apart);
   std::vector<std::string> lines;
   for (const std::vector<ir::OpId>& members : groups.members) {
     std::vector<std::string> names;
@@ -188,6 +189,19 @@ TEST(PointwiseGroups, ProductsAreKernelsOfTheirOwn) {
 }
 
 // The sum reads what the group makes by way of a product: it cannot be in it.
+TEST(PointwiseGroups, CopiesOfEightBitsMayBeKernelsOfTheirOwn) {
+  const std::string ops = R"(
+  %a: bf16[64,128,256] = Gelu(%x)
+  %b: bf16[64,128,256] = Mul(%a, %x)
+  %y: f8[64,128,256] = Cast(%b) {to="f8"})";
+  EXPECT_THAT(Groups(kX, ops), ElementsAre("[a] [b] y"));
+  EXPECT_THAT(Groups(kX, ops, /*copies_apart=*/true), ElementsAre("[a] b"));
+  const std::string wide = R"(
+  %a: bf16[64,128,256] = Gelu(%x)
+  %y: f32[64,128,256] = Cast(%a) {to="f32"})";
+  EXPECT_THAT(Groups(kX, wide, /*copies_apart=*/true), ElementsAre("[a] y"));
+}
+
 TEST(PointwiseGroups, NoWayLeadsBack) {
   EXPECT_THAT(Groups("%x: f32[8,8] data, %w: f32[8,8] parameter", R"(
   %a: f32[8,8] = Relu(%x)

@@ -1,6 +1,9 @@
 #ifndef ORRERY_LOWERING_BLOCKS_STACK_KERNELS_H_
 #define ORRERY_LOWERING_BLOCKS_STACK_KERNELS_H_
 
+#include <algorithm>
+#include <cstdint>
+
 #include "support/units.h"
 
 namespace orrery::lowering {
@@ -25,6 +28,10 @@ struct StackKernels {
   /// Gradients are reduced so many parameters at a time, or the second for each data-parallel rank
   /// where that is more, unless it is said otherwise; 0: as without a stack.
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;
+  /// In 16 bits; 0: as without a stack.
+  Bytes BucketSize(int64_t ranks) const {
+    return Bytes(2 * std::max(bucket_parameters, bucket_parameters_a_rank * ranks));
+  }
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);

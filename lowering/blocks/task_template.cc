@@ -82,7 +82,7 @@ class PhaseLowering {
       PipelineProducts(function_, template_, program_);
     }
     if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
-    FormUnits(context_.blocking, template_, program_);
+    FormUnits(context_.blocking, context_.gathered_at_once, template_, program_);
     return std::move(template_);
   }
 

@@ -133,6 +133,7 @@ struct TemplateContext {
   const transforms::StageFunction* update = nullptr;
   StackMemory stack_memory = {};
   StackKernels kernels = {};
+  Bytes gathered_at_once = {};  // of a unit, at most; 0: all of it
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

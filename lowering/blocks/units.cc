@@ -16,15 +16,19 @@ using cost_models::CollectiveKind;
 
 class UnitForming {
  public:
-  UnitForming(bool blocking, TaskTemplate& task_template, simulator::Program& program)
-      : blocking_(blocking), template_(task_template), program_(program) {}
+  UnitForming(bool blocking, Bytes most, TaskTemplate& task_template, simulator::Program& program)
+      : blocking_(blocking), most_(most), template_(task_template), program_(program) {}
 
   void Run() {
     new_index_.reserve(template_.tasks.size());
     for (size_t begin = 0, end = 0; begin < template_.tasks.size(); begin = end) {
       end = begin + 1;
-      while (end < template_.tasks.size() && Joins(template_.tasks[end - 1], template_.tasks[end]))
-        ++end;
+      Bytes together = template_.tasks[begin].bytes;
+      while (end < template_.tasks.size() &&
+             Joins(template_.tasks[end - 1], template_.tasks[end]) &&
+             (most_ == Bytes(0) || together + template_.tasks[end].bytes <= most_)) {
+        together += template_.tasks[end++].bytes;
+      }
       new_index_.resize(end, static_cast<int32_t>(tasks_.size()));
       Append(begin, end);
     }
@@ -127,6 +131,7 @@ class UnitForming {
   }
 
   const bool blocking_;
+  const Bytes most_;
   TaskTemplate& template_;
   simulator::Program& program_;
   std::vector<int32_t> new_index_;   // by task
@@ -142,11 +147,12 @@ class UnitForming {
 }  // namespace
 }  // namespace units_cc
 
-void FormUnits(bool blocking, TaskTemplate& task_template, simulator::Program& program) {
+void FormUnits(bool blocking, Bytes most, TaskTemplate& task_template,
+               simulator::Program& program) {
   const bool any = std::ranges::any_of(task_template.tasks, [](const TemplateTask& task) {
     return task.unit != TemplateTask::kNoUnit;
   });
-  if (any) units_cc::UnitForming(blocking, task_template, program).Run();
+  if (any) units_cc::UnitForming(blocking, most, task_template, program).Run();
 }
 
 }  // namespace orrery::lowering

@@ -8,7 +8,8 @@ namespace orrery::lowering {
 
 /// Makes one collective of the collectives of a unit that stand one after another in
 /// `task_template`, where group, kind and data type are the same. It waits for what any of them
-/// waits for. What they are called together goes to the labels of `program`.
+/// waits for. What they are called together goes to the labels of `program`. No more than `most` of
+/// a unit becomes one; 0: all of it.
 ///
 /// A gather that waits for nothing, as parameters are there all the time, waits for the kernel that
 /// stands before it: so far ahead is it issued, and no farther (transforms::OrderUnits). Without
@@ -17,7 +18,7 @@ namespace orrery::lowering {
 ///
 /// The kernels after a scatter wait for the scatter before it, as in FSDP: else gradients that are
 /// yet to be scattered would pile up where the network is slow.
-void FormUnits(bool blocking, TaskTemplate& task_template, simulator::Program& program);
+void FormUnits(bool blocking, Bytes most, TaskTemplate& task_template, simulator::Program& program);
 
 }  // namespace orrery::lowering
 

@@ -44,8 +44,8 @@ class TestTemplate {
   TaskTemplate& task_template() { return template_; }
 
   // Formed, one line a task: its name, its bytes, what it waits for, and its gate.
-  std::vector<std::string> Formed(bool blocking = false) {
-    FormUnits(blocking, template_, program_);
+  std::vector<std::string> Formed(bool blocking = false, Bytes most = {}) {
+    FormUnits(blocking, most, template_, program_);
     std::vector<std::string> lines;
     for (const TemplateTask& task : template_.tasks) {
       std::string line(program_.label(task.label).name);
@@ -115,6 +115,20 @@ TEST(FormUnits, UpdatedParametersAreGatheredAtOnce) {
   task_template.Collective(CollectiveKind::kAllGather, 0, "a", {0});
   task_template.Collective(CollectiveKind::kAllGather, 0, "b", {0});
   EXPECT_THAT(task_template.Formed(), ElementsAre("update", "other", "a and 1 more 200 after 0"));
+}
+
+// No more than a bucket at once, unless one is larger by itself.
+TEST(FormUnits, GathersNoMoreAtOnceThanAsked) {
+  TestTemplate task_template;
+  task_template.Kernel("update");
+  for (const std::string name : {"a", "b", "c"}) {
+    task_template.Collective(CollectiveKind::kAllGather, 0, name, {0});
+  }
+  TestTemplate by_one = task_template;
+  EXPECT_THAT(task_template.Formed(false, Bytes(200)),
+              ElementsAre("update", "a and 1 more 200 after 0", "c 100 after 0"));
+  EXPECT_THAT(by_one.Formed(false, Bytes(1)),
+              ElementsAre("update", "a 100 after 0", "b 100 after 0", "c 100 after 0"));
 }
 
 // The second scatter may begin while the first is under way; the kernels behind it may not.

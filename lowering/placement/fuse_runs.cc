@@ -338,6 +338,9 @@ void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
   const fuse_runs_cc::Origins& of_first = apart ? wanted : by_update;
   // First and later microbatches have the same templates but for what adds up.
   fuse_runs_cc::Origins open_first, open_later;
+  for (const TemplateValue& gathered : stage.gathers.task_template.outputs) {
+    open_first.insert(gathered.origin);
+  }
   for (PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
     if (apart && phase != &stage.forward) {
       phase->last = phase->later;

@@ -104,7 +104,6 @@ void Instantiator::InstantiateNext(Instance& instance) {
 
 void Instantiator::End(Instance& instance) {
   AddMemory(instance);
-  RememberGathers(instance);
   if (remembers_) RememberMakers(instance);
   const std::vector<int32_t>& releases = instance.item.priced->task_template.releases;
   const std::vector<Actor>& actors = StageOf(instance.item).actors;
@@ -115,15 +114,6 @@ void Instantiator::End(Instance& instance) {
       dropped.push_back(instance.task_of[static_cast<size_t>(task) * actors.size() + a]);
     }
   }
-}
-
-// The forward that comes first waits for the last of them.
-void Instantiator::RememberGathers(const Instance& instance) {
-  const Stage& stage = stages_[static_cast<size_t>(instance.item.stage)];
-  std::vector<TaskId>& gathered = gathered_[static_cast<size_t>(instance.item.stage)];
-  gathered.clear();
-  if (instance.item.priced != &stage.gathers) return;
-  gathered.assign(instance.task_of.end() - std::ssize(stage.actors), instance.task_of.end());
 }
 
 // What other templates will wait for: outputs, and what is sent from here.
@@ -150,11 +140,16 @@ void Instantiator::FindInputs(Instance& instance) {
   const Stage& stage = StageOf(instance.item);
   const TaskTemplate& task_template = instance.item.priced->task_template;
   const size_t actors = stage.actors.size();
+  const bool after_gathers =
+      instance.item.priced == &stage.forward.first && !stage.gathers.task_template.tasks.empty();
   instance.inputs.assign(task_template.inputs.size() * actors, instantiator_cc::kNobody);
   if (!remembers_) return;
   for (size_t i = 0; i < task_template.inputs.size(); ++i) {
     const Makers::Tasks* made =
         instantiator_cc::FindMade(stage, task_template.inputs[i].origin, instance.item.microbatch);
+    if (made == nullptr && after_gathers) {
+      made = stage.makers.Find(task_template.inputs[i].origin, kUpdate);
+    }
     if (made == nullptr) continue;
     for (size_t a = 0; a < actors; ++a) instance.inputs[i * actors + a] = (*made)[a];
   }
@@ -169,8 +164,6 @@ void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_
     const TaskId on = dependency.external ? instance.inputs[position] : instance.task_of[position];
     if (on.valid()) after_.push_back(on);
   }
-  const std::vector<TaskId>& gathered = gathered_[static_cast<size_t>(instance.item.stage)];
-  if (&task == task_template.tasks.data() && !gathered.empty()) after_.push_back(gathered[actor]);
   if (task.gate == 0) return;
   const std::vector<TaskId>& dropped = releases_[StageOf(instance.item).actors[actor].rank];
   const auto gate = static_cast<size_t>(task.gate);

@@ -41,8 +41,7 @@ class Instantiator {
         program_(program),
         begun_(stages.size()),
         releases_(program.rank_count()),
-        last_kernels_(program.rank_count()),
-        gathered_(stages.size()) {}
+        last_kernels_(program.rank_count()) {}
 
   bool folded() const { return fold_; }
   /// Runs one template on every actor of its stage: op by op, so that the members of a collective
@@ -80,7 +79,6 @@ class Instantiator {
   void InstantiateCollective(Instance& instance, size_t t);
   void AddMemory(Instance& instance);
   void RememberMakers(Instance& instance);
-  void RememberGathers(const Instance& instance);
   void HandOver(const Item& item, const TemplateSend& send, const Makers::Tasks* made);
   Makers::Tasks Transfer(const Item& item, size_t send, const Makers::Tasks* made);
   simulator::StreamId StreamOf(const Actor& actor, simulator::StreamKind kind) const {
@@ -99,8 +97,6 @@ class Instantiator {
   // Of the last template of each rank that gathers weights: after which tasks it has dropped them.
   IdTable<simulator::RankClassId, std::vector<simulator::TaskId>> releases_;
   IdTable<simulator::RankClassId, simulator::TaskId> last_kernels_;  // added on each rank
-  // Of the stages whose forward has not begun: who gathers their parameters, by actor.
-  std::vector<std::vector<simulator::TaskId>> gathered_;
   std::vector<simulator::TaskId> after_;
   std::vector<simulator::StreamId> streams_;
 };

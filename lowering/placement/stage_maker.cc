@@ -9,6 +9,7 @@
 #include "lowering/blocks/buckets.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/residents.h"
+#include "lowering/blocks/stragglers.h"
 #include "lowering/placement/early_gathers.h"
 #include "lowering/placement/fuse_runs.h"
 #include "support/check.h"
@@ -51,6 +52,8 @@ PricedTemplate StageMaker::MakeTemplate(const transforms::StageFunction& part, c
     TemplateContext of_kind = context;
     of_kind.device = &input_.cluster.kind(kind);
     TaskTemplate task_template = LowerPhase(part, of_kind, program);
+    WaitForTheSlowest(part.function.mesh(), context.cost_model.Straggling(*of_kind.device),
+                      task_template.tasks);
     if (overlaps)
       FormBuckets(stage.LastBackward(), input_.options.bucket_size, task_template, program);
     return task_template;
@@ -146,10 +149,12 @@ void StageMaker::MakeStage(int32_t s) {
   context.phase = simulator::Phase::kUpdate;
   context.first = true;
   context.every_dependency = !input_.options.blocking;
+  const bool ahead = input_.options.kernels.gathers_ahead && !input_.options.blocking &&
+                     !repetitions_.asynchronous() && input_.step.slices.empty();
+  if (ahead) context.gathered_at_once = std::max(Bytes(1), input_.options.bucket_size);
   stage.update = MakeTemplate(parts.update, stage, context);
-  if (input_.options.kernels.gathers_ahead && context.every_dependency &&
-      !repetitions_.asynchronous() && input_.step.slices.empty()) {
-    stage.gathers = TakeGathers(stage.update);
+  if (ahead) {
+    stage.gathers = TakeGathers(parts.update, stage.forward.first.task_template, stage.update);
   }
   if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
 }

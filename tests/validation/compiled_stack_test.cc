@@ -16,19 +16,44 @@ namespace {
 
 using transforms::ParallelPlan;
 
-search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold = true,
-                   const std::string& cost_model = "roofline") {
+// A setting of a small model; `kernels` say what the software makes of it.
+search::Setting SettingOf(const ParallelPlan& plan, const std::string& cost_model) {
   ModelFlags flags;
   flags.model = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256,dropout=0.1";
   flags.batch_size = 16;
   flags.cluster = "uniform:8@200Gbps";
   flags.memory_limit = "none";
   flags.cost_model = cost_model;
-  search::Setting setting = MakeSetting(flags, plan).value();
+  return MakeSetting(flags, plan).value();
+}
+
+search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold = true,
+                   const std::string& cost_model = "roofline") {
+  search::Setting setting = SettingOf(plan, cost_model);
   EXPECT_TRUE(SetStack(stack, {}, setting.lowering).ok());
   setting.lowering.stack_memory = {};
   setting.lowering.fold = fold;
   return search::Play(setting, plan).value();
+}
+
+search::Run Played(const lowering::StackKernels& kernels, const ParallelPlan& plan,
+                   bool fold = true) {
+  search::Setting setting = SettingOf(plan, "roofline");
+  setting.lowering.kernels = kernels;
+  setting.lowering.fold = fold;
+  return search::Play(setting, plan).value();
+}
+
+// The same is computed, sent and kept, in less time; and one rank stands for all.
+void ExpectLessTime(const lowering::StackKernels& kernels, const ParallelPlan& plan) {
+  SCOPED_TRACE(ToString(plan));
+  const search::Run plain = Played(lowering::StackKernels(), plan), run = Played(kernels, plan);
+  EXPECT_LT(run.report.step_time, plain.report.step_time);
+  EXPECT_DOUBLE_EQ(run.report.flops.count(), plain.report.flops.count());
+  EXPECT_EQ(run.report.bytes_sent, plain.report.bytes_sent);
+  EXPECT_EQ(run.report.bytes_reduced, plain.report.bytes_reduced);
+  EXPECT_EQ(run.report.peak_memory, plain.report.peak_memory);
+  EXPECT_EQ(run.report.step_time, Played(kernels, plan, /*fold=*/false).report.step_time);
 }
 
 // Of one sharding each, whatever is the fastest.
@@ -44,7 +69,9 @@ TEST(CompiledStack, IsOneOfThem) {
     lowering::LoweringOptions options;
     EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
     EXPECT_EQ(options.kernels.fuses_pointwise, compiles) << stack->name;
-    EXPECT_EQ(options.kernels.sums_in_products, stack->name == "nemo") << stack->name;
+    EXPECT_EQ(options.kernels.sum_share < 1, stack->name == "nemo") << stack->name;
+    EXPECT_EQ(options.kernels.pipelines_products, stack->name == "nemo") << stack->name;
+    EXPECT_EQ(options.kernels.gathers_ahead, stack->name == "nemo") << stack->name;
     EXPECT_EQ(options.kernels.launch > Duration(0), stack->name == "megatron-deepspeed")
         << stack->name;
   }
@@ -63,8 +90,48 @@ TEST(CompiledStack, OfASlowHostTakesItsLaunches) {
             Played("megatron-deepspeed", pipeline, /*fold=*/false).report.step_time);
 }
 
-// Sums over microbatches take no time where products add them, but for those of other gradients;
-// all else is the same.
+// What is gathered or summed up over hp goes on under the products that read and make it.
+TEST(CompiledStack, PipelinesProducts) {
+  const lowering::StackKernels kernels = {.pipelines_products = true};
+  for (const ParallelPlan& plan :
+       {ParallelPlan{.hp = 4, .sharding = transforms::ShardingMethod::kMegatron},
+        ParallelPlan{.dp = 2,
+        .hp = 2,
+        .pp = 2,
+        .microbatches = 4,
+        .sharding = transforms::ShardingMethod::kMegatron}}) {
+    ParallelPlan split = plan;
+    split.sequence_parallel = transforms::SequenceParallel::kOn;
+    ExpectLessTime(kernels, split);
+  }
+  // Blocking software does one thing after the other.
+  const ParallelPlan blocking = {.hp = 4,
+                                 .sharding = transforms::ShardingMethod::kMegatron,
+                                 .sequence_parallel = transforms::SequenceParallel::kOn,
+                                 .blocking = true};
+  EXPECT_EQ(Played(kernels, blocking).report.step_time,
+            Played(lowering::StackKernels(), blocking).report.step_time);
+}
+
+// Updated parameters are gathered beside the forward of the next step.
+TEST(CompiledStack, GathersAhead) {
+  const lowering::StackKernels kernels = {.gathers_ahead = true};
+  for (ParallelPlan plan :
+       {ParallelPlan{.dp = 4, .microbatches = 2, .zero = 1},
+        ParallelPlan{.dp = 4, .pp = 2, .microbatches = 2, .zero = 2},
+        ParallelPlan{.dp = 4, .zero = 1, .dtype = transforms::StepDType::kF8Mixed}}) {
+    plan.bucket_size = Bytes(1 << 14);
+    ExpectLessTime(kernels, plan);
+  }
+  // Where nothing is gathered nothing changes; nor where weights are gathered for each use.
+  for (const ParallelPlan& plan : {ParallelPlan{.dp = 4}, ParallelPlan{.dp = 4, .zero = 3}}) {
+    EXPECT_EQ(Played(kernels, plan).report.step_time,
+              Played(lowering::StackKernels(), plan).report.step_time);
+  }
+}
+
+// Sums over microbatches take part of their time where products add them, but for those of other
+// gradients; all else is the same.
 TEST(CompiledStack, OfNemoAddsGradientsInProducts) {
   for (const ParallelPlan& plan :
        {ParallelPlan{.microbatches = 4}, ParallelPlan{.pp = 2, .microbatches = 4}}) {
