@@ -186,8 +186,8 @@ int Main(int argc, char** argv) {
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack),
-      absl::StrCat("software, by what it holds beside the step and whether it fuses kernels: ",
-                   StackNames(), " [ideal]")
+      absl::StrCat("software, by what it holds beside the step, fuses and overlaps: ", StackNames(),
+                   ", or a file that ends in .json [ideal]")
           .c_str())(
       "plan", po::value(&flags.plan),
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "

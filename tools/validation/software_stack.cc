@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/model_facts.h"
 #include "support/status.h"
+#include "tools/validation/stack_file.h"
 
 namespace orrery::tools {
 namespace software_stack_cc {
@@ -14,14 +15,6 @@ constexpr const SoftwareStack* kStacks[] = {
 #include "tools/validation/software_stacks.def"
 #undef ORRERY_SOFTWARE_STACK
 };
-
-absl::StatusOr<const SoftwareStack*> Find(absl::string_view name) {
-  for (const SoftwareStack* known : kStacks) {
-    if (known->name == name) return known;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no stack '", name, "'; wanted one of ", StackNames()));
-}
 
 lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) {
   if (ir::SizeOf(use.dtype) > 2) return {};
@@ -42,22 +35,26 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp) {
 }
 
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use) {
-  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
-  return software_stack_cc::MemoryOf(*known, use);
+  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack known, FindStack(stack));
+  return software_stack_cc::MemoryOf(known, use);
+}
+
+void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::LoweringOptions& options) {
+  options.stack_memory = software_stack_cc::MemoryOf(stack, use);
+  options.kernels = {.fuses_pointwise = stack.compiles,
+                     .copies_apart = stack.copies_apart,
+                     .sum_share = stack.sum_share,
+                     .pipelines_products = stack.pipelines_products,
+                     .gathers_ahead = stack.gathers_ahead,
+                     .bucket_parameters = stack.bucket_parameters,
+                     .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
+                     .launch = Duration::FromSeconds(stack.launch_us * 1e-6)};
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options) {
-  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
-  options.stack_memory = software_stack_cc::MemoryOf(*known, use);
-  options.kernels = {.fuses_pointwise = known->compiles,
-                     .copies_apart = known->copies_apart,
-                     .sum_share = known->sum_share,
-                     .pipelines_products = known->pipelines_products,
-                     .gathers_ahead = known->gathers_ahead,
-                     .bucket_parameters = known->bucket_parameters,
-                     .bucket_parameters_a_rank = known->bucket_parameters_a_rank,
-                     .launch = Duration::FromSeconds(known->launch_us * 1e-6)};
+  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack known, FindStack(stack));
+  SetStack(known, use, options);
   return absl::OkStatus();
 }
 

@@ -46,8 +46,11 @@ struct SoftwareStack {
 /// All stacks, in the order of software_stacks.def.
 std::span<const SoftwareStack* const> AllSoftwareStacks();
 
-/// Sets what the stack of that name decides: what it holds beside a step, which kernels are one.
-/// An error lists the names.
+/// Sets what the stack decides: what it holds beside a step, what it makes of ops.
+void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::LoweringOptions& options);
+
+/// Likewise, of the stack of that name or file (tools/validation/stack_file.h). An error
+/// lists the names.
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options);
 
