@@ -6,7 +6,8 @@
 // Decoder-only transformers. By default GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020):
 // norm before attention and before the feed-forward, learned positions, biases. With mlp=swiglu
 // Llama (Touvron et al. 2023): root-mean-square norms, rotary positions, no biases, a head of its
-// own. With experts Mixtral (Jiang et al. 2024).
+// own. With experts Mixtral (Jiang et al. 2024). With attention=latent, shared experts and first
+// layers without experts DeepSeek-V2 and V3 (2405.04434, 2412.19437).
 
 namespace orrery::ir {
 namespace gpt_cc {
@@ -76,6 +77,39 @@ constexpr ModelKey kKeys[] = {
      .min = 0,
      .max = 1 << 12},
     {.name = "topk", .fallback = "2", .summary = "experts a token goes to", .max = 1 << 12},
+    {.name = "expert_ffn", .fallback = "", .summary = "width of an expert [ffn]", .max = 1 << 24},
+    {.name = "shared_ffn",
+     .fallback = "0",
+     .summary = "width of the experts that all tokens go to, together; 0: none",
+     .min = 0,
+     .max = 1 << 24},
+    {.name = "dense_layers",
+     .fallback = "0",
+     .summary = "first blocks with a plain feed-forward in place of experts",
+     .min = 0,
+     .max = 100'000},
+    {.name = "attention",
+     .fallback = "heads",
+     .summary = "latent: queries, keys and values of compressed inputs, head_dim wide without "
+                "positions (DeepSeek-V2)",
+     .choices = "heads|latent"},
+    {.name = "q_rank",
+     .fallback = "0",
+     .summary = "latent: width of compressed inputs of queries; 0: not compressed",
+     .min = 0,
+     .max = 1 << 20},
+    {.name = "kv_rank",
+     .fallback = "512",
+     .summary = "latent: width of compressed inputs of keys and values",
+     .max = 1 << 20},
+    {.name = "rope_dim",
+     .fallback = "64",
+     .summary = "latent: further width of queries and keys, with positions",
+     .max = 1 << 16},
+    {.name = "v_dim",
+     .fallback = "",
+     .summary = "latent: width of a head of values [head_dim]",
+     .max = 1 << 20},
     {.name = "capacity_factor",
      .fallback = "1",
      .summary = "slots of the experts over the tokens that go to them",
@@ -89,6 +123,9 @@ struct Shape {
   int64_t batch, seq, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, experts, topk;
   bool swiglu, rms, learned, rotary, bias, tied, packed, flash;
   double dropout, attention_dropout, capacity_factor;
+  int64_t expert_ffn, shared_ffn, dense_layers;
+  bool latent;
+  int64_t q_rank, kv_rank, rope_dim, v_dim;
 };
 
 Shape ShapeOf(const ModelValues& values) {
@@ -117,6 +154,14 @@ Shape ShapeOf(const ModelValues& values) {
   s.attention_dropout =
       values.Has("attention_dropout") ? values.Number("attention_dropout") : s.dropout;
   s.capacity_factor = values.Number("capacity_factor");
+  s.expert_ffn = values.Int("expert_ffn", s.ffn);
+  s.shared_ffn = values.Int("shared_ffn");
+  s.dense_layers = values.Int("dense_layers");
+  s.latent = values.Text("attention") == "latent";
+  s.q_rank = values.Int("q_rank");
+  s.kv_rank = values.Int("kv_rank");
+  s.rope_dim = values.Int("rope_dim");
+  s.v_dim = values.Int("v_dim", s.head_dim);
   return s;
 }
 
@@ -129,9 +174,17 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
     return absl::InvalidArgumentError(
         absl::StrCat("heads is ", s.heads, "; wanted a multiple of ", s.kv_heads, " kv_heads"));
   }
-  if (s.rotary && s.head_dim % 2 != 0) {
+  if (s.latent && (!s.rotary || s.packed || s.kv_heads != s.heads || s.rope_dim % 2 != 0)) {
+    return absl::InvalidArgumentError(
+        "attention=latent wants position=rotary, qkv=separate, as many kv_heads as heads and an "
+        "even rope_dim");
+  }
+  if (s.rotary && !s.latent && s.head_dim % 2 != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "head_dim is ", s.head_dim, "; wanted an even number, or try position=learned"));
+  }
+  if (s.experts == 0 && (s.shared_ffn > 0 || s.dense_layers > 0)) {
+    return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(
@@ -154,11 +207,12 @@ class Gpt {
       x = layers_.Op(OpKind::kAdd, {x, positions}, "wpe");
     }
     if (s_.rotary) {
-      cos_ = layers_.Buffer("rotary.cos", {s_.seq, s_.head_dim});
-      sin_ = layers_.Buffer("rotary.sin", {s_.seq, s_.head_dim});
+      const int64_t width = s_.latent ? s_.rope_dim : s_.head_dim;
+      cos_ = layers_.Buffer("rotary.cos", {s_.seq, width});
+      sin_ = layers_.Buffer("rotary.sin", {s_.seq, width});
     }
     x = layers_.Dropout(x, s_.dropout, "drop");
-    for (int64_t i = 0; i < s_.layers; ++i) x = Block(x, absl::StrCat("h.", i, "."));
+    for (int64_t i = 0; i < s_.layers; ++i) x = Block(x, i);
     x = layers_.Norm(x, s_.rms, s_.bias, "ln_f");
     const ValueId logits =
         s_.tied ? layers_.Op(OpKind::kMatMul, {x, table}, "lm_head", {{"transpose_w", int64_t{1}}})
@@ -167,12 +221,14 @@ class Gpt {
   }
 
  private:
-  ValueId Block(ValueId x, const std::string& name) {
+  ValueId Block(ValueId x, int64_t layer) {
+    const std::string name = absl::StrCat("h.", layer, ".");
     ValueId y = layers_.Norm(x, s_.rms, s_.bias, name + "ln_1");
     y = layers_.Dropout(Attention(y, name + "attn."), s_.dropout, name + "attn.drop");
     x = layers_.Op(OpKind::kAdd, {x, y}, name + "attn.residual");
     y = layers_.Norm(x, s_.rms, s_.bias, name + "ln_2");
-    y = s_.experts > 0 ? Experts(y, name + "moe.") : FeedForward(y, name + "mlp.");
+    y = s_.experts > 0 && layer >= s_.dense_layers ? Mixture(y, name + "moe.")
+                                                   : FeedForward(y, s_.ffn, name + "mlp.");
     y = layers_.Dropout(y, s_.dropout, name + "mlp.drop");
     return layers_.Op(OpKind::kAdd, {x, y}, name + "mlp.residual");
   }
@@ -190,16 +246,57 @@ class Gpt {
     return parts;
   }
 
+  // [batch,seq,heads a + heads b] of [batch,seq,heads a] and [batch,seq,heads b], head by head.
+  ValueId JoinHeads(ValueId a, ValueId b, const std::string& name) {
+    const auto heads = [&](ValueId value, int64_t count) {
+      const int64_t width = layers_.Dim(value, -1) / count;
+      value = layers_.Op(OpKind::kReshape, {value}, "",
+                         {{"shape", std::vector<int64_t>{-1, s_.seq, count, width}}});
+      if (count == s_.heads) return value;
+      return layers_.Op(OpKind::kExpand, {value}, "",
+                        {{"shape", std::vector<int64_t>{-1, -1, s_.heads, -1}}});
+    };
+    const bool shared = layers_.Dim(b, -1) == s_.rope_dim;  // one for all heads
+    const ValueId joined =
+        layers_.Op(OpKind::kConcat, {heads(a, s_.heads), heads(b, shared ? 1 : s_.heads)}, "",
+                   {{"axis", int64_t{3}}});
+    return layers_.Op(
+        OpKind::kReshape, {joined}, name,
+        {{"shape", std::vector<int64_t>{-1, s_.seq, s_.heads * layers_.Dim(joined, -1)}}});
+  }
+
+  // q, k and v of DeepSeek-V2: of compressed inputs, each head with a part that has no position and
+  // one that has; that of keys is the same for all heads.
+  std::vector<ValueId> LatentProjections(ValueId x, const std::string& name) {
+    ValueId q = x;
+    if (s_.q_rank > 0) {
+      q = layers_.Linear(x, s_.q_rank, {.bias = s_.bias}, name + "q_a");
+      q = layers_.Norm(q, s_.rms, s_.bias, name + "q_norm");
+    }
+    const int64_t plain = s_.heads * s_.head_dim;
+    const auto queries = layers_.LinearGroup(
+        q, {{"q_plain", plain}, {"q_rope", s_.heads * s_.rope_dim}}, s_.bias, name);
+    const auto shared =
+        layers_.LinearGroup(x, {{"kv_a", s_.kv_rank}, {"k_rope", s_.rope_dim}}, s_.bias, name);
+    const ValueId latent = layers_.Norm(shared[0], s_.rms, s_.bias, name + "kv_norm");
+    const auto keys = layers_.LinearGroup(latent, {{"k_plain", plain}, {"v", s_.heads * s_.v_dim}},
+                                          s_.bias, name);
+    const ValueId q_rope = layers_.Op(OpKind::kRotary, {queries[1], cos_, sin_}, name + "q_rot");
+    const ValueId k_rope = layers_.Op(OpKind::kRotary, {shared[1], cos_, sin_}, name + "k_rot");
+    return {JoinHeads(queries[0], q_rope, name + "q"), JoinHeads(keys[0], k_rope, name + "k"),
+            keys[1]};
+  }
+
   ValueId Attention(ValueId x, const std::string& name) {
-    std::vector<ValueId> qkv = Projections(x, name);
-    for (size_t i = 0; s_.rotary && i < 2; ++i) {
+    std::vector<ValueId> qkv = s_.latent ? LatentProjections(x, name) : Projections(x, name);
+    for (size_t i = 0; s_.rotary && !s_.latent && i < 2; ++i) {
       qkv[i] =
           layers_.Op(OpKind::kRotary, {qkv[i], cos_, sin_}, name + (i == 0 ? "q_rot" : "k_rot"));
     }
     return layers_.Attention(qkv,
                              {.heads = s_.heads,
                               .kv_heads = s_.kv_heads,
-                              .head_dim = s_.head_dim,
+                              .head_dim = s_.latent ? s_.head_dim + s_.rope_dim : s_.head_dim,
                               .width = s_.hidden,
                               .bias = s_.bias,
                               .causal = true,
@@ -208,15 +305,23 @@ class Gpt {
                              name);
   }
 
-  ValueId FeedForward(ValueId x, const std::string& name) {
+  ValueId FeedForward(ValueId x, int64_t width, const std::string& name) {
     ValueId y;
     if (s_.swiglu) {
-      const auto both = layers_.LinearGroup(x, {{"gate", s_.ffn}, {"up", s_.ffn}}, s_.bias, name);
+      const auto both = layers_.LinearGroup(x, {{"gate", width}, {"up", width}}, s_.bias, name);
       y = layers_.Op(OpKind::kSwiGlu, {both[0], both[1]}, name + "act");
     } else {
-      y = layers_.Linear(x, s_.ffn, {.bias = s_.bias, .activation = "gelu_tanh"}, name + "up");
+      y = layers_.Linear(x, width, {.bias = s_.bias, .activation = "gelu_tanh"}, name + "up");
     }
     return layers_.Linear(y, s_.hidden, {.bias = s_.bias}, name + "down");
+  }
+
+  // Experts that the router chooses, and those that all tokens go to.
+  ValueId Mixture(ValueId x, const std::string& name) {
+    const ValueId chosen = Experts(x, name);
+    if (s_.shared_ffn == 0) return chosen;
+    const ValueId shared = FeedForward(x, s_.shared_ffn, name + "shared.");
+    return layers_.Op(OpKind::kAdd, {chosen, shared}, name + "sum");
   }
 
   // The weights of the chosen experts, and which they are. One expert keeps its share of all, so
@@ -251,10 +356,11 @@ class Gpt {
     ValueId y = layers_.Op(OpKind::kDispatch, {x, route[0]}, name + "dispatch");
     y = layers_.Op(OpKind::kReshape, {y}, name + "rows", {{"shape", rows}});
     if (s_.swiglu) {
-      const ValueId gate = Product(y, s_.ffn, name + "gate"), up = Product(y, s_.ffn, name + "up");
+      const ValueId gate = Product(y, s_.expert_ffn, name + "gate"),
+                    up = Product(y, s_.expert_ffn, name + "up");
       y = layers_.Op(OpKind::kSwiGlu, {gate, up}, name + "act");
     } else {
-      y = layers_.Op(OpKind::kGelu, {Product(y, s_.ffn, name + "up")}, name + "act",
+      y = layers_.Op(OpKind::kGelu, {Product(y, s_.expert_ffn, name + "up")}, name + "act",
                      {{"approximate", std::string("tanh")}});
     }
     y = Product(y, s_.hidden, name + "down");

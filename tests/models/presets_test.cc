@@ -56,6 +56,15 @@ TEST(Presets, HaveThePublishedParameters) {
       {"llama3-70b", 70'553'706'496},
       {"llama3-405b", 405'853'388'800},
       {"mixtral-8x7b", 46'702'792'704},
+      {"mixtral-8x22b", 140'620'634'112},
+      {"deepseek-v2", 235'741'434'880},
+      // Without prediction of further tokens; 58 routers have a bias for each of 256 experts.
+      {"deepseek-v3", 671'026'419'200 - 58 * 256},
+      // Norms of queries and keys are left out.
+      {"qwen3-8b", 8'190'735'360 - 36 * 256},
+      {"qwen3-32b", 32'762'123'264 - 64 * 256},
+      {"qwen3-30b-a3b", 30'532'122'624 - 48 * 256},
+      {"qwen3-235b-a22b", 235'093'634'560 - 94 * 256},
       {"bert-base", 109'482'240 + 768 * 2 + 2},  // with its pooler; and a head of two classes
       {"bert-large", 335'141'888 + 1024 * 2 + 2},
       {"resnet-18", 11'689'512},

@@ -41,6 +41,10 @@ constexpr Model kModels[] = {
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,capacity_factor=2"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=6,experts=4,topk=2"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,experts=2,topk=1,capacity_factor=0.5"},
+    {"gpt",
+     "layers=2,hidden=8,heads=2,head_dim=4,seq=4,vocab=8,mlp=swiglu,ffn=12,attention=latent,q_rank="
+     "6,kv_rank=4,rope_dim=2,v_dim=3,experts=4,expert_ffn=4,shared_ffn=6,dense_layers=1,"
+     "capacity_factor=2"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,head=words"},
     {"lstm", "layers=2,hidden=4,seq=3,vocab=8"},

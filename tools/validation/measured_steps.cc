@@ -94,16 +94,34 @@ void ReadModel(const Json& model, MeasuredStep& step) {
                 .experts = Whole(model, "experts"),
                 .topk = Whole(model, "topk"),
                 .expert_ffn = Whole(model, "moe_ffn"),
+                .shared_ffn = Whole(model, "shared_expert_ffn"),
+                .dense_layers = Whole(model, "dense_layers"),
+                .head_dim = std::max(Whole(model, "head_dim"), Whole(model, "qk_head_dim")),
+                .latent = Text(model, "attention") == "mla",
+                .q_rank = Whole(model, "q_lora_rank"),
+                .kv_rank = Whole(model, "kv_lora_rank"),
+                .rope_dim = Whole(model, "qk_rope_head_dim"),
+                .v_dim = Whole(model, "v_head_dim"),
                 .swiglu = mlp == "swiglu" || Truth(model, "swiglu")};
 }
 
-MeasuredStep ReadRow(const Json& row, const std::string& source, bool reserved) {
+// What a file says of all its rows.
+struct OfAllRows {
+  std::string source;
+  bool reserved = false, overlaps = true;
+};
+
+MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   MeasuredStep step;
+  step.overlaps = all.overlaps;
   step.id = Text(row, "id");
   step.split = Text(row, "split");
-  step.source = source;
+  step.source = all.source;
   ReadModel(Field(row, "model"), step);
   const Json &hw = Field(row, "hw"), &par = Field(row, "par"), &batch = Field(row, "batch");
+  if (step.model.shared_ffn == 0) {
+    step.model.shared_ffn = Whole(Field(row, "model"), "shared_experts") * step.model.expert_ffn;
+  }
   step.device = Text(hw, "gpu");
   step.devices = Whole(hw, "gpus");
   step.tp = Whole(par, "tp");
@@ -120,7 +138,7 @@ MeasuredStep ReadRow(const Json& row, const std::string& source, bool reserved) 
   step.schedule = Text(row, "schedule");
   step.recompute = Text(row, "recompute");
   step.precision = absl::AsciiStrToLower(Text(row, "precision"));
-  ReadMeasured(row, reserved, step);
+  ReadMeasured(row, all.reserved, step);
   return step;
 }
 
@@ -140,13 +158,14 @@ absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view t
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": has no list \"rows\"; wanted {\"rows\": [{\"id\": ...}, ...]}"));
   }
-  const std::string source = std::filesystem::path(name).stem().string();
-  const bool reserved =
-      absl::StrContains(measured_steps_cc::Text(file, "how_measured"), "reserved");
+  const std::string how = measured_steps_cc::Text(file, "how_measured");
+  const measured_steps_cc::OfAllRows all = {.source = std::filesystem::path(name).stem().string(),
+                                            .reserved = absl::StrContains(how, "reserved"),
+                                            .overlaps = !absl::StrContains(how, "no overlap")};
   std::vector<MeasuredStep> steps;
   for (const measured_steps_cc::Json& row : rows) {
     if (!measured_steps_cc::Text(row, "id").empty())
-      steps.push_back(measured_steps_cc::ReadRow(row, source, reserved));
+      steps.push_back(measured_steps_cc::ReadRow(row, all));
   }
   return steps;
 }

@@ -25,7 +25,10 @@ struct MeasuredStep {
   std::string id, split, source;  // split: "calibration", "holdout", "reference"
   struct Model {
     int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, seq = 0;
-    int64_t experts = 0, topk = 0, expert_ffn = 0;
+    int64_t experts = 0, topk = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
+    int64_t head_dim = 0;  // of a head; 0: hidden / heads
+    bool latent = false;   // attention of compressed keys and values, of these widths
+    int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, v_dim = 0;
     bool swiglu = false;
   } model;
   std::string device;
@@ -39,6 +42,7 @@ struct MeasuredStep {
   double seconds = 0;  // of a step, printed or derived from what was printed
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;
+  bool overlaps = true;  // communication and kernels; false where the source says that it did not
 };
 
 /// Reads {"source": TEXT, "how_measured": TEXT, "rows": [{"id", "model": {...}, "hw": {...},

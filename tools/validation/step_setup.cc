@@ -89,10 +89,16 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
                    ",vocab=", split ? m.vocab : VocabularyOf(step, tp),
                    ",flash=", HasFlash(step, setup.stack) ? 1 : 0);
   if (m.kv_heads > 0 && m.kv_heads != heads) absl::StrAppend(&text, ",kv_heads=", m.kv_heads);
-  const int64_t ffn = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
-  if (ffn > 0) absl::StrAppend(&text, ",ffn=", ffn);
+  if (m.ffn > 0) absl::StrAppend(&text, ",ffn=", m.ffn);
   if (m.experts > 0) {
-    absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk));
+    absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk),
+                    ",shared_ffn=", m.shared_ffn, ",dense_layers=", m.dense_layers);
+    if (m.expert_ffn > 0) absl::StrAppend(&text, ",expert_ffn=", m.expert_ffn);
+  }
+  if (m.head_dim > 0) absl::StrAppend(&text, ",head_dim=", m.head_dim);
+  if (m.latent) {
+    absl::StrAppend(&text, ",attention=latent,q_rank=", m.q_rank, ",kv_rank=", m.kv_rank,
+                    ",rope_dim=", m.rope_dim, ",v_dim=", m.v_dim);
   }
   absl::StrAppend(&text, m.swiglu                                    ? ",mlp=swiglu"
                          : absl::StartsWith(setup.stack, "megatron") ? ",dropout=0.1"
@@ -225,6 +231,7 @@ absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) 
   if (c.microbatches == 0) return Skip("the microbatch is not said");
   if (step.global_batch % (dp * c.microbatches) != 0) return Skip("the batch does not divide");
   c.zero = dp > 1 ? step.zero : 0;
+  c.blocking = !step.overlaps;
   return absl::OkStatus();
 }
 
