@@ -101,6 +101,33 @@ TEST(MeasuredSteps, TakeOneMemory) {
             MemoryMeasure::kReserved);
 }
 
+TEST(MeasuredSteps, SayWhetherCommunicationOverlapped) {
+  EXPECT_TRUE(Read(R"("seq": 1)", "with overlap").overlaps);
+  EXPECT_FALSE(Read(R"("seq": 1)", "mean of 3; no overlap of TP, p2p").overlaps);
+}
+
+TEST(MeasuredSteps, HaveMixturesAndLatentAttention) {
+  const MeasuredStep::Model model = Read(R"("model": {"experts": 8, "moe_ffn": 3, "dense_layers": 1,
+      "shared_experts": 2, "attention": "mla", "q_lora_rank": 4, "kv_lora_rank": 5,
+      "qk_head_dim": 6, "qk_rope_head_dim": 7, "v_head_dim": 9})")
+                                        .model;
+  EXPECT_EQ(model.dense_layers, 1);
+  EXPECT_EQ(model.shared_ffn, 6);
+  EXPECT_TRUE(model.latent);
+  EXPECT_EQ(model.q_rank, 4);
+  EXPECT_EQ(model.kv_rank, 5);
+  EXPECT_EQ(model.head_dim, 6);
+  EXPECT_EQ(model.rope_dim, 7);
+  EXPECT_EQ(model.v_dim, 9);
+  const MeasuredStep::Model plain =
+      Read(
+          R"("model": {"head_dim": 64, "moe_ffn": 3, "shared_expert_ffn": 5, "shared_experts": 2})")
+          .model;
+  EXPECT_EQ(plain.shared_ffn, 5);
+  EXPECT_EQ(plain.head_dim, 64);
+  EXPECT_FALSE(plain.latent);
+}
+
 TEST(MeasuredSteps, CountToABillion) {
   EXPECT_EQ(Read(R"("hw": {"gpus": 1000000000})").devices, 1000000000);
   EXPECT_EQ(Read(R"("hw": {"gpus": 1000000001})").devices, 0);

@@ -91,8 +91,9 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
   if (m.kv_heads > 0 && m.kv_heads != heads) absl::StrAppend(&text, ",kv_heads=", m.kv_heads);
   if (m.ffn > 0) absl::StrAppend(&text, ",ffn=", m.ffn);
   if (m.experts > 0) {
-    absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk),
-                    ",shared_ffn=", m.shared_ffn, ",dense_layers=", m.dense_layers);
+    absl::StrAppend(&text, ",experts=", m.experts, ",topk=", std::max<int64_t>(1, m.topk));
+    if (m.shared_ffn > 0) absl::StrAppend(&text, ",shared_ffn=", m.shared_ffn);
+    if (m.dense_layers > 0) absl::StrAppend(&text, ",dense_layers=", m.dense_layers);
     if (m.expert_ffn > 0) absl::StrAppend(&text, ",expert_ffn=", m.expert_ffn);
   }
   if (m.head_dim > 0) absl::StrAppend(&text, ",head_dim=", m.head_dim);

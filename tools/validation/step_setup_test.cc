@@ -133,9 +133,27 @@ TEST(StepSetup, WritesTheModel) {
   row.model.kv_heads = 4;
   row.model.experts = 8;
   row.model.expert_ffn = 512;
-  EXPECT_EQ(ModelOf(row), head + ",kv_heads=4,ffn=512,experts=8,topk=1,mlp=swiglu");
+  EXPECT_EQ(ModelOf(row), head + ",kv_heads=4,ffn=4096,experts=8,topk=1,expert_ffn=512,mlp=swiglu");
   row.model.topk = 2;
   EXPECT_THAT(ModelOf(row), HasSubstr(",topk=2,"));
+  row.model.shared_ffn = 768;
+  row.model.dense_layers = 1;
+  EXPECT_THAT(ModelOf(row), HasSubstr(",topk=2,shared_ffn=768,dense_layers=1,expert_ffn=512,"));
+  row.model.latent = true;
+  row.model.q_rank = 48;
+  row.model.kv_rank = 32;
+  row.model.head_dim = 16;
+  row.model.rope_dim = 8;
+  row.model.v_dim = 12;
+  EXPECT_THAT(ModelOf(row), HasSubstr(",head_dim=16,attention=latent,q_rank=48,kv_rank=32,"
+                                      "rope_dim=8,v_dim=12,"));
+}
+
+TEST(StepSetup, OverlapsNothingWhereTheSourceDidNot) {
+  MeasuredStep row = Row();
+  EXPECT_FALSE(PlanOf(row).blocking);
+  row.overlaps = false;
+  EXPECT_TRUE(PlanOf(row).blocking);
 }
 
 // Heads of 128, if nobody says how many.
