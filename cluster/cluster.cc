@@ -59,7 +59,7 @@ absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
 }
 
 constexpr absl::string_view kPresetOptions =
-    "device port nic nic-latency nics rails oversubscription ideal-collectives";
+    "device port nic nic-latency nics used rails oversubscription ideal-collectives";
 
 // The nodes' count, near to a cube or a square: each dimension takes a prime factor in turn, the
 // largest first, for the one that is least.
@@ -113,8 +113,12 @@ Duration LatencyToRail(const PathInfo& nic) {
 
 absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, const Device& device,
                                  const OptionList& options) {
-  TopologyShape shape = {.devices = nodes * preset.devices_per_node,
-                         .devices_per_node = preset.devices_per_node};
+  ORRERY_ASSIGN_OR_RETURN(const int32_t used, options.Count("used", preset.devices_per_node));
+  if (used < 1 || used > preset.devices_per_node) {
+    return absl::InvalidArgumentError(absl::StrCat("got used=", used, "; wanted 1 to all ",
+                                                   preset.devices_per_node, " devices of a node"));
+  }
+  TopologyShape shape = {.devices = nodes * used, .devices_per_node = used};
   shape.port_switch_reduces = preset.port_switch_reduces;
   ORRERY_ASSIGN_OR_RETURN(const bool asked_for_rails, options.Flag("rails"));
   const bool rails = asked_for_rails || options.Has("oversubscription");

@@ -109,12 +109,17 @@ TEST(ClusterPresets, TakeOptions) {
   const Cluster shared = Parse("dgx-a100:2,nics=2");
   EXPECT_EQ(shared.topology.shape().nics_per_node, 2);
   EXPECT_EQ(shared.topology.shape().host.rate, Bandwidth(31'500'000'000));
+  const Cluster aligned = Parse("gb200-nvl72:2,used=64");
+  EXPECT_EQ(aligned.topology.devices(), 128);
+  EXPECT_EQ(aligned.topology.shape().devices_per_node, 64);
+  EXPECT_EQ(ErrorOf("gb200-nvl72:2,used=73"),
+            "`cluster` 'gb200-nvl72:2,used=73': got used=73; wanted 1 to all 72 devices of a node");
   EXPECT_EQ(ErrorOf("dgx-v100:2,rails"),
             "`cluster` 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
             "for each, as in dgx-h100:16,rails");
   EXPECT_EQ(ErrorOf("dgx-a100:2,gpu=h200"),
             "`cluster` 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
-            "nic-latency, nics, rails, oversubscription, ideal-collectives, as in "
+            "nic-latency, nics, used, rails, oversubscription, ideal-collectives, as in "
             "dgx-a100:4,device=h200");
   EXPECT_EQ(Parse("dgx-h100:2").topology.collective_profile().name, "nccl-hopper");
   EXPECT_TRUE(Parse("dgx-h100:2,ideal-collectives").topology.collective_profile().ideal());

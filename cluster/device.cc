@@ -60,16 +60,23 @@ constexpr DataSheet kDataSheets[] = {
      "torchtitan (Liang et al. 2025): memory and its rate; the rest as an H100 SXM's data sheet, "
      "which a limit of 500 W keeps it from"},
     {"h200", 67, 494.5, 989, 1979, 141, 4800, 63, kDgxH100, kCollected},
+    {"h800", 67, 494.5, 989, 1979, 80, 3350, 63, kDgxH100,
+     "an H100's data sheet; NVLink has half its links (DeepSeek-AI 2024, 2412.19437)"},
+    {"gh200", 67, 494.5, 989, 1979, 96, 4000, 63, 2 * kGrace, kCollected},
     {"b200", 80, 1125, 2250, 4500, 180, 8000, 63, kDgxH100, kCollected},
     {"gb200", 80, 1250, 2500, 5000, 186, 8000, 63, kGrace, kCollected},
     {"b300", 80, 1125, 2250, 4500, 288, 8000, 63, kDgxH100, kCollected},
+    {"gb300", 80, 1250, 2500, 5000, 288, 8000, 63, kGrace,
+     "as gb200, with the memory of a B300; not checked"},
     {"l40s", 91.6, 183, 362, 733, 48, 860, 31.5, kDgxA100, kCollected},
     {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, 2 * kTrento, kCollected},
     {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, kTrento, "half of mi250x"},
     {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kGenoa, kCollected},
+    {"mi355x", 157.3, 157.3, 2500, 5000, 288, 8000, 63, kGenoa, kCollected},
     {"tpu-v4", 275.0 / 32, 275.0 / 32, 275, 275, 32, 1200, 15.75, kTpuHost, kTpu},
     {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpuHost, kTpu},
     {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpuHost, kTpu},
+    {"tpu-v6e", 918.0 / 32, 918.0 / 32, 918, 918, 32, 1640, 31.5, kTpuHost, kTpu},
 };
 
 // From the host over PCIe; an assumption.

@@ -82,8 +82,18 @@ void ReadMeasured(const Json& row, bool reserved, MeasuredStep& step) {
   }
 }
 
+// Families whose feed-forwards are gated, where a row does not say.
+bool IsOfGatedFamily(const std::string& name) {
+  constexpr absl::string_view kFamilies[] = {"llama",   "qwen",    "mistral", "mixtral", "deepseek",
+                                             "gpt_oss", "gpt-oss", "gpt oss", "kimi",    "glm"};
+  const std::string lower = absl::AsciiStrToLower(name);
+  return std::ranges::any_of(
+      kFamilies, [&](absl::string_view family) { return absl::StartsWith(lower, family); });
+}
+
 void ReadModel(const Json& model, MeasuredStep& step) {
   const std::string mlp = absl::AsciiStrToLower(Text(model, "mlp"));
+  const bool gated = mlp == "swiglu" || (mlp.empty() && IsOfGatedFamily(Text(model, "name")));
   step.model = {.layers = Whole(model, "layers"),
                 .hidden = Whole(model, "hidden"),
                 .heads = Whole(model, "heads"),
@@ -102,7 +112,7 @@ void ReadModel(const Json& model, MeasuredStep& step) {
                 .kv_rank = Whole(model, "kv_lora_rank"),
                 .rope_dim = Whole(model, "qk_rope_head_dim"),
                 .v_dim = Whole(model, "v_head_dim"),
-                .swiglu = mlp == "swiglu" || Truth(model, "swiglu")};
+                .swiglu = gated || Truth(model, "swiglu")};
 }
 
 // What a file says of all its rows.
@@ -131,7 +141,10 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.ep = Whole(par, "ep");
   step.chunks = Whole(par, "vp");
   step.zero = Whole(par, "zero");
-  step.sequence_parallel = Truth(par, "sequence_parallel");
+  if (Field(par, "sequence_parallel").is_boolean()) {
+    step.sequence_parallel = Truth(par, "sequence_parallel");
+  }
+  step.task = Text(row, "task");
   step.global_batch = Whole(batch, "global_batch");
   step.micro_batch = Whole(batch, "micro_batch");
   step.microbatches = Whole(batch, "num_microbatches");

@@ -2,6 +2,7 @@
 #define ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct MeasuredStep {
   int64_t tp = 0, pp = 0, dp = 0, cp = 0, ep = 0;
   int64_t chunks = 0;  // of the model, a pipeline rank
   int64_t zero = 0;
-  bool sequence_parallel = false;
+  std::optional<bool> sequence_parallel;  // nothing: the row does not say
   int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
-  std::string schedule, recompute, precision;
+  std::string schedule, recompute, precision, task;
   double seconds = 0;  // of a step, printed or derived from what was printed
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;

@@ -128,6 +128,24 @@ TEST(MeasuredSteps, HaveMixturesAndLatentAttention) {
   EXPECT_FALSE(plain.latent);
 }
 
+// Where a row does not say, families are known by name.
+TEST(MeasuredSteps, KnowFamiliesWithGates) {
+  const auto gated = [](const std::string& model) {
+    return Read(absl::StrCat(R"("model": {)", model, "}")).model.swiglu;
+  };
+  EXPECT_TRUE(gated(R"("name": "LLAMA3_70B")"));
+  EXPECT_TRUE(gated(R"("name": "GPT OSS 120B")"));
+  EXPECT_TRUE(gated(R"("name": "Qwen3_30B_a3B")"));
+  EXPECT_FALSE(gated(R"("name": "GPT-3 175B")"));
+  EXPECT_FALSE(gated(R"("name": "LLAMA3_70B", "mlp": "gelu")"));
+}
+
+TEST(MeasuredSteps, TellWhatTheyDoNotSay) {
+  EXPECT_FALSE(Read(R"("par": {"sequence_parallel": null})").sequence_parallel.has_value());
+  EXPECT_EQ(Read(R"("par": {"sequence_parallel": false})").sequence_parallel, false);
+  EXPECT_EQ(Read(R"("par": {"sequence_parallel": true})").sequence_parallel, true);
+}
+
 TEST(MeasuredSteps, CountToABillion) {
   EXPECT_EQ(Read(R"("hw": {"gpus": 1000000000})").devices, 1000000000);
   EXPECT_EQ(Read(R"("hw": {"gpus": 1000000001})").devices, 0);

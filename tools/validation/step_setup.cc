@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "search/evaluate.h"
 #include "support/flag_names.h"
 #include "support/status.h"
@@ -26,22 +27,21 @@ struct Machine {
   absl::string_view device, preset;
   int64_t devices_a_node = 8;
 };
-constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"},
-                                 {"GB200", "gb200-nvl72", 72},
-                                 {"B300", "dgx-b300"},
-                                 {"B200", "dgx-b200"},
-                                 {"H200", "dgx-h200"},
-                                 {"H100", "dgx-h100"},
-                                 {"A100-SXM4-40GB", "dgx-a100-40gb"},
-                                 {"A100", "dgx-a100"},
-                                 {"V100", "dgx-v100"}};
+constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"}, {"GB200", "gb200-nvl72", 72},
+                                 {"GB300", "gb300-nvl72", 72}, {"B300", "dgx-b300"},
+                                 {"B200", "dgx-b200"},         {"H200", "dgx-h200"},
+                                 {"MI355", "mi355x"},          {"v6e", "tpu-v6e", 4},
+                                 {"H100", "dgx-h100"},         {"A100-SXM4-40GB", "dgx-a100-40gb"},
+                                 {"A100", "dgx-a100"},         {"V100", "dgx-v100"}};
 
 absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
   for (const Machine& machine : kMachines) {
-    if (machine.device == "GB200" && absl::StrContains(step.device, "GB300")) continue;
     if (!absl::StrContains(step.device, machine.device)) continue;
     const int64_t nodes = (step.devices - 1) / machine.devices_a_node + 1;
-    return absl::StrCat(machine.preset, ":", nodes);
+    // As many of each rack, where they are more than one.
+    const int64_t used = step.devices / nodes;
+    const bool aligned = nodes > 1 && machine.devices_a_node > 8 && step.devices % nodes == 0;
+    return absl::StrCat(machine.preset, ":", nodes, aligned ? absl::StrCat(",used=", used) : "");
   }
   return Skip(absl::StrCat("no cluster for device '", step.device, "'"));
 }
@@ -107,15 +107,23 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
   return text;
 }
 
+// Whether the precision is one that begins so, in products alone or not: "amp_" is autocast.
+bool Begins(const MeasuredStep& step, absl::string_view with) {
+  absl::string_view precision = step.precision;
+  absl::ConsumePrefix(&precision, "amp_");
+  return absl::StartsWith(precision, with);
+}
+
+// A scale for each 32 elements (mxfp8) or for more.
 bool HasEightBits(const MeasuredStep& step) {
-  return absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8");
+  return Begins(step, "fp8") || Begins(step, "float8") || Begins(step, "mxfp8");
 }
 
 absl::StatusOr<transforms::StepDType> DTypeOf(const MeasuredStep& step) {
   using transforms::StepDType;
-  if (absl::StartsWith(step.precision, "bf16")) return StepDType::kBF16;
-  if (absl::StartsWith(step.precision, "fp16")) return StepDType::kF16;
-  if (absl::StartsWith(step.precision, "fp32")) return StepDType::kF32;
+  if (Begins(step, "bf16")) return StepDType::kBF16;
+  if (Begins(step, "fp16")) return StepDType::kF16;
+  if (Begins(step, "fp32")) return StepDType::kF32;
   if (HasEightBits(step)) return StepDType::kF8Mixed;
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
@@ -126,12 +134,12 @@ absl::StatusOr<transforms::ScheduleChoice> ScheduleOf(const MeasuredStep& step, 
   const std::string name = absl::AsciiStrToLower(step.schedule);
   const bool interleaved =
       absl::StrContains(name, "1f1b-i") || absl::StrContains(name, "interleaved");
-  if (interleaved || (step.chunks > 1 && absl::StrContains(name, "1f1b")))
-    return ScheduleChoice("interleaved");
+  const bool simple = name.empty() || absl::StrContains(name, "1f1b");
+  if (interleaved || (step.chunks > 1 && simple)) return ScheduleChoice("interleaved");
   // Under twice the memory of 1F1B, which is what this one takes.
   if (name == "zb-2p") return ScheduleChoice("zb-h2");
   if (transforms::FindSchedule(name).ok()) return ScheduleChoice::Parse(name);
-  if (name.empty() || absl::StrContains(name, "1f1b")) return ScheduleChoice("1f1b");
+  if (simple) return ScheduleChoice("1f1b");
   return Skip(absl::StrCat("schedule '", step.schedule, "'"));
 }
 
@@ -154,7 +162,7 @@ absl::StatusOr<transforms::RecomputePolicy> RecomputeOf(const MeasuredStep& step
 // Tensor parallelism as in Megatron: vocabulary, heads and feed-forward are split, the rest is
 // whole, or with sequence parallelism split by tokens.
 absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& step) {
-  const absl::string_view stream = step.sequence_parallel ? "1" : "whole";
+  const absl::string_view stream = step.sequence_parallel.value_or(false) ? "1" : "whole";
   const std::string texts[] = {
       "^wte\\.weight$=hp@0", "(attn\\.(q|k|v)|mlp\\.(up|gate))\\.weight$=hp@1",
       "(attn\\.proj|mlp\\.down)\\.weight$=hp@0",
@@ -178,8 +186,10 @@ absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view st
     return absl::OkStatus();
   }
   plan.sharding = transforms::ShardingMethod::kMegatron;
-  plan.sequence_parallel = step.sequence_parallel ? transforms::SequenceParallel::kOn
-                                                  : transforms::SequenceParallel::kOff;
+  // NeMo's recipes have it with tensor parallelism.
+  const bool split = step.sequence_parallel.value_or(stack == "nemo");
+  plan.sequence_parallel =
+      split ? transforms::SequenceParallel::kOn : transforms::SequenceParallel::kOff;
   return absl::OkStatus();
 }
 
@@ -201,6 +211,9 @@ void SetStages(const MeasuredStep& step, int64_t stages, transforms::ParallelPla
 
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
+  if (absl::StrContains(absl::AsciiStrToLower(step.task), "lora")) {
+    return Skip("low-rank adaptation");
+  }
   if (step.seconds <= 0 && step.bytes <= 0) return Skip("neither a time nor memory was measured");
   if (m.layers == 0 || m.hidden == 0 || m.seq == 0) return Skip("the model's shape is not said");
   if (m.heads == 0 && m.hidden % 128 != 0) return Skip("the model's heads are not said");

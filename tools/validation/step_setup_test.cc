@@ -62,13 +62,14 @@ TEST(StepSetup, TakesTheClusterOfTheDevice) {
   EXPECT_EQ(cluster("H100 96GB HBM2e", 16), "h100-torchtitan:2");
   EXPECT_EQ(cluster("GB200", 72), "gb200-nvl72:1");
   EXPECT_EQ(cluster("GB200", 73), "gb200-nvl72:2");
+  EXPECT_EQ(cluster("GB200", 128), "gb200-nvl72:2,used=64");
   EXPECT_EQ(cluster("B300", 1), "dgx-b300:1");
   EXPECT_EQ(cluster("B200", 8), "dgx-b200:1");
   EXPECT_EQ(cluster("H200", 8), "dgx-h200:1");
   EXPECT_EQ(cluster("A100-SXM4-40GB", 8), "dgx-a100-40gb:1");
   EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1");
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
-  EXPECT_EQ(cluster("GB300", 72), "dgx-b300:9");
+  EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
 }
 
@@ -176,6 +177,9 @@ TEST(StepSetup, TakesTypesByHowTheyBegin) {
   EXPECT_EQ(type("fp16"), StepDType::kF16);
   EXPECT_EQ(type("fp32"), StepDType::kF32);
   EXPECT_EQ(type("fp8"), StepDType::kF8Mixed);
+  EXPECT_EQ(type("mxfp8"), StepDType::kF8Mixed);
+  EXPECT_EQ(type("amp_fp8"), StepDType::kF8Mixed);
+  EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
   EXPECT_EQ(type("float8 rowwise"), StepDType::kF8Mixed);
 }
 
@@ -261,9 +265,22 @@ TEST(StepSetup, SharesTensorsAsTheSystemDoes) {
   EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOff);
   row.sequence_parallel = true;
   EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOn);
+  row.sequence_parallel = std::nullopt;
+  row.source = "nemo";
+  EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOn);
+  row.sequence_parallel = false;
+  EXPECT_EQ(PlanOf(row).sequence_parallel, transforms::SequenceParallel::kOff);
   row.source = "torchtitan";
   EXPECT_EQ(PlanOf(row).pins.size(), 5);
   EXPECT_FALSE(PlanOf(row).by_pattern());
+}
+
+TEST(StepSetup, SkipsWhatTrainsFewWeights) {
+  MeasuredStep row = Row();
+  row.task = "LoRA";
+  EXPECT_EQ(SetupOf(row).status().message(), "low-rank adaptation");
+  row.task = "Pre-Training Performance";
+  EXPECT_TRUE(SetupOf(row).ok());
 }
 
 TEST(StepSetup, OrdersPipelinesByTheirName) {
@@ -276,7 +293,8 @@ TEST(StepSetup, OrdersPipelinesByTheirName) {
     const ParallelPlan plan = PlanOf(row);
     return absl::StrCat(plan.schedule.name(), " ", plan.chunks);
   };
-  EXPECT_EQ(schedule("", 4, "paper"), "1f1b 0");
+  EXPECT_EQ(schedule("", 0, "paper"), "1f1b 0");
+  EXPECT_EQ(schedule("", 4, "paper"), "interleaved 4");
   EXPECT_EQ(schedule("1F1B", 1, "paper"), "1f1b 0");
   EXPECT_EQ(schedule("1F1B", 2, "paper"), "interleaved 2");
   EXPECT_EQ(schedule("1F1B-I", 4, "paper"), "interleaved 4");
