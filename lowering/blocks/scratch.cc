@@ -14,9 +14,18 @@ double Elements(const ir::TensorType& type) {
   return static_cast<double>(ir::ElementCount(type.dims));
 }
 
-bool ReadsLogits(OpKind kind) {
-  return kind == OpKind::kCrossEntropy || kind == OpKind::kCrossEntropyGrad ||
-         kind == OpKind::kCrossEntropyParts || kind == OpKind::kCrossEntropyPartsGrad;
+// A logit, while the op runs; 0 where it reads none.
+double OfALogit(OpKind kind, const StackMemory& memory) {
+  switch (kind) {
+    case OpKind::kCrossEntropy:
+    case OpKind::kCrossEntropyGrad:
+      return memory.loss;
+    case OpKind::kCrossEntropyParts:
+    case OpKind::kCrossEntropyPartsGrad:
+      return memory.split_loss;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
@@ -26,8 +35,8 @@ double ScratchBytes(ir::OpId op, const ir::Function& function,
                     const IdTable<ir::TypeId, ir::TensorType>& local, const StackMemory& memory) {
   const auto operands = function.operands(op);
   const auto type = [&](size_t i) { return local[function.type_id(operands[i])]; };
-  if (memory.loss > 0 && scratch_cc::ReadsLogits(function.kind(op)))
-    return memory.loss * scratch_cc::Elements(type(0));
+  const double of_a_logit = scratch_cc::OfALogit(function.kind(op), memory);
+  if (of_a_logit > 0) return of_a_logit * scratch_cc::Elements(type(0));
   const bool updates = function.info(op).op_class == ir::OpClass::kOptimizer;
   if (memory.update <= 0 || !updates) return 0;
   const size_t parameters = ir::ParameterCount(function.attributes(op));

@@ -47,6 +47,11 @@ TEST(ScratchBytes, OfALossAreOfEachLogit) {
   EXPECT_EQ(ScratchOf({.loss = 6}), (std::vector<double>{0, 6 * 16, 6 * 16, 0}));
 }
 
+// These logits are whole.
+TEST(ScratchBytes, OfASplitLossAreWhereLogitsAreSplit) {
+  EXPECT_EQ(ScratchOf({.split_loss = 6}), (std::vector<double>{0, 0, 0, 0}));
+}
+
 TEST(ScratchBytes, OfAnUpdateAreOfEachElementOfTheParameters) {
   EXPECT_EQ(ScratchOf({.update = 2}), (std::vector<double>{0, 0, 0, 2 * (24 + 4)}));
   EXPECT_EQ(ScratchOf({.loss = 1, .update = 0.5}), (std::vector<double>{0, 16, 16, 14}));

@@ -13,6 +13,8 @@ struct StackMemory {
   /// While a loss of classes and its gradient are computed, for each logit of a rank: copies in
   /// fp32 of what the IR has in the type of the logits.
   double loss = 0;
+  /// The same where the logits are split over ranks, each of which has a part of the classes.
+  double split_loss = 0;
   /// While parameters are updated, for each element that the rank updates.
   double update = 0;
   /// Of what a stage sends forward, for each element and each microbatch under way on it: buffers

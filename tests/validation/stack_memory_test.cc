@@ -97,8 +97,8 @@ TEST(StackMemory, SentIsForEachMicrobatchUnderWay) {
 // 16 bytes a parameter in mixed precision; DeepSpeed's bf16 has two more copies of 16 bits.
 TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   using ir::DType;
-  const auto of = [](absl::string_view stack, DType dtype, bool split = false) {
-    return StackMemoryOf(stack, {.dtype = dtype, .splits_logits = split}).value();
+  const auto of = [](absl::string_view stack, DType dtype) {
+    return StackMemoryOf(stack, {.dtype = dtype}).value();
   };
   EXPECT_EQ(of("ideal", DType::kBF16), StackMemory());
   EXPECT_EQ(of("megatron", DType::kF32), StackMemory());
@@ -107,10 +107,11 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("deepspeed", DType::kBF16).gradient, 4);
   EXPECT_EQ(of("deepspeed", DType::kF16).sent, 2);
   EXPECT_EQ(of("torchtitan", DType::kBF16).loss, 12);
-  EXPECT_EQ(of("torchtitan", DType::kBF16, true).loss, 20);
+  EXPECT_EQ(of("torchtitan", DType::kBF16).split_loss, 20);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
             "there is no stack 'abacus'; wanted one of ideal, megatron, nemo, "
-            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan");
+            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, "
+            "or a file that ends in .json");
 }
 
 // Of each record: found by its name, told in errors, and what it holds is beside 16 bits alone.
@@ -118,13 +119,14 @@ TEST(StackMemory, EveryStackIsFound) {
   const StackMemory nothing;
   for (const SoftwareStack* stack : AllSoftwareStacks()) {
     SCOPED_TRACE(stack->name);
-    const auto of = [&](ir::DType dtype, bool split = false) {
-      return StackMemoryOf(stack->name, {.dtype = dtype, .splits_logits = split}).value();
+    const auto of = [&](ir::DType dtype) {
+      return StackMemoryOf(stack->name, {.dtype = dtype}).value();
     };
+    StackMemory fp16 = stack->fp16, bf16 = stack->bf16;
+    fp16.split_loss = bf16.split_loss = stack->split_loss;
     EXPECT_EQ(of(ir::DType::kF32), nothing);
-    EXPECT_EQ(of(ir::DType::kF16), stack->fp16);
-    EXPECT_EQ(of(ir::DType::kBF16), stack->bf16);
-    EXPECT_EQ(of(ir::DType::kBF16, true).loss, stack->split_loss);
+    EXPECT_EQ(of(ir::DType::kF16), fp16);
+    EXPECT_EQ(of(ir::DType::kBF16), bf16);
     EXPECT_THAT(std::string(StackMemoryOf("abacus", {}).status().message()),
                 testing::HasSubstr(std::string(stack->name)));
   }

@@ -17,6 +17,7 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/presets.h"
+#include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
 
 // Plays every configuration and ranks them.
@@ -29,6 +30,7 @@ namespace po = boost::program_options;
 struct Flags {
   ModelFlags model;
   PlanFlags axes;
+  std::string stack = "ideal";
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -62,6 +64,13 @@ absl::Status WriteBestTrace(const search::Settings& settings,
   return WriteTrace(run, path);
 }
 
+absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const search::ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
+  return setting;
+}
+
 absl::Status Search(const Flags& flags) {
   if (flags.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -71,7 +80,7 @@ absl::Status Search(const Flags& flags) {
   if (flags.model.preset.empty()) space.SaveMemory();
   ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
                           search::Settings::Make(space, [&](const search::ParallelPlan& plan) {
-                            return MakeSetting(flags.model, plan);
+                            return SettingOf(flags, plan);
                           }));
   const search::Setting& setting = settings.front();
   PrintWarnings(setting.notes.warnings);
@@ -127,8 +136,9 @@ int Main(int argc, char** argv) {
   AddModelFlags(spec.options, flags.model);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
   spec.options.add_options()("threads", po::value(&flags.threads),
-                             "threads to search with [one a core]")("top", po::value(&flags.top),
-                                                                    "candidates to print [10]")(
+                             "threads to search with [one a core]")(
+      "top", po::value(&flags.top), "candidates to print [10]")("stack", po::value(&flags.stack),
+                                                                StackHelp().c_str())(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.json), "the same as JSON")(
       "trace", po::value(&flags.trace),

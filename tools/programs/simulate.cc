@@ -121,8 +121,8 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   PrintWarnings(setting.notes.warnings);
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
-  ORRERY_RETURN_IF_ERROR(Annotate(
-      SetStack(flags.stack, StackUseOf(setting.step, plan.hp), setting.lowering), "--stack"));
+  ORRERY_RETURN_IF_ERROR(
+      Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -185,10 +185,7 @@ int Main(int argc, char** argv) {
   spec.options.add_options()("json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
-      "stack", po::value(&flags.stack),
-      absl::StrCat("software, by what it holds beside the step, fuses and overlaps: ", StackNames(),
-                   ", or a file that ends in .json [ideal]")
-          .c_str())(
+      "stack", po::value(&flags.stack), StackHelp().c_str())(
       "plan", po::value(&flags.plan),
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
       "their replicas, and simulate nothing")(

@@ -19,7 +19,7 @@ constexpr const SoftwareStack* kStacks[] = {
 lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) {
   if (ir::SizeOf(use.dtype) > 2) return {};
   lowering::StackMemory memory = use.dtype == ir::DType::kF16 ? stack.fp16 : stack.bf16;
-  if (use.splits_logits) memory.loss = stack.split_loss;
+  memory.split_loss = stack.split_loss;
   return memory;
 }
 
@@ -28,8 +28,8 @@ lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) 
 
 std::span<const SoftwareStack* const> AllSoftwareStacks() { return software_stack_cc::kStacks; }
 
-StackUse StackUseOf(const ir::Function& step, int64_t hp) {
-  StackUse use = {.splits_logits = hp > 1};
+StackUse StackUseOf(const ir::Function& step) {
+  StackUse use;
   use.dtype = ir::ComputeType(step).value_or(use.dtype);
   return use;
 }
@@ -62,6 +62,11 @@ std::string StackNames() {
   return absl::StrJoin(
       software_stack_cc::kStacks, ", ",
       [](std::string* out, const SoftwareStack* stack) { absl::StrAppend(out, stack->name); });
+}
+
+std::string StackHelp() {
+  return absl::StrCat("software, by what it holds beside the step, fuses and overlaps: ",
+                      StackNames(), ", or a file that ends in .json [ideal]");
 }
 
 }  // namespace orrery::tools

@@ -18,11 +18,10 @@ namespace orrery::tools {
 /// How a training job is run, where that changes what software keeps.
 struct StackUse {
   ir::DType dtype = ir::DType::kBF16;  // of parameters and activations
-  bool splits_logits = false;          // over tensor-parallel ranks
 };
 
-/// Of a step over `hp` tensor-parallel ranks, by ir::ComputeType.
-StackUse StackUseOf(const ir::Function& step, int64_t hp);
+/// Of a step, by ir::ComputeType.
+StackUse StackUseOf(const ir::Function& step);
 
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
 /// hold nothing more. And which kernels it makes one of.
@@ -58,8 +57,9 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
 /// come from; docs/validation_memory.md has the table. An error lists the names.
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
 
-/// "ideal, megatron, …", for help and errors.
+/// "ideal, megatron, …", for errors; and what --stack is, for help.
 std::string StackNames();
+std::string StackHelp();
 
 }  // namespace orrery::tools
 

@@ -299,8 +299,7 @@ namespace {
 
 absl::StatusOr<search::Run> Play(const StepSetup& setup) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
-  ORRERY_RETURN_IF_ERROR(
-      SetStack(setup.stack, StackUseOf(setting.step, setup.plan.hp), setting.lowering));
+  ORRERY_RETURN_IF_ERROR(SetStack(setup.stack, StackUseOf(setting.step), setting.lowering));
   return search::Play(setting, setup.plan);
 }
 

@@ -380,8 +380,7 @@ TEST(Predict, SaysWhyItDoesNot) {
 TEST(Predict, AddsWhatDeepspeedsPipelineKeeps) {
   const auto play = [](const StepSetup& setup) {
     search::Setting setting = MakeSetting(setup.flags, setup.plan).value();
-    setting.lowering.stack_memory =
-        StackMemoryOf("deepspeed", StackUseOf(setting.step, /*hp=*/1)).value();
+    setting.lowering.stack_memory = StackMemoryOf("deepspeed", StackUseOf(setting.step)).value();
     setting.lowering.stack_memory.sent = 0;
     return search::Play(setting, setup.plan).value().report.peak_memory.count();
   };
