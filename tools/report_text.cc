@@ -68,6 +68,18 @@ void PrintStages(const simulator::ReportDetails& details) {
   PrintLine("parameters, millions", absl::StrCat(parameters, ", by stage"));
 }
 
+// Of the step: with exposed communication and the bubble all of it.
+void PrintKernels(const simulator::KernelSeconds& kernels, double step_s) {
+  std::string text;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (kernels[k] <= 0 || step_s <= 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    ToString(static_cast<simulator::KernelKind>(k)), " ",
+                    Percent(kernels[k] / step_s));
+  }
+  if (!text.empty()) PrintLine("kernels", text);
+}
+
 // One number a stage.
 void PrintVersions(const simulator::ReportDetails& details) {
   if (details.versions.empty()) return;
@@ -92,10 +104,14 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   if (of_model) {
     report_text_cc::PrintLine("throughput",
                               absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));
+    const bool more = figures.hfu > 1.001 * figures.mfu;
     report_text_cc::PrintLine("model flops utilization",
                               absl::StrCat(report_text_cc::Percent(figures.mfu),
-                                           figures.mfu > 1 ? report_text_cc::kBeyondPeak : ""));
+                                           figures.mfu > 1 ? report_text_cc::kBeyondPeak : "",
+                                           more ? "; of hardware flops " : "",
+                                           more ? report_text_cc::Percent(figures.hfu) : ""));
   }
+  report_text_cc::PrintKernels(details.kernels, step_s);
   report_text_cc::PrintLine("communication overhead",
                             report_text_cc::Percent(report.communication_overhead));
   const double exposed = step_s > 0 ? report.exposed_communication_s / step_s : 0;

@@ -1,11 +1,27 @@
 #include "lowering/blocks/kernel_costs.h"
 
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 
 namespace orrery::lowering {
 
 using ir::OpId;
 using ir::ValueId;
+
+simulator::KernelShares KernelsOf(const ir::Function& function, OpId op, simulator::TaskKind kind) {
+  using simulator::KernelKind;
+  simulator::KernelShares shares = {};
+  if (kind != simulator::TaskKind::kCompute) return shares;
+  const ir::OpInfo& info = function.info(op);
+  const bool attention = function.kind(op) == ir::OpKind::kAttention ||
+                         function.kind(op) == ir::OpKind::kAttentionGrad;
+  const KernelKind of = attention                                  ? KernelKind::kAttention
+                        : info.op_class == ir::OpClass::kOptimizer ? KernelKind::kUpdate
+                        : info.matrix_product                      ? KernelKind::kProduct
+                                                                   : KernelKind::kOther;
+  shares[static_cast<size_t>(of)] = 1;
+  return shares;
+}
 
 LocalTypes::LocalTypes(const ir::Function& function)
     : function_(function), types_(function.types().size()), bytes_(function.types().size()) {

@@ -29,6 +29,10 @@ class LocalTypes {
   IdTable<ir::TypeId, int64_t> bytes_;
 };
 
+/// Of a task of that kind that the op becomes: the kind of its kernels, if it has any.
+simulator::KernelShares KernelsOf(const ir::Function& function, ir::OpId op,
+                                  simulator::TaskKind kind);
+
 /// What kernels cost on the device of a template; ops that are alike are priced once.
 class KernelCosts {
  public:

@@ -297,14 +297,14 @@ class PhaseLowering {
 
   simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
                               absl::string_view communication = {}) {
-    const TaskName name = NameOfTask(function_, op);
-    return program_.AddLabel({.name = absl::StrCat(name.op, " ", name.value),
+    return program_.AddLabel({.name = ToString(NameOfTask(function_, op)),
                               .kind = kind,
                               .phase = context_.phase,
                               .stage = context_.stage,
                               .flops = flops,
                               .bytes = bytes,
-                              .communication = communication});
+                              .communication = communication,
+                              .kernels = KernelsOf(function_, op, kind)});
   }
 
   void Collective(OpId op, TemplateTask& row) {

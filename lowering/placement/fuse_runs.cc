@@ -167,6 +167,7 @@ class RunFusing {
       simulator::TaskLabel label = program_.label(run.label);
       const simulator::TaskLabel last = program_.label(template_.tasks[end - 1].label);
       const std::string name = absl::StrCat(label.name, " … ", last.name);
+      label.kernels = SharesOf(begin, end);
       for (size_t t = begin + 1; t < end; ++t) {
         run.duration = SaturatedSum(run.duration, template_.tasks[t].duration);
         const simulator::TaskLabel part = program_.label(template_.tasks[t].label);
@@ -178,6 +179,23 @@ class RunFusing {
       run.last_op = template_.tasks[end - 1].last_op;
     }
     tasks_.push_back(run);
+  }
+
+  // By the time that each kernel takes.
+  simulator::KernelShares SharesOf(size_t begin, size_t end) const {
+    simulator::KernelShares seconds = {};
+    double all = 0;
+    for (size_t t = begin; t < end; ++t) {
+      const double one = template_.tasks[t].duration.seconds();
+      const simulator::KernelShares of = program_.label(template_.tasks[t].label).kernels;
+      for (size_t k = 0; k < of.size(); ++k) seconds[k] += one * of[k];
+      all += one;
+    }
+    simulator::KernelShares shares = program_.label(template_.tasks[begin].label).kernels;
+    for (size_t k = 0; k < shares.size() && all > 0; ++k) {
+      shares[k] = seconds[k] / all;
+    }
+    return shares;
   }
 
   // A run has from its start what it needs at its own peak, and at its finish what it leaves.

@@ -27,6 +27,12 @@ inline constexpr EnumNames<TaskKind, kTaskKindCount> kTaskKindNames(
      {"collective", TaskKind::kCollective},
      {"send", TaskKind::kSend}});
 
+inline constexpr EnumNames<KernelKind, kKernelKindCount> kKernelKindNames(
+    {{"products", KernelKind::kProduct},
+     {"attention", KernelKind::kAttention},
+     {"updates", KernelKind::kUpdate},
+     {"others", KernelKind::kOther}});
+
 inline constexpr EnumNames<MemoryKind, kAllMemoryKindCount> kMemoryKindNames(
     {{"parameters", MemoryKind::kParameters},
      {"gradients", MemoryKind::kGradients},

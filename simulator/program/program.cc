@@ -177,6 +177,7 @@ absl::Status VerifyFlows(const Program& program) {
 }  // namespace program_cc
 
 absl::string_view ToString(StreamKind kind) { return kStreamKindNames.Of(kind); }
+absl::string_view ToString(KernelKind kind) { return kKernelKindNames.Of(kind); }
 absl::string_view ToString(TaskKind kind) { return kTaskKindNames.Of(kind); }
 absl::string_view ToString(MemoryKind kind) { return kMemoryKindNames.Of(kind); }
 absl::string_view ToString(Phase phase) { return kPhaseNames.Of(phase); }
@@ -201,7 +202,8 @@ LabelId Program::AddLabel(const TaskLabel& label) {
                             .bytes = label.bytes,
                             .collectives = label.collectives,
                             .communication = communication,
-                            .level = level});
+                            .level = level,
+                            .kernels = label.kernels});
 }
 
 int32_t Program::Intern(absl::string_view name) {

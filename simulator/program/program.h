@@ -75,6 +75,15 @@ enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 /// How many phases there are.
 inline constexpr int kPhaseCount = 3;
 
+/// What a kernel computes, as profiles tell them apart: products of matrices and convolutions,
+/// attention, updates of parameters, all else.
+enum class KernelKind : uint8_t { kProduct, kAttention, kUpdate, kOther };
+/// How many kinds of kernel there are.
+inline constexpr int kKernelKindCount = 4;
+/// The share of each kind, by its number.
+using KernelShares = std::array<double, kKernelKindCount>;
+
+absl::string_view ToString(KernelKind kind);
 absl::string_view ToString(StreamKind kind);
 absl::string_view ToString(TaskKind kind);
 absl::string_view ToString(MemoryKind kind);
@@ -110,6 +119,8 @@ struct TaskLabel {
   /// The level of the network whose links bound it when it is alone: the kind of a resource, "nic".
   /// Empty when that is unknown. A copy is kept.
   absl::string_view level = {};
+  /// Of a task that computes on its rank: which share of its time kernels of each kind take.
+  KernelShares kernels = {};
 };
 
 /// What flows share: a link in one direction, or several links that all flows load alike.
@@ -220,7 +231,8 @@ class Program {
             .bytes = row.bytes,
             .collectives = row.collectives,
             .communication = communication_names_[static_cast<size_t>(row.communication)],
-            .level = communication_names_[static_cast<size_t>(row.level)]};
+            .level = communication_names_[static_cast<size_t>(row.level)],
+            .kernels = row.kernels};
   }
   int32_t label_count() const { return labels_.size(); }
   /// The resource of that id; good until the next is added.
@@ -296,6 +308,7 @@ class Program {
     int32_t collectives;
     int32_t communication;  // in communication_names_
     int32_t level;          // the same
+    KernelShares kernels;
   };
   // A flow, with its row in the pool of loads.
   struct FlowRow {

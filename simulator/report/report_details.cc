@@ -1,10 +1,47 @@
 #include "simulator/report/report_details.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 
 namespace orrery::simulator {
+
+namespace report_details_cc {
+namespace {
+
+// By label first, exactly, so that folding changes no digit.
+KernelSeconds SumKernels(const Program& program, const Trace& trace) {
+  using Wide = __int128;
+  std::vector<Wide> of_label(static_cast<size_t>(program.label_count()), 0);
+  int64_t ranks = 0;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    ranks += std::ssize(program.rank(RankClassId(i)).members);
+  }
+  for (int32_t t = 0; t < program.task_count(); ++t) {
+    const TaskId task(t);
+    const Stream& stream = program.stream(program.streams_of(task).front());
+    if (stream.kind != StreamKind::kCompute) continue;
+    const auto row = static_cast<size_t>(t);
+    const Wide members = std::ssize(program.rank(stream.rank).members);
+    of_label[static_cast<size_t>(program.label_of(task).index())] +=
+        members * (trace.finish[row] - trace.start[row]).picoseconds();
+  }
+  KernelSeconds seconds = {};
+  for (int32_t l = 0; l < program.label_count(); ++l) {
+    const TaskLabel label = program.label(LabelId(l));
+    if (label.kind != TaskKind::kCompute) continue;
+    const double of_a_rank =
+        1e-12 * static_cast<double>(of_label[static_cast<size_t>(l)]) / static_cast<double>(ranks);
+    for (size_t k = 0; k < seconds.size(); ++k) seconds[k] += of_a_rank * label.kernels[k];
+  }
+  // Whole nanoseconds: runs of kernels are the kernels, but for rounding.
+  for (double& each : seconds) each = 1e-9 * std::round(1e9 * each);
+  return seconds;
+}
+
+}  // namespace
+}  // namespace report_details_cc
 
 ReportDetails DetailsOf(const Program& program, const Trace& trace, const Report& report,
                         bool steady, size_t points) {
@@ -15,6 +52,7 @@ ReportDetails DetailsOf(const Program& program, const Trace& trace, const Report
   for (const std::vector<MemoryUse>& timeline : timelines.rows()) {
     details.memory.push_back(ThinTimeline(timeline, points));
   }
+  if (!steady) details.kernels = report_details_cc::SumKernels(program, trace);
   return details;
 }
 

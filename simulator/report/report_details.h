@@ -23,6 +23,10 @@ struct StageVersions {
   int32_t weight_versions = 1;  // that the rank keeps
 };
 
+/// Seconds that kernels of each kind take a rank, mean over all ranks, by KernelKind. With exposed
+/// communication and the bubble they add up to the step.
+using KernelSeconds = std::array<double, kKernelKindCount>;
+
 /// How much of the model one stage is.
 struct StageSize {
   int32_t stage = 0;
@@ -39,6 +43,7 @@ struct ReportDetails {
   std::vector<StageVersions> versions;                  // of asynchronous schedules
   std::vector<int64_t> slices = {};    // positions of each, where microbatches are such
   std::vector<StageSize> stages = {};  // where there are several
+  KernelSeconds kernels = {};          // of a steady state: none
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

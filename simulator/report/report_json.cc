@@ -98,6 +98,15 @@ std::string Versions(const ReportDetails& details) {
   });
 }
 
+std::string Kernels(const ReportDetails& details) {
+  std::string out;
+  for (size_t k = 0; k < details.kernels.size(); ++k) {
+    absl::StrAppend(&out, k > 0 ? ", " : "", "\"", ToString(static_cast<KernelKind>(k)),
+                    "_s\": ", JsonNumber(details.kernels[k]));
+  }
+  return absl::StrCat("{", out, "}");
+}
+
 std::string Stages(const ReportDetails& details) {
   return Rows(details.stages, [](const StageSize& row) {
     return absl::StrCat("\"stage\": ", row.stage, ", \"pipeline_rank\": ", row.rank,
@@ -162,6 +171,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
   fields.emplace_back("wall_time_s", JsonNumber(figures.wall_time_s));
   if (details != nullptr) {
     fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
+    fields.emplace_back("kernels", report_json_cc::Kernels(*details));
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
     fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
