@@ -36,8 +36,10 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
                            const TemplateContext& context)
     : function_(function) {
   const bool prices = context.cost_model.Fused(Flops(0), Bytes(0), *context.device).has_value();
-  if (!context.kernels.fuses_pointwise || !prices) return;
-  PointwiseGroups groups = FindPointwiseGroups(function, local);
+  const bool all = context.kernels.fuses_pointwise;
+  if ((!all && !context.kernels.fuses_dropout_sums) || !prices) return;
+  PointwiseGroups groups =
+      FindPointwiseGroups(function, local, all ? FusedOps::kAll : FusedOps::kDropoutSums);
   KernelCosts alone(function, local, context);
   for (const std::vector<ir::OpId>& members : groups.members) {
     const std::vector<Bytes> traffic = TrafficOf(members, function, local, groups);

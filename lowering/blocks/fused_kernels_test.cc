@@ -30,10 +30,11 @@ ir::Function Parsed(const std::string& inputs, const std::string& ops) {
 }
 
 // The groups by the names of what they make, with those that stay inside in brackets.
-std::vector<std::string> Groups(const std::string& inputs, const std::string& ops) {
+std::vector<std::string> Groups(const std::string& inputs, const std::string& ops,
+                                FusedOps fused = FusedOps::kAll) {
   const ir::Function function = Parsed(inputs, ops);
   const LocalTypes local(function);
-  const PointwiseGroups groups = FindPointwiseGroups(function, local);
+  const PointwiseGroups groups = FindPointwiseGroups(function, local, fused);
   std::vector<std::string> lines;
   for (const std::vector<ir::OpId>& members : groups.members) {
     std::vector<std::string> names;
@@ -175,6 +176,20 @@ TEST(FusedKernels, ResidualAndDropout) {
   EXPECT_THAT(Groups(inputs, ops), ElementsAre("[c] [d] y"));
   EXPECT_EQ(Take(Parsed(inputs, ops), true).bytes, 3 * kSize + 2 * 256);
   EXPECT_EQ(Take(Parsed(inputs, ops), true).peak, kSize);
+}
+
+// Megatron's bias_dropout_fusion: whatever else stands there is a kernel of its own.
+TEST(PointwiseGroups, OfADropoutAndItsSumAlone) {
+  const std::string inputs = "%x: bf16[8,16] data, %r: bf16[8,16] data";
+  const std::string ops = R"(
+  %a: bf16[8,16] = Relu(%x)
+  %d: bf16[8,16], %m: bool[8,16] = Dropout(%a) {ratio=0.1}
+  %s: bf16[8,16] = Add(%r, %d)
+  %t: bf16[8,16] = Add(%s, %r)
+  %y: bf16[8,16] = Relu(%t)
+)";
+  EXPECT_THAT(Groups(inputs, ops, FusedOps::kDropoutSums), ElementsAre("[d] s"));
+  EXPECT_THAT(Groups(inputs, ops), ElementsAre("[a] [d] [s] [t] y"));
 }
 
 TEST(PointwiseGroups, ProductsAreKernelsOfTheirOwn) {

@@ -25,6 +25,10 @@ struct PointwiseGroups {
   IdTable<ir::ValueId, char> inside;
 };
 
+/// Which element-wise ops software fuses: all that a compiler finds, or a dropout with the sum
+/// behind it, as Megatron has a kernel for (bias_dropout_fusion).
+enum class FusedOps : uint8_t { kAll, kDropoutSums };
+
 /// Puts ops into groups:
 ///
 ///  - A group has element-wise ops, whatever moves elements (Transpose, Concat, Pad), and
@@ -34,7 +38,8 @@ struct PointwiseGroups {
 ///  reduction, over as many rows. One of another size joins what nobody else reads: that is
 ///  computed where it is read.
 ///  - No way leads from a group through another kernel back into it; at most 64 ops are one kernel.
-PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local);
+PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
+                                    FusedOps fused = FusedOps::kAll);
 
 /// What each member of a group adds to the traffic of its kernel: what it reads from outside before
 /// any other member does, and what it makes for the outside.

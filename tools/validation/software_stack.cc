@@ -30,6 +30,11 @@ lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) 
   return memory;
 }
 
+cost_models::ExtraTraffic TrafficOf(const SoftwareStack& stack, const StackUse& use) {
+  if (ir::SizeOf(use.dtype) > 2) return {};
+  return use.dtype == ir::DType::kF16 ? stack.fp16_traffic : stack.bf16_traffic;
+}
+
 }  // namespace
 }  // namespace software_stack_cc
 
@@ -51,8 +56,11 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
   ORRERY_ASSIGN_OR_RETURN(const SoftwareStack* const known, software_stack_cc::Find(stack));
   options.stack_memory = software_stack_cc::MemoryOf(*known, use);
   options.kernels = {.fuses_pointwise = known->compiles,
+                     .fuses_dropout_sums = known->fuses_dropout_sums,
                      .sums_in_products = known->adds_in_products,
-                     .launch = Duration::FromSeconds(known->launch_us * 1e-6)};
+                     .launch = Duration::FromSeconds(known->launch_us * 1e-6),
+                     .choice = {.attention = known->attention,
+                                .extra = software_stack_cc::TrafficOf(*known, use)}};
   return absl::OkStatus();
 }
 

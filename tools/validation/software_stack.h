@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "cost_models/kernel_choice.h"
 #include "ir/function.h"
 #include "ir/type.h"
 #include "lowering/blocks/stack_memory.h"
@@ -29,10 +30,14 @@ StackUse StackUseOf(const ir::Function& step, int64_t hp);
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
-  double split_loss = 0;          // instead of `loss` where logits are split over ranks
-  bool compiles = false;          // element-wise kernels into one: StackKernels::fuses_pointwise
-  bool adds_in_products = false;  // StackKernels::sums_in_products
-  double launch_us = 0;           // of the host, a kernel: StackKernels::launch
+  double split_loss = 0;            // instead of `loss` where logits are split over ranks
+  bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
+  bool adds_in_products = false;    // StackKernels::sums_in_products
+  bool fuses_dropout_sums = false;  // StackKernels::fuses_dropout_sums
+  double launch_us = 0;             // of the host, a kernel: StackKernels::launch
+  cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
+  /// That kernels move besides what ops must, by the type of parameters.
+  cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "search/evaluate.h"
 #include "support/flag_names.h"
 #include "support/status.h"
@@ -101,14 +102,17 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
 }
 
 bool HasEightBits(const MeasuredStep& step) {
-  return absl::StartsWith(step.precision, "fp8") || absl::StartsWith(step.precision, "float8");
+  const absl::string_view precision = absl::StripPrefix(step.precision, "amp_");
+  return absl::StartsWith(precision, "fp8") || absl::StartsWith(precision, "float8");
 }
 
 absl::StatusOr<transforms::StepDType> DTypeOf(const MeasuredStep& step) {
   using transforms::StepDType;
-  if (absl::StartsWith(step.precision, "bf16")) return StepDType::kBF16;
-  if (absl::StartsWith(step.precision, "fp16")) return StepDType::kF16;
-  if (absl::StartsWith(step.precision, "fp32")) return StepDType::kF32;
+  // As Composer calls automatic mixed precision: FSDP has parameters of 16 bits then, too.
+  const absl::string_view precision = absl::StripPrefix(step.precision, "amp_");
+  if (absl::StartsWith(precision, "bf16")) return StepDType::kBF16;
+  if (absl::StartsWith(precision, "fp16")) return StepDType::kF16;
+  if (absl::StartsWith(precision, "fp32")) return StepDType::kF32;
   if (HasEightBits(step)) return StepDType::kF8Mixed;
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }

@@ -3,9 +3,20 @@
 // NeMo and Megatron Bridge run Megatron's core with TransformerEngine's kernels: norms, biases,
 // dropout and activations are fused, and
 // products of weights' gradients add to fp32 sums (gradient_accumulation_fusion). Memory as of
-// Megatron.
+// Megatron. Its loss is TransformerEngine's (cross_entropy_fusion_impl: te), which reads logits
+// twice forward and writes their gradient over them (6, of which the op has 2). The update is
+// Megatron's of bf16, and GELU is a kernel of its own.
 
 namespace orrery::tools {
+
+namespace nemo_stack_cc {
+namespace {
+
+constexpr cost_models::ExtraTraffic kNemoTraffic = {
+    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4};
+
+}  // namespace
+}  // namespace nemo_stack_cc
 
 extern constinit const SoftwareStack kNemoStack = {
     .name = "nemo",
@@ -14,6 +25,8 @@ extern constinit const SoftwareStack kNemoStack = {
     .split_loss = kMegatronMemory.split_loss,
     .compiles = true,
     .adds_in_products = true,
+    .fp16_traffic = nemo_stack_cc::kNemoTraffic,
+    .bf16_traffic = nemo_stack_cc::kNemoTraffic,
 };
 
 }  // namespace orrery::tools
